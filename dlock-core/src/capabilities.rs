@@ -1,0 +1,68 @@
+//! What a provider's store can do; what the frontend and the conformance suite may expect of it.
+
+/// Who decides that a lease ended (protocol section 3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[expect(clippy::exhaustive_enums, reason = "the protocol knows these two; a third would be another protocol")]
+pub enum Discipline {
+    /// The store's own clock, read inside the statement that decides. A newcomer can take an
+    /// expired lock at once.
+    StoreClock,
+    /// No clock of the store: a contender that saw one version unchanged for the record's duration
+    /// on its own monotonic clock says so in [`Acquire::prev`](crate::Acquire::prev).
+    Observer,
+}
+
+/// What is left after the store's process was killed and started again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Durability {
+    /// Nothing: records live in memory.
+    Volatile,
+    /// Every acknowledged acquire and renewal.
+    Durable,
+}
+
+/// What a provider says of itself. Constant for a provider's type and configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct Capabilities {
+    /// Short name of the store, for logs: `"postgres"`.
+    pub backend: &'static str,
+    /// Who decides that a lease ended.
+    pub discipline: Discipline,
+    /// [`Provider::watch`](crate::Provider::watch) yields wake-ups.
+    pub watch: bool,
+    /// [`Provider::renew_many`](crate::Provider::renew_many) takes fewer trips than one per item.
+    pub batch: bool,
+    /// What survives a restart of the store.
+    pub durability: Durability,
+}
+
+impl Capabilities {
+    /// No wake-ups, no batches, durable.
+    #[must_use]
+    pub const fn new(backend: &'static str, discipline: Discipline) -> Self {
+        Self { backend, discipline, watch: false, batch: false, durability: Durability::Durable }
+    }
+
+    /// Sets [`Capabilities::watch`].
+    #[must_use]
+    pub const fn watch(mut self, watch: bool) -> Self {
+        self.watch = watch;
+        self
+    }
+
+    /// Sets [`Capabilities::batch`].
+    #[must_use]
+    pub const fn batch(mut self, batch: bool) -> Self {
+        self.batch = batch;
+        self
+    }
+
+    /// Sets [`Capabilities::durability`].
+    #[must_use]
+    pub const fn durability(mut self, durability: Durability) -> Self {
+        self.durability = durability;
+        self
+    }
+}

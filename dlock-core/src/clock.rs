@@ -1,0 +1,298 @@
+//! Elapsed time for holders and contenders (V3). Wall time is nobody's business here.
+//!
+//! A holder must never think that less time has passed than has; a contender never that more has.
+//! So they read different clocks, and each reading is taken in the order that errs on its safe
+//! side when the thread is suspended between two system calls.
+
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicI64, Ordering},
+    },
+    time::Duration,
+};
+
+use tokio::sync::Notify;
+
+/// Where a [`Client`](crate::Client) takes elapsed time from.
+///
+/// [`Clock::system`] on Linux: a holder counts `CLOCK_MONOTONIC_RAW` plus the time the machine was
+/// suspended (`CLOCK_BOOTTIME` - `CLOCK_MONOTONIC`), so that neither a suspend nor time
+/// synchronisation stretches a lease; a contender counts the lesser of `CLOCK_BOOTTIME` and
+/// `CLOCK_MONOTONIC_RAW`. Elsewhere both use [`std::time::Instant`], which may not count suspends.
+/// No guest clock counts the pause, snapshot or clone of a virtual machine: there only the fencing
+/// token protects.
+#[derive(Clone)]
+pub struct Clock(Source);
+
+#[derive(Clone)]
+enum Source {
+    System,
+    Manual(Arc<Manual>),
+    Tokio { start: tokio::time::Instant, rate: f64 },
+}
+
+#[derive(Default)]
+struct Manual {
+    nanos: AtomicI64,
+    moved: Notify,
+}
+
+/// Moves a clock made by [`Clock::manual`].
+#[derive(Clone)]
+pub struct ManualClock(Arc<Manual>);
+
+/// An instant on the holder's clock. Nanoseconds since an arbitrary origin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Tick(i64);
+
+/// When a contender looked: the pair of readings its elapsed time is computed from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Look {
+    boot: i64,
+    raw: i64,
+}
+
+impl Clock {
+    /// The operating system's clocks: what every program wants.
+    #[must_use]
+    pub const fn system() -> Self {
+        Self(Source::System)
+    }
+
+    /// A clock that moves only by hand, for tests.
+    #[must_use]
+    pub fn manual() -> (Self, ManualClock) {
+        let manual = Arc::new(Manual::default());
+        (Self(Source::Manual(Arc::clone(&manual))), ManualClock(manual))
+    }
+
+    /// Tokio's clock, which tests can pause, running `rate` times as fast: 1.1 is a machine whose
+    /// clock gains 10 %. For tests and simulations.
+    ///
+    /// # Panics
+    /// If `rate` is not a finite number above zero.
+    #[must_use]
+    pub fn tokio(rate: f64) -> Self {
+        assert!(rate.is_finite() && rate > 0.0, "a clock's rate is a finite number above zero");
+        Self(Source::Tokio { start: tokio::time::Instant::now(), rate })
+    }
+
+    /// Now, for a holder: never behind true time when it is asked, never ahead of it when the call
+    /// returns.
+    pub(crate) fn now(&self) -> Tick {
+        match &self.0 {
+            Source::System => system::holder(),
+            Source::Manual(manual) => Tick(manual.nanos.load(Ordering::SeqCst)),
+            Source::Tokio { start, rate } => Tick(nanos(start.elapsed().mul_f64(*rate))),
+        }
+    }
+
+    /// Now, for a contender.
+    pub(crate) fn look(&self) -> Look {
+        match &self.0 {
+            Source::System => system::contender(),
+            Source::Manual(_) | Source::Tokio { .. } => {
+                let Tick(now) = self.now();
+                Look { boot: now, raw: now }
+            }
+        }
+    }
+
+    /// What has certainly passed since an earlier look: the lesser of the two clocks.
+    pub(crate) fn elapsed(&self, since: Look) -> Duration {
+        let Look { boot, raw } = self.look();
+        let least = boot.saturating_sub(since.boot).min(raw.saturating_sub(since.raw));
+        Duration::from_nanos(u64::try_from(least).unwrap_or(0))
+    }
+
+    /// Sleeps until the holder's clock has reached `deadline`, looking again at least every `step`:
+    /// timers stop while a machine sleeps, and they follow another clock (V2).
+    pub(crate) async fn sleep_until(&self, deadline: Tick, step: Duration) {
+        loop {
+            match &self.0 {
+                Source::Manual(manual) => {
+                    // Armed before the question, so that no movement is missed.
+                    let mut moved = std::pin::pin!(manual.moved.notified());
+                    moved.as_mut().enable();
+                    if self.now() >= deadline {
+                        return;
+                    }
+                    moved.await;
+                }
+                Source::System | Source::Tokio { .. } => {
+                    let left = deadline.since(self.now());
+                    if left.is_zero() {
+                        return;
+                    }
+                    self.pause(left.min(step)).await;
+                }
+            }
+        }
+    }
+
+    /// Sleeps for a span of this clock, in one timer.
+    pub(crate) async fn pause(&self, span: Duration) {
+        match &self.0 {
+            Source::System => tokio::time::sleep(span).await,
+            Source::Manual(_) => Box::pin(self.sleep_until(self.now() + span, span)).await,
+            Source::Tokio { rate, .. } => tokio::time::sleep(span.div_f64(*rate)).await,
+        }
+    }
+}
+
+impl Default for Clock {
+    fn default() -> Self {
+        Self::system()
+    }
+}
+
+impl fmt::Debug for Clock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Source::System => f.write_str("Clock::system"),
+            Source::Manual(_) => f.write_str("Clock::manual"),
+            Source::Tokio { rate, .. } => write!(f, "Clock::tokio({rate})"),
+        }
+    }
+}
+
+impl ManualClock {
+    /// Moves the clock forward and wakes whoever sleeps on it.
+    pub fn advance(&self, by: Duration) {
+        self.0.nanos.fetch_add(nanos(by), Ordering::SeqCst);
+        self.0.moved.notify_waiters();
+    }
+}
+
+impl fmt::Debug for ManualClock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ManualClock")
+    }
+}
+
+impl Tick {
+    /// Before every instant: the deadline of a lease that has ended.
+    pub(crate) const NEVER: Self = Self(i64::MIN);
+
+    /// The time from an earlier instant to this one; zero if it is not earlier.
+    pub(crate) fn since(self, earlier: Self) -> Duration {
+        Duration::from_nanos(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
+    }
+
+    pub(crate) const fn to_bits(self) -> i64 {
+        self.0
+    }
+
+    pub(crate) const fn from_bits(bits: i64) -> Self {
+        Self(bits)
+    }
+}
+
+impl std::ops::Add<Duration> for Tick {
+    type Output = Self;
+
+    fn add(self, span: Duration) -> Self {
+        Self(self.0.saturating_add(nanos(span)))
+    }
+}
+
+/// 292 years fit; more is as good as never.
+fn nanos(span: Duration) -> i64 {
+    i64::try_from(span.as_nanos()).unwrap_or(i64::MAX)
+}
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod system {
+    use rustix::time::{ClockId, clock_gettime};
+
+    use super::{Look, Tick};
+
+    /// The order matters. The three readings happen at t0 <= t1 <= t2, so the result lies between
+    /// the true time at t0 and at t2: a check is never told less than the time when it began, and a
+    /// `sent` is never later than the moment the call returns. (Reading BOOTTIME before MONOTONIC
+    /// could hide a suspend.)
+    pub(super) fn holder() -> Tick {
+        let raw = read(ClockId::MonotonicRaw);
+        let monotonic = read(ClockId::Monotonic);
+        let boot = read(ClockId::Boottime);
+        Tick(raw.saturating_add(boot.saturating_sub(monotonic)))
+    }
+
+    pub(super) fn contender() -> Look {
+        Look { boot: read(ClockId::Boottime), raw: read(ClockId::MonotonicRaw) }
+    }
+
+    fn read(clock: ClockId) -> i64 {
+        let time = clock_gettime(clock);
+        time.tv_sec.saturating_mul(1_000_000_000).saturating_add(time.tv_nsec)
+    }
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+mod system {
+    use std::{sync::OnceLock, time::Instant};
+
+    use super::{Look, Tick, nanos};
+
+    pub(super) fn holder() -> Tick {
+        static ORIGIN: OnceLock<Instant> = OnceLock::new();
+        #[expect(clippy::disallowed_methods, reason = "this is the clock")]
+        let now = Instant::now();
+        Tick(nanos(now.duration_since(*ORIGIN.get_or_init(|| now))))
+    }
+
+    pub(super) fn contender() -> Look {
+        let Tick(now) = holder();
+        Look { boot: now, raw: now }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn system_clock_runs_forward_for_both() {
+        let clock = Clock::system();
+        let (tick, look) = (clock.now(), clock.look());
+        std::thread::sleep(Duration::from_millis(20));
+        for passed in [clock.now().since(tick), clock.elapsed(look)] {
+            assert!(passed >= Duration::from_millis(19) && passed < Duration::from_secs(5), "{passed:?}");
+        }
+    }
+
+    #[test]
+    fn arithmetic_saturates() {
+        assert_eq!(Tick(0) + Duration::MAX, Tick(i64::MAX));
+        assert_eq!(Tick(5).since(Tick(9)), Duration::ZERO);
+        assert_eq!(Tick(9).since(Tick::NEVER), Duration::from_nanos(i64::MAX as u64));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn drifting_clock_wakes_at_its_own_time() {
+        let clock = Clock::tokio(1.25);
+        let start = tokio::time::Instant::now();
+        let deadline = clock.now() + Duration::from_secs(10);
+        clock.sleep_until(deadline, Duration::from_secs(1)).await;
+        assert!(clock.now() >= deadline);
+        let real = start.elapsed();
+        assert!(real >= Duration::from_secs(8) && real < Duration::from_millis(8_020), "{real:?}");
+    }
+
+    #[tokio::test]
+    async fn manual_clock_wakes_its_sleepers() {
+        let (clock, hand) = Clock::manual();
+        let deadline = clock.now() + Duration::from_secs(60);
+        let sleeper = tokio::spawn({
+            let clock = clock.clone();
+            async move { clock.sleep_until(deadline, Duration::from_secs(6)).await }
+        });
+        for _ in 0..10 {
+            tokio::task::yield_now().await;
+            hand.advance(Duration::from_secs(6));
+        }
+        sleeper.await.unwrap();
+    }
+}

@@ -1,0 +1,235 @@
+//! Every error of the core. Contention is a value, and "we do not know" is a kind of its own.
+
+use std::{error::Error as StdError, fmt, sync::Arc, time::Duration};
+
+use crate::{FencingToken, Holder, Record};
+
+/// What is known about a call that got no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[expect(clippy::exhaustive_enums, reason = "the protocol knows these three; each has its own duty")]
+pub enum ErrorKind {
+    /// Certainly nothing happened: connection refused, throttled. Only wording and background
+    /// clean-up depend on this being right.
+    NotApplied,
+    /// Perhaps applied: timed out, or the connection broke after sending. When in doubt, this.
+    Unknown,
+    /// A retry cannot help: wrong credentials, missing table, a record that cannot be read.
+    Fatal,
+}
+
+/// A provider's call got no answer. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct ProviderError {
+    kind: ErrorKind,
+    message: Arc<str>,
+    source: Option<Arc<dyn StdError + Send + Sync>>,
+}
+
+impl ProviderError {
+    /// [`ErrorKind::NotApplied`]: certainly nothing happened.
+    #[must_use]
+    pub fn not_applied(message: impl AsRef<str>) -> Self {
+        Self::new(ErrorKind::NotApplied, message)
+    }
+
+    /// [`ErrorKind::Unknown`]: perhaps applied.
+    #[must_use]
+    pub fn unknown(message: impl AsRef<str>) -> Self {
+        Self::new(ErrorKind::Unknown, message)
+    }
+
+    /// [`ErrorKind::Fatal`]: a retry cannot help.
+    #[must_use]
+    pub fn fatal(message: impl AsRef<str>) -> Self {
+        Self::new(ErrorKind::Fatal, message)
+    }
+
+    /// An error of this kind. `message`: lower case, no full stop, no credentials, without the
+    /// text of its source; for `Fatal` it says what to do.
+    #[must_use]
+    pub fn new(kind: ErrorKind, message: impl AsRef<str>) -> Self {
+        Self { kind, message: message.as_ref().into(), source: None }
+    }
+
+    /// Adds what the driver reported.
+    #[must_use]
+    pub fn with_source(mut self, source: impl StdError + Send + Sync + 'static) -> Self {
+        self.source = Some(Arc::new(source));
+        self
+    }
+
+    /// What is known.
+    #[must_use]
+    pub const fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+}
+
+impl fmt::Display for ProviderError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl StdError for ProviderError {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.source.as_ref().map(|source| &**source as &(dyn StdError + 'static))
+    }
+}
+
+/// Why a call of the frontend failed.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The time limit passed before the lock was free. Nothing is held.
+    #[error("the lock was not acquired within {waited:?}{}", held_by(.holder.as_deref()))]
+    Timeout {
+        /// How long this call waited, queueing and store calls included.
+        waited: Duration,
+        /// Who held the lock when the store last answered; `None` if it never did.
+        holder: Option<Box<Holder>>,
+        /// The last error of the store, if it did not answer at the end.
+        source: Option<ProviderError>,
+    },
+    /// The lease was lost. Nothing protects the work any more.
+    #[error(transparent)]
+    Lost(#[from] Loss),
+    /// The store gave no answer. An acquire that ends so holds nothing: what it may have left in
+    /// the store is given back in the background.
+    #[error("the lock's store did not answer")]
+    Provider(#[from] ProviderError),
+    /// The [`Client`](crate::Client) was closed.
+    #[error("the lock's client is closed")]
+    Closed,
+}
+
+fn held_by(holder: Option<&Holder>) -> String {
+    match holder {
+        Some(Holder { ours: true, .. }) => ": this process holds it already (locks are not re-entrant)".into(),
+        Some(Holder { record, .. }) => format!(": held by {:?} with token {}", record.owner, record.token),
+        None => String::new(),
+    }
+}
+
+/// A lease ended before its holder gave it back.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("the lease with token {token} {cause}{}", if *.work_finished { "; the work had ended, but too late to be protected to its end" } else { "" })]
+#[non_exhaustive]
+pub struct Loss {
+    /// The token of the term that ended.
+    pub token: FencingToken,
+    /// How it ended.
+    #[source]
+    pub cause: LossCause,
+    /// The closure of [`DLock::with`](crate::DLock::with) ran to its end, but the lease was over
+    /// by then: its effects may overlap with another holder's unless storage checks the token.
+    pub work_finished: bool,
+}
+
+/// How a lease was lost.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum LossCause {
+    /// Its time ran out without a successful renewal (V5). Nobody else could have it before.
+    Expired {
+        /// What the last failed renewal reported, if there was one.
+        last_error: Option<ProviderError>,
+    },
+    /// The store refused a renewal (R3): the term is over there. The record that shows it, if any.
+    Refused {
+        /// Who holds the lock now, or what is left of our own term.
+        record: Option<Box<Record>>,
+    },
+    /// It was held for the longest time that was allowed, so its renewals stopped.
+    HeldTooLong,
+    /// Its own handle released it.
+    Released,
+}
+
+impl fmt::Display for LossCause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Expired { last_error: None } => f.write_str("ran out without a successful renewal"),
+            Self::Expired { last_error: Some(_) } => f.write_str("ran out because its renewals failed"),
+            Self::Refused { record: Some(record) } => {
+                write!(f, "was taken over by {:?} with token {}", record.owner, record.token)
+            }
+            Self::Refused { record: None } => f.write_str("has no record in the store any more"),
+            Self::HeldTooLong => f.write_str("was held for the longest time allowed"),
+            Self::Released => f.write_str("was released"),
+        }
+    }
+}
+
+impl StdError for LossCause {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        match self {
+            Self::Expired { last_error: Some(error) } => Some(error),
+            _ => None,
+        }
+    }
+}
+
+/// A setting that no lock can have. Each message says what is allowed.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConfigError {
+    /// The name of the lock.
+    #[error("not a lock name: {reason}; a name is 1 to 1024 bytes of UTF-8 without NUL")]
+    Name {
+        /// What is wrong.
+        reason: &'static str,
+    },
+    /// The owner's label.
+    #[error("not an owner label: {reason}; a label is at most 1024 bytes of UTF-8 without NUL")]
+    Owner {
+        /// What is wrong.
+        reason: &'static str,
+    },
+    /// The lease.
+    #[error("a lease of {duration:?} is not possible: it takes whole milliseconds, 100 ms to 24 h")]
+    Duration {
+        /// What was asked for.
+        duration: Duration,
+    },
+    /// The safety margin.
+    #[error("a margin of {margin} is not possible: it is a fraction of the lease, 0.01 to 0.5, and at least 2 ms of it")]
+    Margin {
+        /// What was asked for.
+        margin: f64,
+    },
+    /// The renewal interval.
+    #[error("renewing a lease of {duration:?} every {renew_every:?} is not possible: the interval is D/20 to 0.4 D")]
+    RenewEvery {
+        /// What was asked for.
+        renew_every: Duration,
+        /// The lease.
+        duration: Duration,
+    },
+    /// The poll interval.
+    #[error("polling every {poll_every:?} is not possible: the interval is 1 ms to 1 h")]
+    PollEvery {
+        /// What was asked for.
+        poll_every: Duration,
+    },
+    /// How long an acquire keeps asking a store that does not answer.
+    #[error("giving up on a silent store after {give_up_after:?} is not possible: it takes 1 ms to 24 h")]
+    GiveUpAfter {
+        /// What was asked for.
+        give_up_after: Duration,
+    },
+    /// The longest hold.
+    #[error("a longest hold of {max_hold:?} is not possible: it cannot be shorter than the lease of {duration:?}")]
+    MaxHold {
+        /// What was asked for.
+        max_hold: Duration,
+        /// The lease.
+        duration: Duration,
+    },
+    /// The data stored beside the lock.
+    #[error("{bytes} bytes of data do not fit beside a lock: at most 4096 do")]
+    Data {
+        /// How many were offered.
+        bytes: usize,
+    },
+}

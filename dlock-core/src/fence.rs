@@ -1,0 +1,71 @@
+//! T3 for a resource in memory. Stores bring their own `fence` modules, which keep the rule inside
+//! the write that changes the data.
+
+use crate::FencingToken;
+
+/// Remembers the highest fencing token a resource has seen and refuses lower ones (T3).
+///
+/// Keep it under the same mutex (or inside the same atomic write) as the data it guards: a check
+/// that is not part of the write can be overtaken between the two.
+///
+/// ```
+/// # use dlock_core::{Fence, FencingToken};
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let older = FencingToken::try_from(7)?;
+/// let newer = FencingToken::try_from(8)?;
+/// let mut fence = Fence::default();
+/// fence.check(newer)?;
+/// fence.check(newer)?; // the same holder writes again
+/// let stale = fence.check(older).unwrap_err();
+/// assert_eq!((stale.presented, stale.highest), (older, newer));
+/// # Ok(()) }
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Fence {
+    highest: Option<FencingToken>,
+}
+
+impl Fence {
+    /// A fence that continues from a token remembered elsewhere.
+    #[must_use]
+    pub const fn resume(highest: Option<FencingToken>) -> Self {
+        Self { highest }
+    }
+
+    /// Admits a write that carries `token`, and remembers it.
+    ///
+    /// Equal tokens are the same holder's next write and pass.
+    ///
+    /// # Errors
+    /// [`Stale`] if a greater token was admitted before: the writer has lost its lease and somebody
+    /// else has written since. Nothing changed; the writer should stop.
+    pub fn check(&mut self, token: FencingToken) -> Result<(), Stale> {
+        match self.highest {
+            Some(highest) if token < highest => Err(Stale { presented: token, highest }),
+            _ => {
+                self.highest = Some(token);
+                Ok(())
+            }
+        }
+    }
+
+    /// The highest token admitted so far.
+    #[must_use]
+    pub const fn highest(&self) -> Option<FencingToken> {
+        self.highest
+    }
+}
+
+/// A write was refused because a later holder has written already (T3).
+///
+/// `highest` can be fed back to [`DLock::raise_floor`](crate::DLock::raise_floor), so that the next
+/// grant is above what the resource has seen even if the lock's store lost its memory (T6).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("stale fencing token {presented}: the resource has already seen {highest}")]
+#[expect(clippy::exhaustive_structs, reason = "the rule has these two numbers; stores build it")]
+pub struct Stale {
+    /// The token of the refused write.
+    pub presented: FencingToken,
+    /// The highest token the resource has accepted.
+    pub highest: FencingToken,
+}

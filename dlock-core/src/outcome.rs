@@ -1,0 +1,77 @@
+//! What a provider answers. Contention and loss are outcomes, not errors.
+
+use crate::{FencingToken, Name, Record};
+
+/// Answer to [`Acquire`](crate::Acquire).
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "the protocol has these three answers; wrappers match them all")]
+pub enum AcquireOutcome {
+    /// A1, A2, A4, A5, A6: the term is ours, with this token.
+    Acquired(FencingToken),
+    /// A7: somebody else holds it; nothing was written.
+    Held(Record),
+    /// A3: a late duplicate of a term that is over; nothing was written. Not contention: the next
+    /// try needs a fresh uuid and may follow at once.
+    Spent,
+}
+
+/// Answer to [`Renew`](crate::Renew).
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "the protocol has these two answers; wrappers match them all")]
+pub enum RenewOutcome {
+    /// R1, R2: applied, now or earlier.
+    Renewed {
+        /// Somebody asked for the lock (B3).
+        asked: bool,
+    },
+    /// R3: the term is over; the record that shows it, if there is one.
+    Lost(Option<Record>),
+}
+
+/// Answer to [`Release`](crate::Release).
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "the protocol has these two answers; wrappers match them all")]
+pub enum ReleaseOutcome {
+    /// L1, L2: released, now or earlier.
+    Released,
+    /// L3: the record is not of this term; nothing changed.
+    NotHeld(Option<Record>),
+}
+
+/// Answer to [`Revoke`](crate::Revoke).
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "the protocol has these two answers; wrappers match them all")]
+pub enum RevokeOutcome {
+    /// B1: taken away, now or earlier. Others enter at expiry or after an observation.
+    Revoked,
+    /// The record is no longer as it was read; nothing changed.
+    Changed(Option<Record>),
+}
+
+/// Answer to [`Ask`](crate::Ask).
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "the protocol has these two answers; wrappers match them all")]
+pub enum AskOutcome {
+    /// B3: the holder sees it in the answer to its next renewal.
+    Asked,
+    /// The record is not held by this term; nothing changed.
+    Changed(Option<Record>),
+}
+
+/// Answer to [`List`](crate::List): one page of records.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Page {
+    /// The records in byte order of their names, without the provider's prefix.
+    pub records: Vec<(Name, Record)>,
+    /// There are more: ask again `after` this name.
+    pub next: Option<Name>,
+}
+
+impl Page {
+    /// A page and where the next one begins.
+    #[must_use]
+    pub const fn new(records: Vec<(Name, Record)>, next: Option<Name>) -> Self {
+        Self { records, next }
+    }
+}

@@ -1,0 +1,232 @@
+//! The contract between the frontend and a store. Clocks, retries, waiting and renewing are the
+//! frontend's; a provider makes three conditional writes and reports what they did.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use crate::{
+    Acquire, AcquireOutcome, Ask, AskOutcome, Capabilities, List, Name, Page, ProviderError, Record,
+    Release, ReleaseOutcome, Renew, RenewOutcome, Revoke, RevokeOutcome, Sharing, Wakeups,
+};
+
+/// One kind of store, as the lease protocol needs it.
+///
+/// # The record
+/// A store keeps one [`Record`] per name. It survives release: the last token and the answer to a
+/// repeated release live there. Each write below is **atomic**, decides on the record as it is *at
+/// the moment of the write*, and takes one round trip. The losing side learns the record in the
+/// same reply.
+///
+/// *Expired* means that the store's clock is at or past `expiry`, read inside the deciding
+/// statement after any wait for a lock, with the same comparison everywhere
+/// ([`Discipline::StoreClock`](crate::Discipline::StoreClock)). An
+/// [`Observer`](crate::Discipline::Observer) provider never calls a record expired.
+///
+/// # What a caller may do
+/// Any request may be sent twice, delivered late, reordered with others, or dropped while it runs;
+/// A2, A3, R2 and L2 make that harmless, which is why they are not optional. Dropping a call's
+/// future must not leave a connection that would hand its late answer to the next call: a
+/// connection that serves one request at a time and has not answered is closed, not given back to
+/// its pool (G1).
+///
+/// # Errors
+/// Contention, loss and "not held" are outcomes. A [`ProviderError`] says that there is no answer,
+/// and what is known: *certainly not applied*, *unknown*, or *a retry cannot help*. When in doubt,
+/// say unknown. If a conditional write matched nothing but the record shown would have fitted a
+/// writing rule, that is no answer: ask again, at most 3 times, then unknown. `Held`, `Lost` and
+/// `NotHeld` are said only of a record that fits A7, R3 and L3.
+///
+/// A call without a time limit of its own may hang; the frontend bounds every call by D/6 and drops
+/// it then. A call must not block the thread it is polled on.
+///
+/// The suite in `dlock-testkit` checks all of this; run it on a provider of your own.
+#[async_trait]
+pub trait Provider: Send + Sync + 'static {
+    /// What the store can do. Always the same answer.
+    fn capabilities(&self) -> Capabilities;
+
+    /// Tries to begin a term. The first rule that fits decides:
+    ///
+    /// | | record | answer |
+    /// |---|---|---|
+    /// | A1 | absent | create it; `Acquired` |
+    /// | A2 | held, `uuid == new`, not expired | `Acquired` with the token it has; nothing changes, also if it was renewed since |
+    /// | A3 | `uuid == new`, and released or expired | `Spent`; nothing changes |
+    /// | A4 | released | take it |
+    /// | A5 | held, expired | take it |
+    /// | A6 | held, and `prev` is its version | take it (on every provider) |
+    /// | A7 | otherwise | `Held`; nothing is written, not even a dead row version |
+    ///
+    /// *Take it* writes **every** field: uuid = new, renewals = 0, owner, since, duration, data (or
+    /// none), released = asked = false, expiry = now + duration, and the next token:
+    /// `max(last + 1, the store's unix time in microseconds, floor)`, minted inside this write (T1).
+    ///
+    /// # Errors
+    /// As for the trait. `Fatal` also when the next token would reach 2^53, when the floor does
+    /// (T2), when the stored key would be too long, and when the record cannot be read: a foreign
+    /// or damaged record is never overwritten.
+    async fn acquire(&self, request: &Acquire) -> Result<AcquireOutcome, ProviderError>;
+
+    /// Extends a term by the duration in its record.
+    ///
+    /// | | record | answer |
+    /// |---|---|---|
+    /// | R1 | held, same uuid, `renewals < n`, not expired | renewals = n, expiry = now + duration; `Renewed` |
+    /// | R2 | held, same uuid, `renewals >= n` | `Renewed`, nothing changes: applied or overtaken |
+    /// | R3 | otherwise | `Lost`, nothing changes: a renewal never creates or revives a record |
+    ///
+    /// # Errors
+    /// As for the trait. An error is not a loss.
+    async fn renew(&self, request: &Renew) -> Result<RenewOutcome, ProviderError>;
+
+    /// Gives a term back.
+    ///
+    /// | | record | answer |
+    /// |---|---|---|
+    /// | L1 | held, same uuid, expired or not | released = true; everything else stays; `Released` |
+    /// | L2 | released, same uuid | `Released` |
+    /// | L3 | otherwise | `NotHeld`, nothing changes |
+    ///
+    /// # Errors
+    /// As for the trait.
+    async fn release(&self, request: &Release) -> Result<ReleaseOutcome, ProviderError>;
+
+    /// The record as it is, never a verdict; `None` if there is none.
+    ///
+    /// # Errors
+    /// As for the trait.
+    async fn read(&self, name: &Name) -> Result<Option<Record>, ProviderError>;
+
+    /// Independent renewals, in as few trips as the store allows: as many answers as requests, in
+    /// their order. No atomicity. An implementation sorts its row locks by name, so that two
+    /// batches cannot deadlock. The provided one asks one by one.
+    async fn renew_many(&self, requests: &[Renew]) -> Vec<Result<RenewOutcome, ProviderError>> {
+        let mut answers = Vec::with_capacity(requests.len());
+        for request in requests {
+            answers.push(self.renew(request).await);
+        }
+        answers
+    }
+
+    /// Opens a channel of wake-ups: hints that a name may be free, sent after releases. `None` if
+    /// the store has none. When this returns, the channel listens: what is released from then on is
+    /// hinted, or the stream ends.
+    ///
+    /// # Errors
+    /// As for the trait.
+    async fn watch(&self) -> Result<Option<Wakeups>, ProviderError> {
+        Ok(None)
+    }
+
+    /// Where clones of this provider meet, so that one process uses one [`Client`](crate::Client)
+    /// for all of them. A provider carries a [`Sharing`] field that its clones share; a clone with
+    /// changed settings gets a fresh one, and a wrapper does not forward it. `None`: every
+    /// `.provider(clone)` makes a client of its own.
+    fn sharing(&self) -> Option<&Sharing> {
+        None
+    }
+}
+
+/// What people and tools need beyond the lock itself. Optional for a provider.
+#[async_trait]
+pub trait Admin: Provider {
+    /// One page of records, in byte order of their names.
+    ///
+    /// # Errors
+    /// As for [`Provider`].
+    async fn list(&self, request: &List) -> Result<Page, ProviderError>;
+
+    /// Takes a term away from its holder without giving it to anybody (B1). Held with
+    /// `version`: uuid = new, renewals = 0, all else stays, `Revoked`. Held with `uuid == new`:
+    /// `Revoked`, nothing changes. Otherwise `Changed`. Safe: the holder learns R3 at its next
+    /// renewal, others enter at expiry or after an observation.
+    ///
+    /// # Errors
+    /// As for [`Provider`].
+    async fn revoke(&self, request: &Revoke) -> Result<RevokeOutcome, ProviderError>;
+
+    /// Sets `asked` on a term that is held (B3); otherwise `Changed`. Nothing depends on it.
+    ///
+    /// # Errors
+    /// As for [`Provider`].
+    async fn ask(&self, request: &Ask) -> Result<AskOutcome, ProviderError>;
+
+    /// Deletes records, released or not, whose expiry is 7 days past and whose token is below the
+    /// store's time in microseconds, in one statement (T5); at most `limit`. Returns how many.
+    ///
+    /// # Errors
+    /// As for [`Provider`].
+    async fn purge(&self, limit: usize) -> Result<u64, ProviderError>;
+
+    /// Releases a record that was read, whoever holds it (B2): **free at once, while the old holder
+    /// may believe in its lease until its deadline**. Only its fencing token protects then; prefer
+    /// [`Admin::revoke`]. Conditional on the term that was read, and logged.
+    ///
+    /// # Errors
+    /// As for [`Provider`].
+    async fn force_release(&self, name: &Name, seen: &Record) -> Result<ReleaseOutcome, ProviderError> {
+        tracing::warn!(lock = %name, owner = %seen.owner, token = %seen.token, "force-releasing a lock");
+        self.release(&Release::new(name.clone(), seen.uuid, Some(seen.token))).await
+    }
+}
+
+// Forwards every method, the provided ones too: a default here would silently drop what the
+// provider inside can do.
+#[async_trait]
+impl<P: Provider + ?Sized> Provider for Arc<P> {
+    fn capabilities(&self) -> Capabilities {
+        (**self).capabilities()
+    }
+
+    async fn acquire(&self, request: &Acquire) -> Result<AcquireOutcome, ProviderError> {
+        (**self).acquire(request).await
+    }
+
+    async fn renew(&self, request: &Renew) -> Result<RenewOutcome, ProviderError> {
+        (**self).renew(request).await
+    }
+
+    async fn release(&self, request: &Release) -> Result<ReleaseOutcome, ProviderError> {
+        (**self).release(request).await
+    }
+
+    async fn read(&self, name: &Name) -> Result<Option<Record>, ProviderError> {
+        (**self).read(name).await
+    }
+
+    async fn renew_many(&self, requests: &[Renew]) -> Vec<Result<RenewOutcome, ProviderError>> {
+        (**self).renew_many(requests).await
+    }
+
+    async fn watch(&self) -> Result<Option<Wakeups>, ProviderError> {
+        (**self).watch().await
+    }
+
+    fn sharing(&self) -> Option<&Sharing> {
+        (**self).sharing()
+    }
+}
+
+#[async_trait]
+impl<P: Admin + ?Sized> Admin for Arc<P> {
+    async fn list(&self, request: &List) -> Result<Page, ProviderError> {
+        (**self).list(request).await
+    }
+
+    async fn revoke(&self, request: &Revoke) -> Result<RevokeOutcome, ProviderError> {
+        (**self).revoke(request).await
+    }
+
+    async fn ask(&self, request: &Ask) -> Result<AskOutcome, ProviderError> {
+        (**self).ask(request).await
+    }
+
+    async fn purge(&self, limit: usize) -> Result<u64, ProviderError> {
+        (**self).purge(limit).await
+    }
+
+    async fn force_release(&self, name: &Name, seen: &Record) -> Result<ReleaseOutcome, ProviderError> {
+        (**self).force_release(name, seen).await
+    }
+}

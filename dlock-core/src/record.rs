@@ -1,0 +1,86 @@
+//! What a store keeps per name, as a provider shows it.
+
+use std::time::{Duration, SystemTime};
+
+use uuid::Uuid;
+
+use crate::FencingToken;
+
+/// The state of a term that a contender watches: whose it is, and its newest applied renewal.
+///
+/// As long as a contender sees one version unchanged, nobody has renewed, released or taken the
+/// lock in between. (The "record version number" of the `DynamoDB` lock client, split in two: the
+/// identity survives a renewal.)
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[expect(clippy::exhaustive_structs, reason = "the protocol defines a version as this pair")]
+pub struct Version {
+    /// The term.
+    pub uuid: Uuid,
+    /// Number of the newest applied renewal, 0 at the grant.
+    pub renewals: u64,
+}
+
+/// The one row a store keeps per name. It survives release; only a purge removes it (T5).
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Record {
+    /// Identity of the term: drawn by the frontend before the acquire was sent.
+    pub uuid: Uuid,
+    /// Number of the newest applied renewal; 0 at the grant, numbers may be skipped, below 2^53.
+    pub renewals: u64,
+    /// The holder's label, for people. Decides nothing.
+    pub owner: String,
+    /// When the term began, for people: the store's clock, or the writer's on stores without one.
+    /// Decides nothing.
+    pub since: SystemTime,
+    /// The fencing token of the term.
+    pub token: FencingToken,
+    /// How long the store keeps others out after the last applied acquire or renewal.
+    pub duration: Duration,
+    /// The holder gave the lock back.
+    pub released: bool,
+    /// Somebody asked the holder to give the lock back (B3).
+    pub asked: bool,
+    /// What the holder stored beside the lock, at most [`Record::MAX_DATA`] bytes.
+    pub data: Option<Vec<u8>>,
+    /// What was left of the lease on the *store's* clock when the reply was made, rounded up to the
+    /// millisecond and at most `duration`; zero once it has expired. `None` on stores whose clock
+    /// decides nothing ([`Discipline::Observer`](crate::Discipline::Observer)) and on released records.
+    /// A hint for waiters and people, never a verdict.
+    pub remaining: Option<Duration>,
+}
+
+impl Record {
+    /// The most a lock carries beside itself: 4 KiB.
+    pub const MAX_DATA: usize = 4096;
+
+    /// A held record at its grant: `renewals` 0, nobody asked, no data, no `remaining`.
+    /// Providers set the other fields from what they read.
+    #[must_use]
+    pub fn new(
+        uuid: Uuid,
+        owner: impl Into<String>,
+        since: SystemTime,
+        token: FencingToken,
+        duration: Duration,
+    ) -> Self {
+        Self {
+            uuid,
+            renewals: 0,
+            owner: owner.into(),
+            since,
+            token,
+            duration,
+            released: false,
+            asked: false,
+            data: None,
+            remaining: None,
+        }
+    }
+
+    /// What an observer compares.
+    #[must_use]
+    pub const fn version(&self) -> Version {
+        Version { uuid: self.uuid, renewals: self.renewals }
+    }
+}
