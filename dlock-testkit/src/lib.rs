@@ -1,1 +1,4 @@
-//! Placeholder until its first commit.
+//! What any author of a dlock provider uses to prove it, and what dlock uses itself.
+
+pub mod faults;
+pub mod memory;
