@@ -174,8 +174,9 @@ mod tests {
 
         let (giver, taker) = handoff();
         let value = Arc::new(());
-        let giving = tokio::spawn(giver.give(Arc::clone(&value), std::future::pending()));
-        while Arc::strong_count(&value) == 1 {
+        let offered = Arc::clone(&value);
+        let giving = tokio::spawn(giver.give(offered, std::future::pending()));
+        while !matches!(*taker.0.phase(), Phase::Offered(_)) {
             tokio::task::yield_now().await;
         }
         drop(taker);

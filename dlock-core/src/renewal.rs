@@ -60,7 +60,7 @@ pub(crate) async fn keep(term: Arc<Term>) {
     }
     match term.loss() {
         Some(loss) if matches!(loss.cause, LossCause::Released) => {
-            tracing::trace!("renewals ended with the release")
+            tracing::trace!("renewals ended with the release");
         }
         Some(loss) => tracing::warn!(cause = %loss.cause, "the lease was lost"),
         None => tracing::warn!("held for the longest time allowed; renewals stop"),
