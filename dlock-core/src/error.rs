@@ -105,11 +105,19 @@ pub enum Error {
     Lost(#[from] Loss),
     /// The store gave no answer. An acquire that ends so holds nothing: what it may have left in
     /// the store is given back in the background.
-    #[error("the lock's store did not answer")]
+    #[error("{}", no_answer(.0))]
     Provider(#[from] ProviderError),
     /// The [`Client`](crate::Client) was closed.
     #[error("the lock's client is closed")]
     Closed,
+}
+
+fn no_answer(error: &ProviderError) -> &'static str {
+    match error.kind() {
+        ErrorKind::NotApplied => "the lock's store could not be reached",
+        ErrorKind::Unknown => "the lock's store did not answer",
+        ErrorKind::Fatal => "the lock's store cannot be used",
+    }
 }
 
 fn held_by(holder: Option<&Holder>) -> String {
