@@ -79,10 +79,6 @@ impl MemoryProvider {
         Ok((self.prefix.clone(), name.as_str().to_owned()))
     }
 
-    pub(crate) fn own_prefix(&self) -> &str {
-        &self.prefix
-    }
-
     /// One atomic write as the rules decide it.
     pub(crate) fn write<A>(
         &self,
