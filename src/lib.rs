@@ -1,1 +1,52 @@
-//! dlock.
+//! A distributed lock over the store you already run.
+//!
+//! Several processes need one of them at a time to do a thing: a nightly job, a migration, a
+//! leader's work, one customer's record. They pick a store, enable its feature, and write
+//!
+#![cfg_attr(feature = "sqlite", doc = "```")]
+#![cfg_attr(not(feature = "sqlite"), doc = "```text")]
+//! use std::time::Duration;
+//! use dlock::{DLock, FencingToken, sqlite::SqliteProvider};
+//!
+//! # #[tokio::main]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = tempfile::tempdir()?;
+//! # let path = folder.path().join("locks.db");
+//! let provider = SqliteProvider::open(path)?;
+//! let lock = DLock::builder()
+//!     .name("nightly")
+//!     .duration(Duration::from_secs(15))
+//!     .provider(provider)
+//!     .build()?;
+//!
+//! let rows = lock.with(|token| async move { work(token).await }).await??;
+//! # assert_eq!(rows, 3);
+//! # Ok(())
+//! # }
+//! # async fn work(token: FencingToken) -> Result<u64, std::io::Error> { assert!(token.get() > 0); Ok(3) }
+//! ```
+//!
+//! # What it is for, and what it is not
+//! **Efficiency**: the same work is not done twice. For that the lock alone is enough.
+//! **Correctness**: two holders at once would damage something. For that *no* lock with a time limit
+//! is enough by itself, this one included: a process can be paused after it asked whether its lease
+//! is valid and before its write arrives. So every grant carries a [`FencingToken`] that only ever
+//! grows; hand it to the storage, and let the storage refuse a token below the highest it has seen
+//! ([`Fence`] is that rule for data in memory).
+//!
+//! # Where to go on
+//! * [`DLock::with`] runs work under the lock; [`DLock::hold`] gives a [`Guard`] that renews itself;
+//!   [`DLock::acquire`] a [`Lease`] to renew by hand; [`DLock::try_acquire`] asks once.
+//! * Backends, each behind a feature of the same name; none is on by default, and a feature adds
+//!   names without changing behaviour: `sqlite` (one file, every process of one host).
+//! * [`Provider`] is the contract for a store of your own; the crate `dlock-testkit` proves it.
+//! * `dlock-core/DESIGN.md` explains the protocol, what it guarantees under which assumptions, and
+//!   what it does not.
+
+pub use dlock_core::*;
+
+/// Locks in one SQLite file, shared by every process of one host.
+#[cfg(feature = "sqlite")]
+pub mod sqlite {
+    pub use dlock_sqlite::*;
+}

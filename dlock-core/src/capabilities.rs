@@ -2,7 +2,10 @@
 
 /// Who decides that a lease ended (protocol section 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[expect(clippy::exhaustive_enums, reason = "the protocol knows these two; a third would be another protocol")]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "the protocol knows these two; a third would be another protocol"
+)]
 pub enum Discipline {
     /// The store's own clock, read inside the statement that decides. A newcomer can take an
     /// expired lock at once.
@@ -42,7 +45,13 @@ impl Capabilities {
     /// No wake-ups, no batches, durable.
     #[must_use]
     pub const fn new(backend: &'static str, discipline: Discipline) -> Self {
-        Self { backend, discipline, watch: false, batch: false, durability: Durability::Durable }
+        Self {
+            backend,
+            discipline,
+            watch: false,
+            batch: false,
+            durability: Durability::Durable,
+        }
     }
 
     /// Sets [`Capabilities::watch`].

@@ -1,3 +1,190 @@
-//! What one process shares over one provider.
+//! What one process shares over one provider. Names, durations and terms belong to others.
+
+use std::{
+    fmt,
+    sync::{Arc, atomic::AtomicBool},
+    time::Duration,
+};
+
+use tokio::sync::watch;
+
+use crate::{Clock, Provider, ProviderError, entropy::Entropy, names::Names};
+
+/// One process's side of one provider: the queues of its waiters, what it has observed, its own
+/// tries that are over, and the hints it listens to.
+///
+/// Most programs never meet it: `.provider(p.clone())` finds the client that the clones of `p`
+/// share. It is worth a name in two cases: to [`close`](Client::close) it before the program ends,
+/// and to share one client over a provider that has no [`Sharing`](crate::Sharing). Cloning is cheap
+/// and shares.
+#[derive(Clone)]
+pub struct Client(pub(crate) Arc<Shared>);
+
 /// The shared part of a client.
-pub(crate) struct Shared;
+pub(crate) struct Shared {
+    pub(crate) provider: Arc<dyn Provider>,
+    pub(crate) backend: &'static str,
+    pub(crate) clock: Clock,
+    pub(crate) entropy: Entropy,
+    pub(crate) names: Names,
+    /// There is a task that listens for hints.
+    pub(crate) listener: AtomicBool,
+    /// Its channel is open: waiters need not poll as often (W2).
+    pub(crate) watching: AtomicBool,
+    closing: watch::Sender<bool>,
+    errands: Arc<watch::Sender<usize>>,
+}
+
+/// Something that runs in the background for a client; [`Client::close`] waits for its end.
+pub(crate) struct Errand(Arc<watch::Sender<usize>>);
+
+impl Client {
+    /// The client that all clones of this provider share, made if there is none.
+    #[must_use]
+    pub fn new(provider: impl Provider) -> Self {
+        let provider: Arc<dyn Provider> = Arc::new(provider);
+        let make = || Shared::new(Arc::clone(&provider), Clock::system(), Entropy::System);
+        match provider.sharing() {
+            Some(sharing) if !planted!(ClientPerLock) => Self(sharing.client(make)),
+            _ => Self(make()),
+        }
+    }
+
+    /// A client of its own that takes elapsed time from `clock`: for tests. It does not meet the
+    /// clones of its provider.
+    #[must_use]
+    pub fn with_clock(provider: impl Provider, clock: Clock) -> Self {
+        Self(Shared::new(Arc::new(provider), clock, Entropy::System))
+    }
+
+    /// A client of its own whose uuids and jitter come from a seed, so that a simulation can be
+    /// repeated. **Never outside one**: two processes with one seed draw the same identities, and
+    /// the store grants both.
+    #[must_use]
+    pub fn for_simulation(provider: impl Provider, clock: Clock, seed: u64) -> Self {
+        Self(Shared::new(
+            Arc::new(provider),
+            clock,
+            Entropy::seeded(seed),
+        ))
+    }
+
+    /// Ends the client: waiting and later acquires fail with [`Error::Closed`](crate::Error::Closed),
+    /// and everything that is under way to the store (tries, and the releases of leases that were
+    /// dropped) runs to its end. Returns how many leases are still in somebody's hands: they stay
+    /// valid, are renewed as before, and are released by their own handles.
+    ///
+    /// Call it before the runtime shuts down, else a dropped lease's release may be cut off and
+    /// others wait for the lease to expire. It takes at most about one lease duration, when the
+    /// store does not answer.
+    ///
+    /// # Cancel safety
+    /// The client is closed from the first poll on; dropping the future only stops the waiting.
+    pub async fn close(&self) -> usize {
+        self.0.closing.send_replace(true);
+        if !planted!(CloseDoesNotWait) {
+            let mut errands = self.0.errands.subscribe();
+            // The sender lives in `self`, so this ends only when the count is zero.
+            let _ended = errands.wait_for(|running| *running == 0).await;
+        }
+        self.0.names.live()
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client")
+            .field("backend", &self.0.backend)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    fn new(provider: Arc<dyn Provider>, clock: Clock, entropy: Entropy) -> Arc<Self> {
+        Arc::new(Self {
+            backend: provider.capabilities().backend,
+            provider,
+            clock,
+            entropy,
+            names: Names::default(),
+            listener: AtomicBool::new(false),
+            watching: AtomicBool::new(false),
+            closing: watch::Sender::new(false),
+            errands: Arc::new(watch::Sender::new(0)),
+        })
+    }
+
+    /// Counts as running until the returned value is dropped.
+    pub(crate) fn errand(&self) -> Errand {
+        self.errands.send_modify(|running| *running += 1);
+        Errand(Arc::clone(&self.errands))
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        *self.closing.borrow()
+    }
+
+    /// Changes to `true` when the client closes; its sender goes away with the client.
+    pub(crate) fn closing(&self) -> watch::Receiver<bool> {
+        self.closing.subscribe()
+    }
+
+    /// One call to the provider, for at most `limit`. What comes back after that is unknown, and
+    /// the call is dropped.
+    pub(crate) async fn call<T: Send>(
+        &self,
+        limit: Duration,
+        call: impl Future<Output = Result<T, ProviderError>> + Send,
+    ) -> Result<T, ProviderError> {
+        tokio::select! {
+            biased;
+            answer = call => answer,
+            () = self.clock.pause(limit) => {
+                Err(ProviderError::unknown(format!("the store did not answer within {limit:?}")))
+            }
+        }
+    }
+
+    /// A short, jittered pause before the next attempt at a store that did not answer: D/60 within
+    /// 2 to 500 ms, and up to half of it more or less.
+    pub(crate) fn pause_after_failure(&self, duration: Duration) -> Duration {
+        let pause = (duration / 60).clamp(Duration::from_millis(2), Duration::from_millis(500));
+        pause / 2 + self.entropy.jitter(pause)
+    }
+}
+
+impl Drop for Errand {
+    fn drop(&mut self) {
+        self.0.send_modify(|running| *running -= 1);
+    }
+}
+
+/// What [`DLockBuilder`](crate::DLockBuilder)'s `provider` takes: a provider, an
+/// `Arc<dyn Provider>`, or a [`Client`].
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is neither a `Provider` nor a `Client`",
+    label = "not a provider",
+    note = "pass a provider by value (clones of one provider share a client), an `Arc<dyn Provider>` or a `Client`"
+)]
+pub trait IntoClient {
+    /// The client to use.
+    fn into_client(self) -> Client;
+}
+
+impl<P: Provider> IntoClient for P {
+    fn into_client(self) -> Client {
+        Client::new(self)
+    }
+}
+
+impl IntoClient for Client {
+    fn into_client(self) -> Client {
+        self
+    }
+}
+
+impl IntoClient for &Client {
+    fn into_client(self) -> Client {
+        self.clone()
+    }
+}

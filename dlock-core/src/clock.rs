@@ -30,7 +30,10 @@ pub struct Clock(Source);
 enum Source {
     System,
     Manual(Arc<Manual>),
-    Tokio { start: tokio::time::Instant, rate: f64 },
+    Tokio {
+        start: tokio::time::Instant,
+        rate: f64,
+    },
 }
 
 #[derive(Default)]
@@ -65,7 +68,10 @@ impl Clock {
     #[must_use]
     pub fn manual() -> (Self, ManualClock) {
         let manual = Arc::new(Manual::default());
-        (Self(Source::Manual(Arc::clone(&manual))), ManualClock(manual))
+        (
+            Self(Source::Manual(Arc::clone(&manual))),
+            ManualClock(manual),
+        )
     }
 
     /// Tokio's clock, which tests can pause, running `rate` times as fast: 1.1 is a machine whose
@@ -75,8 +81,14 @@ impl Clock {
     /// If `rate` is not a finite number above zero.
     #[must_use]
     pub fn tokio(rate: f64) -> Self {
-        assert!(rate.is_finite() && rate > 0.0, "a clock's rate is a finite number above zero");
-        Self(Source::Tokio { start: tokio::time::Instant::now(), rate })
+        assert!(
+            rate.is_finite() && rate > 0.0,
+            "a clock's rate is a finite number above zero"
+        );
+        Self(Source::Tokio {
+            start: tokio::time::Instant::now(),
+            rate,
+        })
     }
 
     /// Now, for a holder: never behind true time when it is asked, never ahead of it when the call
@@ -95,7 +107,10 @@ impl Clock {
             Source::System => system::contender(),
             Source::Manual(_) | Source::Tokio { .. } => {
                 let Tick(now) = self.now();
-                Look { boot: now, raw: now }
+                Look {
+                    boot: now,
+                    raw: now,
+                }
             }
         }
     }
@@ -103,7 +118,9 @@ impl Clock {
     /// What has certainly passed since an earlier look: the lesser of the two clocks.
     pub(crate) fn elapsed(&self, since: Look) -> Duration {
         let Look { boot, raw } = self.look();
-        let least = boot.saturating_sub(since.boot).min(raw.saturating_sub(since.raw));
+        let least = boot
+            .saturating_sub(since.boot)
+            .min(raw.saturating_sub(since.raw));
         Duration::from_nanos(u64::try_from(least).unwrap_or(0))
     }
 
@@ -221,12 +238,17 @@ mod system {
     }
 
     pub(super) fn contender() -> Look {
-        Look { boot: read(ClockId::Boottime), raw: read(ClockId::MonotonicRaw) }
+        Look {
+            boot: read(ClockId::Boottime),
+            raw: read(ClockId::MonotonicRaw),
+        }
     }
 
     fn read(clock: ClockId) -> i64 {
         let time = clock_gettime(clock);
-        time.tv_sec.saturating_mul(1_000_000_000).saturating_add(time.tv_nsec)
+        time.tv_sec
+            .saturating_mul(1_000_000_000)
+            .saturating_add(time.tv_nsec)
     }
 }
 
@@ -245,7 +267,10 @@ mod system {
 
     pub(super) fn contender() -> Look {
         let Tick(now) = holder();
-        Look { boot: now, raw: now }
+        Look {
+            boot: now,
+            raw: now,
+        }
     }
 }
 
@@ -259,7 +284,10 @@ mod tests {
         let (tick, look) = (clock.now(), clock.look());
         std::thread::sleep(Duration::from_millis(20));
         for passed in [clock.now().since(tick), clock.elapsed(look)] {
-            assert!(passed >= Duration::from_millis(19) && passed < Duration::from_secs(5), "{passed:?}");
+            assert!(
+                passed >= Duration::from_millis(19) && passed < Duration::from_secs(5),
+                "{passed:?}"
+            );
         }
     }
 
@@ -267,7 +295,10 @@ mod tests {
     fn arithmetic_saturates() {
         assert_eq!(Tick(0) + Duration::MAX, Tick(i64::MAX));
         assert_eq!(Tick(5).since(Tick(9)), Duration::ZERO);
-        assert_eq!(Tick(9).since(Tick::NEVER), Duration::from_nanos(i64::MAX as u64));
+        assert_eq!(
+            Tick(9).since(Tick::NEVER),
+            Duration::from_nanos(i64::MAX as u64)
+        );
     }
 
     #[tokio::test(start_paused = true)]
@@ -278,7 +309,10 @@ mod tests {
         clock.sleep_until(deadline, Duration::from_secs(1)).await;
         assert!(clock.now() >= deadline);
         let real = start.elapsed();
-        assert!(real >= Duration::from_secs(8) && real < Duration::from_millis(8_020), "{real:?}");
+        assert!(
+            real >= Duration::from_secs(8) && real < Duration::from_millis(8_020),
+            "{real:?}"
+        );
     }
 
     #[tokio::test]

@@ -6,7 +6,10 @@ use crate::{FencingToken, Holder, Record};
 
 /// What is known about a call that got no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[expect(clippy::exhaustive_enums, reason = "the protocol knows these three; each has its own duty")]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "the protocol knows these three; each has its own duty"
+)]
 pub enum ErrorKind {
     /// Certainly nothing happened: connection refused, throttled. Only wording and background
     /// clean-up depend on this being right.
@@ -48,7 +51,11 @@ impl ProviderError {
     /// text of its source; for `Fatal` it says what to do.
     #[must_use]
     pub fn new(kind: ErrorKind, message: impl AsRef<str>) -> Self {
-        Self { kind, message: message.as_ref().into(), source: None }
+        Self {
+            kind,
+            message: message.as_ref().into(),
+            source: None,
+        }
     }
 
     /// Adds what the driver reported.
@@ -73,7 +80,9 @@ impl fmt::Display for ProviderError {
 
 impl StdError for ProviderError {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
-        self.source.as_ref().map(|source| &**source as &(dyn StdError + 'static))
+        self.source
+            .as_ref()
+            .map(|source| &**source as &(dyn StdError + 'static))
     }
 }
 
@@ -96,17 +105,29 @@ pub enum Error {
     Lost(#[from] Loss),
     /// The store gave no answer. An acquire that ends so holds nothing: what it may have left in
     /// the store is given back in the background.
-    #[error("the lock's store did not answer")]
+    #[error("{}", no_answer(.0))]
     Provider(#[from] ProviderError),
     /// The [`Client`](crate::Client) was closed.
     #[error("the lock's client is closed")]
     Closed,
 }
 
+fn no_answer(error: &ProviderError) -> &'static str {
+    match error.kind() {
+        ErrorKind::NotApplied => "the lock's store could not be reached",
+        ErrorKind::Unknown => "the lock's store did not answer",
+        ErrorKind::Fatal => "the lock's store cannot be used",
+    }
+}
+
 fn held_by(holder: Option<&Holder>) -> String {
     match holder {
-        Some(Holder { ours: true, .. }) => ": this process holds it already (locks are not re-entrant)".into(),
-        Some(Holder { record, .. }) => format!(": held by {:?} with token {}", record.owner, record.token),
+        Some(Holder { ours: true, .. }) => {
+            ": this process holds it already (locks are not re-entrant)".into()
+        }
+        Some(Holder { record, .. }) => {
+            format!(": held by {:?} with token {}", record.owner, record.token)
+        }
         None => String::new(),
     }
 }
@@ -149,10 +170,20 @@ pub enum LossCause {
 impl fmt::Display for LossCause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Expired { last_error: None } => f.write_str("ran out without a successful renewal"),
-            Self::Expired { last_error: Some(_) } => f.write_str("ran out because its renewals failed"),
-            Self::Refused { record: Some(record) } => {
-                write!(f, "was taken over by {:?} with token {}", record.owner, record.token)
+            Self::Expired { last_error: None } => {
+                f.write_str("ran out without a successful renewal")
+            }
+            Self::Expired {
+                last_error: Some(_),
+            } => f.write_str("ran out because its renewals failed"),
+            Self::Refused {
+                record: Some(record),
+            } => {
+                write!(
+                    f,
+                    "was taken over by {:?} with token {}",
+                    record.owner, record.token
+                )
             }
             Self::Refused { record: None } => f.write_str("has no record in the store any more"),
             Self::HeldTooLong => f.write_str("was held for the longest time allowed"),
@@ -164,7 +195,9 @@ impl fmt::Display for LossCause {
 impl StdError for LossCause {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         match self {
-            Self::Expired { last_error: Some(error) } => Some(error),
+            Self::Expired {
+                last_error: Some(error),
+            } => Some(error),
             _ => None,
         }
     }
@@ -193,13 +226,17 @@ pub enum ConfigError {
         duration: Duration,
     },
     /// The safety margin.
-    #[error("a margin of {margin} is not possible: it is a fraction of the lease, 0.01 to 0.5, and at least 2 ms of it")]
+    #[error(
+        "a margin of {margin} is not possible: it is a fraction of the lease, 0.01 to 0.5, and at least 2 ms of it"
+    )]
     Margin {
         /// What was asked for.
         margin: f64,
     },
     /// The renewal interval.
-    #[error("renewing a lease of {duration:?} every {renew_every:?} is not possible: the interval is D/20 to 0.4 D")]
+    #[error(
+        "renewing a lease of {duration:?} every {renew_every:?} is not possible: the interval is D/20 to 0.4 D"
+    )]
     RenewEvery {
         /// What was asked for.
         renew_every: Duration,
@@ -213,13 +250,17 @@ pub enum ConfigError {
         poll_every: Duration,
     },
     /// How long an acquire keeps asking a store that does not answer.
-    #[error("giving up on a silent store after {give_up_after:?} is not possible: it takes 1 ms to 24 h")]
+    #[error(
+        "giving up on a silent store after {give_up_after:?} is not possible: it takes 1 ms to 24 h"
+    )]
     GiveUpAfter {
         /// What was asked for.
         give_up_after: Duration,
     },
     /// The longest hold.
-    #[error("a longest hold of {max_hold:?} is not possible: it cannot be shorter than the lease of {duration:?}")]
+    #[error(
+        "a longest hold of {max_hold:?} is not possible: it cannot be shorter than the lease of {duration:?}"
+    )]
     MaxHold {
         /// What was asked for.
         max_hold: Duration,

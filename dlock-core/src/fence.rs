@@ -41,7 +41,10 @@ impl Fence {
     /// else has written since. Nothing changed; the writer should stop.
     pub fn check(&mut self, token: FencingToken) -> Result<(), Stale> {
         match self.highest {
-            Some(highest) if token < highest => Err(Stale { presented: token, highest }),
+            Some(highest) if token < highest => Err(Stale {
+                presented: token,
+                highest,
+            }),
             _ => {
                 self.highest = Some(token);
                 Ok(())
@@ -62,7 +65,10 @@ impl Fence {
 /// grant is above what the resource has seen even if the lock's store lost its memory (T6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("stale fencing token {presented}: the resource has already seen {highest}")]
-#[expect(clippy::exhaustive_structs, reason = "the rule has these two numbers; stores build it")]
+#[expect(
+    clippy::exhaustive_structs,
+    reason = "the rule has these two numbers; stores build it"
+)]
 pub struct Stale {
     /// The token of the refused write.
     pub presented: FencingToken,

@@ -9,27 +9,51 @@
 //! term, renewed by hand or by itself; [`Client`] is what one process shares over one provider;
 //! [`Provider`] is what a store implements.
 
+#[macro_use]
+mod planted;
+
+mod attempt;
+mod builder;
 mod capabilities;
 mod client;
 mod clock;
+mod entropy;
 mod error;
 mod fence;
+mod guard;
+mod handoff;
 mod holder;
+mod holding;
+mod lease;
+mod listener;
+mod lock;
 mod name;
+mod names;
 mod outcome;
+mod plan;
 mod provider;
 mod record;
+mod release;
+mod renewal;
 mod request;
+mod scope;
 mod sharing;
+mod term;
 mod token;
+mod waiting;
 mod wakeups;
 
 pub use self::{
+    builder::DLockBuilder,
     capabilities::{Capabilities, Discipline, Durability},
+    client::{Client, IntoClient},
     clock::{Clock, ManualClock},
     error::{ConfigError, Error, ErrorKind, Loss, LossCause, ProviderError},
     fence::{Fence, Stale},
+    guard::{Guard, State},
     holder::Holder,
+    lease::{Ended, Lease},
+    lock::{DLock, TryAcquire},
     name::Name,
     outcome::{AcquireOutcome, AskOutcome, Page, ReleaseOutcome, RenewOutcome, RevokeOutcome},
     provider::{Admin, Provider},
@@ -39,3 +63,7 @@ pub use self::{
     token::{FencingToken, TokenOutOfRange},
     wakeups::{Wakeup, WakeupSender, Wakeups},
 };
+
+#[cfg(dlock_planted)]
+#[doc(hidden)]
+pub use self::planted::{Bug, plant};

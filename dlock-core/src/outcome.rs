@@ -4,7 +4,10 @@ use crate::{FencingToken, Name, Record};
 
 /// Answer to [`Acquire`](crate::Acquire).
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[expect(clippy::exhaustive_enums, reason = "the protocol has these three answers; wrappers match them all")]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "the protocol has these three answers; wrappers match them all"
+)]
 pub enum AcquireOutcome {
     /// A1, A2, A4, A5, A6: the term is ours, with this token.
     Acquired(FencingToken),
@@ -17,7 +20,10 @@ pub enum AcquireOutcome {
 
 /// Answer to [`Renew`](crate::Renew).
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[expect(clippy::exhaustive_enums, reason = "the protocol has these two answers; wrappers match them all")]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "the protocol has these two answers; wrappers match them all"
+)]
 pub enum RenewOutcome {
     /// R1, R2: applied, now or earlier.
     Renewed {
@@ -30,7 +36,10 @@ pub enum RenewOutcome {
 
 /// Answer to [`Release`](crate::Release).
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[expect(clippy::exhaustive_enums, reason = "the protocol has these two answers; wrappers match them all")]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "the protocol has these two answers; wrappers match them all"
+)]
 pub enum ReleaseOutcome {
     /// L1, L2: released, now or earlier.
     Released,
@@ -40,7 +49,10 @@ pub enum ReleaseOutcome {
 
 /// Answer to [`Revoke`](crate::Revoke).
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[expect(clippy::exhaustive_enums, reason = "the protocol has these two answers; wrappers match them all")]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "the protocol has these two answers; wrappers match them all"
+)]
 pub enum RevokeOutcome {
     /// B1: taken away, now or earlier. Others enter at expiry or after an observation.
     Revoked,
@@ -50,7 +62,10 @@ pub enum RevokeOutcome {
 
 /// Answer to [`Ask`](crate::Ask).
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[expect(clippy::exhaustive_enums, reason = "the protocol has these two answers; wrappers match them all")]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "the protocol has these two answers; wrappers match them all"
+)]
 pub enum AskOutcome {
     /// B3: the holder sees it in the answer to its next renewal.
     Asked,

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use crate::{
-    Acquire, AcquireOutcome, Ask, AskOutcome, Capabilities, List, Name, Page, ProviderError, Record,
-    Release, ReleaseOutcome, Renew, RenewOutcome, Revoke, RevokeOutcome, Sharing, Wakeups,
+    Acquire, AcquireOutcome, Ask, AskOutcome, Capabilities, List, Name, Page, ProviderError,
+    Record, Release, ReleaseOutcome, Renew, RenewOutcome, Revoke, RevokeOutcome, Sharing, Wakeups,
 };
 
 /// One kind of store, as the lease protocol needs it.
@@ -165,9 +165,14 @@ pub trait Admin: Provider {
     ///
     /// # Errors
     /// As for [`Provider`].
-    async fn force_release(&self, name: &Name, seen: &Record) -> Result<ReleaseOutcome, ProviderError> {
+    async fn force_release(
+        &self,
+        name: &Name,
+        seen: &Record,
+    ) -> Result<ReleaseOutcome, ProviderError> {
         tracing::warn!(lock = %name, owner = %seen.owner, token = %seen.token, "force-releasing a lock");
-        self.release(&Release::new(name.clone(), seen.uuid, Some(seen.token))).await
+        self.release(&Release::new(name.clone(), seen.uuid, Some(seen.token)))
+            .await
     }
 }
 
@@ -226,7 +231,11 @@ impl<P: Admin + ?Sized> Admin for Arc<P> {
         (**self).purge(limit).await
     }
 
-    async fn force_release(&self, name: &Name, seen: &Record) -> Result<ReleaseOutcome, ProviderError> {
+    async fn force_release(
+        &self,
+        name: &Name,
+        seen: &Record,
+    ) -> Result<ReleaseOutcome, ProviderError> {
         (**self).force_release(name, seen).await
     }
 }

@@ -12,7 +12,10 @@ use crate::FencingToken;
 /// lock in between. (The "record version number" of the `DynamoDB` lock client, split in two: the
 /// identity survives a renewal.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[expect(clippy::exhaustive_structs, reason = "the protocol defines a version as this pair")]
+#[expect(
+    clippy::exhaustive_structs,
+    reason = "the protocol defines a version as this pair"
+)]
 pub struct Version {
     /// The term.
     pub uuid: Uuid,
@@ -81,6 +84,9 @@ impl Record {
     /// What an observer compares.
     #[must_use]
     pub const fn version(&self) -> Version {
-        Version { uuid: self.uuid, renewals: self.renewals }
+        Version {
+            uuid: self.uuid,
+            renewals: self.renewals,
+        }
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use uuid::Uuid;
 
-use crate::{FencingToken, Name, Version};
+use crate::{FencingToken, Name, ProviderError, Version, entropy::system_uuid};
 
 /// Asks for the lock: protocol rules A1 to A7.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,7 +30,15 @@ impl Acquire {
     /// A try with no claim, no data, no floor and an empty owner.
     #[must_use]
     pub const fn new(name: Name, new: Uuid, duration: Duration) -> Self {
-        Self { name, owner: String::new(), prev: None, new, duration, data: None, floor: 0 }
+        Self {
+            name,
+            owner: String::new(),
+            prev: None,
+            new,
+            duration,
+            data: None,
+            floor: 0,
+        }
     }
 
     /// Sets the contender's label.
@@ -118,9 +126,15 @@ pub struct Revoke {
 
 impl Revoke {
     /// Revokes the version that was read; draws `new` from the operating system's generator.
-    #[must_use]
-    pub fn new(name: Name, version: Version) -> Self {
-        Self { name, version, new: Uuid::new_v4() }
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotApplied`](crate::ErrorKind::NotApplied) if that generator fails.
+    pub fn new(name: Name, version: Version) -> Result<Self, ProviderError> {
+        Ok(Self {
+            name,
+            version,
+            new: system_uuid()?,
+        })
     }
 }
 
@@ -158,7 +172,11 @@ impl List {
     /// The first 100 records whose names start with `prefix` (empty: all).
     #[must_use]
     pub fn new(prefix: impl Into<String>) -> Self {
-        Self { prefix: prefix.into(), after: None, limit: 100 }
+        Self {
+            prefix: prefix.into(),
+            after: None,
+            limit: 100,
+        }
     }
 
     /// Continues after this name.

@@ -18,15 +18,17 @@ use crate::client::Shared;
 pub struct Sharing(Arc<Mutex<Weak<Shared>>>);
 
 impl Sharing {
-    /// The client in the slot, or the one that `make` builds; under one lock, so that two callers
-    /// cannot make two.
+    /// The client in the slot, or the one that `make` builds if there is none or it was closed;
+    /// under one lock, so that two callers cannot make two.
     pub(crate) fn client(&self, make: impl FnOnce() -> Arc<Shared>) -> Arc<Shared> {
         let mut slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        slot.upgrade().unwrap_or_else(|| {
-            let made = make();
-            *slot = Arc::downgrade(&made);
-            made
-        })
+        slot.upgrade()
+            .filter(|shared| !shared.is_closed())
+            .unwrap_or_else(|| {
+                let made = make();
+                *slot = Arc::downgrade(&made);
+                made
+            })
     }
 }
 

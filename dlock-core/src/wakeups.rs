@@ -6,7 +6,10 @@ use crate::Name;
 
 /// One hint.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[expect(clippy::exhaustive_enums, reason = "a hint is about one name or about all")]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "a hint is about one name or about all"
+)]
 pub enum Wakeup {
     /// This name may be free.
     Name(Name),

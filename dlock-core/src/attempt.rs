@@ -1,0 +1,189 @@
+//! One try for a lock: one uuid and one `sent`, repeated on the wire until the store has answered
+//! or the try is given up (V1, V9, W4, W5).
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::runtime::Handle;
+use uuid::Uuid;
+
+use crate::{
+    Acquire, AcquireOutcome, ErrorKind, ProviderError, Record, Version, clock::Tick,
+    holding::Holding, lock::Settings, release::Giveback, term::Term,
+};
+
+/// How a try ended.
+pub(crate) enum TryEnd {
+    /// The lock is ours, and valid.
+    Granted(Holding),
+    /// Somebody holds it.
+    Held(Record),
+    /// A3: a fresh uuid may ask at once.
+    Spent,
+    /// V9: the grant was known only after its deadline. It is being released.
+    Late,
+    /// No answer until `sent` + D/3, or until the caller's time was up. What it may have left in
+    /// the store is being released.
+    GivenUp(ProviderError),
+    /// A retry cannot help.
+    Fatal(ProviderError),
+}
+
+/// Runs one try. `time_left` is asked before every attempt: what is left of the caller's limit,
+/// `None` for no limit.
+pub(crate) async fn run(
+    lock: &Arc<Settings>,
+    uuid: Uuid,
+    prev: Option<Version>,
+    time_left: impl Fn() -> Option<Duration> + Send + Sync,
+) -> TryEnd {
+    let Settings {
+        shared,
+        state,
+        name,
+        owner,
+        plan,
+        data,
+    } = &**lock;
+    // V1: before the provider is called for the first attempt; pool checkout counts against us.
+    let sent = shared.clock.now();
+    let mut open = OpenTry {
+        lock: Arc::clone(lock),
+        uuid,
+        sent,
+        may_exist: false,
+        over: false,
+    };
+    let request = Acquire::new(name.clone(), uuid, plan.duration)
+        .owner(owner.as_ref())
+        .prev(prev)
+        .data(data.as_ref().map(|data| data.to_vec()))
+        .floor(state.floor());
+    let mut request = request;
+    let mut credited = sent;
+
+    loop {
+        if planted!(RetryRestartsClock) {
+            credited = shared.clock.now();
+        }
+        if planted!(FreshUuidPerRepeat) {
+            request.new = shared.entropy.uuid().unwrap_or(uuid);
+        }
+        let limit = time_left().unwrap_or(Duration::MAX).min(plan.attempt());
+        let limit = if planted!(AcquireUnbounded) {
+            Duration::from_secs(3600)
+        } else {
+            limit
+        };
+        // Until there is an answer, the attempt may have been applied; also if this task is dropped
+        // or the provider panics.
+        let before = std::mem::replace(&mut open.may_exist, true);
+        let error = match shared.call(limit, shared.provider.acquire(&request)).await {
+            Ok(AcquireOutcome::Acquired(token)) => {
+                if planted!(ReplyTimeBase) {
+                    credited = shared.clock.now();
+                }
+                if shared.clock.now() >= credited + plan.belief() && !planted!(LateGrantHandedOut) {
+                    return TryEnd::Late;
+                }
+                open.disarm();
+                let identity = (request.new, token);
+                let term = Term::new(
+                    Arc::clone(shared),
+                    Arc::clone(state),
+                    name.clone(),
+                    *plan,
+                    identity,
+                    credited,
+                );
+                return TryEnd::Granted(Holding::new(term));
+            }
+            Ok(AcquireOutcome::Held(record)) => {
+                open.settle();
+                return TryEnd::Held(record);
+            }
+            Ok(AcquireOutcome::Spent) => {
+                open.settle();
+                return TryEnd::Spent;
+            }
+            Err(error) => error,
+        };
+        tracing::debug!(
+            error = &error as &dyn std::error::Error,
+            "no answer to an acquire"
+        );
+        match error.kind() {
+            ErrorKind::Fatal => {
+                open.may_exist = before;
+                return TryEnd::Fatal(error);
+            }
+            // Certainly not applied: only the clean-up depends on this being right.
+            ErrorKind::NotApplied => open.may_exist = before,
+            ErrorKind::Unknown => {}
+        }
+        let pause = shared.pause_after_failure(plan.duration);
+        let out_of_time = time_left().is_some_and(|left| left <= pause);
+        if out_of_time || shared.clock.now() + pause >= sent + plan.try_limit() {
+            return TryEnd::GivenUp(error);
+        }
+        shared.clock.pause(pause).await;
+    }
+}
+
+/// A try that has not ended. Dropping it ends it: its uuid is over (G4), and what it may have left
+/// in the store is released in the background (W5). That covers tries given up, a runtime that
+/// drops this task, and a provider that panics.
+struct OpenTry {
+    lock: Arc<Settings>,
+    uuid: Uuid,
+    sent: Tick,
+    may_exist: bool,
+    over: bool,
+}
+
+impl OpenTry {
+    /// A definite answer without a grant: nothing to release. A late copy may still come; G4 knows
+    /// the uuid, and G2 bounds what it does to others.
+    fn settle(&mut self) {
+        self.may_exist = false;
+        if planted!(HeldTriesForgotten) {
+            self.over = true;
+        }
+    }
+
+    /// Granted: the lease answers for it from here on.
+    fn disarm(&mut self) {
+        self.over = true;
+        self.may_exist = false;
+    }
+}
+
+impl Drop for OpenTry {
+    fn drop(&mut self) {
+        let Settings {
+            shared,
+            state,
+            name,
+            plan,
+            ..
+        } = &*self.lock;
+        if !self.over {
+            state.over(&shared.clock, self.uuid, plan.duration);
+        }
+        if !self.may_exist {
+            return;
+        }
+        let Ok(home) = Handle::try_current() else {
+            return;
+        };
+        let giveback = Giveback {
+            shared: Arc::clone(shared),
+            state: Arc::clone(state),
+            name: name.clone(),
+            plan: *plan,
+            uuid: self.uuid,
+            token: None,
+            sent: self.sent,
+        };
+        drop(giveback.spawn(&home));
+    }
+}

@@ -1,0 +1,66 @@
+//! Who has a term in hand must give it back: the part that `Lease` and `Guard` share.
+
+use std::sync::Arc;
+
+use crate::{Ended, Error, ProviderError, release::Giveback, term::Term};
+
+/// A term with the duty to release it. Dropping it releases in the background (G3).
+pub(crate) struct Holding(Option<Arc<Term>>);
+
+impl Holding {
+    pub(crate) fn new(term: Arc<Term>) -> Self {
+        Self(Some(term))
+    }
+
+    pub(crate) fn term(&self) -> &Arc<Term> {
+        #[expect(
+            clippy::expect_used,
+            reason = "only `release` and `drop` take it, and both end the value"
+        )]
+        self.0
+            .as_ref()
+            .expect("a holding has its term until it ends")
+    }
+
+    /// Releases, and waits for the outcome (V7). The release runs in a task on the lease's home
+    /// runtime: dropping this future does not stop it.
+    pub(crate) async fn release(mut self) -> Result<Ended, Error> {
+        let Some(term) = self.0.take() else {
+            return Ok(Ended::Unconfirmed);
+        };
+        match giveback(&term).spawn(&term.home).await {
+            Ok(answer) => answer.map_err(Error::from),
+            Err(ended) => Err(ProviderError::unknown("the release was cut off")
+                .with_source(ended)
+                .into()),
+        }
+    }
+}
+
+impl Drop for Holding {
+    fn drop(&mut self) {
+        let Some(term) = self.0.take() else { return };
+        if planted!(DropForgets) {
+            return;
+        }
+        let giveback = giveback(&term);
+        // Where the store itself has said that the term is over (R3), there is nothing to release.
+        if !term.was_refused() {
+            drop(giveback.spawn(&term.home));
+        }
+    }
+}
+
+/// The release begins here: from now on the lease is invalid (V7).
+fn giveback(term: &Arc<Term>) -> Giveback {
+    let sent = term.begin_release();
+    Giveback {
+        shared: Arc::clone(&term.shared),
+        state: Arc::clone(&term.state),
+        name: term.name.clone(),
+        plan: term.plan,
+        uuid: term.uuid,
+        token: Some(term.token),
+        sent,
+    }
+}

@@ -1,0 +1,135 @@
+//! One term in the hands of its holder, renewed by hand.
+
+use std::{fmt, time::Duration};
+
+use uuid::Uuid;
+
+use crate::{Error, FencingToken, Guard, ProviderError, Record, holding::Holding, renewal};
+
+/// A granted lock, to be renewed and released by hand. [`Lease::keep_alive`] turns it into a
+/// [`Guard`], which renews itself.
+///
+/// The lease ends by itself when it is not renewed: ask [`Lease::is_valid`] before acting, and hand
+/// the [token](Lease::token) to whatever stores the effects. Not `Clone`: one term has one holder.
+///
+/// Dropping it gives it back in the background, in a task on the runtime that acquired it. That
+/// neither blocks nor panics, from any thread; where that runtime is gone, others wait until the
+/// lease expires.
+#[must_use = "a lease that is dropped is given back at once"]
+pub struct Lease(pub(crate) Holding);
+
+/// How a release ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "the three things that can be known"
+)]
+pub enum Ended {
+    /// The store has taken it back; the next contender may have it.
+    Released,
+    /// It was not ours any more: it had expired and was taken, or was taken away. The record that
+    /// shows it, if there is one. Nothing changed in the store.
+    NotHeld(Option<Record>),
+    /// The store gave no answer for as long as it could hold the lease. It has let go by now, by
+    /// the release or by the expiry.
+    Unconfirmed,
+}
+
+impl Lease {
+    /// The fencing token of this term.
+    #[must_use]
+    pub fn token(&self) -> FencingToken {
+        self.0.term().token
+    }
+
+    /// Identity of this term.
+    #[must_use]
+    pub fn uuid(&self) -> Uuid {
+        self.0.term().uuid
+    }
+
+    /// Whether the holder may still act. Computed from the clock at every call, in well under a
+    /// microsecond; once false, always false (V2, V4).
+    ///
+    /// True means that nobody else can have the lock *at this instant*. What a write that starts now
+    /// finds when it arrives, only a resource that checks the token can tell (T4).
+    #[must_use]
+    pub fn is_valid(&self) -> bool {
+        self.0.term().is_valid()
+    }
+
+    /// How much of the lease is left; zero once it has ended.
+    #[must_use]
+    pub fn remaining(&self) -> Duration {
+        self.0.term().remaining()
+    }
+
+    /// Resolves when the lease has ended, within milliseconds of its deadline on an idle runtime.
+    /// Borrows nothing, so it can stand in a `select!` beside `lease.renew()`.
+    ///
+    /// # Cancel safety
+    /// Cancel safe: it only watches.
+    pub fn expired(&self) -> impl Future<Output = ()> + Send + use<> {
+        let term = self.0.term().clone();
+        async move {
+            term.ended().await;
+        }
+    }
+
+    /// Extends the lease by its duration, counted from now: one renewal attempt of at most a sixth
+    /// of the lease.
+    ///
+    /// # Errors
+    /// [`Error::Lost`] if the lease has ended or the store refused. [`Error::Provider`] if there was
+    /// no answer: that is **not** a loss; the lease stays valid until its deadline, so try again
+    /// after a short pause while [`Lease::is_valid`].
+    ///
+    /// # Cancel safety
+    /// The attempt runs to its answer in a task of its own; a success counts even if this future is
+    /// dropped.
+    pub async fn renew(&mut self) -> Result<(), Error> {
+        let term = self.0.term().clone();
+        let home = term.home.clone();
+        let answer = home.spawn(async move {
+            let answer = renewal::attempt(&term).await;
+            // Our own word, not the store's, on whether that came in time.
+            term.loss()
+                .map_or(answer.map_err(Error::from), |loss| Err(loss.into()))
+        });
+        answer.await.unwrap_or_else(|ended| {
+            Err(ProviderError::unknown("the renewal was cut off")
+                .with_source(ended)
+                .into())
+        })
+    }
+
+    /// Gives the lock back. The lease is invalid from the first poll of this call on (V7).
+    ///
+    /// Waits until the store has answered, or must have let go by itself: at most one duration.
+    ///
+    /// # Errors
+    /// [`Error::Provider`] if the store answered that it can never release this
+    /// ([`Fatal`](crate::ErrorKind::Fatal)); others wait until the lease expires.
+    ///
+    /// # Cancel safety
+    /// Dropping the future does not stop the release, only the waiting for its outcome.
+    pub async fn release(self) -> Result<Ended, Error> {
+        self.0.release().await
+    }
+
+    /// Renews the lease from now on, until the guard is released, dropped or lost.
+    pub fn keep_alive(self) -> Guard {
+        Guard::new(self.0)
+    }
+}
+
+impl fmt::Debug for Lease {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let term = self.0.term();
+        f.debug_struct("Lease")
+            .field("name", &term.name)
+            .field("token", &term.token)
+            .field("remaining", &term.remaining())
+            .finish_non_exhaustive()
+    }
+}

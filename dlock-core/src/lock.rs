@@ -1,0 +1,287 @@
+//! The lock that people use: a name and its settings over a client. The state of a term is its
+//! lease's.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use crate::{
+    Client, ConfigError, DLockBuilder, Error, FencingToken, Guard, Holder, Lease, Name, Record,
+    builder::Request,
+    client::Shared,
+    names::NameState,
+    plan::Plan,
+    scope,
+    waiting::{self, Acquired, Wait},
+};
+
+/// A distributed lock: one holder at a time among all processes that use the same store and name.
+///
+/// Cheap to clone; clones are the same lock, and two leases of one process exclude each other just
+/// as those of two machines do. There is no re-entrancy.
+///
+/// # What it promises, and what not
+/// A lease ends by itself when its holder dies; a holder learns that it lost the lease before
+/// anybody else can have it, as long as its clock runs at most 10 % wrong (with the default margin)
+/// and its process runs at all. A process that is *paused* past its deadline may still believe, for
+/// an instant, after it wakes up; so may a request that is on its way. If overlapping effects would
+/// be wrong rather than wasteful, give the [token](Lease::token) to the storage and let it refuse
+/// older ones ([`Fence`](crate::Fence)).
+///
+/// # Panics
+/// Every `async` method panics when polled outside a Tokio runtime with its time driver enabled.
+#[derive(Clone)]
+pub struct DLock(pub(crate) Arc<Settings>);
+
+/// A lock's name and settings, checked.
+pub(crate) struct Settings {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) state: Arc<NameState>,
+    pub(crate) name: Name,
+    pub(crate) owner: Arc<str>,
+    pub(crate) plan: Plan,
+    pub(crate) data: Option<Arc<[u8]>>,
+}
+
+/// Answer to [`DLock::try_acquire`].
+#[derive(Debug)]
+#[must_use = "an acquired lease that is dropped is given back at once"]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "either we have it or somebody else does"
+)]
+pub enum TryAcquire {
+    /// It is ours.
+    Acquired(Lease),
+    /// Somebody holds it.
+    Held(Holder),
+}
+
+impl DLock {
+    /// Starts building a lock. Name and provider are required.
+    ///
+    /// A built lock has no invalid setting: `build()` returns a [`ConfigError`] that says what is
+    /// allowed.
+    pub fn builder() -> DLockBuilder {
+        Request::start()
+    }
+
+    /// A lock with the same settings over the same client, under another name.
+    ///
+    /// # Errors
+    /// [`ConfigError::Name`] if it is not a name.
+    pub fn named(&self, name: impl AsRef<str>) -> Result<Self, ConfigError> {
+        let Settings {
+            shared,
+            state: _,
+            name: _,
+            owner,
+            plan,
+            data,
+        } = &*self.0;
+        let name = Name::new(name)?;
+        Ok(Self(Arc::new(Settings {
+            shared: Arc::clone(shared),
+            state: shared.names.get(&name, &shared.clock),
+            name,
+            owner: Arc::clone(owner),
+            plan: *plan,
+            data: data.clone(),
+        })))
+    }
+
+    /// Asks once, whoever else waits. Being refused is no error.
+    ///
+    /// Repeated calls share what their [`Client`] has observed, so they take over from a dead holder
+    /// after one duration, also on stores whose clock decides nothing.
+    ///
+    /// # Errors
+    /// [`Error::Provider`] if the store gave no answer within a third of the lease, or answered
+    /// [`Fatal`](crate::ErrorKind::Fatal); [`Error::Closed`].
+    ///
+    /// # Cancel safety
+    /// Dropping the future leaves nothing behind: the try runs to its answer in the background and
+    /// gives back what it got.
+    pub async fn try_acquire(&self) -> Result<TryAcquire, Error> {
+        Ok(match waiting::acquire(&self.0, Wait::No).await? {
+            Acquired::Holding(holding) => TryAcquire::Acquired(Lease(holding)),
+            Acquired::Held(holder) => TryAcquire::Held(holder),
+        })
+    }
+
+    /// Waits until the lock is ours: first come, first served among the waiters of this process.
+    ///
+    /// A grant that is not picked up (polled for) within a sixth of the lease is given back; the
+    /// call then queues again when it is next polled.
+    ///
+    /// # Errors
+    /// [`Error::Provider`] if the store answered [`Fatal`](crate::ErrorKind::Fatal), or did not
+    /// answer at all for the time set by `give_up_after`; [`Error::Closed`].
+    ///
+    /// # Cancel safety
+    /// Dropping the future gives up the place in the queue and leaves nothing behind: a try under
+    /// way runs to its answer in the background and gives back what it got.
+    pub async fn acquire(&self) -> Result<Lease, Error> {
+        self.wait(None).await
+    }
+
+    /// Waits, but no longer than `limit` in all: queueing, retries and store calls included. A zero
+    /// limit asks once.
+    ///
+    /// # Errors
+    /// [`Error::Timeout`] when the time is up, with who held the lock; otherwise as
+    /// [`DLock::acquire`].
+    ///
+    /// # Cancel safety
+    /// As for [`DLock::acquire`].
+    pub async fn acquire_timeout(&self, limit: Duration) -> Result<Lease, Error> {
+        if !limit.is_zero() {
+            return self.wait(Some(limit)).await;
+        }
+        match self.try_acquire().await? {
+            TryAcquire::Acquired(lease) => Ok(lease),
+            TryAcquire::Held(holder) => Err(Error::Timeout {
+                waited: Duration::ZERO,
+                holder: Some(Box::new(holder)),
+                source: None,
+            }),
+        }
+    }
+
+    /// Waits until the lock is ours, and renews it from then on.
+    ///
+    /// # Errors
+    /// As for [`DLock::acquire`].
+    ///
+    /// # Cancel safety
+    /// As for [`DLock::acquire`].
+    pub async fn hold(&self) -> Result<Guard, Error> {
+        Ok(self.acquire().await?.keep_alive())
+    }
+
+    /// Waits for the lock, runs the work while it is held and renewed, and gives it back when the
+    /// work has ended. The work gets the fencing token of the term.
+    ///
+    /// If the lease is lost, the work is dropped at its next await and the call fails: work that
+    /// must not be cut in the middle belongs into steps that each check the token at the storage.
+    /// If the work panics, the lock is given back first and the panic goes on. A store that does
+    /// not answer the release delays the result by at most a sixth of the lease; the release goes
+    /// on in the background.
+    ///
+    /// ```no_run
+    /// # // no_run: needs a provider, and this crate has none.
+    /// # async fn example(lock: dlock_core::DLock) -> Result<(), Box<dyn std::error::Error>> {
+    /// # async fn write(_: dlock_core::FencingToken) -> Result<u64, std::io::Error> { Ok(0) }
+    /// let rows = lock.with(|token| async move { write(token).await }).await??;
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Lost`] if the lease ended before the work had; its `work_finished` tells whether
+    /// the work ran to its end all the same, too late to be protected. Otherwise as for
+    /// [`DLock::acquire`].
+    ///
+    /// # Cancel safety
+    /// Dropping the future drops the work, then gives the lock back in the background.
+    pub async fn with<F, Fut, T>(&self, work: F) -> Result<T, Error>
+    where
+        F: FnOnce(FencingToken) -> Fut,
+        Fut: Future<Output = T>,
+    {
+        let guard = self.hold().await?;
+        scope::run(guard, work).await
+    }
+
+    /// [`DLock::with`] for work that returns a `Result` whose error can hold an [`Error`]: one `?`
+    /// instead of two.
+    ///
+    /// # Errors
+    /// The work's own error, or those of [`DLock::with`].
+    ///
+    /// # Cancel safety
+    /// As for [`DLock::with`].
+    pub async fn try_with<F, Fut, T, E>(&self, work: F) -> Result<T, E>
+    where
+        F: FnOnce(FencingToken) -> Fut,
+        Fut: Future<Output = Result<T, E>>,
+        E: From<Error>,
+    {
+        self.with(work).await?
+    }
+
+    /// The record as the store has it, without acquiring: who holds the lock, since when, its data;
+    /// `None` if it was never held. It may have changed when this returns.
+    ///
+    /// # Errors
+    /// [`Error::Provider`] if the store gave no answer within a sixth of the lease.
+    ///
+    /// # Cancel safety
+    /// Cancel safe: nothing changes.
+    pub async fn read(&self) -> Result<Option<Record>, Error> {
+        let Settings {
+            shared,
+            state,
+            name,
+            plan,
+            ..
+        } = &*self.0;
+        let record = shared
+            .call(plan.attempt(), shared.provider.read(name))
+            .await?;
+        if let Some(record) = &record {
+            state.saw(&shared.clock, record);
+        }
+        Ok(record)
+    }
+
+    /// Makes the next grants carry a token above this one (T6): feed back what a resource reported
+    /// as [`Stale::highest`](crate::Stale::highest) if the lock's store may have lost its memory.
+    pub fn raise_floor(&self, highest: FencingToken) {
+        self.0.state.raise(highest);
+    }
+
+    /// What is locked.
+    #[must_use]
+    pub fn name(&self) -> &Name {
+        &self.0.name
+    }
+
+    /// The label people see; decides nothing.
+    #[must_use]
+    pub fn owner(&self) -> &str {
+        &self.0.owner
+    }
+
+    /// The lease's duration D.
+    #[must_use]
+    pub fn duration(&self) -> Duration {
+        self.0.plan.duration
+    }
+
+    /// The client that the locks of this process share.
+    #[must_use]
+    pub fn client(&self) -> Client {
+        Client(Arc::clone(&self.0.shared))
+    }
+
+    async fn wait(&self, limit: Option<Duration>) -> Result<Lease, Error> {
+        match waiting::acquire(&self.0, Wait::Limit(limit)).await? {
+            Acquired::Holding(holding) => Ok(Lease(holding)),
+            // Waiting ends with a lease or an error.
+            Acquired::Held(holder) => Err(Error::Timeout {
+                waited: limit.unwrap_or_default(),
+                holder: Some(Box::new(holder)),
+                source: None,
+            }),
+        }
+    }
+}
+
+impl fmt::Debug for DLock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DLock")
+            .field("name", &self.0.name)
+            .field("owner", &self.0.owner)
+            .field("duration", &self.0.plan.duration)
+            .field("backend", &self.0.shared.backend)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,250 @@
+//! What one client knows of each name: whose turn it is, what it has observed, which of its own
+//! identities are over, the highest token it has seen.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use tokio::sync::{Notify, Semaphore};
+use uuid::Uuid;
+
+use crate::{Clock, FencingToken, Name, Record, Version, clock::Look};
+
+/// How many identities that are over a client remembers per name (G4).
+const OVER_KEPT: usize = 8;
+
+/// Names nobody uses are looked through when there are so many, and again at twice what is left.
+const SWEEP_AT: usize = 1024;
+
+/// The names of one client. Sorted, so that going through them is the same in every run.
+#[derive(Default)]
+pub(crate) struct Names(Mutex<Map>);
+
+#[derive(Default)]
+struct Map {
+    names: BTreeMap<Name, Arc<NameState>>,
+    sweep_at: usize,
+}
+
+/// One name.
+pub(crate) struct NameState {
+    /// The turn to contend: one permit, handed out first in, first out (W1).
+    pub(crate) turn: Arc<Semaphore>,
+    /// Rung when the lock may be free (W3, W7). Only the waiter whose turn it is listens.
+    pub(crate) freed: Notify,
+    known: Mutex<Known>,
+}
+
+#[derive(Default)]
+struct Known {
+    observation: Option<Observation>,
+    over: VecDeque<Over>,
+    live: Vec<Uuid>,
+    highest: u64,
+}
+
+/// A version that has been seen unchanged since `first`.
+struct Observation {
+    version: Version,
+    duration: Duration,
+    first: Look,
+    last: Look,
+}
+
+/// An identity of ours that is over: nobody acts on it and nobody will.
+struct Over {
+    uuid: Uuid,
+    since: Look,
+    keep: Duration,
+}
+
+impl Names {
+    pub(crate) fn get(&self, name: &Name, clock: &Clock) -> Arc<NameState> {
+        let mut map = self.map();
+        if let Some(state) = map.names.get(name) {
+            return Arc::clone(state);
+        }
+        if map.names.len() >= map.sweep_at.max(SWEEP_AT) {
+            map.names
+                .retain(|_, state| Arc::strong_count(state) > 1 || !state.forgettable(clock));
+            map.sweep_at = 2 * map.names.len();
+        }
+        let state = Arc::new(NameState {
+            turn: Arc::new(Semaphore::new(1)),
+            freed: Notify::new(),
+            known: Mutex::default(),
+        });
+        map.names.insert(name.clone(), Arc::clone(&state));
+        state
+    }
+
+    /// Passes a hint on to the head waiter of a name (W3).
+    pub(crate) fn wake(&self, name: &Name) {
+        if let Some(state) = self.map().names.get(name) {
+            state.freed.notify_waiters();
+        }
+    }
+
+    /// Hints may have been missed: everyone asks again (W3).
+    pub(crate) fn wake_all(&self) {
+        for state in self.map().names.values() {
+            state.freed.notify_waiters();
+        }
+    }
+
+    /// Leases in somebody's hands.
+    pub(crate) fn live(&self) -> usize {
+        self.map()
+            .names
+            .values()
+            .map(|state| state.known().live.len())
+            .sum()
+    }
+
+    fn map(&self) -> MutexGuard<'_, Map> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl NameState {
+    /// A reply or a read showed this record. Called after the reply: an observation counts from
+    /// there. A read, even a stale one, observes as well as a refusal does, since A6 is conditional.
+    pub(crate) fn saw(&self, clock: &Clock, record: &Record) {
+        let now = clock.look();
+        let mut known = self.known();
+        known.highest = known.highest.max(record.token.get());
+        if record.released {
+            known.observation = None;
+            return;
+        }
+        match &mut known.observation {
+            Some(seen) if seen.version == record.version() || planted!(ObservationKept) => {
+                seen.version = record.version();
+                seen.last = now;
+            }
+            _ => {
+                let (version, duration) = (record.version(), record.duration);
+                known.observation = Some(Observation {
+                    version,
+                    duration,
+                    first: now,
+                    last: now,
+                });
+            }
+        }
+    }
+
+    /// The version that was seen unchanged for its record's whole duration, if there is one: claim
+    /// (a) of `prev` (A6).
+    pub(crate) fn claim(&self, clock: &Clock, own_duration: Duration) -> Option<Version> {
+        let known = self.known();
+        let seen = known.observation.as_ref()?;
+        let needed = if planted!(ClaimWithoutLook) {
+            Duration::ZERO
+        } else if planted!(ObservationByOwnDuration) {
+            own_duration
+        } else {
+            let _ = own_duration;
+            seen.duration
+        };
+        (clock.elapsed(seen.first) >= needed).then_some(seen.version)
+    }
+
+    /// How long until [`NameState::claim`] has something to claim.
+    pub(crate) fn observation_left(&self, clock: &Clock) -> Option<Duration> {
+        let known = self.known();
+        let seen = known.observation.as_ref()?;
+        Some(seen.duration.saturating_sub(clock.elapsed(seen.first)))
+    }
+
+    /// Forgets an observation that nobody has repeated for ten durations (section 3).
+    pub(crate) fn forget_old_observation(&self, clock: &Clock) {
+        let mut known = self.known();
+        if planted!(ObservationNotShared)
+            || known
+                .observation
+                .as_ref()
+                .is_some_and(|seen| clock.elapsed(seen.last) > 10 * seen.duration)
+        {
+            known.observation = None;
+        }
+    }
+
+    /// A grant of our own: it replaces what was observed, and its lease is live.
+    pub(crate) fn granted(&self, uuid: Uuid, token: FencingToken) {
+        let mut known = self.known();
+        known.observation = None;
+        known.highest = known.highest.max(token.get());
+        known.live.push(uuid);
+    }
+
+    /// Our own identity is over: a try delivered to nobody, or a lease whose release has begun.
+    /// Remembered for 2 D, so that a late copy of it cannot block its own client (G4).
+    pub(crate) fn over(&self, clock: &Clock, uuid: Uuid, duration: Duration) {
+        let since = clock.look();
+        let mut known = self.known();
+        known.live.retain(|live| *live != uuid);
+        if known.over.len() == OVER_KEPT {
+            known.over.pop_front();
+        }
+        known.over.push_back(Over {
+            uuid,
+            since,
+            keep: 2 * duration,
+        });
+    }
+
+    /// The record that refused us is a ghost of our own: claim (b) of `prev` (G4).
+    pub(crate) fn is_over(&self, clock: &Clock, uuid: Uuid) -> bool {
+        let known = self.known();
+        if planted!(OwnLeaseClaimed) && known.live.contains(&uuid) {
+            return true;
+        }
+        known
+            .over
+            .iter()
+            .any(|over| over.uuid == uuid && clock.elapsed(over.since) < over.keep)
+            && !planted!(OwnGhostBlocks)
+    }
+
+    /// The lease is one of ours.
+    pub(crate) fn is_live(&self, uuid: Uuid) -> bool {
+        self.known().live.contains(&uuid)
+    }
+
+    /// What an acquire asks its token to be at least: one above the highest seen, 0 if none was
+    /// (T6).
+    pub(crate) fn floor(&self) -> u64 {
+        match self.known().highest {
+            0 => 0,
+            _ if planted!(FloorForgotten) => 0,
+            highest => highest + 1,
+        }
+    }
+
+    /// A resource has seen this token (T6).
+    pub(crate) fn raise(&self, token: FencingToken) {
+        let mut known = self.known();
+        known.highest = known.highest.max(token.get());
+    }
+
+    /// Nothing here would be missed but the highest token, which the store remembers too.
+    fn forgettable(&self, clock: &Clock) -> bool {
+        let known = self.known();
+        known.live.is_empty()
+            && known
+                .over
+                .iter()
+                .all(|over| clock.elapsed(over.since) >= over.keep)
+            && known
+                .observation
+                .as_ref()
+                .is_none_or(|seen| clock.elapsed(seen.last) > 10 * seen.duration)
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,66 @@
+//! The times of a term: its duration, the margin, the renewals, and what follows from them.
+
+use std::time::Duration;
+
+/// The times of a lock's terms, checked when the lock was built.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Plan {
+    /// D: how long the store keeps others out.
+    pub(crate) duration: Duration,
+    /// D x margin: how much earlier the holder stops believing (V1).
+    pub(crate) margin: Duration,
+    /// From the `sent` of the last success to the next renewal (V6).
+    pub(crate) renew_every: Duration,
+    /// The longest a waiter sleeps between two tries, without and with wake-ups (W2).
+    pub(crate) poll_every: Duration,
+    pub(crate) poll_watched: Duration,
+    /// How long an acquire asks a store that does not answer (W5).
+    pub(crate) give_up_after: Duration,
+    /// How long a lease is renewed at most (section 8).
+    pub(crate) max_hold: Option<Duration>,
+}
+
+impl Plan {
+    /// D x (1 - margin): how long after its `sent` a success is believed (V1).
+    pub(crate) fn belief(&self) -> Duration {
+        if planted!(NoMargin) {
+            self.duration
+        } else {
+            self.duration - self.margin
+        }
+    }
+
+    /// The most one attempt gets: D/6 (V6, W4).
+    pub(crate) fn attempt(&self) -> Duration {
+        self.duration / 6
+    }
+
+    /// How long a try is repeated before it is given up: D/3 (W5).
+    pub(crate) fn try_limit(&self) -> Duration {
+        self.duration / 3
+    }
+
+    /// The longest sleep before the clock is asked again: D/10 (V2).
+    pub(crate) fn step(&self) -> Duration {
+        self.duration / 10
+    }
+
+    /// Without a success for so long after its `sent`, a lease is unsure (V8).
+    pub(crate) fn unsure_after(&self) -> Duration {
+        self.renew_every + self.attempt()
+    }
+
+    /// A grant is given back if nobody has picked it up for so long: D/6 (W6).
+    pub(crate) fn pickup(&self) -> Duration {
+        if planted!(GrantWaitsForEver) {
+            Duration::from_secs(3600)
+        } else {
+            self.duration / 6
+        }
+    }
+
+    /// Jitter at an expiry or the end of an observation: at most 50 ms (W2, section 9).
+    pub(crate) fn expiry_jitter(&self) -> Duration {
+        (self.duration / 10).min(Duration::from_millis(50))
+    }
+}

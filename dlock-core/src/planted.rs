@@ -1,0 +1,114 @@
+//! Bugs planted in the frontend, each one decision away from the right code, so that the
+//! conformance suite can be shown to catch them. Built only with `--cfg dlock_planted`; in every
+//! other build `planted!` is the constant `false`, and the bugs do not exist.
+
+#[cfg(not(dlock_planted))]
+macro_rules! planted {
+    ($bug:ident) => {
+        crate::planted::never(stringify!($bug))
+    };
+}
+
+/// `planted!` in every build that ships.
+#[cfg(not(dlock_planted))]
+#[inline(always)]
+pub(crate) const fn never(_bug: &str) -> bool {
+    false
+}
+
+#[cfg(dlock_planted)]
+macro_rules! planted {
+    ($bug:ident) => {
+        crate::planted::active(crate::planted::Bug::$bug)
+    };
+}
+
+#[cfg(dlock_planted)]
+pub(crate) use switches::active;
+#[cfg(dlock_planted)]
+pub use switches::{Bug, plant};
+
+#[cfg(dlock_planted)]
+mod switches {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    macro_rules! bugs {
+        ($($bug:ident: $what:literal,)*) => {
+            /// The planted bugs.
+            #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+            #[non_exhaustive]
+            pub enum Bug {
+                $(#[doc = $what] $bug,)*
+            }
+
+            impl Bug {
+                /// All of them.
+                pub const ALL: &[Self] = &[$(Self::$bug,)*];
+            }
+        };
+    }
+
+    bugs! {
+        ReplyTimeBase: "the deadline counts from the reply, not from the request (V1)",
+        RetryRestartsClock: "a repeat of a try draws `sent` anew (V1)",
+        NoMargin: "the holder believes to the last instant of its lease (V1)",
+        FlagInsteadOfClock: "a flag that timers set decides validity (V2)",
+        CreditNewest: "`Renewed` counts for the newest attempt (V4)",
+        CreditReply: "`Renewed` counts from its reply (V4)",
+        EarlierSent: "a renewal keeps the `sent` of the attempt before it (V4)",
+        ReviveAfterDeadline: "a `Renewed` after the deadline revives the lease (V4)",
+        SameNumber: "every renewal attempt carries the same number (V4, R1)",
+        ErrorIsLoss: "a failed renewal ends the lease (V5)",
+        FatalIsLoss: "a `Fatal` renewal ends the lease (V5)",
+        RefusalIgnored: "R3 to a renewal does not end the lease (V5)",
+        LossWaitsForRenewal: "the loss is told when the renewal in flight has answered (V5)",
+        RenewalUnbounded: "a renewal attempt has no limit of its own (V6)",
+        RenewalGivesUp: "no second renewal attempt after a failed one (V6)",
+        RenewEarly: "a renewal is sent at half its time (V6)",
+        RenewAfterRelease: "renewals go on after the release began (V7)",
+        ReleaseOnce: "an `Unknown` release is not repeated (V7)",
+        UnconfirmedIsError: "a release without an answer is an error (V7)",
+        NeverUnsure: "a late renewal is not shown (V8)",
+        LateGrantHandedOut: "a grant known after its deadline is handed out (V9)",
+        LateWorkIsFine: "work that ended after the lease is not reported (V9)",
+        FloorForgotten: "acquire carries no floor (T6)",
+        DropForgets: "a dropped lease is not released (G3)",
+        CancelForgets: "a grant that nobody takes is not given back (G1)",
+        CloseDoesNotWait: "close returns at once (G3)",
+        OwnGhostBlocks: "the client does not know its own given-up tries (G4)",
+        HeldTriesForgotten: "the client knows only the tries it gave up (G4)",
+        OwnLeaseClaimed: "the client claims its own live lease (G4)",
+        NoTurns: "every waiter contends by itself (W1)",
+        ClientPerLock: "every lock has a client of its own (W1)",
+        TryQueues: "a try waits behind the waiters (W1)",
+        NoPoll: "a waiter trusts the wake-up to come (W2, W3)",
+        RemainingIgnored: "a waiter polls past the expiry (W2)",
+        NoSpacing: "a waiter spins while `remaining` is 0 (W2)",
+        WakeupIgnored: "a wake-up wakes nobody (W3)",
+        LimitPerTry: "the time limit starts anew at every try (W4)",
+        AcquireUnbounded: "an acquire attempt has no limit of its own (W4)",
+        UuidReused: "a waiter's next try keeps the uuid (W5)",
+        FreshUuidPerRepeat: "a repeat after `Unknown` draws a new uuid (W5, A2)",
+        FatalRetried: "an acquire goes on after `Fatal` (W5)",
+        SilentStoreForEver: "an acquire never gives up on a silent store (W5)",
+        SpentIsContention: "a waiter sleeps after `Spent` (A3)",
+        GrantWaitsForEver: "a grant nobody picks up is kept (W6)",
+        ReleaseWakesNobody: "a release wakes no waiter of its own client (W7)",
+        ObservationNotShared: "a try forgets what the client saw (section 3)",
+        ObservationKept: "another version does not restart the observation (section 3)",
+        ObservationByOwnDuration: "an observer waits its own duration, not the record's (A6)",
+        ClaimWithoutLook: "the first record seen is claimed at once (A6)",
+        HeldForever: "the longest hold is not kept (section 8)",
+    }
+
+    static PLANTED: AtomicUsize = AtomicUsize::new(0);
+
+    /// Switches one bug on, in the whole process, or all off.
+    pub fn plant(bug: Option<Bug>) {
+        PLANTED.store(bug.map_or(0, |bug| bug as usize + 1), Ordering::SeqCst);
+    }
+
+    pub(crate) fn active(bug: Bug) -> bool {
+        PLANTED.load(Ordering::SeqCst) == bug as usize + 1
+    }
+}

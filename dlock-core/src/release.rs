@@ -1,0 +1,101 @@
+//! Giving a term back, whatever the store answers (V7, G3).
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::runtime::Handle;
+use tracing::Instrument;
+use uuid::Uuid;
+
+use crate::{
+    Ended, ErrorKind, FencingToken, Name, ProviderError, Release, ReleaseOutcome, client::Shared,
+    clock::Tick, names::NameState, plan::Plan,
+};
+
+/// The release of a term, or of a try that may have left one.
+pub(crate) struct Giveback {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) state: Arc<NameState>,
+    pub(crate) name: Name,
+    pub(crate) plan: Plan,
+    pub(crate) uuid: Uuid,
+    pub(crate) token: Option<FencingToken>,
+    /// `sent` of the term's newest renewal, or of the try: by that + D the store lets go by itself.
+    pub(crate) sent: Tick,
+}
+
+impl Giveback {
+    /// Runs in a task of ours on `home`; whoever drops the returned handle stops nothing. Never
+    /// blocks and never panics: on a runtime that has shut down the task is dropped, and the term
+    /// ends with its lease.
+    pub(crate) fn spawn(
+        self,
+        home: &Handle,
+    ) -> tokio::task::JoinHandle<Result<Ended, ProviderError>> {
+        let errand = self.shared.errand();
+        let span = tracing::debug_span!("release", lock = %self.name, backend = self.shared.backend, token = self.token.map(u64::from));
+        home.spawn(
+            async move {
+                let answer = self.run().await;
+                match &answer {
+                    Ok(Ended::Unconfirmed) => tracing::warn!(
+                        "the store did not confirm the release; others wait for the expiry"
+                    ),
+                    Err(error) => tracing::warn!(
+                        error = error as &dyn std::error::Error,
+                        "the release failed; others wait for the expiry"
+                    ),
+                    Ok(ended) => tracing::debug!(?ended, "gave a term back"),
+                }
+                drop(errand);
+                answer
+            }
+            .instrument(span),
+        )
+    }
+
+    /// Repeats until the store has answered or must have let go by itself. At least one attempt is
+    /// made, however late it is: the answer tells a stale holder that it is stale.
+    async fn run(&self) -> Result<Ended, ProviderError> {
+        let Self { shared, plan, .. } = self;
+        let until = self.sent + plan.duration;
+        let request = Release::new(self.name.clone(), self.uuid, self.token);
+        let mut limit = plan.attempt();
+        loop {
+            match shared.call(limit, shared.provider.release(&request)).await {
+                Ok(outcome) => return Ok(self.answered(outcome)),
+                Err(error) if error.kind() == ErrorKind::Fatal => return Err(error),
+                Err(error) => tracing::debug!(
+                    error = &error as &dyn std::error::Error,
+                    "no answer to a release"
+                ),
+            }
+            let pause = shared.pause_after_failure(plan.duration);
+            let left = until.since(shared.clock.now()).saturating_sub(pause);
+            if left < Duration::from_millis(1) || planted!(ReleaseOnce) {
+                if planted!(UnconfirmedIsError) {
+                    return Err(ProviderError::unknown("the release was not confirmed"));
+                }
+                return Ok(Ended::Unconfirmed);
+            }
+            shared.clock.pause(pause).await;
+            limit = left.min(plan.attempt());
+        }
+    }
+
+    /// W7: any release of ours, an orphan's too, wakes our own head waiter.
+    fn answered(&self, outcome: ReleaseOutcome) -> Ended {
+        let ended = match outcome {
+            ReleaseOutcome::Released => Ended::Released,
+            ReleaseOutcome::NotHeld(record) => {
+                if let Some(record) = &record {
+                    self.state.saw(&self.shared.clock, record);
+                }
+                Ended::NotHeld(record)
+            }
+        };
+        if !planted!(ReleaseWakesNobody) {
+            self.state.freed.notify_waiters();
+        }
+        ended
+    }
+}

@@ -1,0 +1,89 @@
+//! Work that runs only while its lock is held: what `with` does once it has the guard.
+
+use std::{
+    any::Any,
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
+    pin::pin,
+    task::Poll,
+};
+
+use crate::{Error, FencingToken, Guard, Loss, State};
+
+/// How the work ended.
+enum Work<T> {
+    Finished(T),
+    /// The lease ended first; the work was dropped where it stood.
+    Cancelled(Loss),
+    Panicked(Box<dyn Any + Send>),
+}
+
+/// Runs the work under the guard, and releases when the work has ended and is gone (V7, V9).
+pub(crate) async fn run<F, Fut, T>(guard: Guard, work: F) -> Result<T, Error>
+where
+    F: FnOnce(FencingToken) -> Fut,
+    Fut: Future<Output = T>,
+{
+    let ended = drive(&guard, work).await;
+    // The work does not exist any more. Whether it ended in time, only the clock can tell now (V9).
+    let late = match guard.state() {
+        State::Lost(loss) if !planted!(LateWorkIsFine) => Some(loss),
+        _ => None,
+    };
+    give_back(guard).await;
+    match (ended, late) {
+        (Work::Panicked(panic), _) => resume_unwind(panic),
+        (Work::Cancelled(loss), _) => Err(loss.into()),
+        (Work::Finished(_), Some(mut loss)) => {
+            loss.work_finished = true;
+            Err(loss.into())
+        }
+        (Work::Finished(value), None) => Ok(value),
+    }
+}
+
+/// Polls the loss before the work, each time; drops the work before it returns.
+async fn drive<F, Fut, T>(guard: &Guard, work: F) -> Work<T>
+where
+    F: FnOnce(FencingToken) -> Fut,
+    Fut: Future<Output = T>,
+{
+    let mut lost = pin!(guard.lost());
+    if let State::Lost(loss) = guard.state() {
+        return Work::Cancelled(loss);
+    }
+    // A panic must not skip the release, nor let the release overtake the work: it is caught, the
+    // work is dropped, the lock is given back, and then the panic goes on. Nothing of the work is
+    // looked at after that, hence the assertion.
+    let work = match catch_unwind(AssertUnwindSafe(|| work(guard.token()))) {
+        Ok(work) => work,
+        Err(panic) => return Work::Panicked(panic),
+    };
+    let mut work = pin!(work);
+    std::future::poll_fn(|context| {
+        if let Poll::Ready(loss) = lost.as_mut().poll(context) {
+            return Poll::Ready(Work::Cancelled(loss));
+        }
+        match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context))) {
+            Ok(Poll::Pending) => Poll::Pending,
+            Ok(Poll::Ready(value)) => Poll::Ready(Work::Finished(value)),
+            Err(panic) => Poll::Ready(Work::Panicked(panic)),
+        }
+    })
+    .await
+}
+
+/// Releases, and waits for it a little, so that normally the lock is free when `with` returns. A
+/// store that does not answer must not keep the work's result from its caller: the release goes on
+/// in the background then.
+async fn give_back(guard: Guard) {
+    if guard.was_refused() {
+        return;
+    }
+    let patience = guard.release_patience();
+    tokio::select! {
+        biased;
+        // Its outcome is logged where it runs.
+        _ = guard.release() => {}
+        () = patience => {}
+    }
+}

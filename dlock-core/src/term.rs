@@ -1,0 +1,399 @@
+//! One term as its holder believes in it: until when it is valid, what its renewals reported, how
+//! it ended (V1 to V8). Sends nothing; `renewal` and `release` do.
+
+use std::{
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicI64, Ordering},
+    },
+    time::Duration,
+};
+
+use tokio::{runtime::Handle, sync::Notify};
+use uuid::Uuid;
+
+use crate::{
+    ErrorKind, FencingToken, Loss, LossCause, Name, ProviderError, Record, State, client::Shared,
+    clock::Tick, names::NameState, plan::Plan,
+};
+
+/// What a lease's handle, its renewals and everybody who watches it share.
+pub(crate) struct Term {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) state: Arc<NameState>,
+    pub(crate) name: Name,
+    pub(crate) plan: Plan,
+    pub(crate) uuid: Uuid,
+    pub(crate) token: FencingToken,
+    /// The runtime that acquired the lease. Its renewals and its release run there: the
+    /// connections of another runtime's pool live elsewhere, and a plain thread has none.
+    pub(crate) home: Handle,
+    /// The holder may act before this instant. [`Tick::NEVER`] once the lease has ended.
+    valid_until: AtomicI64,
+    /// Without a newer success the lease is unsure from here on (V8).
+    unsure_from: AtomicI64,
+    belief: Mutex<Belief>,
+    /// Rung when any of the above changes.
+    changed: Notify,
+}
+
+struct Belief {
+    granted: Tick,
+    /// Number of the newest renewal attempt.
+    n: u64,
+    /// When it was sent.
+    last_sent: Tick,
+    /// `sent` of the newest attempt that is known to have succeeded.
+    credited: Tick,
+    /// A renewal was answered `Fatal`, and none has succeeded since.
+    fatal: bool,
+    asked: bool,
+    last_error: Option<ProviderError>,
+    ended: Option<LossCause>,
+}
+
+/// The number and the time of one renewal attempt, drawn in one step (V4).
+#[derive(Clone, Copy)]
+pub(crate) struct Draw {
+    pub(crate) n: u64,
+    pub(crate) sent: Tick,
+}
+
+impl Term {
+    /// A term that was granted to a try sent at `sent`.
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        state: Arc<NameState>,
+        name: Name,
+        plan: Plan,
+        (uuid, token): (Uuid, FencingToken),
+        sent: Tick,
+    ) -> Arc<Self> {
+        state.granted(uuid, token);
+        Arc::new(Self {
+            shared,
+            state,
+            name,
+            plan,
+            uuid,
+            token,
+            home: Handle::current(),
+            valid_until: AtomicI64::new((sent + plan.belief()).to_bits()),
+            unsure_from: AtomicI64::new((sent + plan.unsure_after()).to_bits()),
+            belief: Mutex::new(Belief {
+                granted: sent,
+                n: 0,
+                last_sent: sent,
+                credited: sent,
+                fatal: false,
+                asked: false,
+                last_error: None,
+                ended: None,
+            }),
+            changed: Notify::new(),
+        })
+    }
+
+    /// V2: computed from the clock at every question. V4: a deadline once seen in the past is
+    /// replaced by [`Tick::NEVER`], so that no later answer, and no reading of the clock that was
+    /// taken earlier, can bring the lease back.
+    pub(crate) fn is_valid(&self) -> bool {
+        loop {
+            let deadline = self.valid_until.load(Ordering::SeqCst);
+            if deadline == Tick::NEVER.to_bits() {
+                return false;
+            }
+            if planted!(FlagInsteadOfClock) || self.shared.clock.now() < Tick::from_bits(deadline) {
+                return true;
+            }
+            if self.close_at(deadline) {
+                return false;
+            }
+        }
+    }
+
+    /// What is left of the lease: zero once it has ended.
+    pub(crate) fn remaining(&self) -> Duration {
+        if self.is_valid() {
+            self.deadline().since(self.shared.clock.now())
+        } else {
+            Duration::ZERO
+        }
+    }
+
+    /// The lease as an operator wants to see it (V8).
+    pub(crate) fn state(&self) -> State {
+        if let Some(loss) = self.loss() {
+            return State::Lost(loss);
+        }
+        let late = self.shared.clock.now() >= self.unsure_from();
+        if (late || self.belief().fatal) && !planted!(NeverUnsure) {
+            State::Unsure
+        } else {
+            State::Valid
+        }
+    }
+
+    /// How the lease ended, once it has.
+    pub(crate) fn loss(&self) -> Option<Loss> {
+        if self.is_valid() {
+            return None;
+        }
+        let mut belief = self.belief();
+        let cause = belief.end_with(|belief| belief.expired(&self.shared.clock.now(), &self.plan));
+        Some(Loss {
+            token: self.token,
+            cause,
+            work_finished: false,
+        })
+    }
+
+    /// Somebody asked for the lock (B3).
+    pub(crate) fn asked(&self) -> bool {
+        self.belief().asked
+    }
+
+    /// Resolves when the lease has ended, with its cause (V5). Its timer is its own: it waits for
+    /// no renewal, and it asks the clock at least every D/10 (V2).
+    pub(crate) async fn ended(&self) -> Loss {
+        loop {
+            let mut changed = std::pin::pin!(self.changed.notified());
+            changed.as_mut().enable();
+            if let Some(loss) = self.loss() {
+                return loss;
+            }
+            if planted!(LossWaitsForRenewal) {
+                changed.await;
+                continue;
+            }
+            tokio::select! {
+                biased;
+                () = changed => {}
+                () = self.shared.clock.sleep_until(self.deadline(), self.plan.step()) => {
+                    if planted!(FlagInsteadOfClock) {
+                        self.end(LossCause::Expired { last_error: None });
+                    }
+                }
+            }
+        }
+    }
+
+    /// Resolves when the lease is unsure or has ended (V8).
+    pub(crate) async fn unsure(&self) {
+        loop {
+            let mut changed = std::pin::pin!(self.changed.notified());
+            changed.as_mut().enable();
+            if !matches!(self.state(), State::Valid) {
+                return;
+            }
+            tokio::select! {
+                biased;
+                () = changed => {}
+                () = self.shared.clock.sleep_until(self.unsure_from(), self.plan.step()) => {}
+            }
+        }
+    }
+
+    /// Resolves at any change of the lease. The caller looks again.
+    pub(crate) fn changed(&self) -> tokio::sync::futures::Notified<'_> {
+        self.changed.notified()
+    }
+
+    /// When the next renewal is due: never earlier than `renew_every` after the `sent` of the grant
+    /// or of the last success (V6).
+    pub(crate) fn renewal_due(&self) -> Tick {
+        let every = if planted!(RenewEarly) {
+            self.plan.renew_every / 2
+        } else {
+            self.plan.renew_every
+        };
+        self.belief().credited + every
+    }
+
+    /// When renewals stop because the lease was held for the longest time allowed (section 8).
+    pub(crate) fn renewals_end(&self) -> Option<Tick> {
+        let limit = self.plan.max_hold.filter(|_| !planted!(HeldForever))?;
+        Some(self.belief().granted + limit)
+    }
+
+    /// The number and the `sent` of a new renewal attempt; `None` once the lease has ended or its
+    /// release has begun (V7).
+    ///
+    /// Both are drawn under one lock: a larger number never has an earlier `sent`, and only that
+    /// makes R2 sound (V4).
+    pub(crate) fn draw(&self) -> Option<Draw> {
+        if !self.is_valid() && !planted!(RenewAfterRelease) {
+            return None;
+        }
+        let mut belief = self.belief();
+        if belief.ended.is_some() && !planted!(RenewAfterRelease) {
+            return None;
+        }
+        if !planted!(SameNumber) || belief.n == 0 {
+            belief.n += 1;
+        }
+        let sent = if planted!(EarlierSent) {
+            belief.last_sent
+        } else {
+            self.shared.clock.now()
+        };
+        belief.last_sent = self.shared.clock.now();
+        Some(Draw { n: belief.n, sent })
+    }
+
+    /// What is left for one attempt: D/6, and never more than the lease has (V6).
+    pub(crate) fn attempt_limit(&self) -> Duration {
+        if planted!(RenewalUnbounded) {
+            Duration::from_secs(3600)
+        } else {
+            self.plan.attempt().min(self.remaining())
+        }
+    }
+
+    /// The store answered `Renewed` to the attempt that was sent at `sent`. False if that came too
+    /// late: a success at or after the deadline is none (V4).
+    pub(crate) fn renewed(&self, sent: Tick, asked: bool) -> bool {
+        let mut belief = self.belief();
+        belief.asked |= asked;
+        let sent = if planted!(CreditNewest) {
+            belief.last_sent
+        } else if planted!(CreditReply) {
+            self.shared.clock.now()
+        } else {
+            sent
+        };
+        let extended = sent + self.plan.belief();
+        loop {
+            let deadline = self.valid_until.load(Ordering::SeqCst);
+            if planted!(ReviveAfterDeadline) && !matches!(belief.ended, Some(LossCause::Released)) {
+                belief.ended = None;
+            } else if deadline == Tick::NEVER.to_bits()
+                || (self.shared.clock.now() >= Tick::from_bits(deadline) && self.close_at(deadline))
+            {
+                return false;
+            }
+            // It never moves back: an older attempt may be answered after a newer one.
+            let later = deadline.max(extended.to_bits());
+            if self
+                .valid_until
+                .compare_exchange(deadline, later, Ordering::SeqCst, Ordering::SeqCst)
+                .is_ok()
+            {
+                break;
+            }
+        }
+        if sent >= belief.credited {
+            belief.credited = sent;
+            belief.fatal = false;
+            belief.last_error = None;
+            self.unsure_from.store(
+                (sent + self.plan.unsure_after()).to_bits(),
+                Ordering::SeqCst,
+            );
+        }
+        drop(belief);
+        self.changed.notify_waiters();
+        true
+    }
+
+    /// An attempt got no answer. Not a loss, and it delays nothing (V5).
+    pub(crate) fn failed(&self, error: ProviderError) {
+        if planted!(ErrorIsLoss) || (planted!(FatalIsLoss) && error.kind() == ErrorKind::Fatal) {
+            return self.end(LossCause::Expired {
+                last_error: Some(error),
+            });
+        }
+        let mut belief = self.belief();
+        belief.fatal |= error.kind() == ErrorKind::Fatal;
+        belief.last_error = Some(error);
+        drop(belief);
+        self.changed.notify_waiters();
+    }
+
+    /// The store answered R3: the term is over there (V5).
+    pub(crate) fn refused(&self, record: Option<Record>) {
+        if !planted!(RefusalIgnored) {
+            self.end(LossCause::Refused {
+                record: record.map(Box::new),
+            });
+        }
+    }
+
+    /// V7: from here on the lease is invalid and no renewal is sent. Returns `sent` of the newest
+    /// renewal: the store may hold the term until that + D.
+    pub(crate) fn begin_release(&self) -> Tick {
+        self.end(LossCause::Released);
+        self.state
+            .over(&self.shared.clock, self.uuid, self.plan.duration);
+        self.belief().last_sent
+    }
+
+    /// The store itself has told us that the term is over: there is nothing to give back.
+    pub(crate) fn was_refused(&self) -> bool {
+        matches!(self.belief().ended, Some(LossCause::Refused { .. }))
+    }
+
+    /// Ends the lease; the first cause stays.
+    fn end(&self, cause: LossCause) {
+        // If the deadline has passed already, that came first (V5).
+        let valid = self.is_valid();
+        let mut belief = self.belief();
+        let now = self.shared.clock.now();
+        belief.end_with(|belief| {
+            if valid {
+                cause
+            } else {
+                belief.expired(&now, &self.plan)
+            }
+        });
+        self.valid_until
+            .store(Tick::NEVER.to_bits(), Ordering::SeqCst);
+        drop(belief);
+        self.changed.notify_waiters();
+    }
+
+    /// Ends the lease if this is still its deadline.
+    fn close_at(&self, deadline: i64) -> bool {
+        let never = Tick::NEVER.to_bits();
+        let closed = self
+            .valid_until
+            .compare_exchange(deadline, never, Ordering::SeqCst, Ordering::SeqCst)
+            .is_ok();
+        if closed {
+            self.changed.notify_waiters();
+        }
+        closed
+    }
+
+    fn deadline(&self) -> Tick {
+        Tick::from_bits(self.valid_until.load(Ordering::SeqCst))
+    }
+
+    fn unsure_from(&self) -> Tick {
+        Tick::from_bits(self.unsure_from.load(Ordering::SeqCst))
+    }
+
+    fn belief(&self) -> MutexGuard<'_, Belief> {
+        self.belief.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Belief {
+    /// The cause of the end: the first one given.
+    fn end_with(&mut self, cause: impl FnOnce(&Self) -> LossCause) -> LossCause {
+        if self.ended.is_none() {
+            self.ended = Some(cause(self));
+        }
+        self.ended.clone().unwrap_or(LossCause::Released)
+    }
+
+    /// The deadline passed.
+    fn expired(&self, now: &Tick, plan: &Plan) -> LossCause {
+        match plan.max_hold {
+            Some(limit) if *now >= self.granted + limit => LossCause::HeldTooLong,
+            _ => LossCause::Expired {
+                last_error: self.last_error.clone(),
+            },
+        }
+    }
+}

@@ -1,0 +1,337 @@
+//! Waiting for a lock: turns, tries, pauses, limits, and handing the grant over (W1 to W7).
+
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
+
+use tracing::Instrument;
+use uuid::Uuid;
+
+use crate::{
+    Error, Holder, ProviderError, Record,
+    attempt::{self, TryEnd},
+    clock::Look,
+    handoff::{Giver, Taken, handoff},
+    holding::Holding,
+    listener,
+    lock::Settings,
+};
+
+/// The closest two tries of one waiter come (W2).
+const LEAST_PAUSE: Duration = Duration::from_millis(10);
+
+/// How many tries in a row `Spent`, G4 and V9 may call for. None of them can come twice in a row
+/// for the same reason from a store that keeps the rules, unless it is slower than the lease.
+const AT_ONCE: usize = 6;
+
+/// How long an acquire may take.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Wait {
+    /// One try, whoever waits (W1).
+    No,
+    /// As long as it takes, or this long in all.
+    Limit(Option<Duration>),
+}
+
+/// What an acquire ends with.
+pub(crate) enum Acquired {
+    Holding(Holding),
+    Held(Holder),
+}
+
+/// Acquires in a task of ours, so that what was sent runs to its answer when the caller goes away
+/// (G1), and waiting does not depend on the caller's polls (W6).
+pub(crate) async fn acquire(lock: &Arc<Settings>, wait: Wait) -> Result<Acquired, Error> {
+    let started = lock.shared.clock.look();
+    loop {
+        if lock.shared.is_closed() {
+            return Err(Error::Closed);
+        }
+        let (giver, mut taker) = handoff();
+        let contender = Contender {
+            lock: Arc::clone(lock),
+            wait,
+            started,
+            seen: None,
+            error: None,
+        };
+        let span = tracing::debug_span!(
+            "acquire",
+            lock = %lock.name,
+            backend = lock.shared.backend,
+            token = tracing::field::Empty
+        );
+        let errand = lock.shared.errand();
+        tokio::spawn(
+            async move {
+                contender.run(giver).await;
+                drop(errand);
+            }
+            .instrument(span),
+        );
+        match taker.take().await {
+            Taken::Value(answer) => return answer,
+            // We were away for too long; now that we are back, we queue again (W6).
+            Taken::GivenBack => {}
+            Taken::Gone => {
+                return Err(
+                    ProviderError::unknown("the task that acquired the lock was cut off").into(),
+                );
+            }
+        }
+    }
+}
+
+/// One caller's wish for the lock.
+struct Contender {
+    lock: Arc<Settings>,
+    wait: Wait,
+    started: Look,
+    /// Who held the lock when the store last answered.
+    seen: Option<Holder>,
+    /// The last error since then.
+    error: Option<ProviderError>,
+}
+
+type Answer = Result<Acquired, Error>;
+
+impl Contender {
+    async fn run(mut self, giver: Giver<Answer>) {
+        let lock = Arc::clone(&self.lock);
+        let answer = match self.wait {
+            Wait::No => self.once().await,
+            Wait::Limit(_) => match self.queue(&giver).await {
+                Some(answer) => answer,
+                None => return,
+            },
+        };
+        let Ok(Acquired::Holding(holding)) = &answer else {
+            return giver.leave(answer);
+        };
+        tracing::Span::current().record("token", holding.term().token.get());
+        // W6. A grant that comes back is dropped here, and so released.
+        let patience = lock.shared.clock.pause(lock.plan.pickup());
+        let back = giver.give(answer, patience).await;
+        if planted!(CancelForgets) {
+            std::mem::forget(back);
+        }
+    }
+
+    /// One try of our own, whoever waits.
+    async fn once(&mut self) -> Answer {
+        if planted!(TryQueues) {
+            let _turn = self.lock.state.turn.acquire().await;
+        }
+        match self.ask().await? {
+            Some(answer) => Ok(answer),
+            None => match (self.error.take(), self.seen.take()) {
+                (Some(error), _) => Err(error.into()),
+                (None, Some(holder)) => Ok(Acquired::Held(holder)),
+                (None, None) => Err(ProviderError::unknown("the store gave no answer").into()),
+            },
+        }
+    }
+
+    /// Waits for our turn, then contends (W1). `None` if the caller has gone away.
+    async fn queue(&mut self, giver: &Giver<Answer>) -> Option<Answer> {
+        let lock = Arc::clone(&self.lock);
+        let mut closing = lock.shared.closing();
+        let turn = tokio::select! {
+            biased;
+            () = giver.abandoned() => return None,
+            _ = closing.wait_for(|closed| *closed) => return Some(Err(Error::Closed)),
+            turn = lock.state.turn.acquire() => turn,
+            () = self.out_of_time() => return Some(Err(self.timeout())),
+        };
+        if planted!(NoTurns) {
+            drop(turn);
+            return self.contend(giver).await;
+        }
+        let answer = self.contend(giver).await;
+        drop(turn);
+        answer
+    }
+
+    /// Tries until the lock is ours, time is up, or nothing will help.
+    async fn contend(&mut self, giver: &Giver<Answer>) -> Option<Answer> {
+        let lock = Arc::clone(&self.lock);
+        let Settings {
+            shared,
+            state,
+            plan,
+            ..
+        } = &*lock;
+        let mut closing = shared.closing();
+        let mut answered = shared.clock.look();
+        listener::ensure(shared);
+        loop {
+            // W3: listen first, ask second.
+            let mut freed = std::pin::pin!(state.freed.notified());
+            freed.as_mut().enable();
+
+            let pause = match self.ask().await {
+                Ok(Some(Acquired::Holding(holding))) => {
+                    return Some(Ok(Acquired::Holding(holding)));
+                }
+                Ok(Some(Acquired::Held(holder))) => {
+                    answered = shared.clock.look();
+                    let pause = self.until_next_try(&holder.record);
+                    tracing::debug!(owner = %holder.record.owner, ?pause, "held by another");
+                    self.seen = Some(holder);
+                    self.error = None;
+                    pause
+                }
+                Ok(None) => {
+                    if let Some(error) = &self.error
+                        && shared.clock.elapsed(answered) >= plan.give_up_after
+                        && !planted!(SilentStoreForEver)
+                    {
+                        return Some(Err(error.clone().into()));
+                    }
+                    shared.pause_after_failure(plan.duration)
+                }
+                Err(_) if planted!(FatalRetried) => plan.poll_every,
+                Err(error) => return Some(Err(error)),
+            };
+            if self.left().is_some_and(|left| left.is_zero()) {
+                return Some(Err(self.timeout()));
+            }
+            tokio::select! {
+                biased;
+                () = giver.abandoned() => return None,
+                _ = closing.wait_for(|closed| *closed) => return Some(Err(Error::Closed)),
+                () = freed, if !planted!(WakeupIgnored) => {}
+                () = shared.clock.pause(pause) => {}
+                () = self.out_of_time() => return Some(Err(self.timeout())),
+            }
+        }
+    }
+
+    /// One try, and those that `Spent`, G4 and V9 call for at once. `None`: no answer, and the last
+    /// error says why.
+    async fn ask(&mut self) -> Result<Option<Acquired>, Error> {
+        let lock = Arc::clone(&self.lock);
+        let Settings {
+            shared,
+            state,
+            plan,
+            ..
+        } = &*lock;
+        state.forget_old_observation(&shared.clock);
+        let mut prev = state.claim(&shared.clock, plan.duration);
+        let mut uuid = self.draw()?;
+        for _ in 0..AT_ONCE {
+            let attempt = attempt::run(&lock, uuid, prev, || self.left()).await;
+            // W5: the next try draws anew.
+            uuid = self.draw()?;
+            match attempt {
+                TryEnd::Granted(holding) => return Ok(Some(Acquired::Holding(holding))),
+                TryEnd::Held(record) => {
+                    state.saw(&shared.clock, &record);
+                    if prev != Some(record.version()) && state.is_over(&shared.clock, record.uuid) {
+                        tracing::debug!("refused by a try of our own that is over");
+                        prev = Some(record.version());
+                        continue;
+                    }
+                    let ours = state.is_live(record.uuid);
+                    return Ok(Some(Acquired::Held(Holder { record, ours })));
+                }
+                TryEnd::Spent if planted!(SpentIsContention) => return Ok(None),
+                TryEnd::Spent => tracing::debug!("spent; asking anew"),
+                TryEnd::Late => {
+                    tracing::debug!("granted too late; asking anew");
+                    self.error = Some(ProviderError::unknown(
+                        "every grant of the store came after its lease had ended",
+                    ));
+                }
+                TryEnd::GivenUp(error) => {
+                    self.error = Some(error);
+                    return Ok(None);
+                }
+                TryEnd::Fatal(error) => return Err(error.into()),
+            }
+            if self.left().is_some_and(|left| left.is_zero()) {
+                break;
+            }
+            prev = state.claim(&shared.clock, plan.duration);
+        }
+        Ok(None)
+    }
+
+    fn draw(&self) -> Result<Uuid, ProviderError> {
+        let Settings { shared, name, .. } = &*self.lock;
+        if planted!(UuidReused) {
+            return Ok(Uuid::from_u128(
+                u128::from(std::process::id()) << 64 | name.as_str().len() as u128,
+            ));
+        }
+        shared.entropy.uuid()
+    }
+
+    /// W2: the first of the expiry, the end of the observation and the poll. Jitter only delays.
+    fn until_next_try(&self, record: &Record) -> Duration {
+        let Settings {
+            shared,
+            state,
+            plan,
+            ..
+        } = &*self.lock;
+        let watching = shared.watching.load(Ordering::SeqCst);
+        let poll = if watching {
+            plan.poll_watched
+        } else {
+            plan.poll_every
+        };
+        let poll_in = if planted!(NoPoll) && watching {
+            Duration::from_secs(3600)
+        } else {
+            poll + shared.entropy.jitter(poll / 5)
+        };
+        let after = |left: Duration| left + shared.entropy.jitter(plan.expiry_jitter());
+        // A hint: never more than the record's own duration.
+        let expiry_in = record
+            .remaining
+            .filter(|_| !planted!(RemainingIgnored))
+            .map(|left| after(left.min(record.duration)));
+        let observed_in = state.observation_left(&shared.clock).map(after);
+        let next = [expiry_in, observed_in]
+            .into_iter()
+            .flatten()
+            .fold(poll_in, Duration::min);
+        if planted!(NoSpacing) {
+            next.max(Duration::from_micros(100))
+        } else {
+            next.max(LEAST_PAUSE.min(poll))
+        }
+    }
+
+    /// What is left of the caller's limit, which is a total (W4).
+    fn left(&self) -> Option<Duration> {
+        match self.wait {
+            Wait::No | Wait::Limit(None) => None,
+            Wait::Limit(Some(_)) if planted!(LimitPerTry) && self.error.is_none() => None,
+            Wait::Limit(Some(limit)) => {
+                Some(limit.saturating_sub(self.lock.shared.clock.elapsed(self.started)))
+            }
+        }
+    }
+
+    async fn out_of_time(&self) {
+        while let Some(left) = self.left() {
+            if left.is_zero() {
+                return;
+            }
+            self.lock.shared.clock.pause(left).await;
+        }
+        std::future::pending::<()>().await;
+    }
+
+    fn timeout(&mut self) -> Error {
+        Error::Timeout {
+            waited: self.lock.shared.clock.elapsed(self.started),
+            holder: self.seen.take().map(Box::new),
+            source: self.error.take(),
+        }
+    }
+}
