@@ -39,18 +39,18 @@ async fn main() -> Result<(), Box<dyn Error>> {
     match lock.try_acquire().await? {
         TryAcquire::Acquired(_) => return Err("two holders".into()),
         TryAcquire::Held(holder) => {
-            println!("held by {}, ours: {}", holder.record.owner, holder.ours)
+            println!("held by {}, ours: {}", holder.record.owner, holder.ours);
         }
     }
     println!("released: {:?}", lease.release().await?);
 
     // Same settings, another name: independent.
     let other = lock.named("customer-7")?;
-    let _guard = other.hold().await?;
+    let guard = other.hold().await?;
     println!("holding {}, renewed until it is dropped", other.name());
 
     // Before the runtime ends, let everything be given back.
-    drop(_guard);
+    drop(guard);
     other.client().close().await;
     Ok(())
 }
@@ -58,5 +58,6 @@ async fn main() -> Result<(), Box<dyn Error>> {
 /// Work under the lock hands the token to its storage, which refuses older ones.
 async fn write_report(token: FencingToken) -> Result<u32, std::io::Error> {
     println!("writing the report with token {token}");
+    tokio::time::sleep(Duration::from_millis(50)).await;
     Ok(3)
 }

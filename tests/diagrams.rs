@@ -76,6 +76,7 @@ async fn scenes_happen_as_drawn() {
 /// The lines, with B's fresh uuids alike and a repeated refusal once. A refusal that is followed by
 /// the grant keeps its request, whose claim may be any: the store's clock decides here.
 fn drawn(scene: scenes::Scene) -> Vec<String> {
+    assert!(!scene.title.is_empty());
     let mut drawn: Vec<String> = Vec::new();
     for line in scene.lines {
         let mut line = line;
