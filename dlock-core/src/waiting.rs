@@ -168,8 +168,9 @@ impl Contender {
             biased;
             () = giver.abandoned() => return None,
             _ = closing.wait_for(|closed| *closed) => return Some(Err(Error::Closed)),
-            turn = turn => turn,
+            // Before our turn: a caller who was away may be back only after its limit (W4).
             () = self.out_of_time() => return Some(Err(self.timeout())),
+            turn = turn => turn,
         };
         if planted!(NoTurns) {
             drop(turn);
