@@ -83,6 +83,11 @@ pub(crate) async fn acquire(lock: &Arc<Settings>, wait: Wait) -> Result<Acquired
             .instrument(span),
         );
         match taker.take().await {
+            // It was valid when it was granted, and waited for us too long since (V9). Dropped, it
+            // is released.
+            Taken::Value(Ok(Acquired::Holding(holding))) if !holding.term().is_valid() => {
+                tracing::debug!("the grant had run out before it was picked up; asking anew");
+            }
             Taken::Value(answer) => return answer,
             // We were away for too long; now that we are back, we queue again (W6).
             Taken::GivenBack => {}
