@@ -253,12 +253,10 @@ impl Contender {
         } = &*lock;
         state.forget_old_observation(&shared.clock);
         let mut prev = state.claim(&shared.clock, plan.duration);
-        let mut uuid = self.draw()?;
         for _ in 0..AT_ONCE {
-            let attempt = attempt::run(&lock, uuid, prev, || self.left()).await;
-            // W5: the next try draws anew.
-            uuid = self.draw()?;
-            match attempt {
+            // W5: each try draws anew.
+            let uuid = self.draw()?;
+            match attempt::run(&lock, uuid, prev, || self.left()).await {
                 TryEnd::Granted(holding) => return Ok(Some(Acquired::Holding(holding))),
                 TryEnd::Held(record) => {
                     state.saw(&shared.clock, &record);
