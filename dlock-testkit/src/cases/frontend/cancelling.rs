@@ -26,8 +26,8 @@ pub(in crate::cases) async fn acquire_dropped_anywhere_leaves_nothing(bench: Ben
             );
             let (mut waiter, mut trier) =
                 (Box::pin(waiter.acquire()), Box::pin(trier.try_acquire()));
-            let _ = poll_once(waiter.as_mut());
-            let _ = poll_once(trier.as_mut());
+            drop(poll_once(waiter.as_mut()));
+            drop(poll_once(trier.as_mut()));
             for _ in 0..steps.min(12) {
                 yield_now().await;
             }

@@ -24,6 +24,9 @@ use crate::faults::Op;
 /// How often a call that a busy store refused is repeated.
 const REPEATS: usize = 4;
 
+/// What a case does at the instant of an answer.
+type Deeds = VecDeque<(Op, Box<dyn FnOnce() + Send>)>;
+
 /// The wrapper. Clones are one.
 #[derive(Clone)]
 pub(super) struct Meddler {
@@ -34,7 +37,7 @@ pub(super) struct Meddler {
 
 #[derive(Default)]
 struct Plan {
-    after: Mutex<VecDeque<(Op, Box<dyn FnOnce() + Send>)>>,
+    after: Mutex<Deeds>,
     asked: AtomicBool,
     nothing_remains: AtomicBool,
 }
@@ -93,7 +96,7 @@ impl Meddler {
         answer
     }
 
-    fn deeds(&self) -> MutexGuard<'_, VecDeque<(Op, Box<dyn FnOnce() + Send>)>> {
+    fn deeds(&self) -> MutexGuard<'_, Deeds> {
         self.plan
             .after
             .lock()
