@@ -30,7 +30,7 @@ fn lock(provider: &Faulty<MemoryProvider>) -> DLock {
         .provider(client)
         .duration(LEASE)
         .build()
-        .unwrap()
+        .unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn runtime() -> Runtime {
@@ -38,7 +38,7 @@ fn runtime() -> Runtime {
         .enable_time()
         .start_paused(true)
         .build()
-        .unwrap()
+        .unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// V2: a runtime that was stalled past the deadline looks at its timers only after it has polled
