@@ -173,7 +173,7 @@ fn unexpected(column: &str, value: ValueRef<'_>, expected: fmt::Arguments<'_>) -
     let found = match value {
         ValueRef::Null => "null".to_owned(),
         ValueRef::Integer(number) => number.to_string(),
-        ValueRef::Real(number) => number.to_string(),
+        ValueRef::Real(number) => format!("{number:?}"),
         ValueRef::Text(bytes) => format!("text of {} bytes", bytes.len()),
         ValueRef::Blob(bytes) => format!("a blob of {} bytes", bytes.len()),
     };
