@@ -255,3 +255,31 @@ fn processes_can_open_a_new_file_at_once() {
         assert_eq!(scratch.count(), 0);
     }
 }
+
+#[test]
+fn a_process_killed_while_it_makes_the_file_spoils_nothing() {
+    const TEST: &str = "open::a_process_killed_while_it_makes_the_file_spoils_nothing";
+    if let Some(role) = Role::get() {
+        role.say("ready");
+        role.listen();
+        drop(SqliteProvider::open(&role.file));
+        role.say("opened");
+        role.listen();
+        return;
+    }
+    let mut killed_in_time = 0;
+    for step in 0..30 {
+        let scratch = Scratch::new();
+        let mut kid = Kid::start(TEST, "maker", &scratch.path());
+        assert_eq!(kid.hear(), "ready");
+        kid.tell("go");
+        thread::sleep(Duration::from_micros(100 * step));
+        killed_in_time += usize::from(kid.kill().is_none());
+        block_on(take(&scratch.provider(), "a", Duration::from_secs(60)));
+        assert_eq!(scratch.count(), 1);
+    }
+    assert!(
+        killed_in_time > 0,
+        "every opening was over before the kill: this shows nothing"
+    );
+}

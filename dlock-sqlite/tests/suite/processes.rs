@@ -43,7 +43,7 @@ fn a_killed_holder_is_replaced_when_its_lease_ends_and_not_before() {
         holder.tell("renew");
         assert_eq!(holder.hear(), "true");
         let answered = Instant::now();
-        holder.kill();
+        assert_eq!(holder.kill(), None);
 
         let second = loop {
             match provider.acquire(&request("a", D)).await.unwrap() {
@@ -143,7 +143,7 @@ fn competing_processes_exclude_each_other_and_tokens_only_grow() {
         kid.tell("go");
     }
     assert_eq!(victim.hear(), "holding");
-    victim.kill();
+    assert_eq!(victim.kill(), None);
     for kid in &workers {
         assert_eq!(kid.hear(), "done");
     }

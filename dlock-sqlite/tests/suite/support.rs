@@ -179,10 +179,11 @@ impl Kid {
             .expect("the child says nothing")
     }
 
-    /// SIGKILL: nothing of the child's own runs any more.
-    pub(crate) fn kill(mut self) {
+    /// SIGKILL: nothing of the child's own runs any more. What it had said meanwhile, if anything.
+    pub(crate) fn kill(mut self) -> Option<String> {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
+        self.lines.recv_timeout(PATIENCE).ok()
     }
 
     /// Waits for the child to end by itself.
