@@ -160,7 +160,7 @@ fn share(path: &Path, connection: &Connection) -> Result<(), OpenError> {
                     path: path.to_owned(),
                 });
             }
-            // The switch needs the file for itself, and SQLite does not wait for that.
+            // The switch begins as a reader, and SQLite lets no reader wait to become the writer.
             Err(error) if is_busy(&error) && waited < TIMEOUT => {
                 thread::sleep(PAUSE);
                 waited += PAUSE;

@@ -63,16 +63,21 @@ impl Bench {
         }
     }
 
-    /// The machine starts anew: another boot, `uptime` nanoseconds ago.
-    fn reboot(self, uptime: i64) -> Self {
-        let mut now = self.clock.now();
-        now.instant = uptime;
-        let clock = StoreClock::manual(Boot::Kernel(Uuid::new_v4()), now);
+    /// Another process looks, which counts its time under this boot.
+    fn under(self, boot: Boot) -> Self {
+        let clock = StoreClock::manual(boot, self.clock.now());
         Self {
             store: self.store.with_clock(clock.clone()),
             clock,
             ..self
         }
+    }
+
+    /// The machine starts anew: another boot, `uptime` nanoseconds ago.
+    fn reboot(self, uptime: i64) -> Self {
+        let bench = self.under(Boot::Kernel(Uuid::new_v4()));
+        bench.clock.set(|now| now.instant = uptime);
+        bench
     }
 
     fn pass(&self, nanos: i64) {
@@ -309,13 +314,7 @@ fn another_boot_ends_every_lease_at_once() {
 fn a_strange_boot_needs_an_observation() {
     let mut bench = Bench::new();
     let (uuid, _) = bench.take("a");
-    let now = bench.clock.now();
-    let clock = StoreClock::manual(Boot::Private(Uuid::new_v4()), now);
-    let mut bench = Bench {
-        store: bench.store.with_clock(clock.clone()),
-        clock,
-        ..bench
-    };
+    let mut bench = bench.under(Boot::Private(Uuid::new_v4()));
     bench.pass(100 * D_NANOS);
     let held = bench.refused("a");
     assert_eq!(held.remaining, Some(D));
@@ -326,6 +325,21 @@ fn a_strange_boot_needs_an_observation() {
     ));
     // From here on the record is of this clock.
     bench.pass(D_NANOS);
+    bench.take("a");
+}
+
+#[test]
+fn a_renewal_brings_a_record_to_the_clock_of_its_holder() {
+    let mut bench = Bench::new();
+    let (uuid, _) = bench.take("a");
+    let mut bench = bench.under(Boot::Private(Uuid::new_v4()));
+    assert_eq!(
+        bench.renew("a", uuid, 1),
+        RenewOutcome::Renewed { asked: false }
+    );
+    bench.pass(D_NANOS - 1);
+    bench.refused("a");
+    bench.pass(1);
     bench.take("a");
 }
 
@@ -343,7 +357,7 @@ fn purge_takes_what_ended_seven_days_ago_and_whose_token_has_passed() {
         prefix: Prefix::new("other").unwrap(),
         ..bench
     };
-    other.take("of another prefix");
+    other.take("held and long over");
     let mut bench = Bench {
         prefix: Prefix::default(),
         ..other
@@ -360,7 +374,7 @@ fn purge_takes_what_ended_seven_days_ago_and_whose_token_has_passed() {
     assert_eq!(bench.purge(), 2);
     assert_eq!(bench.names(), ["with a token of the future", "young"]);
     bench.prefix = Prefix::new("other").unwrap();
-    assert_eq!(bench.names(), ["of another prefix"]);
+    assert_eq!(bench.names(), ["held and long over"]);
 }
 
 #[test]
@@ -381,6 +395,10 @@ fn purge_leaves_what_it_cannot_judge() {
     strange.clock.set(|now| now.unix_micros += YEAR_MICROS);
     let mut strange = strange.reboot(365 * DAY_NANOS);
     assert_eq!(strange.purge(), 0);
+    strange.take("of this boot");
+    strange.clock.set(|now| now.unix_micros += YEAR_MICROS);
+    let mut stranger = strange.under(Boot::Private(Uuid::new_v4()));
+    assert_eq!(stranger.purge(), 0);
 
     let mut spoilt = Bench::new();
     spoilt.take("a negative token");

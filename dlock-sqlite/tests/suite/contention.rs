@@ -171,6 +171,27 @@ fn a_dropped_call_leaves_the_connection_usable_and_those_behind_it_never_run() {
 }
 
 #[test]
+fn a_call_dropped_before_a_thread_took_it_up_never_runs() {
+    let scratch = Scratch::new();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .max_blocking_threads(1)
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let provider = scratch.provider();
+        let (go, wait) = std::sync::mpsc::channel::<()>();
+        let occupied = tokio::task::spawn_blocking(move || wait.recv().unwrap());
+        let request = request("a", LONG);
+        assert!(timeout(SHORT, provider.acquire(&request)).await.is_err());
+        go.send(()).unwrap();
+        occupied.await.unwrap();
+        assert!(provider.read(&name("a")).await.unwrap().is_none());
+    });
+}
+
+#[test]
 fn a_future_dropped_at_any_point_disturbs_nobody() {
     let scratch = Scratch::new();
     block_on(async {

@@ -195,6 +195,20 @@ fn a_symbolic_link_leads_to_the_same_locks() {
 }
 
 #[test]
+fn an_opening_waits_for_another_that_is_making_the_file() {
+    let scratch = Scratch::new();
+    let raw = scratch.raw();
+    raw.execute_batch("BEGIN IMMEDIATE").unwrap();
+    thread::scope(|scope| {
+        let opening = scope.spawn(|| scratch.provider());
+        thread::sleep(Duration::from_millis(300));
+        assert!(!opening.is_finished());
+        raw.execute_batch("ROLLBACK").unwrap();
+        block_on(take(&opening.join().unwrap(), "a", Duration::from_secs(60)));
+    });
+}
+
+#[test]
 fn threads_can_open_a_new_file_at_once() {
     for _ in 0..10 {
         let scratch = Scratch::new();

@@ -3,7 +3,7 @@
 
 use std::{
     env, fs,
-    io::{BufRead, BufReader, Write},
+    io::{BufRead, BufReader, ErrorKind, Write},
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::{self, Child, ChildStdin, Command, Stdio},
@@ -141,15 +141,25 @@ impl Kid {
     }
 
     fn spawn(mut command: Command, test: &str, role: &str, file: &Path) -> Self {
-        let mut child = command
+        command
             .args([test, "--exact", "--nocapture", "--test-threads=1"])
             .env(ROLE, role)
             .env(FILE, file)
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+            .stderr(Stdio::piped());
+        let mut patience = 1000;
+        let mut child = loop {
+            match command.spawn() {
+                // A fresh copy of the program: a process that another test is just starting still
+                // has it open for writing.
+                Err(error) if error.kind() == ErrorKind::ExecutableFileBusy && patience > 0 => {
+                    patience -= 1;
+                    thread::sleep(Duration::from_millis(10));
+                }
+                spawned => break spawned.unwrap(),
+            }
+        };
         let input = child.stdin.take().unwrap();
         let errors = BufReader::new(child.stderr.take().unwrap());
         let (sender, lines) = mpsc::channel();
