@@ -50,3 +50,9 @@ pub use dlock_core::*;
 pub mod sqlite {
     pub use dlock_sqlite::*;
 }
+
+// The quick start in the README compiles. `no_run` there: its path exists on nobody's machine; the
+// example on this page is the same program and runs.
+#[cfg(all(doctest, feature = "sqlite"))]
+#[doc = include_str!("../README.md")]
+struct Readme;
