@@ -86,15 +86,8 @@ impl Stored {
         };
         let boot = text("boot", boot, 64)
             .and_then(|text| Boot::parse(text).ok_or_else(|| Flaw("its boot is none".into())))?;
-        let expiry = match expiry {
-            ValueRef::Integer(expiry) if expiry >= 0 => expiry,
-            other => {
-                return Err(unexpected(
-                    "expiry",
-                    other,
-                    format_args!("an integer of at least 0"),
-                ));
-            }
+        let ValueRef::Integer(expiry) = expiry else {
+            return Err(unexpected("expiry", expiry, format_args!("an integer")));
         };
         Ok(Self {
             record,

@@ -135,7 +135,6 @@ fn a_spoilt_record_is_an_error_everywhere_and_never_overwritten() {
             ("boot", "zeroblob(16)"),
             ("boot", "hex(zeroblob(100000))"),
             ("expiry", "NULL"),
-            ("expiry", "-1"),
             ("expiry", "'never'"),
             ("expiry", "1e300"),
         ] {
@@ -172,6 +171,25 @@ fn a_spoilt_record_is_an_error_everywhere_and_never_overwritten() {
             provider.read(&name("spoilt")).await.unwrap().unwrap().uuid,
             uuid
         );
+    });
+}
+
+#[test]
+fn an_expiry_before_the_boot_is_long_past() {
+    let scratch = Scratch::new();
+    block_on(async {
+        let provider = scratch.provider();
+        for expiry in [-1, i64::MIN] {
+            take(&provider, "a", LONG).await;
+            scratch
+                .raw()
+                .execute("UPDATE lock SET expiry = ?1", [expiry])
+                .unwrap();
+            assert_eq!(
+                provider.read(&name("a")).await.unwrap().unwrap().remaining,
+                Some(Duration::ZERO)
+            );
+        }
     });
 }
 
