@@ -159,7 +159,10 @@ fn create_private(directory: &Path) -> io::Result<()> {
 
 fn refused(path: &Path, error: OpenError) -> Failure {
     let exit = match error {
-        OpenError::Busy { .. } | OpenError::Replaced { .. } => Exit::StoreUnreachable,
+        // These go away by themselves.
+        OpenError::Busy { .. } | OpenError::Replaced { .. } | OpenError::Full { .. } => {
+            Exit::StoreUnreachable
+        }
         _ => Exit::StoreUnusable,
     };
     Failure::new(
