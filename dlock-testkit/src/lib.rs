@@ -29,8 +29,11 @@ mod conformance;
 pub mod faults;
 mod fixture;
 pub mod memory;
+pub mod planted;
 #[doc(hidden)]
 pub mod runner;
+#[cfg(unix)]
+pub mod service;
 mod subject;
 
 pub use self::{
