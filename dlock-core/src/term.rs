@@ -230,11 +230,11 @@ impl Term {
     /// Both are drawn under one lock: a larger number never has an earlier `sent`, and only that
     /// makes R2 sound (V4).
     pub(crate) fn draw(&self) -> Option<Draw> {
-        if !self.is_valid() && !planted!(RenewAfterRelease) {
+        if !self.is_valid() {
             return None;
         }
         let mut belief = self.belief();
-        if belief.ended.is_some() && !planted!(RenewAfterRelease) {
+        if belief.ended.is_some() {
             return None;
         }
         if !planted!(SameNumber) || belief.n == 0 {
@@ -262,7 +262,7 @@ impl Term {
     /// late: a success at or after the deadline is none (V4).
     pub(crate) fn renewed(&self, sent: Tick, asked: bool) -> bool {
         let mut belief = self.belief();
-        belief.asked |= asked;
+        belief.asked |= asked && !planted!(AskedHidden);
         let sent = if planted!(CreditNewest) {
             belief.last_sent
         } else if planted!(CreditReply) {
@@ -281,7 +281,11 @@ impl Term {
                 return false;
             }
             // It never moves back: an older attempt may be answered after a newer one.
-            let later = deadline.max(extended.to_bits());
+            let later = if planted!(DeadlineMovesBack) {
+                extended.to_bits()
+            } else {
+                deadline.max(extended.to_bits())
+            };
             if self
                 .valid_until
                 .compare_exchange(deadline, later, Ordering::SeqCst, Ordering::SeqCst)
@@ -320,17 +324,17 @@ impl Term {
 
     /// The store answered R3: the term is over there (V5).
     pub(crate) fn refused(&self, record: Option<Record>) {
-        if !planted!(RefusalIgnored) {
-            self.end(LossCause::Refused {
-                record: record.map(Box::new),
-            });
-        }
+        self.end(LossCause::Refused {
+            record: record.map(Box::new),
+        });
     }
 
     /// V7: from here on the lease is invalid and no renewal is sent. Returns `sent` of the newest
     /// renewal: the store may hold the term until that + D.
     pub(crate) fn begin_release(&self) -> Tick {
-        self.end(LossCause::Released);
+        if !planted!(ReleaseBelieves) {
+            self.end(LossCause::Released);
+        }
         self.state
             .over(&self.shared.clock, self.uuid, self.plan.duration);
         self.belief().last_sent
@@ -390,7 +394,7 @@ impl Belief {
 
     /// The deadline passed.
     fn expired(&self) -> LossCause {
-        if self.held_too_long {
+        if self.held_too_long || planted!(AlwaysTooLong) {
             LossCause::HeldTooLong
         } else {
             LossCause::Expired {
