@@ -46,6 +46,8 @@ use crate::{
 const SETTLE: Duration = Duration::from_millis(200);
 /// How often the group is looked at while it ends.
 const LOOK: Duration = Duration::from_millis(10);
+/// How long the guard may take to get ready.
+const PATIENCE: Duration = Duration::from_secs(10);
 /// When to say what `dlock run` is still waiting for.
 const SILENCE: Duration = Duration::from_secs(5);
 
@@ -53,7 +55,12 @@ const SILENCE: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub(crate) enum Ended {
     /// By itself, or by a signal that was not ours.
-    ByItself(ExitStatus),
+    ByItself {
+        /// How.
+        status: ExitStatus,
+        /// It was in the terminal's foreground, instead of this job.
+        foreground: bool,
+    },
     /// By us.
     Cut(Cut),
     /// It never started, for this reason.
@@ -92,7 +99,10 @@ pub(crate) async fn run(
     guard.extend(terms.deadline(lease)).map_err(failed)?;
     let command = Command::prepare(program)
         .map_err(|error| Failure::system("can't start a process", error))?;
-    guard.watch(command.group()).await.map_err(failed)?;
+    tokio::time::timeout(PATIENCE, guard.watch(command.group()))
+        .await
+        .unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+        .map_err(failed)?;
     let mut terminal = Terminal::open();
     if let Some(terminal) = &mut terminal {
         terminal.offer(command.group());
@@ -114,6 +124,11 @@ pub(crate) async fn run(
         .map_err(|error| Failure::system("can't start the command", error))?;
     supervision.work(signals).await;
     supervision.finish().await
+}
+
+/// Whether this job is in the foreground of a terminal.
+pub(crate) fn is_in_foreground() -> bool {
+    Terminal::open().is_some_and(|terminal| terminal.is_ours())
 }
 
 impl Terms {
@@ -206,6 +221,7 @@ impl Supervision<'_> {
         {
             // The guard has done it, unless somebody stopped it.
             self.command.group().kill();
+            self.cut.get_or_insert(Cut::RunningOut);
             self.complain(now);
         }
         match self.stage {
@@ -332,18 +348,22 @@ impl Supervision<'_> {
         let status = command
             .reap()
             .map_err(|error| Failure::system("can't learn how the command ended", error))?;
-        if let Some(mut terminal) = terminal
-            && terminal.take_back()
-            && status.code().is_none()
-        {
-            terminal.restore_modes();
+        let mut foreground = false;
+        if let Some(mut terminal) = terminal {
+            foreground = terminal.take_back();
+            if foreground && status.code().is_none() {
+                terminal.restore_modes();
+            }
         }
+        let lost = !lease.is_valid();
         Ok(match (cut, refusal) {
+            // The loss knows more.
+            (Some(Cut::RunningOut), _) if lost => Ended::Cut(Cut::Lost(lease.lost().await)),
             (Some(cut), _) => Ended::Cut(cut),
             (None, Some(error)) => Ended::NotStarted(error),
             // Too late to know that it was protected to its end (V9).
-            (None, None) if !lease.is_valid() => Ended::Cut(Cut::Lost(lease.lost().await)),
-            (None, None) => Ended::ByItself(status),
+            (None, None) if lost => Ended::Cut(Cut::Lost(lease.lost().await)),
+            (None, None) => Ended::ByItself { status, foreground },
         })
     }
 }
