@@ -116,6 +116,7 @@ pub(crate) async fn run(
         stage: Stage::Running,
         cut: None,
         end_by: None,
+        killed: None,
         complained: false,
     };
     supervision
@@ -179,6 +180,8 @@ struct Supervision<'a> {
     cut: Option<Cut>,
     /// The end of the group is settled: nobody of it may run after this.
     end_by: Option<HolderTime>,
+    /// The first KILL.
+    killed: Option<HolderTime>,
     complained: bool,
 }
 
@@ -220,9 +223,8 @@ impl Supervision<'_> {
                 .map_or(deadline.kill, |end_by| end_by.min(deadline.kill))
         {
             // The guard has done it, unless somebody stopped it.
-            self.command.group().kill();
+            self.kill(now);
             self.cut.get_or_insert(Cut::RunningOut);
-            self.complain(now);
         }
         match self.stage {
             Stage::Running => match self.command.change() {
@@ -249,8 +251,7 @@ impl Supervision<'_> {
         }
         let term_due = now >= since + SETTLE;
         if now >= since + SETTLE + self.terms.grace {
-            group.kill();
-            self.end_by.get_or_insert(now);
+            self.kill(now);
         } else if term_due && !terminated {
             group.terminate();
         }
@@ -260,15 +261,17 @@ impl Supervision<'_> {
         };
     }
 
-    /// Says once what keeps us, when KILL does not help.
-    fn complain(&mut self, now: HolderTime) {
-        let since = *self.end_by.get_or_insert(now);
+    /// KILL to everybody; says once what keeps us when that does not help.
+    fn kill(&mut self, now: HolderTime) {
+        let group = self.command.group();
+        group.kill();
+        let since = *self.killed.get_or_insert(now);
         if !self.complained && now >= since + SILENCE {
             self.complained = true;
             say(format_args!(
                 "processes of the command can't be killed: {:?} (do they belong to another user?); \
                  waiting for their end",
-                self.command.group().living()
+                group.living()
             ));
         }
     }
@@ -315,8 +318,9 @@ impl Supervision<'_> {
     }
 
     fn cut(&mut self, cut: Cut) {
-        self.command.group().kill();
-        self.end_by = Some(HolderTime::now());
+        let now = HolderTime::now();
+        self.kill(now);
+        self.end_by = Some(now);
         self.cut = Some(cut);
     }
 
