@@ -221,8 +221,10 @@ fn kill_of_dlock_run_and_its_guard_together_still_ends_the_command_itself() {
     let [guard] = &scene.guards()[..] else {
         panic!("{:?}", scene.processes())
     };
-    // So that it can do nothing, whatever the order.
-    signal(guard.id, Signal::STOP);
+    // Neither has the time to see the other one go. (A guard that is merely stopped would be
+    // continued by the kernel when its parent dies.)
+    holder.signal(Signal::STOP);
+    signal(guard.id, Signal::KILL);
     holder.signal(Signal::KILL);
     within(AT_ONCE, "the end of the command", || {
         is_gone(leader).then_some(())
