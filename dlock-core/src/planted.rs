@@ -64,6 +64,7 @@ mod switches {
         RefusalIgnored: "R3 to a renewal is taken for a failure (V5)",
         LossWaitsForRenewal: "the loss is told when the renewal in flight has answered (V5)",
         RenewalUnbounded: "a renewal attempt has no limit of its own (V6)",
+        NoPauseAfterFailure: "a failed call is repeated at once (V6)",
         RenewalGivesUp: "no second renewal attempt after a failed one (V6)",
         NobodyRenews: "a guard does not renew (V6)",
         RenewEarly: "a renewal is sent at half its time (V6)",

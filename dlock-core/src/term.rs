@@ -1,6 +1,8 @@
 //! One term as its holder believes in it: until when it is valid, what its renewals reported, how
 //! it ended (V1 to V8). Sends nothing; `renewal` and `release` do.
 
+mod belief;
+
 use std::{
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
@@ -12,6 +14,7 @@ use std::{
 use tokio::{runtime::Handle, sync::Notify};
 use uuid::Uuid;
 
+use self::belief::Belief;
 use crate::{
     ErrorKind, FencingToken, Loss, LossCause, Name, ProviderError, Record, State, client::Shared,
     clock::Tick, names::NameState, plan::Plan,
@@ -35,23 +38,6 @@ pub(crate) struct Term {
     belief: Mutex<Belief>,
     /// Rung when any of the above changes.
     changed: Notify,
-}
-
-struct Belief {
-    granted: Tick,
-    /// Number of the newest renewal attempt.
-    n: u64,
-    /// When it was sent.
-    last_sent: Tick,
-    /// `sent` of the newest attempt that is known to have succeeded.
-    credited: Tick,
-    /// A renewal was answered `Fatal`, and none has succeeded since.
-    fatal: bool,
-    asked: bool,
-    /// Renewals have stopped: it was held for the longest time allowed.
-    held_too_long: bool,
-    last_error: Option<ProviderError>,
-    ended: Option<LossCause>,
 }
 
 /// The number and the time of one renewal attempt, drawn in one step (V4).
@@ -380,26 +366,5 @@ impl Term {
 
     fn belief(&self) -> MutexGuard<'_, Belief> {
         self.belief.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Belief {
-    /// The cause of the end: the first one given.
-    fn end_with(&mut self, cause: impl FnOnce(&Self) -> LossCause) -> LossCause {
-        if self.ended.is_none() {
-            self.ended = Some(cause(self));
-        }
-        self.ended.clone().unwrap_or(LossCause::Released)
-    }
-
-    /// The deadline passed.
-    fn expired(&self) -> LossCause {
-        if self.held_too_long || planted!(AlwaysTooLong) {
-            LossCause::HeldTooLong
-        } else {
-            LossCause::Expired {
-                last_error: self.last_error.clone(),
-            }
-        }
     }
 }

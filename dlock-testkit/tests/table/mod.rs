@@ -19,19 +19,17 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     ),
     (
         Bug::NoMargin,
-        "deadline_counts_from_the_request repeated_try_keeps_its_first_deadline \
-         margin_is_kept validity_is_computed_at_every_question \
-         renewal_counts_from_its_own_request late_renewal_revives_nothing \
-         success_counts_for_the_attempt_it_answers deadline_never_moves_back \
-         failed_renewal_is_no_loss expired_lease_tells_its_holder \
+        "deadline_counts_from_the_request repeated_try_keeps_its_first_deadline margin_is_kept \
+         validity_is_computed_at_every_question renewal_counts_from_its_own_request \
+         late_renewal_revives_nothing success_counts_for_the_attempt_it_answers \
+         deadline_never_moves_back failed_renewal_is_no_loss expired_lease_tells_its_holder \
          loss_is_told_on_time_while_renewals_hang holder_stops_before_another_starts \
          late_renewal_is_shown_before_the_loss renewals_stop_at_the_longest_hold \
          failing_renewals_stop_at_the_longest_hold_too lost_lease_ends_the_work \
          work_is_gone_before_the_release_is_sent work_that_ended_too_late_is_reported \
          grant_that_died_before_it_was_picked_up_is_not_handed_out \
          late_copy_of_a_late_grants_try_does_not_block_its_client \
-         late_grant_is_given_back_and_asked_for_again \
-         holder_cut_off_from_its_store_stops_in_time",
+         late_grant_is_given_back_and_asked_for_again holder_cut_off_from_its_store_stops_in_time",
     ),
     (
         Bug::FlagInsteadOfClock,
@@ -70,7 +68,8 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
          loss_is_told_on_time_while_renewals_hang hung_renewal_is_followed_by_the_next \
          lost_reply_of_a_renewal_is_no_loss outage_within_the_bound_loses_no_lease \
          late_renewal_is_shown_before_the_loss fatal_renewal_is_shown_at_once \
-         failing_renewals_stop_at_the_longest_hold_too",
+         failing_renewals_stop_at_the_longest_hold_too \
+         failing_calls_are_repeated_only_after_a_pause",
     ),
     (
         Bug::FatalIsLoss,
@@ -91,6 +90,10 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
          late_renewal_is_shown_before_the_loss holder_cut_off_from_its_store_stops_in_time",
     ),
     (
+        Bug::NoPauseAfterFailure,
+        "failing_calls_are_repeated_only_after_a_pause",
+    ),
+    (
         Bug::RenewalGivesUp,
         "failed_renewal_is_no_loss loss_is_told_on_time_while_renewals_hang \
          renewal_is_sent_when_it_is_due kept_lease_outlives_its_duration \
@@ -99,7 +102,8 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
          fatal_renewal_is_shown_at_once polite_request_is_seen_by_the_holder \
          renewals_stop_at_the_longest_hold failing_renewals_stop_at_the_longest_hold_too \
          with_acquires_renews_and_releases lost_lease_ends_the_work \
-         limit_is_a_total_while_the_lock_is_held holder_cut_off_from_its_store_stops_in_time",
+         limit_is_a_total_while_the_lock_is_held failing_calls_are_repeated_only_after_a_pause \
+         holder_cut_off_from_its_store_stops_in_time",
     ),
     (
         Bug::NobodyRenews,
@@ -112,9 +116,13 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
          failing_renewals_stop_at_the_longest_hold_too \
          renewal_under_way_does_not_outlive_the_release with_acquires_renews_and_releases \
          lost_lease_ends_the_work limit_is_a_total_while_the_lock_is_held \
-         close_leaves_leases_to_their_holders holder_cut_off_from_its_store_stops_in_time",
+         failing_calls_are_repeated_only_after_a_pause close_leaves_leases_to_their_holders \
+         holder_cut_off_from_its_store_stops_in_time",
     ),
-    (Bug::RenewEarly, "renewal_is_sent_when_it_is_due"),
+    (
+        Bug::RenewEarly,
+        "renewal_is_sent_when_it_is_due failing_calls_are_repeated_only_after_a_pause",
+    ),
     (
         Bug::ReleaseBelieves,
         "validity_ends_where_the_release_begins no_renewal_is_sent_after_the_release_began",
@@ -136,8 +144,7 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     ),
     (
         Bug::FatalReleaseRepeated,
-        "fatal_answer_to_a_release_is_an_error_at_once \
-         failing_release_does_not_hide_the_result",
+        "fatal_answer_to_a_release_is_an_error_at_once failing_release_does_not_hide_the_result",
     ),
     (
         Bug::StaleReleaseHidden,
@@ -146,7 +153,8 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     (
         Bug::ReleaseOnce,
         "unanswered_release_is_repeated release_without_an_answer_ends_unconfirmed \
-         no_call_waits_longer_than_a_sixth_of_the_lease",
+         no_call_waits_longer_than_a_sixth_of_the_lease \
+         failing_calls_are_repeated_only_after_a_pause",
     ),
     (
         Bug::UnconfirmedIsError,
@@ -171,8 +179,7 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     (
         Bug::FloorForgotten,
         "late_grant_is_given_back_and_asked_for_again \
-         acquire_asks_for_more_than_the_highest_token_seen \
-         floor_that_a_resource_reported_is_kept",
+         acquire_asks_for_more_than_the_highest_token_seen floor_that_a_resource_reported_is_kept",
     ),
     (
         Bug::DropForgets,
@@ -246,8 +253,7 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
         Bug::WakeupIgnored,
         "dropped_waiter_leaves_the_queue grant_nobody_picks_up_is_given_back \
          own_release_wakes_the_next_waiter release_of_an_orphan_wakes_the_next_waiter \
-         hint_wakes_a_waiter_at_once broken_channel_wakes_everyone \
-         opened_channel_wakes_everyone",
+         hint_wakes_a_waiter_at_once broken_channel_wakes_everyone opened_channel_wakes_everyone",
     ),
     (Bug::OpeningWakesNobody, "opened_channel_wakes_everyone"),
     (Bug::BreakWakesNobody, "broken_channel_wakes_everyone"),
@@ -264,20 +270,17 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     ),
     (
         Bug::AcquireUnbounded,
-        "dropped_try_runs_to_its_answer \
-         grant_that_died_before_it_was_picked_up_is_not_handed_out \
+        "dropped_try_runs_to_its_answer grant_that_died_before_it_was_picked_up_is_not_handed_out \
          late_copy_of_a_try_given_up_does_not_block_its_client \
          late_copy_of_a_spent_try_does_not_block_its_client \
          lost_reply_of_an_acquire_is_not_contention silent_store_ends_an_acquire \
-         spent_try_is_followed_by_a_fresh_one_at_once \
-         release_of_an_orphan_wakes_the_next_waiter limit_is_a_total_over_a_store_that_hangs \
-         no_call_waits_longer_than_a_sixth_of_the_lease",
+         spent_try_is_followed_by_a_fresh_one_at_once release_of_an_orphan_wakes_the_next_waiter \
+         limit_is_a_total_over_a_store_that_hangs no_call_waits_longer_than_a_sixth_of_the_lease",
     ),
     (
         Bug::UuidReused,
         "holder_stops_before_another_starts kept_lease_outlives_its_duration \
-         error_of_the_work_comes_through_one_question_mark \
-         grant_nobody_picks_up_is_given_back \
+         error_of_the_work_comes_through_one_question_mark grant_nobody_picks_up_is_given_back \
          grant_that_died_before_it_was_picked_up_is_not_handed_out \
          late_copy_of_a_try_given_up_does_not_block_its_client \
          late_copy_of_a_refused_try_does_not_block_its_client \
@@ -289,13 +292,12 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
          last_eight_are_remembered_for_two_leases live_lease_of_ours_is_never_claimed \
          each_try_of_a_waiter_has_its_own_identity try_without_an_answer_is_given_up \
          spent_try_is_followed_by_a_fresh_one_at_once \
-         late_grant_is_given_back_and_asked_for_again \
-         waiters_are_served_in_the_order_they_came release_of_an_orphan_wakes_the_next_waiter \
-         limit_is_a_total_while_the_lock_is_held \
-         acquire_asks_for_more_than_the_highest_token_seen \
-         floor_that_a_resource_reported_is_kept clones_of_a_provider_share_a_client \
-         lock_keeps_what_it_was_built_with contender_is_refused_until_the_holder_releases \
-         paused_holder_is_fenced_and_told holder_cut_off_from_its_store_stops_in_time",
+         late_grant_is_given_back_and_asked_for_again waiters_are_served_in_the_order_they_came \
+         release_of_an_orphan_wakes_the_next_waiter limit_is_a_total_while_the_lock_is_held \
+         acquire_asks_for_more_than_the_highest_token_seen floor_that_a_resource_reported_is_kept \
+         clones_of_a_provider_share_a_client lock_keeps_what_it_was_built_with \
+         contender_is_refused_until_the_holder_releases paused_holder_is_fenced_and_told \
+         holder_cut_off_from_its_store_stops_in_time",
     ),
     (
         Bug::FreshUuidPerRepeat,
@@ -306,21 +308,19 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
          last_eight_are_remembered_for_two_leases lost_reply_of_an_acquire_is_not_contention \
          try_without_an_answer_is_given_up fatal_answer_ends_an_acquire_at_once \
          spent_try_is_followed_by_a_fresh_one_at_once \
-         late_grant_is_given_back_and_asked_for_again \
-         release_of_an_orphan_wakes_the_next_waiter",
+         late_grant_is_given_back_and_asked_for_again release_of_an_orphan_wakes_the_next_waiter",
     ),
     (
         Bug::TryNeverGivenUp,
-        "late_copy_of_a_try_given_up_does_not_block_its_client \
-         try_without_an_answer_is_given_up silent_store_ends_an_acquire \
-         release_of_an_orphan_wakes_the_next_waiter",
+        "late_copy_of_a_try_given_up_does_not_block_its_client try_without_an_answer_is_given_up \
+         silent_store_ends_an_acquire release_of_an_orphan_wakes_the_next_waiter",
     ),
     (Bug::FatalRetried, "fatal_answer_ends_an_acquire_at_once"),
     (Bug::SilentStoreForEver, "silent_store_ends_an_acquire"),
     (
         Bug::GivesUpAtOnce,
-        "try_without_an_answer_is_given_up silent_store_ends_an_acquire \
-         waiter_outlasts_an_outage limit_is_a_total_over_a_store_that_hangs",
+        "try_without_an_answer_is_given_up silent_store_ends_an_acquire waiter_outlasts_an_outage \
+         limit_is_a_total_over_a_store_that_hangs",
     ),
     (
         Bug::SpentIsContention,
