@@ -50,8 +50,10 @@ enum Stage {
         since: HolderTime,
         terminated: bool,
     },
-    /// Nobody is left.
-    Over,
+    /// Nobody is left, and the lease was still valid when that was seen, or it was not.
+    Over {
+        in_time: bool,
+    },
 }
 
 impl<'a> Supervision<'a> {
@@ -85,7 +87,7 @@ impl<'a> Supervision<'a> {
             let pause = match self.stage {
                 Stage::Running => self.terms.step(),
                 Stage::Clearing { .. } => LOOK,
-                Stage::Over => return,
+                Stage::Over { .. } => return,
             };
             let settled = self.cut.is_some();
             tokio::select! {
@@ -125,7 +127,7 @@ impl<'a> Supervision<'a> {
                 Change::None => {}
             },
             Stage::Clearing { since, terminated } => self.clear(now, since, terminated),
-            Stage::Over => {}
+            Stage::Over { .. } => {}
         }
     }
 
@@ -137,7 +139,8 @@ impl<'a> Supervision<'a> {
             // forks.
             group.kill();
             if group.living().is_empty() {
-                self.stage = Stage::Over;
+                let in_time = self.lease.is_valid();
+                self.stage = Stage::Over { in_time };
                 return;
             }
         }
@@ -237,6 +240,7 @@ impl<'a> Supervision<'a> {
             command,
             terminal,
             cut,
+            stage,
             ..
         } = self;
         guard.dismiss().await;
@@ -251,14 +255,17 @@ impl<'a> Supervision<'a> {
                 terminal.restore_modes();
             }
         }
-        let lost = !lease.is_valid();
         Ok(match (cut, refusal) {
             // The loss knows more.
-            (Some(Cut::RunningOut), _) if lost => Ended::Cut(Cut::Lost(lease.lost().await)),
+            (Some(Cut::RunningOut), _) if !lease.is_valid() => {
+                Ended::Cut(Cut::Lost(lease.lost().await))
+            }
             (Some(cut), _) => Ended::Cut(cut),
             (None, Some(error)) => Ended::NotStarted(error),
             // Too late to know that it was protected to its end (V9).
-            (None, None) if lost => Ended::Cut(Cut::Lost(lease.lost().await)),
+            (None, None) if stage != (Stage::Over { in_time: true }) => {
+                Ended::Cut(Cut::Lost(lease.lost().await))
+            }
             (None, None) => Ended::ByItself { status, foreground },
         })
     }
