@@ -1,0 +1,16 @@
+//! Locks in Redis or Valkey.
+
+mod admin;
+mod connection;
+mod error;
+mod key;
+mod link;
+mod provider;
+mod replicas;
+mod reply;
+mod scripts;
+
+pub use self::{
+    error::{BuildError, Unacknowledged},
+    provider::{RedisProvider, RedisProviderBuilder},
+};
