@@ -66,6 +66,8 @@ mod provider;
 mod row;
 mod rules;
 mod store;
+#[cfg(test)]
+mod tests;
 
 pub use self::{
     error::OpenError,

@@ -61,9 +61,13 @@ pub(crate) fn open(
     })
 }
 
-/// The file at the path, if there is one.
+/// The file at the path, if there is one that may be a database.
 fn look(path: &Path) -> Result<Option<FileId>, OpenError> {
     match fs::metadata(path) {
+        // SQLite takes a file of one byte for an empty one, and would overwrite it.
+        Ok(metadata) if metadata.is_file() && metadata.len() == 1 => Err(OpenError::NotADatabase {
+            path: path.to_owned(),
+        }),
         Ok(metadata) if metadata.is_file() => Ok(Some(FileId::from_metadata(&metadata))),
         Ok(_) => Err(OpenError::Path {
             path: path.to_owned(),
@@ -117,13 +121,14 @@ fn claim(path: &Path, connection: &mut Connection) -> Result<(), OpenError> {
             known: LAYOUT,
         }),
     };
-    let nobodys = judge(inspect(connection).map_err(sqlite)?)?;
-    // SQLite opens for reading what it may not write.
+    // SQLite opens for reading what it may not write. Asked before the first look, which would leave
+    // companions of the file behind that its owner cannot use.
     if connection.is_readonly(MAIN_DB).map_err(sqlite)? {
         return Err(OpenError::Permission {
             path: path.to_owned(),
         });
     }
+    let nobodys = judge(inspect(connection).map_err(sqlite)?)?;
     share(path, connection)?;
     if nobodys {
         let transaction = connection
@@ -155,7 +160,7 @@ fn share(path: &Path, connection: &Connection) -> Result<(), OpenError> {
                     path: path.to_owned(),
                 });
             }
-            // The switch needs the file for itself, and SQLite does not wait for that.
+            // The switch begins as a reader, and SQLite lets no reader wait to become the writer.
             Err(error) if is_busy(&error) && waited < TIMEOUT => {
                 thread::sleep(PAUSE);
                 waited += PAUSE;

@@ -86,15 +86,8 @@ impl Stored {
         };
         let boot = text("boot", boot, 64)
             .and_then(|text| Boot::parse(text).ok_or_else(|| Flaw("its boot is none".into())))?;
-        let expiry = match expiry {
-            ValueRef::Integer(expiry) if expiry >= 0 => expiry,
-            other => {
-                return Err(unexpected(
-                    "expiry",
-                    other,
-                    format_args!("an integer of at least 0"),
-                ));
-            }
+        let ValueRef::Integer(expiry) = expiry else {
+            return Err(unexpected("expiry", expiry, format_args!("an integer")));
         };
         Ok(Self {
             record,
@@ -173,7 +166,7 @@ fn unexpected(column: &str, value: ValueRef<'_>, expected: fmt::Arguments<'_>) -
     let found = match value {
         ValueRef::Null => "null".to_owned(),
         ValueRef::Integer(number) => number.to_string(),
-        ValueRef::Real(number) => number.to_string(),
+        ValueRef::Real(number) => format!("{number:?}"),
         ValueRef::Text(bytes) => format!("text of {} bytes", bytes.len()),
         ValueRef::Blob(bytes) => format!("a blob of {} bytes", bytes.len()),
     };

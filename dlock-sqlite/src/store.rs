@@ -114,6 +114,18 @@ impl Store {
     }
 }
 
+#[cfg(test)]
+impl Store {
+    /// The same file on a clock that the test moves.
+    pub(crate) fn with_clock(self, clock: StoreClock) -> Self {
+        Self { clock, ..self }
+    }
+
+    pub(crate) const fn connection(&self) -> &Connection {
+        &self.connection
+    }
+}
+
 impl<'s> Writing<'s> {
     pub(crate) const fn view(&self) -> View<'s> {
         self.view

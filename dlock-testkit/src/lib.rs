@@ -29,6 +29,7 @@ mod conformance;
 pub mod faults;
 mod fixture;
 pub mod memory;
+pub mod planted;
 #[doc(hidden)]
 pub mod runner;
 mod subject;

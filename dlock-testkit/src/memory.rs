@@ -57,7 +57,7 @@ impl MemoryProvider {
 
     /// Switches wake-ups on or off.
     #[must_use]
-    pub fn watch(mut self, watch: bool) -> Self {
+    pub fn wakeups(mut self, watch: bool) -> Self {
         self.watch = watch;
         self.sharing = Sharing::default();
         self
@@ -77,6 +77,10 @@ impl MemoryProvider {
             ));
         }
         Ok((self.prefix.clone(), name.as_str().to_owned()))
+    }
+
+    pub(crate) fn own_prefix(&self) -> &str {
+        &self.prefix
     }
 
     /// One atomic write as the rules decide it.

@@ -10,7 +10,7 @@ WHERE prefix = ?1 AND name IN (
     FROM lock
     WHERE prefix = ?1
       AND typeof(token) = 'integer' AND token BETWEEN 1 AND ?2 - 1
-      AND typeof(expiry) = 'integer' AND expiry >= 0
+      AND typeof(expiry) = 'integer'
       AND ((boot = ?3 AND expiry <= ?4) OR (?5 AND boot <> ?3 AND length(boot) = 36))
     LIMIT ?6
 );

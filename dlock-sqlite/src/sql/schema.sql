@@ -12,7 +12,7 @@
 -- released, asked   0 or 1
 -- data      what the holder stored beside the lock, or null
 -- boot      whose clock `expiry` is on: see boot.rs
--- expiry    when the lease ends: nanoseconds on that clock
+-- expiry    when the lease ends: nanoseconds on that clock; below 0 it ended before the boot
 CREATE TABLE lock (
     prefix   TEXT    NOT NULL,
     name     TEXT    NOT NULL CHECK (length(name) > 0),
@@ -26,7 +26,7 @@ CREATE TABLE lock (
     asked    INTEGER NOT NULL CHECK (asked IN (0, 1)),
     data     BLOB             CHECK (length(data) <= 4096),
     boot     TEXT    NOT NULL,
-    expiry   INTEGER NOT NULL CHECK (expiry >= 0),
+    expiry   INTEGER NOT NULL,
     PRIMARY KEY (prefix, name)
 ) STRICT, WITHOUT ROWID;
 -- 'dlok', and the version of this layout.

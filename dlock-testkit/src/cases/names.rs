@@ -105,17 +105,23 @@ pub(super) async fn longest_name_may_be_of_any_script(bench: Bench) {
     let subject = bench.subject().await;
     let stem = bench.name("").as_str().to_owned();
     let room = bench.name_bytes() - stem.len();
-    // Two bytes a character, and whatever is left in ASCII.
-    let name = named(&format!(
+    // Two bytes a character, and whatever is left in ASCII; they differ at the very end.
+    let padded = format!(
         "{stem}{}{}",
-        "\u{fc}".repeat(room / 2),
-        "x".repeat(room % 2)
-    ));
-    let a = bench.term(&name);
+        "x".repeat(room % 2),
+        "\u{fc}".repeat(room / 2 - 1)
+    );
+    let (one, two) = (
+        named(&format!("{padded}\u{fc}")),
+        named(&format!("{padded}\u{e4}")),
+    );
+    let (a, b) = (bench.term(&one), bench.term(&two));
     let token = subject.grants(&a).await;
-    assert_eq!(subject.record(&name).await.uuid, a.new);
+    subject.grants(&b).await;
     subject.renews(&a, 1).await;
     subject.releases(&a, Some(token)).await;
+    assert_eq!(subject.record(&one).await.uuid, a.new);
+    assert_eq!(subject.record(&two).await.uuid, b.new);
 }
 
 pub(super) async fn prefix_and_name_are_kept_apart(bench: Bench) {

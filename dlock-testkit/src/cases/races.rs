@@ -148,6 +148,8 @@ pub(super) async fn holders_exclude_each_other_and_tokens_follow_their_order(ben
                 sleep(Duration::from_millis(1)).await;
                 assert!(inside.swap(false, Ordering::SeqCst), "two holders at once");
                 subject.releases(&a, Some(token)).await;
+                // Free for a moment, so that the others see it.
+                sleep(Duration::from_millis(1)).await;
             }
         });
     }
