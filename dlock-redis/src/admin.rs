@@ -89,11 +89,7 @@ struct Walk<'w> {
 
 impl<'w> Walk<'w> {
     /// Over the names that start with `start`.
-    async fn begin(
-        link: &'w Link,
-        prefix: &'w Prefix,
-        start: &str,
-    ) -> Result<Self, ProviderError> {
+    async fn begin(link: &'w Link, prefix: &'w Prefix, start: &str) -> Result<Self, ProviderError> {
         Ok(Self {
             link,
             prefix,

@@ -24,8 +24,8 @@ pub enum BuildError {
         reason: &'static str,
     },
     /// The time limit of a call.
-    #[error("a time limit of {timeout:?} is not possible: it is 1 ms to one minute")]
-    Timeout {
+    #[error("a time limit of {timeout:?} for a call is not possible: it is 1 ms to 1 h")]
+    CallTimeout {
         /// What was asked for.
         timeout: Duration,
     },
@@ -117,13 +117,19 @@ fn meaning(error: &RedisError, sent: bool) -> (ErrorKind, &'static str) {
 fn refusal(error: &RedisError) -> (ErrorKind, &'static str) {
     use ErrorKind::{Fatal, NotApplied, Unknown};
     match code(error) {
-        "READONLY" => (NotApplied, "this Redis server is a replica and refuses writes"),
+        "READONLY" => (
+            NotApplied,
+            "this Redis server is a replica and refuses writes",
+        ),
         "LOADING" => (NotApplied, "the Redis server is still loading its data"),
         "OOM" => (
             NotApplied,
             "the Redis server is out of memory: raise maxmemory, or make room",
         ),
-        "BUSY" => (NotApplied, "the Redis server is busy with somebody's script"),
+        "BUSY" => (
+            NotApplied,
+            "the Redis server is busy with somebody's script",
+        ),
         "CLUSTERDOWN" | "TRYAGAIN" | "MASTERDOWN" => {
             (NotApplied, "the Redis cluster does not serve this lock now")
         }
@@ -139,8 +145,14 @@ fn refusal(error: &RedisError) -> (ErrorKind, &'static str) {
             NotApplied,
             "the Redis server refuses writes because it has too few replicas",
         ),
-        "NOSCRIPT" => (NotApplied, "the Redis server forgot our script again and again"),
-        "MAXCLIENTS" => (NotApplied, "the Redis server has no room for another connection"),
+        "NOSCRIPT" => (
+            NotApplied,
+            "the Redis server forgot our script again and again",
+        ),
+        "MAXCLIENTS" => (
+            NotApplied,
+            "the Redis server has no room for another connection",
+        ),
         "KILLED" => (NotApplied, "somebody killed our script before it wrote"),
         "NOAUTH" | "WRONGPASS" => (
             Fatal,
@@ -167,7 +179,13 @@ fn refusal(error: &RedisError) -> (ErrorKind, &'static str) {
 fn code(error: &RedisError) -> &str {
     /// Codes that a command inside a script may meet.
     const INSIDE: [&str; 7] = [
-        "WRONGTYPE", "READONLY", "OOM", "MISCONF", "NOREPLICAS", "NOPERM", "MASTERDOWN",
+        "WRONGTYPE",
+        "READONLY",
+        "OOM",
+        "MISCONF",
+        "NOREPLICAS",
+        "NOPERM",
+        "MASTERDOWN",
     ];
     let code = error.code().unwrap_or_default();
     let text = error.detail().unwrap_or_default();
@@ -227,8 +245,17 @@ mod tests {
     #[test]
     fn kinds_follow_what_can_have_happened() {
         for code in [
-            "READONLY", "LOADING", "OOM", "BUSY", "CLUSTERDOWN", "TRYAGAIN", "MASTERDOWN", "MOVED",
-            "ASK", "MISCONF", "NOREPLICAS",
+            "READONLY",
+            "LOADING",
+            "OOM",
+            "BUSY",
+            "CLUSTERDOWN",
+            "TRYAGAIN",
+            "MASTERDOWN",
+            "MOVED",
+            "ASK",
+            "MISCONF",
+            "NOREPLICAS",
         ] {
             assert_eq!(kind(code, "x"), ErrorKind::NotApplied, "{code}");
         }
@@ -243,18 +270,30 @@ mod tests {
         // As Redis 6 words them.
         let wrapped = "Error running script (call to f_0): @user_script:1: @user_script: 1: ";
         assert_eq!(
-            kind("ERR", &format!("{wrapped}-READONLY You can't write against a read only replica.")),
+            kind(
+                "ERR",
+                &format!("{wrapped}-READONLY You can't write against a read only replica.")
+            ),
             ErrorKind::NotApplied
         );
         assert_eq!(
-            kind("ERR", &format!("{wrapped}-OOM command not allowed when used memory > 'maxmemory'.")),
+            kind(
+                "ERR",
+                &format!("{wrapped}-OOM command not allowed when used memory > 'maxmemory'.")
+            ),
             ErrorKind::NotApplied
         );
         assert_eq!(
-            kind("ERR", &format!("{wrapped}WRONGTYPE Operation against a key")),
+            kind(
+                "ERR",
+                &format!("{wrapped}WRONGTYPE Operation against a key")
+            ),
             ErrorKind::Fatal
         );
-        assert_eq!(kind("ERR", "max number of clients reached"), ErrorKind::NotApplied);
+        assert_eq!(
+            kind("ERR", "max number of clients reached"),
+            ErrorKind::NotApplied
+        );
     }
 
     #[test]
@@ -263,10 +302,19 @@ mod tests {
             let error = RedisError::from(io::Error::from(kind));
             provider_error(Failure::Redis { error, sent }).kind()
         };
-        assert_eq!(error(io::ErrorKind::ConnectionRefused, true), ErrorKind::NotApplied);
-        assert_eq!(error(io::ErrorKind::ConnectionReset, true), ErrorKind::Unknown);
+        assert_eq!(
+            error(io::ErrorKind::ConnectionRefused, true),
+            ErrorKind::NotApplied
+        );
+        assert_eq!(
+            error(io::ErrorKind::ConnectionReset, true),
+            ErrorKind::Unknown
+        );
         assert_eq!(error(io::ErrorKind::TimedOut, true), ErrorKind::Unknown);
-        assert_eq!(error(io::ErrorKind::BrokenPipe, false), ErrorKind::NotApplied);
+        assert_eq!(
+            error(io::ErrorKind::BrokenPipe, false),
+            ErrorKind::NotApplied
+        );
         let limit = Duration::from_secs(1);
         assert_eq!(
             provider_error(Failure::Silent { limit, sent: true }).kind(),

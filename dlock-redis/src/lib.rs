@@ -3,6 +3,7 @@
 mod admin;
 mod connection;
 mod error;
+pub mod fence;
 mod key;
 mod link;
 mod provider;

@@ -122,7 +122,9 @@ impl Link {
                     forgotten.push((index, run));
                     Err(error::provider_error(Failure::reply(error)))
                 }
-                Some(answer) => answer.map_err(|error| error::provider_error(Failure::reply(error))),
+                Some(answer) => {
+                    answer.map_err(|error| error::provider_error(Failure::reply(error)))
+                }
                 None => Err(error::nonsense("fewer answers than questions")),
             });
         }

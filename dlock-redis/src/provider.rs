@@ -50,7 +50,7 @@ pub struct RedisProvider {
 #[derive(TypedBuilder)]
 #[builder(
     builder_type(vis = "pub", name = RedisProviderBuilder, doc = "Builds a [`RedisProvider`]; made by [`RedisProvider::builder`]."),
-    build_method(into = Result<RedisProvider, BuildError>, doc = "Checks the settings. Nothing is sent before the first call.")
+    build_method(into = Result<RedisProvider, BuildError>, doc = "Checks the settings. Nothing is sent to the server yet.\n\n# Errors\n[`BuildError`] says which setting is not possible, and what is.")
 )]
 pub(crate) struct Settings {
     #[builder(default, setter(
@@ -58,10 +58,13 @@ pub(crate) struct Settings {
         doc = "A connection of the application: a `MultiplexedConnection`, a `ConnectionManager`, a `ClusterConnection`, or anything else that can be cloned. It is shared, never closed, and reconnects as it was made to: a bare `MultiplexedConnection` never does, and a `ConnectionManager` does not notice a silent partition before the system does, unless its client sets a TCP user timeout. A cluster is reached this way."
     ))]
     connection: Option<Arc<dyn Connection>>,
-    #[builder(default, setter(
-        strip_option,
-        doc = "Opens connections of the provider's own. Without [`connection`](Self::connection) all requests share one, opened at the first call and replaced as soon as it breaks or falls silent. One server, not a cluster."
-    ))]
+    #[builder(
+        default,
+        setter(
+            strip_option,
+            doc = "Opens connections of the provider's own. Without [`connection`](Self::connection) all requests share one, opened at the first call and replaced as soon as it breaks or falls silent. One server, not a cluster."
+        )
+    )]
     client: Option<Client>,
     #[builder(default = "dlock".into(), setter(
         into,
@@ -69,16 +72,22 @@ pub(crate) struct Settings {
     ))]
     prefix: String,
     #[builder(default = Duration::from_secs(2), setter(
-        doc = "How long a call waits for the server, connecting included; 2 s by default. A connection with a time limit of its own (500 ms is the driver's default) may give up earlier."
+        doc = "How long one call may take, connecting included; 2 s by default, 1 ms to 1 h. The frontend allows a sixth of a lease anyway; this bounds what is called without it. A connection with a time limit of its own (500 ms is the driver's default) may give up earlier."
     ))]
-    timeout: Duration,
-    #[builder(default, setter(
-        doc = "Uses a server although its `maxmemory-policy` lets it drop records, held ones too, when its memory is full. `false` by default: such a server is refused when a record is to be created, as far as its user may read the policy."
-    ))]
+    call_timeout: Duration,
+    #[builder(
+        default,
+        setter(
+            doc = "Uses a server although its `maxmemory-policy` lets it drop records, held ones too, when its memory is full. `false` by default: such a server is refused when a record is to be created, as far as its user may read the policy."
+        )
+    )]
     allow_eviction: bool,
-    #[builder(default, setter(
-        doc = "A grant or a renewal counts only when so many replicas have acknowledged it, so that a failover is less likely to lose it; 0 by default. Needs a [`client`](Self::client), and one server. Less likely, not impossible: a failover may choose a replica that was not among them."
-    ))]
+    #[builder(
+        default,
+        setter(
+            doc = "A grant or a renewal counts only when so many replicas have acknowledged it, so that a failover is less likely to lose it; 0 by default. Needs a [`client`](Self::client), and one server. Less likely, not impossible: a failover may choose a replica that was not among them."
+        )
+    )]
     acknowledged_by: usize,
     #[builder(default = Duration::from_millis(100), setter(
         doc = "How long a grant or a renewal waits for the replicas of [`acknowledged_by`](Self::acknowledged_by); 100 ms by default. With too few, the call ends as unknown, its source an [`Unacknowledged`](crate::Unacknowledged) that says how many there were; it is repeated as every such call."
@@ -97,7 +106,7 @@ impl RedisProvider {
     /// let provider = RedisProvider::builder()
     ///     .client(redis::Client::open("redis://127.0.0.1/")?)
     ///     .prefix("billing")
-    ///     .timeout(Duration::from_secs(1))
+    ///     .call_timeout(Duration::from_secs(1))
     ///     .build()?;
     /// # Ok(()) }
     /// ```
@@ -139,24 +148,28 @@ impl RedisProvider {
 
 impl From<Settings> for Result<RedisProvider, BuildError> {
     fn from(settings: Settings) -> Self {
-        const LONGEST: Duration = Duration::from_secs(60);
+        const LONGEST: Duration = Duration::from_secs(60 * 60);
         let Settings {
             connection,
             client,
             prefix,
-            timeout,
+            call_timeout: timeout,
             allow_eviction,
             acknowledged_by,
             acknowledged_within: within,
         } = settings;
         if timeout < Duration::from_millis(1) || timeout > LONGEST {
-            return Err(BuildError::Timeout { timeout });
+            return Err(BuildError::CallTimeout { timeout });
         }
         let prefix = Prefix::new(&prefix)?;
         let replicas = match (acknowledged_by, &client) {
             (0, _) => None,
             (_, None) => return Err(BuildError::NoClient),
-            (_, Some(_)) if within.subsec_nanos() % 1_000_000 != 0 || within.is_zero() || within >= timeout => {
+            (_, Some(_))
+                if within.subsec_nanos() % 1_000_000 != 0
+                    || within.is_zero()
+                    || within >= timeout =>
+            {
                 return Err(BuildError::AcknowledgedWithin { within });
             }
             (wanted, Some(client)) => {
@@ -238,8 +251,10 @@ impl Provider for RedisProvider {
     }
 
     async fn renew_many(&self, requests: &[Renew]) -> Vec<Result<RenewOutcome, ProviderError>> {
-        let checked: Vec<Result<Run, ProviderError>> =
-            requests.iter().map(|request| self.renewal(request)).collect();
+        let checked: Vec<Result<Run, ProviderError>> = requests
+            .iter()
+            .map(|request| self.renewal(request))
+            .collect();
         let runs: Vec<Run> = checked.iter().flatten().cloned().collect();
         let answers = match &self.replicas {
             None => self.link.run_many(&RENEW, &runs, reply::renew).await,
@@ -252,7 +267,11 @@ impl Provider for RedisProvider {
             }
         };
         let mut answers = answers.into_iter();
-        let mut answer = || answers.next().unwrap_or_else(|| Err(error::nonsense("nothing")));
+        let mut answer = || {
+            answers
+                .next()
+                .unwrap_or_else(|| Err(error::nonsense("nothing")))
+        };
         checked
             .into_iter()
             .map(|run| run.and_then(|_| answer()))
@@ -273,8 +292,14 @@ impl Admin for RedisProvider {
     }
 
     async fn revoke(&self, request: &Revoke) -> Result<RevokeOutcome, ProviderError> {
-        let Version { uuid: held, renewals } = request.version;
-        let run = self.on(&request.name, [uuid(held), number(renewals), uuid(request.new)])?;
+        let Version {
+            uuid: held,
+            renewals,
+        } = request.version;
+        let run = self.on(
+            &request.name,
+            [uuid(held), number(renewals), uuid(request.new)],
+        )?;
         self.link.run(&REVOKE, &run, reply::revoke).await
     }
 
@@ -313,7 +338,10 @@ fn check(request: &Acquire) -> Result<(), ProviderError> {
             "an owner label of {} bytes is not possible: at most {MAX_OWNER}",
             owner.len()
         )
-    } else if data.as_ref().is_some_and(|data| data.len() > Record::MAX_DATA) {
+    } else if data
+        .as_ref()
+        .is_some_and(|data| data.len() > Record::MAX_DATA)
+    {
         format!(
             "more data than fits beside a lock: at most {} bytes",
             Record::MAX_DATA

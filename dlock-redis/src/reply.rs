@@ -22,7 +22,9 @@ pub(crate) fn acquire(key: &str, value: Value) -> Result<AcquireOutcome, Provide
     let reply = Reply::read(key, value)?;
     match reply.verdict.as_str() {
         "acquired" => Ok(AcquireOutcome::Acquired(token(reply.rest.first())?)),
-        "held" => Ok(AcquireOutcome::Held(reply.record()?.ok_or_else(|| unexpected("a holder"))?)),
+        "held" => Ok(AcquireOutcome::Held(
+            reply.record()?.ok_or_else(|| unexpected("a holder"))?,
+        )),
         "spent" => Ok(AcquireOutcome::Spent),
         // T2
         "ended" => Err(ProviderError::fatal(format!(
@@ -99,7 +101,10 @@ pub(crate) fn keys(_key: &str, value: Value) -> Result<(Vec<u8>, Vec<Vec<u8>>), 
         return Err(unexpected("a step of a walk"));
     };
     let keys = keys.iter().map(|key| Ok(bytes(Some(key))?.to_vec()));
-    Ok((bytes(Some(cursor))?.to_vec(), keys.collect::<Result<_, ProviderError>>()?))
+    Ok((
+        bytes(Some(cursor))?.to_vec(),
+        keys.collect::<Result<_, ProviderError>>()?,
+    ))
 }
 
 impl Reply {
@@ -146,7 +151,13 @@ impl Reply {
         let duration = Duration::from_millis(number(Some(duration))?);
         let uuid = Uuid::try_parse_ascii(bytes(Some(uuid))?).map_err(|_| unexpected("a uuid"))?;
         let since = UNIX_EPOCH + Duration::from_micros(number(Some(since))?);
-        let mut record = Record::new(uuid, text(Some(owner))?, since, token(Some(token_))?, duration);
+        let mut record = Record::new(
+            uuid,
+            text(Some(owner))?,
+            since,
+            token(Some(token_))?,
+            duration,
+        );
         record.renewals = number(Some(renewals))?;
         record.released = flag(Some(released))?;
         record.asked = flag(Some(asked))?;
@@ -155,8 +166,8 @@ impl Reply {
             data => Some(bytes(Some(data))?.to_vec()),
         };
         let left = number(Some(expiry))?.saturating_sub(number(Some(now))?);
-        record.remaining = (!record.released)
-            .then(|| Duration::from_millis(left.div_ceil(1000)).min(duration));
+        record.remaining =
+            (!record.released).then(|| Duration::from_millis(left.div_ceil(1000)).min(duration));
         Ok(Some(record))
     }
 }

@@ -41,7 +41,11 @@ impl Lua {
     }
 
     /// The command that runs the script by its digest.
-    pub(crate) fn by_digest(&self, keys: &[impl ToRedisArgs], arguments: &[impl ToRedisArgs]) -> Cmd {
+    pub(crate) fn by_digest(
+        &self,
+        keys: &[impl ToRedisArgs],
+        arguments: &[impl ToRedisArgs],
+    ) -> Cmd {
         run("EVALSHA", &self.digest, keys, arguments)
     }
 

@@ -22,11 +22,16 @@ impl Fixture for Redis {
 
     async fn start() -> Self {
         let url = std::env::var("DLOCK_TEST_REDIS_URL").unwrap();
-        Self { client: redis::Client::open(url).unwrap() }
+        Self {
+            client: redis::Client::open(url).unwrap(),
+        }
     }
 
     async fn provider(&self) -> RedisProvider {
-        RedisProvider::builder().client(self.client.clone()).build().unwrap()
+        RedisProvider::builder()
+            .client(self.client.clone())
+            .build()
+            .unwrap()
     }
 
     fn admin(provider: &RedisProvider) -> Option<Arc<dyn Admin>> {
@@ -39,9 +44,18 @@ impl Fixture for Redis {
 
     async fn age(&self, name: &Name, by: Duration) -> bool {
         let by = i64::try_from(by.as_micros()).unwrap();
-        let mut connection = self.client.get_multiplexed_async_connection().await.unwrap();
-        redis::cmd("HINCRBY").arg(format!("dlock:{{{name}}}")).arg("expiry").arg(-by)
-            .exec_async(&mut connection).await.is_ok()
+        let mut connection = self
+            .client
+            .get_multiplexed_async_connection()
+            .await
+            .unwrap();
+        redis::cmd("HINCRBY")
+            .arg(format!("dlock:{{{name}}}"))
+            .arg("expiry")
+            .arg(-by)
+            .exec_async(&mut connection)
+            .await
+            .is_ok()
     }
 }
 
