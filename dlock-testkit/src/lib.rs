@@ -33,6 +33,8 @@ pub mod planted;
 pub mod proxy;
 #[doc(hidden)]
 pub mod runner;
+#[cfg(unix)]
+pub mod service;
 mod subject;
 
 pub use self::{
