@@ -15,8 +15,8 @@ use redis::{
     aio::{ConnectionLike, MultiplexedConnection},
 };
 
-/// Any connection, without its type.
-pub(crate) trait Connection: Send + Sync {
+/// Any connection, without its type. Public because the builder's type contains it.
+pub trait Connection: Send + Sync {
     /// Sends one command. `sent` becomes true before the first byte may have left.
     fn one<'a>(&'a self, command: &'a Cmd, sent: &'a AtomicBool) -> Answer<'a, Value>;
 
@@ -29,7 +29,8 @@ pub(crate) trait Connection: Send + Sync {
 }
 
 /// What a call becomes.
-pub(crate) type Answer<'a, T> = BoxFuture<'a, RedisResult<T>>;
+#[expect(unreachable_pub, reason = "the trait's")]
+pub type Answer<'a, T> = BoxFuture<'a, RedisResult<T>>;
 
 impl<C: ConnectionLike + Clone + Send + Sync> Connection for C {
     fn one<'a>(&'a self, command: &'a Cmd, sent: &'a AtomicBool) -> Answer<'a, Value> {

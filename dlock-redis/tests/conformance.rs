@@ -1,13 +1,18 @@
-//! The provider passes the conformance suite on one server.
+//! The provider passes the conformance suite on one server, over a connection of its own.
+
+mod support;
 
 use std::{sync::Arc, time::Duration};
 
 use dlock_core::{Admin, Capabilities, Discipline, Durability, Name};
 use dlock_redis::RedisProvider;
 use dlock_testkit::Fixture;
+use redis::Client;
+use support::{Server, connect, given, key, provider};
 
 struct Redis {
-    client: redis::Client,
+    client: Client,
+    _server: Option<Server>,
 }
 
 impl Fixture for Redis {
@@ -17,21 +22,24 @@ impl Fixture for Redis {
         .batch(true)
         .durability(Durability::Volatile);
 
-    /// Without the prefix, `dlock`.
-    const NAME_BYTES: usize = Name::MAX_BYTES - 5;
+    const NAME_BYTES: usize = Name::MAX_BYTES - "dlock".len();
 
     async fn start() -> Self {
-        let url = std::env::var("DLOCK_TEST_REDIS_URL").unwrap();
+        if let Some(client) = given() {
+            return Self {
+                client,
+                _server: None,
+            };
+        }
+        let server = Server::start(&[]).await;
         Self {
-            client: redis::Client::open(url).unwrap(),
+            client: server.client(),
+            _server: Some(server),
         }
     }
 
     async fn provider(&self) -> RedisProvider {
-        RedisProvider::builder()
-            .client(self.client.clone())
-            .build()
-            .unwrap()
+        provider(self.client.clone())
     }
 
     fn admin(provider: &RedisProvider) -> Option<Arc<dyn Admin>> {
@@ -43,19 +51,11 @@ impl Fixture for Redis {
     }
 
     async fn age(&self, name: &Name, by: Duration) -> bool {
-        let by = i64::try_from(by.as_micros()).unwrap();
-        let mut connection = self
-            .client
-            .get_multiplexed_async_connection()
-            .await
-            .unwrap();
-        redis::cmd("HINCRBY")
-            .arg(format!("dlock:{{{name}}}"))
-            .arg("expiry")
-            .arg(-by)
-            .exec_async(&mut connection)
-            .await
-            .is_ok()
+        let by = i64::try_from(by.as_micros()).unwrap_or(i64::MAX);
+        let mut earlier = redis::cmd("HINCRBY");
+        earlier.arg(key(name)).arg("expiry").arg(-by);
+        let aged = earlier.exec_async(&mut connect(&self.client).await).await;
+        aged.is_ok()
     }
 }
 
