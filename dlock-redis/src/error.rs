@@ -195,6 +195,10 @@ fn code(error: &RedisError) -> &str {
         "MAXCLIENTS"
     } else if text.contains("Script killed by user") {
         "KILLED"
+    } else if text.contains("unauthenticated") {
+        "NOAUTH" // How a long request without a password is refused; the connection ends then.
+    } else if text.contains("The user executing the script can't") {
+        "NOPERM"
     } else {
         let words = |inside: &&str| text.split([' ', ':', '-']).any(|word| word == *inside);
         INSIDE.into_iter().find(words).unwrap_or(code)
@@ -290,6 +294,9 @@ mod tests {
             ),
             ErrorKind::Fatal
         );
+        let denied = "The user executing the script can't run this command or subcommand";
+        let error = make_extension_error("ERR".into(), Some(denied.into()));
+        assert_eq!(code(&error), "NOPERM");
         assert_eq!(
             kind("ERR", "max number of clients reached"),
             ErrorKind::NotApplied

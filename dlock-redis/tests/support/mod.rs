@@ -6,14 +6,17 @@
 )]
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
-use std::{env, future::Future, net::SocketAddr, process::Command, time::Duration};
+use std::{
+    collections::BTreeMap, env, fs, future::Future, net::SocketAddr, process::Command,
+    time::Duration,
+};
 
 use dlock_core::{Acquire, AcquireOutcome, FencingToken, Name, Provider};
 use dlock_redis::RedisProvider;
 use dlock_testkit::service::{Place, Service};
 use redis::{
-    Client, Cmd, FromRedisValue, aio::MultiplexedConnection, cluster::ClusterClient,
-    cluster_async::ClusterConnection,
+    AsyncConnectionConfig, Client, Cmd, FromRedisValue, aio::MultiplexedConnection,
+    cluster::ClusterClientBuilder, cluster_async::ClusterConnection,
 };
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;
@@ -88,10 +91,30 @@ impl Server {
         }
     }
 
-    pub(crate) fn signal(&mut self, name: &str) {
+    /// Freezes the server: it keeps its connections and answers nothing.
+    pub(crate) async fn freeze(&mut self) {
+        self.signal("STOP", 'T').await;
+    }
+
+    pub(crate) async fn thaw(&mut self) {
+        self.signal("CONT", 'S').await;
+    }
+
+    /// Sends a signal, and waits until the server is in that state.
+    async fn signal(&mut self, name: &str, state: char) {
         if let Err(error) = self.service.signal(name) {
             panic!("no signal {name}: {error}");
         }
+        let status = match self.service.place().pid() {
+            Some(pid) => format!("/proc/{pid}/status"),
+            None => panic!("the server is gone"),
+        };
+        let line = format!("State:\t{state}");
+        eventually(name, || {
+            let now = fs::read_to_string(&status).is_ok_and(|status| status.contains(&line));
+            async move { now }
+        })
+        .await;
     }
 }
 
@@ -163,7 +186,10 @@ impl Cluster {
             .nodes
             .iter()
             .map(|node| format!("redis://{}", node.address()));
-        match ClusterClient::new(nodes) {
+        let patient = ClusterClientBuilder::new(nodes)
+            .connection_timeout(SOON)
+            .response_timeout(SOON);
+        match patient.build() {
             Ok(client) => match client.get_async_connection().await {
                 Ok(connection) => connection,
                 Err(error) => panic!("no connection to the cluster: {error}"),
@@ -209,7 +235,13 @@ pub(crate) fn built(provider: Result<RedisProvider, dlock_redis::BuildError>) ->
 }
 
 pub(crate) async fn connect(client: &Client) -> MultiplexedConnection {
-    match client.get_multiplexed_async_connection().await {
+    let patient = AsyncConnectionConfig::new()
+        .set_connection_timeout(Some(SOON))
+        .set_response_timeout(Some(SOON));
+    match client
+        .get_multiplexed_async_connection_with_config(&patient)
+        .await
+    {
         Ok(connection) => connection,
         Err(error) => panic!("no connection: {error}"),
     }
@@ -231,6 +263,19 @@ pub(crate) async fn ask<T: FromRedisValue>(
     match command.query_async(connection).await {
         Ok(answer) => answer,
         Err(error) => panic!("the server refused: {error}"),
+    }
+}
+
+/// Everything that is in a key.
+pub(crate) async fn contents(connection: &mut MultiplexedConnection, key: &str) -> String {
+    let kind: String = ask(connection, &words(&format!("TYPE {key}"))).await;
+    if kind == "hash" {
+        let all: BTreeMap<Vec<u8>, Vec<u8>> =
+            ask(connection, &words(&format!("HGETALL {key}"))).await;
+        format!("{all:?}")
+    } else {
+        let all: Vec<u8> = ask(connection, &words(&format!("DUMP {key}"))).await;
+        format!("{all:?}")
     }
 }
 
