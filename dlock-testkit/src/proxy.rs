@@ -44,8 +44,10 @@ pub struct Proxy {
 }
 
 /// What happens to bytes now, `[to the server, to the client]`.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct Network {
+    /// Where new connections lead.
+    server: SocketAddr,
     ways: [Way; 2],
     /// How often all connections were reset.
     resets: usize,
@@ -75,7 +77,11 @@ impl Proxy {
     pub async fn start(server: SocketAddr) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let address = listener.local_addr()?;
-        let network = watch::Sender::new(Network::default());
+        let network = watch::Sender::new(Network {
+            server,
+            ways: [Way::Open; 2],
+            resets: 0,
+        });
         let counts = Arc::new(Counts::default());
         let (shown, counted) = (network.clone(), Arc::clone(&counts));
         let listening = tokio::spawn(async move {
@@ -83,7 +89,7 @@ impl Proxy {
             while let Ok((client, _)) = listener.accept().await {
                 counted.connections.fetch_add(1, Ordering::Relaxed);
                 let (network, counts) = (shown.subscribe(), Arc::clone(&counted));
-                connections.spawn(connection(client, server, network, counts));
+                connections.spawn(connection(client, network, counts));
                 while connections.try_join_next().is_some() {}
             }
         });
@@ -135,6 +141,11 @@ impl Proxy {
         self.network.send_modify(|network| network.resets += 1);
     }
 
+    /// Leads new connections to another server, as an address does that follows a failover.
+    pub fn lead_to(&self, server: SocketAddr) {
+        self.network.send_modify(|network| network.server = server);
+    }
+
     fn set(&self, direction: Direction, way: Way) {
         self.network
             .send_modify(|network| network.ways[direction as usize] = way);
@@ -150,11 +161,14 @@ impl Drop for Proxy {
 /// Carries one connection until both ends are done, or it is reset.
 async fn connection(
     mut client: TcpStream,
-    server: SocketAddr,
     mut network: watch::Receiver<Network>,
     counts: Arc<Counts>,
 ) {
-    let before = network.borrow().resets;
+    let Network {
+        server,
+        resets: before,
+        ..
+    } = *network.borrow();
     let Ok(mut server) = TcpStream::connect(server).await else {
         return; // The client learns that its connection was closed.
     };

@@ -120,6 +120,20 @@ async fn reset_ends_every_connection_but_not_the_next_one() -> io::Result<()> {
 }
 
 #[tokio::test]
+async fn new_connections_lead_where_the_address_leads_now() -> io::Result<()> {
+    let gone = TcpListener::bind("127.0.0.1:0").await?.local_addr()?;
+    let proxy = Proxy::start(echo().await?).await?;
+    let mut old = TcpStream::connect(proxy.address()).await?;
+    ask(&mut old, b"before").await?;
+    proxy.lead_to(gone);
+    let mut new = TcpStream::connect(proxy.address()).await?;
+    let ended = timeout(SOON, ask(&mut new, b"after")).await?;
+    assert!(ended.is_err(), "{ended:?}");
+    assert_eq!(ask(&mut old, b"after").await?, b"after");
+    Ok(())
+}
+
+#[tokio::test]
 async fn end_of_the_questions_is_passed_on() -> io::Result<()> {
     let proxy = Proxy::start(echo().await?).await?;
     let mut socket = TcpStream::connect(proxy.address()).await?;
