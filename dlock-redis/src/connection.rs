@@ -11,7 +11,8 @@ use std::{
 
 use futures_util::future::{BoxFuture, FutureExt};
 use redis::{
-    AsyncConnectionConfig, Client, Cmd, ErrorKind, Pipeline, RedisError, RedisResult, Value,
+    AsyncConnectionConfig, Client, Cmd, ErrorKind, Pipeline, RedisError, RedisResult,
+    ServerErrorKind, Value,
     aio::{ConnectionLike, MultiplexedConnection},
 };
 
@@ -55,7 +56,7 @@ impl<C: ConnectionLike + Clone + Send + Sync> Connection for C {
 /// Requests share it and are answered in their order. One that got no answer, while nothing else
 /// was answered either, is what a silent partition looks like: whoever asks next gets a new
 /// connection, because the old one may hang for as long as the system repeats its packets, long
-/// after the partition is over (G1).
+/// after the partition is over (G1). So does whoever asks after the server said that it is a replica.
 pub(crate) struct OwnConnection {
     client: Client,
     current: Mutex<Option<Current>>,
@@ -109,7 +110,9 @@ impl Connection for OwnConnection {
         async move {
             let current = self.connected().await?;
             let call = Call::begin(self, &current);
-            call.end(current.connection.one(command, sent).await)
+            let answer = current.connection.one(command, sent).await;
+            call.end(&answer, answer.as_ref().err().is_some_and(is_demoted));
+            answer
         }
         .boxed()
     }
@@ -122,7 +125,12 @@ impl Connection for OwnConnection {
         async move {
             let current = self.connected().await?;
             let call = Call::begin(self, &current);
-            call.end(current.connection.many(commands, sent).await)
+            let answers = current.connection.many(commands, sent).await;
+            let demoted = answers
+                .as_ref()
+                .is_ok_and(|answers| errors(answers).any(is_demoted));
+            call.end(&answers, demoted);
+            answers
         }
         .boxed()
     }
@@ -145,13 +153,16 @@ impl<'c> Call<'c> {
         }
     }
 
-    fn end<T>(self, answer: RedisResult<T>) -> RedisResult<T> {
-        if answer.as_ref().err().is_none_or(is_reply) {
-            self.answers.fetch_add(1, Ordering::Relaxed);
-        } else {
+    fn end<T>(self, answer: &RedisResult<T>, demoted: bool) {
+        if !answer.as_ref().err().is_none_or(is_reply) {
+            self.replace();
+            return;
+        }
+        self.answers.fetch_add(1, Ordering::Relaxed);
+        if demoted {
+            // The address may lead to the new primary by now.
             self.replace();
         }
-        answer
     }
 
     /// Makes whoever asks next open another connection.
@@ -187,6 +198,16 @@ pub(crate) async fn open(client: &Client) -> RedisResult<MultiplexedConnection> 
 /// The server itself said so, over a connection that works.
 pub(crate) fn is_reply(error: &RedisError) -> bool {
     matches!(error.kind(), ErrorKind::Server(_) | ErrorKind::Extension)
+}
+
+/// This server was a primary when we connected, or never.
+pub(crate) fn is_demoted(error: &RedisError) -> bool {
+    error.kind() == ErrorKind::Server(ServerErrorKind::ReadOnly)
+}
+
+/// The errors among some answers.
+pub(crate) fn errors(answers: &[RedisResult<Value>]) -> impl Iterator<Item = &RedisError> {
+    answers.iter().filter_map(|answer| answer.as_ref().err())
 }
 
 impl fmt::Debug for OwnConnection {

@@ -64,11 +64,6 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
-    /// The server answered with this.
-    pub(crate) const fn reply(error: RedisError) -> Self {
-        Self::Redis { error, sent: true }
-    }
-
     pub(crate) fn is(&self, test: impl FnOnce(&RedisError) -> bool) -> bool {
         matches!(self, Self::Redis { error, .. } if test(error))
     }
@@ -88,6 +83,11 @@ pub(crate) fn provider_error(failure: Failure) -> ProviderError {
             ProviderError::new(kind, message).with_source(error)
         }
     }
+}
+
+/// What it means that the server answered with this.
+pub(crate) fn refused(error: RedisError) -> ProviderError {
+    provider_error(Failure::Redis { error, sent: true })
 }
 
 fn meaning(error: &RedisError, sent: bool) -> (ErrorKind, &'static str) {
@@ -160,7 +160,7 @@ fn refusal(error: &RedisError) -> (ErrorKind, &'static str) {
         ),
         "NOPERM" => (
             Fatal,
-            "this Redis user may not do what a lock needs: allow it the commands evalsha, eval, time, hmget, hset, hdel, exists and pexpireat on the keys of the prefix",
+            "this Redis user may not do what a lock needs: allow it the commands evalsha, eval, time, hmget, hset, hdel, exists and pexpireat on the keys of the prefix, and wait where replicas acknowledge",
         ),
         "WRONGTYPE" => (
             Fatal,
@@ -243,7 +243,7 @@ mod tests {
 
     fn kind(code: &str, text: &str) -> ErrorKind {
         let error = make_extension_error(code.into(), Some(text.into()));
-        provider_error(Failure::reply(error)).kind()
+        refused(error).kind()
     }
 
     #[test]

@@ -31,6 +31,8 @@
 //! requests share. It is opened at the first call. When a call ends without an answer and nothing
 //! else was answered since it began, the next call opens a new one: that is what a silent partition
 //! looks like, and the system may keep the old connection waiting long after the partition is over.
+//! It also opens a new one when the server turns out to be a replica, so after a failover an address
+//! that follows the primary is enough. (It lives on the runtime of the call that opened it.)
 //!
 //! [`connection`](RedisProviderBuilder::connection) takes one of the application's, and takes it as
 //! it is. On a connection that has fallen silent *every* call of *every* user of it ends by its own

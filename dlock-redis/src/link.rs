@@ -120,11 +120,9 @@ impl Link {
             landed.push(match answers.next() {
                 Some(Err(error)) if scripts::is_unknown(&error) => {
                     forgotten.push((index, run));
-                    Err(error::provider_error(Failure::reply(error)))
+                    Err(error::refused(error))
                 }
-                Some(answer) => {
-                    answer.map_err(|error| error::provider_error(Failure::reply(error)))
-                }
+                Some(answer) => answer.map_err(error::refused),
                 None => Err(error::nonsense("fewer answers than questions")),
             });
         }
@@ -133,8 +131,7 @@ impl Link {
             landed[*first] = self.answer(lua, run).await;
             let again = self.fly(lua, others.iter().map(|(_, run)| *run)).await;
             for ((index, _), answer) in others.iter().zip(again.into_iter().flatten()) {
-                landed[*index] =
-                    answer.map_err(|error| error::provider_error(Failure::reply(error)));
+                landed[*index] = answer.map_err(error::refused);
             }
         }
         Some(landed)

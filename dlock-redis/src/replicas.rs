@@ -15,8 +15,8 @@ use redis::{Client, Cmd, Pipeline, RedisResult, Value, aio::MultiplexedConnectio
 use tokio::sync::Semaphore;
 
 use crate::{
-    connection,
-    error::{self, Failure},
+    connection::{self, errors},
+    error,
     link::{self, Run},
     scripts::{self, Lua},
 };
@@ -66,13 +66,14 @@ impl Replicas {
         for runs in runs.chunks(link::FLIGHT) {
             match self.flight(connections, lua, runs).await {
                 Err(error) => answers.extend(runs.iter().map(|_| Err(error.clone()))),
-                Ok((flight, reached)) => {
+                Ok((flight, waited)) => {
                     answers.extend(runs.iter().zip(flight).map(|(run, answer)| {
-                        let answer =
-                            answer.map_err(|error| error::provider_error(Failure::reply(error)))?;
-                        let outcome = decode(run.key(), answer)?;
-                        if counts(&outcome) && reached < self.wanted {
-                            return Err(error::unacknowledged(reached, self.wanted));
+                        let outcome = decode(run.key(), answer.map_err(error::refused)?)?;
+                        if counts(&outcome) {
+                            let reached = waited.clone().map_err(error::refused)?;
+                            if reached < self.wanted {
+                                return Err(error::unacknowledged(reached, self.wanted));
+                            }
                         }
                         Ok(outcome)
                     }));
@@ -88,7 +89,7 @@ impl Replicas {
         connections: &Connections,
         lua: &Lua,
         runs: &[Run],
-    ) -> Result<(Vec<RedisResult<Value>>, usize), ProviderError> {
+    ) -> Result<(Vec<RedisResult<Value>>, RedisResult<usize>), ProviderError> {
         let sent = AtomicBool::new(false);
         let call = async {
             let _permit = connections.permits.acquire().await;
@@ -97,8 +98,7 @@ impl Replicas {
             sent.store(true, Ordering::Relaxed);
             let by_digest = runs.iter().map(|run| run.by_digest(lua));
             let mut answers = self.fly(&mut connection, by_digest).await?;
-            let mut errors = answers.iter().filter_map(|answer| answer.as_ref().err());
-            if errors.any(scripts::is_unknown) {
+            if errors(&answers).any(scripts::is_unknown) {
                 // All of it again: every request may be repeated (A2, R2), and `WAIT` must come
                 // last. The first one brings the text along.
                 let texts = runs.iter().enumerate().map(|(index, run)| match index {
@@ -112,17 +112,24 @@ impl Replicas {
         };
         let mut answers = link::within(self.timeout, &sent, call)
             .await
-            .map_err(error::provider_error)?;
-        let reached = match answers.pop() {
+            .map_err(|failure| {
+                // The others may be as old as this one.
+                connections.idle().clear();
+                error::provider_error(failure)
+            })?;
+        let waited = match answers.pop() {
             Some(Ok(Value::Int(reached))) if answers.len() == runs.len() => {
-                usize::try_from(reached).unwrap_or(0)
+                let (reached, wanted) = (usize::try_from(reached).unwrap_or(0), self.wanted);
+                tracing::debug!(backend = "redis", reached, wanted, "replicas acknowledged");
+                Ok(reached)
             }
-            Some(Err(error)) => return Err(error::provider_error(Failure::reply(error))),
+            Some(Err(error)) => Err(error),
             _ => return Err(error::nonsense("no number of replicas")),
         };
-        let wanted = self.wanted;
-        tracing::debug!(backend = "redis", reached, wanted, "replicas acknowledged");
-        Ok((answers, reached))
+        if errors(&answers).any(connection::is_demoted) {
+            connections.idle().clear();
+        }
+        Ok((answers, waited))
     }
 
     async fn fly(

@@ -2,7 +2,7 @@
 
 use std::error::Error as _;
 
-use dlock_core::{ErrorKind, Provider, ProviderError, Release, Renew};
+use dlock_core::{Admin, ErrorKind, List, Provider, ProviderError, Release, Renew};
 use dlock_redis::RedisProvider;
 use redis::Client;
 
@@ -105,9 +105,36 @@ async fn a_user_with_few_rights_is_enough() {
     let release = Release::new(term.name.clone(), term.new, None);
     provider.release(&release).await.unwrap();
     granted(&provider, &try_for(&term.name, LONG)).await;
+    // Listing and purging walk over all keys.
+    fatal(&provider.list(&List::new("")).await.unwrap_err());
+    ask::<()>(
+        &mut raw,
+        &words("ACL SETUSER few +scan +del +cluster|slots"),
+    )
+    .await;
+    assert_eq!(
+        provider.list(&List::new("")).await.unwrap().records.len(),
+        1
+    );
+    assert_eq!(provider.purge(1).await.unwrap(), 0);
     // Other keys are out of reach, and that is fatal.
     let other = provider.with_prefix("other").unwrap();
     fatal(&other.acquire(&term).await.unwrap_err());
+}
+
+#[tokio::test]
+async fn a_user_who_may_not_wait_is_told_so() {
+    let server = Server::start(&[]).await;
+    let rights = "ACL SETUSER hasty on >hasty ~* +@all -wait";
+    server.ask::<()>(rights).await;
+    let provider = RedisProvider::builder()
+        .client(with_password(&server, "hasty", "hasty"))
+        .acknowledged_by(1);
+    let provider = built(provider.build());
+    let term = try_for(&fresh_name("hasty"), LONG);
+    let error = provider.acquire(&term).await.unwrap_err();
+    fatal(&error);
+    assert!(error.to_string().contains("wait"), "{error}");
 }
 
 #[tokio::test]

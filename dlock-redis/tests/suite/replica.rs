@@ -1,8 +1,15 @@
 //! A replica that was mistaken for a primary, and a primary that became one.
 
-use dlock_core::{ErrorKind, Provider, Release, Renew, RenewOutcome};
+use std::time::Duration;
 
-use crate::support::{LONG, ask, eventually, fresh_name, granted, replicated, try_for, words};
+use dlock_core::{Acquire, ErrorKind, Provider, Release, Renew, RenewOutcome};
+use dlock_redis::RedisProvider;
+use dlock_testkit::proxy::Proxy;
+
+use crate::support::{
+    LONG, ask, built, caught_up, client, eventually, fresh_name, granted, replicated, try_for,
+    words,
+};
 
 #[tokio::test]
 async fn a_replica_grants_and_changes_nothing() {
@@ -30,6 +37,57 @@ async fn a_replica_grants_and_changes_nothing() {
     assert_eq!((record.renewals, record.released), (0, false));
 }
 
+/// The address follows the primary; the old connection does not.
+#[tokio::test]
+async fn a_connection_of_our_own_follows_a_failover() {
+    for acknowledged_by in [0, 1] {
+        let (primary, replica) = replicated().await;
+        let proxy = Proxy::start(primary.address()).await.unwrap();
+        let provider = RedisProvider::builder()
+            .client(client(proxy.address()))
+            .acknowledged_by(acknowledged_by)
+            .acknowledged_within(Duration::from_secs(1));
+        let provider = built(provider.build());
+        let terms: Vec<Acquire> = (0..3)
+            .map(|_| try_for(&fresh_name("followed"), LONG))
+            .collect();
+        for term in &terms {
+            granted(&provider, term).await;
+            let renew = Renew::new(term.name.clone(), term.new, 1);
+            provider.renew(&renew).await.unwrap();
+        }
+        caught_up(&primary).await;
+        replica.ask::<()>("REPLICAOF NO ONE").await;
+        let follow = format!("REPLICAOF 127.0.0.1 {}", replica.port());
+        primary.ask::<()>(&follow).await;
+        proxy.lead_to(replica.address());
+        let batch: Vec<Renew> = terms
+            .iter()
+            .map(|term| Renew::new(term.name.clone(), term.new, 2))
+            .collect();
+        // One call learns that the old server is a replica now.
+        for answer in provider.renew_many(&batch).await {
+            let error = answer.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::NotApplied, "{error:?}");
+        }
+        let provider = &provider;
+        eventually(
+            "the new primary renews, and its replica acknowledges",
+            || {
+                let batch = batch.clone();
+                async move {
+                    let answers = provider.renew_many(&batch).await;
+                    for error in answers.iter().filter_map(|answer| answer.as_ref().err()) {
+                        assert_eq!(error.kind(), ErrorKind::Unknown, "{error:?}");
+                    }
+                    answers.iter().all(Result::is_ok)
+                }
+            },
+        )
+        .await;
+    }
+}
+
 /// The roles change under a holder: its connection is refused, then it renews at the new primary.
 #[tokio::test]
 async fn a_lock_survives_an_orderly_failover() {
@@ -38,11 +96,7 @@ async fn a_lock_survives_an_orderly_failover() {
     let term = try_for(&fresh_name("failover"), LONG);
     let token = granted(&before, &term).await;
     let mut raw = primary.raw().await;
-    eventually("the replica has it", || {
-        let mut raw = raw.clone();
-        async move { ask::<u64>(&mut raw, &words("WAIT 1 100")).await == 1 }
-    })
-    .await;
+    caught_up(&primary).await;
     replica.ask::<()>("REPLICAOF NO ONE").await;
     let follow = format!("REPLICAOF 127.0.0.1 {}", replica.port());
     ask::<()>(&mut raw, &words(&follow)).await;

@@ -123,7 +123,14 @@ pub(crate) async fn replicated() -> (Server, Server) {
     let primary = Server::start(&[]).await;
     let port = primary.port().to_string();
     let replica = Server::start(&["--replicaof", "127.0.0.1", &port]).await;
-    // For up to a second after the first copy the primary holds back what was written since.
+    caught_up(&primary).await;
+    (primary, replica)
+}
+
+/// Waits until a replica has everything that was written so far. `WAIT` speaks of its connection's
+/// own writes, so there must be one; and for up to a second after the first copy the primary holds
+/// back what was written since.
+pub(crate) async fn caught_up(primary: &Server) {
     let connection = primary.raw().await;
     eventually("the replica follows", || {
         let mut connection = connection.clone();
@@ -134,7 +141,6 @@ pub(crate) async fn replicated() -> (Server, Server) {
         }
     })
     .await;
-    (primary, replica)
 }
 
 /// Three primaries that share the slots.
