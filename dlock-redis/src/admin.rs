@@ -12,33 +12,29 @@ use crate::{
     error::{self, Failure},
     key::Prefix,
     link::{Link, Run},
-    reply,
+    reply, request,
     scripts::{PURGE, READ, SCAN},
 };
 
 /// One page, of the names found on all nodes.
-pub(crate) async fn list(
-    link: &Link,
-    prefix: &Prefix,
-    request: &List,
-) -> Result<Page, ProviderError> {
+pub(crate) async fn list(link: &Link, prefix: &Prefix, list: &List) -> Result<Page, ProviderError> {
     let mut names = BTreeSet::new();
     let mut more = false;
-    let mut walk = Walk::begin(link, prefix, &request.prefix).await?;
+    let mut walk = Walk::begin(link, prefix, &list.prefix).await?;
     while let Some(found) = walk.step().await? {
         for name in found {
-            if request.after.as_ref().is_none_or(|after| name > *after) {
+            if list.after.as_ref().is_none_or(|after| name > *after) {
                 names.insert(name);
             }
         }
-        while names.len() > request.limit.max(1) {
+        while names.len() > list.limit.max(1) {
             names.pop_last();
             more = true;
         }
     }
     let runs = names
         .iter()
-        .map(|name| Ok(Run::new(prefix.key(name)?, Vec::new())))
+        .map(|name| request::read(prefix, name))
         .collect::<Result<Vec<Run>, ProviderError>>()?;
     let read = link.run_many(&READ, &runs, reply::read).await;
     let next = names.last().filter(|_| more).cloned();
@@ -60,7 +56,7 @@ pub(crate) async fn purge(
     while let Some(found) = walk.step().await? {
         let mut runs = Vec::with_capacity(found.len());
         for name in &found {
-            runs.push(Run::new(prefix.key(name)?, Vec::new()));
+            runs.push(request::read(prefix, name)?);
         }
         let mut rest = runs.as_slice();
         while !rest.is_empty() && purged < limit {

@@ -89,11 +89,14 @@ mod link;
 mod provider;
 mod replicas;
 mod reply;
+mod request;
 mod scripts;
+mod settings;
 
 pub use redis;
 
 pub use self::{
     error::{BuildError, Unacknowledged},
-    provider::{RedisProvider, RedisProviderBuilder},
+    provider::RedisProvider,
+    settings::RedisProviderBuilder,
 };
