@@ -72,12 +72,9 @@ fn leases_out_of_range_are_64() {
             "{lease}"
         );
     }
-    assert_eq!(
-        scene
-            .finish(["run", "lock", "--lease", "100ms", "--", "true"])
-            .code(),
-        0
-    );
+    // The shortest may be over before a busy machine has started anything.
+    let shortest = scene.finish(["run", "lock", "--lease", "100ms", "--", "true"]);
+    assert!([0, 80].contains(&shortest.code()), "{shortest:?}");
     assert_eq!(
         scene
             .finish(["run", "lock", "--lease", "24h", "--", "true"])

@@ -147,6 +147,8 @@ pub(in crate::cases) async fn live_lease_of_ours_is_never_claimed(bench: Bench) 
         assert_eq!(bed.acquires().len(), 2, "one try");
         assert!(bed.acquires().iter().all(|sent| sent.prev.is_none()));
         assert!(lease.is_valid());
+        settle().await;
+        assert_eq!(bed.releases().len(), 0, "a refused try gave the lease back");
         // To another process it is not.
         let rival = bed.rival().await;
         assert!(!held(lock!(rival, "", owner = "worker-7").try_acquire().await).ours);
