@@ -10,7 +10,7 @@ use dlock_redis::{BuildError, RedisProvider, Unacknowledged};
 
 use crate::support::{LONG, Server, built, eventually, fresh_name, replicated, soon, try_for};
 
-const WITHIN: Duration = Duration::from_millis(50);
+const WITHIN: Duration = Duration::from_millis(150);
 
 fn by(server: &Server, replicas: usize) -> RedisProvider {
     let provider = RedisProvider::builder()
@@ -52,8 +52,14 @@ async fn too_few_replicas_make_a_grant_unknown_and_say_how_many_there_were() {
     let (primary, _replica) = replicated().await;
     let provider = by(&primary, 2);
     let term = try_for(&fresh_name("two"), LONG);
-    let error = provider.acquire(&term).await.unwrap_err();
-    assert_eq!(reached(&error), (1, 2));
+    let (p, t) = (&provider, &term);
+    eventually("one replica acknowledges", || async move {
+        match reached(&p.acquire(t).await.unwrap_err()) {
+            (0, 2) => false, // A busy machine.
+            reached => reached == (1, 2),
+        }
+    })
+    .await;
     // Perhaps applied: it was, and others are kept out until it is given back.
     let rival = try_for(&term.name, LONG);
     let held = provider.acquire(&rival).await.unwrap();
@@ -133,8 +139,8 @@ async fn a_lock_is_not_handed_out_while_its_replica_hangs() {
     let name = fresh_name("handed");
     let lock = DLock::builder()
         .name(name.as_str())
-        .duration(Duration::from_secs(1))
-        .give_up_after(Duration::from_secs(1))
+        .duration(Duration::from_secs(3))
+        .give_up_after(Duration::from_secs(3))
         .provider(by(&primary, 1))
         .build()
         .unwrap();
@@ -163,12 +169,12 @@ async fn a_guard_is_lost_when_its_renewals_are_not_acknowledged() {
     let (primary, mut replica) = replicated().await;
     let lock = DLock::builder()
         .name(fresh_name("guarded").as_str())
-        .duration(Duration::from_secs(1))
+        .duration(Duration::from_secs(2))
         .provider(by(&primary, 1))
         .build()
         .unwrap();
     let guard = soon("the lock", lock.hold()).await.unwrap();
-    tokio::time::sleep(Duration::from_millis(1500)).await;
+    tokio::time::sleep(Duration::from_millis(2500)).await;
     assert!(guard.is_valid(), "renewals are acknowledged");
     replica.freeze().await;
     let loss = soon("the loss", guard.lost()).await;

@@ -1,5 +1,7 @@
 //! What the server forgets: scripts, and after a restart everything that was not on disk.
 
+use std::time::Duration;
+
 use dlock_core::{
     Acquire, AcquireOutcome, Admin, List, Provider, Release, ReleaseOutcome, Renew, RenewOutcome,
 };
@@ -55,6 +57,7 @@ async fn scripts_that_were_flushed_come_back_while_replicas_acknowledge() {
     let provider = RedisProvider::builder()
         .client(primary.client())
         .acknowledged_by(1)
+        .acknowledged_within(Duration::from_secs(1))
         .build();
     let provider = built(provider);
     let term = try_for(&fresh_name("flushed"), LONG);

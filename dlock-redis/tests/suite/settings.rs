@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
-use dlock_core::{ErrorKind, Provider, Record};
+use dlock_core::{
+    AcquireOutcome, Admin, ErrorKind, List, Provider, Record, Release, Renew, RenewOutcome,
+};
 use dlock_redis::{BuildError, RedisProvider};
 use redis::Client;
 
-use crate::support::{LONG, Server, built, fresh_name, granted, name, try_for};
+use crate::support::{LONG, Server, built, fresh_name, granted, name, provider, try_for};
 
 fn nowhere() -> Client {
     Client::open("redis://:s3cret@127.0.0.1:1").unwrap()
@@ -68,6 +70,35 @@ async fn a_lock_is_the_key_that_the_documentation_says() {
     assert_eq!(server.ask::<u64>("DBSIZE").await, 2);
 }
 
+/// RESP3 shapes some answers differently, and a database is a space of its own.
+#[tokio::test]
+async fn protocol_and_database_of_the_client_count() {
+    let server = Server::start(&[]).await;
+    let url = format!("redis://{}/3?protocol=resp3", server.address());
+    let newer = provider(Client::open(url).unwrap());
+    let term = try_for(&fresh_name("newer"), LONG);
+    let token = granted(&newer, &term).await;
+    let rival = try_for(&term.name, LONG).data(Some(vec![0, 255]));
+    let AcquireOutcome::Held(record) = newer.acquire(&rival).await.unwrap() else {
+        panic!("two holders")
+    };
+    assert_eq!(
+        (record.uuid, record.token, record.data),
+        (term.new, token, None)
+    );
+    let renewals = [1, 2].map(|n| Renew::new(term.name.clone(), term.new, n));
+    for answer in newer.renew_many(&renewals).await {
+        assert_eq!(answer.unwrap(), RenewOutcome::Renewed { asked: false });
+    }
+    let release = Release::new(term.name.clone(), term.new, None);
+    newer.release(&release).await.unwrap();
+    granted(&newer, &rival).await;
+    let page = newer.list(&List::new("newer")).await.unwrap();
+    assert_eq!(page.records.len(), 1);
+    assert_eq!(page.records[0].1.data, Some(vec![0, 255]));
+    assert_eq!(server.provider().read(&term.name).await.unwrap(), None);
+}
+
 #[tokio::test]
 async fn requests_that_no_record_can_keep_are_refused() {
     let server = Server::start(&[]).await;
@@ -91,10 +122,10 @@ async fn requests_that_no_record_can_keep_are_refused() {
     // A number that Lua could not count.
     let term = good();
     granted(&provider, &term).await;
-    let renew = dlock_core::Renew::new(term.name.clone(), term.new, 1 << 53);
+    let renew = Renew::new(term.name.clone(), term.new, 1 << 53);
     let error = provider.renew(&renew).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Fatal, "{error:?}");
-    let last = dlock_core::Renew::new(term.name.clone(), term.new, (1 << 53) - 1);
+    let last = Renew::new(term.name.clone(), term.new, (1 << 53) - 1);
     for answer in provider
         .renew_many(&[renew, last])
         .await

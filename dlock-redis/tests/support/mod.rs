@@ -205,11 +205,10 @@ impl Cluster {
     }
 
     pub(crate) async fn provider(&self) -> RedisProvider {
-        built(
-            RedisProvider::builder()
-                .connection(self.connection().await)
-                .build(),
-        )
+        let patient = RedisProvider::builder()
+            .connection(self.connection().await)
+            .call_timeout(SOON);
+        built(patient.build())
     }
 }
 
@@ -230,7 +229,8 @@ pub(crate) fn client(address: SocketAddr) -> Client {
 }
 
 pub(crate) fn provider(client: Client) -> RedisProvider {
-    built(RedisProvider::builder().client(client).build())
+    let patient = RedisProvider::builder().client(client).call_timeout(SOON);
+    built(patient.build())
 }
 
 pub(crate) fn built(provider: Result<RedisProvider, dlock_redis::BuildError>) -> RedisProvider {
