@@ -9,7 +9,7 @@ local token = math.max(now, tonumber(ARGV[6]))
 if record then
     if record.uuid == new then
         if record.held and not record.expired then
-            keep(record.token, record.duration) -- Changes nothing, but WAIT waits only for writes.
+            keep(record.token, record.duration) -- No change, but a write for WAIT.
             return {'acquired', digits(record.token)} -- A2
         end
         return {'spent'} -- A3

@@ -88,7 +88,9 @@ local function show(verdict, record)
 end
 
 -- The key outlives the lease, so that the token and the answer to a repeated release stay: until
--- max(now, the token as an instant) + the lease + 7 days (T5). Every write says so again.
+-- max(now, the token as an instant) + the lease + 7 days (T5). Every write says so again; so do
+-- repeats that find their work done (A2, R2), because WAIT promises to wait for the writes of its own
+-- connection only, and the one that did the work may have been another.
 local function keep(token, duration)
     redis.call('PEXPIREAT', KEYS[1], digits(math.floor(math.max(now, token) / 1000) + duration + 604800000))
 end

@@ -4,7 +4,7 @@
 if record and record.held and record.uuid == ARGV[1] then
     local asked = record.asked and '1' or '0'
     if record.renewals >= tonumber(ARGV[2]) then
-        keep(record.token, record.duration) -- Changes nothing, but WAIT waits only for writes.
+        keep(record.token, record.duration) -- No change, but a write for WAIT.
         return {'renewed', asked} -- R2
     end
     if not record.expired then -- R1

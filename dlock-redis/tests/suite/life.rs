@@ -49,6 +49,9 @@ async fn a_key_outlives_its_lease_by_a_week_after_every_write() {
     let renew = Renew::new(term.name.clone(), term.new, 1);
     provider.renew(&renew).await.unwrap();
     lives("renew").await;
+    // R2 too, as A2 above: a write of its own connection, which WAIT is defined by.
+    provider.renew(&renew).await.unwrap();
+    lives("a repeated renewal").await;
     let ask = Ask::new(term.name.clone(), term.new);
     assert_eq!(provider.ask(&ask).await.unwrap(), AskOutcome::Asked);
     lives("ask").await;
