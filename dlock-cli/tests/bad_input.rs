@@ -273,7 +273,13 @@ fn directory_without_permission_is_78() {
     let scene = Scene::new();
     // Root may do everything, so the program runs as somebody else; that one has to reach it.
     let program = scene.path("dlock");
-    fs::copy(DLOCK, &program).unwrap();
+    // By another process: a file that this one has open for writing while another test starts a
+    // program cannot be executed ("text file busy").
+    let copied = std::process::Command::new("cp")
+        .arg(DLOCK)
+        .arg(&program)
+        .status();
+    assert!(copied.unwrap().success());
     mode(&program, 0o755);
     mode(scene.folder(), 0o755);
     let folder = scene.path("theirs");

@@ -148,3 +148,20 @@ fn deleted_store_ends_the_command_before_another_store_can_be_made() {
     let holder = holder.finish(Duration::from_secs(20));
     assert_eq!(holder.code(), 80, "{holder:?}");
 }
+
+#[test]
+fn lock_that_was_somebody_elses_when_the_command_ended_is_80() {
+    let scene = Scene::new();
+    let holder = scene.run(
+        &["--lease", "60s"],
+        r#"echo in >> "$T/trace"; until [ -e "$T/go" ]; do sleep 0.02; done"#,
+    );
+    scene.await_trace("in");
+    // No renewal will notice it before the release does.
+    let taken = "UPDATE lock SET uuid = '00000000-0000-4000-8000-000000000000'";
+    assert_eq!(scene.open_store().execute(taken, []).unwrap(), 1);
+    std::fs::write(scene.path("go"), "").unwrap();
+    let holder = holder.finish(Duration::from_secs(20));
+    assert_eq!(holder.code(), 80, "{holder:?}");
+    assert!(holder.err.contains("not ours any more"), "{holder:?}");
+}

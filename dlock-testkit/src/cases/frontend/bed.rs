@@ -20,7 +20,8 @@ use dlock_core::{
     TryAcquire,
 };
 use tokio::{
-    task::JoinHandle,
+    runtime::{Handle, RuntimeFlavor},
+    task::{JoinHandle, JoinSet},
     time::{Instant, sleep},
 };
 
@@ -92,7 +93,7 @@ where
     let last = leases.len() - 1;
     for (number, lease) in leases.into_iter().enumerate() {
         let lag = Lag::default();
-        let watch = tokio::spawn(lag.clone().watch());
+        let watches = lag.watches();
         let ended = unwound(case(Round {
             bench: bench.clone(),
             number,
@@ -100,10 +101,10 @@ where
             lag: lag.clone(),
         }))
         .await;
-        watch.abort();
+        drop(watches);
         let Err(panic) = ended else { return };
         let stalled = lag.longest();
-        if number == last || stalled < lease / 25 {
+        if number == last || stalled < lease / 50 {
             resume_unwind(panic);
         }
         eprintln!("the machine stalled for {stalled:?}: once more with a longer lease");
@@ -257,6 +258,18 @@ impl Lag {
 
     fn longest(&self) -> Duration {
         Duration::from_nanos(self.0.load(Ordering::SeqCst))
+    }
+
+    /// Several, since one thread can stall while the others run. None in paused time, where nothing
+    /// stalls.
+    fn watches(&self) -> JoinSet<()> {
+        let mut watches = JoinSet::new();
+        if Handle::current().runtime_flavor() != RuntimeFlavor::CurrentThread {
+            for _ in 0..8 {
+                watches.spawn(self.clone().watch());
+            }
+        }
+        watches
     }
 
     async fn watch(self) {
