@@ -1,0 +1,256 @@
+//! What people and tools ask of the whole table: pages of records, and the clean-up of old ones.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use aws_sdk_dynamodb::{operation::delete_item::DeleteItemError, types::AttributeValue};
+use dlock_core::{List, Name, Page, ProviderError, Record};
+
+use crate::{
+    call::{Trail, send},
+    expression::{text, whole},
+    item::Item,
+    key::Keys,
+    store::Store,
+};
+
+/// A released record is kept so long after its lease could have ended (T5): 7 days in microseconds.
+const KEPT: u64 = 7 * 24 * 60 * 60 * 1_000_000;
+
+/// One page, in byte order of the names.
+pub(crate) async fn list(
+    store: &Store,
+    keys: &Keys,
+    request: &List,
+) -> Result<Page, ProviderError> {
+    let limit = request.limit.max(1);
+    // One more than the page has, so that it is known whether there is another.
+    let mut found: BTreeMap<Name, Item> = BTreeMap::new();
+    let mut walk = Walk::new(store, keys, &request.prefix);
+    if let Some(after) = &request.after {
+        walk.skip_to(after);
+    }
+    while let Some((items, _)) = walk.next(Filter::Records).await? {
+        for item in items {
+            let Some(name) = keys.name(&item) else {
+                continue;
+            };
+            if request.after.as_ref().is_some_and(|after| name <= *after) {
+                continue;
+            }
+            found.insert(name, item);
+            if found.len() > limit + 1 {
+                found.pop_last();
+            }
+        }
+        if walk.ordered() && found.len() > limit {
+            break;
+        }
+    }
+    let mut records = Vec::with_capacity(found.len().min(limit));
+    let more = found.len() > limit;
+    for (name, item) in found.into_iter().take(limit) {
+        let record = store.record(&item, &keys.key(&name)?.text)?;
+        records.push((name, record));
+    }
+    let next = records
+        .last()
+        .filter(|_| more)
+        .map(|(name, _)| name.clone());
+    Ok(Page::new(records, next))
+}
+
+/// Deletes released records, see [`Admin::purge`](dlock_core::Admin::purge) of the provider.
+pub(crate) async fn purge(store: &Store, keys: &Keys, limit: usize) -> Result<u64, ProviderError> {
+    let mut purged = 0;
+    let mut left = limit;
+    let mut walk = Walk::new(store, keys, "");
+    while left > 0 {
+        let Some((items, trail)) = walk.next(Filter::Released).await? else {
+            break;
+        };
+        // T5's "store's now", and ours: a clock that is ahead deletes nothing alone.
+        let here = store.wall.seed().unwrap_or(0);
+        let there = trail.date().map_or(u64::MAX, |seconds| seconds * 1_000_000);
+        let now = here.min(there);
+        for item in items {
+            let Some(name) = keys.name(&item) else {
+                continue;
+            };
+            let key = keys.key(&name)?;
+            let record = store.record(&item, &key.text)?;
+            if left > 0 && is_past(&record, now) && delete(store, keys, &name, &record).await? {
+                purged += 1;
+                left -= 1;
+            }
+        }
+    }
+    Ok(purged)
+}
+
+/// Whether a record may be purged: nobody holds it, its lease would have been over for 7 days even
+/// if it had never been released, and its token is as far behind the clock.
+fn is_past(record: &Record, now: u64) -> bool {
+    let ended = record
+        .since
+        .duration_since(std::time::UNIX_EPOCH)
+        .map(|since| since + record.duration)
+        .ok()
+        .and_then(|ended| u64::try_from(ended.as_micros()).ok());
+    let before = now.saturating_sub(KEPT);
+    record.released && ended.is_some_and(|ended| ended < before) && record.token.get() < before
+}
+
+/// Deletes a record if it still is of this released term; whether it was.
+async fn delete(
+    store: &Store,
+    keys: &Keys,
+    name: &Name,
+    record: &Record,
+) -> Result<bool, ProviderError> {
+    let request = store
+        .client
+        .delete_item()
+        .table_name(&store.table)
+        .set_key(Some(keys.key(name)?.attributes()))
+        .condition_expression("#u = :u AND #r = :true AND #t = :t")
+        .expression_attribute_names("#u", "uuid")
+        .expression_attribute_names("#r", "released")
+        .expression_attribute_names("#t", "token")
+        .expression_attribute_values(":u", text(&record.uuid))
+        .expression_attribute_values(":true", AttributeValue::Bool(true))
+        .expression_attribute_values(":t", whole(record.token.get()));
+    match send!(store.calls, request) {
+        Ok(_) => Ok(true),
+        Err(failure)
+            if failure
+                .error
+                .as_service_error()
+                .is_some_and(DeleteItemError::is_conditional_check_failed_exception) =>
+        {
+            Ok(false)
+        }
+        Err(failure) => Err(failure.into_provider_error(&store.table)),
+    }
+}
+
+/// Which items of a walk are of interest.
+#[derive(Clone, Copy)]
+enum Filter {
+    /// Whatever claims to be a record; items of others are passed over.
+    Records,
+    /// Released ones.
+    Released,
+}
+
+/// The items of one provider whose names start alike, page by page of DynamoDB: a query where there
+/// is a sort key, else a scan.
+struct Walk<'a> {
+    store: &'a Store,
+    keys: &'a Keys,
+    /// What the key attribute that ends with the name starts with.
+    start: String,
+    from: Option<Item>,
+    over: bool,
+}
+
+impl<'a> Walk<'a> {
+    fn new(store: &'a Store, keys: &'a Keys, prefix: &str) -> Self {
+        Self {
+            store,
+            keys,
+            start: keys.stored(prefix),
+            from: None,
+            over: false,
+        }
+    }
+
+    /// Whether the items come in the order of their names.
+    fn ordered(&self) -> bool {
+        self.keys.layout().sort.is_some()
+    }
+
+    /// Leaves out names up to this one, where that is possible.
+    fn skip_to(&mut self, after: &Name) {
+        let stored = self.keys.stored(after.as_str());
+        // DynamoDB refuses to begin outside of what is asked for.
+        if self.ordered() && stored.starts_with(&self.start) {
+            self.from = Some(self.keys.of(stored).attributes());
+        }
+    }
+
+    async fn next(
+        &mut self,
+        filter: Filter,
+    ) -> Result<Option<(Vec<Item>, Arc<Trail>)>, ProviderError> {
+        if self.over {
+            return Ok(None);
+        }
+        let Self {
+            store, keys, start, ..
+        } = self;
+        let from = self.from.take();
+        let mut names = vec![("#k", keys.attribute())];
+        let mut values = Vec::new();
+        let filter = match filter {
+            Filter::Records => {
+                names.push(("#u", "uuid"));
+                "attribute_exists(#u)"
+            }
+            Filter::Released => {
+                names.push(("#r", "released"));
+                values.push((":true", AttributeValue::Bool(true)));
+                "#r = :true"
+            }
+        };
+        values.push((":start", AttributeValue::S(start.clone())));
+        let begins = "begins_with(#k, :start)";
+        let (items, last, trail) = if keys.layout().sort.is_some() {
+            names.push(("#p", &keys.layout().partition));
+            values.push((":p", AttributeValue::S(keys.prefix().to_owned())));
+            let condition = if start.is_empty() {
+                // An empty string is no key that one could begin with.
+                names.retain(|(alias, _)| *alias != "#k");
+                values.retain(|(alias, _)| *alias != ":start");
+                "#p = :p".to_owned()
+            } else {
+                format!("#p = :p AND {begins}")
+            };
+            let request = store
+                .client
+                .query()
+                .table_name(&store.table)
+                .consistent_read(true)
+                .set_exclusive_start_key(from)
+                .key_condition_expression(condition)
+                .filter_expression(filter)
+                .set_expression_attribute_names(Some(owned(names)))
+                .set_expression_attribute_values(Some(owned(values)));
+            let (output, trail) = send!(store.calls, request)
+                .map_err(|failure| failure.into_provider_error(&store.table))?;
+            (output.items, output.last_evaluated_key, trail)
+        } else {
+            let request = store
+                .client
+                .scan()
+                .table_name(&store.table)
+                .consistent_read(true)
+                .set_exclusive_start_key(from)
+                .filter_expression(format!("{begins} AND {filter}"))
+                .set_expression_attribute_names(Some(owned(names)))
+                .set_expression_attribute_values(Some(owned(values)));
+            let (output, trail) = send!(store.calls, request)
+                .map_err(|failure| failure.into_provider_error(&store.table))?;
+            (output.items, output.last_evaluated_key, trail)
+        };
+        self.from = last.filter(|key| !key.is_empty());
+        self.over = self.from.is_none();
+        Ok(Some((items.unwrap_or_default(), trail)))
+    }
+}
+
+fn owned<V, T: From<V>>(pairs: Vec<(&str, V)>) -> std::collections::HashMap<String, T> {
+    pairs
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value.into()))
+        .collect()
+}
