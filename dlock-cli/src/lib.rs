@@ -1,1 +1,42 @@
-//! Placeholder until its first commit.
+//! The program `dlock`: runs a command while it holds a distributed lock, and shows locks.
+//!
+//! Owns what belongs to processes and people: arguments, exit codes, the command's process group,
+//! its guard process, the terminal, what is printed. Leaves the lock itself to `dlock-core`.
+//!
+//! `dlock run` is up to four processes:
+//!
+//! | process | what it does | module |
+//! |---|---|---|
+//! | `dlock run` | takes the lock, renews it, looks after the command, gives the lock back | `run`, `supervise` |
+//! | the command | leads a process group of its own; until it may start it is a stub of `dlock` | `helper::stub` |
+//! | the guard | ends the command's group when `dlock run` dies, or stops past the deadline | `helper::guard` |
+//! | the anchor | a zombie in the command's group: keeps the group's number from being reused | `helper::anchor` |
+//!
+//! The two helpers are this same program, started again with a hidden first argument.
+
+mod cli;
+mod display;
+mod exit;
+mod status;
+mod store;
+
+#[cfg(unix)]
+mod clock;
+#[cfg(unix)]
+mod helper;
+#[cfg(unix)]
+mod run;
+#[cfg(unix)]
+mod supervise;
+
+use std::process::ExitCode;
+
+/// Runs the program with this process's arguments.
+#[must_use]
+pub fn main() -> ExitCode {
+    #[cfg(unix)]
+    if let Some(code) = helper::main() {
+        return code;
+    }
+    cli::main()
+}

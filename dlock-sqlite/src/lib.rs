@@ -1,1 +1,75 @@
-//! Placeholder until its first commit.
+//! The embedded store of dlock: one SQLite file, shared by every process of one host. No server,
+//! nothing to configure; [`SqliteProvider::open`] makes the file.
+//!
+//! ```
+//! use dlock_sqlite::SqliteProvider;
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let directory = tempfile::tempdir()?;
+//! # let path = directory.path().join("locks.db");
+//! let provider = SqliteProvider::open(path)?;
+//! # Ok(()) }
+//! ```
+//!
+//! # What it guarantees
+//! - Every request is one transaction under SQLite's write lock, or one look at one committed state.
+//!   A refused try takes no lock and writes nothing, so waiters never slow the holder down.
+//! - The store's clock decides ([`Discipline::StoreClock`](dlock_core::Discipline::StoreClock)), and
+//!   it is `CLOCK_BOOTTIME`, read after the wait for the lock: it counts suspends, and setting or
+//!   synchronising the wall clock moves it neither forward nor backward. A lease of a process that
+//!   died can be taken at its expiry, not before.
+//! - After a restart of the machine every earlier lease is over at once: the file remembers the boot
+//!   id beside each expiry, and who held a lock in another boot is dead.
+//! - Records and fencing tokens survive the death of every process. A power cut undoes nothing under
+//!   [`Synchronous::Full`]; under [`Synchronous::Normal`] it may undo the last commits, but it also
+//!   ends their holders, and tokens grow with the wall clock.
+//! - The wall clock serves tokens (microseconds since 1970, or one more than the last) and the
+//!   `since` that people read. If it goes backward, tokens still grow.
+//! - A record that somebody spoilt, a foreign file, a full disk, a missing permission: an error that
+//!   says what to do; nothing is overwritten.
+//!
+//! # How it can lose a lock
+//! A fencing token protects the resource in each of these cases; the lease alone does not.
+//! - **The file is deleted, renamed or replaced** while leases live, or its `-wal` or `-shm` file is.
+//!   Who starts afterwards makes a new file and finds no lock in it. Providers that still have the
+//!   old one notice at their next call and answer
+//!   [`Fatal`](dlock_core::ErrorKind::Fatal) until their processes are restarted, so their leases
+//!   end; until then two may believe. Keep the file out of directories that are cleaned up by age.
+//! - **A network file system**, or a directory shared between virtual machines: SQLite's log needs
+//!   one machine's memory. It may work until two machines write; do not.
+//! - **Copies.** A copied, restored or rolled back file is another store that remembers leases of the
+//!   old one; stop every process first. To copy a file in use, ask SQLite (`VACUUM INTO`). A program
+//!   that uses this crate must not open the file by other means: on POSIX systems closing *any*
+//!   handle drops the locks of the whole process. Two hard links to one file have two logs: never.
+//! - **A snapshot or clone of a virtual machine** brings back holders that believe, with the clock of
+//!   that moment. No clock of a guest counts the gap.
+//! - **Containers** may share a file with each other and the host if they share the kernel. Where a
+//!   container shows a boot id of its own (LXC, systemd-nspawn) nobody can tell a dead holder's boot
+//!   from a living neighbour's; then an expiry of the other side proves nothing, and a dead holder is
+//!   replaced after one full lease of watching instead. Time namespaces are accounted for.
+//! - **Systems other than Linux** have no such clock here: the wall clock decides there, and a step
+//!   forward ends leases early. The crate compiles, but it is tested on Linux.
+//!
+//! # What it costs
+//! A call is a hop to a blocking thread and a few microseconds of SQLite; commits of all processes
+//! follow one another. A process must not `fork` without `exec` while it has a provider open.
+//! Deleting old records ([`Admin::purge`](dlock_core::Admin::purge)) takes those of an earlier boot
+//! once this one is 7 days old.
+
+mod admin;
+mod boot;
+mod clock;
+mod error;
+mod files;
+mod key;
+mod open;
+mod provider;
+mod row;
+mod rules;
+mod store;
+#[cfg(test)]
+mod tests;
+
+pub use self::{
+    error::OpenError,
+    provider::{SqliteProvider, SqliteProviderBuilder, Synchronous},
+};

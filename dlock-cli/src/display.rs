@@ -1,0 +1,125 @@
+//! How things of the lock look to people. Nothing here decides anything.
+
+use std::{
+    fmt,
+    time::{Duration, SystemTime},
+};
+
+use dlock_core::Record;
+
+/// The first second of the year 10000, which the format has no room for.
+const TOO_LATE: Duration = Duration::from_secs(253_402_300_800);
+
+/// What a record says about the lock: as the store's clock saw it when it was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Condition {
+    Held,
+    /// Its holder is gone, or can't reach the store; the next contender takes it.
+    Expired,
+    Released,
+}
+
+impl Condition {
+    pub(crate) const fn of(record: &Record) -> Self {
+        match record.remaining {
+            _ if record.released => Self::Released,
+            Some(Duration::ZERO) => Self::Expired,
+            _ => Self::Held,
+        }
+    }
+
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Held => "held",
+            Self::Expired => "expired",
+            Self::Released => "released",
+        }
+    }
+}
+
+/// Text that somebody else has chosen, harmless to a terminal.
+pub(crate) fn harmless(text: &str) -> String {
+    text.escape_debug().to_string()
+}
+
+/// An instant in UTC, by the second; `None` for one that no calendar shows.
+pub(crate) fn instant(time: SystemTime) -> Option<String> {
+    let since_epoch = time.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+    (since_epoch < TOO_LATE).then(|| humantime::format_rfc3339_seconds(time).to_string())
+}
+
+/// A span, by the second; spans below ten seconds by the tenth.
+pub(crate) fn span(span: Duration) -> String {
+    if span < Duration::from_secs(10) {
+        format!("{:.1}s", span.as_secs_f64())
+    } else {
+        humantime::format_duration(Duration::from_secs(span.as_secs())).to_string()
+    }
+}
+
+/// Who holds a lock, and since when: "held by web-1:4711 since 2026-11-21T09:00:00Z (2m 5s ago)".
+pub(crate) struct Holding<'a>(pub(crate) &'a Record);
+
+impl fmt::Display for Holding<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Record {
+            owner,
+            since,
+            token,
+            ..
+        } = self.0;
+        write!(f, "held by {}", harmless(owner))?;
+        if let Some(instant) = instant(*since) {
+            write!(f, " since {instant}")?;
+        }
+        if let Ok(age) = since.elapsed() {
+            write!(f, " ({} ago)", span(age))?;
+        }
+        write!(f, ", token {token}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use dlock_core::FencingToken;
+
+    use super::*;
+
+    #[test]
+    fn nonsense_in_a_record_is_shown_without_panic() {
+        let token = FencingToken::new(7).unwrap();
+        for since in [
+            SystemTime::UNIX_EPOCH - Duration::from_secs(1_000_000_000_000),
+            SystemTime::UNIX_EPOCH + TOO_LATE,
+            SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000_000),
+        ] {
+            let record = Record::new(uuid(), "a\u{1b}[2J\nb", since, token, Duration::MAX);
+            let text = Holding(&record).to_string();
+            assert!(text.starts_with("held by a\\u{1b}[2J\\nb"), "{text}");
+            assert!(!text.contains("since"), "{text}");
+        }
+        assert!(!span(Duration::MAX).is_empty());
+    }
+
+    #[test]
+    fn record_at_its_end_is_expired_and_a_released_one_is_released() {
+        let mut record = Record::new(
+            uuid(),
+            "o",
+            SystemTime::UNIX_EPOCH,
+            FencingToken::new(1).unwrap(),
+            Duration::from_secs(1),
+        );
+        assert_eq!(Condition::of(&record), Condition::Held);
+        record.remaining = Some(Duration::from_millis(1));
+        assert_eq!(Condition::of(&record), Condition::Held);
+        record.remaining = Some(Duration::ZERO);
+        assert_eq!(Condition::of(&record), Condition::Expired);
+        record.released = true;
+        assert_eq!(Condition::of(&record), Condition::Released);
+    }
+
+    fn uuid() -> uuid::Uuid {
+        uuid::Uuid::from_u128(1)
+    }
+}

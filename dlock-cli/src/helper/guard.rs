@@ -1,0 +1,238 @@
+//! The guard: ends the command's process group when `dlock run` can't.
+//!
+//! - `dlock run` dies, however: its end of the channel closes, the group gets KILL at once.
+//! - `dlock run` is stopped, or its store is: the deadline it sent last passes, the group gets TERM
+//!   at `valid_until` - grace, and KILL just before `valid_until`.
+//!
+//! # What it can rely on
+//! The deadline is an absolute instant on a clock that it reads itself, so nothing that happens to
+//! `dlock run` can move it; it only ever moves forward (V4). Once TERM was sent the end is settled:
+//! a renewal that comes through after all does not save a group of which half has gone.
+//!
+//! The group's number stays the group's. A number is taken again only when no process, not even a
+//! zombie, has it as its id or its group, and the guard keeps a zombie in the group: the *anchor*,
+//! a child that joined the group and exited, and that is reaped when all is over. Without it, the
+//! command could end and be reaped by init between the death of `dlock run` and our KILL, which
+//! would then hit whoever got the number next.
+//!
+//! It has a process group of its own and blocks every signal that can be blocked, so nothing that a
+//! terminal or a shell sends to the others reaches it. It stays in the session, since a group
+//! can't be joined from another one.
+//!
+//! # What it can't do
+//! A command that changes its user, or moves to another group or session, is out of reach; if the
+//! guard is killed, `dlock run` ends the command; if both are killed in the same moment, the kernel
+//! still kills the command itself (see `stub`), but not what that has started.
+
+use std::{
+    io::{self, Read, Write},
+    os::unix::net::UnixStream,
+    process::{Child, ExitCode},
+    time::Duration,
+};
+
+use nix::sys::signal::SigSet;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::wire::{Deadline, Order, Report};
+use crate::{
+    clock::HolderTime,
+    exit::{Exit, say},
+    supervise::Group,
+};
+
+/// The longest sleep: timers stand still while a machine is suspended, so the clock is asked again
+/// at least this often (V2).
+const STEP: Duration = Duration::from_millis(100);
+
+/// Runs the guard.
+pub(super) fn main() -> ExitCode {
+    // Best effort both: the parent started us with everything blocked, and the name is for people.
+    SigSet::all().thread_block().ok();
+    rename().ok();
+    match Guard::new().and_then(|mut guard| guard.watch()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            say(format_args!("the guard of 'dlock run' failed: {error}"));
+            Exit::System.into()
+        }
+    }
+}
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn rename() -> rustix::io::Result<()> {
+    rustix::thread::set_name(c"lease-guard")
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+fn rename() -> rustix::io::Result<()> {
+    Ok(())
+}
+
+struct Guard {
+    channel: UnixStream,
+    unread: Vec<u8>,
+    deadline: Option<Deadline>,
+    stage: Stage,
+    watched: Option<Watched>,
+}
+
+/// How far the end of the group has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Running,
+    Terminating,
+    Killed,
+}
+
+/// The group, and the zombie in it that keeps its number.
+struct Watched {
+    group: Group,
+    anchor: Child,
+}
+
+/// What the channel holds.
+enum Channel {
+    Open,
+    /// All is over, and `dlock run` said so.
+    Dismissed,
+    /// `dlock run` is gone.
+    Gone,
+}
+
+impl Guard {
+    fn new() -> io::Result<Self> {
+        let channel = super::channel()?;
+        channel.set_nonblocking(true)?;
+        Ok(Self {
+            channel,
+            unread: Vec::new(),
+            deadline: None,
+            stage: Stage::Running,
+            watched: None,
+        })
+    }
+
+    fn watch(&mut self) -> io::Result<()> {
+        loop {
+            self.sleep()?;
+            // The clock first: if this process is stopped after reading it, a deadline that was
+            // moved in time is still seen to have been moved.
+            let now = HolderTime::now();
+            match self.read_orders()? {
+                Channel::Open => self.enforce(now),
+                Channel::Dismissed => return Ok(()),
+                Channel::Gone => {
+                    if let (Some(Watched { group, .. }), Stage::Running | Stage::Terminating) =
+                        (&self.watched, self.stage)
+                    {
+                        group.kill();
+                        say(format_args!(
+                            "'dlock run' was killed, so its command was killed too; the lock is free when its lease ends"
+                        ));
+                    }
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// Sleeps until there are orders or the deadline, at most one step.
+    fn sleep(&self) -> io::Result<()> {
+        let next = self
+            .deadline
+            .zip(self.watched.as_ref())
+            .and_then(|(deadline, _)| match self.stage {
+                Stage::Running => Some(deadline.terminate),
+                Stage::Terminating => Some(deadline.kill),
+                Stage::Killed => None,
+            });
+        let timeout = next
+            .map(|next| next.after(HolderTime::now()).min(STEP))
+            .map(|left| Timespec {
+                tv_sec: 0,
+                tv_nsec: left.subsec_nanos().into(),
+            });
+        match poll(
+            &mut [PollFd::new(&self.channel, PollFlags::IN)],
+            timeout.as_ref(),
+        ) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn read_orders(&mut self) -> io::Result<Channel> {
+        let mut buffer = [0; 64 * Order::SIZE];
+        loop {
+            match self.channel.read(&mut buffer) {
+                Ok(0) => return Ok(Channel::Gone),
+                Ok(read) => self.unread.extend_from_slice(&buffer[..read]),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // A reset is an end too.
+                Err(_) => return Ok(Channel::Gone),
+            }
+        }
+        while let Some((frame, rest)) = self.unread.split_first_chunk() {
+            let order =
+                Order::decode(frame).ok_or_else(|| io::Error::other("a frame that nobody sent"))?;
+            self.unread = rest.to_vec();
+            match order {
+                Order::Extend(deadline) => self.extend(deadline),
+                Order::Watch { group } => self.begin(group)?,
+                Order::Dismiss => return Ok(Channel::Dismissed),
+            }
+        }
+        Ok(Channel::Open)
+    }
+
+    /// Later only, and not once the end has begun.
+    fn extend(&mut self, deadline: Deadline) {
+        let later = self.deadline.is_none_or(|known| deadline.kill > known.kill);
+        if later && self.stage == Stage::Running {
+            self.deadline = Some(deadline);
+        }
+    }
+
+    fn begin(&mut self, group: i32) -> io::Result<()> {
+        let group =
+            Group::of_leader(group).ok_or_else(|| io::Error::other("not a process group"))?;
+        let anchor = super::anchor_command(group.number())?.spawn()?;
+        self.watched = Some(Watched { group, anchor });
+        self.report(Report::Ready);
+        Ok(())
+    }
+
+    fn enforce(&mut self, now: HolderTime) {
+        let (Some(deadline), Some(&Watched { group, .. })) = (self.deadline, self.watched.as_ref())
+        else {
+            return;
+        };
+        if now >= deadline.kill && self.stage != Stage::Killed {
+            group.kill();
+            self.stage = Stage::Killed;
+        } else if now >= deadline.terminate && self.stage == Stage::Running {
+            self.stage = Stage::Terminating;
+            // Told before it is done: whoever sees the command end by it finds the reason waiting.
+            self.report(Report::Terminating);
+            group.terminate();
+        }
+    }
+
+    fn report(&mut self, report: Report) {
+        // If it can't be written, `dlock run` is gone, which the next read tells.
+        drop(self.channel.write_all(&[report.encode()]));
+    }
+}
+
+impl Drop for Guard {
+    /// Also on the way out by an error: a group without a guard does not live.
+    fn drop(&mut self) {
+        if let Some(Watched { group, mut anchor }) = self.watched.take() {
+            group.kill();
+            // Now the number may go.
+            drop(anchor.wait());
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! The program `dlock`. Everything is in the library beside it.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    dlock_cli::main()
+}

@@ -1,0 +1,178 @@
+//! Waiting for the lock, and telling whoever watches for whom.
+
+use std::{convert::Infallible, io::IsTerminal, time::Duration};
+
+use dlock_core::{DLock, Error, Lease, Record, TryAcquire};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use rustix::{
+    process::{Signal, getpgrp},
+    termios::tcgetpgrp,
+};
+
+use crate::{
+    clock::HolderTime,
+    display::{Condition, Holding, span},
+    exit::{Exit, Failure, say},
+    store::Store,
+    supervise::Signals,
+};
+
+/// A lock that is free is ours by then; there is nothing to tell.
+const QUIET: Duration = Duration::from_millis(300);
+/// How often the store is asked who holds the lock.
+const REFRESH: Duration = Duration::from_secs(1);
+/// How often the spinner turns.
+const FRAME: Duration = Duration::from_millis(125);
+
+/// How long to wait.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Patience {
+    None,
+    Limited(Duration),
+    Endless,
+}
+
+/// What the waiting ended with.
+pub(super) enum Waited {
+    Acquired(Lease),
+    Interrupted(Signal),
+}
+
+/// Acquires the lock.
+pub(super) async fn acquire(
+    lock: &DLock,
+    patience: Patience,
+    store: &Store,
+    signals: &mut Signals,
+) -> Result<Waited, Failure> {
+    let outcome = tokio::select! {
+        biased;
+        signal = signals.ending() => return Ok(Waited::Interrupted(signal)),
+        outcome = ask(lock, patience) => outcome,
+        never = tell(lock) => match never {},
+    };
+    match outcome {
+        Ok(lease) => Ok(Waited::Acquired(lease)),
+        Err(Error::Timeout {
+            holder: Some(holder),
+            ..
+        }) => Err(Failure::new(
+            Exit::NotAcquired,
+            format!(
+                "the lock {:?} is {}",
+                lock.name().as_str(),
+                Holding(&holder.record)
+            ),
+        )),
+        Err(error) => Err(Failure::acquire(
+            lock.name().as_str(),
+            &store.location,
+            error,
+        )),
+    }
+}
+
+async fn ask(lock: &DLock, patience: Patience) -> Result<Lease, Error> {
+    match patience {
+        Patience::Endless => lock.acquire().await,
+        Patience::Limited(limit) => lock.acquire_timeout(limit).await,
+        Patience::None => match lock.try_acquire().await? {
+            TryAcquire::Acquired(lease) => Ok(lease),
+            TryAcquire::Held(holder) => Err(Error::Timeout {
+                waited: Duration::ZERO,
+                holder: Some(Box::new(holder)),
+                source: None,
+            }),
+        },
+    }
+}
+
+/// Tells for whom we wait, until it is dropped: a living line on a terminal, else one line.
+async fn tell(lock: &DLock) -> Infallible {
+    tokio::time::sleep(QUIET).await;
+    let name = lock.name().as_str();
+    if !std::io::stderr().is_terminal() {
+        let text = loop {
+            match look(lock).await {
+                Seen::Free => tokio::time::sleep(REFRESH).await,
+                seen => break describe(name, &seen, Duration::ZERO),
+            }
+        };
+        say(format_args!("{text}"));
+        return std::future::pending().await;
+    }
+    let line = Line::new();
+    loop {
+        let asked = HolderTime::now();
+        let seen = look(lock).await;
+        loop {
+            let age = HolderTime::now().after(asked);
+            if age >= REFRESH {
+                break;
+            }
+            line.show(|| describe(name, &seen, age));
+            tokio::time::sleep(FRAME).await;
+        }
+    }
+}
+
+/// What the store said last.
+enum Seen {
+    Held(Box<Record>),
+    /// Free for the taking: a moment between two holders.
+    Free,
+    Silent(Error),
+}
+
+async fn look(lock: &DLock) -> Seen {
+    match lock.read().await {
+        Ok(Some(record)) if Condition::of(&record) == Condition::Held => {
+            Seen::Held(Box::new(record))
+        }
+        Ok(_) => Seen::Free,
+        Err(error) => Seen::Silent(error),
+    }
+}
+
+fn describe(name: &str, seen: &Seen, age: Duration) -> String {
+    match seen {
+        Seen::Held(record) => {
+            let left = record.remaining.map_or_else(String::new, |left| {
+                format!(", {} left unless renewed", span(left.saturating_sub(age)))
+            });
+            format!("waiting for {name:?}, {}{left}", Holding(record))
+        }
+        Seen::Free => format!("waiting for {name:?}"),
+        Seen::Silent(error) => {
+            let failure = Failure::new(Exit::StoreUnreachable, format!("waiting for {name:?}"));
+            failure.because(error.clone()).to_string()
+        }
+    }
+}
+
+/// The line on the terminal. Erased when it is dropped.
+struct Line(ProgressBar);
+
+impl Line {
+    fn new() -> Self {
+        let style = ProgressStyle::with_template("{spinner} {wide_msg}")
+            .unwrap_or_else(|_| ProgressStyle::default_spinner());
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+        Self(bar.with_style(style))
+    }
+
+    /// Turns the spinner, if this job is in the foreground: behind it, it would scribble over what
+    /// others do.
+    fn show(&self, text: impl FnOnce() -> String) {
+        if tcgetpgrp(std::io::stderr()).is_ok_and(|foreground| foreground == getpgrp()) {
+            self.0.set_message(text());
+            self.0.tick();
+        }
+    }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
+    }
+}

@@ -1,0 +1,118 @@
+//! The guard process, as `dlock run` sees it. What it does is in `helper::guard`.
+
+use std::{
+    io::{self, Read, Write},
+    os::unix::net::UnixStream,
+    process::Child,
+    time::Duration,
+};
+
+use tokio::io::Interest;
+
+use super::{Group, signals};
+use crate::{
+    clock::HolderTime,
+    helper::{
+        self,
+        wire::{Deadline, Order, Report},
+    },
+};
+
+/// How long a guard that was dismissed may take to exit.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// A running guard process. Dropping it makes it kill the group that it watches.
+pub(super) struct GuardProcess {
+    process: Child,
+    channel: UnixStream,
+    /// The same socket, to wait at. Reading and writing go past the runtime, which learns only some
+    /// time later what has arrived and what there is room for.
+    watched: tokio::net::UnixStream,
+    sent: Option<Deadline>,
+}
+
+impl GuardProcess {
+    /// Starts a guard that watches nothing yet. After listening to SIGCHLD: a guard that inherited
+    /// "ignored" could keep no anchor.
+    pub(super) fn start() -> io::Result<Self> {
+        let (ours, theirs) = UnixStream::pair()?;
+        ours.set_nonblocking(true)?;
+        let mut command = helper::guard_command(theirs)?;
+        let process = signals::with_all_blocked(|| command.spawn())??;
+        drop(command);
+        let watched = tokio::net::UnixStream::from_std(ours.try_clone()?)?;
+        Ok(Self {
+            process,
+            channel: ours,
+            watched,
+            sent: None,
+        })
+    }
+
+    /// Moves the deadline, if it is later than the one the guard knows.
+    pub(super) fn extend(&mut self, deadline: Deadline) -> io::Result<()> {
+        if self.sent.is_some_and(|sent| deadline.kill <= sent.kill) {
+            return Ok(());
+        }
+        self.sent = Some(deadline);
+        self.send(Order::Extend(deadline))
+    }
+
+    /// When the guard will send KILL, as far as it was told.
+    pub(super) fn kill_at(&self) -> Option<HolderTime> {
+        self.sent.map(|sent| sent.kill)
+    }
+
+    /// Makes the guard watch this group; it can't outlive the last deadline once this returned.
+    pub(super) async fn watch(&mut self, group: Group) -> io::Result<()> {
+        self.send(Order::Watch {
+            group: group.number(),
+        })?;
+        match self.report().await {
+            Some(Report::Ready) => Ok(()),
+            // It can be late already, if this machine is very slow.
+            Some(Report::Terminating) | None => {
+                Err(io::Error::other("the guard process did not get ready"))
+            }
+        }
+    }
+
+    /// The next report; `None` when the guard is gone. Cancel safe.
+    pub(super) async fn report(&self) -> Option<Report> {
+        self.watched
+            .async_io(Interest::READABLE, || self.try_report())
+            .await
+            .ok()
+            .flatten()
+    }
+
+    /// A report that has arrived already; `WouldBlock` if there is none.
+    pub(super) fn try_report(&self) -> io::Result<Option<Report>> {
+        let mut byte = [0];
+        Ok(match (&self.channel).read(&mut byte)? {
+            0 => None,
+            _ => Report::decode(byte[0]),
+        })
+    }
+
+    /// Ends the guard. Only when the group is empty.
+    pub(super) async fn dismiss(mut self) {
+        // If it can't be told, it is gone or stuck; the latter is ended below.
+        drop(self.send(Order::Dismiss));
+        let gone = async { while self.report().await.is_some() {} };
+        if tokio::time::timeout(PATIENCE, gone).await.is_err() {
+            drop(self.process.kill());
+        }
+        drop(self.process.wait());
+    }
+
+    /// Never blocks: a guard that does not read its orders is none.
+    fn send(&self, order: Order) -> io::Result<()> {
+        let frame = order.encode();
+        if (&self.channel).write(&frame)? == frame.len() {
+            Ok(())
+        } else {
+            Err(io::ErrorKind::WriteZero.into())
+        }
+    }
+}

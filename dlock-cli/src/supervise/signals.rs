@@ -1,0 +1,211 @@
+//! The signals that `dlock run` receives, and how it stops itself.
+//!
+//! - A signal that was ignored when `dlock` started (`nohup`, a background job of a plain shell)
+//!   is left alone: it stays ignored here and in the command.
+//! - SIGTSTP is blocked and read from a descriptor. Handling it would replace the default action,
+//!   which `dlock run` needs: when its command was stopped by Ctrl-Z it stops too, by unblocking
+//!   the very same signal, and only if there is a shell that could continue it (the kernel looks).
+//! - SIGTTOU is blocked, so that a process behind the foreground may write its messages and give
+//!   the terminal to its command.
+
+use std::{
+    future::poll_fn,
+    io,
+    sync::OnceLock,
+    task::{Context, Poll, ready},
+};
+
+use nix::sys::signal::{SigSet, Signal as NixSignal};
+use rustix::process::{Signal, kill_current_process_group};
+use tokio::signal::unix::{Signal as Stream, SignalKind, signal};
+
+/// Passed on to the command; while there is none yet, the first six end the program.
+const PASSED_ON: [Signal; 8] = [
+    Signal::INT,
+    Signal::TERM,
+    Signal::HUP,
+    Signal::QUIT,
+    Signal::USR1,
+    Signal::USR2,
+    Signal::WINCH,
+    Signal::CONT,
+];
+
+/// The mask that this process was started with: what its command has to get.
+static INHERITED: OnceLock<SigSet> = OnceLock::new();
+
+/// Blocks what must not act on `dlock run`. Before any other thread exists: they inherit it.
+pub(crate) fn block() -> io::Result<()> {
+    let inherited = SigSet::thread_get_mask()?;
+    INHERITED.get_or_init(|| inherited);
+    held_back().thread_block()?;
+    Ok(())
+}
+
+/// Runs `start`, which starts a process, with the signal mask that this process was started with.
+pub(crate) fn with_inherited_mask<T>(start: impl FnOnce() -> T) -> io::Result<T> {
+    with_mask(INHERITED.get().unwrap_or(&SigSet::empty()), start)
+}
+
+/// Runs `start`, which starts a process, with every signal blocked.
+pub(crate) fn with_all_blocked<T>(start: impl FnOnce() -> T) -> io::Result<T> {
+    with_mask(&SigSet::all(), start)
+}
+
+fn with_mask<T>(mask: &SigSet, start: impl FnOnce() -> T) -> io::Result<T> {
+    let before = SigSet::thread_get_mask()?;
+    mask.thread_set_mask()?;
+    let started = start();
+    before.thread_set_mask()?;
+    Ok(started)
+}
+
+fn held_back() -> SigSet {
+    [NixSignal::SIGTSTP, NixSignal::SIGTTOU]
+        .into_iter()
+        .collect()
+}
+
+/// A stream of the signals that reach this process.
+pub(crate) struct Signals {
+    streams: Vec<(Signal, Stream)>,
+    stops: Stops,
+}
+
+impl Signals {
+    /// Starts listening. Also to SIGCHLD, whatever was inherited: if it stayed ignored the kernel
+    /// would reap the command behind our back.
+    pub(crate) fn listen() -> io::Result<Self> {
+        let ignored = ignored();
+        let mut streams = Vec::with_capacity(PASSED_ON.len() + 1);
+        for number in PASSED_ON
+            .into_iter()
+            .filter(|number| !ignored.contains(*number))
+        {
+            streams.push((number, signal(SignalKind::from_raw(number.as_raw()))?));
+        }
+        streams.push((Signal::CHILD, signal(SignalKind::child())?));
+        Ok(Self {
+            streams,
+            stops: Stops::listen(&ignored)?,
+        })
+    }
+
+    /// The next signal. Cancel safe.
+    pub(crate) async fn next(&mut self) -> Signal {
+        poll_fn(|context| self.poll_next(context)).await
+    }
+
+    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Signal> {
+        for (number, stream) in &mut self.streams {
+            // None never comes: the driver lives as long as the runtime.
+            if let Poll::Ready(Some(())) = stream.poll_recv(context) {
+                return Poll::Ready(*number);
+            }
+        }
+        ready!(self.stops.poll_recv(context));
+        Poll::Ready(Signal::TSTP)
+    }
+
+    /// The next signal that means "end", for as long as there is no command to pass it on to. Stops
+    /// and continues this process in between.
+    pub(crate) async fn ending(&mut self) -> Signal {
+        loop {
+            match self.next().await {
+                Signal::TSTP => stop(Signal::TSTP),
+                Signal::CHILD | Signal::WINCH | Signal::CONT => {}
+                end => return end,
+            }
+        }
+    }
+}
+
+/// Stops this process and its job by a stop signal's default action, and returns when it has been
+/// continued; at once if nobody could continue it.
+pub(crate) fn stop(signal: Signal) {
+    // The group, since a shell takes a job for stopped when all of its processes are.
+    kill_current_process_group(signal).ok();
+    // Pending now, in all threads; this one lets it in.
+    held_back().thread_unblock().ok();
+    held_back().thread_block().ok();
+}
+
+/// Signals that were ignored when this process started.
+struct Ignored(u64);
+
+impl Ignored {
+    fn contains(&self, signal: Signal) -> bool {
+        self.0 & (1 << (signal.as_raw() - 1)) != 0
+    }
+}
+
+/// Nothing safe asks for a signal's action without setting it, but the kernel shows it.
+fn ignored() -> Ignored {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status
+        .lines()
+        .find_map(|line| line.strip_prefix("SigIgn:"))
+        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    Ignored(mask.unwrap_or(0))
+}
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod stops {
+    use super::{Context, Ignored, NixSignal, Poll, SigSet, Signal, io, ready};
+    use nix::sys::signalfd::{SfdFlags, SignalFd};
+    use tokio::io::{Interest, unix::AsyncFd};
+
+    /// SIGTSTP, without a handler.
+    pub(super) struct Stops(Option<AsyncFd<SignalFd>>);
+
+    impl Stops {
+        pub(super) fn listen(ignored: &Ignored) -> io::Result<Self> {
+            if ignored.contains(Signal::TSTP) {
+                return Ok(Self(None));
+            }
+            let stops: SigSet = [NixSignal::SIGTSTP].into_iter().collect();
+            let descriptor =
+                SignalFd::with_flags(&stops, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?;
+            #[expect(
+                deprecated,
+                reason = "its successor is unsafe for types that do not own their descriptor; this one does"
+            )]
+            let stops = AsyncFd::with_interest(descriptor, Interest::READABLE)?;
+            Ok(Self(Some(stops)))
+        }
+
+        pub(super) fn poll_recv(&self, context: &mut Context<'_>) -> Poll<()> {
+            let Some(descriptor) = &self.0 else {
+                return Poll::Pending;
+            };
+            loop {
+                let Ok(mut readable) = ready!(descriptor.poll_read_ready(context)) else {
+                    return Poll::Pending;
+                };
+                match descriptor.get_ref().read_signal() {
+                    Ok(Some(_)) => return Poll::Ready(()),
+                    Ok(None) | Err(_) => readable.clear_ready(),
+                }
+            }
+        }
+    }
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+mod stops {
+    use super::{Context, Ignored, Poll, io};
+
+    /// SIGTSTP is not read here: it stays blocked, and only Ctrl-Z's effect on the command counts.
+    pub(super) struct Stops;
+
+    impl Stops {
+        pub(super) fn listen(_ignored: &Ignored) -> io::Result<Self> {
+            Ok(Self)
+        }
+
+        pub(super) fn poll_recv(&self, _context: &mut Context<'_>) -> Poll<()> {
+            Poll::Pending
+        }
+    }
+}
+use stops::Stops;

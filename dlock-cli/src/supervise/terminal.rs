@@ -1,0 +1,97 @@
+//! The controlling terminal: who is in its foreground, and in which state it was found.
+//!
+//! A process group of its own would be a background job to the terminal: Ctrl-C would not reach it
+//! and reading would stop it. So the command's group is put into the foreground
+//!
+//! - from the start, when standard input and output both are terminals: then `dlock run` is most
+//!   likely alone, and the command may well be an editor or a shell;
+//! - else, as soon as the terminal stops the command for wanting it. In `dlock run .. | less` the
+//!   pager has to keep the terminal, as long as the command does not ask for it. Ctrl-C and Ctrl-Z
+//!   reach the command all the same: `dlock run` gets them and passes them on.
+//!
+//! All of this needs SIGTTOU blocked (see `signals`), or the terminal would stop `dlock run` itself.
+
+use std::{
+    fs::File,
+    io::{IsTerminal, stdin, stdout},
+};
+
+use rustix::{
+    process::{Pid, getpgrp},
+    termios::{OptionalActions, Termios, tcgetattr, tcgetpgrp, tcsetattr, tcsetpgrp},
+};
+
+use super::Group;
+
+/// The controlling terminal of this process.
+pub(crate) struct Terminal {
+    device: File,
+    own: Pid,
+    modes: Option<Termios>,
+    eager: bool,
+    lent: bool,
+}
+
+impl Terminal {
+    /// `None` without a controlling terminal.
+    pub(crate) fn open() -> Option<Self> {
+        let device = File::options()
+            .read(true)
+            .write(true)
+            .open("/dev/tty")
+            .ok()?;
+        let modes = tcgetattr(&device).ok();
+        let eager = stdin().is_terminal() && stdout().is_terminal();
+        Some(Self {
+            device,
+            own: getpgrp(),
+            modes,
+            eager,
+            lent: false,
+        })
+    }
+
+    /// Whether our own group has the terminal.
+    pub(crate) fn is_ours(&self) -> bool {
+        tcgetpgrp(&self.device) == Ok(self.own)
+    }
+
+    /// Whether the command's group has got it from us.
+    pub(crate) const fn is_lent(&self) -> bool {
+        self.lent
+    }
+
+    /// Puts the command's group into the foreground, if it is ours to give and the command is
+    /// likely to want it.
+    pub(crate) fn offer(&mut self, group: Group) {
+        if self.eager {
+            self.lend(group);
+        }
+    }
+
+    /// Puts the command's group into the foreground; `false` if we are not there ourselves.
+    pub(crate) fn lend(&mut self, group: Group) -> bool {
+        let lent = self.is_ours() && tcsetpgrp(&self.device, group.leader()).is_ok();
+        self.lent |= lent;
+        lent
+    }
+
+    /// Puts our own group into the foreground again, if it was there. Returns whether it was.
+    pub(crate) fn take_back(&mut self) -> bool {
+        let lent = std::mem::take(&mut self.lent);
+        if lent {
+            // Whoever has it now: the command, or a job that the command lent it to.
+            tcsetpgrp(&self.device, self.own).ok();
+        }
+        lent
+    }
+
+    /// Puts the terminal's modes back, after a command that could not do it itself.
+    pub(crate) fn restore_modes(&self) {
+        if let Some(modes) = &self.modes
+            && self.is_ours()
+        {
+            tcsetattr(&self.device, OptionalActions::Drain, modes).ok();
+        }
+    }
+}

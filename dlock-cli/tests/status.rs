@@ -1,0 +1,188 @@
+//! `dlock status`.
+#![cfg(unix)]
+#![expect(clippy::unwrap_used, reason = "in a test, that is how it fails")]
+
+mod support;
+
+use rustix::process::Signal;
+use serde_json::Value;
+use support::{Scene, until};
+
+fn json(scene: &Scene, arguments: &[&str]) -> Value {
+    let finished = scene.finish([&["status", "--json"], arguments].concat());
+    assert_eq!(finished.code(), 0, "{finished:?}");
+    serde_json::from_str(&finished.out).unwrap()
+}
+
+#[test]
+fn record_is_held_then_released_and_keeps_its_token() {
+    let scene = Scene::new();
+    let holder = scene.run(
+        &["--owner", "web 1"],
+        r#"echo "token $DLOCK_TOKEN" >> "$T/trace"; cat"#,
+    );
+    let token: u64 = scene.await_trace("token").parse().unwrap();
+    let released = json(&scene, &["lock"]);
+    assert_eq!(released["token"], token);
+    assert_eq!(holder.code(), 0);
+
+    let holder = scene.run(
+        &["--owner", "web 1"],
+        r#"echo "second $DLOCK_TOKEN" >> "$T/trace"; sleep 60"#,
+    );
+    let token: u64 = scene.await_trace("second").parse().unwrap();
+    let held = json(&scene, &["lock"]);
+    assert_eq!(
+        (&held["name"], &held["owner"]),
+        (&"lock".into(), &"web 1".into())
+    );
+    assert_eq!(
+        (&held["state"], &held["token"], &held["lease_ms"]),
+        (&"held".into(), &token.into(), &15_000.into())
+    );
+    assert!(
+        held["remaining_ms"]
+            .as_u64()
+            .is_some_and(|left| left > 0 && left <= 15_000),
+        "{held}"
+    );
+    holder.signal(Signal::TERM);
+    assert_eq!(holder.code(), 143);
+    let released = json(&scene, &["lock"]);
+    assert_eq!(
+        (&released["state"], &released["token"]),
+        (&"released".into(), &token.into())
+    );
+    assert_eq!(released["remaining_ms"], Value::Null);
+}
+
+#[test]
+fn lease_of_a_dead_holder_is_shown_as_expired() {
+    let scene = Scene::new();
+    let holder = scene.run(&["--lease", "500ms"], r#"echo in >> "$T/trace"; sleep 60"#);
+    scene.await_trace("in");
+    holder.signal(Signal::KILL);
+    until("the expiry", || {
+        (json(&scene, &["lock"])["state"] == "expired").then_some(())
+    });
+    let table = scene.finish(["status"]).out;
+    assert!(table.contains(" expired "), "{table}");
+}
+
+#[test]
+fn all_locks_are_listed_in_order_and_aligned() {
+    let scene = Scene::new();
+    let names: Vec<String> = (0..120).map(|n| format!("job-{n:03}")).collect();
+    assert_eq!(scene.finish(["run", "job-000", "--", "true"]).code(), 0);
+    let store = scene.open_store();
+    // More than one page of the list.
+    let columns: String = store
+        .query_row(
+            "SELECT group_concat(name) FROM pragma_table_info('lock') WHERE name <> 'name'",
+            [],
+            |row| row.get(0),
+        )
+        .unwrap();
+    for name in &names[1..] {
+        let copy =
+            format!("INSERT INTO lock (name, {columns}) SELECT ?1, {columns} FROM lock LIMIT 1");
+        store.execute(&copy, [name]).unwrap();
+    }
+    drop(store);
+    let listed = json(&scene, &[]);
+    let listed: Vec<&str> = listed
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| row["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(listed, names);
+    let table = scene.finish(["status"]).out;
+    assert_eq!(table.lines().count(), 121, "{table}");
+    assert!(table.starts_with("NAME     STATE"), "{table}");
+}
+
+#[test]
+fn unknown_name_is_1_and_creates_nothing() {
+    let scene = Scene::new();
+    let before = scene.finish([
+        "status",
+        "--store",
+        &format!("sqlite:{}", scene.path("typo.db").display()),
+    ]);
+    assert_eq!(before.code(), 78, "{before:?}");
+    assert!(
+        before.err.contains("typo.db") && !scene.path("typo.db").exists(),
+        "{before:?}"
+    );
+    assert_eq!(scene.finish(["run", "lock", "--", "true"]).code(), 0);
+    for arguments in [&["status", "unknown"][..], &["status", "unknown", "--json"]] {
+        let unknown = scene.finish(arguments);
+        assert_eq!(
+            (unknown.code(), unknown.out.as_str()),
+            (1, ""),
+            "{unknown:?}"
+        );
+        assert!(unknown.err.contains("\"unknown\""), "{unknown:?}");
+    }
+    assert_eq!(json(&scene, &[]).as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn default_store_is_in_the_state_directory_and_only_its_users() {
+    use std::os::unix::fs::PermissionsExt;
+    let scene = Scene::new();
+    let start = |words: &[&str], state: Option<&str>| {
+        let mut command = scene.dlock(words);
+        command.env_remove("DLOCK_STORE");
+        if let Some(state) = state {
+            command.env("XDG_STATE_HOME", state);
+        }
+        scene
+            .start(command)
+            .finish(std::time::Duration::from_secs(30))
+    };
+    // Looking makes nothing.
+    let nothing = start(&["status"], None);
+    assert_eq!((nothing.code(), nothing.out.as_str()), (0, "no locks\n"));
+    assert!(!scene.path(".local").exists());
+    let run = ["run", "lock", "--", "true"];
+    assert_eq!(start(&run, None).code(), 0);
+    let folder = scene.path(".local/state/dlock");
+    assert!(folder.join("locks.db").is_file());
+    assert_eq!(
+        folder.metadata().unwrap().permissions().mode() & 0o777,
+        0o700
+    );
+    // A relative one is ignored, as its specification says.
+    assert_eq!(start(&run, Some("relative")).code(), 0);
+    assert!(!scene.path("relative").exists());
+    let state = scene.path("elsewhere");
+    assert_eq!(start(&run, Some(state.to_str().unwrap())).code(), 0);
+    assert!(state.join("dlock/locks.db").is_file());
+}
+
+#[test]
+fn names_and_owners_can_not_write_on_the_terminal() {
+    let scene = Scene::new();
+    let run = [
+        "run",
+        "a\u{1b}[31mb\nc",
+        "--owner",
+        "\u{7}\u{9b}2J",
+        "--",
+        "true",
+    ];
+    assert_eq!(scene.finish(run).code(), 0);
+    let table = scene.finish(["status"]).out;
+    assert_eq!(table.lines().count(), 2, "{table:?}");
+    assert!(
+        table
+            .lines()
+            .flat_map(str::chars)
+            .all(|character| !character.is_control()),
+        "{table:?}"
+    );
+    // Programs get them as they are.
+    assert_eq!(json(&scene, &[])[0]["name"], "a\u{1b}[31mb\nc");
+}

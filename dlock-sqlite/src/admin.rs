@@ -1,0 +1,72 @@
+//! What people and tools ask of the whole file: pages of records, and the clean-up of old ones.
+
+use dlock_core::{List, Name, Page};
+
+use crate::{
+    boot::Boot,
+    key::Prefix,
+    row::{self, MAX_EXACT},
+    store::{Failure, View},
+};
+
+/// A record is kept so long after its lease has ended (T5): 7 days in nanoseconds.
+const KEPT: i64 = 7 * 24 * 60 * 60 * 1_000_000_000;
+
+/// One page, of one state of the file.
+pub(crate) fn list(view: View<'_>, prefix: &Prefix, request: &List) -> Result<Page, Failure> {
+    let prefix = prefix.as_str();
+    let after = request.after.as_ref().map_or("", Name::as_str);
+    let limit = request.limit.max(1);
+    let mut records: Vec<(Name, _)> = Vec::new();
+    let mut more = false;
+    view.walk(
+        include_str!("sql/list.sql"),
+        (prefix, request.prefix.as_str(), after),
+        |row| {
+            let column = row.get_ref(11)?;
+            let bytes = column.as_bytes().unwrap_or_default();
+            if !bytes.starts_with(request.prefix.as_bytes()) {
+                return Ok(false);
+            }
+            if records.len() == limit {
+                more = true;
+                return Ok(false);
+            }
+            let name = row::text("name", column, Name::MAX_BYTES)
+                .and_then(|name| Name::new(name).map_err(|error| row::Flaw::new(error.to_string())))
+                .map_err(|flaw| view.bad_record(prefix, &String::from_utf8_lossy(bytes), &flaw))?;
+            let stored = view.stored(row, prefix, name.as_str())?;
+            // The state was fixed before this row was read, so the time is not before it.
+            let record = stored.show(view.clock(), view.clock().now());
+            records.push((name, record));
+            Ok(true)
+        },
+    )?;
+    let next = records
+        .last()
+        .filter(|_| more)
+        .map(|(name, _)| name.clone());
+    Ok(Page::new(records, next))
+}
+
+/// Deletes what ended 7 days ago and whose token the clock has passed (T5).
+pub(crate) fn purge(view: View<'_>, prefix: &Prefix, limit: usize) -> Result<u64, Failure> {
+    let now = view.clock().now();
+    let ended = now.instant.saturating_sub(KEPT);
+    let boot = view.clock().boot();
+    // A lease of an earlier boot ended before this one began, at 0 of this clock. Of a strange
+    // clock nothing is known.
+    let earlier_boots = ended >= 0 && matches!(boot, Boot::Kernel(_));
+    let deleted = view.delete(
+        include_str!("sql/purge.sql"),
+        rusqlite::params![
+            prefix.as_str(),
+            i64::try_from(now.unix_micros).unwrap_or(MAX_EXACT),
+            boot.to_string(),
+            ended,
+            earlier_boots,
+            i64::try_from(limit).unwrap_or(i64::MAX),
+        ],
+    )?;
+    Ok(deleted as u64)
+}

@@ -1,0 +1,101 @@
+//! Whose clock a record's expiry is on. What time it is there is the clock's business.
+
+use std::fmt;
+
+use uuid::Uuid;
+
+/// One run of one machine's clock. An expiry can be compared with the clock of its own boot only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Boot {
+    /// The kernel's boot id: the machine can have had only one such boot at a time, so a holder of
+    /// another boot is dead.
+    Kernel(Uuid),
+    /// The boot id that a container shows instead of the kernel's (LXC and systemd-nspawn do).
+    /// Another one may live beside it on the same machine, so nothing follows from a difference.
+    Private(Uuid),
+    /// No such clock: the wall clock.
+    Wall,
+}
+
+/// What the boot of a record says to a process of this boot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Relation {
+    /// The clocks are one: compare.
+    Same,
+    /// The machine was started anew since: whoever wrote this is dead.
+    Over,
+    /// Nothing is known.
+    Strange,
+}
+
+const PRIVATE: &str = "private:";
+const WALL: &str = "wall";
+
+impl Boot {
+    /// The boot that a record's text names.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        match text.strip_prefix(PRIVATE) {
+            Some(id) => Uuid::try_parse(id).ok().map(Self::Private),
+            None if text == WALL => Some(Self::Wall),
+            None => Uuid::try_parse(text).ok().map(Self::Kernel),
+        }
+    }
+
+    /// How a record of `other` stands to this boot.
+    pub(crate) fn relation(self, other: Self) -> Relation {
+        match (self, other) {
+            _ if self == other => Relation::Same,
+            (Self::Kernel(_), Self::Kernel(_)) => Relation::Over,
+            _ => Relation::Strange,
+        }
+    }
+}
+
+impl fmt::Display for Boot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Kernel(id) => write!(f, "{id}"),
+            Self::Private(id) => write!(f, "{PRIVATE}{id}"),
+            Self::Wall => f.write_str(WALL),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn boots_survive_being_written() {
+        for boot in [
+            Boot::Kernel(Uuid::new_v4()),
+            Boot::Private(Uuid::new_v4()),
+            Boot::Wall,
+        ] {
+            assert_eq!(Boot::parse(&boot.to_string()), Some(boot));
+        }
+        for nonsense in ["", "wall ", "private:", "private:wall", "x"] {
+            assert_eq!(Boot::parse(nonsense), None, "{nonsense:?}");
+        }
+    }
+
+    #[test]
+    fn only_another_boot_of_the_kernel_proves_a_holder_dead() {
+        let kernel = Boot::Kernel(Uuid::new_v4());
+        let private = Boot::Private(Uuid::new_v4());
+        assert_eq!(kernel.relation(kernel), Relation::Same);
+        assert_eq!(
+            kernel.relation(Boot::Kernel(Uuid::new_v4())),
+            Relation::Over
+        );
+        for (one, other) in [
+            (kernel, private),
+            (private, kernel),
+            (private, Boot::Private(Uuid::new_v4())),
+            (kernel, Boot::Wall),
+            (Boot::Wall, kernel),
+        ] {
+            assert_eq!(one.relation(other), Relation::Strange);
+        }
+    }
+}

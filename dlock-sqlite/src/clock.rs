@@ -1,0 +1,285 @@
+//! The store's clock: what decides that a lease ended, and the wall time that tokens grow by.
+//! Nothing else in this crate reads a clock.
+
+use std::{
+    io,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use crate::boot::{Boot, Relation};
+
+/// The clock of one host, the same in every process of it.
+///
+/// On Linux `CLOCK_BOOTTIME`: it counts suspends, and nobody can set it. Elsewhere the wall clock,
+/// whose forward step can end a lease early.
+#[derive(Clone, Debug)]
+pub(crate) struct StoreClock {
+    boot: Boot,
+    source: Source,
+}
+
+#[derive(Clone, Debug)]
+enum Source {
+    /// `offset`: by how much this process's time namespace shifts the machine's clock, nanoseconds.
+    #[cfg(target_os = "linux")]
+    Boottime { offset: i64 },
+    #[cfg(not(target_os = "linux"))]
+    Wall,
+    #[cfg(test)]
+    Manual(std::sync::Arc<std::sync::Mutex<Now>>),
+}
+
+/// One reading.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Now {
+    /// Nanoseconds on the clock that expiries are on.
+    pub(crate) instant: i64,
+    /// Unix time in microseconds: for tokens and `since`, never for a verdict.
+    pub(crate) unix_micros: u64,
+}
+
+impl StoreClock {
+    /// The clock of this machine.
+    ///
+    /// # Errors
+    /// When the system does not tell its boot id. There is no falling back to another clock: two
+    /// processes with different clocks would take each other for dead.
+    pub(crate) fn system() -> io::Result<Self> {
+        system::clock()
+    }
+
+    /// Which boot an expiry on this clock belongs to.
+    pub(crate) const fn boot(&self) -> Boot {
+        self.boot
+    }
+
+    /// The time. Ask after the wait for a lock, not before.
+    pub(crate) fn now(&self) -> Now {
+        match &self.source {
+            #[cfg(target_os = "linux")]
+            Source::Boottime { offset } => Now {
+                instant: system::boottime().saturating_sub(*offset),
+                unix_micros: unix_micros(wall()),
+            },
+            #[cfg(not(target_os = "linux"))]
+            Source::Wall => {
+                let wall = wall();
+                Now {
+                    instant: nanos(wall),
+                    unix_micros: unix_micros(wall),
+                }
+            }
+            #[cfg(test)]
+            Source::Manual(now) => *now.lock().unwrap(),
+        }
+    }
+
+    /// When a lease of `duration` that starts now ends.
+    pub(crate) fn expiry(now: Now, duration: Duration) -> i64 {
+        now.instant.saturating_add(nanos(duration))
+    }
+
+    /// What is left of a lease that ends at `expiry` on the clock of `boot`: rounded up to the
+    /// millisecond, so zero means expired and nothing else does; never more than `duration`, which
+    /// is also the answer where nothing can be known (takeover then needs an observation, A6).
+    pub(crate) fn left(&self, boot: Boot, expiry: i64, duration: Duration, now: Now) -> Duration {
+        match self.boot.relation(boot) {
+            Relation::Same => {
+                let nanos = u64::try_from(expiry.saturating_sub(now.instant)).unwrap_or(0);
+                Duration::from_millis(nanos.div_ceil(1_000_000)).min(duration)
+            }
+            Relation::Over => Duration::ZERO,
+            Relation::Strange => duration,
+        }
+    }
+}
+
+/// Since 1970, or nothing before it.
+fn wall() -> Duration {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this is the clock; tokens and `since` are wall time (T1)"
+    )]
+    let now = SystemTime::now();
+    now.duration_since(UNIX_EPOCH).unwrap_or_default()
+}
+
+fn unix_micros(wall: Duration) -> u64 {
+    u64::try_from(wall.as_micros()).unwrap_or(u64::MAX)
+}
+
+fn nanos(span: Duration) -> i64 {
+    i64::try_from(span.as_nanos()).unwrap_or(i64::MAX)
+}
+
+#[cfg(target_os = "linux")]
+mod system {
+    use std::{fs, io, os::unix::fs::MetadataExt};
+
+    use rustix::time::{ClockId, clock_gettime};
+    use uuid::Uuid;
+
+    use super::{Boot, Source, StoreClock};
+
+    const RANDOM: &str = "/proc/sys/kernel/random";
+    const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
+    const TIME_NAMESPACE: &str = "/proc/self/timens_offsets";
+
+    pub(super) fn clock() -> io::Result<StoreClock> {
+        let id = Uuid::try_parse(fs::read_to_string(BOOT_ID)?.trim()).map_err(io::Error::other)?;
+        // A file mounted over the kernel's lies on another device than its neighbours.
+        let masked = fs::metadata(BOOT_ID)?.dev() != fs::metadata(RANDOM)?.dev();
+        let boot = if masked {
+            Boot::Private(id)
+        } else {
+            Boot::Kernel(id)
+        };
+        let offset = match fs::read_to_string(TIME_NAMESPACE) {
+            Ok(text) => offset(&text)
+                .ok_or_else(|| io::Error::other(format!("{TIME_NAMESPACE} is not understood")))?,
+            // A kernel without time namespaces shifts nothing.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
+            Err(error) => return Err(error),
+        };
+        Ok(StoreClock {
+            boot,
+            source: Source::Boottime { offset },
+        })
+    }
+
+    pub(super) fn boottime() -> i64 {
+        let time = clock_gettime(ClockId::Boottime);
+        time.tv_sec
+            .saturating_mul(1_000_000_000)
+            .saturating_add(time.tv_nsec)
+    }
+
+    /// The line `boottime SECONDS NANOSECONDS` of the time namespace, in nanoseconds.
+    pub(super) fn offset(text: &str) -> Option<i64> {
+        text.lines().find_map(|line| {
+            let mut fields = line.split_whitespace();
+            if fields.next()? != "boottime" {
+                return None;
+            }
+            let seconds: i64 = fields.next()?.parse().ok()?;
+            let nanos: i64 = fields.next()?.parse().ok()?;
+            seconds.checked_mul(1_000_000_000)?.checked_add(nanos)
+        })
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod system {
+    use std::io;
+
+    use super::{Boot, Source, StoreClock};
+
+    pub(super) fn clock() -> io::Result<StoreClock> {
+        Ok(StoreClock {
+            boot: Boot::Wall,
+            source: Source::Wall,
+        })
+    }
+}
+
+#[cfg(test)]
+impl StoreClock {
+    /// A clock that moves by hand.
+    pub(crate) fn manual(boot: Boot, now: Now) -> Self {
+        Self {
+            boot,
+            source: Source::Manual(std::sync::Arc::new(std::sync::Mutex::new(now))),
+        }
+    }
+
+    /// Moves it, in all its clones.
+    pub(crate) fn set(&self, change: impl FnOnce(&mut Now)) {
+        match &self.source {
+            Source::Manual(now) => change(&mut now.lock().unwrap()),
+            _ => panic!("only a manual clock can be set"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+
+    const DURATION: Duration = Duration::from_secs(10);
+
+    fn clock(boot: Boot) -> (StoreClock, Now) {
+        let now = Now {
+            instant: 5_000_000_000,
+            unix_micros: 1,
+        };
+        (StoreClock::manual(boot, now), now)
+    }
+
+    #[test]
+    fn a_lease_is_over_exactly_at_its_expiry() {
+        let boot = Boot::Kernel(Uuid::new_v4());
+        let (clock, now) = clock(boot);
+        let left = |expiry| clock.left(boot, expiry, DURATION, now);
+        assert_eq!(left(now.instant), Duration::ZERO);
+        assert_eq!(left(now.instant + 1), Duration::from_millis(1));
+        assert_eq!(left(now.instant + 1_000_000), Duration::from_millis(1));
+        assert_eq!(left(now.instant + 1_000_001), Duration::from_millis(2));
+        assert_eq!(left(0), Duration::ZERO);
+        assert_eq!(left(i64::MAX), DURATION);
+        assert_eq!(left(StoreClock::expiry(now, DURATION)), DURATION);
+    }
+
+    #[test]
+    fn another_boot_ends_a_lease_and_a_strange_clock_never_does() {
+        let (kernel, now) = clock(Boot::Kernel(Uuid::new_v4()));
+        let far = now.instant + 1_000_000_000;
+        assert_eq!(
+            kernel.left(Boot::Kernel(Uuid::new_v4()), far, DURATION, now),
+            Duration::ZERO
+        );
+        assert_eq!(
+            kernel.left(Boot::Private(Uuid::new_v4()), 0, DURATION, now),
+            DURATION
+        );
+    }
+
+    #[test]
+    fn expiry_saturates() {
+        let now = Now {
+            instant: i64::MAX - 1,
+            unix_micros: 1,
+        };
+        assert_eq!(StoreClock::expiry(now, DURATION), i64::MAX);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_time_namespace_is_taken_out_of_the_clock() {
+        let text = "monotonic           7         0\nboottime       -86400         5\n";
+        assert_eq!(system::offset(text), Some(-86_400_000_000_000 + 5));
+        assert_eq!(system::offset("monotonic 0 0\n"), None);
+        assert_eq!(system::offset("boottime x 0\n"), None);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn system_clock_counts_from_boot() {
+        let clock = StoreClock::system().unwrap();
+        let Source::Boottime { offset } = clock.source else {
+            panic!("{clock:?}")
+        };
+        let uptime: f64 = std::fs::read_to_string("/proc/uptime")
+            .unwrap()
+            .split(' ')
+            .next()
+            .unwrap()
+            .parse()
+            .unwrap();
+        // The kernel shifts /proc/uptime too.
+        let counted = Duration::from_nanos(u64::try_from(clock.now().instant + offset).unwrap())
+            .as_secs_f64();
+        assert!((counted - uptime).abs() < 5.0, "{counted} against {uptime}");
+    }
+}

@@ -1,0 +1,315 @@
+//! What went wrong, in words that say what to do: the errors of opening, and the one place where
+//! SQLite's errors become the three kinds of the protocol.
+
+use std::{
+    error::Error as StdError,
+    io,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use dlock_core::{ErrorKind, ProviderError};
+use rusqlite::ErrorCode;
+
+/// Why a lock file cannot be used. A foreign file was not written to.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// The path names no file that processes could share.
+    #[error("{path:?} is not the path of a lock file: {reason}")]
+    Path {
+        /// What was asked for.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// The directory of the file does not exist.
+    #[error(
+        "the directory of the lock file {path:?} does not exist: create it, or name another file"
+    )]
+    NoDirectory {
+        /// The lock file.
+        path: PathBuf,
+    },
+    /// The file or its directory may not be written.
+    #[error(
+        "no permission to use the lock file {path:?}: this user must be able to read and write the file, \
+         and to create and delete files beside it (`-wal` and `-shm`)"
+    )]
+    Permission {
+        /// The lock file.
+        path: PathBuf,
+    },
+    /// The file is not an SQLite database, or it is damaged.
+    #[error(
+        "{path:?} is not an SQLite database, or a damaged one: name another file, or restore this one"
+    )]
+    NotADatabase {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file is a database of something else.
+    #[error("{path:?} is a database of another program: name another file for the locks")]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A newer release of this crate made the file.
+    #[error(
+        "the lock file {path:?} has layout {found}, and this release knows {known}: \
+         use the newer release in every process"
+    )]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// The version of its layout.
+        found: i64,
+        /// The newest version this release knows.
+        known: i64,
+    },
+    /// The file system has no shared memory for SQLite's write-ahead log.
+    #[error(
+        "the lock file {path:?} is on a file system that SQLite cannot share between processes: \
+         put it on a local disk"
+    )]
+    NotShared {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Somebody kept the file locked.
+    #[error("the lock file {path:?} was locked by another process for {waited:?}: try again")]
+    Busy {
+        /// The file.
+        path: PathBuf,
+        /// How long the opening waited.
+        waited: Duration,
+    },
+    /// Somebody replaces the file.
+    #[error("the lock file {path:?} was replaced while it was being opened: try again")]
+    Replaced {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The disk is full.
+    #[error("there is no room to create the lock file {path:?}: free space on its disk")]
+    Full {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The prefix.
+    #[error(
+        "not a prefix: {reason}; with the lock's name it is at most 1024 bytes of UTF-8 without NUL"
+    )]
+    Prefix {
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// The busy timeout.
+    #[error("a busy timeout of {timeout:?} is not possible: at most one minute")]
+    BusyTimeout {
+        /// What was asked for.
+        timeout: Duration,
+    },
+    /// The system does not tell which boot this is.
+    #[error("the boot id of this machine cannot be read, and leases count on it: mount /proc")]
+    Clock {
+        /// What the system reported.
+        source: io::Error,
+    },
+    /// The system or SQLite failed in another way.
+    #[error("the lock file {path:?} cannot be opened")]
+    Other {
+        /// The file.
+        path: PathBuf,
+        /// What was reported.
+        source: Box<dyn StdError + Send + Sync>,
+    },
+}
+
+impl OpenError {
+    /// What SQLite's failure to open `path` means.
+    pub(crate) fn from_sqlite(path: &Path, error: rusqlite::Error, waited: Duration) -> Self {
+        let path = path.to_owned();
+        match code(&error) {
+            Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => {
+                if path.parent().is_some_and(Path::is_dir) {
+                    Self::Permission { path }
+                } else {
+                    Self::NoDirectory { path }
+                }
+            }
+            Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
+                Self::NotADatabase { path }
+            }
+            Some(
+                ErrorCode::DatabaseBusy
+                | ErrorCode::DatabaseLocked
+                | ErrorCode::FileLockingProtocolFailed,
+            ) => Self::Busy { path, waited },
+            Some(ErrorCode::DiskFull) => Self::Full { path },
+            _ => Self::Other {
+                path,
+                source: Box::new(error),
+            },
+        }
+    }
+}
+
+/// Whether SQLite gave up waiting for another connection.
+pub(crate) fn is_busy(error: &rusqlite::Error) -> bool {
+    matches!(
+        code(error),
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked)
+    )
+}
+
+/// What SQLite's failure of a call means. A transaction that failed was rolled back.
+pub(crate) fn provider_error(path: &Path, error: rusqlite::Error) -> ProviderError {
+    let path = path.display();
+    let (kind, message) = match code(&error) {
+        Some(
+            ErrorCode::DatabaseBusy
+            | ErrorCode::DatabaseLocked
+            | ErrorCode::FileLockingProtocolFailed,
+        ) => (
+            ErrorKind::NotApplied,
+            format!(
+                "the lock file {path} was locked by another writer for longer than the busy timeout"
+            ),
+        ),
+        Some(ErrorCode::DiskFull) => (
+            ErrorKind::NotApplied,
+            format!("there is no room to write the lock file {path}: free space on its disk"),
+        ),
+        Some(
+            ErrorCode::ReadOnly
+            | ErrorCode::PermissionDenied
+            | ErrorCode::AuthorizationForStatementDenied,
+        ) => (
+            ErrorKind::Fatal,
+            format!("the lock file {path} cannot be written: give this user permission to"),
+        ),
+        Some(ErrorCode::CannotOpen) => (
+            ErrorKind::Fatal,
+            format!(
+                "the lock file {path} or its -wal or -shm cannot be opened: look at their permissions \
+                 and at this process's limit of open files"
+            ),
+        ),
+        Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => (
+            ErrorKind::Fatal,
+            format!(
+                "the lock file {path} is damaged: stop its users, then restore or delete it with its -wal and -shm"
+            ),
+        ),
+        // The log may hold the commit although writing or syncing it failed, and a recovery may
+        // find it; memory may have run out after it.
+        Some(
+            ErrorCode::SystemIoFailure
+            | ErrorCode::OutOfMemory
+            | ErrorCode::OperationAborted
+            | ErrorCode::OperationInterrupted,
+        ) => (
+            ErrorKind::Unknown,
+            format!("the lock file {path} failed in the middle of a call"),
+        ),
+        // A missing table or column, a broken constraint, a type that cannot be: somebody changed
+        // the layout.
+        _ => (
+            ErrorKind::Fatal,
+            format!(
+                "the lock file {path} is not laid out as it was made: restore it, or name another file"
+            ),
+        ),
+    };
+    ProviderError::new(kind, message).with_source(error)
+}
+
+/// A record that nobody can have meant. It stays as it is: what it protected is unknown.
+pub(crate) fn bad_record(path: &Path, prefix: &str, name: &str, flaw: &str) -> ProviderError {
+    ProviderError::fatal(format!(
+        "the record of lock {name:?} (prefix {prefix:?}) in {} cannot be read: {flaw}; \
+         when nobody holds the lock, delete its row from the table `lock`",
+        path.display()
+    ))
+}
+
+/// The file under the path is no longer the one that was opened.
+pub(crate) fn moved(path: &Path, file: &Path) -> ProviderError {
+    ProviderError::fatal(format!(
+        "{} was deleted or replaced while it was in use, so other processes no longer see the locks of {}: \
+         stop every process that uses it, then start them again",
+        file.display(),
+        path.display()
+    ))
+}
+
+/// The file could not be looked at.
+pub(crate) fn unseen(file: &Path, error: io::Error) -> ProviderError {
+    let kind = match error.kind() {
+        io::ErrorKind::PermissionDenied => ErrorKind::Fatal,
+        _ => ErrorKind::NotApplied,
+    };
+    let message = format!(
+        "{} cannot be examined, so nobody knows whether it is still the lock file",
+        file.display()
+    );
+    ProviderError::new(kind, message).with_source(error)
+}
+
+fn code(error: &rusqlite::Error) -> Option<ErrorCode> {
+    error.sqlite_error_code()
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::ffi;
+
+    use super::*;
+
+    fn kind(code: i32) -> ErrorKind {
+        provider_error(
+            Path::new("l"),
+            rusqlite::Error::SqliteFailure(ffi::Error::new(code), None),
+        )
+        .kind()
+    }
+
+    #[test]
+    fn kinds_follow_what_can_have_happened() {
+        for code in [
+            ffi::SQLITE_BUSY,
+            ffi::SQLITE_BUSY_SNAPSHOT,
+            ffi::SQLITE_LOCKED,
+            ffi::SQLITE_PROTOCOL,
+            ffi::SQLITE_FULL,
+        ] {
+            assert_eq!(kind(code), ErrorKind::NotApplied, "{code}");
+        }
+        for code in [
+            ffi::SQLITE_IOERR,
+            ffi::SQLITE_IOERR_FSYNC,
+            ffi::SQLITE_NOMEM,
+            ffi::SQLITE_INTERRUPT,
+        ] {
+            assert_eq!(kind(code), ErrorKind::Unknown, "{code}");
+        }
+        for code in [
+            ffi::SQLITE_READONLY,
+            ffi::SQLITE_READONLY_DBMOVED,
+            ffi::SQLITE_CANTOPEN,
+            ffi::SQLITE_NOTADB,
+            ffi::SQLITE_CORRUPT,
+            ffi::SQLITE_PERM,
+            ffi::SQLITE_AUTH,
+            ffi::SQLITE_CONSTRAINT,
+            ffi::SQLITE_ERROR,
+        ] {
+            assert_eq!(kind(code), ErrorKind::Fatal, "{code}");
+        }
+        assert_eq!(
+            provider_error(Path::new("l"), rusqlite::Error::QueryReturnedNoRows).kind(),
+            ErrorKind::Fatal
+        );
+    }
+}

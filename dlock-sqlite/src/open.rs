@@ -1,0 +1,193 @@
+//! Opening a lock file: whose it is, making it ours if it is empty, and the settings of a
+//! connection. A file of anybody else is looked at and left as it was.
+
+use std::{fs, io, path::Path, thread, time::Duration};
+
+use rusqlite::{Connection, MAIN_DB, OpenFlags, TransactionBehavior, config::DbConfig};
+
+use crate::{
+    error::{OpenError, is_busy},
+    files::{FileId, Files, has_log},
+    provider::Synchronous,
+};
+
+/// `dlok`, in the header of every lock file.
+const APPLICATION_ID: i64 = 0x646c_6f6b;
+/// The layout that this release makes and understands.
+const LAYOUT: i64 = 1;
+/// How long an opening waits for others that open or change the file.
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// How often the file may be replaced under our hands; the first attempt at a new file only makes it.
+const ATTEMPTS: usize = 5;
+
+/// Whose file it is.
+enum Whose {
+    Ours,
+    Nobodys,
+    Foreign,
+    Newer { found: i64 },
+}
+
+/// Opens the file at this absolute path and makes it a lock file if it is new or empty. Any number
+/// of processes may do so at once.
+pub(crate) fn open(
+    path: &Path,
+    synchronous: Synchronous,
+) -> Result<(Connection, Files), OpenError> {
+    for _ in 0..ATTEMPTS {
+        let before = look(path)?;
+        let mut connection = connect(path)?;
+        // The connection has the file that the path led to both before and after. A file that is
+        // missing is made by SQLite (we must not touch it, see `files.rs`) and opened again.
+        let Some(id) = before.filter(|id| look(path).is_ok_and(|after| after == Some(*id))) else {
+            continue;
+        };
+        claim(path, &mut connection)?;
+        settle(&connection, synchronous)
+            .map_err(|error| OpenError::from_sqlite(path, error, TIMEOUT))?;
+        let files = Files::new(path, id).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => OpenError::Replaced {
+                path: path.to_owned(),
+            },
+            _ => OpenError::Other {
+                path: path.to_owned(),
+                source: Box::new(error),
+            },
+        })?;
+        return Ok((connection, files));
+    }
+    Err(OpenError::Replaced {
+        path: path.to_owned(),
+    })
+}
+
+/// The file at the path, if there is one that may be a database.
+fn look(path: &Path) -> Result<Option<FileId>, OpenError> {
+    match fs::metadata(path) {
+        // SQLite takes a file of one byte for an empty one, and would overwrite it.
+        Ok(metadata) if metadata.is_file() && metadata.len() == 1 => Err(OpenError::NotADatabase {
+            path: path.to_owned(),
+        }),
+        Ok(metadata) if metadata.is_file() => Ok(Some(FileId::from_metadata(&metadata))),
+        Ok(_) => Err(OpenError::Path {
+            path: path.to_owned(),
+            reason: "it is not a regular file",
+        }),
+        Err(error) => match error.kind() {
+            io::ErrorKind::NotFound => Ok(None),
+            io::ErrorKind::NotADirectory => Err(OpenError::NoDirectory {
+                path: path.to_owned(),
+            }),
+            io::ErrorKind::PermissionDenied => Err(OpenError::Permission {
+                path: path.to_owned(),
+            }),
+            _ => Err(OpenError::Other {
+                path: path.to_owned(),
+                source: Box::new(error),
+            }),
+        },
+    }
+}
+
+/// A connection that has written nothing. If it is closed because the file is another program's, a
+/// log that this program left there stays as it is (SQLite would move it into the database); an
+/// empty log is only the trace of our look, and goes.
+fn connect(path: &Path) -> Result<Connection, OpenError> {
+    // No URI: a path is a path. No mutex: one thread at a time has the connection.
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+        | OpenFlags::SQLITE_OPEN_CREATE
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let open = || {
+        let connection = Connection::open_with_flags(path, flags)?;
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, has_log(path))?;
+        connection.busy_timeout(TIMEOUT)?;
+        Ok(connection)
+    };
+    open().map_err(|error| OpenError::from_sqlite(path, error, TIMEOUT))
+}
+
+/// Makes sure that the file is ours and that we may write it.
+fn claim(path: &Path, connection: &mut Connection) -> Result<(), OpenError> {
+    let sqlite = |error| OpenError::from_sqlite(path, error, TIMEOUT);
+    let judge = |whose: Whose| match whose {
+        Whose::Ours => Ok(false),
+        Whose::Nobodys => Ok(true),
+        Whose::Foreign => Err(OpenError::Foreign {
+            path: path.to_owned(),
+        }),
+        Whose::Newer { found } => Err(OpenError::Newer {
+            path: path.to_owned(),
+            found,
+            known: LAYOUT,
+        }),
+    };
+    // SQLite opens for reading what it may not write. Asked before the first look, which would leave
+    // companions of the file behind that its owner cannot use.
+    if connection.is_readonly(MAIN_DB).map_err(sqlite)? {
+        return Err(OpenError::Permission {
+            path: path.to_owned(),
+        });
+    }
+    let nobodys = judge(inspect(connection).map_err(sqlite)?)?;
+    share(path, connection)?;
+    if nobodys {
+        let transaction = connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .map_err(sqlite)?;
+        // Somebody else may have been faster.
+        if judge(inspect(&transaction).map_err(sqlite)?)? {
+            transaction
+                .execute_batch(include_str!("sql/schema.sql"))
+                .map_err(sqlite)?;
+        }
+        transaction.commit().map_err(sqlite)?;
+    }
+    Ok(())
+}
+
+/// Switches to the write-ahead log, where readers and the writer do not wait for each other. The
+/// file remembers it.
+fn share(path: &Path, connection: &Connection) -> Result<(), OpenError> {
+    const PAUSE: Duration = Duration::from_millis(5);
+    let mut waited = Duration::ZERO;
+    loop {
+        match connection.query_row("PRAGMA journal_mode = WAL", [], |row| {
+            row.get::<_, String>(0)
+        }) {
+            Ok(mode) if mode == "wal" => return Ok(()),
+            Ok(_) => {
+                return Err(OpenError::NotShared {
+                    path: path.to_owned(),
+                });
+            }
+            // The switch begins as a reader, and SQLite lets no reader wait to become the writer.
+            Err(error) if is_busy(&error) && waited < TIMEOUT => {
+                thread::sleep(PAUSE);
+                waited += PAUSE;
+            }
+            Err(error) => return Err(OpenError::from_sqlite(path, error, waited)),
+        }
+    }
+}
+
+/// What a connection to a file of ours needs.
+fn settle(connection: &Connection, synchronous: Synchronous) -> rusqlite::Result<()> {
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
+    connection.execute_batch(match synchronous {
+        Synchronous::Normal => "PRAGMA synchronous = NORMAL",
+        Synchronous::Full => "PRAGMA synchronous = FULL",
+    })
+}
+
+fn inspect(connection: &Connection) -> rusqlite::Result<Whose> {
+    let (id, layout, things): (i64, i64, i64) =
+        connection.query_row(include_str!("sql/inspect.sql"), [], |row| {
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+        })?;
+    Ok(match (id, layout, things) {
+        (APPLICATION_ID, LAYOUT, _) => Whose::Ours,
+        (APPLICATION_ID, found, _) if found > LAYOUT => Whose::Newer { found },
+        (0, 0, 0) => Whose::Nobodys,
+        _ => Whose::Foreign,
+    })
+}

@@ -1,0 +1,307 @@
+//! The provider: settings, clones, and the way from an async call to the one blocking connection.
+//! The rules themselves are in `rules.rs`.
+
+use std::{
+    fmt, panic,
+    path::{self, Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use dlock_core::{
+    Acquire, AcquireOutcome, Admin, Ask, AskOutcome, Capabilities, Discipline, Durability, List,
+    Name, Page, Provider, ProviderError, Record, Release, ReleaseOutcome, Renew, RenewOutcome,
+    Revoke, RevokeOutcome, Sharing,
+};
+use tokio::{
+    sync::Mutex,
+    task::{JoinHandle, spawn_blocking},
+};
+use typed_builder::TypedBuilder;
+
+use crate::{admin, error::OpenError, key::Prefix, rules, store::Store};
+
+/// Locks in one SQLite file, shared by every process of one host.
+///
+/// Cheap to clone; clones use one connection and one [`Client`](dlock_core::Client). What the file
+/// guarantees, and how it can lose a lock, is said in the [documentation of the crate](crate).
+///
+/// # Panics
+/// The methods of [`Provider`] and [`Admin`] run on a blocking thread of the tokio runtime they are
+/// polled in, and panic outside one.
+///
+/// # Cancel safety
+/// One call at a time has the connection; the others wait in line without a thread. A future that
+/// is dropped in line has done nothing. One that is dropped later leaves a call that runs to its
+/// end, at most the busy timeout and a few writes: it may be applied, and the connection stays
+/// usable.
+#[derive(Clone)]
+pub struct SqliteProvider {
+    store: Arc<Mutex<Store>>,
+    path: Arc<Path>,
+    prefix: Prefix,
+    sharing: Sharing,
+}
+
+/// How much of a commit has reached the disk when a call returns. Either way a lock survives the
+/// death of every process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Synchronous {
+    /// A power cut may undo the last commits. That is enough: it also ends every holder, and later
+    /// tokens grow with the wall clock.
+    #[default]
+    Normal,
+    /// Every commit is on the disk: for machines whose wall clock may come back wrong after a power
+    /// cut while resources elsewhere remember tokens. Every write waits for the disk.
+    Full,
+}
+
+/// What a provider is opened with.
+#[derive(Debug, TypedBuilder)]
+#[builder(
+    builder_type(vis = "pub", name = SqliteProviderBuilder, doc = "Opens a [`SqliteProvider`]; made by [`SqliteProvider::builder`]."),
+    build_method(into = Result<SqliteProvider, OpenError>, doc = "Opens the file, see [`SqliteProvider::open`].")
+)]
+pub(crate) struct Settings {
+    #[builder(setter(
+        into,
+        doc = "The lock file. It is made if it is missing; its directory is not. A relative path is one of the directory the process is in now."
+    ))]
+    path: PathBuf,
+    #[builder(
+        default,
+        setter(
+            into,
+            doc = "Separates the locks of one application from those of others in the same file: providers with different prefixes never meet. None by default. With the name at most 1024 bytes."
+        )
+    )]
+    prefix: String,
+    #[builder(
+        default,
+        setter(
+            doc = "How much of a commit is on the disk when a call returns; [`Synchronous::Normal`] by default."
+        )
+    )]
+    synchronous: Synchronous,
+    #[builder(default = Duration::from_secs(2), setter(
+        doc = "How long a call waits for other writers of the file before it ends as not applied; 2 s by default, at most one minute. Calls of this provider behind it wait as long."
+    ))]
+    busy_timeout: Duration,
+}
+
+impl SqliteProvider {
+    /// Opens a lock file with the default settings, and makes it if it is missing.
+    ///
+    /// Blocks the thread for as long as a few file operations take, and up to 10 s while other
+    /// processes keep a *new* file locked: call it at the start of a program.
+    ///
+    /// # Errors
+    /// [`OpenError`] says what is wrong with the file and what to do about it. A file of another
+    /// program is refused and not written to. None of them goes away by itself except
+    /// [`OpenError::Busy`], [`OpenError::Replaced`] and [`OpenError::Full`].
+    pub fn open(path: impl Into<PathBuf>) -> Result<Self, OpenError> {
+        Self::builder().path(path).build()
+    }
+
+    /// Settings first, then `build()`, which is [`SqliteProvider::open`] with them.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use dlock_sqlite::{SqliteProvider, Synchronous};
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("locks.db");
+    /// let provider = SqliteProvider::builder()
+    ///     .path(path)
+    ///     .prefix("billing")
+    ///     .synchronous(Synchronous::Full)
+    ///     .busy_timeout(Duration::from_secs(1))
+    ///     .build()?;
+    /// # Ok(()) }
+    /// ```
+    pub fn builder() -> SqliteProviderBuilder {
+        Settings::builder()
+    }
+
+    /// The same file over the same connection with another prefix: other locks, so another
+    /// [`Client`](dlock_core::Client).
+    ///
+    /// # Errors
+    /// [`OpenError::Prefix`] if the text cannot be one.
+    pub fn with_prefix(&self, prefix: &str) -> Result<Self, OpenError> {
+        Ok(Self {
+            prefix: Prefix::new(prefix)?,
+            sharing: Sharing::default(),
+            ..self.clone()
+        })
+    }
+
+    /// The absolute path of the lock file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Waits for the connection and runs `work` with it on a blocking thread.
+    async fn call<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Store) -> Result<T, ProviderError> + Send + 'static,
+    ) -> Result<T, ProviderError> {
+        // First the connection, then a thread: a caller in line occupies none, and once dropped it
+        // never runs.
+        let mut store = Arc::clone(&self.store).lock_owned().await;
+        let mut running = Running(spawn_blocking(move || work(&mut store)));
+        match (&mut running.0).await {
+            Ok(answer) => answer,
+            Err(error) => match error.try_into_panic() {
+                Ok(panic) => panic::resume_unwind(panic),
+                Err(_) => Err(ProviderError::not_applied(
+                    "the runtime shut down before the call began",
+                )),
+            },
+        }
+    }
+}
+
+impl From<Settings> for Result<SqliteProvider, OpenError> {
+    fn from(settings: Settings) -> Self {
+        const LONGEST: Duration = Duration::from_secs(60);
+        let Settings {
+            path,
+            prefix,
+            synchronous,
+            busy_timeout,
+        } = settings;
+        if busy_timeout > LONGEST {
+            return Err(OpenError::BusyTimeout {
+                timeout: busy_timeout,
+            });
+        }
+        let prefix = Prefix::new(&prefix)?;
+        if path.as_os_str().is_empty() {
+            return Err(OpenError::Path {
+                path,
+                reason: "it is empty",
+            });
+        }
+        if path.as_os_str() == ":memory:" {
+            return Err(OpenError::Path {
+                path,
+                reason: "a database in memory belongs to one process",
+            });
+        }
+        let path = path::absolute(&path).map_err(|error| OpenError::Other {
+            path,
+            source: Box::new(error),
+        })?;
+        let store = Store::open(&path, synchronous, busy_timeout)?;
+        Ok(SqliteProvider {
+            store: Arc::new(Mutex::new(store)),
+            path: path.into(),
+            prefix,
+            sharing: Sharing::default(),
+        })
+    }
+}
+
+impl fmt::Debug for SqliteProvider {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SqliteProvider")
+            .field("path", &self.path)
+            .field("prefix", &self.prefix.as_str())
+            .finish_non_exhaustive()
+    }
+}
+
+/// A call on a blocking thread. Dropped before a thread took it up, it never runs; afterwards it
+/// runs to its end (G1).
+struct Running<T>(JoinHandle<T>);
+
+impl<T> Drop for Running<T> {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+#[async_trait]
+impl Provider for SqliteProvider {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::new("sqlite", Discipline::StoreClock)
+            .batch(true)
+            .durability(Durability::Durable)
+    }
+
+    async fn acquire(&self, request: &Acquire) -> Result<AcquireOutcome, ProviderError> {
+        let key = self.prefix.key(&request.name)?;
+        let request = request.clone();
+        self.call(move |store| rules::acquire(store, &key, &request))
+            .await
+    }
+
+    async fn renew(&self, request: &Renew) -> Result<RenewOutcome, ProviderError> {
+        let key = self.prefix.key(&request.name)?;
+        let request = request.clone();
+        self.call(move |store| store.write(|view| rules::renew(view, &key, &request)))
+            .await
+    }
+
+    async fn release(&self, request: &Release) -> Result<ReleaseOutcome, ProviderError> {
+        let key = self.prefix.key(&request.name)?;
+        let request = request.clone();
+        self.call(move |store| store.write(|view| rules::release(view, &key, &request)))
+            .await
+    }
+
+    async fn read(&self, name: &Name) -> Result<Option<Record>, ProviderError> {
+        let key = self.prefix.key(name)?;
+        self.call(move |store| store.read(|view| rules::read(view, &key)))
+            .await
+    }
+
+    async fn renew_many(&self, requests: &[Renew]) -> Vec<Result<RenewOutcome, ProviderError>> {
+        if requests.is_empty() {
+            return Vec::new();
+        }
+        let item = |request: &Renew| Ok((self.prefix.key(&request.name)?, request.clone()));
+        let items: Vec<rules::Item> = requests.iter().map(item).collect();
+        self.call(move |store| Ok(rules::renew_many(store, &items)))
+            .await
+            .unwrap_or_else(|error| requests.iter().map(|_| Err(error.clone())).collect())
+    }
+
+    fn sharing(&self) -> Option<&Sharing> {
+        Some(&self.sharing)
+    }
+}
+
+#[async_trait]
+impl Admin for SqliteProvider {
+    async fn list(&self, request: &List) -> Result<Page, ProviderError> {
+        let (prefix, request) = (self.prefix.clone(), request.clone());
+        self.call(move |store| store.read(|view| admin::list(view, &prefix, &request)))
+            .await
+    }
+
+    async fn revoke(&self, request: &Revoke) -> Result<RevokeOutcome, ProviderError> {
+        let key = self.prefix.key(&request.name)?;
+        let request = request.clone();
+        self.call(move |store| store.write(|view| rules::revoke(view, &key, &request)))
+            .await
+    }
+
+    async fn ask(&self, request: &Ask) -> Result<AskOutcome, ProviderError> {
+        let key = self.prefix.key(&request.name)?;
+        let request = request.clone();
+        self.call(move |store| store.write(|view| rules::ask(view, &key, &request)))
+            .await
+    }
+
+    async fn purge(&self, limit: usize) -> Result<u64, ProviderError> {
+        let prefix = self.prefix.clone();
+        self.call(move |store| store.write(|view| admin::purge(view, &prefix, limit)))
+            .await
+    }
+}

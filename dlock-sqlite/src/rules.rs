@@ -1,0 +1,305 @@
+//! The rules of the lease protocol on one record: what each request writes and answers. The caller
+//! brings a view of the file that nobody else writes to meanwhile; waiting, committing and threads
+//! are its business.
+
+use std::{ops::RangeInclusive, time::Duration};
+
+use dlock_core::{
+    Acquire, AcquireOutcome, Ask, AskOutcome, FencingToken, ProviderError, Record, Release,
+    ReleaseOutcome, Renew, RenewOutcome, Revoke, RevokeOutcome,
+};
+
+use crate::{
+    clock::{Now, StoreClock},
+    key::Key,
+    row::{DURATIONS, MAX_EXACT, MAX_OWNER},
+    store::{Failure, Store, View},
+};
+
+/// A1 to A7. A refused try takes no lock: one look shows a record that is held, and the clock that
+/// is read after it shows that it was not expired then either. Everything else is decided again
+/// under the write lock.
+pub(crate) fn acquire(
+    store: &mut Store,
+    key: &Key,
+    request: &Acquire,
+) -> Result<AcquireOutcome, ProviderError> {
+    check(request)?;
+    if let Decision::Answer(held @ AcquireOutcome::Held(_)) =
+        store.read(|view| decide(view, key, request))?
+    {
+        return Ok(held);
+    }
+    store.write(|view| match decide(view, key, request)? {
+        Decision::Answer(outcome) => Ok(outcome),
+        Decision::Take { last, now } => {
+            take(view, key, request, last, now).map(AcquireOutcome::Acquired)
+        }
+    })
+}
+
+enum Decision {
+    Answer(AcquireOutcome),
+    /// `last`: the token of the record, 0 if there is none.
+    Take {
+        last: u64,
+        now: Now,
+    },
+}
+
+/// The first rule that fits.
+fn decide(view: View<'_>, key: &Key, request: &Acquire) -> Result<Decision, Failure> {
+    let (stored, now) = view.record(key)?;
+    let Some(stored) = stored else {
+        return Ok(Decision::Take { last: 0, now }); // A1
+    };
+    let expired = stored.expired(view.clock(), now);
+    let record = stored.record();
+    let over = record.released || expired;
+    let ours = record.uuid == request.new;
+    if ours && !over {
+        return Ok(Decision::Answer(AcquireOutcome::Acquired(record.token))); // A2
+    }
+    if ours {
+        return Ok(Decision::Answer(AcquireOutcome::Spent)); // A3
+    }
+    if over || request.prev == Some(record.version()) {
+        return Ok(Decision::Take {
+            last: record.token.get(),
+            now,
+        }); // A4, A5, A6
+    }
+    Ok(Decision::Answer(AcquireOutcome::Held(
+        stored.show(view.clock(), now),
+    ))) // A7
+}
+
+/// Writes every field of the record.
+fn take(
+    view: View<'_>,
+    key: &Key,
+    request: &Acquire,
+    last: u64,
+    now: Now,
+) -> Result<FencingToken, Failure> {
+    // T1; the last token is below 2^53, so one more does not wrap. T2: above the ceiling nothing is
+    // written.
+    let next = (last + 1).max(now.unix_micros).max(request.floor);
+    let token = FencingToken::new(next).ok_or_else(|| {
+        Failure::Answer(ProviderError::fatal(format!(
+            "the next fencing token of lock {:?} would be {next}, and tokens end at {}: \
+             set this machine's clock, or use another name",
+            key.name(),
+            FencingToken::MAX
+        )))
+    })?;
+    view.change(
+        include_str!("sql/take.sql"),
+        rusqlite::params![
+            key.prefix(),
+            key.name(),
+            request.new.hyphenated().encode_lower(&mut [0; 36]) as &str,
+            request.owner,
+            integer(now.unix_micros),
+            integer(token.get()),
+            integer(millis(request.duration)),
+            request.data,
+            view.clock().boot().to_string(),
+            StoreClock::expiry(now, request.duration),
+        ],
+    )?;
+    Ok(token)
+}
+
+/// R1 to R3.
+pub(crate) fn renew(view: View<'_>, key: &Key, request: &Renew) -> Result<RenewOutcome, Failure> {
+    let Renew { uuid, n, .. } = *request;
+    if n > MAX_EXACT.unsigned_abs() {
+        return Err(Failure::Answer(ProviderError::fatal(format!(
+            "renewal {n} is not possible: numbers end at {MAX_EXACT}"
+        ))));
+    }
+    let (stored, now) = view.record(key)?;
+    let Some(stored) = stored else {
+        return Ok(RenewOutcome::Lost(None)); // R3
+    };
+    let record = stored.record();
+    let held = !record.released && record.uuid == uuid;
+    let asked = record.asked;
+    if held && record.renewals >= n {
+        return Ok(RenewOutcome::Renewed { asked }); // R2
+    }
+    if held && !stored.expired(view.clock(), now) {
+        let expiry = StoreClock::expiry(now, record.duration);
+        view.change(
+            include_str!("sql/renew.sql"),
+            (
+                key.prefix(),
+                key.name(),
+                integer(n),
+                view.clock().boot().to_string(),
+                expiry,
+            ),
+        )?;
+        return Ok(RenewOutcome::Renewed { asked }); // R1
+    }
+    Ok(RenewOutcome::Lost(Some(stored.show(view.clock(), now)))) // R3
+}
+
+/// One renewal of a trip: what it is about, or why it cannot be about anything.
+pub(crate) type Item = Result<(Key, Renew), ProviderError>;
+
+type Outcomes = Vec<Result<RenewOutcome, ProviderError>>;
+
+/// Renewals of one trip: one transaction, and if that fails each by itself, so that one item's
+/// trouble is not another's.
+pub(crate) fn renew_many(store: &mut Store, items: &[Item]) -> Outcomes {
+    match renew_together(store, items) {
+        Ok(Some(outcomes)) => outcomes,
+        Ok(None) => items
+            .iter()
+            .map(|item| store.write(|view| renew_item(view, item)))
+            .collect(),
+        Err(error) => items.iter().map(|_| Err(error.clone())).collect(),
+    }
+}
+
+/// `None`: the transaction failed as a whole. An error: it did not even begin.
+fn renew_together(store: &mut Store, items: &[Item]) -> Result<Option<Outcomes>, ProviderError> {
+    let writing = store.begin()?;
+    let mut outcomes = Vec::with_capacity(items.len());
+    for item in items {
+        match renew_item(writing.view(), item) {
+            Ok(outcome) => outcomes.push(Ok(outcome)),
+            Err(Failure::Answer(error)) => outcomes.push(Err(error)),
+            Err(Failure::Sqlite(_)) => return Ok(None),
+        }
+    }
+    Ok(writing.commit().is_ok().then_some(outcomes))
+}
+
+fn renew_item(view: View<'_>, item: &Item) -> Result<RenewOutcome, Failure> {
+    match item {
+        Ok((key, request)) => renew(view, key, request),
+        Err(error) => Err(Failure::Answer(error.clone())),
+    }
+}
+
+/// L1 to L3.
+pub(crate) fn release(
+    view: View<'_>,
+    key: &Key,
+    request: &Release,
+) -> Result<ReleaseOutcome, Failure> {
+    let (stored, now) = view.record(key)?;
+    match stored {
+        Some(stored) if stored.record().uuid == request.uuid => {
+            if !stored.record().released {
+                view.change(include_str!("sql/release.sql"), (key.prefix(), key.name()))?; // L1
+            }
+            Ok(ReleaseOutcome::Released) // L2
+        }
+        other => Ok(ReleaseOutcome::NotHeld(
+            other.map(|stored| stored.show(view.clock(), now)),
+        )), // L3
+    }
+}
+
+/// The record as it is.
+pub(crate) fn read(view: View<'_>, key: &Key) -> Result<Option<Record>, Failure> {
+    let (stored, now) = view.record(key)?;
+    Ok(stored.map(|stored| stored.show(view.clock(), now)))
+}
+
+/// B1.
+pub(crate) fn revoke(
+    view: View<'_>,
+    key: &Key,
+    request: &Revoke,
+) -> Result<RevokeOutcome, Failure> {
+    let (stored, now) = view.record(key)?;
+    match stored {
+        Some(stored)
+            if !stored.record().released && stored.record().version() == request.version =>
+        {
+            let new = request.new.hyphenated();
+            view.change(
+                include_str!("sql/revoke.sql"),
+                (
+                    key.prefix(),
+                    key.name(),
+                    new.encode_lower(&mut [0; 36]) as &str,
+                ),
+            )?;
+            Ok(RevokeOutcome::Revoked)
+        }
+        Some(stored) if !stored.record().released && stored.record().uuid == request.new => {
+            Ok(RevokeOutcome::Revoked)
+        }
+        other => Ok(RevokeOutcome::Changed(
+            other.map(|stored| stored.show(view.clock(), now)),
+        )),
+    }
+}
+
+/// B3.
+pub(crate) fn ask(view: View<'_>, key: &Key, request: &Ask) -> Result<AskOutcome, Failure> {
+    let (stored, now) = view.record(key)?;
+    match stored {
+        Some(stored) if !stored.record().released && stored.record().uuid == request.uuid => {
+            if !stored.record().asked {
+                view.change(include_str!("sql/ask.sql"), (key.prefix(), key.name()))?;
+            }
+            Ok(AskOutcome::Asked)
+        }
+        other => Ok(AskOutcome::Changed(
+            other.map(|stored| stored.show(view.clock(), now)),
+        )),
+    }
+}
+
+/// What the table could not keep as it was meant.
+fn check(request: &Acquire) -> Result<(), ProviderError> {
+    let allowed: RangeInclusive<u64> =
+        DURATIONS.start().unsigned_abs()..=DURATIONS.end().unsigned_abs();
+    let duration = request.duration;
+    let whole = Duration::from_millis(millis(duration)) == duration;
+    let trouble = if !whole || !allowed.contains(&millis(duration)) {
+        format!(
+            "a lease of {duration:?} is not possible: it takes whole milliseconds, 100 ms to 24 h"
+        )
+    } else if request.owner.len() > MAX_OWNER {
+        format!(
+            "an owner label of {} bytes is not possible: at most {MAX_OWNER}",
+            request.owner.len()
+        )
+    } else if request
+        .data
+        .as_ref()
+        .is_some_and(|data| data.len() > Record::MAX_DATA)
+    {
+        format!(
+            "more data than fits beside a lock: at most {} bytes",
+            Record::MAX_DATA
+        )
+    } else if request.floor > FencingToken::MAX.get() {
+        // T2
+        format!(
+            "no fencing token is as high as {}: they end at {}",
+            request.floor,
+            FencingToken::MAX
+        )
+    } else {
+        return Ok(());
+    };
+    Err(ProviderError::fatal(trouble))
+}
+
+fn millis(span: Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// A number for a column. Every caller's is below 2^53, except a wall clock of the year 2255.
+fn integer(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(MAX_EXACT).min(MAX_EXACT)
+}

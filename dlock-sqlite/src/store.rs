@@ -1,0 +1,222 @@
+//! One blocking connection and what happens around a call on it: the lock, the look at the files,
+//! the clock, commit and rollback. What a call decides is `rules.rs`'s business.
+
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use dlock_core::ProviderError;
+use rusqlite::{Connection, Params, Row, Transaction, TransactionBehavior};
+
+use crate::{
+    clock::{Now, StoreClock},
+    error::{self, OpenError},
+    files::Files,
+    key::Key,
+    open,
+    provider::Synchronous,
+    row::{Flaw, Stored},
+};
+
+/// A lock file that is open.
+#[derive(Debug)]
+pub(crate) struct Store {
+    connection: Connection,
+    path: PathBuf,
+    files: Files,
+    clock: StoreClock,
+}
+
+/// One state of the file, and the clock beside it.
+#[derive(Clone, Copy)]
+pub(crate) struct View<'s> {
+    connection: &'s Connection,
+    path: &'s Path,
+    clock: &'s StoreClock,
+}
+
+/// The file with its write lock. Dropped without [`Writing::commit`] nothing was written.
+pub(crate) struct Writing<'s> {
+    transaction: Transaction<'s>,
+    view: View<'s>,
+}
+
+/// Why a call has no outcome.
+pub(crate) enum Failure {
+    /// SQLite failed, and the transaction with it.
+    Sqlite(rusqlite::Error),
+    /// An answer of our own; the transaction is as good as before.
+    Answer(ProviderError),
+}
+
+impl Store {
+    pub(crate) fn open(
+        path: &Path,
+        synchronous: Synchronous,
+        busy_timeout: Duration,
+    ) -> Result<Self, OpenError> {
+        let clock = StoreClock::system().map_err(|source| OpenError::Clock { source })?;
+        let (connection, files) = open::open(path, synchronous)?;
+        connection
+            .busy_timeout(busy_timeout)
+            .map_err(|error| OpenError::from_sqlite(path, error, Duration::ZERO))?;
+        Ok(Self {
+            connection,
+            path: path.to_owned(),
+            files,
+            clock,
+        })
+    }
+
+    /// Looks at one statement's state of the file, without a lock.
+    pub(crate) fn read<T>(
+        &self,
+        work: impl FnOnce(View<'_>) -> Result<T, Failure>,
+    ) -> Result<T, ProviderError> {
+        self.files.check()?;
+        work(self.view()).map_err(|failure| failure.into_error(&self.path))
+    }
+
+    /// Runs one transaction.
+    pub(crate) fn write<T>(
+        &mut self,
+        work: impl FnOnce(View<'_>) -> Result<T, Failure>,
+    ) -> Result<T, ProviderError> {
+        let writing = self.begin()?;
+        let view = writing.view;
+        let answer = work(view).map_err(|failure| failure.into_error(view.path))?;
+        writing
+            .commit()
+            .map_err(|error| error::provider_error(view.path, error))?;
+        Ok(answer)
+    }
+
+    /// Waits for the write lock, at most the busy timeout.
+    pub(crate) fn begin(&mut self) -> Result<Writing<'_>, ProviderError> {
+        // `self` is borrowed for as long as the transaction lives, so there is no second one.
+        let transaction =
+            Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate)
+                .map_err(|error| error::provider_error(&self.path, error))?;
+        self.files.check()?;
+        Ok(Writing {
+            transaction,
+            view: self.view(),
+        })
+    }
+
+    fn view(&self) -> View<'_> {
+        View {
+            connection: &self.connection,
+            path: &self.path,
+            clock: &self.clock,
+        }
+    }
+}
+
+#[cfg(test)]
+impl Store {
+    /// The same file on a clock that the test moves.
+    pub(crate) fn with_clock(self, clock: StoreClock) -> Self {
+        Self { clock, ..self }
+    }
+
+    pub(crate) const fn connection(&self) -> &Connection {
+        &self.connection
+    }
+}
+
+impl<'s> Writing<'s> {
+    pub(crate) const fn view(&self) -> View<'s> {
+        self.view
+    }
+
+    pub(crate) fn commit(self) -> rusqlite::Result<()> {
+        self.transaction.commit()
+    }
+}
+
+impl<'s> View<'s> {
+    pub(crate) const fn clock(&self) -> &'s StoreClock {
+        self.clock
+    }
+
+    /// The record of a lock, then the time: a verdict never rests on a time before the state it
+    /// judges, nor on one before the wait for a lock.
+    pub(crate) fn record(&self, key: &Key) -> Result<(Option<Stored>, Now), Failure> {
+        let mut statement = self
+            .connection
+            .prepare_cached(include_str!("sql/read.sql"))?;
+        let mut rows = statement.query((key.prefix(), key.name()))?;
+        let stored = match rows.next()? {
+            Some(row) => Some(self.stored(row, key.prefix(), key.name())?),
+            None => None,
+        };
+        Ok((stored, self.clock.now()))
+    }
+
+    /// Walks over the rows of a query until `each` returns `false`.
+    pub(crate) fn walk(
+        &self,
+        sql: &str,
+        parameters: impl Params,
+        mut each: impl FnMut(&Row<'_>) -> Result<bool, Failure>,
+    ) -> Result<(), Failure> {
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let mut rows = statement.query(parameters)?;
+        while let Some(row) = rows.next()? {
+            if !each(row)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads a row of `read.sql`'s columns.
+    pub(crate) fn stored(
+        &self,
+        row: &Row<'_>,
+        prefix: &str,
+        name: &str,
+    ) -> Result<Stored, Failure> {
+        Stored::from_row(row)?.map_err(|flaw| self.bad_record(prefix, name, &flaw))
+    }
+
+    pub(crate) fn bad_record(&self, prefix: &str, name: &str, flaw: &Flaw) -> Failure {
+        Failure::Answer(error::bad_record(
+            self.path,
+            prefix,
+            name,
+            &flaw.to_string(),
+        ))
+    }
+
+    /// Changes exactly one row.
+    pub(crate) fn change(&self, sql: &str, parameters: impl Params) -> Result<(), Failure> {
+        match self.delete(sql, parameters)? {
+            1 => Ok(()),
+            // Only a trigger that somebody added can be in the way here.
+            rows => Err(Failure::Sqlite(rusqlite::Error::StatementChangedRows(rows))),
+        }
+    }
+
+    /// Changes any number of rows, and says how many.
+    pub(crate) fn delete(&self, sql: &str, parameters: impl Params) -> Result<usize, Failure> {
+        Ok(self.connection.prepare_cached(sql)?.execute(parameters)?)
+    }
+}
+
+impl Failure {
+    pub(crate) fn into_error(self, path: &Path) -> ProviderError {
+        match self {
+            Self::Sqlite(error) => error::provider_error(path, error),
+            Self::Answer(error) => error,
+        }
+    }
+}
+
+impl From<rusqlite::Error> for Failure {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Sqlite(error)
+    }
+}

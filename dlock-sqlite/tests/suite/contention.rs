@@ -1,0 +1,251 @@
+//! Writers that wait, losers that do not, and futures that are dropped on the way.
+
+use std::{sync::Arc, time::Duration};
+
+use dlock_core::{ErrorKind, Provider, Release, ReleaseOutcome, Renew, RenewOutcome};
+use dlock_sqlite::SqliteProvider;
+use tokio::time::{Instant, sleep, timeout};
+
+use crate::support::{PATIENCE, Scratch, block_on, chain, name, refused, request, take};
+
+const LONG: Duration = Duration::from_secs(60);
+const SHORT: Duration = Duration::from_millis(200);
+
+fn impatient(scratch: &Scratch) -> SqliteProvider {
+    SqliteProvider::builder()
+        .path(scratch.path())
+        .busy_timeout(SHORT)
+        .build()
+        .unwrap()
+}
+
+#[test]
+fn a_writer_that_stays_too_long_is_not_applied_and_then_all_is_well() {
+    let scratch = Scratch::new();
+    block_on(async {
+        let provider = impatient(&scratch);
+        let (uuid, _) = take(&provider, "held", LONG).await;
+        let raw = scratch.raw();
+        raw.execute_batch("BEGIN IMMEDIATE").unwrap();
+        let began = Instant::now();
+        for error in [
+            provider.acquire(&request("free", LONG)).await.unwrap_err(),
+            provider
+                .renew(&Renew::new(name("held"), uuid, 1))
+                .await
+                .unwrap_err(),
+            provider
+                .release(&Release::new(name("held"), uuid, None))
+                .await
+                .unwrap_err(),
+        ] {
+            assert_eq!(error.kind(), ErrorKind::NotApplied, "{}", chain(&error));
+        }
+        assert!(began.elapsed() >= SHORT, "it did wait");
+        raw.execute_batch("ROLLBACK").unwrap();
+        let record = provider.read(&name("held")).await.unwrap().unwrap();
+        assert!(
+            record.renewals == 0 && !record.released,
+            "not applied means not applied: {record:?}"
+        );
+        assert!(provider.read(&name("free")).await.unwrap().is_none());
+        take(&provider, "free", LONG).await;
+    });
+}
+
+#[test]
+fn a_writer_within_the_busy_timeout_is_waited_for() {
+    let scratch = Scratch::new();
+    block_on(async {
+        let provider = scratch.provider();
+        let raw = scratch.raw();
+        raw.execute_batch("BEGIN IMMEDIATE").unwrap();
+        let waiting = tokio::spawn(async move { take(&provider, "a", LONG).await });
+        sleep(SHORT).await;
+        assert!(!waiting.is_finished());
+        raw.execute_batch("COMMIT").unwrap();
+        timeout(PATIENCE, waiting).await.unwrap().unwrap();
+    });
+}
+
+#[test]
+fn the_time_spent_waiting_for_the_lock_does_not_shorten_the_lease() {
+    let scratch = Scratch::new();
+    block_on(async {
+        let provider = scratch.provider();
+        let (uuid, _) = take(&provider, "renewed", LONG).await;
+        let raw = scratch.raw();
+        raw.execute_batch("BEGIN IMMEDIATE").unwrap();
+        let waiting = tokio::spawn({
+            let provider = provider.clone();
+            async move { provider.renew(&Renew::new(name("renewed"), uuid, 1)).await }
+        });
+        let wait = Duration::from_millis(500);
+        sleep(wait).await;
+        let released = Instant::now();
+        raw.execute_batch("COMMIT").unwrap();
+        assert_eq!(
+            timeout(PATIENCE, waiting).await.unwrap().unwrap().unwrap(),
+            RenewOutcome::Renewed { asked: false }
+        );
+        let remaining = provider
+            .read(&name("renewed"))
+            .await
+            .unwrap()
+            .unwrap()
+            .remaining
+            .unwrap();
+        // A clock read before the wait would have left at most LONG - wait.
+        assert!(
+            remaining + released.elapsed() + Duration::from_millis(1) >= LONG,
+            "{remaining:?} left"
+        );
+    });
+}
+
+#[test]
+fn a_refused_try_takes_no_lock_and_writes_nothing() {
+    let scratch = Scratch::new();
+    block_on(async {
+        let provider = impatient(&scratch);
+        take(&provider, "a", LONG).await;
+        let raw = scratch.raw();
+        let version = || {
+            raw.query_row("PRAGMA data_version", [], |row| row.get::<_, i64>(0))
+                .unwrap()
+        };
+        let log = scratch.directory().join("locks.db-wal");
+        let before = (version(), std::fs::metadata(&log).unwrap().len());
+        for _ in 0..50 {
+            refused(&provider, "a").await;
+        }
+        assert_eq!((version(), std::fs::metadata(&log).unwrap().len()), before);
+        // Not even a writer is in its way.
+        raw.execute_batch("BEGIN IMMEDIATE").unwrap();
+        refused(&provider, "a").await;
+        provider.read(&name("a")).await.unwrap();
+    });
+}
+
+#[test]
+fn a_dropped_call_leaves_the_connection_usable_and_those_behind_it_never_run() {
+    let scratch = Scratch::new();
+    block_on(async {
+        let provider = scratch.provider();
+        let raw = scratch.raw();
+        raw.execute_batch("BEGIN IMMEDIATE").unwrap();
+        // One is waiting for the lock in SQLite, a hundred wait for that one.
+        let mut calls = vec![tokio::spawn({
+            let provider = provider.clone();
+            async move { provider.acquire(&request("running", LONG)).await }
+        })];
+        sleep(SHORT).await;
+        for number in 0..100 {
+            let provider = provider.clone();
+            calls.push(tokio::spawn(async move {
+                provider
+                    .acquire(&request(&format!("in line {number}"), LONG))
+                    .await
+            }));
+        }
+        sleep(SHORT).await;
+        let threads = std::fs::read_dir("/proc/self/task").unwrap().count();
+        for call in &calls {
+            call.abort();
+        }
+        for call in calls {
+            assert!(call.await.unwrap_err().is_cancelled());
+        }
+        raw.execute_batch("COMMIT").unwrap();
+        // The next in line is answered after the one that ran to its end.
+        timeout(PATIENCE, take(&provider, "next", LONG))
+            .await
+            .unwrap();
+        refused(&provider, "running").await;
+        assert_eq!(scratch.count(), 2, "nobody in line ran");
+        assert!(
+            threads < 100,
+            "{threads} threads: those in line must not have one each"
+        );
+    });
+}
+
+#[test]
+fn a_call_dropped_before_a_thread_took_it_up_never_runs() {
+    let scratch = Scratch::new();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .max_blocking_threads(1)
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let provider = scratch.provider();
+        let (go, wait) = std::sync::mpsc::channel::<()>();
+        let occupied = tokio::task::spawn_blocking(move || wait.recv().unwrap());
+        let request = request("a", LONG);
+        assert!(timeout(SHORT, provider.acquire(&request)).await.is_err());
+        go.send(()).unwrap();
+        occupied.await.unwrap();
+        assert!(provider.read(&name("a")).await.unwrap().is_none());
+    });
+}
+
+#[test]
+fn a_future_dropped_at_any_point_disturbs_nobody() {
+    let scratch = Scratch::new();
+    block_on(async {
+        let provider = scratch.provider();
+        for micros in (0..400).step_by(4) {
+            let text = format!("lock {micros}");
+            let request = request(&text, LONG);
+            let answer = timeout(Duration::from_micros(micros), provider.acquire(&request)).await;
+            // Applied or not: the release of the same uuid says which, and the connection answers
+            // the question that was asked.
+            let released = provider
+                .release(&Release::new(name(&text), request.new, None))
+                .await
+                .unwrap();
+            match released {
+                ReleaseOutcome::Released => {}
+                ReleaseOutcome::NotHeld(None) => {
+                    assert!(answer.is_err(), "a grant that was answered is there");
+                }
+                ReleaseOutcome::NotHeld(Some(record)) => panic!("{record:?}"),
+            }
+            take(&provider, &text, LONG).await;
+        }
+    });
+}
+
+#[test]
+fn calls_of_many_tasks_and_providers_grant_each_lock_once() {
+    let scratch = Scratch::new();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(4)
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let providers: Vec<_> = (0..4).map(|_| Arc::new(scratch.provider())).collect();
+        for round in 0..20 {
+            let tries: Vec<_> = (0..32)
+                .map(|number: usize| {
+                    let provider = Arc::clone(&providers[number % 4]);
+                    tokio::spawn(async move {
+                        let answer = provider
+                            .acquire(&request(&format!("round {round}"), LONG))
+                            .await
+                            .unwrap();
+                        matches!(answer, dlock_core::AcquireOutcome::Acquired(_))
+                    })
+                })
+                .collect();
+            let mut granted = 0;
+            for one in tries {
+                granted += usize::from(one.await.unwrap());
+            }
+            assert_eq!(granted, 1);
+        }
+    });
+}

@@ -1,0 +1,21 @@
+//! What this store promises beyond the conformance suite: one file, many processes, and everything
+//! that can be wrong with a file. One property or a small group a module.
+
+#![cfg(target_os = "linux")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test panics where it fails"
+)]
+
+mod admin;
+mod batch;
+mod boot;
+mod contention;
+mod moved;
+mod nonsense;
+mod open;
+mod permission;
+mod prefix;
+mod processes;
+mod support;

@@ -1,0 +1,171 @@
+//! What a case works with: fresh names, providers, leases, and time.
+
+use std::{sync::Arc, time::Duration};
+
+use dlock_core::{Acquire, Admin, Capabilities, Clock, Discipline, Name, Provider};
+use uuid::Uuid;
+
+use crate::{fixture::Erased, subject::Subject};
+
+/// Long enough to outlast any case.
+const LONG: Duration = Duration::from_secs(600);
+
+/// The workbench of one case. Names are fresh, so cases never meet on a shared store.
+#[derive(Clone)]
+pub struct Bench {
+    fixture: Arc<dyn Erased>,
+    scope: String,
+}
+
+impl Bench {
+    pub(crate) fn new(fixture: Arc<dyn Erased>, case: &str) -> Self {
+        Self {
+            fixture,
+            scope: format!("{case}/{}", Uuid::new_v4().simple()),
+        }
+    }
+
+    /// What the provider must say of itself.
+    #[must_use]
+    pub fn capabilities(&self) -> Capabilities {
+        self.fixture.capabilities()
+    }
+
+    /// Whether the store's clock ends leases.
+    #[must_use]
+    pub fn store_clock(&self) -> bool {
+        self.capabilities().discipline == Discipline::StoreClock
+    }
+
+    /// The clock for clients.
+    #[must_use]
+    pub fn clock(&self) -> Clock {
+        self.fixture.clock()
+    }
+
+    /// A fresh name; the same label gives the same name again within this case.
+    ///
+    /// # Panics
+    /// If the label makes it too long for a name.
+    #[must_use]
+    pub fn name(&self, label: &str) -> Name {
+        Name::new(format!("{}/{label}", self.scope))
+            .unwrap_or_else(|error| panic!("{label:?}: {error}"))
+    }
+
+    /// Whether other cases run on the same store.
+    #[must_use]
+    pub fn shared(&self) -> bool {
+        !self.fixture.paused()
+    }
+
+    /// How long a name may be on this fixture.
+    #[must_use]
+    pub fn name_bytes(&self) -> usize {
+        self.fixture.name_bytes()
+    }
+
+    /// A fresh provider on the store.
+    pub async fn provider(&self) -> Arc<dyn Provider> {
+        self.clones(1).await.remove(0)
+    }
+
+    /// Clones of one fresh provider.
+    pub async fn clones(&self, count: usize) -> Vec<Arc<dyn Provider>> {
+        self.fixture.clones(count).await
+    }
+
+    /// A fresh provider, to be asked with expectations.
+    pub async fn subject(&self) -> Subject {
+        Subject::new(self.provider().await, self.capabilities().discipline)
+    }
+
+    /// A provider whose names carry this prefix (group `prefix`).
+    ///
+    /// # Panics
+    /// If the fixture has none.
+    pub async fn prefixed(&self, prefix: &str) -> Subject {
+        let Some(provider) = self.fixture.prefixed(prefix).await else {
+            panic!("the fixture makes no provider with a prefix: leave the group `prefix` out")
+        };
+        Subject::new(provider, self.capabilities().discipline)
+    }
+
+    /// A fresh provider's admin side (groups `admin` and `purge`).
+    ///
+    /// # Panics
+    /// If the fixture has none.
+    pub async fn admin(&self) -> Arc<dyn Admin> {
+        let Some(admin) = self.fixture.admin().await else {
+            panic!("the fixture has no admin side: leave the group `admin` out")
+        };
+        admin
+    }
+
+    /// Moves the expiry of a stored record into the past (group `purge`).
+    ///
+    /// # Panics
+    /// If the fixture cannot.
+    pub async fn age(&self, name: &Name, by: Duration) {
+        assert!(
+            self.fixture.age(name, by).await,
+            "the fixture ages no records: leave the group `purge` out"
+        );
+    }
+
+    /// A try whose lease outlasts the case.
+    #[must_use]
+    pub fn term(&self, name: &Name) -> Acquire {
+        self.term_of(name, LONG)
+    }
+
+    /// A try with this lease.
+    #[must_use]
+    pub fn term_of(&self, name: &Name, lease: Duration) -> Acquire {
+        Acquire::new(name.clone(), Uuid::new_v4(), lease).owner("a contender")
+    }
+
+    /// The leases for a case that measures time: the fixture's, then each twice the one before. A
+    /// round that took too long to tell anything goes on with the next.
+    pub fn leases(&self) -> impl Iterator<Item = Duration> + use<> {
+        let first = self.fixture.lease();
+        (0..4).map(move |doubled| first * (1 << doubled))
+    }
+
+    /// The shortest of [`leases`](Self::leases).
+    #[must_use]
+    pub fn lease(&self) -> Duration {
+        self.fixture.lease()
+    }
+
+    /// No round of [`leases`](Self::leases) was fast enough.
+    ///
+    /// # Panics
+    /// Always: the case could not run.
+    pub fn too_slow(&self) -> ! {
+        panic!(
+            "the machine was too slow even for a lease of {:?}",
+            self.leases().last()
+        )
+    }
+
+    /// Sleeps until a lease of this length that the store has just granted or renewed is over on
+    /// the store's clock.
+    pub async fn outlast(&self, lease: Duration) {
+        // In paused time exactly the lease: the comparison at the boundary is part of the contract.
+        let slack = if self.fixture.paused() {
+            Duration::ZERO
+        } else {
+            Duration::from_millis(20)
+        };
+        tokio::time::sleep(lease + slack).await;
+    }
+}
+
+impl std::fmt::Debug for Bench {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Bench")
+            .field("scope", &self.scope)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,187 @@
+//! Every case of the suite: what it is called, which group it belongs to, which rules it covers.
+//!
+//! The list below is the only one: `conformance!`, [`CASES`] and the planted-bug matrix are made
+//! from it. A new case is a function in one of the modules and a line here; it needs a planted bug
+//! that it catches.
+
+mod acquire;
+mod admin;
+mod batch;
+mod list;
+mod names;
+mod races;
+mod read;
+mod release;
+mod renew;
+mod takeover;
+mod tokens;
+mod watch;
+
+use std::{future::Future, pin::Pin};
+
+use tokio::task::JoinError;
+
+use crate::Bench;
+
+/// One case of the suite.
+#[derive(Clone, Copy)]
+#[non_exhaustive]
+pub struct Case {
+    /// What it is called: the property it checks.
+    pub name: &'static str,
+    /// The group it can be left out with; `required` cannot be left out.
+    pub group: &'static str,
+    /// The rules, invariants and acceptance numbers it covers.
+    pub rules: &'static [&'static str],
+    /// Runs it; it panics if the property does not hold.
+    pub run: fn(Bench) -> Pin<Box<dyn Future<Output = ()> + Send>>,
+}
+
+impl std::fmt::Debug for Case {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}::{}", self.group, self.name)
+    }
+}
+
+/// The groups, and what a fixture that leaves one out lacks.
+pub const GROUPS: &[(&str, &str)] = &[
+    ("required", "nothing: what every provider must do"),
+    ("watch", "Capabilities::watch"),
+    ("admin", "Fixture::admin"),
+    ("purge", "Fixture::admin or Fixture::age"),
+    ("prefix", "Fixture::prefixed"),
+];
+
+/// Hands the list of all cases to a macro.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __for_each_case {
+    ($callback:ident) => {
+        $callback! {
+            required acquire absent_record_is_created ["A1", "000-1"];
+            required acquire repeated_acquire_finds_its_own_grant ["A2", "T2", "I11"];
+            required acquire repeated_acquire_finds_its_own_grant_after_a_renewal ["A2", "I11"];
+            required acquire repeated_acquire_does_not_extend_the_lease ["A2", "G2", "I10"];
+            required acquire acquire_of_a_released_term_is_spent ["A3", "I11"];
+            required acquire acquire_of_an_expired_term_is_spent ["A3", "I11"];
+            required acquire held_lock_refuses_newcomers ["A7", "001-1"];
+            required acquire refused_acquire_writes_nothing ["A7", "001-1"];
+            required acquire refused_acquire_does_not_extend_the_lease ["A7", "001-1"];
+            required acquire owners_label_decides_nothing ["A7", "R3", "L3", "I12"];
+            required acquire late_copy_of_an_acquire_does_not_disturb_the_next_term ["A7", "I9", "I11"];
+            required acquire leases_of_every_length_are_kept_exactly ["A1"];
+
+            required takeover released_lock_is_taken ["A4", "001-1"];
+            required takeover expired_lock_is_taken_by_a_newcomer ["A5", "001-2", "I10"];
+            required takeover lock_is_refused_until_it_expires ["A7", "I2"];
+            required takeover claimed_version_is_taken ["A6", "001-2"];
+            required takeover claimed_version_is_taken_after_renewals ["A6"];
+            required takeover claim_of_a_renewed_version_is_refused ["A6", "A7", "I2"];
+            required takeover claim_of_another_version_is_refused ["A6", "A7"];
+            required takeover claim_does_not_hinder_where_none_is_needed ["A1", "A4", "A5"];
+            required takeover takeover_lasts_for_the_new_lease ["A4", "R1"];
+
+            required renew renewal_extends_the_lease ["R1", "I2"];
+            required renew renewal_changes_nothing_but_number_and_expiry ["R1"];
+            required renew renewal_numbers_may_be_skipped ["R1"];
+            required renew repeated_renewal_is_a_success ["R2"];
+            required renew overtaken_renewal_is_a_success_that_changes_nothing ["R1", "R2"];
+            required renew repeated_renewal_does_not_extend_the_lease ["R2", "I2"];
+            required renew repeated_renewal_of_an_expired_term_is_still_answered ["R2"];
+            required renew renewal_of_a_released_term_is_lost ["R3", "I9"];
+            required renew renewal_of_an_expired_term_is_lost ["R3", "A5"];
+            required renew renewal_without_a_record_is_lost_and_creates_none ["R3"];
+            required renew renewal_of_a_strangers_term_is_lost ["R3", "I9"];
+            required renew renewals_and_replays_keep_the_token ["T2", "I3"];
+
+            required batch batch_is_answered_in_order ["renew_many"];
+            required batch batch_may_name_a_lock_twice ["renew_many"];
+            required batch empty_batch_has_no_answers ["renew_many"];
+            required batch batch_extends_every_lease ["renew_many", "R1"];
+            required batch one_loss_in_a_batch_leaves_the_others ["renew_many", "R3"];
+            required batch batches_in_opposite_orders_do_not_block_each_other ["renew_many"];
+
+            required release release_keeps_everything_but_the_hold ["L1"];
+            required release repeated_release_is_a_success ["L2", "I9"];
+            required release release_of_a_strangers_term_changes_nothing ["L3", "I9", "001-3"];
+            required release release_without_a_record_creates_none ["L3"];
+            required release expired_term_can_still_be_released ["L1"];
+            required release token_of_a_release_decides_nothing ["L1"];
+            required release release_does_not_depend_on_the_renewals ["L1", "R3"];
+
+            required read read_shows_the_record_and_never_a_verdict ["read"];
+            required read read_changes_nothing ["read"];
+            required read data_of_every_kind_is_kept ["data"];
+            required read data_is_untouched_by_renewal_and_release ["data"];
+            required read owners_of_every_kind_are_kept ["read"];
+            required read every_provider_on_the_store_sees_the_same ["read", "I12"];
+            required read provider_says_what_the_fixture_says ["capabilities"];
+
+            required tokens token_grows_across_release ["T1", "I3", "I4"];
+            required tokens token_grows_across_expiry ["T1", "I3", "I4"];
+            required tokens token_grows_across_takeover ["T1", "I3", "I4"];
+            required tokens first_token_is_the_time_in_microseconds ["T1", "I3"];
+            required tokens token_follows_the_stores_clock ["T1"];
+            required tokens token_is_at_least_the_floor ["T1", "T6"];
+            required tokens floor_below_the_next_token_changes_nothing ["T1", "T6"];
+            required tokens token_ahead_of_the_clock_goes_on_one_by_one ["T1", "I3"];
+            required tokens tokens_end_below_two_to_the_53 ["T2"];
+            required tokens floor_beyond_all_tokens_is_refused ["T2", "T6"];
+
+            required names names_that_differ_in_a_byte_are_different_locks ["I13"];
+            required names long_names_are_compared_to_their_end ["I13"];
+            required names longest_name_may_be_of_any_script ["I13"];
+
+            required races race_for_an_absent_record_has_one_winner ["A1", "two looks"];
+            required races race_for_a_released_lock_has_one_winner ["A4", "two looks"];
+            required races race_for_a_dead_holders_lock_has_one_winner ["A5", "A6", "two looks"];
+            required races race_of_claims_has_one_winner ["A6", "two looks"];
+            required races copies_of_one_acquire_at_once_grant_once ["A2", "I11"];
+            required races renewals_racing_with_a_release_bring_nothing_back ["R3", "L1"];
+            required races holders_exclude_each_other_and_tokens_follow_their_order ["A7", "I3", "I4", "two looks"];
+
+            watch watch release_wakes_whoever_listens ["watch"];
+            watch watch release_right_after_watch_is_hinted ["watch"];
+            watch watch every_release_is_hinted_under_its_own_name ["watch", "I13"];
+            watch watch watching_again_after_a_stream_was_dropped_works ["watch"];
+
+            admin admin revoke_takes_the_term_away_and_gives_it_to_nobody ["B1"];
+            admin admin revoked_lease_ends_when_it_would_have_ended ["B1"];
+            admin admin repeated_revoke_is_a_success ["B1"];
+            admin admin revoke_of_another_version_changes_nothing ["B1"];
+            admin admin ask_is_seen_at_the_next_renewal ["B3"];
+            admin admin ask_of_another_term_changes_nothing ["B3"];
+            admin admin next_term_starts_unasked ["B3", "A4"];
+            admin admin forced_release_frees_only_what_was_seen ["B2"];
+            admin list list_pages_through_every_name_in_byte_order ["list"];
+            admin list list_takes_its_prefix_literally ["list"];
+            purge list purge_deletes_only_what_is_a_week_past ["T5", "T1", "I3"];
+            purge list purge_keeps_a_token_that_is_ahead_of_the_clock ["T5", "I3"];
+            purge list purge_stops_at_its_limit ["T5"];
+            prefix names prefix_and_name_are_kept_apart ["I13"];
+            prefix names name_that_is_too_long_with_its_prefix_is_refused ["I13"];
+        }
+    };
+}
+
+macro_rules! table {
+    ($($group:ident $module:ident $name:ident [$($rule:literal),*];)*) => {
+        /// Every case, in the order of the contract.
+        pub const CASES: &[Case] = &[$(Case {
+            name: stringify!($name),
+            group: stringify!($group),
+            rules: &[$($rule),*],
+            run: |bench| Box::pin($module::$name(bench)),
+        }),*];
+    };
+}
+
+__for_each_case!(table);
+
+/// The result of a task; its panic is the case's.
+fn joined<T>(done: Result<T, JoinError>) -> T {
+    match done {
+        Ok(value) => value,
+        Err(error) => panic!("a task of the case failed: {error}"),
+    }
+}

@@ -1,0 +1,94 @@
+//! Wake-ups, where a provider has them: what is released while somebody listens is hinted.
+
+use std::{sync::Arc, time::Duration};
+
+use dlock_core::{Name, Provider, Wakeup, Wakeups};
+use tokio::time::timeout;
+
+use crate::Bench;
+
+/// A hint that takes longer is of no use to anybody.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+pub(super) async fn release_wakes_whoever_listens(bench: Bench) {
+    let (subject, provider) = (bench.subject().await, bench.provider().await);
+    let a = bench.term(&bench.name(""));
+    let token = subject.grants(&a).await;
+    let (mut here, mut there) = (listen(subject.provider()).await, listen(&provider).await);
+    subject.releases(&a, Some(token)).await;
+    hears(&mut here, &a.name).await;
+    hears(&mut there, &a.name).await;
+}
+
+pub(super) async fn release_right_after_watch_is_hinted(bench: Bench) {
+    let subject = bench.subject().await;
+    for round in 0..5 {
+        let a = bench.term(&bench.name(&round.to_string()));
+        let token = subject.grants(&a).await;
+        let mut stream = listen(&bench.provider().await).await;
+        subject.releases(&a, Some(token)).await;
+        hears(&mut stream, &a.name).await;
+    }
+}
+
+pub(super) async fn every_release_is_hinted_under_its_own_name(bench: Bench) {
+    let subject = bench.subject().await;
+    let mut stream = listen(subject.provider()).await;
+    for label in ["b", "a", "A b'\"%_", "gr\u{fc}n \u{1f512}"] {
+        let a = bench.term(&bench.name(label));
+        let token = subject.grants(&a).await;
+        subject.releases(&a, Some(token)).await;
+        hears(&mut stream, &a.name).await;
+    }
+    let long = bench.name("").as_str().to_owned();
+    let long = format!("{long}{}", "x".repeat(bench.name_bytes() - long.len()));
+    let a = bench.term(&Name::new(long).unwrap_or_else(|error| panic!("{error}")));
+    let token = subject.grants(&a).await;
+    subject.releases(&a, Some(token)).await;
+    hears(&mut stream, &a.name).await;
+}
+
+pub(super) async fn watching_again_after_a_stream_was_dropped_works(bench: Bench) {
+    let subject = bench.subject().await;
+    let mut kept = listen(subject.provider()).await;
+    for round in 0..3 {
+        drop(listen(subject.provider()).await);
+        let mut stream = listen(subject.provider()).await;
+        let a = bench.term(&bench.name(&round.to_string()));
+        let token = subject.grants(&a).await;
+        subject.releases(&a, Some(token)).await;
+        hears(&mut stream, &a.name).await;
+        hears(&mut kept, &a.name).await;
+    }
+}
+
+async fn listen(provider: &Arc<dyn Provider>) -> Wakeups {
+    match provider.watch().await {
+        Ok(Some(stream)) => stream,
+        Ok(None) => panic!("the provider has no wake-ups: leave the group `watch` out"),
+        Err(error) => panic!("watch failed: {error:?}"),
+    }
+}
+
+/// A hint for this name or for everyone, or the end of the stream (its listener wakes everyone).
+async fn hears(stream: &mut Wakeups, name: &Name) {
+    let heard = timeout(PATIENCE, async {
+        loop {
+            match stream.next().await {
+                Some(Wakeup::Name(hinted)) if hinted == *name => return true,
+                Some(Wakeup::Everyone) => return true,
+                Some(Wakeup::Name(_)) => {}
+                None => return false,
+            }
+        }
+    })
+    .await;
+    assert!(
+        heard == Ok(true),
+        "the release of {name} was not hinted ({})",
+        match heard {
+            Ok(_) => "the stream ended, with the store in good health",
+            Err(_) => "nothing for 5 s",
+        }
+    );
+}

@@ -1,0 +1,237 @@
+//! Faults between a caller and any provider: lost, late, repeated and refused calls, by script; and
+//! a record of every call, so that a case can say "exactly one try" or "no write".
+//!
+//! A request that is on its way is not recalled when the caller drops the call: what a fault
+//! delivers late runs in a task of its own, as it would in a network.
+
+mod forward;
+mod log;
+mod script;
+
+use std::{fmt, future::Future, sync::Arc};
+
+use dlock_core::{Provider, ProviderError};
+use tokio::{sync::watch, time::sleep};
+
+use self::{log::Log, script::Script};
+pub use self::{
+    log::{Call, Op, Outcome, Request},
+    script::Fault,
+};
+
+/// A wrapper around a provider that loses, delays, repeats and refuses calls as told, and records
+/// every one. Clones share script and record. It forwards everything except
+/// [`Provider::sharing`]: a client that met the provider inside would go past the faults.
+///
+/// ```
+/// # use dlock_core::{Name, Provider, Release};
+/// # use dlock_testkit::{faults::{Fault, Faulty, Op}, memory::{MemoryProvider, MemoryStore}};
+/// # use uuid::Uuid;
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let faulty = Faulty::new(MemoryProvider::new(&MemoryStore::store_clock()));
+/// faulty.next(Op::Release, Fault::THROTTLED);
+/// let release = Release::new(Name::new("door")?, Uuid::from_u128(1), None);
+/// assert!(faulty.release(&release).await.is_err());
+/// assert!(faulty.release(&release).await.is_ok());
+/// assert_eq!(faulty.count(Op::Release), 2);
+/// # Ok(()) }
+/// ```
+pub struct Faulty<P> {
+    inner: Arc<P>,
+    script: Arc<Script>,
+    log: Arc<Log>,
+    /// Wake-ups pass; `false` swallows them. A change to the number beside it ends every stream.
+    wakeups: Arc<watch::Sender<(bool, u64)>>,
+}
+
+impl<P: Provider> Faulty<P> {
+    /// Wraps a provider; without a script it only records.
+    #[must_use]
+    pub fn new(inner: P) -> Self {
+        Self {
+            inner: Arc::new(inner),
+            script: Arc::default(),
+            log: Arc::default(),
+            wakeups: Arc::new(watch::Sender::new((true, 0))),
+        }
+    }
+
+    /// The provider inside, past all faults.
+    #[must_use]
+    pub fn inner(&self) -> &P {
+        &self.inner
+    }
+
+    /// Strikes one coming call of this operation: the next one that has none from an earlier
+    /// `next`. Comes before [`always`](Self::always).
+    pub fn next(&self, op: Op, fault: Fault) {
+        self.script.next(op, fault);
+    }
+
+    /// Strikes every coming call of this operation, until [`clear`](Self::clear).
+    pub fn always(&self, op: Op, fault: Fault) {
+        self.script.always(op, fault);
+    }
+
+    /// Strikes every coming call of every operation: a store that is gone, until
+    /// [`clear`](Self::clear).
+    pub fn everything(&self, fault: Fault) {
+        for op in Op::ALL {
+            self.script.always(op, fault);
+        }
+    }
+
+    /// Forgets all faults that have not struck yet. What was kept back stays kept back.
+    pub fn clear(&self) {
+        self.script.clear();
+    }
+
+    /// Delivers what [`Fault::HoldRequest`] and [`Fault::HoldCopy`] kept back, in the order in
+    /// which it was sent; resolves when the store has answered all of it.
+    pub async fn deliver(&self) {
+        for held in self.script.held() {
+            held.await;
+        }
+    }
+
+    /// How many requests are kept back.
+    #[must_use]
+    pub fn held(&self) -> usize {
+        self.script.held_count()
+    }
+
+    /// Swallows wake-ups from now on, or lets them pass again.
+    pub fn mute_wakeups(&self, mute: bool) {
+        self.wakeups.send_modify(|(pass, _)| *pass = !mute);
+    }
+
+    /// Ends every stream of wake-ups, as a lost connection does.
+    pub fn break_watches(&self) {
+        self.wakeups.send_modify(|(_, broken)| *broken += 1);
+    }
+
+    /// Every call so far, in the order in which they began.
+    #[must_use]
+    pub fn calls(&self) -> Vec<Call> {
+        self.log.calls()
+    }
+
+    /// How many calls of this operation began so far. A renewal inside `renew_many` counts as a
+    /// [`Op::Renew`] of its own, beside the one [`Op::RenewMany`].
+    #[must_use]
+    pub fn count(&self, op: Op) -> usize {
+        self.log.count(op)
+    }
+
+    /// Forgets the calls recorded so far.
+    pub fn forget_calls(&self) {
+        self.log.forget();
+    }
+
+    /// One call under whatever fault is due for it.
+    async fn call<T, F, Fut>(&self, op: Op, request: Request, ask: F) -> Result<T, ProviderError>
+    where
+        T: Clone + Into<Outcome> + Send + 'static,
+        F: Fn(Arc<P>) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<T, ProviderError>> + Send + 'static,
+    {
+        let entry = self.log.began(op, request);
+        let fault = self.script.due(op);
+        let result = self.under(fault, ask).await;
+        self.log.ended(entry, result.clone().map(Into::into));
+        result
+    }
+
+    async fn under<T, F, Fut>(&self, fault: Option<Fault>, ask: F) -> Result<T, ProviderError>
+    where
+        T: Send + 'static,
+        F: Fn(Arc<P>) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<T, ProviderError>> + Send + 'static,
+    {
+        let inner = Arc::clone(&self.inner);
+        let Some(fault) = fault else {
+            return ask(inner).await;
+        };
+        match fault {
+            Fault::LoseRequest => std::future::pending().await,
+            Fault::FailBefore(kind) => Err(ProviderError::new(kind, "a fault refused the call")),
+            Fault::LoseReply => {
+                let _lost = in_task(ask(inner)).await;
+                std::future::pending().await
+            }
+            Fault::FailAfter(kind) => {
+                let _lost = in_task(ask(inner)).await;
+                Err(ProviderError::new(kind, "a fault lost the reply"))
+            }
+            Fault::DelayRequest(by) => {
+                in_task(async move {
+                    sleep(by).await;
+                    ask(inner).await
+                })
+                .await
+            }
+            Fault::DelayReply(by) => {
+                let reply = in_task(ask(inner)).await;
+                sleep(by).await;
+                reply
+            }
+            Fault::DuplicateAfter(after) => {
+                let ask = Arc::new(ask);
+                let (copy, again) = (Arc::clone(&ask), Arc::clone(&inner));
+                tokio::spawn(async move {
+                    sleep(after).await;
+                    let _copy = copy(again).await;
+                });
+                ask(inner).await
+            }
+            Fault::HoldCopy => {
+                let ask = Arc::new(ask);
+                let (copy, again) = (Arc::clone(&ask), Arc::clone(&inner));
+                self.script.hold(async move {
+                    let _copy = copy(again).await;
+                });
+                ask(inner).await
+            }
+            Fault::HoldRequest => {
+                let (reply, answered) = tokio::sync::oneshot::channel();
+                self.script.hold(async move {
+                    let _nobody_waits = reply.send(ask(inner).await);
+                });
+                match answered.await {
+                    Ok(result) => result,
+                    Err(_forgotten) => std::future::pending().await,
+                }
+            }
+        }
+    }
+}
+
+/// Runs to its end even if the caller stops waiting.
+async fn in_task<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> T {
+    match tokio::spawn(work).await {
+        Ok(done) => done,
+        Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+        // The runtime is going down, and this future with it.
+        Err(_cancelled) => std::future::pending().await,
+    }
+}
+
+impl<P> Clone for Faulty<P> {
+    fn clone(&self) -> Self {
+        Self {
+            inner: Arc::clone(&self.inner),
+            script: Arc::clone(&self.script),
+            log: Arc::clone(&self.log),
+            wakeups: Arc::clone(&self.wakeups),
+        }
+    }
+}
+
+impl<P> fmt::Debug for Faulty<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Faulty")
+            .field("calls", &self.log.calls().len())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,160 @@
+//! Runs a case: on one runtime and one fixture for a whole test binary, or, in paused time, on one
+//! of each for every case.
+
+use std::{
+    future::Future,
+    sync::{Arc, OnceLock},
+};
+
+use tokio::{
+    runtime::{Builder, Runtime},
+    time::timeout,
+};
+use uuid::Uuid;
+
+use crate::{
+    Bench,
+    cases::{CASES, Case, GROUPS},
+    fixture::{Erase, Erased, Fixture},
+};
+
+/// What `conformance!` keeps for its test binary: a runtime and a started fixture.
+#[doc(hidden)]
+pub struct Shared(OnceLock<Started>);
+
+struct Started {
+    runtime: Runtime,
+    fixture: Arc<dyn Erased>,
+}
+
+/// Runs one case as a test.
+#[doc(hidden)]
+pub fn run<F: Fixture>(shared: &'static Shared, name: &str) {
+    let Some(case) = CASES.iter().find(|case| case.name == name) else {
+        panic!("there is no case {name}")
+    };
+    on::<F, _>(shared, |fixture| one(fixture, case));
+}
+
+/// The test that stands for a case of a group that was left out. It is ignored; who asks for it all
+/// the same learns why.
+#[doc(hidden)]
+pub fn left_out(name: &str) {
+    panic!("{name} belongs to a group that this provider's conformance! leaves out");
+}
+
+/// The test that what is left out is exactly what the fixture lacks.
+#[doc(hidden)]
+pub fn groups_agree<F: Fixture>(shared: &'static Shared, left_out: &[&str]) {
+    for group in left_out {
+        assert!(
+            GROUPS.iter().any(|(known, _)| known == group),
+            "there is no group {group}"
+        );
+        assert_ne!(
+            *group, "required",
+            "no provider can leave the required cases out"
+        );
+    }
+    let left_out: Vec<String> = left_out.iter().map(|&group| group.to_owned()).collect();
+    on::<F, _>(shared, |fixture| async move {
+        for (group, lacks) in GROUPS {
+            let offered = offers(&*fixture, group).await;
+            match (left_out.iter().any(|out| out == group), offered) {
+                (true, true) => {
+                    panic!("the fixture offers what the group {group} needs: do not leave it out")
+                }
+                (false, false) => {
+                    panic!("the fixture lacks {lacks}: leave the group {group} out, or provide it")
+                }
+                (true, false) | (false, true) => {}
+            }
+        }
+    });
+}
+
+/// One case within its time limit.
+pub(crate) async fn one(fixture: Arc<dyn Erased>, case: &'static Case) {
+    let limit = fixture.limit();
+    let bench = Bench::new(fixture, case.name);
+    if timeout(limit, (case.run)(bench)).await.is_err() {
+        panic!("{} took longer than {limit:?}", case.name);
+    }
+}
+
+/// A runtime whose time moves only when everybody sleeps.
+pub(crate) fn paused_runtime() -> Runtime {
+    match Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()
+    {
+        Ok(runtime) => runtime,
+        Err(error) => panic!("no runtime: {error}"),
+    }
+}
+
+async fn offers(fixture: &dyn Erased, group: &str) -> bool {
+    let admin = fixture.admin().await;
+    match group {
+        "watch" => fixture.capabilities().watch,
+        "admin" => admin.is_some(),
+        "purge" => {
+            let Some(admin) = admin else { return false };
+            let name = format!("can this fixture age a record?/{}", Uuid::new_v4());
+            let Ok(name) = dlock_core::Name::new(name) else {
+                return false;
+            };
+            let term = dlock_core::Acquire::new(name.clone(), Uuid::new_v4(), fixture.lease());
+            if let Err(error) = admin.acquire(&term).await {
+                panic!("acquire failed: {error:?}");
+            }
+            fixture.age(&name, fixture.lease()).await
+        }
+        "prefix" => fixture.prefixed("p").await.is_some(),
+        _ => true,
+    }
+}
+
+fn on<F: Fixture, Fut: Future<Output = ()>>(
+    shared: &'static Shared,
+    work: impl FnOnce(Arc<dyn Erased>) -> Fut,
+) {
+    if F::PAUSED {
+        paused_runtime().block_on(async { work(Arc::new(Erase(F::start().await))).await });
+        return;
+    }
+    let Started { runtime, fixture } = shared.0.get_or_init(|| {
+        let runtime = match Builder::new_multi_thread()
+            .worker_threads(4)
+            .enable_all()
+            .build()
+        {
+            Ok(runtime) => runtime,
+            Err(error) => panic!("no runtime: {error}"),
+        };
+        let fixture: Arc<dyn Erased> = Arc::new(Erase(runtime.block_on(F::start())));
+        Started { runtime, fixture }
+    });
+    runtime.block_on(work(Arc::clone(fixture)));
+}
+
+impl Shared {
+    /// Nothing started yet.
+    #[must_use]
+    #[expect(
+        clippy::new_without_default,
+        reason = "emitted by a macro into a static"
+    )]
+    pub const fn new() -> Self {
+        Self(OnceLock::new())
+    }
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shared")
+            .field("started", &self.0.get().is_some())
+            .finish()
+    }
+}

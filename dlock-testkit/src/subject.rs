@@ -1,0 +1,248 @@
+//! A provider under test, asked with an expectation: each method asks once and panics with what
+//! was answered instead.
+
+use std::{sync::Arc, time::Duration};
+
+use dlock_core::{
+    Acquire, AcquireOutcome, Discipline, ErrorKind, FencingToken, Name, Provider, Record, Release,
+    ReleaseOutcome, Renew, RenewOutcome,
+};
+
+/// How often a call that got no answer is repeated. A busy store may refuse a call now and then;
+/// one that never answers fails the case.
+const REPEATS: usize = 4;
+
+/// The first answer within a few repeats; every request may be repeated (A2, A3, R2, L2).
+macro_rules! answer {
+    ($what:literal, $ask:expr) => {{
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            match $ask.await {
+                Ok(answer) => break answer,
+                Err(error) if tries == REPEATS || error.kind() == ErrorKind::Fatal => {
+                    panic!("{} got no answer: {error:?}", $what)
+                }
+                Err(_busy) => tokio::time::sleep(Duration::from_millis(10)).await,
+            }
+        }
+    }};
+}
+
+/// A provider under test.
+#[derive(Clone)]
+pub struct Subject {
+    provider: Arc<dyn Provider>,
+    discipline: Discipline,
+}
+
+#[expect(
+    clippy::missing_panics_doc,
+    reason = "an unexpected answer is a panic everywhere here; the module says so"
+)]
+impl Subject {
+    pub(crate) fn new(provider: Arc<dyn Provider>, discipline: Discipline) -> Self {
+        Self {
+            provider,
+            discipline,
+        }
+    }
+
+    /// The provider itself.
+    #[must_use]
+    pub fn provider(&self) -> &Arc<dyn Provider> {
+        &self.provider
+    }
+
+    /// The answer to an acquire, whatever it is; a `Held` must fit rule A7.
+    pub async fn acquire(&self, request: &Acquire) -> AcquireOutcome {
+        let outcome = answer!("acquire", self.provider.acquire(request));
+        if let AcquireOutcome::Held(record) = &outcome {
+            self.refusal_fits(request, record);
+        }
+        outcome
+    }
+
+    /// A1, A2, A4, A5 or A6: the token.
+    pub async fn grants(&self, request: &Acquire) -> FencingToken {
+        match self.acquire(request).await {
+            AcquireOutcome::Acquired(token) => token,
+            other => panic!("acquire should have been granted, but was answered {other:?}"),
+        }
+    }
+
+    /// A7: the record that refused.
+    pub async fn refuses(&self, request: &Acquire) -> Record {
+        match self.acquire(request).await {
+            AcquireOutcome::Held(record) => record,
+            other => panic!("acquire should have been refused as held, but was answered {other:?}"),
+        }
+    }
+
+    /// A3.
+    pub async fn spends(&self, request: &Acquire) {
+        let outcome = self.acquire(request).await;
+        assert_eq!(
+            outcome,
+            AcquireOutcome::Spent,
+            "a late duplicate resurrects nothing (A3)"
+        );
+    }
+
+    /// An acquire that fails with `Fatal`.
+    pub async fn fails(&self, request: &Acquire) {
+        match self.provider.acquire(request).await {
+            Err(error) if error.kind() == ErrorKind::Fatal => {}
+            other => {
+                panic!("acquire should have failed with a fatal error, but was answered {other:?}")
+            }
+        }
+    }
+
+    /// The answer to a renewal of this term, whatever it is.
+    pub async fn renew(&self, term: &Acquire, n: u64) -> RenewOutcome {
+        let request = Renew::new(term.name.clone(), term.new, n);
+        answer!("renew", self.provider.renew(&request))
+    }
+
+    /// R1 or R2: whether somebody asked for the lock.
+    pub async fn renews(&self, term: &Acquire, n: u64) -> bool {
+        match self.renew(term, n).await {
+            RenewOutcome::Renewed { asked } => asked,
+            other @ RenewOutcome::Lost(_) => {
+                panic!("renewal {n} should have succeeded, but was answered {other:?}")
+            }
+        }
+    }
+
+    /// R3: the record that shows it.
+    pub async fn loses(&self, term: &Acquire, n: u64) -> Option<Record> {
+        match self.renew(term, n).await {
+            RenewOutcome::Lost(record) => record,
+            other @ RenewOutcome::Renewed { .. } => {
+                panic!("renewal {n} should have been lost, but was {other:?}")
+            }
+        }
+    }
+
+    /// L1 or L2.
+    pub async fn releases(&self, term: &Acquire, token: Option<FencingToken>) {
+        let outcome = self.release(term, token).await;
+        assert_eq!(
+            outcome,
+            ReleaseOutcome::Released,
+            "the term's release should have succeeded"
+        );
+    }
+
+    /// L3: the record that shows it.
+    pub async fn holds_not(&self, term: &Acquire) -> Option<Record> {
+        match self.release(term, None).await {
+            ReleaseOutcome::NotHeld(record) => record,
+            ReleaseOutcome::Released => {
+                panic!("a release of a term that is not in the store was answered Released")
+            }
+        }
+    }
+
+    /// The record, which must be there.
+    pub async fn record(&self, name: &Name) -> Record {
+        match self.read(name).await {
+            Some(record) => record,
+            None => panic!("the record should be in the store, but read shows none"),
+        }
+    }
+
+    /// The record, if there is one.
+    pub async fn read(&self, name: &Name) -> Option<Record> {
+        answer!("read", self.provider.read(name))
+    }
+
+    async fn release(&self, term: &Acquire, token: Option<FencingToken>) -> ReleaseOutcome {
+        let request = Release::new(term.name.clone(), term.new, token);
+        answer!("release", self.provider.release(&request))
+    }
+
+    /// `Held` is said only of a record that fits A7, and never from two looks.
+    fn refusal_fits(&self, request: &Acquire, record: &Record) {
+        assert_ne!(
+            record.uuid, request.new,
+            "Held shows the asker's own term: A2 or A3"
+        );
+        assert!(
+            !record.released,
+            "Held shows a released record, which fits A4: an answer from two looks"
+        );
+        assert_ne!(
+            request.prev,
+            Some(record.version()),
+            "Held shows the claimed version, which fits A6"
+        );
+        match self.discipline {
+            Discipline::StoreClock => {
+                let remaining = record
+                    .remaining
+                    .unwrap_or_else(|| panic!("Held without what remains: {record:?}"));
+                assert!(
+                    remaining <= record.duration,
+                    "more remains than the lease lasts: {record:?}"
+                );
+            }
+            Discipline::Observer => {
+                assert_eq!(
+                    record.remaining, None,
+                    "this store's clock decides nothing, so nothing remains"
+                );
+            }
+        }
+    }
+}
+
+/// Two readings of a record that nothing was written to in between. What remains may only shrink.
+///
+/// # Panics
+/// If anything else differs.
+#[track_caller]
+pub fn unchanged(before: &Record, after: &Record) {
+    assert!(
+        after.remaining.unwrap_or(Duration::ZERO) <= before.remaining.unwrap_or(Duration::ZERO),
+        "the lease was extended: {before:?} became {after:?}"
+    );
+    assert_eq!(still(before), still(after), "the record changed");
+}
+
+/// The record of a term that this request has just begun: *take it* writes every field.
+///
+/// # Panics
+/// If a field is not the new term's.
+#[track_caller]
+pub fn began(record: &Record, request: &Acquire, token: FencingToken) {
+    let mut expected = Record::new(
+        request.new,
+        &request.owner,
+        record.since,
+        token,
+        request.duration,
+    );
+    expected.data.clone_from(&request.data);
+    assert_eq!(
+        still(record),
+        expected,
+        "the record is not wholly the new term's"
+    );
+}
+
+/// The record without what time alone changes.
+fn still(record: &Record) -> Record {
+    let mut record = record.clone();
+    record.remaining = None;
+    record
+}
+
+impl std::fmt::Debug for Subject {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Subject")
+            .field("discipline", &self.discipline)
+            .finish_non_exhaustive()
+    }
+}

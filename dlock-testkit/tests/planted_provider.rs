@@ -1,0 +1,92 @@
+//! Every case catches a planted bug, and every planted bug is caught by exactly the cases that say
+//! so: each case of the suite against each flaw, in paused time.
+
+use std::{collections::BTreeSet, panic, sync::Mutex, thread};
+
+use dlock_core::Discipline;
+use dlock_testkit::{
+    CASES,
+    planted::{Flaw, caught},
+};
+
+#[test]
+fn every_flaw_is_caught_by_exactly_its_cases() {
+    // Thousands of expected panics.
+    panic::set_hook(Box::new(|_| {}));
+    let complaints = Mutex::new(Vec::new());
+    let flaws = Mutex::new(Flaw::ALL.iter());
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(2, usize::from) {
+            scope.spawn(|| {
+                loop {
+                    let Some(flaw) = flaws.lock().unwrap().next() else {
+                        return;
+                    };
+                    complaints.lock().unwrap().extend(judge(*flaw));
+                }
+            });
+        }
+    });
+    drop(panic::take_hook());
+    let complaints = complaints.into_inner().unwrap();
+    assert!(complaints.is_empty(), "{}", complaints.join("\n"));
+}
+
+#[test]
+fn every_case_has_a_flaw_that_it_catches() {
+    let catching: BTreeSet<&str> = Flaw::ALL
+        .iter()
+        .flat_map(|flaw| flaw.caught_by())
+        .copied()
+        .collect();
+    let idle: Vec<&str> = CASES
+        .iter()
+        .map(|case| case.name)
+        .filter(|name| !catching.contains(name))
+        .collect();
+    assert!(idle.is_empty(), "cases that no planted bug needs: {idle:?}");
+    let unknown: Vec<&&str> = catching
+        .iter()
+        .filter(|name| !CASES.iter().any(|case| case.name == **name))
+        .collect();
+    assert!(
+        unknown.is_empty(),
+        "flaws name cases that do not exist: {unknown:?}"
+    );
+}
+
+#[test]
+fn without_a_flaw_every_case_passes() {
+    for discipline in [Discipline::StoreClock, Discipline::Observer] {
+        for case in CASES {
+            assert_eq!(caught(None, discipline, case), Ok(()), "{}", case.name);
+        }
+    }
+}
+
+fn judge(flaw: Flaw) -> Option<String> {
+    let expected: BTreeSet<&str> = flaw.caught_by().iter().copied().collect();
+    let failed: Vec<(&str, String)> = CASES
+        .iter()
+        .filter_map(|case| {
+            Some((
+                case.name,
+                caught(Some(flaw), flaw.discipline(), case).err()?,
+            ))
+        })
+        .collect();
+    let actual: BTreeSet<&str> = failed.iter().map(|(name, _)| *name).collect();
+    if failed.is_empty() {
+        return Some(format!("{flaw:?} survives: {}", flaw.what()));
+    }
+    (expected != actual).then(|| {
+        let names: Vec<&str> = failed.iter().map(|(name, _)| *name).collect();
+        let missed: Vec<_> = expected.difference(&actual).collect();
+        let unlisted: Vec<_> = failed.iter().filter(|(name, _)| !expected.contains(name)).collect();
+        format!(
+            "{flaw:?}: {}\n  listed, but passed: {missed:?}\n  failed, but not listed: {unlisted:#?}\n  caught by: {}",
+            flaw.what(),
+            names.join(" ")
+        )
+    })
+}

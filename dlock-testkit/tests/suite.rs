@@ -1,0 +1,157 @@
+//! The suite's own promises: what is left out must be lacking, what is lacking must be left out, and
+//! a case that hangs fails by name.
+
+#![expect(
+    clippy::expect_used,
+    reason = "what is unwrapped here is a failed test"
+)]
+
+use std::{sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use dlock_core::{
+    Acquire, AcquireOutcome, Admin, Capabilities, Discipline, Durability, Name, Provider,
+    ProviderError, Record, Release, ReleaseOutcome, Renew, RenewOutcome,
+};
+use dlock_testkit::{
+    Fixture,
+    memory::{MemoryProvider, MemoryStore},
+    runner::{self, Shared},
+};
+
+/// A memory store that offers only what it must, and one that offers the admin side as well.
+struct Plain<const ADMIN: bool>(MemoryStore);
+
+impl<const ADMIN: bool> Fixture for Plain<ADMIN> {
+    type Provider = MemoryProvider;
+
+    const CAPABILITIES: Capabilities = Capabilities::new("memory", Discipline::StoreClock)
+        .batch(true)
+        .durability(Durability::Volatile);
+
+    const PAUSED: bool = true;
+
+    async fn start() -> Self {
+        Self(MemoryStore::store_clock())
+    }
+
+    async fn provider(&self) -> MemoryProvider {
+        MemoryProvider::new(&self.0).wakeups(false)
+    }
+
+    fn admin(provider: &MemoryProvider) -> Option<Arc<dyn Admin>> {
+        ADMIN.then(|| Arc::new(provider.clone()) as _)
+    }
+}
+
+mod left_out {
+    dlock_testkit::conformance!(super::Plain<false>, without [watch, admin, purge, prefix]);
+}
+
+#[test]
+fn group_left_out_must_be_known() {
+    static SHARED: Shared = Shared::new();
+    complains("there is no group wtach", || {
+        runner::groups_agree::<Plain<false>>(&SHARED, &["wtach"]);
+    });
+}
+
+#[test]
+fn required_cases_cannot_be_left_out() {
+    static SHARED: Shared = Shared::new();
+    complains("required", || {
+        runner::groups_agree::<Plain<false>>(&SHARED, &["required"]);
+    });
+}
+
+#[test]
+fn what_is_offered_cannot_be_left_out() {
+    static SHARED: Shared = Shared::new();
+    complains("do not leave it out", || {
+        runner::groups_agree::<Plain<true>>(&SHARED, &["watch", "admin", "purge", "prefix"]);
+    });
+}
+
+#[test]
+fn what_is_lacking_must_be_left_out() {
+    static SHARED: Shared = Shared::new();
+    complains("leave the group prefix out", || {
+        runner::groups_agree::<Plain<true>>(&SHARED, &["watch", "purge"]);
+    });
+}
+
+#[test]
+fn case_left_out_says_so_when_it_is_asked_for() {
+    complains("leaves out", || runner::left_out("some_case"));
+}
+
+/// Never answers.
+#[derive(Clone)]
+struct Silent;
+
+struct Hanging;
+
+impl Fixture for Hanging {
+    type Provider = Silent;
+
+    const CAPABILITIES: Capabilities = Capabilities::new("silent", Discipline::Observer);
+    const LIMIT: Duration = Duration::from_millis(200);
+
+    async fn start() -> Self {
+        Self
+    }
+
+    async fn provider(&self) -> Silent {
+        Silent
+    }
+}
+
+#[test]
+fn case_that_hangs_fails_by_name() {
+    static SHARED: Shared = Shared::new();
+    complains("absent_record_is_created took longer", || {
+        runner::run::<Hanging>(&SHARED, "absent_record_is_created");
+    });
+}
+
+#[async_trait]
+impl Provider for Silent {
+    fn capabilities(&self) -> Capabilities {
+        Hanging::CAPABILITIES
+    }
+
+    async fn acquire(&self, _: &Acquire) -> Result<AcquireOutcome, ProviderError> {
+        std::future::pending().await
+    }
+
+    async fn renew(&self, _: &Renew) -> Result<RenewOutcome, ProviderError> {
+        std::future::pending().await
+    }
+
+    async fn release(&self, _: &Release) -> Result<ReleaseOutcome, ProviderError> {
+        std::future::pending().await
+    }
+
+    async fn read(&self, _: &Name) -> Result<Option<Record>, ProviderError> {
+        std::future::pending().await
+    }
+}
+
+#[track_caller]
+fn complains(expected: &str, test: impl FnOnce() + std::panic::UnwindSafe) {
+    let panic = std::panic::catch_unwind(test).expect_err("the test should have failed");
+    let text = panic.downcast_ref::<String>().map_or_else(
+        || {
+            panic
+                .downcast_ref::<&str>()
+                .copied()
+                .unwrap_or_default()
+                .to_owned()
+        },
+        Clone::clone,
+    );
+    assert!(
+        text.contains(expected),
+        "{text:?} does not say {expected:?}"
+    );
+}
