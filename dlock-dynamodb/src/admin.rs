@@ -1,12 +1,12 @@
 //! What people and tools ask of the whole table: pages of records, and the clean-up of old ones.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
 
 use aws_sdk_dynamodb::{operation::delete_item::DeleteItemError, types::AttributeValue};
 use dlock_core::{List, Name, Page, ProviderError, Record};
 
 use crate::{
-    call::{Trail, send},
+    call::StoreDate,
     expression::{text, whole},
     item::Item,
     key::Keys,
@@ -29,7 +29,7 @@ pub(crate) async fn list(
     if let Some(after) = &request.after {
         walk.skip_to(after);
     }
-    while let Some((items, _)) = walk.next(Filter::Records).await? {
+    while let Some(items) = walk.next(Filter::Records).await? {
         for item in items {
             let Some(name) = keys.name(&item) else {
                 continue;
@@ -65,12 +65,15 @@ pub(crate) async fn purge(store: &Store, keys: &Keys, limit: usize) -> Result<u6
     let mut left = limit;
     let mut walk = Walk::new(store, keys, "");
     while left > 0 {
-        let Some((items, trail)) = walk.next(Filter::Released).await? else {
+        let Some(items) = walk.next(Filter::Released).await? else {
             break;
         };
         // T5's "store's now", and ours: a clock that is ahead deletes nothing alone.
         let here = store.wall.seed().unwrap_or(0);
-        let there = trail.date().map_or(u64::MAX, |seconds| seconds * 1_000_000);
+        let there = walk
+            .date
+            .seconds()
+            .map_or(u64::MAX, |seconds| seconds * 1_000_000);
         let now = here.min(there);
         for item in items {
             let Some(name) = keys.name(&item) else {
@@ -119,17 +122,21 @@ async fn delete(
         .expression_attribute_values(":u", text(&record.uuid))
         .expression_attribute_values(":true", AttributeValue::Bool(true))
         .expression_attribute_values(":t", whole(record.token.get()));
-    match send!(store.calls, request) {
+    let sent = request
+        .customize()
+        .config_override(store.calls.repeated())
+        .send()
+        .await;
+    match sent {
         Ok(_) => Ok(true),
-        Err(failure)
-            if failure
-                .error
+        Err(error)
+            if error
                 .as_service_error()
                 .is_some_and(DeleteItemError::is_conditional_check_failed_exception) =>
         {
             Ok(false)
         }
-        Err(failure) => Err(failure.into_provider_error(&store.table)),
+        Err(error) => Err(store.error(error)),
     }
 }
 
@@ -151,6 +158,7 @@ struct Walk<'a> {
     start: String,
     from: Option<Item>,
     over: bool,
+    date: StoreDate,
 }
 
 impl<'a> Walk<'a> {
@@ -161,6 +169,7 @@ impl<'a> Walk<'a> {
             start: keys.stored(prefix),
             from: None,
             over: false,
+            date: StoreDate::default(),
         }
     }
 
@@ -178,10 +187,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    async fn next(
-        &mut self,
-        filter: Filter,
-    ) -> Result<Option<(Vec<Item>, Arc<Trail>)>, ProviderError> {
+    async fn next(&mut self, filter: Filter) -> Result<Option<Vec<Item>>, ProviderError> {
         if self.over {
             return Ok(None);
         }
@@ -204,7 +210,8 @@ impl<'a> Walk<'a> {
         };
         values.push((":start", AttributeValue::S(start.clone())));
         let begins = "begins_with(#k, :start)";
-        let (items, last, trail) = if keys.layout().sort.is_some() {
+        let settings = store.calls.repeated().interceptor(self.date.clone());
+        let (items, last) = if keys.layout().sort.is_some() {
             names.push(("#p", &keys.layout().partition));
             values.push((":p", AttributeValue::S(keys.prefix().to_owned())));
             let condition = if start.is_empty() {
@@ -225,9 +232,13 @@ impl<'a> Walk<'a> {
                 .filter_expression(filter)
                 .set_expression_attribute_names(Some(owned(names)))
                 .set_expression_attribute_values(Some(owned(values)));
-            let (output, trail) = send!(store.calls, request)
-                .map_err(|failure| failure.into_provider_error(&store.table))?;
-            (output.items, output.last_evaluated_key, trail)
+            let output = request
+                .customize()
+                .config_override(settings)
+                .send()
+                .await
+                .map_err(|error| store.error(error))?;
+            (output.items, output.last_evaluated_key)
         } else {
             let request = store
                 .client
@@ -238,13 +249,17 @@ impl<'a> Walk<'a> {
                 .filter_expression(format!("{begins} AND {filter}"))
                 .set_expression_attribute_names(Some(owned(names)))
                 .set_expression_attribute_values(Some(owned(values)));
-            let (output, trail) = send!(store.calls, request)
-                .map_err(|failure| failure.into_provider_error(&store.table))?;
-            (output.items, output.last_evaluated_key, trail)
+            let output = request
+                .customize()
+                .config_override(settings)
+                .send()
+                .await
+                .map_err(|error| store.error(error))?;
+            (output.items, output.last_evaluated_key)
         };
         self.from = last.filter(|key| !key.is_empty());
         self.over = self.from.is_none();
-        Ok(Some((items.unwrap_or_default(), trail)))
+        Ok(Some(items.unwrap_or_default()))
     }
 }
 

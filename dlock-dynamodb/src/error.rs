@@ -1,7 +1,7 @@
 //! What went wrong, in words that say what to do: settings, tables, and the one place where the
 //! SDK's errors become the three kinds of the protocol.
 
-use std::error::Error as StdError;
+use std::{error::Error as StdError, io, time::Duration};
 
 use aws_credential_types::provider::error::CredentialsError;
 use aws_sdk_dynamodb::{
@@ -41,9 +41,9 @@ pub enum SettingsError {
     )]
     Limits {
         /// For one attempt.
-        attempt: std::time::Duration,
+        attempt: Duration,
         /// For all attempts of a call.
-        operation: std::time::Duration,
+        operation: Duration,
     },
 }
 
@@ -92,45 +92,51 @@ pub enum TableError {
     Store(#[from] ProviderError),
 }
 
-/// A request that failed, and whether any attempt at it may have been applied.
-#[derive(Debug)]
-pub(crate) struct Failure<E> {
-    pub(crate) error: SdkError<E, HttpResponse>,
-    pub(crate) doubtful: bool,
-}
-
-impl<E: ProvideErrorMetadata + StdError + Send + Sync + 'static> Failure<E> {
-    /// What the failure of a request to this table means.
-    pub(crate) fn into_provider_error(self, table: &str) -> ProviderError {
-        let Self { error, doubtful } = self;
-        // One attempt without an answer outweighs the next one's refusal: the SDK tells only of
-        // its last.
-        let (kind, message) = if doubtful {
-            (
-                ErrorKind::Unknown,
-                "DynamoDB gave no answer in time, or failed while it had the request".into(),
-            )
-        } else if let Some(code) = error.code() {
-            meaning(code, table)
-        } else if credentials_missing(&error) {
-            (
+/// What the failure of a request to this table means.
+pub(crate) fn provider_error<E>(table: &str, error: SdkError<E, HttpResponse>) -> ProviderError
+where
+    E: ProvideErrorMetadata + StdError + Send + Sync + 'static,
+{
+    let (kind, message) = match &error {
+        SdkError::ConstructionFailure(_) => (
+            ErrorKind::Fatal,
+            "the request to DynamoDB could not be made: configure the client's region and credentials"
+                .into(),
+        ),
+        SdkError::DispatchFailure(_) => match find::<CredentialsError>(&error) {
+            Some(
+                CredentialsError::CredentialsNotLoaded(_)
+                | CredentialsError::InvalidConfiguration(_),
+            ) => (
                 ErrorKind::Fatal,
                 "there are no credentials for DynamoDB: configure them for the client".into(),
-            )
-        } else if matches!(error, SdkError::ConstructionFailure(_)) {
-            (
-                ErrorKind::Fatal,
-                "the request to DynamoDB could not be made: configure the client's region and credentials"
-                    .into(),
-            )
-        } else {
-            (
+            ),
+            Some(_) => (
                 ErrorKind::NotApplied,
-                "DynamoDB could not be reached".into(),
-            )
-        };
-        ProviderError::new(kind, message).with_source(error)
-    }
+                "the credentials for DynamoDB could not be fetched".into(),
+            ),
+            None if refused(&error) => {
+                (ErrorKind::NotApplied, "DynamoDB could not be reached".into())
+            }
+            None => (
+                ErrorKind::Unknown,
+                "the connection to DynamoDB failed".into(),
+            ),
+        },
+        SdkError::ServiceError(refusal) if refusal.raw().status().as_u16() < 500 => {
+            meaning(error.code().unwrap_or(""), table)
+        }
+        SdkError::ServiceError(_) => (
+            ErrorKind::Unknown,
+            "DynamoDB failed while it had the request".into(),
+        ),
+        // It was sent, and the answer did not come, or not whole.
+        _ => (
+            ErrorKind::Unknown,
+            "DynamoDB did not answer in time, or not whole".into(),
+        ),
+    };
+    ProviderError::new(kind, message).with_source(error)
 }
 
 /// What a refusal by DynamoDB means. A code that is not listed was refused for certain, and may or
@@ -191,18 +197,16 @@ fn meaning(code: &str, table: &str) -> (ErrorKind, String) {
     }
 }
 
-/// No credentials at all, or settings that name impossible ones. Those that could not be fetched
-/// may come later.
-fn credentials_missing(error: &(dyn StdError + 'static)) -> bool {
+/// The connection was refused, so nothing was sent. Whatever HTTP client the user has: all of them
+/// keep the system's error.
+fn refused(error: &(dyn StdError + 'static)) -> bool {
+    find::<io::Error>(error).is_some_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
+}
+
+/// The first cause of this type.
+fn find<'a, T: StdError + 'static>(error: &'a (dyn StdError + 'static)) -> Option<&'a T> {
     std::iter::successors(Some(error), |&error| error.source())
-        .filter_map(|error| error.downcast_ref::<CredentialsError>())
-        .any(|error| {
-            matches!(
-                error,
-                CredentialsError::CredentialsNotLoaded(_)
-                    | CredentialsError::InvalidConfiguration(_)
-            )
-        })
+        .find_map(|error| error.downcast_ref::<T>())
 }
 
 /// An item that is no record. It stays as it is: whatever it protects is unknown.

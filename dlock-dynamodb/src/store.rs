@@ -1,19 +1,20 @@
 //! One table through the user's client: single requests and what came of them. No rule is decided
 //! here.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{error::Error as StdError, sync::Arc};
 
 use aws_sdk_dynamodb::{
     Client,
-    error::SdkError,
+    config::http::HttpResponse,
+    error::{ProvideErrorMetadata, SdkError},
     operation::update_item::UpdateItemError,
-    types::{AttributeValue, ReturnValue, ReturnValuesOnConditionCheckFailure},
+    types::{ReturnValue, ReturnValuesOnConditionCheckFailure},
 };
 use dlock_core::{ProviderError, Record};
 
 use crate::{
-    call::{Calls, send},
-    error::{self, Failure},
+    call::Calls,
+    error,
     expression::Update,
     item::{self, Item},
     key::{Key, Layout},
@@ -58,17 +59,22 @@ impl Store {
             .set_expression_attribute_values(Some(update.values.clone()))
             .return_values(ReturnValue::AllNew)
             .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
-        match send!(self.calls, request) {
-            Ok((output, _)) => {
+        let sent = request
+            .customize()
+            .config_override(self.calls.once())
+            .send()
+            .await;
+        match sent {
+            Ok(output) => {
                 let shown = output.attributes.filter(|item| !item.is_empty());
                 Ok(Written::Applied(self.shown(key, shown.as_ref())?))
             }
-            Err(failure) => match refusal(&failure) {
+            Err(error) => match refusal(&error) {
                 // No item in a refusal: there is none, or this store does not tell (some
                 // compatible ones do not).
                 Some(None) => Ok(Written::Refused(self.read(key).await?)),
                 Some(shown) => Ok(Written::Refused(self.shown(key, shown)?)),
-                None => Err(failure.into_provider_error(&self.table)),
+                None => Err(self.error(error)),
             },
         }
     }
@@ -80,14 +86,23 @@ impl Store {
             .get_item()
             .table_name(&self.table)
             .set_key(Some(key.attributes()))
-            .consistent_read(true);
-        let (output, _) = send!(self.calls, request)
-            .map_err(|failure| failure.into_provider_error(&self.table))?;
+            .consistent_read(true)
+            .customize()
+            .config_override(self.calls.repeated());
+        let output = request.send().await.map_err(|error| self.error(error))?;
         self.shown(key, output.item.as_ref())
     }
 
     fn shown(&self, key: &Key, item: Option<&Item>) -> Result<Option<Record>, ProviderError> {
         item.map(|item| self.record(item, &key.text)).transpose()
+    }
+
+    /// What the failure of a request means.
+    pub(crate) fn error<E>(&self, error: SdkError<E, HttpResponse>) -> ProviderError
+    where
+        E: ProvideErrorMetadata + StdError + Send + Sync + 'static,
+    {
+        error::provider_error(&self.table, error)
     }
 
     /// An item as a record.
@@ -98,14 +113,11 @@ impl Store {
 
 /// `None` if the write failed for another reason than its condition; else the item that it failed
 /// on, if the store showed it.
-fn refusal(failure: &Failure<UpdateItemError>) -> Option<Option<&HashMap<String, AttributeValue>>> {
-    match &failure.error {
-        SdkError::ServiceError(error) => match error.err() {
-            UpdateItemError::ConditionalCheckFailedException(refused) => {
-                Some(refused.item().filter(|item| !item.is_empty()))
-            }
-            _ => None,
-        },
+fn refusal(error: &SdkError<UpdateItemError, HttpResponse>) -> Option<Option<&Item>> {
+    match error.as_service_error()? {
+        UpdateItemError::ConditionalCheckFailedException(refused) => {
+            Some(refused.item().filter(|item| !item.is_empty()))
+        }
         _ => None,
     }
 }

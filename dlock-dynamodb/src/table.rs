@@ -12,7 +12,7 @@ use aws_sdk_dynamodb::{
 use dlock_core::ProviderError;
 use tokio::time::{Instant, sleep};
 
-use crate::{call::send, error::TableError, store::Store};
+use crate::{error::TableError, store::Store};
 
 /// How long a new table may take to become active, and how often it is looked at.
 const CREATION: Duration = Duration::from_secs(120);
@@ -43,15 +43,19 @@ pub(crate) async fn create(store: &Store) -> Result<(), TableError> {
             .attribute_definitions(definition.map_err(incomplete)?)
             .key_schema(element.map_err(incomplete)?);
     }
-    match send!(store.calls, request) {
+    let sent = request
+        .customize()
+        .config_override(store.calls.repeated())
+        .send()
+        .await;
+    match sent {
         Ok(_) => {}
         // There already, or being made by somebody else.
-        Err(failure)
-            if failure
-                .error
+        Err(error)
+            if error
                 .as_service_error()
                 .is_some_and(CreateTableError::is_resource_in_use_exception) => {}
-        Err(failure) => return Err(failure.into_provider_error(&store.table).into()),
+        Err(error) => return Err(store.error(error).into()),
     }
     let deadline = Instant::now() + CREATION;
     loop {
@@ -113,17 +117,21 @@ async fn describe(store: &Store) -> Result<TableDescription, TableError> {
         table: store.table.clone(),
     };
     let request = store.client.describe_table().table_name(&store.table);
-    match send!(store.calls, request) {
-        Ok((output, _)) => output.table.ok_or_else(missing),
-        Err(failure)
-            if failure
-                .error
+    let sent = request
+        .customize()
+        .config_override(store.calls.repeated())
+        .send()
+        .await;
+    match sent {
+        Ok(output) => output.table.ok_or_else(missing),
+        Err(error)
+            if error
                 .as_service_error()
                 .is_some_and(DescribeTableError::is_resource_not_found_exception) =>
         {
             Err(missing())
         }
-        Err(failure) => Err(failure.into_provider_error(&store.table).into()),
+        Err(error) => Err(store.error(error).into()),
     }
 }
 
@@ -144,8 +152,12 @@ async fn expires(store: &Store) -> Result<bool, TableError> {
         .client
         .describe_time_to_live()
         .table_name(&store.table);
-    let (output, _) =
-        send!(store.calls, request).map_err(|failure| failure.into_provider_error(&store.table))?;
+    let output = request
+        .customize()
+        .config_override(store.calls.repeated())
+        .send()
+        .await
+        .map_err(|error| store.error(error))?;
     Ok(output.time_to_live_description().is_some_and(|ttl| {
         ttl.attribute_name() == Some(&store.ttl_attribute)
             && matches!(
@@ -166,11 +178,16 @@ async fn enable_expiry(store: &Store) -> Result<(), TableError> {
         .update_time_to_live()
         .table_name(&store.table)
         .time_to_live_specification(specification);
-    match send!(store.calls, request) {
+    let sent = request
+        .customize()
+        .config_override(store.calls.repeated())
+        .send()
+        .await;
+    match sent {
         Ok(_) => Ok(()),
         // Somebody else may have been faster; if not, the check afterwards says what is wrong.
         Err(_) if expires(store).await? => Ok(()),
-        Err(failure) => Err(failure.into_provider_error(&store.table).into()),
+        Err(error) => Err(store.error(error).into()),
     }
 }
 
