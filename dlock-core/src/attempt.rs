@@ -7,7 +7,7 @@ use tokio::runtime::Handle;
 use uuid::Uuid;
 
 use crate::{
-    Acquire, AcquireOutcome, ErrorKind, ProviderError, Record, Version, clock::Tick,
+    Acquire, AcquireOutcome, ErrorKind, FencingToken, ProviderError, Record, Version, clock::Tick,
     holding::Holding, lock::Settings, release::Giveback, term::Term,
 };
 
@@ -50,6 +50,7 @@ pub(crate) async fn run(
         lock: Arc::clone(lock),
         uuid,
         sent,
+        token: None,
         may_exist: false,
         over: false,
     };
@@ -83,6 +84,9 @@ pub(crate) async fn run(
                     credited = shared.clock.now();
                 }
                 if shared.clock.now() >= credited + plan.belief() && !planted!(LateGrantHandedOut) {
+                    // T6: the highest token this client has *seen*.
+                    state.raise(token);
+                    open.token = Some(token);
                     return TryEnd::Late;
                 }
                 open.disarm();
@@ -136,6 +140,8 @@ struct OpenTry {
     lock: Arc<Settings>,
     uuid: Uuid,
     sent: Tick,
+    /// That of a grant which came too late.
+    token: Option<FencingToken>,
     may_exist: bool,
     over: bool,
 }
@@ -181,7 +187,7 @@ impl Drop for OpenTry {
             name: name.clone(),
             plan: *plan,
             uuid: self.uuid,
-            token: None,
+            token: self.token,
             sent: self.sent,
         };
         drop(giveback.spawn(&home));

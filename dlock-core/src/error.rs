@@ -133,18 +133,37 @@ fn held_by(holder: Option<&Holder>) -> String {
 }
 
 /// A lease ended before its holder gave it back.
-#[derive(Clone, Debug, thiserror::Error)]
-#[error("the lease with token {token} {cause}{}", if *.work_finished { "; the work had ended, but too late to be protected to its end" } else { "" })]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Loss {
     /// The token of the term that ended.
     pub token: FencingToken,
-    /// How it ended.
-    #[source]
+    /// How it ended. Part of the message, so it is not repeated as a source; its own source is.
     pub cause: LossCause,
     /// The closure of [`DLock::with`](crate::DLock::with) ran to its end, but the lease was over
     /// by then: its effects may overlap with another holder's unless storage checks the token.
     pub work_finished: bool,
+}
+
+impl fmt::Display for Loss {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            token,
+            cause,
+            work_finished,
+        } = self;
+        write!(f, "the lease with token {token} {cause}")?;
+        if *work_finished {
+            f.write_str("; the work had ended, but too late to be protected to its end")?;
+        }
+        Ok(())
+    }
+}
+
+impl StdError for Loss {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.cause.source()
+    }
 }
 
 /// How a lease was lost.
@@ -273,4 +292,29 @@ pub enum ConfigError {
         /// How many were offered.
         bytes: usize,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn error_chain_says_everything_once() {
+        let error = Error::from(Loss {
+            token: FencingToken::MAX,
+            cause: LossCause::Expired {
+                last_error: Some(ProviderError::unknown("connection reset")),
+            },
+            work_finished: false,
+        });
+        let mut chain = vec![error.to_string()];
+        let mut source = error.source();
+        while let Some(error) = source {
+            chain.push(error.to_string());
+            source = error.source();
+        }
+        let token = FencingToken::MAX;
+        let lost = format!("the lease with token {token} ran out because its renewals failed");
+        assert_eq!(chain, [lost, "connection reset".to_owned()]);
+    }
 }

@@ -53,6 +53,9 @@ pub(crate) async fn keep(term: Arc<Term>) {
                 .clock
                 .pause(term.shared.pause_after_failure(term.plan.duration))
                 .await;
+            if stop.is_some_and(|stop| term.shared.clock.now() >= stop) {
+                break;
+            }
         }
         if planted!(RenewalGivesUp) {
             break;
@@ -63,7 +66,10 @@ pub(crate) async fn keep(term: Arc<Term>) {
             tracing::trace!("renewals ended with the release");
         }
         Some(loss) => tracing::warn!(cause = %loss.cause, "the lease was lost"),
-        None => tracing::warn!("held for the longest time allowed; renewals stop"),
+        None => {
+            term.held_too_long();
+            tracing::warn!("held for the longest time allowed; renewals stop");
+        }
     }
 }
 

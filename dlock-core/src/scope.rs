@@ -63,6 +63,12 @@ where
         if let Poll::Ready(loss) = lost.as_mut().poll(context) {
             return Poll::Ready(Work::Cancelled(loss));
         }
+        // A timer that is due may not have been looked at yet; the clock decides (V2).
+        if !guard.is_valid()
+            && let State::Lost(loss) = guard.state()
+        {
+            return Poll::Ready(Work::Cancelled(loss));
+        }
         match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context))) {
             Ok(Poll::Pending) => Poll::Pending,
             Ok(Poll::Ready(value)) => Poll::Ready(Work::Finished(value)),

@@ -48,6 +48,8 @@ struct Belief {
     /// A renewal was answered `Fatal`, and none has succeeded since.
     fatal: bool,
     asked: bool,
+    /// Renewals have stopped: it was held for the longest time allowed.
+    held_too_long: bool,
     last_error: Option<ProviderError>,
     ended: Option<LossCause>,
 }
@@ -87,6 +89,7 @@ impl Term {
                 credited: sent,
                 fatal: false,
                 asked: false,
+                held_too_long: false,
                 last_error: None,
                 ended: None,
             }),
@@ -140,7 +143,7 @@ impl Term {
             return None;
         }
         let mut belief = self.belief();
-        let cause = belief.end_with(|belief| belief.expired(&self.shared.clock.now(), &self.plan));
+        let cause = belief.end_with(Belief::expired);
         Some(Loss {
             token: self.token,
             cause,
@@ -214,6 +217,11 @@ impl Term {
     pub(crate) fn renewals_end(&self) -> Option<Tick> {
         let limit = self.plan.max_hold.filter(|_| !planted!(HeldForever))?;
         Some(self.belief().granted + limit)
+    }
+
+    /// Renewals have stopped for that reason: what is left of the lease runs out.
+    pub(crate) fn held_too_long(&self) {
+        self.belief().held_too_long = true;
     }
 
     /// The number and the `sent` of a new renewal attempt; `None` once the lease has ended or its
@@ -338,14 +346,7 @@ impl Term {
         // If the deadline has passed already, that came first (V5).
         let valid = self.is_valid();
         let mut belief = self.belief();
-        let now = self.shared.clock.now();
-        belief.end_with(|belief| {
-            if valid {
-                cause
-            } else {
-                belief.expired(&now, &self.plan)
-            }
-        });
+        belief.end_with(|belief| if valid { cause } else { belief.expired() });
         self.valid_until
             .store(Tick::NEVER.to_bits(), Ordering::SeqCst);
         drop(belief);
@@ -388,12 +389,13 @@ impl Belief {
     }
 
     /// The deadline passed.
-    fn expired(&self, now: &Tick, plan: &Plan) -> LossCause {
-        match plan.max_hold {
-            Some(limit) if *now >= self.granted + limit => LossCause::HeldTooLong,
-            _ => LossCause::Expired {
+    fn expired(&self) -> LossCause {
+        if self.held_too_long {
+            LossCause::HeldTooLong
+        } else {
+            LossCause::Expired {
                 last_error: self.last_error.clone(),
-            },
+            }
         }
     }
 }

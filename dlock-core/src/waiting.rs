@@ -1,10 +1,17 @@
 //! Waiting for a lock: turns, tries, pauses, limits, and handing the grant over (W1 to W7).
 
 use std::{
+    future::{poll_fn, ready},
+    pin::{Pin, pin},
     sync::{Arc, atomic::Ordering},
+    task::Poll,
     time::Duration,
 };
 
+use tokio::{
+    sync::{AcquireError, OwnedSemaphorePermit},
+    task::unconstrained,
+};
 use tracing::Instrument;
 use uuid::Uuid;
 
@@ -16,6 +23,7 @@ use crate::{
     holding::Holding,
     listener,
     lock::Settings,
+    names::NameState,
 };
 
 /// The closest two tries of one waiter come (W2).
@@ -49,6 +57,10 @@ pub(crate) async fn acquire(lock: &Arc<Settings>, wait: Wait) -> Result<Acquired
             return Err(Error::Closed);
         }
         let (giver, mut taker) = handoff();
+        let turn = match wait {
+            Wait::No => None,
+            Wait::Limit(_) => Some(line_up(&lock.state).await),
+        };
         let contender = Contender {
             lock: Arc::clone(lock),
             wait,
@@ -65,12 +77,17 @@ pub(crate) async fn acquire(lock: &Arc<Settings>, wait: Wait) -> Result<Acquired
         let errand = lock.shared.errand();
         tokio::spawn(
             async move {
-                contender.run(giver).await;
+                contender.run(giver, turn).await;
                 drop(errand);
             }
             .instrument(span),
         );
         match taker.take().await {
+            // It was valid when it was granted, and waited for us too long since (V9). Dropped, it
+            // is released.
+            Taken::Value(Ok(Acquired::Holding(holding))) if !holding.term().is_valid() => {
+                tracing::debug!("the grant had run out before it was picked up; asking anew");
+            }
             Taken::Value(answer) => return answer,
             // We were away for too long; now that we are back, we queue again (W6).
             Taken::GivenBack => {}
@@ -80,6 +97,21 @@ pub(crate) async fn acquire(lock: &Arc<Settings>, wait: Wait) -> Result<Acquired
                 );
             }
         }
+    }
+}
+
+/// Our turn, once it comes.
+type Turn = Pin<Box<dyn Future<Output = Result<OwnedSemaphorePermit, AcquireError>> + Send>>;
+
+/// Takes a place in the queue (W1), at once and in the caller's own poll. In tasks of ours two
+/// callers would be served in the order in which the runtime happens to start those tasks.
+async fn line_up(state: &NameState) -> Turn {
+    let mut turn: Turn = Box::pin(Arc::clone(&state.turn).acquire_owned());
+    // Without a budget: a poll that is put off takes no place.
+    let mut first = pin!(unconstrained(turn.as_mut()));
+    match poll_fn(|context| Poll::Ready(first.as_mut().poll(context))).await {
+        Poll::Ready(taken) => Box::pin(ready(taken)),
+        Poll::Pending => turn,
     }
 }
 
@@ -97,11 +129,11 @@ struct Contender {
 type Answer = Result<Acquired, Error>;
 
 impl Contender {
-    async fn run(mut self, giver: Giver<Answer>) {
+    async fn run(mut self, giver: Giver<Answer>, turn: Option<Turn>) {
         let lock = Arc::clone(&self.lock);
-        let answer = match self.wait {
-            Wait::No => self.once().await,
-            Wait::Limit(_) => match self.queue(&giver).await {
+        let answer = match turn {
+            None => self.once().await,
+            Some(turn) => match self.queue(&giver, turn).await {
                 Some(answer) => answer,
                 None => return,
             },
@@ -134,15 +166,16 @@ impl Contender {
     }
 
     /// Waits for our turn, then contends (W1). `None` if the caller has gone away.
-    async fn queue(&mut self, giver: &Giver<Answer>) -> Option<Answer> {
+    async fn queue(&mut self, giver: &Giver<Answer>, turn: Turn) -> Option<Answer> {
         let lock = Arc::clone(&self.lock);
         let mut closing = lock.shared.closing();
         let turn = tokio::select! {
             biased;
             () = giver.abandoned() => return None,
             _ = closing.wait_for(|closed| *closed) => return Some(Err(Error::Closed)),
-            turn = lock.state.turn.acquire() => turn,
+            // Before our turn: a caller who was away may be back only after its limit (W4).
             () = self.out_of_time() => return Some(Err(self.timeout())),
+            turn = turn => turn,
         };
         if planted!(NoTurns) {
             drop(turn);
@@ -220,12 +253,10 @@ impl Contender {
         } = &*lock;
         state.forget_old_observation(&shared.clock);
         let mut prev = state.claim(&shared.clock, plan.duration);
-        let mut uuid = self.draw()?;
         for _ in 0..AT_ONCE {
-            let attempt = attempt::run(&lock, uuid, prev, || self.left()).await;
-            // W5: the next try draws anew.
-            uuid = self.draw()?;
-            match attempt {
+            // W5: each try draws anew.
+            let uuid = self.draw()?;
+            match attempt::run(&lock, uuid, prev, || self.left()).await {
                 TryEnd::Granted(holding) => return Ok(Some(Acquired::Holding(holding))),
                 TryEnd::Held(record) => {
                     state.saw(&shared.clock, &record);

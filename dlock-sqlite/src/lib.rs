@@ -52,6 +52,7 @@
 //! # What it costs
 //! A call is a hop to a blocking thread and a few microseconds of SQLite; commits of all processes
 //! follow one another. A process must not `fork` without `exec` while it has a provider open.
+//! Dropping the last clone of a provider closes the file, which may move the log into it.
 //! Deleting old records ([`Admin::purge`](dlock_core::Admin::purge)) takes those of an earlier boot
 //! once this one is 7 days old.
 

@@ -7,6 +7,7 @@
 mod acquire;
 mod admin;
 mod batch;
+mod frontend;
 mod list;
 mod names;
 mod races;
@@ -21,6 +22,10 @@ use std::{future::Future, pin::Pin};
 
 use tokio::task::JoinError;
 
+use self::frontend::{
+    cancelling, closing, ghosts, limits, observing, polling, queueing, releasing, renewing, scoped,
+    sharing, stories, tries, validity,
+};
 use crate::Bench;
 
 /// One case of the suite.
@@ -160,6 +165,120 @@ macro_rules! __for_each_case {
             purge list purge_stops_at_its_limit ["T5"];
             prefix names prefix_and_name_are_kept_apart ["I13"];
             prefix names name_that_is_too_long_with_its_prefix_is_refused ["I13"];
+
+            required validity deadline_counts_from_the_request ["V1", "I6"];
+            required validity repeated_try_keeps_its_first_deadline ["V1", "I6"];
+            required validity margin_is_kept ["V1", "I2", "I6"];
+            required validity validity_is_computed_at_every_question ["V2", "I8"];
+            required validity renewal_counts_from_its_own_request ["V4", "I6"];
+            required validity late_renewal_revives_nothing ["V4", "I7"];
+            required validity success_counts_for_the_attempt_it_answers ["V4", "I6"];
+            required validity deadline_never_moves_back ["V4", "R2", "I7"];
+            required validity every_renewal_attempt_has_a_larger_number ["V4", "R1"];
+            required validity refused_renewal_is_a_loss_at_once ["V5", "R3"];
+            required validity failed_renewal_is_no_loss ["V5", "V6"];
+            required validity expired_lease_tells_its_holder ["V2", "V5", "I8"];
+            required validity loss_is_told_on_time_while_renewals_hang ["V5", "V6", "I8"];
+            required validity holder_stops_before_another_starts ["V1", "I1", "I2", "I15"];
+
+            required renewing renewal_is_sent_when_it_is_due ["V6"];
+            required renewing kept_lease_outlives_its_duration ["V6", "000-2"];
+            required renewing hung_renewal_is_followed_by_the_next ["V6"];
+            required renewing lost_reply_of_a_renewal_is_no_loss ["V5", "V6", "R1"];
+            required renewing outage_within_the_bound_loses_no_lease ["V6", "I17"];
+            required renewing late_renewal_is_shown_before_the_loss ["V8"];
+            required renewing fatal_renewal_is_shown_at_once ["V8"];
+            required renewing polite_request_is_seen_by_the_holder ["B3"];
+            required renewing renewals_stop_at_the_longest_hold ["longest hold"];
+            required renewing failing_renewals_stop_at_the_longest_hold_too ["longest hold"];
+            required renewing lease_that_was_not_renewed_was_not_held_too_long ["longest hold"];
+
+            required releasing validity_ends_where_the_release_begins ["V7", "I9"];
+            required releasing no_renewal_is_sent_after_the_release_began ["V7"];
+            required releasing renewal_under_way_does_not_outlive_the_release ["V7", "R3"];
+            required releasing unanswered_release_is_repeated ["V7", "L2", "I9"];
+            required releasing release_without_an_answer_ends_unconfirmed ["V7"];
+            required releasing fatal_answer_to_a_release_is_an_error_at_once ["V7"];
+            required releasing stale_holder_releases_nothing_and_is_told ["L3", "I9", "001-3"];
+            required releasing dropped_lease_is_given_back ["G3", "I14", "000-2"];
+            required releasing lease_dropped_without_a_runtime_is_given_back ["G3"];
+            required releasing lease_dropped_while_unwinding_is_given_back ["G3"];
+
+            required scoped with_acquires_renews_and_releases ["001-4", "V6"];
+            required scoped lost_lease_ends_the_work ["V5", "V9"];
+            required scoped work_is_gone_before_the_release_is_sent ["V7"];
+            required scoped panic_of_the_work_goes_on_after_the_release ["V7"];
+            required scoped work_that_ended_too_late_is_reported ["V9"];
+            required scoped failing_release_does_not_hide_the_result ["V7"];
+            required scoped error_of_the_work_comes_through_one_question_mark ["001-4"];
+            required scoped dropped_with_gives_the_lock_back ["G1", "G3", "I14"];
+
+            required cancelling acquire_dropped_anywhere_leaves_nothing ["G1", "I10", "I14"];
+            required cancelling dropped_try_runs_to_its_answer ["G1", "I10", "I14"];
+            required cancelling dropped_waiter_leaves_the_queue ["G1", "W1"];
+            required cancelling grant_nobody_picks_up_is_given_back ["W6"];
+            required cancelling grant_that_died_before_it_was_picked_up_is_not_handed_out ["V9", "W6"];
+            required cancelling limit_that_passed_while_nobody_looked_sends_nothing_more ["W4"];
+
+            required ghosts late_copy_of_a_try_given_up_does_not_block_its_client ["G4", "W5"];
+            required ghosts late_copy_of_a_refused_try_does_not_block_its_client ["G4"];
+            required ghosts late_copy_of_a_spent_try_does_not_block_its_client ["G4", "A3"];
+            required ghosts late_copy_of_a_late_grants_try_does_not_block_its_client ["G4", "V9"];
+            required ghosts late_copy_of_a_grant_nobody_took_does_not_block_its_client ["G4", "G1"];
+            required ghosts late_copy_of_a_released_leases_try_does_not_block_its_client ["G4"];
+            required ghosts unreleased_lease_of_ours_does_not_block_its_client ["G4"];
+            required ghosts last_eight_are_remembered_for_two_leases ["G4"];
+            required ghosts live_lease_of_ours_is_never_claimed ["G4", "I12", "no re-entrancy"];
+
+            required tries each_try_of_a_waiter_has_its_own_identity ["W5"];
+            required tries lost_reply_of_an_acquire_is_not_contention ["W5", "A2", "I11"];
+            required tries try_without_an_answer_is_given_up ["W5"];
+            required tries fatal_answer_ends_an_acquire_at_once ["W5"];
+            required tries silent_store_ends_an_acquire ["W5"];
+            required tries waiter_outlasts_an_outage ["W5"];
+            required tries spent_try_is_followed_by_a_fresh_one_at_once ["A3", "W5"];
+            required tries late_grant_is_given_back_and_asked_for_again ["V9", "T6"];
+
+            required queueing waiters_of_one_client_are_one_contender ["W1"];
+            required queueing waiters_are_served_in_the_order_they_came ["W1", "I18"];
+            required queueing try_stands_in_no_queue ["W1"];
+            required queueing own_release_wakes_the_next_waiter ["W7", "I16"];
+            required queueing release_of_an_orphan_wakes_the_next_waiter ["W7", "W5"];
+
+            required polling waiter_asks_at_its_interval ["W2"];
+            required polling waiter_enters_when_the_lease_ends ["W2", "I15"];
+            required polling waiter_of_another_duration_waits_for_the_records ["W2", "section 3"];
+            required polling waiter_does_not_spin_while_nothing_remains ["W2"];
+            watch polling hint_wakes_a_waiter_at_once ["W3", "I16"];
+            watch polling lost_hint_costs_one_interval ["W3", "I16"];
+            watch polling broken_channel_wakes_everyone ["W3"];
+            watch polling opened_channel_wakes_everyone ["W3"];
+
+            required limits limit_is_a_total_while_the_lock_is_held ["W4"];
+            required limits limit_is_a_total_over_a_store_that_hangs ["W4"];
+            required limits limit_counts_the_time_in_the_queue ["W4", "W1"];
+            required limits no_call_waits_longer_than_a_sixth_of_the_lease ["W4", "V7"];
+
+            required observing repeated_tries_take_over_from_a_dead_holder ["section 3", "A6"];
+            required observing renewal_restarts_the_observation ["section 3", "A6"];
+            required observing observation_lasts_for_the_records_duration ["section 3", "A6"];
+            required observing read_observes_too ["section 3"];
+            required observing observation_is_forgotten_after_ten_leases ["section 3"];
+            required observing grant_of_our_own_replaces_the_observation ["section 3"];
+            required observing acquire_asks_for_more_than_the_highest_token_seen ["T6"];
+            required observing floor_that_a_resource_reported_is_kept ["T6"];
+
+            required closing close_ends_waiters_and_later_acquires ["G3"];
+            required closing close_waits_until_everything_is_given_back ["G3"];
+            required closing close_leaves_leases_to_their_holders ["G3"];
+
+            required sharing clones_of_a_provider_share_a_client ["W1"];
+            required sharing lock_keeps_what_it_was_built_with ["data", "001-4"];
+
+            required stories contender_is_refused_until_the_holder_releases ["001-1"];
+            required stories waiter_takes_over_from_a_dead_holder ["001-2", "A6", "I15"];
+            required stories paused_holder_is_fenced_and_told ["001-3", "T3", "I9"];
+            required stories holder_cut_off_from_its_store_stops_in_time ["000-3", "I1", "I15"];
         }
     };
 }

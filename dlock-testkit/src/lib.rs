@@ -32,6 +32,8 @@ pub mod memory;
 pub mod planted;
 #[doc(hidden)]
 pub mod runner;
+#[cfg(unix)]
+pub mod service;
 mod subject;
 
 pub use self::{

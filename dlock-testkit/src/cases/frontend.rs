@@ -1,0 +1,23 @@
+//! The rules of the frontend, run over every provider through the fault wrapper: what a holder
+//! believes, how a waiter waits, what is left behind when somebody goes away.
+//!
+//! Most cases move the client's clock by hand, so that a whole lease passes in no time and to the
+//! nanosecond, on a store whose own time goes on as usual.
+
+mod bed;
+mod meddler;
+
+pub(super) mod cancelling;
+pub(super) mod closing;
+pub(super) mod ghosts;
+pub(super) mod limits;
+pub(super) mod observing;
+pub(super) mod polling;
+pub(super) mod queueing;
+pub(super) mod releasing;
+pub(super) mod renewing;
+pub(super) mod scoped;
+pub(super) mod sharing;
+pub(super) mod stories;
+pub(super) mod tries;
+pub(super) mod validity;

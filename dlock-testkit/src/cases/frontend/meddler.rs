@@ -1,0 +1,156 @@
+//! A wrapper between the faults and the provider under test: it measures how slow the store is,
+//! repeats what a busy store refused, and does what a case wants done at the instant of an answer.
+
+use std::{
+    collections::VecDeque,
+    future::Future,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use dlock_core::{
+    Acquire, AcquireOutcome, Capabilities, ErrorKind, Name, Provider, ProviderError, Record,
+    Release, ReleaseOutcome, Renew, RenewOutcome, Wakeups,
+};
+use tokio::time::Instant;
+
+use super::bed::Lag;
+use crate::faults::Op;
+
+/// How often a call that a busy store refused is repeated.
+const REPEATS: usize = 4;
+
+/// What a case does at the instant of an answer.
+type Deeds = VecDeque<(Op, Box<dyn FnOnce() + Send>)>;
+
+/// The wrapper. Clones are one.
+#[derive(Clone)]
+pub(super) struct Meddler {
+    inner: Arc<dyn Provider>,
+    lag: Lag,
+    plan: Arc<Plan>,
+}
+
+#[derive(Default)]
+struct Plan {
+    after: Mutex<Deeds>,
+    asked: AtomicBool,
+    nothing_remains: AtomicBool,
+}
+
+impl Meddler {
+    pub(super) fn new(inner: Arc<dyn Provider>, lag: Lag) -> Self {
+        Self {
+            inner,
+            lag,
+            plan: Arc::default(),
+        }
+    }
+
+    /// Does this when the next call of this operation has been answered, before the caller sees
+    /// the answer.
+    pub(super) fn after(&self, op: Op, deed: impl FnOnce() + Send + 'static) {
+        self.deeds().push_back((op, Box::new(deed)));
+    }
+
+    /// Every renewal from now on is answered "somebody asked".
+    pub(super) fn ask(&self) {
+        self.plan.asked.store(true, Ordering::SeqCst);
+    }
+
+    /// Every refusal from now on says that nothing remains of the holder's lease.
+    pub(super) fn nothing_remains(&self) {
+        self.plan.nothing_remains.store(true, Ordering::SeqCst);
+    }
+
+    async fn call<T, Fut>(&self, op: Op, call: impl Fn() -> Fut + Send) -> Result<T, ProviderError>
+    where
+        T: Send,
+        Fut: Future<Output = Result<T, ProviderError>> + Send,
+    {
+        let mut repeats = 0;
+        let answer = loop {
+            let began = Instant::now();
+            let answer = call().await;
+            self.lag.note(began.elapsed());
+            match &answer {
+                Err(error) if error.kind() != ErrorKind::Fatal && repeats < REPEATS => {
+                    repeats += 1;
+                    tokio::time::sleep(Duration::from_millis(5)).await;
+                }
+                _ => break answer,
+            }
+        };
+        let due = {
+            let mut deeds = self.deeds();
+            let first = deeds.iter().position(|(due, _)| *due == op);
+            first.and_then(|first| deeds.remove(first))
+        };
+        if let Some((_, deed)) = due {
+            deed();
+        }
+        answer
+    }
+
+    fn deeds(&self) -> MutexGuard<'_, Deeds> {
+        self.plan
+            .after
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn shown(&self, mut record: Record) -> Record {
+        if self.plan.nothing_remains.load(Ordering::SeqCst) {
+            record.remaining = Some(Duration::ZERO);
+        }
+        record
+    }
+}
+
+#[async_trait]
+impl Provider for Meddler {
+    fn capabilities(&self) -> Capabilities {
+        self.inner.capabilities()
+    }
+
+    async fn acquire(&self, request: &Acquire) -> Result<AcquireOutcome, ProviderError> {
+        Ok(
+            match self
+                .call(Op::Acquire, || self.inner.acquire(request))
+                .await?
+            {
+                AcquireOutcome::Held(record) => AcquireOutcome::Held(self.shown(record)),
+                other => other,
+            },
+        )
+    }
+
+    async fn renew(&self, request: &Renew) -> Result<RenewOutcome, ProviderError> {
+        let answer = self.call(Op::Renew, || self.inner.renew(request)).await?;
+        let asked = self.plan.asked.load(Ordering::SeqCst);
+        Ok(match answer {
+            RenewOutcome::Renewed { .. } if asked => RenewOutcome::Renewed { asked },
+            other => other,
+        })
+    }
+
+    async fn release(&self, request: &Release) -> Result<ReleaseOutcome, ProviderError> {
+        self.call(Op::Release, || self.inner.release(request)).await
+    }
+
+    async fn read(&self, name: &Name) -> Result<Option<Record>, ProviderError> {
+        self.call(Op::Read, || self.inner.read(name)).await
+    }
+
+    async fn renew_many(&self, requests: &[Renew]) -> Vec<Result<RenewOutcome, ProviderError>> {
+        self.inner.renew_many(requests).await
+    }
+
+    async fn watch(&self) -> Result<Option<Wakeups>, ProviderError> {
+        self.inner.watch().await
+    }
+}

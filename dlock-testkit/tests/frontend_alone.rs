@@ -1,0 +1,230 @@
+//! Properties of the frontend that need a runtime of their own: one that shuts down, that stalls,
+//! or that has no timers. The memory provider stands for all.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    task::Poll,
+    time::Duration,
+};
+
+use dlock_core::{Client, Clock, DLock, Error, LossCause, TryAcquire};
+use dlock_testkit::{
+    faults::{Fault, Faulty, Op},
+    memory::{MemoryProvider, MemoryStore},
+};
+use tokio::runtime::{Builder, Runtime};
+
+const LEASE: Duration = Duration::from_secs(10);
+
+fn faulty() -> Faulty<MemoryProvider> {
+    Faulty::new(MemoryProvider::new(&MemoryStore::store_clock()))
+}
+
+fn lock(provider: &Faulty<MemoryProvider>) -> DLock {
+    let client = Client::with_clock(provider.clone(), Clock::tokio(1.0));
+    DLock::builder()
+        .name("door")
+        .provider(client)
+        .duration(LEASE)
+        .build()
+        .unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn runtime() -> Runtime {
+    Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// V2: a runtime that was stalled past the deadline looks at its timers only after it has polled
+/// what was ready before.
+#[test]
+fn work_is_not_polled_once_the_lease_is_over() {
+    runtime().block_on(async {
+        let provider = faulty();
+        provider.always(Op::Renew, Fault::LoseRequest);
+        let polls = Arc::new(AtomicUsize::new(0));
+        let (lock, counted) = (lock(&provider), Arc::clone(&polls));
+        let work = async move |_token| {
+            tokio::time::sleep(LEASE / 100).await;
+            std::future::poll_fn(move |context| {
+                if counted.fetch_add(1, Ordering::SeqCst) > 0 {
+                    return Poll::Ready(());
+                }
+                // Time passes, and nobody tells the timers.
+                let stall = std::pin::pin!(tokio::time::advance(LEASE));
+                assert!(stall.poll(context).is_pending());
+                context.waker().wake_by_ref();
+                Poll::Pending
+            })
+            .await;
+        };
+        let answer = tokio::spawn(async move { lock.with(work).await })
+            .await
+            .unwrap();
+        assert!(
+            matches!(&answer, Err(Error::Lost(loss)) if !loss.work_finished && matches!(loss.cause, LossCause::Expired { .. })),
+            "{answer:?}"
+        );
+        assert_eq!(polls.load(Ordering::SeqCst), 1, "polled without protection");
+    });
+}
+
+/// G3.
+#[test]
+fn lease_dropped_after_its_runtime_neither_blocks_nor_panics() {
+    let provider = faulty();
+    let runtime = runtime();
+    let (lease, guard) = runtime.block_on(async {
+        let lock = lock(&provider);
+        let guard = lock.named("gate").unwrap().hold().await.unwrap();
+        (lock.acquire().await.unwrap(), guard)
+    });
+    drop(runtime);
+    assert!(lease.is_valid(), "the lease itself goes on");
+    drop((lease, guard));
+    assert_eq!(provider.count(Op::Release), 0, "nobody could send it");
+}
+
+/// G3, G1: whatever is under way when the runtime goes down is cut off quietly.
+#[test]
+fn runtime_may_shut_down_at_any_moment() {
+    for turns in 0..40 {
+        let provider = faulty();
+        let runtime = runtime();
+        runtime.block_on(async {
+            let lock = lock(&provider);
+            let guard = lock.hold().await.unwrap();
+            drop(tokio::spawn({
+                let lock = lock.clone();
+                async move { lock.acquire().await }
+            }));
+            drop(tokio::spawn({
+                let lock = lock.named("gate").unwrap();
+                async move { lock.with(|_token| std::future::pending::<()>()).await }
+            }));
+            for _ in 0..turns {
+                tokio::task::yield_now().await;
+            }
+            drop(guard);
+            for _ in 0..turns {
+                tokio::task::yield_now().await;
+            }
+        });
+        drop(runtime);
+    }
+}
+
+/// G3: a renewal and a release wished for elsewhere run on the runtime that acquired.
+#[test]
+fn lease_is_used_from_another_runtime() {
+    let provider = faulty();
+    let home = Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_time()
+        .build()
+        .unwrap();
+    let mut lease = home.block_on(async { lock(&provider).acquire().await.unwrap() });
+    let elsewhere = Builder::new_current_thread().build().unwrap();
+    elsewhere.block_on(async {
+        lease.renew().await.unwrap();
+        lease.release().await.unwrap();
+    });
+    assert_eq!(provider.count(Op::Renew), 1);
+    assert_eq!(provider.count(Op::Release), 1);
+}
+
+/// G1: a provider that panics costs one call.
+#[test]
+fn panic_of_a_provider_is_an_error_and_no_hang() {
+    struct Panicking(MemoryProvider, AtomicUsize);
+
+    #[async_trait::async_trait]
+    impl dlock_core::Provider for Panicking {
+        fn capabilities(&self) -> dlock_core::Capabilities {
+            self.0.capabilities()
+        }
+        async fn acquire(
+            &self,
+            request: &dlock_core::Acquire,
+        ) -> Result<dlock_core::AcquireOutcome, dlock_core::ProviderError> {
+            if self.1.fetch_add(1, Ordering::SeqCst) == 0 {
+                std::panic::resume_unwind(Box::new("on purpose"));
+            }
+            self.0.acquire(request).await
+        }
+        async fn renew(
+            &self,
+            request: &dlock_core::Renew,
+        ) -> Result<dlock_core::RenewOutcome, dlock_core::ProviderError> {
+            self.0.renew(request).await
+        }
+        async fn release(
+            &self,
+            request: &dlock_core::Release,
+        ) -> Result<dlock_core::ReleaseOutcome, dlock_core::ProviderError> {
+            self.0.release(request).await
+        }
+        async fn read(
+            &self,
+            name: &dlock_core::Name,
+        ) -> Result<Option<dlock_core::Record>, dlock_core::ProviderError> {
+            self.0.read(name).await
+        }
+    }
+
+    runtime().block_on(async {
+        let memory = MemoryProvider::new(&MemoryStore::observer());
+        let client = Client::with_clock(Panicking(memory, AtomicUsize::new(0)), Clock::tokio(1.0));
+        let lock = DLock::builder()
+            .name("door")
+            .provider(&client)
+            .build()
+            .unwrap();
+        assert!(matches!(lock.acquire().await, Err(Error::Provider(_))));
+        // It cost neither the turn of the next waiter nor the end of `close`.
+        let lease = lock.acquire().await.unwrap();
+        drop(lease);
+        assert_eq!(client.close().await, 0);
+    });
+}
+
+/// W1: who comes first in one task is served first, also where tasks start in any order.
+#[test]
+fn waiters_of_one_task_are_served_in_order_on_many_threads() {
+    let runtime = Builder::new_multi_thread()
+        .worker_threads(4)
+        .enable_time()
+        .build()
+        .unwrap();
+    for _ in 0..20 {
+        let served = runtime.block_on(runtime.spawn(async {
+            let provider = faulty();
+            let lock = lock(&provider);
+            let TryAcquire::Acquired(first) = lock.try_acquire().await.unwrap() else {
+                panic!("a fresh lock is held")
+            };
+            let served = Arc::new(std::sync::Mutex::new(Vec::new()));
+            let waiter = async |place: usize| {
+                let lease = lock.acquire().await.unwrap();
+                served.lock().unwrap().push(place);
+                lease.release().await.unwrap();
+            };
+            let all = async {
+                tokio::join!(biased; waiter(0), waiter(1), waiter(2), waiter(3), waiter(4), waiter(5))
+            };
+            let release = async {
+                tokio::task::yield_now().await;
+                first.release().await.unwrap();
+            };
+            tokio::join!(biased; all, release);
+            served.lock().unwrap().clone()
+        }));
+        assert_eq!(served.unwrap(), [0, 1, 2, 3, 4, 5]);
+    }
+}
