@@ -5,7 +5,7 @@ use std::{ffi::OsString, process::ExitCode, time::Duration};
 use clap::{Args, Parser, Subcommand};
 
 use crate::{
-    exit::{Exit, Failure},
+    exit::{Exit, Failure, say},
     status,
     store::Location,
 };
@@ -132,11 +132,15 @@ fn run(_arguments: RunArguments) -> Result<ExitCode, Failure> {
 
 /// What the core reports, for whoever looks for the reason of something: nothing unless asked.
 fn log() {
-    if let Ok(filter) = tracing_subscriber::EnvFilter::try_from_env("DLOCK_LOG") {
-        tracing_subscriber::fmt()
+    let Ok(wanted) = std::env::var("DLOCK_LOG") else {
+        return;
+    };
+    match tracing_subscriber::EnvFilter::try_new(&wanted) {
+        Ok(filter) => tracing_subscriber::fmt()
             .with_env_filter(filter)
             .with_writer(std::io::stderr)
-            .init();
+            .init(),
+        Err(error) => say(format_args!("DLOCK_LOG={wanted:?} is ignored: {error}")),
     }
 }
 

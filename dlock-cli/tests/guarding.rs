@@ -164,6 +164,31 @@ fn command_does_not_outlive_its_guard() {
 }
 
 #[test]
+fn stopped_guard_does_not_keep_the_command_alive() {
+    let scene = Scene::new();
+    let holder = scene.run(&["--lease", "2s"], &family());
+    scene.await_trace("leader");
+    let [guard] = &scene.guards()[..] else {
+        panic!("{:?}", scene.processes())
+    };
+    signal(guard.id, Signal::STOP);
+    let store = scene.open_store();
+    store.execute_batch("BEGIN EXCLUSIVE").unwrap();
+    let watch = Stopwatch::start();
+    until("the end of the command", || {
+        scene.nobody_is_alone().then_some(())
+    });
+    assert!(
+        watch.elapsed() < Duration::from_secs(2),
+        "{:?}",
+        watch.elapsed()
+    );
+    drop(store);
+    let holder = holder.finish(Duration::from_secs(20));
+    assert_eq!(holder.code(), 80, "{holder:?}");
+}
+
+#[test]
 fn guard_takes_no_notice_of_any_signal_but_the_last() {
     let scene = Scene::new();
     let holder = scene.run(
@@ -214,8 +239,12 @@ fn a_zombie_of_the_guard_keeps_the_number_of_the_group() {
     };
     let children = format!("/proc/{0}/task/{0}/children", guard.id);
     let children = std::fs::read_to_string(children).unwrap();
-    let anchor = support::seen(children.trim().parse().unwrap()).unwrap();
-    assert_eq!((anchor.state, anchor.group), ('Z', leader));
+    let anchor: i32 = children.trim().parse().unwrap();
+    until("the anchor to be a zombie", || {
+        let anchor = support::seen(anchor).unwrap();
+        assert_eq!(anchor.group, leader);
+        (anchor.state == 'Z').then_some(())
+    });
     drop(holder);
 }
 

@@ -50,11 +50,47 @@ fn control_c_is_the_commands() {
     shell.expect("in");
     shell.control('C');
     shell.expect_code(5);
-    shell.line(&(run("echo i\"\"n; exec sleep 60") + CODE));
-    shell.expect("in");
-    shell.control('C');
-    // An interactive shell drops the rest of the line after an interrupt; not after an exit code.
-    shell.expect_code(130);
+}
+
+#[test]
+fn control_c_that_ends_the_command_ends_the_script_around_it() {
+    let scene = Scene::new();
+    let script = r#"for i in 1 2 3; do
+        "$DLOCK" run lock -- sh -c 'echo "run $DLOCK_TOKEN" >> "$T/trace"; exec sleep 60'
+        echo went on >> "$T/trace"
+    done"#;
+    std::fs::write(scene.path("script"), script).unwrap();
+    let mut shell = Shell::start(&scene);
+    for (interpreter, stdout) in [("bash", ""), ("sh", ""), ("bash", " | cat")] {
+        shell.line(&format!("{interpreter} script{stdout}"));
+        scene.await_trace("run");
+        shell.control('C');
+        shell.line(r#"echo "co""de=${PIPESTATUS[0]}.""#);
+        shell.expect_code(130);
+        assert_eq!(scene.trace().len(), 1, "{interpreter}: {:?}", scene.trace());
+        std::fs::remove_file(scene.path("trace")).unwrap();
+    }
+}
+
+#[test]
+fn kill_of_dlock_run_gives_the_shell_its_terminal_back() {
+    let scene = Scene::new();
+    let mut shell = Shell::start(&scene);
+    shell.line(&run(&format!(
+        r#"{ALONE} echo in >> "$T/trace"; while :; do sleep 0.02; done"#
+    )));
+    scene.await_trace("in");
+    let mut processes = scene.processes();
+    processes.retain(|process| process.name == "dlock");
+    let [dlock] = &processes[..] else {
+        panic!("{:?}", scene.processes())
+    };
+    support::signal(dlock.id, rustix::process::Signal::KILL);
+    until("the end of the command", || {
+        scene.nobody_is_alone().then_some(())
+    });
+    shell.line(&CODE[2..]);
+    shell.expect_code(137);
 }
 
 #[test]

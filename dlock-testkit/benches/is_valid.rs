@@ -8,7 +8,10 @@ use dlock_core::DLock;
 use dlock_testkit::memory::{MemoryProvider, MemoryStore};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_time().build()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_time()
+        .build()?;
     let lock = DLock::builder()
         .name("measured")
         .duration(Duration::from_secs(60))
@@ -18,8 +21,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     assert!(guard.is_valid());
 
     let mut criterion = Criterion::default().configure_from_args();
-    criterion.bench_function("Guard::is_valid", |bencher| bencher.iter(|| black_box(&guard).is_valid()));
-    criterion.bench_function("Guard::remaining", |bencher| bencher.iter(|| black_box(&guard).remaining()));
+    criterion.bench_function("Guard::is_valid", |bencher| {
+        bencher.iter(|| black_box(&guard).is_valid());
+    });
+    criterion.bench_function("Guard::remaining", |bencher| {
+        bencher.iter(|| black_box(&guard).remaining());
+    });
     criterion.final_summary();
 
     runtime.block_on(guard.release())?;

@@ -16,8 +16,9 @@ pub trait Fixture: Sized + Send + Sync + 'static {
     /// What the provider must say of itself. The discipline decides what the cases expect.
     const CAPABILITIES: Capabilities;
 
-    /// The lease of cases that wait for its end. Longer than any call takes; the shorter, the
-    /// faster the suite. A case that finds the machine too slow for it doubles it by itself.
+    /// The lease of cases that wait for its end: at least 200 ms, and longer than any call takes.
+    /// The shorter, the faster the suite. A case that finds the machine too slow for it doubles it
+    /// by itself.
     const LEASE: Duration = Duration::from_millis(500);
 
     /// How long one case may take; one that takes longer fails by name.

@@ -1,11 +1,19 @@
-//! What any author of a dlock provider uses to prove it, and what dlock uses itself: the
-//! conformance suite, a reference provider in memory, a fault wrapper.
+//! What any author of a dlock provider uses to prove it, and what dlock uses itself.
+//!
+//! - [`conformance!`] turns a [`Fixture`] into one test per case of the suite ([`CASES`]).
+//! - [`memory`] is the reference provider, in both disciplines; its clocks can be stepped, its writes
+//!   lost.
+//! - [`faults`] loses, delays, repeats and refuses the calls of any provider by script, and records
+//!   them.
+//! - [`service`] starts real servers for tests and never leaves one behind.
+//! - [`planted`] proves the suite itself: providers with a bug, and which cases catch it.
 //!
 //! # Adopting the suite
 //! A fixture says how to start the store and how to make a provider on it; a macro does the rest.
+//! `tests/adoption.rs` of this crate is a whole provider with its tests on a page.
 //!
 //! ```no_run
-//! # // Tests are not run inside of doctests.
+//! // Tests inside of a doctest are not run.
 //! use dlock_core::{Capabilities, Discipline, Durability};
 //! use dlock_testkit::{Fixture, memory::{MemoryProvider, MemoryStore}};
 //!
@@ -22,6 +30,13 @@
 //! dlock_testkit::conformance!(Memory, without [admin, purge, prefix]);
 //! # fn main() {}
 //! ```
+//!
+//! What a provider lacks is left out by group, and shows as ignored tests; leaving out what it has,
+//! or keeping what it lacks, fails a test. Most cases wait for a lease to end, so run many at a
+//! time: `RUST_TEST_THREADS=16 cargo test`.
+//!
+//! What the suite does not show: how a store behaves under failover or loss of power, what a second
+//! machine with another clock sees, and whether a call blocks the thread that polls it.
 
 mod bench;
 pub mod cases;

@@ -99,10 +99,20 @@ impl Subject {
         }
     }
 
-    /// The answer to a renewal of this term, whatever it is.
+    /// The answer to a renewal of this term, whatever it is; a `Lost` must fit rule R3.
     pub async fn renew(&self, term: &Acquire, n: u64) -> RenewOutcome {
         let request = Renew::new(term.name.clone(), term.new, n);
-        answer!("renew", self.provider.renew(&request))
+        let outcome = answer!("renew", self.provider.renew(&request));
+        if let RenewOutcome::Lost(Some(record)) = &outcome {
+            let ours = record.uuid == term.new && !record.released;
+            let expired = self.discipline == Discipline::StoreClock
+                && record.remaining == Some(Duration::ZERO);
+            assert!(
+                !ours || (record.renewals < n && expired),
+                "Lost shows a record that fits R1 or R2: {record:?}"
+            );
+        }
+        outcome
     }
 
     /// R1 or R2: whether somebody asked for the lock.
@@ -138,7 +148,16 @@ impl Subject {
     /// L3: the record that shows it.
     pub async fn holds_not(&self, term: &Acquire) -> Option<Record> {
         match self.release(term, None).await {
-            ReleaseOutcome::NotHeld(record) => record,
+            ReleaseOutcome::NotHeld(record) => {
+                let ours = record
+                    .as_ref()
+                    .is_some_and(|record| record.uuid == term.new);
+                assert!(
+                    !ours,
+                    "NotHeld shows a record that fits L1 or L2: {record:?}"
+                );
+                record
+            }
             ReleaseOutcome::Released => {
                 panic!("a release of a term that is not in the store was answered Released")
             }

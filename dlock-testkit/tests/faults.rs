@@ -330,3 +330,49 @@ async fn wrapper_is_the_provider_but_for_sharing() {
         "a client found through the wrapper would go past its faults"
     );
 }
+
+/// Without a script the wrapper is as good as the provider inside.
+mod conformance {
+    use std::{sync::Arc, time::Duration};
+
+    use dlock_core::{Admin, Capabilities, Discipline, Durability, Name};
+    use dlock_testkit::{
+        Fixture,
+        faults::Faulty,
+        memory::{MemoryProvider, MemoryStore},
+    };
+
+    struct Wrapped(MemoryStore);
+
+    impl Fixture for Wrapped {
+        type Provider = Faulty<MemoryProvider>;
+
+        const CAPABILITIES: Capabilities = Capabilities::new("memory", Discipline::StoreClock)
+            .watch(true)
+            .batch(true)
+            .durability(Durability::Volatile);
+        const PAUSED: bool = true;
+
+        async fn start() -> Self {
+            Self(MemoryStore::store_clock())
+        }
+
+        async fn provider(&self) -> Self::Provider {
+            Faulty::new(MemoryProvider::new(&self.0))
+        }
+
+        fn admin(provider: &Self::Provider) -> Option<Arc<dyn Admin>> {
+            Some(Arc::new(provider.clone()))
+        }
+
+        async fn prefixed(&self, prefix: &str) -> Option<Self::Provider> {
+            Some(Faulty::new(MemoryProvider::new(&self.0).prefix(prefix)))
+        }
+
+        async fn age(&self, name: &Name, by: Duration) -> bool {
+            self.0.age(name, by)
+        }
+    }
+
+    dlock_testkit::conformance!(Wrapped);
+}

@@ -126,9 +126,10 @@ impl Guard {
                     if let (Some(Watched { group, .. }), Stage::Running | Stage::Terminating) =
                         (&self.watched, self.stage)
                     {
+                        // First: what follows may block.
                         group.kill();
                         say(format_args!(
-                            "'dlock run' was killed, so its command was killed too; the lock is free when its lease ends"
+                            "'dlock run' is gone, so its command was killed too; the lock is free when its lease ends"
                         ));
                     }
                     return Ok(());

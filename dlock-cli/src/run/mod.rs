@@ -2,12 +2,7 @@
 
 mod waiting;
 
-use std::{
-    ffi::OsString,
-    os::unix::process::ExitStatusExt,
-    process::{ExitCode, ExitStatus},
-    time::Duration,
-};
+use std::{ffi::OsString, os::unix::process::ExitStatusExt, process::ExitCode, time::Duration};
 
 use dlock_core::{DLock, Ended as Release, Name};
 use rustix::process::Signal;
@@ -34,13 +29,29 @@ pub(crate) fn main(arguments: RunArguments) -> Result<ExitCode, Failure> {
         .enable_all()
         .build()
         .map_err(|error| Failure::system("can't start threads", error))?;
-    let code = runtime.block_on(run(arguments));
+    let outcome = runtime.block_on(run(arguments));
     // A store call that hangs must not keep us.
     runtime.shutdown_background();
-    code
+    match outcome? {
+        Outcome::Code(code) => Ok(code.into()),
+        Outcome::Interrupted { tell_job } => Ok(signals::die_interrupted(tell_job).into()),
+    }
 }
 
-async fn run(arguments: RunArguments) -> Result<ExitCode, Failure> {
+/// How `dlock run` ends, if not by a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outcome {
+    /// With this exit code.
+    Code(u8),
+    /// By Ctrl-C. Shells stop a script or a loop when a job *dies* of SIGINT, and go on when it
+    /// merely exits with 130.
+    Interrupted {
+        /// The command had the terminal to itself, so the rest of our job has not heard of it.
+        tell_job: bool,
+    },
+}
+
+async fn run(arguments: RunArguments) -> Result<Outcome, Failure> {
     let RunArguments {
         name,
         command,
@@ -67,7 +78,7 @@ async fn run(arguments: RunArguments) -> Result<ExitCode, Failure> {
         Signals::listen().map_err(|error| Failure::system("can't listen to signals", error))?;
     let store = tokio::select! {
         biased;
-        signal = signals.ending() => return Ok(ended_by(signal)),
+        signal = signals.ending() => return Ok(ended_by(signal.as_raw(), false)),
         store = location.open() => store?,
     };
     let lock = build(&name, owner, lease, &store)?;
@@ -115,10 +126,10 @@ async fn hold(
     patience: Patience,
     store: &Store,
     signals: &mut Signals,
-) -> Result<ExitCode, Failure> {
+) -> Result<Outcome, Failure> {
     let lease = match waiting::acquire(lock, patience, store, signals).await? {
         Waited::Acquired(lease) => lease.keep_alive(),
-        Waited::Interrupted(signal) => return Ok(ended_by(signal)),
+        Waited::Interrupted(signal) => return Ok(ended_by(signal.as_raw(), false)),
     };
     let program = Program {
         words: command,
@@ -132,13 +143,16 @@ async fn hold(
     // The command and its whole group are gone, or never were.
     let released = release(lease, terms, signals).await;
     match ended? {
-        Ended::ByItself(status) if released == Released::Taken => Err(Failure::new(
+        Ended::ByItself { status, .. } if released == Released::Taken => Err(Failure::new(
             Exit::LeaseLost,
             format!(
                 "the command ended ({status}), but the lock was not ours any more: somebody took it away by force, or the store lost its memory"
             ),
         )),
-        Ended::ByItself(status) => Ok(code_of(status)),
+        Ended::ByItself { status, foreground } => Ok(match status.signal() {
+            Some(signal) => ended_by(signal, foreground),
+            None => Outcome::Code(code(status.code().unwrap_or_default())),
+        }),
         Ended::NotStarted(error) => Err(not_started(&program, error)),
         Ended::Cut(cut) => Err(cut_off(cut)),
     }
@@ -193,21 +207,17 @@ async fn close(lock: &DLock, signals: &mut Signals) {
     }
 }
 
-fn ended_by(signal: Signal) -> ExitCode {
-    code(128 + signal.as_raw())
-}
-
-fn code_of(status: ExitStatus) -> ExitCode {
-    code(
-        status
-            .code()
-            .unwrap_or_else(|| 128 + status.signal().unwrap_or_default()),
-    )
+fn ended_by(signal: i32, tell_job: bool) -> Outcome {
+    if signal == Signal::INT.as_raw() && supervise::is_in_foreground() {
+        Outcome::Interrupted { tell_job }
+    } else {
+        Outcome::Code(code(128 + signal))
+    }
 }
 
 /// Exit codes are bytes.
-fn code(code: i32) -> ExitCode {
-    ExitCode::from(u8::try_from(code & 0xff).unwrap_or(u8::MAX))
+fn code(code: i32) -> u8 {
+    u8::try_from(code & 0xff).unwrap_or(u8::MAX)
 }
 
 fn not_started(program: &Program, error: std::io::Error) -> Failure {

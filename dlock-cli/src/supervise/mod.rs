@@ -46,6 +46,8 @@ use crate::{
 const SETTLE: Duration = Duration::from_millis(200);
 /// How often the group is looked at while it ends.
 const LOOK: Duration = Duration::from_millis(10);
+/// How long the guard may take to get ready.
+const PATIENCE: Duration = Duration::from_secs(10);
 /// When to say what `dlock run` is still waiting for.
 const SILENCE: Duration = Duration::from_secs(5);
 
@@ -53,7 +55,12 @@ const SILENCE: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub(crate) enum Ended {
     /// By itself, or by a signal that was not ours.
-    ByItself(ExitStatus),
+    ByItself {
+        /// How.
+        status: ExitStatus,
+        /// It was in the terminal's foreground, instead of this job.
+        foreground: bool,
+    },
     /// By us.
     Cut(Cut),
     /// It never started, for this reason.
@@ -92,7 +99,10 @@ pub(crate) async fn run(
     guard.extend(terms.deadline(lease)).map_err(failed)?;
     let command = Command::prepare(program)
         .map_err(|error| Failure::system("can't start a process", error))?;
-    guard.watch(command.group()).await.map_err(failed)?;
+    tokio::time::timeout(PATIENCE, guard.watch(command.group()))
+        .await
+        .unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+        .map_err(failed)?;
     let mut terminal = Terminal::open();
     if let Some(terminal) = &mut terminal {
         terminal.offer(command.group());
@@ -106,6 +116,7 @@ pub(crate) async fn run(
         stage: Stage::Running,
         cut: None,
         end_by: None,
+        killed: None,
         complained: false,
     };
     supervision
@@ -114,6 +125,11 @@ pub(crate) async fn run(
         .map_err(|error| Failure::system("can't start the command", error))?;
     supervision.work(signals).await;
     supervision.finish().await
+}
+
+/// Whether this job is in the foreground of a terminal.
+pub(crate) fn is_in_foreground() -> bool {
+    Terminal::open().is_some_and(|terminal| terminal.is_ours())
 }
 
 impl Terms {
@@ -164,6 +180,8 @@ struct Supervision<'a> {
     cut: Option<Cut>,
     /// The end of the group is settled: nobody of it may run after this.
     end_by: Option<HolderTime>,
+    /// The first KILL.
+    killed: Option<HolderTime>,
     complained: bool,
 }
 
@@ -205,8 +223,8 @@ impl Supervision<'_> {
                 .map_or(deadline.kill, |end_by| end_by.min(deadline.kill))
         {
             // The guard has done it, unless somebody stopped it.
-            self.command.group().kill();
-            self.complain(now);
+            self.kill(now);
+            self.cut.get_or_insert(Cut::RunningOut);
         }
         match self.stage {
             Stage::Running => match self.command.change() {
@@ -233,8 +251,7 @@ impl Supervision<'_> {
         }
         let term_due = now >= since + SETTLE;
         if now >= since + SETTLE + self.terms.grace {
-            group.kill();
-            self.end_by.get_or_insert(now);
+            self.kill(now);
         } else if term_due && !terminated {
             group.terminate();
         }
@@ -244,15 +261,17 @@ impl Supervision<'_> {
         };
     }
 
-    /// Says once what keeps us, when KILL does not help.
-    fn complain(&mut self, now: HolderTime) {
-        let since = *self.end_by.get_or_insert(now);
+    /// KILL to everybody; says once what keeps us when that does not help.
+    fn kill(&mut self, now: HolderTime) {
+        let group = self.command.group();
+        group.kill();
+        let since = *self.killed.get_or_insert(now);
         if !self.complained && now >= since + SILENCE {
             self.complained = true;
             say(format_args!(
                 "processes of the command can't be killed: {:?} (do they belong to another user?); \
                  waiting for their end",
-                self.command.group().living()
+                group.living()
             ));
         }
     }
@@ -299,8 +318,9 @@ impl Supervision<'_> {
     }
 
     fn cut(&mut self, cut: Cut) {
-        self.command.group().kill();
-        self.end_by = Some(HolderTime::now());
+        let now = HolderTime::now();
+        self.kill(now);
+        self.end_by = Some(now);
         self.cut = Some(cut);
     }
 
@@ -332,18 +352,22 @@ impl Supervision<'_> {
         let status = command
             .reap()
             .map_err(|error| Failure::system("can't learn how the command ended", error))?;
-        if let Some(mut terminal) = terminal
-            && terminal.take_back()
-            && status.code().is_none()
-        {
-            terminal.restore_modes();
+        let mut foreground = false;
+        if let Some(mut terminal) = terminal {
+            foreground = terminal.take_back();
+            if foreground && status.code().is_none() {
+                terminal.restore_modes();
+            }
         }
+        let lost = !lease.is_valid();
         Ok(match (cut, refusal) {
+            // The loss knows more.
+            (Some(Cut::RunningOut), _) if lost => Ended::Cut(Cut::Lost(lease.lost().await)),
             (Some(cut), _) => Ended::Cut(cut),
             (None, Some(error)) => Ended::NotStarted(error),
             // Too late to know that it was protected to its end (V9).
-            (None, None) if !lease.is_valid() => Ended::Cut(Cut::Lost(lease.lost().await)),
-            (None, None) => Ended::ByItself(status),
+            (None, None) if lost => Ended::Cut(Cut::Lost(lease.lost().await)),
+            (None, None) => Ended::ByItself { status, foreground },
         })
     }
 }

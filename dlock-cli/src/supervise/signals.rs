@@ -130,6 +130,17 @@ pub(crate) fn stop(signal: Signal) {
     held_back().thread_block().ok();
 }
 
+/// Dies of SIGINT, as if the keyboard had sent it here; and so does our job, if it is to be told.
+/// Returns the code to exit with should that fail.
+pub(crate) fn die_interrupted(tell_job: bool) -> u8 {
+    if tell_job {
+        // This process has a handler.
+        kill_current_process_group(Signal::INT).ok();
+    }
+    signal_hook::low_level::emulate_default_handler(Signal::INT.as_raw()).ok();
+    128 + 2
+}
+
 /// Signals that were ignored when this process started.
 struct Ignored(u64);
 

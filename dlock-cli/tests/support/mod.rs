@@ -101,9 +101,11 @@ impl Scene {
 
     /// `dlock` with these arguments, not started yet.
     pub(crate) fn dlock<A: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = A>) -> Command {
-        let mut command = Command::new(DLOCK);
+        // The tester's shell may ignore some signals (nohup, a background job), and that is
+        // inherited.
+        let mut command = Command::new("env");
         self.adopt(&mut command);
-        command.args(arguments);
+        command.args(["--default-signal", DLOCK]).args(arguments);
         command
     }
 

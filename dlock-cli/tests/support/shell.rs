@@ -25,8 +25,15 @@ impl Shell {
     pub(crate) fn start(scene: &Scene) -> Self {
         let (pty, pts) = pty_process::blocking::open().unwrap();
         pty.resize(pty_process::Size::new(24, 240)).unwrap();
-        let child = Command::new("bash")
-            .args(["--norc", "--noprofile", "--noediting", "-i"])
+        let child = Command::new("env")
+            .args([
+                "--default-signal",
+                "bash",
+                "--norc",
+                "--noprofile",
+                "--noediting",
+                "-i",
+            ])
             .env_clear()
             .envs(scene.environment())
             .env("PS1", "ready> ")

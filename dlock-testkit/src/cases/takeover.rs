@@ -1,5 +1,7 @@
 //! A4 to A6: who may take a lock, and that taking it writes every field.
 
+use std::time::Duration;
+
 use dlock_core::{Acquire, AcquireOutcome, Version};
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -151,7 +153,7 @@ pub(super) async fn takeover_lasts_for_the_new_lease(bench: Bench) {
     for (round, lease) in bench.leases().enumerate() {
         let name = bench.name(&round.to_string());
         let (a, b, c) = (
-            bench.term_of(&name, lease / 4),
+            bench.term_of(&name, (lease / 4).max(Duration::from_millis(100))),
             bench.term_of(&name, lease * 2),
             bench.term(&name),
         );
@@ -198,7 +200,7 @@ fn rich_then_plain(bench: &Bench, name: &dlock_core::Name) -> (Acquire, Acquire)
 /// Nothing of the old term stays, and its holder can do nothing any more.
 async fn takes_it_whole(subject: &Subject, a: &Acquire, b: &Acquire) {
     let old = subject.record(&a.name).await;
-    tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    tokio::time::sleep(Duration::from_millis(50)).await;
     let token = subject.grants(b).await;
     assert!(token > old.token, "{token} does not follow {}", old.token);
     let record = subject.record(&b.name).await;

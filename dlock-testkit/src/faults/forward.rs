@@ -142,7 +142,7 @@ impl<P: Provider> Provider for Faulty<P> {
             return Ok(None);
         };
         let (to, stream) = Wakeups::channel(256);
-        tokio::spawn(relay(source, to, self.wakeups.subscribe()));
+        tokio::spawn(relay(source, to, Arc::clone(&self.wakeups)));
         Ok(Some(stream))
     }
 }
@@ -199,21 +199,23 @@ impl<P: Admin> Admin for Faulty<P> {
     }
 }
 
-/// Passes hints on until the source ends, nobody listens, or the stream is broken on purpose.
-async fn relay(mut source: Wakeups, to: WakeupSender, mut switch: watch::Receiver<(bool, u64)>) {
-    let (_, unbroken) = *switch.borrow();
+/// Passes hints on until the source ends, nobody listens, or the stream is broken on purpose. It may
+/// outlive the wrapper, as the stream may.
+async fn relay(mut source: Wakeups, to: WakeupSender, switch: Arc<watch::Sender<(bool, u64)>>) {
+    let mut switched = switch.subscribe();
+    let (_, unbroken) = *switched.borrow();
     loop {
         tokio::select! {
             biased;
-            changed = switch.changed() => {
-                if changed.is_err() || switch.borrow().1 != unbroken {
+            _kept_alive = switched.changed() => {
+                if switched.borrow().1 != unbroken {
                     return;
                 }
             }
             () = to.closed() => return,
             hint = source.next() => {
                 let Some(hint): Option<Wakeup> = hint else { return };
-                if switch.borrow().0 && !to.send(hint) {
+                if switched.borrow().0 && !to.send(hint) {
                     return;
                 }
             }

@@ -12,7 +12,7 @@ use std::{
 use async_trait::async_trait;
 use dlock_core::{
     Acquire, AcquireOutcome, Capabilities, Name, Provider, ProviderError, Record, Release,
-    ReleaseOutcome, Renew, RenewOutcome, Wakeup, Wakeups,
+    ReleaseOutcome, Renew, RenewOutcome, Sharing, Wakeup, Wakeups,
 };
 use tokio::{
     sync::{Mutex as RowLock, OwnedMutexGuard},
@@ -34,6 +34,7 @@ pub(super) struct PlantedProvider {
     pub(super) flaw: Option<Flaw>,
     calls: Arc<AtomicUsize>,
     rows: Rows,
+    sharing: Sharing,
     /// What `ReadIsCached` remembers.
     read: Arc<Mutex<BTreeMap<Name, Option<Record>>>>,
 }
@@ -45,6 +46,7 @@ impl PlantedProvider {
             flaw,
             calls: Arc::default(),
             rows,
+            sharing: Sharing::default(),
             read: Arc::default(),
         }
     }
@@ -330,6 +332,10 @@ impl Provider for PlantedProvider {
             }
             _ => self.inner.watch().await?,
         })
+    }
+
+    fn sharing(&self) -> Option<&Sharing> {
+        Some(&self.sharing)
     }
 }
 
