@@ -72,6 +72,7 @@ impl Meddler {
         T: Send,
         Fut: Future<Output = Result<T, ProviderError>> + Send,
     {
+        let under_way = self.lag.call();
         let mut repeats = 0;
         let answer = loop {
             let began = Instant::now();
@@ -93,6 +94,7 @@ impl Meddler {
         if let Some((_, deed)) = due {
             deed();
         }
+        drop(under_way);
         answer
     }
 
