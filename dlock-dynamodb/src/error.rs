@@ -123,12 +123,13 @@ where
                 "the connection to DynamoDB failed".into(),
             ),
         },
-        SdkError::ServiceError(refusal) if refusal.raw().status().as_u16() < 500 => {
+        SdkError::ServiceError(refusal) if refusal.raw().status().is_client_error() => {
             meaning(error.code().unwrap_or(""), table)
         }
+        // Also an answer of success that cannot be read: the SDK calls it an error of the service.
         SdkError::ServiceError(_) => (
             ErrorKind::Unknown,
-            "DynamoDB failed while it had the request".into(),
+            "DynamoDB failed while it had the request, or gave an answer that makes no sense".into(),
         ),
         // It was sent, and the answer did not come, or not whole.
         _ => (

@@ -13,6 +13,7 @@
     reason = "every test program uses another part of this, and all of it is test code"
 )]
 
+pub mod canned;
 pub mod table;
 
 use std::{
