@@ -11,7 +11,13 @@ mod provider;
 mod rules;
 mod store;
 mod table;
+#[cfg(test)]
+mod tests;
 mod wall;
+
+// The helpers of `tests/` name this crate; its own tests use them too.
+#[cfg(test)]
+extern crate self as dlock_dynamodb;
 
 pub use self::{
     error::{SettingsError, TableError},
