@@ -15,6 +15,7 @@ use crate::{
     item::{DURATIONS, MAX_EXACT},
     key::Key,
     store::{Store, Written},
+    wall,
 };
 
 /// How often a write is repeated that got no answer from two looks.
@@ -29,9 +30,8 @@ pub(crate) async fn acquire(
     request: &Acquire,
 ) -> Result<AcquireOutcome, ProviderError> {
     storable(request)?;
-    let seed = store.wall.seed();
     let since = store.wall.micros();
-    let start = seed.map(|seed| Start::new(request.floor, seed));
+    let start = wall::seed(since).map(|seed| Start::new(request.floor, seed));
     let mut write = expression::take(request, since, start);
     for _ in 0..=ASK_AGAIN {
         let old = match store.write(key, &write).await? {

@@ -37,8 +37,13 @@ impl Wall {
         })
     }
 
-    /// What the first token of a name may start from; `None` if the clock cannot be right.
+    /// The same, if the clock can be right: what the first token of a name may start from.
     pub(crate) fn seed(self) -> Option<u64> {
-        Some(self.micros()).filter(|micros| YEARS.contains(micros))
+        seed(self.micros())
     }
+}
+
+/// A reading of the clock, if it can be right.
+pub(crate) fn seed(micros: u64) -> Option<u64> {
+    Some(micros).filter(|micros| YEARS.contains(micros))
 }
