@@ -5,7 +5,7 @@
 
 mod common;
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use common::{PATIENCE, client, client_of, item, provider, provider_on, put, table_name, term};
@@ -234,6 +234,8 @@ async fn pages_may_begin_anywhere() {
         .table(table_name())
         .prefix("p")
         .sort_key("lock")
+        .attempt_timeout(PATIENCE)
+        .operation_timeout(PATIENCE)
         .build()
         .unwrap();
     provider.create_table().await.unwrap();

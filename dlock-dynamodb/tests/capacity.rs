@@ -24,7 +24,7 @@ use aws_sdk_dynamodb::{
     },
     types::ReturnConsumedCapacity,
 };
-use common::{provider_on, settings, table_name, term, url};
+use common::{PATIENCE, provider_on, settings, table_name, term, url};
 use dlock_core::{Acquire, Admin, List, Provider, Release, Renew};
 use dlock_dynamodb::DynamoDbProvider;
 
@@ -160,6 +160,8 @@ async fn listing_by_query_costs_what_it_reads() {
         .table(table_name())
         .prefix("billing")
         .sort_key("lock")
+        .attempt_timeout(PATIENCE)
+        .operation_timeout(PATIENCE)
         .build()
         .unwrap();
     provider.create_table().await.unwrap();

@@ -1,7 +1,5 @@
 //! Items that are no records: errors, never panics, and never overwritten.
 
-#![expect(clippy::unwrap_used, reason = "test code")]
-
 mod common;
 
 use aws_sdk_dynamodb::{primitives::Blob, types::AttributeValue};

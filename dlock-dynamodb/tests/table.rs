@@ -8,6 +8,7 @@ use aws_sdk_dynamodb::types::{
     AttributeDefinition, BillingMode, KeySchemaElement, KeyType, ScalarAttributeType, TableStatus,
 };
 use common::{
+    PATIENCE,
     canned::{Canned, refusal},
     client, client_of, provider, provider_on, table_name, term, url,
 };
@@ -51,7 +52,9 @@ async fn created_table_is_active_paid_by_request_and_keyed_as_asked() {
             .client(client.clone())
             .table(table_name())
             .prefix("p")
-            .partition_key("pk");
+            .partition_key("pk")
+            .attempt_timeout(PATIENCE)
+            .operation_timeout(PATIENCE);
         let provider = match sort {
             None => builder.build(),
             Some(sort) => builder.sort_key(sort).build(),
@@ -192,8 +195,8 @@ async fn time_to_live_is_switched_on_only_where_it_was_asked_for() {
             .table(table)
             .expire_released(true)
             .ttl_attribute(attribute)
-            .attempt_timeout(common::PATIENCE)
-            .operation_timeout(common::PATIENCE)
+            .attempt_timeout(PATIENCE)
+            .operation_timeout(PATIENCE)
             .build()
             .unwrap()
     };

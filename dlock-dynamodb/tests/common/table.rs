@@ -64,6 +64,7 @@ macro_rules! suite {
 
             const CAPABILITIES: Capabilities = common::table::CAPABILITIES;
             const LEASE: std::time::Duration = std::time::Duration::from_secs(1);
+            const LIMIT: std::time::Duration = std::time::Duration::from_secs(60);
             const NAME_BYTES: usize = Name::MAX_BYTES - <$kind as common::table::Kind>::PREFIX.len();
 
             async fn start() -> Self {
