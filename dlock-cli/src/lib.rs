@@ -12,7 +12,7 @@
 //! | the guard | ends the command's group when `dlock run` dies, or stops past the deadline | `helper::guard` |
 //! | the anchor | a zombie in the command's group: keeps the group's number from being reused | `helper::anchor` |
 //!
-//! The two helpers are this same program, started again with a hidden first argument.
+//! The helpers are this same program, started again with a hidden first argument.
 
 mod cli;
 mod display;

@@ -72,12 +72,9 @@ fn leases_out_of_range_are_64() {
             "{lease}"
         );
     }
-    assert_eq!(
-        scene
-            .finish(["run", "lock", "--lease", "100ms", "--", "true"])
-            .code(),
-        0
-    );
+    // The shortest may be over before a busy machine has started anything.
+    let shortest = scene.finish(["run", "lock", "--lease", "100ms", "--", "true"]);
+    assert!([0, 80].contains(&shortest.code()), "{shortest:?}");
     assert_eq!(
         scene
             .finish(["run", "lock", "--lease", "24h", "--", "true"])
@@ -276,7 +273,13 @@ fn directory_without_permission_is_78() {
     let scene = Scene::new();
     // Root may do everything, so the program runs as somebody else; that one has to reach it.
     let program = scene.path("dlock");
-    fs::copy(DLOCK, &program).unwrap();
+    // By another process: a file that this one has open for writing while another test starts a
+    // program cannot be executed ("text file busy").
+    let copied = std::process::Command::new("cp")
+        .arg(DLOCK)
+        .arg(&program)
+        .status();
+    assert!(copied.unwrap().success());
     mode(&program, 0o755);
     mode(scene.folder(), 0o755);
     let folder = scene.path("theirs");

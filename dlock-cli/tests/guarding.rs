@@ -81,10 +81,10 @@ fn kill_of_dlock_run_at_any_moment_of_its_start_leaves_no_command() {
 #[test]
 fn stopped_dlock_run_has_no_command_left_when_the_waiter_starts() {
     let scene = Scene::new();
-    let holder = scene.run(&["--lease", "2s"], &family());
+    let holder = scene.run(&["--lease", "3s"], &family());
     scene.await_trace("leader");
     let waiter = scene.run(
-        &["--lease", "2s"],
+        &["--lease", "3s"],
         &format!(r#"{ALONE} echo in >> "$T/trace""#),
     );
     waiter.await_err("waiting for");
@@ -166,7 +166,7 @@ fn command_does_not_outlive_its_guard() {
 #[test]
 fn stopped_guard_does_not_keep_the_command_alive() {
     let scene = Scene::new();
-    let holder = scene.run(&["--lease", "2s"], &family());
+    let holder = scene.run(&["--lease", "3s"], &family());
     scene.await_trace("leader");
     let [guard] = &scene.guards()[..] else {
         panic!("{:?}", scene.processes())
@@ -179,7 +179,7 @@ fn stopped_guard_does_not_keep_the_command_alive() {
         scene.nobody_is_alone().then_some(())
     });
     assert!(
-        watch.elapsed() < Duration::from_secs(2),
+        watch.elapsed() < Duration::from_secs(3),
         "{:?}",
         watch.elapsed()
     );
@@ -192,7 +192,7 @@ fn stopped_guard_does_not_keep_the_command_alive() {
 fn guard_takes_no_notice_of_any_signal_but_the_last() {
     let scene = Scene::new();
     let holder = scene.run(
-        &["--lease", "2s"],
+        &["--lease", "3s"],
         r#"echo in >> "$T/trace"; sleep 2; exit 7"#,
     );
     scene.await_trace("in");
@@ -221,8 +221,10 @@ fn kill_of_dlock_run_and_its_guard_together_still_ends_the_command_itself() {
     let [guard] = &scene.guards()[..] else {
         panic!("{:?}", scene.processes())
     };
-    // So that it can do nothing, whatever the order.
-    signal(guard.id, Signal::STOP);
+    // Neither has the time to see the other one go. (A guard that is merely stopped would be
+    // continued by the kernel when its parent dies.)
+    holder.signal(Signal::STOP);
+    signal(guard.id, Signal::KILL);
     holder.signal(Signal::KILL);
     within(AT_ONCE, "the end of the command", || {
         is_gone(leader).then_some(())

@@ -113,7 +113,7 @@ fn signal_ends_the_waiting() {
 fn stopped_command_keeps_its_lock_and_goes_on_when_it_is_continued() {
     let scene = Scene::new();
     let holder = scene.run(
-        &["--lease", "2s"],
+        &["--lease", "3s"],
         r#"echo "leader $$" >> "$T/trace"; sleep 0.1; exit 7"#,
     );
     let leader: i32 = scene.await_trace("leader").parse().unwrap();
@@ -123,7 +123,7 @@ fn stopped_command_keeps_its_lock_and_goes_on_when_it_is_continued() {
         (state(leader) == Some('T')).then_some(())
     });
     // Nobody has jobs here, so dlock run does not stop, and renews.
-    std::thread::sleep(Duration::from_secs(3));
+    std::thread::sleep(Duration::from_secs(4));
     assert_eq!(state(leader), Some('T'));
     assert!(scene.status().contains("\"held\""));
     holder.signal(Signal::CONT);

@@ -59,7 +59,7 @@ fn record_is_held_then_released_and_keeps_its_token() {
 #[test]
 fn lease_of_a_dead_holder_is_shown_as_expired() {
     let scene = Scene::new();
-    let holder = scene.run(&["--lease", "500ms"], r#"echo in >> "$T/trace"; sleep 60"#);
+    let holder = scene.run(&["--lease", "2s"], r#"echo in >> "$T/trace"; sleep 60"#);
     scene.await_trace("in");
     holder.signal(Signal::KILL);
     until("the expiry", || {

@@ -43,7 +43,7 @@ fn command_gets_term_before_the_lease_ends_and_its_end_is_80() {
 fn command_that_ignores_term_is_killed_before_the_lease_ends() {
     let scene = Scene::new();
     let holder = scene.run(
-        &["--lease", "2s"],
+        &["--lease", "3s"],
         &format!(r#"{ALONE} trap '' TERM; echo in >> "$T/trace"; while :; do sleep 0.02; done"#),
     );
     scene.await_trace("in");
@@ -54,7 +54,7 @@ fn command_that_ignores_term_is_killed_before_the_lease_ends() {
     });
     let gone = watch.elapsed();
     // valid_until is four fifths of the lease after the last renewal.
-    assert!(gone < Duration::from_millis(2000), "{gone:?}");
+    assert!(gone < Duration::from_secs(3), "{gone:?}");
     assert_eq!(holder.code(), 80);
     drop(store);
 }
@@ -63,13 +63,13 @@ fn command_that_ignores_term_is_killed_before_the_lease_ends() {
 fn waiter_enters_only_after_the_command_of_a_holder_without_store() {
     let scene = Scene::new();
     let holder = scene.run(
-        &["--lease", "2s"],
+        &["--lease", "3s"],
         &format!(r#"{ALONE} trap '' TERM; echo in >> "$T/trace"; sleep 60; sleep 60"#),
     );
     scene.await_trace("in");
     let store = lock_the_store(&scene);
     let waiter = scene.run(
-        &["--lease", "2s"],
+        &["--lease", "3s"],
         &format!(r#"{ALONE} echo second >> "$T/trace""#),
     );
     until("the end of the command", || {
@@ -126,7 +126,7 @@ fn store_that_does_not_answer_is_69() {
     let scene = Scene::new();
     assert_eq!(scene.finish(["run", "lock", "--", "true"]).code(), 0);
     let store = lock_the_store(&scene);
-    for patience in [&["--no-wait"][..], &["--wait", "500ms"]] {
+    for patience in [&["--no-wait"][..], &["--wait", "500ms"], &[]] {
         let mut run = vec!["run", "lock", "--lease", "1s"];
         run.extend(patience);
         run.extend(["--", "touch", "never"]);
@@ -140,7 +140,7 @@ fn store_that_does_not_answer_is_69() {
 #[test]
 fn deleted_store_ends_the_command_before_another_store_can_be_made() {
     let scene = Scene::new();
-    let holder = scene.run(&["--lease", "2s"], r#"echo in >> "$T/trace"; sleep 60"#);
+    let holder = scene.run(&["--lease", "3s"], r#"echo in >> "$T/trace"; sleep 60"#);
     scene.await_trace("in");
     for file in ["locks.db", "locks.db-wal", "locks.db-shm"] {
         std::fs::remove_file(scene.path(file)).ok();

@@ -57,7 +57,11 @@ pub(crate) async fn run(
     let request = Acquire::new(name.clone(), uuid, plan.duration)
         .owner(owner.as_ref())
         .prev(prev)
-        .data(data.as_ref().map(|data| data.to_vec()))
+        .data(
+            data.as_ref()
+                .filter(|_| !planted!(DataLost))
+                .map(|data| data.to_vec()),
+        )
         .floor(state.floor());
     let mut request = request;
     let mut credited = sent;
@@ -126,7 +130,8 @@ pub(crate) async fn run(
         }
         let pause = shared.pause_after_failure(plan.duration);
         let out_of_time = time_left().is_some_and(|left| left <= pause);
-        if out_of_time || shared.clock.now() + pause >= sent + plan.try_limit() {
+        let tried_enough = shared.clock.now() + pause >= sent + plan.try_limit();
+        if out_of_time || (tried_enough && !planted!(TryNeverGivenUp)) {
             return TryEnd::GivenUp(error);
         }
         shared.clock.pause(pause).await;

@@ -87,6 +87,9 @@ impl Client {
             // The sender lives in `self`, so this ends only when the count is zero.
             let _ended = errands.wait_for(|running| *running == 0).await;
         }
+        if planted!(CloseCountsNothing) {
+            return 0;
+        }
         self.0.names.live()
     }
 }
@@ -148,6 +151,9 @@ impl Shared {
     /// A short, jittered pause before the next attempt at a store that did not answer: D/60 within
     /// 2 to 500 ms, and up to half of it more or less.
     pub(crate) fn pause_after_failure(&self, duration: Duration) -> Duration {
+        if planted!(NoPauseAfterFailure) {
+            return Duration::from_micros(1);
+        }
         let pause = (duration / 60).clamp(Duration::from_millis(2), Duration::from_millis(500));
         pause / 2 + self.entropy.jitter(pause)
     }

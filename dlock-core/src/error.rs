@@ -317,4 +317,34 @@ mod tests {
         let lost = format!("the lease with token {token} ran out because its renewals failed");
         assert_eq!(chain, [lost, "connection reset".to_owned()]);
     }
+
+    #[test]
+    fn timeout_says_who_held_the_lock_and_whether_that_is_us() {
+        let timeout = |holder: Option<Holder>| {
+            let waited = Duration::from_secs(3);
+            Error::Timeout {
+                waited,
+                holder: holder.map(Box::new),
+                source: None,
+            }
+            .to_string()
+        };
+        let record = Record::new(
+            uuid::Uuid::from_u128(1),
+            "worker-7",
+            std::time::UNIX_EPOCH,
+            FencingToken::MAX,
+            Duration::from_secs(15),
+        );
+        let held = |ours| {
+            let record = record.clone();
+            timeout(Some(Holder { record, ours }))
+        };
+        let nobody = "the lock was not acquired within 3s";
+        assert_eq!(timeout(None), nobody);
+        let token = FencingToken::MAX;
+        let other = format!("{nobody}: held by \"worker-7\" with token {token}");
+        assert_eq!(held(false), other);
+        assert!(held(true).contains("not re-entrant"), "{}", held(true));
+    }
 }

@@ -39,11 +39,13 @@ impl Guard {
             token = term.token.get()
         );
         // The task ends when the term does; dropping the handle leaves it running.
-        drop(
-            term.home
-                .clone()
-                .spawn(renewal::keep(term).instrument(span)),
-        );
+        if !planted!(NobodyRenews) {
+            drop(
+                term.home
+                    .clone()
+                    .spawn(renewal::keep(term).instrument(span)),
+            );
+        }
         Self(holding)
     }
 
@@ -122,10 +124,20 @@ impl Guard {
         self.0.term().was_refused()
     }
 
+    #[cfg(dlock_planted)]
+    pub(crate) async fn release_early(&self) {
+        self.0.release_early().await;
+    }
+
     /// The longest that [`DLock::with`](crate::DLock::with) waits for a release.
     pub(crate) fn release_patience(&self) -> impl Future<Output = ()> + Send + use<> {
         let term = Arc::clone(self.0.term());
-        async move { term.shared.clock.pause(term.plan.attempt()).await }
+        let patience = if planted!(WithWaitsForRelease) {
+            Duration::from_secs(3600)
+        } else {
+            term.plan.attempt()
+        };
+        async move { term.shared.clock.pause(patience).await }
     }
 }
 

@@ -92,7 +92,9 @@ struct Connected(Weak<Shared>);
 impl Connected {
     fn new(shared: &Arc<Shared>) -> Self {
         switch(&shared.watching, true);
-        shared.names.wake_all();
+        if !planted!(OpeningWakesNobody) {
+            shared.names.wake_all();
+        }
         Self(Arc::downgrade(shared))
     }
 }
@@ -101,7 +103,9 @@ impl Drop for Connected {
     fn drop(&mut self) {
         if let Some(shared) = self.0.upgrade() {
             switch(&shared.watching, false);
-            shared.names.wake_all();
+            if !planted!(BreakWakesNobody) {
+                shared.names.wake_all();
+            }
         }
     }
 }

@@ -226,7 +226,9 @@ impl DLock {
         let record = shared
             .call(plan.attempt(), shared.provider.read(name))
             .await?;
-        if let Some(record) = &record {
+        if let Some(record) = &record
+            && !planted!(ReadUnobserved)
+        {
             state.saw(&shared.clock, record);
         }
         Ok(record)

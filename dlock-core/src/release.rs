@@ -63,7 +63,11 @@ impl Giveback {
         loop {
             match shared.call(limit, shared.provider.release(&request)).await {
                 Ok(outcome) => return Ok(self.answered(outcome)),
-                Err(error) if error.kind() == ErrorKind::Fatal => return Err(error),
+                Err(error)
+                    if error.kind() == ErrorKind::Fatal && !planted!(FatalReleaseRepeated) =>
+                {
+                    return Err(error);
+                }
                 Err(error) => tracing::debug!(
                     error = &error as &dyn std::error::Error,
                     "no answer to a release"
@@ -86,6 +90,7 @@ impl Giveback {
     fn answered(&self, outcome: ReleaseOutcome) -> Ended {
         let ended = match outcome {
             ReleaseOutcome::Released => Ended::Released,
+            ReleaseOutcome::NotHeld(_) if planted!(StaleReleaseHidden) => Ended::Released,
             ReleaseOutcome::NotHeld(record) => {
                 if let Some(record) = &record {
                     self.state.saw(&self.shared.clock, record);

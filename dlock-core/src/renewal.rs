@@ -21,6 +21,9 @@ pub(crate) async fn attempt(term: &Term) -> Result<(), ProviderError> {
             tracing::trace!(n = draw.n, in_time, "renewed");
             Ok(())
         }
+        Ok(RenewOutcome::Lost(_)) if planted!(RefusalIgnored) => {
+            Err(ProviderError::unknown("the term is over"))
+        }
         Ok(RenewOutcome::Lost(record)) => {
             if let Some(record) = &record {
                 term.state.saw(&shared.clock, record);
@@ -53,7 +56,8 @@ pub(crate) async fn keep(term: Arc<Term>) {
                 .clock
                 .pause(term.shared.pause_after_failure(term.plan.duration))
                 .await;
-            if stop.is_some_and(|stop| term.shared.clock.now() >= stop) {
+            if stop.is_some_and(|stop| term.shared.clock.now() >= stop) && !planted!(RetriedTooLong)
+            {
                 break;
             }
         }
@@ -80,7 +84,7 @@ async fn wait_until_due(term: &Term, stop: Option<Tick>) -> bool {
     loop {
         let mut changed = std::pin::pin!(term.changed());
         changed.as_mut().enable();
-        if !term.is_valid() && !planted!(RenewAfterRelease) {
+        if !term.is_valid() {
             return false;
         }
         let (now, due) = (clock.now(), term.renewal_due());

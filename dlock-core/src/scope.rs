@@ -23,7 +23,10 @@ where
     F: FnOnce(FencingToken) -> Fut,
     Fut: Future<Output = T>,
 {
-    let ended = drive(&guard, work).await;
+    let ended = match drive(&guard, work).await {
+        Work::Panicked(panic) if planted!(PanicFirst) => resume_unwind(panic),
+        ended => ended,
+    };
     // The work does not exist any more. Whether it ended in time, only the clock can tell now (V9).
     let late = match guard.state() {
         State::Lost(loss) if !planted!(LateWorkIsFine) => Some(loss),
@@ -59,7 +62,7 @@ where
         Err(panic) => return Work::Panicked(panic),
     };
     let mut work = pin!(work);
-    std::future::poll_fn(|context| {
+    let ended = std::future::poll_fn(|context| {
         if let Poll::Ready(loss) = lost.as_mut().poll(context) {
             return Poll::Ready(Work::Cancelled(loss));
         }
@@ -75,7 +78,12 @@ where
             Err(panic) => Poll::Ready(Work::Panicked(panic)),
         }
     })
-    .await
+    .await;
+    #[cfg(dlock_planted)]
+    if planted!(ReleaseFirst) {
+        guard.release_early().await;
+    }
+    ended
 }
 
 /// Releases, and waits for it a little, so that normally the lock is free when `with` returns. A

@@ -1,6 +1,8 @@
 //! One term as its holder believes in it: until when it is valid, what its renewals reported, how
 //! it ended (V1 to V8). Sends nothing; `renewal` and `release` do.
 
+mod belief;
+
 use std::{
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
@@ -12,6 +14,7 @@ use std::{
 use tokio::{runtime::Handle, sync::Notify};
 use uuid::Uuid;
 
+use self::belief::Belief;
 use crate::{
     ErrorKind, FencingToken, Loss, LossCause, Name, ProviderError, Record, State, client::Shared,
     clock::Tick, names::NameState, plan::Plan,
@@ -35,23 +38,6 @@ pub(crate) struct Term {
     belief: Mutex<Belief>,
     /// Rung when any of the above changes.
     changed: Notify,
-}
-
-struct Belief {
-    granted: Tick,
-    /// Number of the newest renewal attempt.
-    n: u64,
-    /// When it was sent.
-    last_sent: Tick,
-    /// `sent` of the newest attempt that is known to have succeeded.
-    credited: Tick,
-    /// A renewal was answered `Fatal`, and none has succeeded since.
-    fatal: bool,
-    asked: bool,
-    /// Renewals have stopped: it was held for the longest time allowed.
-    held_too_long: bool,
-    last_error: Option<ProviderError>,
-    ended: Option<LossCause>,
 }
 
 /// The number and the time of one renewal attempt, drawn in one step (V4).
@@ -230,11 +216,11 @@ impl Term {
     /// Both are drawn under one lock: a larger number never has an earlier `sent`, and only that
     /// makes R2 sound (V4).
     pub(crate) fn draw(&self) -> Option<Draw> {
-        if !self.is_valid() && !planted!(RenewAfterRelease) {
+        if !self.is_valid() {
             return None;
         }
         let mut belief = self.belief();
-        if belief.ended.is_some() && !planted!(RenewAfterRelease) {
+        if belief.ended.is_some() {
             return None;
         }
         if !planted!(SameNumber) || belief.n == 0 {
@@ -262,7 +248,7 @@ impl Term {
     /// late: a success at or after the deadline is none (V4).
     pub(crate) fn renewed(&self, sent: Tick, asked: bool) -> bool {
         let mut belief = self.belief();
-        belief.asked |= asked;
+        belief.asked |= asked && !planted!(AskedHidden);
         let sent = if planted!(CreditNewest) {
             belief.last_sent
         } else if planted!(CreditReply) {
@@ -281,7 +267,11 @@ impl Term {
                 return false;
             }
             // It never moves back: an older attempt may be answered after a newer one.
-            let later = deadline.max(extended.to_bits());
+            let later = if planted!(DeadlineMovesBack) {
+                extended.to_bits()
+            } else {
+                deadline.max(extended.to_bits())
+            };
             if self
                 .valid_until
                 .compare_exchange(deadline, later, Ordering::SeqCst, Ordering::SeqCst)
@@ -320,17 +310,17 @@ impl Term {
 
     /// The store answered R3: the term is over there (V5).
     pub(crate) fn refused(&self, record: Option<Record>) {
-        if !planted!(RefusalIgnored) {
-            self.end(LossCause::Refused {
-                record: record.map(Box::new),
-            });
-        }
+        self.end(LossCause::Refused {
+            record: record.map(Box::new),
+        });
     }
 
     /// V7: from here on the lease is invalid and no renewal is sent. Returns `sent` of the newest
     /// renewal: the store may hold the term until that + D.
     pub(crate) fn begin_release(&self) -> Tick {
-        self.end(LossCause::Released);
+        if !planted!(ReleaseBelieves) {
+            self.end(LossCause::Released);
+        }
         self.state
             .over(&self.shared.clock, self.uuid, self.plan.duration);
         self.belief().last_sent
@@ -376,26 +366,5 @@ impl Term {
 
     fn belief(&self) -> MutexGuard<'_, Belief> {
         self.belief.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Belief {
-    /// The cause of the end: the first one given.
-    fn end_with(&mut self, cause: impl FnOnce(&Self) -> LossCause) -> LossCause {
-        if self.ended.is_none() {
-            self.ended = Some(cause(self));
-        }
-        self.ended.clone().unwrap_or(LossCause::Released)
-    }
-
-    /// The deadline passed.
-    fn expired(&self) -> LossCause {
-        if self.held_too_long {
-            LossCause::HeldTooLong
-        } else {
-            LossCause::Expired {
-                last_error: self.last_error.clone(),
-            }
-        }
     }
 }

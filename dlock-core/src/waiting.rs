@@ -85,7 +85,11 @@ pub(crate) async fn acquire(lock: &Arc<Settings>, wait: Wait) -> Result<Acquired
         match taker.take().await {
             // It was valid when it was granted, and waited for us too long since (V9). Dropped, it
             // is released.
-            Taken::Value(Ok(Acquired::Holding(holding))) if !holding.term().is_valid() => {
+            Taken::Value(Ok(Acquired::Holding(holding)))
+                if !holding.term().is_valid()
+                    && !planted!(DeadGrantHandedOut)
+                    && !planted!(LateGrantHandedOut) =>
+            {
                 tracing::debug!("the grant had run out before it was picked up; asking anew");
             }
             Taken::Value(answer) => return answer,
@@ -171,10 +175,14 @@ impl Contender {
         let mut closing = lock.shared.closing();
         let turn = tokio::select! {
             biased;
-            () = giver.abandoned() => return None,
-            _ = closing.wait_for(|closed| *closed) => return Some(Err(Error::Closed)),
+            () = giver.abandoned(), if !planted!(AbandonedWaits) => return None,
+            _ = closing.wait_for(|closed| *closed), if !planted!(CloseUnheard) => {
+                return Some(Err(Error::Closed));
+            }
             // Before our turn: a caller who was away may be back only after its limit (W4).
-            () = self.out_of_time() => return Some(Err(self.timeout())),
+            () = self.out_of_time(), if !planted!(QueueUncounted) => {
+                return Some(Err(self.timeout()));
+            }
             turn = turn => turn,
         };
         if planted!(NoTurns) {
@@ -217,7 +225,8 @@ impl Contender {
                 }
                 Ok(None) => {
                     if let Some(error) = &self.error
-                        && shared.clock.elapsed(answered) >= plan.give_up_after
+                        && (shared.clock.elapsed(answered) >= plan.give_up_after
+                            || planted!(GivesUpAtOnce))
                         && !planted!(SilentStoreForEver)
                     {
                         return Some(Err(error.clone().into()));
@@ -232,8 +241,10 @@ impl Contender {
             }
             tokio::select! {
                 biased;
-                () = giver.abandoned() => return None,
-                _ = closing.wait_for(|closed| *closed) => return Some(Err(Error::Closed)),
+                () = giver.abandoned(), if !planted!(AbandonedWaits) => return None,
+                _ = closing.wait_for(|closed| *closed), if !planted!(CloseUnheard) => {
+                    return Some(Err(Error::Closed));
+                }
                 () = freed, if !planted!(WakeupIgnored) => {}
                 () = shared.clock.pause(pause) => {}
                 () = self.out_of_time() => return Some(Err(self.timeout())),
@@ -316,6 +327,8 @@ impl Contender {
         };
         let poll_in = if planted!(NoPoll) && watching {
             Duration::from_secs(3600)
+        } else if planted!(PollTwiceAsOften) {
+            poll / 2
         } else {
             poll + shared.entropy.jitter(poll / 5)
         };
@@ -325,7 +338,10 @@ impl Contender {
             .remaining
             .filter(|_| !planted!(RemainingIgnored))
             .map(|left| after(left.min(record.duration)));
-        let observed_in = state.observation_left(&shared.clock).map(after);
+        let observed_in = state
+            .observation_left(&shared.clock)
+            .filter(|_| !planted!(ObservationSleptThrough))
+            .map(after);
         let next = [expiry_in, observed_in]
             .into_iter()
             .flatten()

@@ -112,6 +112,10 @@ async fn offers(fixture: &dyn Erased, group: &str) -> bool {
             fixture.age(&name, fixture.lease()).await
         }
         "prefix" => fixture.prefixed("p").await.is_some(),
+        "sharing" => {
+            let clones = fixture.clones(1).await;
+            clones.iter().any(|provider| provider.sharing().is_some())
+        }
         _ => true,
     }
 }

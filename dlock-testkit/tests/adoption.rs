@@ -108,4 +108,4 @@ impl Fixture for TinyFixture {
     }
 }
 
-dlock_testkit::conformance!(TinyFixture, without [watch, admin, purge, prefix]);
+dlock_testkit::conformance!(TinyFixture, without [watch, admin, purge, prefix, sharing]);

@@ -374,5 +374,5 @@ mod conformance {
         }
     }
 
-    dlock_testkit::conformance!(Wrapped);
+    dlock_testkit::conformance!(Wrapped, without[sharing]);
 }

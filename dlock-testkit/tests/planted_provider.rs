@@ -1,5 +1,6 @@
 //! Every case catches a planted bug, and every planted bug is caught by exactly the cases that say
-//! so: each case of the suite against each flaw, in paused time.
+//! so: each case of the suite against each flaw, in paused time. The cases of the frontend have bugs
+//! of their own, in `planted_frontend.rs`.
 
 use std::{collections::BTreeSet, panic, sync::Mutex, thread};
 
@@ -41,6 +42,7 @@ fn every_case_has_a_flaw_that_it_catches() {
         .collect();
     let idle: Vec<&str> = CASES
         .iter()
+        .filter(|case| !case.is_of_the_frontend())
         .map(|case| case.name)
         .filter(|name| !catching.contains(name))
         .collect();
@@ -58,7 +60,7 @@ fn every_case_has_a_flaw_that_it_catches() {
 #[test]
 fn without_a_flaw_every_case_passes() {
     for discipline in [Discipline::StoreClock, Discipline::Observer] {
-        for case in CASES {
+        for case in CASES.iter().filter(|case| !case.is_of_the_frontend()) {
             assert_eq!(caught(None, discipline, case), Ok(()), "{}", case.name);
         }
     }
@@ -68,6 +70,7 @@ fn judge(flaw: Flaw) -> Option<String> {
     let expected: BTreeSet<&str> = flaw.caught_by().iter().copied().collect();
     let failed: Vec<(&str, String)> = CASES
         .iter()
+        .filter(|case| !case.is_of_the_frontend())
         .filter_map(|case| {
             Some((
                 case.name,

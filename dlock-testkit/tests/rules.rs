@@ -84,7 +84,14 @@ const RULES: &[&str] = &[
 ];
 
 /// What cases cover beyond the numbered rules.
-const WORDS: &[&str] = &["capabilities", "watch", "list"];
+const WORDS: &[&str] = &[
+    "capabilities",
+    "watch",
+    "list",
+    "section 3",
+    "longest hold",
+    "no re-entrancy",
+];
 
 /// Rules that no case can check, why, and what answers them: a file of the workspace and words in it.
 const ELSEWHERE: &[(&str, &str, &str, &str)] = &[
@@ -107,10 +114,10 @@ const ELSEWHERE: &[(&str, &str, &str, &str)] = &[
         "Failure (token=T1 < T2)",
     ),
     (
-        "I18",
-        "a statistic over many runs, not a bound",
-        "dlock-core/DESIGN.md",
-        "fair semaphore",
+        "V3",
+        "of the machine's own clocks",
+        "dlock-core/src/clock.rs",
+        "system_clock_runs_forward_for_both",
     ),
     (
         "000-4",
@@ -126,22 +133,13 @@ const ELSEWHERE: &[(&str, &str, &str, &str)] = &[
     ),
 ];
 
-/// Rules of the frontend whose cases are still to be written. Must be empty before a release.
-const PENDING: &[&str] = &[
-    "V1", "V2", "V3", "V4", "V5", "V6", "V7", "V8", "V9", "G1", "G3", "G4", "W1", "W2", "W3", "W4",
-    "W5", "W6", "W7", "I1", "I6", "I7", "I8", "I14", "I15", "I16", "I17", "000-2", "000-3",
-    "001-4",
-];
-
 #[test]
 fn every_rule_has_a_case_or_a_reason() {
     let covered = covered();
     let elsewhere: BTreeSet<&str> = ELSEWHERE.iter().map(|(rule, ..)| *rule).collect();
     let open: Vec<&&str> = RULES
         .iter()
-        .filter(|rule| {
-            !covered.contains(**rule) && !elsewhere.contains(**rule) && !PENDING.contains(rule)
-        })
+        .filter(|rule| !covered.contains(**rule) && !elsewhere.contains(**rule))
         .collect();
     assert!(open.is_empty(), "no case names these rules: {open:?}");
 }
@@ -181,13 +179,6 @@ fn reasons_are_not_stale() {
         assert!(
             text.contains(words),
             "{rule}: {file} does not contain {words:?} any more"
-        );
-    }
-    for rule in PENDING {
-        assert!(known.contains(rule), "{rule} is no rule");
-        assert!(
-            !covered.contains(rule),
-            "{rule} has a case now: take it out of PENDING"
         );
     }
 }

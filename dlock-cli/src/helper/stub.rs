@@ -49,6 +49,7 @@ fn take_off(parent: i32, command: &mut Command) -> io::Result<()> {
         return Ok(());
     };
     rustix::stdio::dup2_stdin(&stdin)?;
+    // It was received without "close on exec", which not every system can do.
     drop(stdin);
     // Back only on failure. SIGPIPE gets its default action again in there.
     let error = command.exec();
@@ -85,7 +86,7 @@ fn await_go(channel: &UnixStream) -> io::Result<Option<OwnedFd>> {
             channel,
             &mut [IoSliceMut::new(&mut byte)],
             &mut ancillary,
-            RecvFlags::CMSG_CLOEXEC,
+            RecvFlags::empty(),
         )
     })?;
     if message.bytes == 0 {

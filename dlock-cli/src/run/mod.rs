@@ -19,6 +19,8 @@ use crate::{
 const GRACE: Duration = Duration::from_secs(2);
 /// The longest that a command which has ended waits for the store to take the lock back.
 const RELEASE_PATIENCE: Duration = Duration::from_secs(10);
+/// The longest that an end waits for what is still under way to the store.
+const CLOSE_PATIENCE: Duration = Duration::from_secs(2);
 
 /// Runs `dlock run`.
 pub(crate) fn main(arguments: RunArguments) -> Result<ExitCode, Failure> {
@@ -203,7 +205,7 @@ async fn close(lock: &DLock, signals: &mut Signals) {
         biased;
         _ = client.close() => {}
         _ = signals.ending() => {}
-        () = tokio::time::sleep(lock.duration().min(RELEASE_PATIENCE)) => {}
+        () = tokio::time::sleep(CLOSE_PATIENCE) => {}
     }
 }
 

@@ -83,7 +83,7 @@ impl Command {
             &self.channel,
             &[IoSlice::new(b"g")],
             &mut ancillary,
-            SendFlags::NOSIGNAL,
+            SendFlags::empty(),
         )?;
         Ok(())
     }

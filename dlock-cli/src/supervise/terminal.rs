@@ -95,3 +95,9 @@ impl Terminal {
         }
     }
 }
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        self.take_back();
+    }
+}

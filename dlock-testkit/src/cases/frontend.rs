@@ -4,6 +4,24 @@
 //! Most cases move the client's clock by hand, so that a whole lease passes in no time and to the
 //! nanosecond, on a store whose own time goes on as usual.
 
+/// The modules whose cases check the frontend.
+pub(super) const MODULES: &[&str] = &[
+    "cancelling",
+    "closing",
+    "ghosts",
+    "limits",
+    "observing",
+    "polling",
+    "queueing",
+    "releasing",
+    "renewing",
+    "scoped",
+    "sharing",
+    "stories",
+    "tries",
+    "validity",
+];
+
 mod bed;
 mod meddler;
 

@@ -129,3 +129,32 @@ pub(in crate::cases) async fn no_call_waits_longer_than_a_sixth_of_the_lease(ben
     })
     .await;
 }
+
+pub(in crate::cases) async fn failing_calls_are_repeated_only_after_a_pause(bench: Bench) {
+    rounds(bench, |round| async move {
+        let (bed, hand) = round.by_hand().await;
+        let lease = acquired(lock!(bed, "lease").try_acquire().await);
+        let guard = ok(lock!(bed, "guard").hold().await);
+        hand.advance(20 * SECOND - Duration::from_millis(1)).await;
+        bed.store.everything(Fault::UNKNOWN_BEFORE);
+        let release = tokio::spawn(lease.release());
+        let waiter = waiting(&lock!(bed, "free"));
+        hand.advance(Duration::from_millis(1)).await;
+        let sent = || [Op::Acquire, Op::Renew, Op::Release].map(|op| bed.store.count(op));
+        let first = sent();
+        assert_eq!(first, [3, 1, 1]);
+        // A quarter of a second at least, for this lease.
+        for _ in 0..12 {
+            hand.advance(Duration::from_millis(20)).await;
+        }
+        assert_eq!(sent(), first, "a store in trouble is asked again at once");
+        hand.advance(SECOND).await;
+        for (op, count) in [(Op::Acquire, 4), (Op::Renew, 2), (Op::Release, 2)] {
+            bed.sent(op, count).await;
+        }
+        assert!(guard.is_valid());
+        release.abort();
+        waiter.abort();
+    })
+    .await;
+}

@@ -35,6 +35,15 @@ pub(super) struct Meddler {
     plan: Arc<Plan>,
 }
 
+/// Notes how long a call took, also one whose caller stopped waiting.
+struct Timing<'a>(Instant, &'a Lag);
+
+impl Drop for Timing<'_> {
+    fn drop(&mut self) {
+        self.1.note(self.0.elapsed());
+    }
+}
+
 #[derive(Default)]
 struct Plan {
     after: Mutex<Deeds>,
@@ -75,9 +84,9 @@ impl Meddler {
         let under_way = self.lag.call();
         let mut repeats = 0;
         let answer = loop {
-            let began = Instant::now();
+            let timing = Timing(Instant::now(), &self.lag);
             let answer = call().await;
-            self.lag.note(began.elapsed());
+            drop(timing);
             match &answer {
                 Err(error) if error.kind() != ErrorKind::Fatal && repeats < REPEATS => {
                     repeats += 1;

@@ -124,12 +124,16 @@ pub(in crate::cases) async fn grant_of_our_own_replaces_the_observation(bench: B
     rounds(bench, |round| async move {
         let (bed, hand) = round.by_hand().await;
         let lock = lock!(bed, "");
-        let (subject, other) = bed.taken_by_another("").await;
+        let subject = bed.subject().await;
+        let first = bed.bench().term_of(&bed.name(""), BY_HAND);
+        subject.grants(&first).await;
         refused(&bed, &lock, None).await;
-        subject.releases(&other, None).await;
+        subject.releases(&first, None).await;
         let lease = acquired(soon("the answer", lock.try_acquire()).await);
         ok(soon("the release", lease.release()).await);
-        let (_subject, _third) = bed.taken_by_another("").await;
+        subject
+            .grants(&bed.bench().term_of(&bed.name(""), BY_HAND))
+            .await;
         hand.jump(BY_HAND);
         refused(&bed, &lock, None).await;
     })

@@ -160,7 +160,11 @@ pub(in crate::cases) async fn holder_cut_off_from_its_store_stops_in_time(bench:
             ),
             "{loss:?}"
         );
-        assert!(told < entered, "told {:?} too late", told - entered);
+        // Most of the margin lies between.
+        assert!(
+            told + bed.lease / 8 <= entered,
+            "told {told:?}, and another began {entered:?}"
+        );
         let (blocked, whole) = (entered - last, bed.lease);
         assert!(blocked >= whole, "{blocked:?} of {whole:?}");
         // An observer sees the last renewal one poll after it, at worst.

@@ -88,7 +88,9 @@ pub(in crate::cases) async fn try_without_an_answer_is_given_up(bench: Bench) {
             .collect();
         assert!(first.len() >= 2, "the try was not repeated");
         let lasted = first[first.len() - 1] - first[0];
-        assert!(lasted <= bed.lease / 3, "repeated for {lasted:?}");
+        // Timers round up.
+        let most = bed.lease / 3 + bed.lease / 50;
+        assert!(lasted <= most, "repeated for {lasted:?}");
         assert!(
             lasted >= bed.lease / 3 - bed.lease / 20,
             "given up after {lasted:?}"

@@ -306,7 +306,11 @@ pub(in crate::cases) async fn holder_stops_before_another_starts(bench: Bench) {
         assert!(next.is_valid() && !lease.is_valid());
         assert!(next.token() > lease.token());
         let stopped = joined(stopped).await;
-        assert!(stopped < started, "the holder was told too late");
+        // Most of the margin lies between.
+        assert!(
+            stopped + bed.lease / 8 <= started,
+            "told {stopped:?}, and another began {started:?}"
+        );
         let (passed, whole) = (started - before, bed.lease);
         assert!(
             passed >= whole,

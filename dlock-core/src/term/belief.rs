@@ -1,0 +1,43 @@
+//! What is known of a term beyond its deadline: its renewals, and how it ended. Behind one lock; the
+//! deadline itself is not.
+
+use crate::{LossCause, ProviderError, clock::Tick};
+
+/// What renewals and releases reported.
+pub(super) struct Belief {
+    pub(super) granted: Tick,
+    /// Number of the newest renewal attempt.
+    pub(super) n: u64,
+    /// When it was sent.
+    pub(super) last_sent: Tick,
+    /// `sent` of the newest attempt that is known to have succeeded.
+    pub(super) credited: Tick,
+    /// A renewal was answered `Fatal`, and none has succeeded since.
+    pub(super) fatal: bool,
+    pub(super) asked: bool,
+    /// Renewals have stopped: it was held for the longest time allowed.
+    pub(super) held_too_long: bool,
+    pub(super) last_error: Option<ProviderError>,
+    pub(super) ended: Option<LossCause>,
+}
+
+impl Belief {
+    /// The cause of the end: the first one given.
+    pub(super) fn end_with(&mut self, cause: impl FnOnce(&Self) -> LossCause) -> LossCause {
+        if self.ended.is_none() {
+            self.ended = Some(cause(self));
+        }
+        self.ended.clone().unwrap_or(LossCause::Released)
+    }
+
+    /// The deadline passed.
+    pub(super) fn expired(&self) -> LossCause {
+        if self.held_too_long || planted!(AlwaysTooLong) {
+            LossCause::HeldTooLong
+        } else {
+            LossCause::Expired {
+                last_error: self.last_error.clone(),
+            }
+        }
+    }
+}

@@ -1,0 +1,397 @@
+//! Which cases catch which planted bug of the frontend.
+
+use dlock_core::Bug;
+
+/// Each bug, and the cases that fail because of it in one discipline at least, in the order of the
+/// list of cases.
+pub(crate) const CAUGHT: &[(Bug, &str)] = &[
+    (
+        Bug::ReplyTimeBase,
+        "deadline_counts_from_the_request repeated_try_keeps_its_first_deadline \
+         grant_that_died_before_it_was_picked_up_is_not_handed_out \
+         late_copy_of_a_late_grants_try_does_not_block_its_client \
+         late_grant_is_given_back_and_asked_for_again",
+    ),
+    (
+        Bug::RetryRestartsClock,
+        "repeated_try_keeps_its_first_deadline \
+         grant_that_died_before_it_was_picked_up_is_not_handed_out",
+    ),
+    (
+        Bug::NoMargin,
+        "deadline_counts_from_the_request repeated_try_keeps_its_first_deadline margin_is_kept \
+         validity_is_computed_at_every_question renewal_counts_from_its_own_request \
+         late_renewal_revives_nothing success_counts_for_the_attempt_it_answers \
+         deadline_never_moves_back failed_renewal_is_no_loss expired_lease_tells_its_holder \
+         loss_is_told_on_time_while_renewals_hang holder_stops_before_another_starts \
+         late_renewal_is_shown_before_the_loss renewals_stop_at_the_longest_hold \
+         failing_renewals_stop_at_the_longest_hold_too lost_lease_ends_the_work \
+         work_is_gone_before_the_release_is_sent work_that_ended_too_late_is_reported \
+         grant_that_died_before_it_was_picked_up_is_not_handed_out \
+         late_copy_of_a_late_grants_try_does_not_block_its_client \
+         late_grant_is_given_back_and_asked_for_again holder_cut_off_from_its_store_stops_in_time",
+    ),
+    (
+        Bug::FlagInsteadOfClock,
+        "margin_is_kept validity_is_computed_at_every_question \
+         loss_is_told_on_time_while_renewals_hang late_renewal_is_shown_before_the_loss \
+         renewals_stop_at_the_longest_hold failing_renewals_stop_at_the_longest_hold_too \
+         work_that_ended_too_late_is_reported \
+         grant_that_died_before_it_was_picked_up_is_not_handed_out \
+         paused_holder_is_fenced_and_told holder_cut_off_from_its_store_stops_in_time",
+    ),
+    (
+        Bug::CreditNewest,
+        "success_counts_for_the_attempt_it_answers",
+    ),
+    (
+        Bug::CreditReply,
+        "renewal_counts_from_its_own_request success_counts_for_the_attempt_it_answers",
+    ),
+    (
+        Bug::EarlierSent,
+        "renewal_counts_from_its_own_request success_counts_for_the_attempt_it_answers \
+         deadline_never_moves_back failed_renewal_is_no_loss renewal_is_sent_when_it_is_due \
+         hung_renewal_is_followed_by_the_next lost_reply_of_a_renewal_is_no_loss \
+         renewals_stop_at_the_longest_hold",
+    ),
+    (Bug::ReviveAfterDeadline, "late_renewal_revives_nothing"),
+    (Bug::DeadlineMovesBack, "deadline_never_moves_back"),
+    (
+        Bug::SameNumber,
+        "every_renewal_attempt_has_a_larger_number kept_lease_outlives_its_duration \
+         lost_reply_of_a_renewal_is_no_loss holder_cut_off_from_its_store_stops_in_time",
+    ),
+    (
+        Bug::ErrorIsLoss,
+        "every_renewal_attempt_has_a_larger_number failed_renewal_is_no_loss \
+         loss_is_told_on_time_while_renewals_hang hung_renewal_is_followed_by_the_next \
+         lost_reply_of_a_renewal_is_no_loss outage_within_the_bound_loses_no_lease \
+         late_renewal_is_shown_before_the_loss fatal_renewal_is_shown_at_once \
+         failing_renewals_stop_at_the_longest_hold_too \
+         failing_calls_are_repeated_only_after_a_pause",
+    ),
+    (
+        Bug::FatalIsLoss,
+        "failed_renewal_is_no_loss fatal_renewal_is_shown_at_once",
+    ),
+    (
+        Bug::RefusalIgnored,
+        "refused_renewal_is_a_loss_at_once lost_lease_ends_the_work",
+    ),
+    (
+        Bug::LossWaitsForRenewal,
+        "expired_lease_tells_its_holder holder_stops_before_another_starts",
+    ),
+    (
+        Bug::RenewalUnbounded,
+        "loss_is_told_on_time_while_renewals_hang hung_renewal_is_followed_by_the_next \
+         lost_reply_of_a_renewal_is_no_loss outage_within_the_bound_loses_no_lease \
+         late_renewal_is_shown_before_the_loss holder_cut_off_from_its_store_stops_in_time",
+    ),
+    (
+        Bug::NoPauseAfterFailure,
+        "failing_calls_are_repeated_only_after_a_pause",
+    ),
+    (
+        Bug::RenewalGivesUp,
+        "failed_renewal_is_no_loss loss_is_told_on_time_while_renewals_hang \
+         renewal_is_sent_when_it_is_due kept_lease_outlives_its_duration \
+         hung_renewal_is_followed_by_the_next lost_reply_of_a_renewal_is_no_loss \
+         outage_within_the_bound_loses_no_lease late_renewal_is_shown_before_the_loss \
+         fatal_renewal_is_shown_at_once polite_request_is_seen_by_the_holder \
+         renewals_stop_at_the_longest_hold failing_renewals_stop_at_the_longest_hold_too \
+         with_acquires_renews_and_releases lost_lease_ends_the_work \
+         limit_is_a_total_while_the_lock_is_held failing_calls_are_repeated_only_after_a_pause \
+         holder_cut_off_from_its_store_stops_in_time",
+    ),
+    (
+        Bug::NobodyRenews,
+        "refused_renewal_is_a_loss_at_once failed_renewal_is_no_loss \
+         loss_is_told_on_time_while_renewals_hang renewal_is_sent_when_it_is_due \
+         kept_lease_outlives_its_duration hung_renewal_is_followed_by_the_next \
+         lost_reply_of_a_renewal_is_no_loss outage_within_the_bound_loses_no_lease \
+         late_renewal_is_shown_before_the_loss fatal_renewal_is_shown_at_once \
+         polite_request_is_seen_by_the_holder renewals_stop_at_the_longest_hold \
+         failing_renewals_stop_at_the_longest_hold_too \
+         renewal_under_way_does_not_outlive_the_release with_acquires_renews_and_releases \
+         lost_lease_ends_the_work limit_is_a_total_while_the_lock_is_held \
+         failing_calls_are_repeated_only_after_a_pause close_leaves_leases_to_their_holders \
+         holder_cut_off_from_its_store_stops_in_time",
+    ),
+    (
+        Bug::RenewEarly,
+        "renewal_is_sent_when_it_is_due failing_calls_are_repeated_only_after_a_pause",
+    ),
+    (
+        Bug::ReleaseBelieves,
+        "validity_ends_where_the_release_begins no_renewal_is_sent_after_the_release_began",
+    ),
+    (
+        Bug::ReleaseFirst,
+        "with_acquires_renews_and_releases lost_lease_ends_the_work \
+         work_is_gone_before_the_release_is_sent panic_of_the_work_goes_on_after_the_release \
+         failing_release_does_not_hide_the_result \
+         error_of_the_work_comes_through_one_question_mark",
+    ),
+    (
+        Bug::PanicFirst,
+        "panic_of_the_work_goes_on_after_the_release",
+    ),
+    (
+        Bug::WithWaitsForRelease,
+        "panic_of_the_work_goes_on_after_the_release failing_release_does_not_hide_the_result",
+    ),
+    (
+        Bug::FatalReleaseRepeated,
+        "fatal_answer_to_a_release_is_an_error_at_once failing_release_does_not_hide_the_result",
+    ),
+    (
+        Bug::StaleReleaseHidden,
+        "stale_holder_releases_nothing_and_is_told paused_holder_is_fenced_and_told",
+    ),
+    (
+        Bug::ReleaseOnce,
+        "unanswered_release_is_repeated release_without_an_answer_ends_unconfirmed \
+         no_call_waits_longer_than_a_sixth_of_the_lease \
+         failing_calls_are_repeated_only_after_a_pause",
+    ),
+    (
+        Bug::UnconfirmedIsError,
+        "release_without_an_answer_ends_unconfirmed",
+    ),
+    (
+        Bug::NeverUnsure,
+        "late_renewal_is_shown_before_the_loss fatal_renewal_is_shown_at_once",
+    ),
+    (Bug::AskedHidden, "polite_request_is_seen_by_the_holder"),
+    (
+        Bug::DeadGrantHandedOut,
+        "grant_that_died_before_it_was_picked_up_is_not_handed_out",
+    ),
+    (
+        Bug::LateGrantHandedOut,
+        "grant_that_died_before_it_was_picked_up_is_not_handed_out \
+         late_copy_of_a_late_grants_try_does_not_block_its_client \
+         late_grant_is_given_back_and_asked_for_again",
+    ),
+    (Bug::LateWorkIsFine, "work_that_ended_too_late_is_reported"),
+    (
+        Bug::FloorForgotten,
+        "late_grant_is_given_back_and_asked_for_again \
+         acquire_asks_for_more_than_the_highest_token_seen floor_that_a_resource_reported_is_kept",
+    ),
+    (
+        Bug::DropForgets,
+        "dropped_lease_is_given_back lease_dropped_without_a_runtime_is_given_back \
+         lease_dropped_while_unwinding_is_given_back work_is_gone_before_the_release_is_sent \
+         dropped_with_gives_the_lock_back acquire_dropped_anywhere_leaves_nothing \
+         dropped_try_runs_to_its_answer grant_nobody_picks_up_is_given_back \
+         grant_that_died_before_it_was_picked_up_is_not_handed_out \
+         limit_that_passed_while_nobody_looked_sends_nothing_more \
+         late_copy_of_a_grant_nobody_took_does_not_block_its_client \
+         unreleased_lease_of_ours_does_not_block_its_client own_release_wakes_the_next_waiter \
+         floor_that_a_resource_reported_is_kept close_waits_until_everything_is_given_back",
+    ),
+    (
+        Bug::CancelForgets,
+        "acquire_dropped_anywhere_leaves_nothing dropped_try_runs_to_its_answer \
+         grant_nobody_picks_up_is_given_back \
+         limit_that_passed_while_nobody_looked_sends_nothing_more",
+    ),
+    (Bug::AbandonedWaits, "dropped_waiter_leaves_the_queue"),
+    (Bug::CloseUnheard, "close_ends_waiters_and_later_acquires"),
+    (
+        Bug::CloseCountsNothing,
+        "close_leaves_leases_to_their_holders",
+    ),
+    (
+        Bug::CloseDoesNotWait,
+        "acquire_dropped_anywhere_leaves_nothing dropped_try_runs_to_its_answer \
+         close_waits_until_everything_is_given_back",
+    ),
+    (
+        Bug::OwnGhostBlocks,
+        "late_copy_of_a_try_given_up_does_not_block_its_client \
+         late_copy_of_a_refused_try_does_not_block_its_client \
+         late_copy_of_a_spent_try_does_not_block_its_client \
+         late_copy_of_a_late_grants_try_does_not_block_its_client \
+         late_copy_of_a_grant_nobody_took_does_not_block_its_client \
+         late_copy_of_a_released_leases_try_does_not_block_its_client \
+         unreleased_lease_of_ours_does_not_block_its_client \
+         last_eight_are_remembered_for_two_leases",
+    ),
+    (
+        Bug::HeldTriesForgotten,
+        "late_copy_of_a_refused_try_does_not_block_its_client \
+         late_copy_of_a_spent_try_does_not_block_its_client \
+         last_eight_are_remembered_for_two_leases",
+    ),
+    (
+        Bug::OwnLeaseClaimed,
+        "dropped_waiter_leaves_the_queue grant_nobody_picks_up_is_given_back \
+         live_lease_of_ours_is_never_claimed clones_of_a_provider_share_a_client",
+    ),
+    (
+        Bug::NoTurns,
+        "waiters_of_one_client_are_one_contender waiters_are_served_in_the_order_they_came",
+    ),
+    (Bug::ClientPerLock, "clones_of_a_provider_share_a_client"),
+    (Bug::TryQueues, "try_stands_in_no_queue"),
+    (Bug::PollTwiceAsOften, "waiter_asks_at_its_interval"),
+    (
+        Bug::NoPoll,
+        "lost_hint_costs_one_interval holder_cut_off_from_its_store_stops_in_time",
+    ),
+    (Bug::RemainingIgnored, "waiter_enters_when_the_lease_ends"),
+    (
+        Bug::ObservationSleptThrough,
+        "waiter_enters_when_the_lease_ends waiter_of_another_duration_waits_for_the_records",
+    ),
+    (Bug::NoSpacing, "waiter_does_not_spin_while_nothing_remains"),
+    (
+        Bug::WakeupIgnored,
+        "dropped_waiter_leaves_the_queue grant_nobody_picks_up_is_given_back \
+         own_release_wakes_the_next_waiter release_of_an_orphan_wakes_the_next_waiter \
+         hint_wakes_a_waiter_at_once broken_channel_wakes_everyone opened_channel_wakes_everyone",
+    ),
+    (Bug::OpeningWakesNobody, "opened_channel_wakes_everyone"),
+    (Bug::BreakWakesNobody, "broken_channel_wakes_everyone"),
+    (
+        Bug::QueueUncounted,
+        "limit_that_passed_while_nobody_looked_sends_nothing_more \
+         limit_counts_the_time_in_the_queue",
+    ),
+    (
+        Bug::LimitPerTry,
+        "limit_that_passed_while_nobody_looked_sends_nothing_more \
+         limit_is_a_total_while_the_lock_is_held limit_is_a_total_over_a_store_that_hangs \
+         limit_counts_the_time_in_the_queue",
+    ),
+    (
+        Bug::AcquireUnbounded,
+        "dropped_try_runs_to_its_answer grant_that_died_before_it_was_picked_up_is_not_handed_out \
+         late_copy_of_a_try_given_up_does_not_block_its_client \
+         late_copy_of_a_spent_try_does_not_block_its_client \
+         lost_reply_of_an_acquire_is_not_contention silent_store_ends_an_acquire \
+         spent_try_is_followed_by_a_fresh_one_at_once release_of_an_orphan_wakes_the_next_waiter \
+         limit_is_a_total_over_a_store_that_hangs no_call_waits_longer_than_a_sixth_of_the_lease",
+    ),
+    (
+        Bug::UuidReused,
+        "holder_stops_before_another_starts kept_lease_outlives_its_duration \
+         error_of_the_work_comes_through_one_question_mark grant_nobody_picks_up_is_given_back \
+         grant_that_died_before_it_was_picked_up_is_not_handed_out \
+         late_copy_of_a_try_given_up_does_not_block_its_client \
+         late_copy_of_a_refused_try_does_not_block_its_client \
+         late_copy_of_a_spent_try_does_not_block_its_client \
+         late_copy_of_a_late_grants_try_does_not_block_its_client \
+         late_copy_of_a_grant_nobody_took_does_not_block_its_client \
+         late_copy_of_a_released_leases_try_does_not_block_its_client \
+         unreleased_lease_of_ours_does_not_block_its_client \
+         last_eight_are_remembered_for_two_leases live_lease_of_ours_is_never_claimed \
+         each_try_of_a_waiter_has_its_own_identity try_without_an_answer_is_given_up \
+         spent_try_is_followed_by_a_fresh_one_at_once \
+         late_grant_is_given_back_and_asked_for_again waiters_are_served_in_the_order_they_came \
+         release_of_an_orphan_wakes_the_next_waiter limit_is_a_total_while_the_lock_is_held \
+         acquire_asks_for_more_than_the_highest_token_seen floor_that_a_resource_reported_is_kept \
+         clones_of_a_provider_share_a_client lock_keeps_what_it_was_built_with \
+         contender_is_refused_until_the_holder_releases paused_holder_is_fenced_and_told \
+         holder_cut_off_from_its_store_stops_in_time",
+    ),
+    (
+        Bug::FreshUuidPerRepeat,
+        "dropped_try_runs_to_its_answer late_copy_of_a_try_given_up_does_not_block_its_client \
+         late_copy_of_a_refused_try_does_not_block_its_client \
+         late_copy_of_a_spent_try_does_not_block_its_client \
+         late_copy_of_a_late_grants_try_does_not_block_its_client \
+         last_eight_are_remembered_for_two_leases lost_reply_of_an_acquire_is_not_contention \
+         try_without_an_answer_is_given_up fatal_answer_ends_an_acquire_at_once \
+         spent_try_is_followed_by_a_fresh_one_at_once \
+         late_grant_is_given_back_and_asked_for_again release_of_an_orphan_wakes_the_next_waiter",
+    ),
+    (
+        Bug::TryNeverGivenUp,
+        "late_copy_of_a_try_given_up_does_not_block_its_client try_without_an_answer_is_given_up \
+         silent_store_ends_an_acquire release_of_an_orphan_wakes_the_next_waiter",
+    ),
+    (Bug::FatalRetried, "fatal_answer_ends_an_acquire_at_once"),
+    (Bug::SilentStoreForEver, "silent_store_ends_an_acquire"),
+    (
+        Bug::GivesUpAtOnce,
+        "try_without_an_answer_is_given_up silent_store_ends_an_acquire waiter_outlasts_an_outage \
+         limit_is_a_total_over_a_store_that_hangs",
+    ),
+    (
+        Bug::SpentIsContention,
+        "late_copy_of_a_spent_try_does_not_block_its_client \
+         spent_try_is_followed_by_a_fresh_one_at_once",
+    ),
+    (
+        Bug::GrantWaitsForEver,
+        "grant_nobody_picks_up_is_given_back \
+         limit_that_passed_while_nobody_looked_sends_nothing_more",
+    ),
+    (
+        Bug::ReleaseWakesNobody,
+        "own_release_wakes_the_next_waiter release_of_an_orphan_wakes_the_next_waiter",
+    ),
+    (
+        Bug::ObservationNotShared,
+        "holder_stops_before_another_starts waiter_enters_when_the_lease_ends \
+         waiter_of_another_duration_waits_for_the_records \
+         repeated_tries_take_over_from_a_dead_holder renewal_restarts_the_observation \
+         observation_lasts_for_the_records_duration read_observes_too \
+         observation_is_forgotten_after_ten_leases waiter_takes_over_from_a_dead_holder \
+         holder_cut_off_from_its_store_stops_in_time",
+    ),
+    (
+        Bug::ObservationForEver,
+        "observation_is_forgotten_after_ten_leases",
+    ),
+    (Bug::ReadUnobserved, "read_observes_too"),
+    (
+        Bug::GrantKeepsObservation,
+        "grant_of_our_own_replaces_the_observation",
+    ),
+    (
+        Bug::ObservationKept,
+        "kept_lease_outlives_its_duration limit_is_a_total_while_the_lock_is_held \
+         renewal_restarts_the_observation holder_cut_off_from_its_store_stops_in_time",
+    ),
+    (
+        Bug::ObservationByOwnDuration,
+        "observation_lasts_for_the_records_duration \
+         contender_is_refused_until_the_holder_releases",
+    ),
+    (
+        Bug::ClaimWithoutLook,
+        "holder_stops_before_another_starts kept_lease_outlives_its_duration \
+         dropped_waiter_leaves_the_queue grant_nobody_picks_up_is_given_back \
+         last_eight_are_remembered_for_two_leases each_try_of_a_waiter_has_its_own_identity \
+         waiters_of_one_client_are_one_contender waiters_are_served_in_the_order_they_came \
+         try_stands_in_no_queue waiter_asks_at_its_interval \
+         waiter_does_not_spin_while_nothing_remains hint_wakes_a_waiter_at_once \
+         lost_hint_costs_one_interval broken_channel_wakes_everyone \
+         limit_is_a_total_while_the_lock_is_held repeated_tries_take_over_from_a_dead_holder \
+         renewal_restarts_the_observation observation_lasts_for_the_records_duration \
+         close_ends_waiters_and_later_acquires clones_of_a_provider_share_a_client \
+         contender_is_refused_until_the_holder_releases waiter_takes_over_from_a_dead_holder \
+         holder_cut_off_from_its_store_stops_in_time",
+    ),
+    (
+        Bug::HeldForever,
+        "renewals_stop_at_the_longest_hold failing_renewals_stop_at_the_longest_hold_too",
+    ),
+    (
+        Bug::RetriedTooLong,
+        "failing_renewals_stop_at_the_longest_hold_too",
+    ),
+    (
+        Bug::AlwaysTooLong,
+        "loss_is_told_on_time_while_renewals_hang \
+         lease_that_was_not_renewed_was_not_held_too_long lost_lease_ends_the_work \
+         work_that_ended_too_late_is_reported holder_cut_off_from_its_store_stops_in_time",
+    ),
+    (Bug::DataLost, "lock_keeps_what_it_was_built_with"),
+];
