@@ -6,11 +6,11 @@ use aws_sdk_dynamodb::{operation::delete_item::DeleteItemError, types::Attribute
 use dlock_core::{List, Name, Page, ProviderError, Record};
 
 use crate::{
-    call::StoreDate,
     expression::{text, whole},
     item::Item,
     key::Keys,
     store::Store,
+    walk::{Filter, Walk},
 };
 
 /// A released record is kept so long after its lease could have ended (T5): 7 days in microseconds.
@@ -25,11 +25,11 @@ pub(crate) async fn list(
     let limit = request.limit.max(1);
     // One more than the page has, so that it is known whether there is another.
     let mut found: BTreeMap<Name, Item> = BTreeMap::new();
-    let mut walk = Walk::new(store, keys, &request.prefix);
+    let mut walk = Walk::new(store, keys, Filter::Records, &request.prefix);
     if let Some(after) = &request.after {
         walk.skip_to(after);
     }
-    while let Some(items) = walk.next(Filter::Records).await? {
+    while let Some(items) = walk.next().await? {
         for item in items {
             let Some(name) = keys.name(&item) else {
                 continue;
@@ -63,17 +63,14 @@ pub(crate) async fn list(
 pub(crate) async fn purge(store: &Store, keys: &Keys, limit: usize) -> Result<u64, ProviderError> {
     let mut purged = 0;
     let mut left = limit;
-    let mut walk = Walk::new(store, keys, "");
+    let mut walk = Walk::new(store, keys, Filter::Released, "");
     while left > 0 {
-        let Some(items) = walk.next(Filter::Released).await? else {
+        let Some(items) = walk.next().await? else {
             break;
         };
         // T5's "store's now", and ours: a clock that is ahead deletes nothing alone.
         let here = store.wall.seed().unwrap_or(0);
-        let there = walk
-            .date
-            .seconds()
-            .map_or(u64::MAX, |seconds| seconds * 1_000_000);
+        let there = walk.date().map_or(u64::MAX, |seconds| seconds * 1_000_000);
         let now = here.min(there);
         for item in items {
             let Some(name) = keys.name(&item) else {
@@ -138,134 +135,4 @@ async fn delete(
         }
         Err(error) => Err(store.error(error)),
     }
-}
-
-/// Which items of a walk are of interest.
-#[derive(Clone, Copy)]
-enum Filter {
-    /// Whatever claims to be a record; items of others are passed over.
-    Records,
-    /// Released ones.
-    Released,
-}
-
-/// The items of one provider whose names start alike, page by page of DynamoDB: a query where there
-/// is a sort key, else a scan.
-struct Walk<'a> {
-    store: &'a Store,
-    keys: &'a Keys,
-    /// What the key attribute that ends with the name starts with.
-    start: String,
-    from: Option<Item>,
-    over: bool,
-    date: StoreDate,
-}
-
-impl<'a> Walk<'a> {
-    fn new(store: &'a Store, keys: &'a Keys, prefix: &str) -> Self {
-        Self {
-            store,
-            keys,
-            start: keys.stored(prefix),
-            from: None,
-            over: false,
-            date: StoreDate::default(),
-        }
-    }
-
-    /// Whether the items come in the order of their names.
-    fn ordered(&self) -> bool {
-        self.keys.layout().sort.is_some()
-    }
-
-    /// Leaves out names up to this one, where that is possible.
-    fn skip_to(&mut self, after: &Name) {
-        let stored = self.keys.stored(after.as_str());
-        // DynamoDB refuses to begin outside of what is asked for.
-        if self.ordered() && stored.starts_with(&self.start) {
-            self.from = Some(self.keys.of(stored).attributes());
-        }
-    }
-
-    async fn next(&mut self, filter: Filter) -> Result<Option<Vec<Item>>, ProviderError> {
-        if self.over {
-            return Ok(None);
-        }
-        let Self {
-            store, keys, start, ..
-        } = self;
-        let from = self.from.take();
-        let mut names = vec![("#k", keys.attribute())];
-        let mut values = Vec::new();
-        let filter = match filter {
-            Filter::Records => {
-                names.push(("#u", "uuid"));
-                "attribute_exists(#u)"
-            }
-            Filter::Released => {
-                names.push(("#r", "released"));
-                values.push((":true", AttributeValue::Bool(true)));
-                "#r = :true"
-            }
-        };
-        values.push((":start", AttributeValue::S(start.clone())));
-        let begins = "begins_with(#k, :start)";
-        let settings = store.calls.repeated().interceptor(self.date.clone());
-        let (items, last) = if keys.layout().sort.is_some() {
-            names.push(("#p", &keys.layout().partition));
-            values.push((":p", AttributeValue::S(keys.prefix().to_owned())));
-            let condition = if start.is_empty() {
-                // An empty string is no key that one could begin with.
-                names.retain(|(alias, _)| *alias != "#k");
-                values.retain(|(alias, _)| *alias != ":start");
-                "#p = :p".to_owned()
-            } else {
-                format!("#p = :p AND {begins}")
-            };
-            let request = store
-                .client
-                .query()
-                .table_name(&store.table)
-                .consistent_read(true)
-                .set_exclusive_start_key(from)
-                .key_condition_expression(condition)
-                .filter_expression(filter)
-                .set_expression_attribute_names(Some(owned(names)))
-                .set_expression_attribute_values(Some(owned(values)));
-            let output = request
-                .customize()
-                .config_override(settings)
-                .send()
-                .await
-                .map_err(|error| store.error(error))?;
-            (output.items, output.last_evaluated_key)
-        } else {
-            let request = store
-                .client
-                .scan()
-                .table_name(&store.table)
-                .consistent_read(true)
-                .set_exclusive_start_key(from)
-                .filter_expression(format!("{begins} AND {filter}"))
-                .set_expression_attribute_names(Some(owned(names)))
-                .set_expression_attribute_values(Some(owned(values)));
-            let output = request
-                .customize()
-                .config_override(settings)
-                .send()
-                .await
-                .map_err(|error| store.error(error))?;
-            (output.items, output.last_evaluated_key)
-        };
-        self.from = last.filter(|key| !key.is_empty());
-        self.over = self.from.is_none();
-        Ok(Some(items.unwrap_or_default()))
-    }
-}
-
-fn owned<V, T: From<V>>(pairs: Vec<(&str, V)>) -> std::collections::HashMap<String, T> {
-    pairs
-        .into_iter()
-        .map(|(name, value)| (name.to_owned(), value.into()))
-        .collect()
 }

@@ -95,6 +95,7 @@ mod store;
 mod table;
 #[cfg(test)]
 mod tests;
+mod walk;
 mod wall;
 
 // The helpers of `tests/` name this crate; its own tests use them too.

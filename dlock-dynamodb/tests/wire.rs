@@ -247,3 +247,44 @@ async fn connection_that_breaks_is_unknown_and_one_that_is_refused_is_not() {
     let error = provider.acquire(&a).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotApplied, "{error:?}");
 }
+
+#[tokio::test]
+async fn list_of_several_megabytes_misses_nobody() {
+    const LOCKS: usize = 600;
+    let (proxy, one_key) = behind_a_proxy().await;
+    let client = client_of(&format!("http://{}", proxy.address()));
+    let sort_key = DynamoDbProvider::builder()
+        .client(client)
+        .table(table_name())
+        .prefix("p")
+        .sort_key("lock")
+        .attempt_timeout(common::PATIENCE)
+        .operation_timeout(common::PATIENCE)
+        .build()
+        .unwrap();
+    sort_key.create_table().await.unwrap();
+    for provider in [one_key, sort_key] {
+        for number in 0..LOCKS {
+            let a = term(&format!("{number:04}")).data(Some(vec![7; 4000]));
+            provider.acquire(&a).await.unwrap();
+        }
+        let (page, requests) = counted(&proxy, provider.list(&List::new("").limit(LOCKS))).await;
+        assert!(requests >= 3, "2.4 MB in {requests} requests");
+        assert_eq!((page.records.len(), page.next), (LOCKS, None));
+        assert!(page.records.is_sorted_by_key(|(name, _)| name.clone()));
+        // One page of ours is not one page of DynamoDB's.
+        let (mut after, mut listed) = (None, 0);
+        loop {
+            let page = provider
+                .list(&List::new("").after(after).limit(250))
+                .await
+                .unwrap();
+            listed += page.records.len();
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+        }
+        assert_eq!(listed, LOCKS);
+    }
+}
