@@ -38,12 +38,19 @@
 //! * [`DLock::with`] runs work under the lock; [`DLock::hold`] gives a [`Guard`] that renews itself;
 //!   [`DLock::acquire`] a [`Lease`] to renew by hand; [`DLock::try_acquire`] asks once.
 //! * Backends, each behind a feature of the same name; none is on by default, and a feature adds
-//!   names without changing behaviour: `sqlite` (one file, every process of one host).
+//!   names without changing behaviour: `postgres` (one table), `sqlite` (one file, every process of
+//!   one host).
 //! * [`Provider`] is the contract for a store of your own; the crate `dlock-testkit` proves it.
 //! * `dlock-core/DESIGN.md` explains the protocol, what it guarantees under which assumptions, and
 //!   what it does not.
 
 pub use dlock_core::*;
+
+/// Locks in one table of a PostgreSQL database.
+#[cfg(feature = "postgres")]
+pub mod postgres {
+    pub use dlock_postgres::*;
+}
 
 /// Locks in one SQLite file, shared by every process of one host.
 #[cfg(feature = "sqlite")]
