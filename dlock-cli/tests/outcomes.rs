@@ -3,7 +3,7 @@
 
 mod support;
 
-use std::{io::Write, process::Stdio, time::Duration};
+use std::{process::Stdio, time::Duration};
 
 use support::Scene;
 
@@ -93,19 +93,14 @@ fn owner_is_host_and_process_by_default() {
 #[test]
 fn standard_input_is_passed_on() {
     let scene = Scene::new();
-    let mut command = scene.dlock(["run", "lock", "--", "sh", "-c", "cat; echo end"]);
-    command.stdin(Stdio::piped()).stdout(Stdio::piped());
-    let mut child = command.spawn().unwrap();
-    let sent = "line\n".repeat(100_000);
-    let mut input = child.stdin.take().unwrap();
-    let writer = std::thread::spawn({
-        let sent = sent.clone();
-        move || input.write_all(sent.as_bytes()).unwrap()
-    });
-    let output = child.wait_with_output().unwrap();
-    writer.join().unwrap();
-    assert_eq!(output.status.code(), Some(0));
-    assert_eq!(String::from_utf8(output.stdout).unwrap(), sent + "end\n");
+    let mut command = std::process::Command::new("sh");
+    scene.adopt(&mut command);
+    let pipeline = r#"seq 100000 | "$DLOCK" run lock -- sh -c 'cat; echo end'"#;
+    command.args(["-c", pipeline]);
+    let finished = scene.start(command).finish(Duration::from_secs(60));
+    let numbers: String = (1..=100_000).map(|n| format!("{n}\n")).collect();
+    assert_eq!(finished.code(), 0);
+    assert!(finished.out == numbers + "end\n", "{}", finished.out.len());
 }
 
 #[test]
