@@ -116,6 +116,43 @@ async fn a_reset_connection_is_replaced() {
     }
 }
 
+/// A connection that breaks while it is busy answering is broken all the same: the next call does
+/// not meet it again.
+#[tokio::test]
+async fn a_connection_that_breaks_between_answers_is_replaced_at_once() {
+    let server = Server::start(&[]).await;
+    let proxy = Proxy::start(server.address()).await.unwrap();
+    let provider = provider(client(proxy.address()));
+    let term = try_for(&fresh_name("between"), LONG);
+    granted(&provider, &term).await;
+    let mut broken = 0;
+    for _ in 0..50 {
+        let renewals: Vec<Renew> = (1..=500)
+            .map(|n| Renew::new(term.name.clone(), term.new, n))
+            .collect();
+        let mut read = Box::pin(provider.read(&term.name));
+        let mut batch = Box::pin(provider.renew_many(&renewals));
+        // The read is sent first, and its answer comes while the batch is under way.
+        let answers = tokio::select! {
+            biased;
+            record = &mut read => {
+                drop(record.unwrap());
+                proxy.reset();
+                batch.await
+            }
+            answers = &mut batch => answers,
+        };
+        if answers.iter().all(Result::is_err) {
+            broken += 1;
+            provider.read(&term.name).await.unwrap();
+        } else {
+            // It was quicker than the reset, and this call learns of that.
+            drop(provider.read(&term.name).await);
+        }
+    }
+    assert!(broken > 0, "never in time");
+}
+
 fn not_applied(error: &ProviderError) {
     assert_eq!(error.kind(), ErrorKind::NotApplied, "{error:?}");
 }
@@ -176,9 +213,13 @@ async fn a_busy_server_applies_nothing() {
 #[tokio::test]
 async fn a_full_server_is_asked_again() {
     let server = Server::start(&["--maxclients", "20"]).await;
+    // One that is refused may look connected until it is asked.
     let mut others = Vec::new();
-    while let Ok(connection) = server.client().get_multiplexed_async_connection().await {
-        others.push(connection);
+    while let Ok(mut other) = server.client().get_multiplexed_async_connection().await {
+        if words("PING").exec_async(&mut other).await.is_err() {
+            break;
+        }
+        others.push(other);
         assert!(others.len() <= 20);
     }
     let provider = server.provider();

@@ -151,3 +151,27 @@ async fn refused_requests_write_nothing() {
     assert_eq!(answer, ReleaseOutcome::NotHeld(None));
     assert_eq!(changes(&server).await, before);
 }
+
+/// A key that lost its life, as PERSIST or a restored dump leaves it, is purged, and no more of them
+/// than asked for.
+#[tokio::test]
+async fn purge_takes_no_more_than_it_was_told() {
+    let server = Server::start(&[]).await;
+    let provider = server.provider();
+    for number in 0..60 {
+        let term = try_for(&fresh_name(&format!("old/{number}")), LONG);
+        granted(&provider, &term).await;
+        if number % 3 == 0 {
+            let key = key(&term.name);
+            server.ask::<u64>(&format!("PERSIST {key}")).await;
+            let eight_days = 8 * 24 * 60 * 60 * 1_000_000_i64;
+            let age = format!("HINCRBY {key} expiry {}", -eight_days);
+            server.ask::<u64>(&age).await;
+        }
+    }
+    assert_eq!(provider.purge(0).await.unwrap(), 0);
+    for (limit, purged) in [(7, 7), (7, 7), (7, 6), (7, 0)] {
+        assert_eq!(provider.purge(limit).await.unwrap(), purged);
+    }
+    assert_eq!(server.ask::<u64>("DBSIZE").await, 40);
+}
