@@ -38,12 +38,32 @@
 //! * [`DLock::with`] runs work under the lock; [`DLock::hold`] gives a [`Guard`] that renews itself;
 //!   [`DLock::acquire`] a [`Lease`] to renew by hand; [`DLock::try_acquire`] asks once.
 //! * Backends, each behind a feature of the same name; none is on by default, and a feature adds
-//!   names without changing behaviour: `sqlite` (one file, every process of one host).
+//!   names without changing behaviour: `dynamodb` (a DynamoDB table), `postgres` (one table of a
+//!   database), `redis` (Redis or Valkey: one server, replicas, a cluster), `sqlite` (one file, every
+//!   process of one host).
 //! * [`Provider`] is the contract for a store of your own; the crate `dlock-testkit` proves it.
 //! * `dlock-core/DESIGN.md` explains the protocol, what it guarantees under which assumptions, and
 //!   what it does not.
 
 pub use dlock_core::*;
+
+/// Locks in a `DynamoDB` table.
+#[cfg(feature = "dynamodb")]
+pub mod dynamodb {
+    pub use dlock_dynamodb::*;
+}
+
+/// Locks in one table of a PostgreSQL database.
+#[cfg(feature = "postgres")]
+pub mod postgres {
+    pub use dlock_postgres::*;
+}
+
+/// Locks in Redis or Valkey: one server, a primary with replicas, or a cluster.
+#[cfg(feature = "redis")]
+pub mod redis {
+    pub use dlock_redis::*;
+}
 
 /// Locks in one SQLite file, shared by every process of one host.
 #[cfg(feature = "sqlite")]

@@ -45,6 +45,7 @@ pub mod faults;
 mod fixture;
 pub mod memory;
 pub mod planted;
+pub mod proxy;
 #[doc(hidden)]
 pub mod runner;
 #[cfg(unix)]

@@ -7,6 +7,7 @@
 //! *thread* that started the server ends, and test runners give each test a thread.)
 
 mod place;
+pub mod postgres;
 
 use std::{
     fmt, fs,

@@ -95,18 +95,20 @@ pub(super) async fn purge_deletes_only_what_is_a_week_past(bench: Bench) {
     let (admin, subject) = both(&bench).await;
     let (old, young) = (bench.name("old"), bench.name("young"));
     let (old_released, fresh) = (bench.name("old released"), bench.name("fresh"));
-    for name in [&old, &young, &old_released, &fresh] {
+    let mut last = None;
+    for name in [&young, &old_released, &fresh, &old] {
         let a = bench.term(name);
         let token = subject.grants(&a).await;
         if *name == old_released {
             subject.releases(&a, Some(token)).await;
         }
+        // Not read later: another case's purge may be faster than ours.
+        last = Some(token);
     }
     // The lease is ten minutes, and the fixture counts from its end.
     for (name, days) in [(&old, 8), (&old_released, 8), (&young, 6)] {
         bench.age(name, DAY * days).await;
     }
-    let token = subject.record(&old).await.token;
     purge_until_gone(&bench, &admin, &[&old, &old_released]).await;
     // Whatever else was purged, these were too young.
     purge(&admin, 1000).await;
@@ -119,7 +121,7 @@ pub(super) async fn purge_deletes_only_what_is_a_week_past(bench: Bench) {
         "purged while it was held"
     );
     // A name that was purged goes on above its old tokens (T1).
-    assert!(subject.grants(&bench.term(&old)).await > token);
+    assert!(Some(subject.grants(&bench.term(&old)).await) > last);
 }
 
 pub(super) async fn purge_keeps_a_token_that_is_ahead_of_the_clock(bench: Bench) {

@@ -9,7 +9,7 @@ use std::{
     pin::{Pin, pin},
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     task::{Context, Poll, Waker},
     time::Duration,
@@ -20,7 +20,8 @@ use dlock_core::{
     TryAcquire,
 };
 use tokio::{
-    task::JoinHandle,
+    runtime::{Handle, RuntimeFlavor},
+    task::{JoinHandle, JoinSet},
     time::{Instant, sleep},
 };
 
@@ -51,9 +52,19 @@ macro_rules! lock {
 }
 pub(super) use lock;
 
-/// The longest stall seen: of this process, or of the store.
+/// How slow the machine and the store are.
 #[derive(Clone, Default)]
-pub(super) struct Lag(Arc<AtomicU64>);
+pub(super) struct Lag {
+    /// The longest stall seen, in nanoseconds: of this process, or of the store.
+    longest: Arc<AtomicU64>,
+    /// How many calls the store has not answered yet.
+    under_way: Arc<AtomicUsize>,
+}
+
+tokio::task_local! {
+    /// That of the case that runs.
+    static LAG: Lag;
+}
 
 /// One run of a case, with a lease of its own.
 pub(super) struct Round {
@@ -92,18 +103,18 @@ where
     let last = leases.len() - 1;
     for (number, lease) in leases.into_iter().enumerate() {
         let lag = Lag::default();
-        let watch = tokio::spawn(lag.clone().watch());
-        let ended = unwound(case(Round {
+        let watches = lag.watches();
+        let round = Round {
             bench: bench.clone(),
             number,
             lease,
             lag: lag.clone(),
-        }))
-        .await;
-        watch.abort();
+        };
+        let ended = unwound(LAG.scope(lag.clone(), case(round))).await;
+        drop(watches);
         let Err(panic) = ended else { return };
         let stalled = lag.longest();
-        if number == last || stalled < lease / 25 {
+        if number == last || stalled < lease / 50 {
             resume_unwind(panic);
         }
         eprintln!("the machine stalled for {stalled:?}: once more with a longer lease");
@@ -252,11 +263,29 @@ impl Hand {
 impl Lag {
     pub(super) fn note(&self, stall: Duration) {
         let nanos = u64::try_from(stall.as_nanos()).unwrap_or(u64::MAX);
-        self.0.fetch_max(nanos, Ordering::SeqCst);
+        self.longest.fetch_max(nanos, Ordering::SeqCst);
+    }
+
+    /// Counts a call to the store until the returned value is dropped.
+    pub(super) fn call(&self) -> UnderWay {
+        self.under_way.fetch_add(1, Ordering::SeqCst);
+        UnderWay(Arc::clone(&self.under_way))
     }
 
     fn longest(&self) -> Duration {
-        Duration::from_nanos(self.0.load(Ordering::SeqCst))
+        Duration::from_nanos(self.longest.load(Ordering::SeqCst))
+    }
+
+    /// Several, since one thread can stall while the others run. None in paused time, where nothing
+    /// stalls.
+    fn watches(&self) -> JoinSet<()> {
+        let mut watches = JoinSet::new();
+        if Handle::current().runtime_flavor() != RuntimeFlavor::CurrentThread {
+            for _ in 0..8 {
+                watches.spawn(self.clone().watch());
+            }
+        }
+        watches
     }
 
     async fn watch(self) {
@@ -289,9 +318,26 @@ pub(super) async fn soon<T>(what: &str, future: impl Future<Output = T>) -> T {
     }
 }
 
-/// Lets everything that can happen without time passing happen.
+/// Lets everything that can happen without time passing happen: also what waits for a slow store to
+/// answer.
 pub(super) async fn settle() {
-    sleep(Duration::from_millis(15)).await;
+    let began = Instant::now();
+    loop {
+        sleep(Duration::from_millis(15)).await;
+        let answered = LAG.try_with(|lag| lag.under_way.load(Ordering::SeqCst) == 0);
+        if answered.unwrap_or(true) || began.elapsed() >= PATIENCE {
+            break;
+        }
+    }
+}
+
+/// A call that the store has not answered.
+pub(super) struct UnderWay(Arc<AtomicUsize>);
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
 }
 
 /// Polls a future once.

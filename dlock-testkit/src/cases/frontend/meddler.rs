@@ -81,6 +81,7 @@ impl Meddler {
         T: Send,
         Fut: Future<Output = Result<T, ProviderError>> + Send,
     {
+        let under_way = self.lag.call();
         let mut repeats = 0;
         let answer = loop {
             let timing = Timing(Instant::now(), &self.lag);
@@ -102,6 +103,7 @@ impl Meddler {
         if let Some((_, deed)) = due {
             deed();
         }
+        drop(under_way);
         answer
     }
 

@@ -107,8 +107,11 @@ pub(in crate::cases) async fn own_release_wakes_the_next_waiter(bench: Bench) {
         bed.deafen();
         let lock = lock!(bed, "", poll_every = HOUR);
         let first = acquired(lock.try_acquire().await);
-        let waiters = [waiting(&lock), waiting(&lock)];
+        // One after the other: who comes first is served first, and its lease is dropped first.
+        let head = waiting(&lock);
         bed.sent(Op::Acquire, 2).await;
+        settle().await;
+        let waiters = [head, waiting(&lock)];
         settle().await;
         ok(soon("the release", first.release()).await);
         // No time passes.

@@ -1,0 +1,244 @@
+//! What went wrong, in words that say what to do: settings, tables, and the one place where the
+//! SDK's errors become the three kinds of the protocol.
+
+use std::{error::Error as StdError, io, time::Duration};
+
+use aws_credential_types::provider::error::CredentialsError;
+use aws_sdk_dynamodb::{
+    config::http::HttpResponse,
+    error::{ProvideErrorMetadata, SdkError},
+};
+use dlock_core::{ErrorKind, ProviderError};
+
+use crate::item::Flaw;
+
+/// A setting that no provider can have.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SettingsError {
+    /// The table.
+    #[error("a provider needs the name of its table")]
+    Table,
+    /// The prefix.
+    #[error(
+        "not a prefix: {reason}; with the lock's name it is at most 1024 bytes of UTF-8 without NUL"
+    )]
+    Prefix {
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// An attribute's name.
+    #[error("{attribute:?} cannot be the name of an attribute: {reason}")]
+    Attribute {
+        /// What was asked for.
+        attribute: String,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// A time limit.
+    #[error(
+        "an attempt limit of {attempt:?} within {operation:?} is not possible: 1 ms to 60 s, and the attempt's not above the whole call's"
+    )]
+    Limits {
+        /// For one attempt.
+        attempt: Duration,
+        /// For all attempts of a call.
+        operation: Duration,
+    },
+}
+
+/// Why a table cannot keep locks.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TableError {
+    /// There is none of this name in this account and region.
+    #[error("the table {table:?} does not exist: create it with create_table, or name another one")]
+    Missing {
+        /// The table.
+        table: String,
+    },
+    /// Its key attributes are others.
+    #[error(
+        "the table {table:?} has the key {found}, and this provider is set to {expected}: set the provider to the table's key, or name another table"
+    )]
+    Key {
+        /// The table.
+        table: String,
+        /// What the provider is set to.
+        expected: String,
+        /// What the table has.
+        found: String,
+    },
+    /// It is being created, deleted, archived or kept from use.
+    #[error("the table {table:?} is not usable, its status is {status}: try again later")]
+    NotActive {
+        /// The table.
+        table: String,
+        /// What DynamoDB says of it.
+        status: String,
+    },
+    /// Released records are to be deleted, but the table does not delete by this attribute.
+    #[error(
+        "the table {table:?} does not delete items by {attribute:?}: enable that as its time to live, or do not ask for expire_released"
+    )]
+    TimeToLive {
+        /// The table.
+        table: String,
+        /// The attribute.
+        attribute: String,
+    },
+    /// No answer.
+    #[error(transparent)]
+    Store(#[from] ProviderError),
+}
+
+/// What the failure of a request to this table means.
+pub(crate) fn provider_error<E>(table: &str, error: SdkError<E, HttpResponse>) -> ProviderError
+where
+    E: ProvideErrorMetadata + StdError + Send + Sync + 'static,
+{
+    let (kind, message) = match &error {
+        SdkError::ConstructionFailure(_) => (
+            ErrorKind::Fatal,
+            "the request to DynamoDB could not be made: configure the client's region and credentials"
+                .into(),
+        ),
+        SdkError::DispatchFailure(_) => match find::<CredentialsError>(&error) {
+            Some(
+                CredentialsError::CredentialsNotLoaded(_)
+                | CredentialsError::InvalidConfiguration(_),
+            ) => (
+                ErrorKind::Fatal,
+                "there are no credentials for DynamoDB: configure them for the client".into(),
+            ),
+            Some(_) => (
+                ErrorKind::NotApplied,
+                "the credentials for DynamoDB could not be fetched".into(),
+            ),
+            None if refused(&error) => {
+                (ErrorKind::NotApplied, "DynamoDB could not be reached".into())
+            }
+            None => (
+                ErrorKind::Unknown,
+                "the connection to DynamoDB failed".into(),
+            ),
+        },
+        SdkError::ServiceError(refusal) if refusal.raw().status().is_client_error() => {
+            meaning(error.code().unwrap_or(""), table)
+        }
+        // Also an answer of success that cannot be read: the SDK calls it an error of the service.
+        SdkError::ServiceError(_) => (
+            ErrorKind::Unknown,
+            "DynamoDB failed while it had the request, or gave an answer that makes no sense".into(),
+        ),
+        // It was sent, and the answer did not come, or not whole.
+        _ => (
+            ErrorKind::Unknown,
+            "DynamoDB did not answer in time, or not whole".into(),
+        ),
+    };
+    ProviderError::new(kind, message).with_source(error)
+}
+
+/// What a refusal by DynamoDB means. A code that is not listed was refused for certain, and may or
+/// may not go away.
+fn meaning(code: &str, table: &str) -> (ErrorKind, String) {
+    match code {
+        "ResourceNotFoundException" => (
+            ErrorKind::Fatal,
+            format!(
+                "the table {table:?} does not exist in this account and region, or is not active yet: \
+                 create it with create_table"
+            ),
+        ),
+        "AccessDeniedException" | "AccessDenied" | "NotAuthorized" | "OptInRequired" => (
+            ErrorKind::Fatal,
+            format!(
+                "no permission to use the table {table:?}: allow dynamodb:UpdateItem and dynamodb:GetItem on it"
+            ),
+        ),
+        "UnrecognizedClientException"
+        | "InvalidClientTokenId"
+        | "InvalidSignatureException"
+        | "SignatureDoesNotMatch"
+        | "IncompleteSignatureException"
+        | "IncompleteSignature"
+        | "MissingAuthenticationTokenException"
+        | "MissingAuthenticationToken" => (
+            ErrorKind::Fatal,
+            "DynamoDB refused the credentials: configure valid ones for this region".into(),
+        ),
+        "ValidationException" | "SerializationException" => (
+            ErrorKind::Fatal,
+            format!(
+                "DynamoDB refused the request as invalid: check the key of the table {table:?} with verify_table"
+            ),
+        ),
+        "ItemCollectionSizeLimitExceededException" => (
+            ErrorKind::Fatal,
+            format!(
+                "the partition of the locks in the table {table:?} is full: purge it, or use another prefix"
+            ),
+        ),
+        "ThrottlingException"
+        | "Throttling"
+        | "ProvisionedThroughputExceededException"
+        | "RequestLimitExceeded"
+        | "LimitExceededException" => (
+            ErrorKind::NotApplied,
+            format!(
+                "DynamoDB throttled the request: the table {table:?} or the account is at its limit"
+            ),
+        ),
+        "TransactionConflictException" | "ReplicatedWriteConflictException" => (
+            ErrorKind::NotApplied,
+            "another write of the same record was under way".into(),
+        ),
+        _ => (ErrorKind::NotApplied, "DynamoDB refused the request".into()),
+    }
+}
+
+/// The connection was refused, so nothing was sent. Whatever HTTP client the user has: all of them
+/// keep the system's error.
+fn refused(error: &(dyn StdError + 'static)) -> bool {
+    find::<io::Error>(error).is_some_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
+}
+
+/// The first cause of this type.
+fn find<'a, T: StdError + 'static>(error: &'a (dyn StdError + 'static)) -> Option<&'a T> {
+    std::iter::successors(Some(error), |&error| error.source())
+        .find_map(|error| error.downcast_ref::<T>())
+}
+
+/// An item that is no record. It stays as it is: whatever it protects is unknown.
+pub(crate) fn bad_item(table: &str, key: &str, flaw: &Flaw) -> ProviderError {
+    ProviderError::fatal(format!(
+        "the item {key:?} of the table {table:?} is not the record of a lock: {flaw}; \
+         when nobody holds the lock, delete the item, or use another prefix"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refusals_have_the_kind_that_their_cause_has() {
+        for (code, kind) in [
+            ("ResourceNotFoundException", ErrorKind::Fatal),
+            ("AccessDeniedException", ErrorKind::Fatal),
+            ("ValidationException", ErrorKind::Fatal),
+            ("UnrecognizedClientException", ErrorKind::Fatal),
+            ("ThrottlingException", ErrorKind::NotApplied),
+            (
+                "ProvisionedThroughputExceededException",
+                ErrorKind::NotApplied,
+            ),
+            ("ReplicatedWriteConflictException", ErrorKind::NotApplied),
+            ("ExpiredTokenException", ErrorKind::NotApplied),
+            ("SomethingNew", ErrorKind::NotApplied),
+        ] {
+            assert_eq!(meaning(code, "locks").0, kind, "{code}");
+        }
+    }
+}

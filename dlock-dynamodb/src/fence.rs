@@ -1,0 +1,290 @@
+//! Storage in DynamoDB that refuses a stale fencing token: rule T3, inside the write that changes
+//! the data.
+//!
+//! A resource accepts a token that is at least the highest it has seen, and remembers the highest
+//! in the same atomic write. For a resource that is one item, [`Fence::update`] adds both to the
+//! user's own `UpdateItem`. For one that spans items, [`Fence::transact`] adds to the user's own
+//! transaction an item that remembers the token for all of them.
+//!
+//! ```
+//! use aws_sdk_dynamodb::{Client, types::AttributeValue};
+//! use dlock_core::FencingToken;
+//! use dlock_dynamodb::fence::{Fence, FenceError};
+//!
+//! # async fn example(client: Client, token: FencingToken) -> Result<(), Box<dyn std::error::Error>> {
+//! let write = client
+//!     .update_item()
+//!     .table_name("accounts")
+//!     .key("id", AttributeValue::S("a-17".into()))
+//!     .update_expression("SET balance = :b")
+//!     .expression_attribute_values(":b", AttributeValue::N("40".into()));
+//! match Fence::new(token).update(write).await {
+//!     Ok(_) => {}
+//!     // Somebody else has held the lock and written since: stop.
+//!     Err(FenceError::Stale(stale)) => eprintln!("{stale}"),
+//!     Err(other) => return Err(other.into()),
+//! }
+//! # Ok(()) }
+//! ```
+//!
+//! The SDK may repeat a request whose answer was lost. The fence admits the repeat, since its token
+//! is the same; an update that adds up (`ADD n :one`) then adds twice, with or without a fence.
+
+use std::collections::HashMap;
+
+use aws_sdk_dynamodb::{
+    Error,
+    error::SdkError,
+    operation::{
+        transact_write_items::{
+            TransactWriteItemsError, TransactWriteItemsOutput,
+            builders::TransactWriteItemsFluentBuilder,
+        },
+        update_item::{UpdateItemError, UpdateItemOutput, builders::UpdateItemFluentBuilder},
+    },
+    types::{AttributeValue, ReturnValuesOnConditionCheckFailure, TransactWriteItem, Update},
+};
+use dlock_core::{FencingToken, Stale};
+
+const NAME: &str = "#dlock_fence";
+const VALUE: &str = ":dlock_token";
+const CONDITION: &str = "(attribute_not_exists(#dlock_fence) OR #dlock_fence <= :dlock_token)";
+const ASSIGNMENT: &str = "#dlock_fence = :dlock_token";
+
+/// Why a fenced write was not made. Nothing changed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FenceError {
+    /// A later holder has written: this one has lost its lease.
+    #[error(transparent)]
+    Stale(#[from] Stale),
+    /// The attribute of the fence holds something else than a token.
+    #[error("the item's attribute {attribute:?} is not a fencing token: name another attribute")]
+    Foreign {
+        /// The attribute.
+        attribute: String,
+    },
+    /// DynamoDB failed or refused for another reason, a condition of the write's own included.
+    #[error("the fenced write was not confirmed by DynamoDB")]
+    Store(#[source] Box<Error>),
+}
+
+/// Lets only those write whose token is not below the highest that the resource has seen (T3).
+#[derive(Clone, Debug)]
+pub struct Fence {
+    token: FencingToken,
+    attribute: String,
+}
+
+impl Fence {
+    /// The fence for a holder with this token. The resource remembers the highest token in its
+    /// attribute `fence`.
+    #[must_use]
+    pub fn new(token: FencingToken) -> Self {
+        Self {
+            token,
+            attribute: "fence".to_owned(),
+        }
+    }
+
+    /// Another attribute for the highest token. All writers of a resource must name the same.
+    #[must_use]
+    pub fn attribute(mut self, attribute: impl Into<String>) -> Self {
+        self.attribute = attribute.into();
+        self
+    }
+
+    /// Makes an update of one item, if no later holder has written to that item.
+    ///
+    /// # Errors
+    /// [`FenceError::Stale`] if one has; then nothing changed, and the writer should stop. A
+    /// condition of the update's own that does not hold is [`FenceError::Store`]. So is a stale
+    /// token on a compatible store that does not return the item a condition failed on.
+    ///
+    /// # Cancel safety
+    /// The update may have been made.
+    pub async fn update(
+        &self,
+        update: UpdateItemFluentBuilder,
+    ) -> Result<UpdateItemOutput, FenceError> {
+        match self.guard(update).send().await {
+            Ok(output) => Ok(output),
+            Err(error) => Err(self.explain(error)),
+        }
+    }
+
+    /// Adds the fence to an update that is sent otherwise: the condition, the assignment of the
+    /// token, and the wish for the old item if the condition fails. [`Fence::explain`] then tells a
+    /// stale token from other failures.
+    #[must_use]
+    pub fn guard(&self, update: UpdateItemFluentBuilder) -> UpdateItemFluentBuilder {
+        let condition = match update.get_condition_expression() {
+            Some(own) => format!("({own}) AND {CONDITION}"),
+            None => CONDITION.to_owned(),
+        };
+        let assignment = assign(update.get_update_expression().as_deref().unwrap_or(""));
+        update
+            .condition_expression(condition)
+            .update_expression(assignment)
+            .expression_attribute_names(NAME, &self.attribute)
+            .expression_attribute_values(VALUE, self.value())
+            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
+    }
+
+    /// What the failure of a guarded update means.
+    #[must_use]
+    pub fn explain<R>(&self, error: SdkError<UpdateItemError, R>) -> FenceError
+    where
+        R: Send + Sync + std::fmt::Debug + 'static,
+    {
+        let refusal = match error.as_service_error() {
+            Some(UpdateItemError::ConditionalCheckFailedException(refused)) => {
+                refused.item().and_then(|item| self.refusal(item))
+            }
+            _ => None,
+        };
+        refusal.unwrap_or_else(|| FenceError::Store(Box::new(error.into())))
+    }
+
+    /// Makes a transaction, if no later holder has written to the resource that `key` of `table`
+    /// stands for: an item of its own that remembers the highest token for everything the
+    /// transaction writes.
+    ///
+    /// # Errors
+    /// [`FenceError::Stale`] if one has; then nothing changed, and the writer should stop. Any
+    /// other reason is [`FenceError::Store`].
+    ///
+    /// # Cancel safety
+    /// The transaction may have been made.
+    pub async fn transact(
+        &self,
+        transaction: TransactWriteItemsFluentBuilder,
+        table: &str,
+        key: HashMap<String, AttributeValue>,
+    ) -> Result<TransactWriteItemsOutput, FenceError> {
+        let place = transaction
+            .get_transact_items()
+            .as_ref()
+            .map_or(0, Vec::len);
+        let item = self.item(table, key)?;
+        match transaction.transact_items(item).send().await {
+            Ok(output) => Ok(output),
+            Err(error) => Err(self.explain_transaction(error, place)),
+        }
+    }
+
+    /// The item of a transaction that is sent otherwise. [`Fence::explain_transaction`] then tells
+    /// a stale token from other failures.
+    ///
+    /// # Errors
+    /// [`FenceError::Store`] if the SDK finds it incomplete.
+    pub fn item(
+        &self,
+        table: &str,
+        key: HashMap<String, AttributeValue>,
+    ) -> Result<TransactWriteItem, FenceError> {
+        let update = Update::builder()
+            .table_name(table)
+            .set_key(Some(key))
+            .condition_expression(CONDITION)
+            .update_expression(assign(""))
+            .expression_attribute_names(NAME, &self.attribute)
+            .expression_attribute_values(VALUE, self.value())
+            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
+            .build()
+            .map_err(|error| FenceError::Store(Box::new(error.into())))?;
+        Ok(TransactWriteItem::builder().update(update).build())
+    }
+
+    /// What the failure of a transaction means whose item number `place`, from 0, is the fence's.
+    #[must_use]
+    pub fn explain_transaction<R>(
+        &self,
+        error: SdkError<TransactWriteItemsError, R>,
+        place: usize,
+    ) -> FenceError
+    where
+        R: Send + Sync + std::fmt::Debug + 'static,
+    {
+        let refusal = match error.as_service_error() {
+            Some(TransactWriteItemsError::TransactionCanceledException(cancelled)) => cancelled
+                .cancellation_reasons()
+                .get(place)
+                .filter(|reason| reason.code() == Some("ConditionalCheckFailed"))
+                .and_then(|reason| self.refusal(reason.item()?)),
+            _ => None,
+        };
+        refusal.unwrap_or_else(|| FenceError::Store(Box::new(error.into())))
+    }
+
+    /// What the item that a condition failed on says of the fence; `None` if it admits the token.
+    fn refusal(&self, item: &HashMap<String, AttributeValue>) -> Option<FenceError> {
+        let foreign = || FenceError::Foreign {
+            attribute: self.attribute.clone(),
+        };
+        let highest = match item.get(&self.attribute)? {
+            AttributeValue::N(text) => text.parse().ok().and_then(FencingToken::new),
+            _ => None,
+        };
+        match highest {
+            None => Some(foreign()),
+            Some(highest) if self.token < highest => Some(FenceError::Stale(Stale {
+                presented: self.token,
+                highest,
+            })),
+            Some(_) => None,
+        }
+    }
+
+    fn value(&self) -> AttributeValue {
+        AttributeValue::N(self.token.to_string())
+    }
+}
+
+/// An update expression with the fence's assignment in its SET clause, which it may not have: each
+/// clause can be there only once.
+fn assign(expression: &str) -> String {
+    let part_of_a_name = |c: char| c.is_alphanumeric() || "_#:.-".contains(c);
+    let mut from = 0;
+    while let Some(start) = expression[from..].find(part_of_a_name).map(|at| from + at) {
+        let end = expression[start..]
+            .find(|c| !part_of_a_name(c))
+            .map_or(expression.len(), |at| start + at);
+        // An attribute of that name can only be written with an alias: it is a reserved word.
+        if expression[start..end].eq_ignore_ascii_case("SET") {
+            let (head, tail) = expression.split_at(end);
+            return format!("{head} {ASSIGNMENT},{tail}");
+        }
+        from = end;
+    }
+    format!("{expression} SET {ASSIGNMENT}")
+        .trim_start()
+        .to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_token_is_assigned_in_the_set_clause() {
+        let set = "SET #dlock_fence = :dlock_token";
+        for (own, expected) in [
+            ("", set.to_owned()),
+            ("SET a = :a", format!("{set}, a = :a")),
+            (
+                "set a = :a, b = :b",
+                "set #dlock_fence = :dlock_token, a = :a, b = :b".into(),
+            ),
+            ("REMOVE b SET a = :a", format!("REMOVE b {set}, a = :a")),
+            (
+                "REMOVE #set, x.offset",
+                format!("REMOVE #set, x.offset {set}"),
+            ),
+            ("ADD n :set", format!("ADD n :set {set}")),
+            ("SET\n a = :a", format!("{set},\n a = :a")),
+        ] {
+            assert_eq!(assign(own), expected, "{own:?}");
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! A record as an item of a table, and back. What is not exactly a record is a [`Flaw`].
+
+use std::{
+    collections::HashMap,
+    fmt,
+    ops::RangeInclusive,
+    time::{Duration, UNIX_EPOCH},
+};
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use dlock_core::{FencingToken, Record};
+use uuid::Uuid;
+
+pub(crate) type Item = HashMap<String, AttributeValue>;
+
+/// The attributes of every record beside its key, and the aliases that expressions use: several are
+/// reserved words.
+pub(crate) const ATTRIBUTES: [(&str, &str); 9] = [
+    ("#u", "uuid"),
+    ("#n", "renewals"),
+    ("#o", "owner"),
+    ("#s", "since"),
+    ("#t", "token"),
+    ("#d", "duration"),
+    ("#r", "released"),
+    ("#a", "asked"),
+    ("#x", "data"),
+];
+
+/// The greatest number that is exact in a double, which many tools that read the table use.
+pub(crate) const MAX_EXACT: u64 = FencingToken::MAX.get();
+
+/// A lease in milliseconds: 100 ms to 24 h.
+pub(crate) const DURATIONS: RangeInclusive<u64> = 100..=86_400_000;
+
+/// Why an item is no record.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Flaw(String);
+
+/// Reads an item. Strict: whatever this crate did not write is not guessed at.
+pub(crate) fn record(item: &Item) -> Result<Record, Flaw> {
+    let uuid = match item.get("uuid") {
+        None => return Err(Flaw("it has no uuid, so it is not a lock's".into())),
+        // As it was written, and no other spelling: conditions compare the text.
+        Some(AttributeValue::S(text)) => Uuid::try_parse(text)
+            .ok()
+            .filter(|uuid| uuid.hyphenated().to_string() == *text)
+            .ok_or_else(|| Flaw("its uuid is none".into()))?,
+        Some(other) => return Err(unexpected("uuid", Some(other), "a string")),
+    };
+    let owner = match item.get("owner") {
+        Some(AttributeValue::S(text)) => text,
+        other => return Err(unexpected("owner", other, "a string")),
+    };
+    let token = number(item, "token", 1..=MAX_EXACT)?;
+    let mut record = Record::new(
+        uuid,
+        owner,
+        UNIX_EPOCH + Duration::from_micros(number(item, "since", 0..=MAX_EXACT)?),
+        FencingToken::new(token).ok_or_else(|| Flaw("its token is out of range".into()))?,
+        Duration::from_millis(number(item, "duration", DURATIONS)?),
+    );
+    record.renewals = number(item, "renewals", 0..=MAX_EXACT)?;
+    record.released = flag(item, "released")?;
+    record.asked = flag(item, "asked")?;
+    record.data = match item.get("data") {
+        None => None,
+        Some(AttributeValue::B(blob)) if blob.as_ref().len() <= Record::MAX_DATA => {
+            Some(blob.as_ref().to_vec())
+        }
+        other => return Err(unexpected("data", other, "binary of at most 4096 bytes")),
+    };
+    Ok(record)
+}
+
+fn number(item: &Item, attribute: &str, range: RangeInclusive<u64>) -> Result<u64, Flaw> {
+    let expected = || format!("a whole number from {} to {}", range.start(), range.end());
+    match item.get(attribute) {
+        Some(AttributeValue::N(text)) => text
+            .parse()
+            .ok()
+            .filter(|number| range.contains(number))
+            .ok_or_else(|| Flaw(format!("its {attribute} is {text}, not {}", expected()))),
+        other => Err(unexpected(attribute, other, &expected())),
+    }
+}
+
+fn flag(item: &Item, attribute: &str) -> Result<bool, Flaw> {
+    match item.get(attribute) {
+        Some(AttributeValue::Bool(flag)) => Ok(*flag),
+        other => Err(unexpected(attribute, other, "a boolean")),
+    }
+}
+
+/// Names the type, not the value: it may be anything, and anybody's.
+fn unexpected(attribute: &str, found: Option<&AttributeValue>, expected: &str) -> Flaw {
+    let found = match found {
+        None => "missing",
+        Some(AttributeValue::S(_)) => "a string",
+        Some(AttributeValue::N(_)) => "a number",
+        Some(AttributeValue::B(_)) => "binary",
+        Some(AttributeValue::Bool(_)) => "a boolean",
+        Some(AttributeValue::Null(_)) => "null",
+        Some(_) => "a set, a list or a map",
+    };
+    Flaw(format!("its {attribute} is {found}, not {expected}"))
+}
+
+impl fmt::Display for Flaw {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}

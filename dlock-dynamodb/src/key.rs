@@ -1,0 +1,219 @@
+//! Which item a lock is: the table's key attributes, and what of prefix and name goes where.
+
+use std::{collections::HashMap, sync::Arc};
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use dlock_core::{Name, ProviderError};
+
+use crate::{error::SettingsError, item};
+
+/// The key attributes of a table, all of them strings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Layout {
+    pub(crate) partition: String,
+    pub(crate) sort: Option<String>,
+}
+
+/// Where the names of one provider are kept.
+#[derive(Clone, Debug)]
+pub(crate) struct Keys {
+    layout: Arc<Layout>,
+    prefix: Arc<str>,
+}
+
+/// The key of one item.
+#[derive(Clone, Debug)]
+pub(crate) struct Key {
+    attributes: HashMap<String, AttributeValue>,
+    /// For error messages.
+    pub(crate) text: String,
+}
+
+impl Layout {
+    pub(crate) fn new(partition: String, sort: Option<String>) -> Result<Self, SettingsError> {
+        for attribute in std::iter::once(&partition).chain(&sort) {
+            check_attribute(attribute)?;
+        }
+        if sort.as_ref() == Some(&partition) {
+            return Err(SettingsError::Attribute {
+                attribute: partition,
+                reason: "it cannot be both the partition key and the sort key",
+            });
+        }
+        Ok(Self { partition, sort })
+    }
+
+    pub(crate) fn contains(&self, attribute: &str) -> bool {
+        self.partition == attribute || self.sort.as_deref() == Some(attribute)
+    }
+}
+
+/// DynamoDB's limit for key attributes, and none of the names that a record uses.
+pub(crate) fn check_attribute(attribute: &str) -> Result<(), SettingsError> {
+    let reason = if attribute.is_empty() {
+        "it is empty"
+    } else if attribute.len() > 255 {
+        "it is longer than 255 bytes"
+    } else if item::ATTRIBUTES.iter().any(|(_, name)| *name == attribute) {
+        "records use an attribute of that name"
+    } else {
+        return Ok(());
+    };
+    Err(SettingsError::Attribute {
+        attribute: attribute.to_owned(),
+        reason,
+    })
+}
+
+impl Keys {
+    pub(crate) fn new(layout: Arc<Layout>, prefix: &str) -> Result<Self, SettingsError> {
+        let reason = if prefix.contains('\0') {
+            "it contains a NUL character"
+        } else if prefix.len() >= Name::MAX_BYTES {
+            "it leaves no room for a name"
+        } else if prefix.is_empty() && layout.sort.is_some() {
+            "in a table with a sort key it is the value of the partition key, which cannot be empty"
+        } else {
+            return Ok(Self {
+                layout,
+                prefix: prefix.into(),
+            });
+        };
+        Err(SettingsError::Prefix { reason })
+    }
+
+    pub(crate) const fn layout(&self) -> &Arc<Layout> {
+        &self.layout
+    }
+
+    pub(crate) fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
+    /// The item of a lock.
+    ///
+    /// # Errors
+    /// `Fatal` if prefix and name together are too long.
+    pub(crate) fn key(&self, name: &Name) -> Result<Key, ProviderError> {
+        let bytes = self.prefix.len() + name.as_str().len();
+        if bytes > Name::MAX_BYTES {
+            return Err(ProviderError::fatal(format!(
+                "the name of the lock and the prefix have {bytes} bytes together: shorten one of them to at most {} in all",
+                Name::MAX_BYTES
+            )));
+        }
+        Ok(self.of(self.stored(name.as_str())))
+    }
+
+    /// The item whose key attribute that ends with the name has this value.
+    pub(crate) fn of(&self, stored: String) -> Key {
+        let Layout { partition, sort } = &*self.layout;
+        let text = match sort {
+            Some(_) => format!("{}, {stored}", self.prefix),
+            None => stored.clone(),
+        };
+        let attributes = match sort {
+            Some(sort) => HashMap::from([
+                (
+                    partition.clone(),
+                    AttributeValue::S(self.prefix.to_string()),
+                ),
+                (sort.clone(), AttributeValue::S(stored)),
+            ]),
+            None => HashMap::from([(partition.clone(), AttributeValue::S(stored))]),
+        };
+        Key { attributes, text }
+    }
+
+    /// What the key attribute that ends with the name holds for names that start with `start`.
+    ///
+    /// With a sort key that is the name alone. In a table with one key attribute it is
+    /// `prefix/name`, where a `/` or `%` of the prefix is escaped: the first `/` ends the prefix,
+    /// so no two pairs read alike.
+    pub(crate) fn stored(&self, start: &str) -> String {
+        if self.layout.sort.is_some() {
+            return start.to_owned();
+        }
+        let prefix = self.prefix.replace('%', "%25").replace('/', "%2F");
+        format!("{prefix}/{start}")
+    }
+
+    /// The attribute that ends with the name.
+    pub(crate) fn attribute(&self) -> &str {
+        let Layout { partition, sort } = &*self.layout;
+        sort.as_ref().unwrap_or(partition)
+    }
+
+    /// The name of a lock's item, if it is one of this prefix.
+    pub(crate) fn name(&self, item: &item::Item) -> Option<Name> {
+        let stored = item.get(self.attribute())?.as_s().ok()?;
+        Name::new(stored.strip_prefix(&self.stored(""))?).ok()
+    }
+}
+
+impl Key {
+    pub(crate) fn attributes(&self) -> HashMap<String, AttributeValue> {
+        self.attributes.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keys(prefix: &str) -> Keys {
+        let layout = Layout::new("name".into(), None).unwrap();
+        Keys::new(Arc::new(layout), prefix).unwrap()
+    }
+
+    #[test]
+    fn pairs_of_prefix_and_name_never_read_alike() {
+        let pairs = [
+            ("", "a/b"),
+            ("", "/a/b"),
+            ("a", "b"),
+            ("a", "/b"),
+            ("a/", "b"),
+            ("a/b", "c"),
+            ("a", "b/c"),
+            ("a%2Fb", "c"),
+            ("a%", "2Fb/c"),
+            ("ab", "c"),
+            ("a", "bc"),
+            ("", "abc"),
+        ];
+        let stored: std::collections::HashSet<String> = pairs
+            .iter()
+            .map(|(prefix, name)| keys(prefix).stored(name))
+            .collect();
+        assert_eq!(stored.len(), pairs.len(), "{stored:?}");
+    }
+
+    #[test]
+    fn names_come_back_from_their_items() {
+        for (prefix, name) in [("", "a/b"), ("x/%", "%2F"), ("billing", "nightly")] {
+            let keys = keys(prefix);
+            let name = Name::new(name).unwrap();
+            let key = keys.key(&name).unwrap();
+            assert_eq!(keys.name(&key.attributes), Some(name));
+        }
+        // Of another prefix.
+        let other = keys("a").key(&Name::new("b").unwrap()).unwrap();
+        assert_eq!(keys("").name(&other.attributes), None);
+    }
+
+    #[test]
+    fn key_attributes_are_none_of_the_records() {
+        for taken in ["token", "uuid", "", &"x".repeat(256)] {
+            assert!(Layout::new(taken.into(), None).is_err(), "{taken}");
+            assert!(
+                Layout::new("pk".into(), Some(taken.into())).is_err(),
+                "{taken}"
+            );
+        }
+        assert!(Layout::new("pk".into(), Some("pk".into())).is_err());
+        let composite = Arc::new(Layout::new("pk".into(), Some("sk".into())).unwrap());
+        assert!(Keys::new(Arc::clone(&composite), "").is_err());
+        assert!(Keys::new(composite, "billing").is_ok());
+    }
+}

@@ -1,0 +1,210 @@
+//! What the answers of conditional writes mean: A1 to A7, R1 to R3, L1 to L3, B1, B3.
+//!
+//! A refused write shows the record that refused it. If that record would have fitted the writing
+//! rule, the look and the write did not see the same record, and that is no answer: ask again.
+
+use std::time::Duration;
+
+use dlock_core::{
+    Acquire, AcquireOutcome, Ask, AskOutcome, FencingToken, ProviderError, Record, Release,
+    ReleaseOutcome, Renew, RenewOutcome, Revoke, RevokeOutcome,
+};
+
+use crate::{
+    expression::{self, Start, Update},
+    item::{DURATIONS, MAX_EXACT},
+    key::Key,
+    store::{Store, Written},
+    wall,
+};
+
+/// How often a write is repeated that got no answer from two looks.
+const ASK_AGAIN: usize = 3;
+
+/// How long a released record outlives its release where DynamoDB cleans up (30 days).
+const KEPT: u64 = 30 * 24 * 60 * 60;
+
+pub(crate) async fn acquire(
+    store: &Store,
+    key: &Key,
+    request: &Acquire,
+) -> Result<AcquireOutcome, ProviderError> {
+    storable(request)?;
+    let since = store.wall.micros();
+    let start = wall::seed(since).map(|seed| Start::new(request.floor, seed));
+    let mut write = expression::take(request, since, start);
+    for _ in 0..=ASK_AGAIN {
+        let old = match store.write(key, &write).await? {
+            // A1, A4, A6.
+            Written::Applied(Some(record)) => return Ok(AcquireOutcome::Acquired(record.token)),
+            // A store that does not show what it wrote: the same request finds it (A2).
+            Written::Applied(None) => continue,
+            Written::Refused(old) => old,
+        };
+        let Some(record) = old else {
+            // Fits A1.
+            if start.is_none() {
+                return Err(wrong_clock());
+            }
+            continue;
+        };
+        if record.uuid == request.new {
+            return Ok(if record.released {
+                AcquireOutcome::Spent // A3
+            } else {
+                AcquireOutcome::Acquired(record.token) // A2
+            });
+        }
+        if !record.released && request.prev != Some(record.version()) {
+            return Ok(AcquireOutcome::Held(record)); // A7
+        }
+        // Fits A4 or A6.
+        write = if record.token.get() < request.floor.saturating_sub(1) {
+            expression::take_at_floor(request, since)
+        } else if record.token == FencingToken::MAX {
+            return Err(ProviderError::fatal(
+                "the lock's fencing tokens are used up: use another name",
+            )); // T2
+        } else {
+            expression::take(request, since, start)
+        };
+    }
+    Err(no_answer())
+}
+
+pub(crate) async fn renew(
+    store: &Store,
+    key: &Key,
+    request: &Renew,
+) -> Result<RenewOutcome, ProviderError> {
+    if request.n > MAX_EXACT {
+        return Err(ProviderError::fatal("a renewal's number is below 2^53"));
+    }
+    let write = expression::renew(request);
+    ask(store, key, &write, |written| match written {
+        // R1; where the store does not show what it wrote, the next look does (R2).
+        Written::Applied(record) => record.map(|record| RenewOutcome::Renewed {
+            asked: record.asked,
+        }),
+        Written::Refused(Some(record)) if held_by(&record, request.uuid) => {
+            // R2; a smaller number fits R1.
+            (record.renewals >= request.n).then_some(RenewOutcome::Renewed {
+                asked: record.asked,
+            })
+        }
+        Written::Refused(other) => Some(RenewOutcome::Lost(other)), // R3
+    })
+    .await
+}
+
+pub(crate) async fn release(
+    store: &Store,
+    key: &Key,
+    request: &Release,
+) -> Result<ReleaseOutcome, ProviderError> {
+    let clean_up = request
+        .token
+        .filter(|_| store.expire_released)
+        .map(|token| clean_up(store, token));
+    let write = expression::release(request, clean_up);
+    ask(store, key, &write, |written| match written {
+        Written::Applied(_) => Some(ReleaseOutcome::Released), // L1
+        Written::Refused(Some(record)) if record.uuid == request.uuid => {
+            // L2; a held one fits L1.
+            record.released.then_some(ReleaseOutcome::Released)
+        }
+        Written::Refused(other) => Some(ReleaseOutcome::NotHeld(other)), // L3
+    })
+    .await
+}
+
+pub(crate) async fn revoke(
+    store: &Store,
+    key: &Key,
+    request: &Revoke,
+) -> Result<RevokeOutcome, ProviderError> {
+    let write = expression::revoke(request);
+    ask(store, key, &write, |written| match written {
+        Written::Applied(_) => Some(RevokeOutcome::Revoked),
+        Written::Refused(Some(record)) if held_by(&record, request.new) => {
+            Some(RevokeOutcome::Revoked)
+        }
+        Written::Refused(Some(record))
+            if !record.released && record.version() == request.version =>
+        {
+            None
+        }
+        Written::Refused(other) => Some(RevokeOutcome::Changed(other)),
+    })
+    .await
+}
+
+pub(crate) async fn ask_holder(
+    store: &Store,
+    key: &Key,
+    request: &Ask,
+) -> Result<AskOutcome, ProviderError> {
+    let write = expression::ask(request);
+    ask(store, key, &write, |written| match written {
+        Written::Applied(_) => Some(AskOutcome::Asked),
+        Written::Refused(Some(record)) if held_by(&record, request.uuid) => None,
+        Written::Refused(other) => Some(AskOutcome::Changed(other)),
+    })
+    .await
+}
+
+/// Writes until what came of it is an answer; not for ever.
+async fn ask<T>(
+    store: &Store,
+    key: &Key,
+    write: &Update,
+    answer: impl Fn(Written) -> Option<T> + Send + Sync,
+) -> Result<T, ProviderError> {
+    for _ in 0..=ASK_AGAIN {
+        if let Some(answer) = answer(store.write(key, write).await?) {
+            return Ok(answer);
+        }
+    }
+    Err(no_answer())
+}
+
+fn held_by(record: &Record, uuid: uuid::Uuid) -> bool {
+    !record.released && record.uuid == uuid
+}
+
+/// What this crate would not read back, it does not write.
+fn storable(request: &Acquire) -> Result<(), ProviderError> {
+    let milliseconds = request.duration.as_millis();
+    let complaint = if request.floor > FencingToken::MAX.get() {
+        "there is no fencing token as high as the floor: tokens are below 2^53" // T2
+    } else if !u64::try_from(milliseconds).is_ok_and(|length| DURATIONS.contains(&length)) {
+        "a lease lasts 100 ms to 24 h"
+    } else if request
+        .data
+        .as_ref()
+        .is_some_and(|data| data.len() > Record::MAX_DATA)
+    {
+        "at most 4096 bytes of data fit beside a lock"
+    } else {
+        return Ok(());
+    };
+    Err(ProviderError::fatal(complaint))
+}
+
+/// When DynamoDB may delete the record of a released term: 30 days after both the wall clock and
+/// the token as an instant, so that a slow clock alone cannot bring it forward.
+fn clean_up(store: &Store, token: FencingToken) -> u64 {
+    let micros = store.wall.micros().max(token.get());
+    Duration::from_micros(micros).as_secs() + KEPT
+}
+
+fn wrong_clock() -> ProviderError {
+    ProviderError::fatal(
+        "the lock has no record yet, and its first token would come from this machine's clock, \
+         which is not between 2024 and 2100: set the clock",
+    )
+}
+
+fn no_answer() -> ProviderError {
+    ProviderError::unknown("the record changed each time while it was asked for")
+}

@@ -1,0 +1,207 @@
+//! What every test of this crate needs: a server, tables of its own, and clients.
+//!
+//! The server is `dynoxide`, inside this process. `DLOCK_TEST_DYNAMODB_LOCAL=DIRECTORY` takes AWS's
+//! DynamoDB Local instead, as a child process from the jar files in that directory (which
+//! `scripts/dynamodb-local` fills); `DLOCK_TEST_DYNAMODB_URL=http://..` takes a compatible server
+//! that runs already.
+
+#![allow(
+    dead_code,
+    unreachable_pub,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "every test program uses another part of this, and all of it is test code"
+)]
+
+pub mod canned;
+pub mod table;
+
+use std::{
+    collections::HashMap, env, path::Path, process::Command, sync::mpsc, thread, time::Duration,
+};
+
+use aws_sdk_dynamodb::{
+    Client,
+    config::{
+        BehaviorVersion, Builder, Credentials, IdentityCache, Region,
+        StalledStreamProtectionConfig, retry::RetryConfig, timeout::TimeoutConfig,
+    },
+    types::AttributeValue,
+};
+use aws_smithy_http_client::Connector;
+use dlock_core::{Acquire, Name, Provider};
+use dlock_dynamodb::DynamoDbProvider;
+use dlock_testkit::service::Service;
+use tokio::sync::OnceCell;
+use uuid::Uuid;
+
+/// What a request may take where the test is of something else: a server may have to share two
+/// processors with sixteen tests, and a Java machine begins slowly.
+pub const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What nobody may print.
+pub const SECRET: &str = "wJalrXUtnFEMI-a-secret-key";
+
+/// The address of the server, which is started at the first call.
+pub async fn url() -> &'static str {
+    static URL: OnceCell<String> = OnceCell::const_new();
+    URL.get_or_init(|| async {
+        match (
+            env::var("DLOCK_TEST_DYNAMODB_URL"),
+            env::var("DLOCK_TEST_DYNAMODB_LOCAL"),
+        ) {
+            (Ok(url), _) => url,
+            (_, Ok(jars)) => local(jars.as_ref()).await,
+            _ => dynoxide().0,
+        }
+    })
+    .await
+}
+
+/// A server of this process, on a runtime of its own: those of the tests come and go.
+pub fn dynoxide() -> (String, dynoxide::Database) {
+    let database = dynoxide::Database::memory().unwrap();
+    let served = database.clone();
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .build()
+            .unwrap();
+        runtime.block_on(async move {
+            let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+            sender.send(listener.local_addr().unwrap()).unwrap();
+            dynoxide::server::serve_on(listener, served).await;
+        });
+    });
+    (format!("http://{}", receiver.recv().unwrap()), database)
+}
+
+/// AWS's own, as a child process that is gone when this process is.
+async fn local(jars: &Path) -> String {
+    static SERVER: OnceCell<Service> = OnceCell::const_new();
+    assert!(
+        jars.is_dir(),
+        "there is no directory DLOCK_TEST_DYNAMODB_LOCAL={jars:?}: fill it with scripts/dynamodb-local"
+    );
+    let start = Service::builder(|place| {
+        let mut java = Command::new("java");
+        java.arg(format!("-Djava.library.path={}", jars.display()))
+            .arg("-cp")
+            .arg(jars.join("*"))
+            .arg("com.amazonaws.services.dynamodbv2.local.main.ServerRunner")
+            .args(["-inMemory", "-disableTelemetry", "-port"])
+            .arg(place.port().to_string());
+        java
+    });
+    let server = SERVER
+        .get_or_init(|| async {
+            start
+                .ready_within(Duration::from_secs(60))
+                .spawn(|place| async move { place.accepts_connections().await })
+                .await
+                .unwrap_or_else(|error| panic!("DynamoDB Local: {error}; it needs a JDK 17"))
+        })
+        .await;
+    let url = format!("http://127.0.0.1:{}", server.place().port());
+    // A Java machine is slow at what it does for the first time.
+    let provider = provider_on(client_of(&url), &table_name());
+    provider.create_table().await.unwrap();
+    for name in 0..200 {
+        provider.acquire(&term(&name.to_string())).await.unwrap();
+    }
+    url
+}
+
+/// The settings of a client that talks plain HTTP to this address.
+pub fn settings(url: &str) -> Builder {
+    let http = aws_smithy_http_client::Builder::new()
+        .build_with_connector_fn(|_, _| Connector::builder().build_http());
+    // Without the SDK's feature `rt-tokio` a client has no timer, so whatever needs one is off here.
+    // The provider brings its own.
+    Builder::new()
+        .retry_config(RetryConfig::disabled())
+        .timeout_config(TimeoutConfig::disabled())
+        .identity_cache(IdentityCache::no_cache())
+        .stalled_stream_protection(StalledStreamProtectionConfig::disabled())
+        .behavior_version(BehaviorVersion::latest())
+        .region(Region::from_static("eu-central-1"))
+        .credentials_provider(Credentials::new("AKIDTEST", SECRET, None, None, "tests"))
+        .endpoint_url(url)
+        .http_client(http)
+}
+
+/// A client of this runtime: connections belong to the one that made them.
+pub async fn client() -> Client {
+    client_of(url().await)
+}
+
+/// A client of the server at this address.
+pub fn client_of(url: &str) -> Client {
+    Client::from_conf(settings(url).build())
+}
+
+/// A name that no other table has.
+pub fn table_name() -> String {
+    format!("dlock-{}", Uuid::new_v4().simple())
+}
+
+/// A provider on this table.
+pub fn provider_on(client: Client, table: &str) -> DynamoDbProvider {
+    DynamoDbProvider::builder()
+        .client(client)
+        .table(table)
+        .attempt_timeout(PATIENCE)
+        .operation_timeout(PATIENCE)
+        .build()
+        .unwrap()
+}
+
+/// A provider on a table of its own.
+pub async fn provider() -> DynamoDbProvider {
+    let provider = provider_on(client().await, &table_name());
+    provider.create_table().await.unwrap();
+    provider
+}
+
+/// A try for a lock of ten minutes.
+pub fn term(name: &str) -> Acquire {
+    Acquire::new(
+        Name::new(name).unwrap(),
+        Uuid::new_v4(),
+        Duration::from_secs(600),
+    )
+    .owner("a contender")
+}
+
+pub type Item = HashMap<String, AttributeValue>;
+
+/// The key of a lock's item in a table with the default settings.
+pub fn key(name: &str) -> Item {
+    HashMap::from([("name".into(), AttributeValue::S(format!("/{name}")))])
+}
+
+/// The item of a lock, as anybody sees it.
+pub async fn item(client: &Client, table: &str, name: &str) -> Option<Item> {
+    client
+        .get_item()
+        .table_name(table)
+        .set_key(Some(key(name)))
+        .consistent_read(true)
+        .send()
+        .await
+        .unwrap()
+        .item
+}
+
+/// Writes an item as anybody could.
+pub async fn put(client: &Client, table: &str, item: Item) {
+    client
+        .put_item()
+        .table_name(table)
+        .set_item(Some(item))
+        .send()
+        .await
+        .unwrap();
+}

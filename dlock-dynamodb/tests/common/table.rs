@@ -1,0 +1,89 @@
+//! A table for the conformance suite: how it is keyed, and how its store answers.
+
+use std::marker::PhantomData;
+
+use aws_sdk_dynamodb::Client;
+use dlock_core::{Capabilities, Discipline};
+use dlock_dynamodb::DynamoDbProvider;
+
+use super::{client_of, provider_on, table_name, url};
+
+pub const CAPABILITIES: Capabilities = Capabilities::new("dynamodb", Discipline::Observer);
+
+/// What one suite differs in from the others.
+pub trait Kind: Send + Sync + 'static {
+    /// The prefix of providers that were not asked for one.
+    const PREFIX: &'static str = "";
+
+    fn client(url: &str) -> Client {
+        client_of(url)
+    }
+
+    fn provider(client: Client, table: &str, prefix: &str) -> DynamoDbProvider {
+        provider_on(client, table).with_prefix(prefix).unwrap()
+    }
+}
+
+pub struct Table<K> {
+    url: &'static str,
+    name: String,
+    kind: PhantomData<K>,
+}
+
+impl<K: Kind> Table<K> {
+    pub async fn start() -> Self {
+        let table = Self {
+            url: url().await,
+            name: table_name(),
+            kind: PhantomData,
+        };
+        let provider = table.provider(K::PREFIX);
+        provider.create_table().await.unwrap();
+        table
+    }
+
+    pub fn provider(&self, prefix: &str) -> DynamoDbProvider {
+        K::provider(K::client(self.url), &self.name, prefix)
+    }
+}
+
+/// The suite on a table of this kind. The group `purge` is left out: without an expiry its rule can
+/// only be kept for released records, which `tests/admin.rs` checks.
+#[macro_export]
+macro_rules! suite {
+    ($kind:ident) => {
+        use std::sync::Arc;
+
+        use dlock_core::{Admin, Capabilities, Name};
+        use dlock_testkit::Fixture;
+
+        struct Store(common::table::Table<$kind>);
+
+        impl Fixture for Store {
+            type Provider = dlock_dynamodb::DynamoDbProvider;
+
+            const CAPABILITIES: Capabilities = common::table::CAPABILITIES;
+            const LEASE: std::time::Duration = std::time::Duration::from_secs(1);
+            const LIMIT: std::time::Duration = std::time::Duration::from_secs(60);
+            const NAME_BYTES: usize = Name::MAX_BYTES - <$kind as common::table::Kind>::PREFIX.len();
+
+            async fn start() -> Self {
+                Self(common::table::Table::start().await)
+            }
+
+            async fn provider(&self) -> Self::Provider {
+                self.0.provider(<$kind as common::table::Kind>::PREFIX)
+            }
+
+            fn admin(provider: &Self::Provider) -> Option<Arc<dyn Admin>> {
+                Some(Arc::new(provider.clone()))
+            }
+
+            async fn prefixed(&self, prefix: &str) -> Option<Self::Provider> {
+                Some(self.0.provider(prefix))
+            }
+        }
+
+        dlock_testkit::conformance!(Store, without [watch, purge]);
+    };
+}

@@ -1,0 +1,119 @@
+//! What people and tools need: lists, revocations, polite requests, the clean-up of old records.
+
+use async_trait::async_trait;
+use deadpool_postgres::tokio_postgres::types::Type;
+use dlock_core::{Admin, Ask, AskOutcome, List, Name, Page, ProviderError, Revoke, RevokeOutcome};
+
+use crate::{
+    PostgresProvider,
+    connections::Caller,
+    error,
+    provider::bigint,
+    row::{self, Flaw, NAME},
+};
+
+#[async_trait]
+impl Admin for PostgresProvider {
+    async fn list(&self, request: &List) -> Result<Page, ProviderError> {
+        let limit = request.limit.max(1);
+        let prefix = self.prefix.as_str();
+        let mut rows = self
+            .connections
+            .query(
+                Caller::Other,
+                &self.statements.list,
+                &[
+                    (&prefix, Type::TEXT),
+                    (&request.prefix, Type::TEXT),
+                    (&request.after.as_ref().map_or("", Name::as_str), Type::TEXT),
+                    // One more tells whether there is another page.
+                    (&rows_of(limit.saturating_add(1)), Type::INT8),
+                ],
+            )
+            .await?;
+        let more = rows.len() > limit;
+        rows.truncate(limit);
+        let mut records = Vec::with_capacity(rows.len());
+        for row in &rows {
+            let text: &str = row::value(row, "name", NAME)
+                .map_err(|flaw| error::bad_answer(&flaw.to_string()))?;
+            let flawed = |flaw: Flaw| error::bad_record(prefix, text, &flaw);
+            let name = Name::new(text).map_err(|error| flawed(Flaw::new(error.to_string())))?;
+            records.push((name, row::record(row).map_err(flawed)?));
+        }
+        let next = records
+            .last()
+            .filter(|_| more)
+            .map(|(name, _)| name.clone());
+        Ok(Page::new(records, next))
+    }
+
+    async fn revoke(&self, request: &Revoke) -> Result<RevokeOutcome, ProviderError> {
+        let Revoke {
+            name, version, new, ..
+        } = request;
+        let answer = self
+            .call(
+                Caller::Other,
+                &self.statements.revoke,
+                name,
+                &[
+                    (&self.prefix.as_str(), Type::TEXT),
+                    (&name.as_str(), Type::TEXT),
+                    (&version.uuid, Type::UUID),
+                    (&bigint(version.renewals), Type::INT8),
+                    (new, Type::UUID),
+                ],
+            )
+            .await?;
+        match answer.verdict()? {
+            "revoked" => Ok(RevokeOutcome::Revoked),
+            "changed" => Ok(RevokeOutcome::Changed(Some(answer.record()?))),
+            "absent" => Ok(RevokeOutcome::Changed(None)),
+            other => Err(error::bad_answer(other)),
+        }
+    }
+
+    async fn ask(&self, request: &Ask) -> Result<AskOutcome, ProviderError> {
+        let Ask { name, uuid, .. } = request;
+        let answer = self
+            .call(
+                Caller::Other,
+                &self.statements.ask,
+                name,
+                &[
+                    (&self.prefix.as_str(), Type::TEXT),
+                    (&name.as_str(), Type::TEXT),
+                    (uuid, Type::UUID),
+                ],
+            )
+            .await?;
+        match answer.verdict()? {
+            "asked" => Ok(AskOutcome::Asked),
+            "changed" => Ok(AskOutcome::Changed(Some(answer.record()?))),
+            "absent" => Ok(AskOutcome::Changed(None)),
+            other => Err(error::bad_answer(other)),
+        }
+    }
+
+    async fn purge(&self, limit: usize) -> Result<u64, ProviderError> {
+        let row = self
+            .connections
+            .query_one(
+                Caller::Other,
+                &self.statements.purge,
+                &[
+                    (&self.prefix.as_str(), Type::TEXT),
+                    (&rows_of(limit), Type::INT8),
+                ],
+            )
+            .await?;
+        let purged: i64 =
+            row::value(&row, "count", 0).map_err(|flaw| error::bad_answer(&flaw.to_string()))?;
+        Ok(purged.unsigned_abs())
+    }
+}
+
+fn rows_of(limit: usize) -> i64 {
+    i64::try_from(limit).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,60 @@
+//! What a function in the database answered, before it becomes an outcome.
+
+use deadpool_postgres::tokio_postgres::Row;
+use dlock_core::{FencingToken, Name, ProviderError, Record};
+
+use crate::{
+    error,
+    key::Prefix,
+    row::{self, Flaw, VERDICT},
+};
+
+/// One answer about one lock.
+pub(crate) struct Answer<'a> {
+    row: Row,
+    prefix: &'a Prefix,
+    name: &'a Name,
+}
+
+impl<'a> Answer<'a> {
+    /// # Errors
+    /// `Fatal` if the lock's row is no record, `Unknown` if the function ended without an answer.
+    pub(crate) fn new(row: Row, prefix: &'a Prefix, name: &'a Name) -> Result<Self, ProviderError> {
+        let answer = Self { row, prefix, name };
+        match answer.verdict()? {
+            "unsound" => Err(answer.unsound()),
+            "open" => Err(error::overtaken()),
+            _ => Ok(answer),
+        }
+    }
+
+    /// The function's word for it; each file in `sql/` lists its own.
+    pub(crate) fn verdict(&self) -> Result<&str, ProviderError> {
+        row::value(&self.row, "verdict", VERDICT)
+            .map_err(|flaw| error::bad_answer(&flaw.to_string()))
+    }
+
+    pub(crate) fn token(&self) -> Result<FencingToken, ProviderError> {
+        row::token(&self.row).map_err(|flaw| self.bad_record(&flaw))
+    }
+
+    pub(crate) fn asked(&self) -> Result<bool, ProviderError> {
+        row::asked(&self.row).map_err(|flaw| self.bad_record(&flaw))
+    }
+
+    pub(crate) fn record(&self) -> Result<Record, ProviderError> {
+        row::record(&self.row).map_err(|flaw| self.bad_record(&flaw))
+    }
+
+    /// The database found the row unfit; say what is wrong with it.
+    fn unsound(&self) -> ProviderError {
+        let flaw = row::record(&self.row)
+            .err()
+            .unwrap_or_else(|| Flaw::new("it breaks a constraint of the table".into()));
+        self.bad_record(&flaw)
+    }
+
+    fn bad_record(&self, flaw: &Flaw) -> ProviderError {
+        error::bad_record(self.prefix.as_str(), self.name.as_str(), flaw)
+    }
+}

@@ -1,0 +1,150 @@
+//! The way from a call to a connection of the user's pool and back: the reserve for holders, the
+//! time limit, and what becomes of a connection that did not answer.
+
+use std::{ops::Deref, sync::Arc, time::Duration};
+
+use deadpool_postgres::{Object, Pool, tokio_postgres};
+use dlock_core::ProviderError;
+use tokio::{sync::Semaphore, time::timeout};
+use tokio_postgres::{
+    Row,
+    types::{ToSql, Type},
+};
+
+use crate::error;
+
+/// The parameters of a statement, with their types: so nothing has to be asked of the server first.
+pub(crate) type Parameters<'a> = [(&'a (dyn ToSql + Sync), Type)];
+
+/// Who asks for a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Caller {
+    /// A renewal or a release: somebody's lease depends on it.
+    Holder,
+    /// Anything else.
+    Other,
+}
+
+/// The user's pool, and what we keep of it for holders.
+#[derive(Clone)]
+pub(crate) struct Connections {
+    pool: Pool,
+    /// Places for all who are not holders: one fewer than the pool has, so that waiters never starve
+    /// the holder's renewals (G1). `None`: a pool of one leaves nothing to keep.
+    others: Option<Arc<Semaphore>>,
+    limit: Duration,
+}
+
+impl Connections {
+    pub(crate) fn new(pool: Pool, limit: Duration) -> Self {
+        let size = pool.status().max_size;
+        Self {
+            pool,
+            others: (size > 1).then(|| Arc::new(Semaphore::new(size - 1))),
+            limit,
+        }
+    }
+
+    /// Sends one statement in one flight and waits for its rows.
+    ///
+    /// The statement is unnamed: nothing prepared stays in the session, so a pooler may give every
+    /// call another one.
+    pub(crate) async fn query(
+        &self,
+        caller: Caller,
+        statement: &str,
+        parameters: &Parameters<'_>,
+    ) -> Result<Vec<Row>, ProviderError> {
+        self.run(caller, async |connection| {
+            connection.query_typed(statement, parameters).await
+        })
+        .await
+    }
+
+    /// Like [`Connections::query`], for a statement that has exactly one row.
+    pub(crate) async fn query_one(
+        &self,
+        caller: Caller,
+        statement: &str,
+        parameters: &Parameters<'_>,
+    ) -> Result<Row, ProviderError> {
+        let mut rows = self.query(caller, statement, parameters).await?;
+        match (rows.pop(), rows.is_empty()) {
+            (Some(row), true) => Ok(row),
+            (None, _) => Err(error::bad_answer("no row")),
+            (Some(_), false) => Err(error::bad_answer("many rows")),
+        }
+    }
+
+    /// Sends statements without parameters, in one transaction.
+    pub(crate) async fn batch(&self, sql: &str) -> Result<(), ProviderError> {
+        self.run(Caller::Other, async |connection| {
+            connection.batch_execute(sql).await
+        })
+        .await
+    }
+
+    /// Borrows a connection within the time limit and settles what becomes of it.
+    async fn run<T>(
+        &self,
+        caller: Caller,
+        work: impl AsyncFnOnce(&Object) -> Result<T, tokio_postgres::Error>,
+    ) -> Result<T, ProviderError> {
+        let mut sent = false;
+        let call = async {
+            let _place = match (caller, &self.others) {
+                // Nobody closes the semaphore.
+                (Caller::Other, Some(others)) => others.acquire().await.ok(),
+                (Caller::Holder, _) | (_, None) => None,
+            };
+            let connection = self.pool.get().await.map_err(error::no_connection)?;
+            sent = true;
+            let borrowed = Borrowed::new(connection);
+            let result = work(&borrowed).await;
+            if result.as_ref().map_or_else(error::leaves_usable, |_| true) {
+                borrowed.give_back();
+            }
+            result.map_err(error::no_result)
+        };
+        // A silent partition: the driver would wait for ever.
+        match timeout(self.limit, call).await {
+            Ok(result) => result,
+            Err(_) => Err(error::timed_out(sent, self.limit)),
+        }
+    }
+}
+
+/// A connection in use. Unless it was given back, dropping it closes it: whoever borrowed it next
+/// would wait behind the statement that still runs (G1). The driver's task ends with it, so nothing
+/// waits for an answer that never comes.
+struct Borrowed(Option<Object>);
+
+impl Borrowed {
+    const fn new(connection: Object) -> Self {
+        Self(Some(connection))
+    }
+
+    /// The server has answered: the pool may lend the connection again.
+    fn give_back(mut self) {
+        drop(self.0.take());
+    }
+}
+
+impl Deref for Borrowed {
+    type Target = Object;
+
+    #[expect(clippy::expect_used, reason = "only the end of the value takes it")]
+    fn deref(&self) -> &Object {
+        self.0
+            .as_ref()
+            .expect("in use until it is given back or dropped")
+    }
+}
+
+impl Drop for Borrowed {
+    fn drop(&mut self) {
+        if let Some(connection) = self.0.take() {
+            drop(Object::take(connection));
+        }
+    }
+}

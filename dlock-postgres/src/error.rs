@@ -1,0 +1,235 @@
+//! What went wrong, in words that say what to do: the errors of building a provider, and the one
+//! place where the driver's and the pool's errors become the three kinds of the protocol.
+
+use std::{error::Error as StdError, time::Duration};
+
+use deadpool_postgres::{PoolError, tokio_postgres};
+use dlock_core::{ErrorKind, FencingToken, Name, ProviderError};
+use tokio_postgres::error::{DbError, Severity, SqlState};
+
+use crate::row::Flaw;
+
+/// A setting that no provider can have.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// The prefix.
+    #[error(
+        "not a prefix: {reason}; with the lock's name it is at most 1024 bytes of UTF-8 without NUL"
+    )]
+    Prefix {
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// The name of a schema or a table.
+    #[error(
+        "{name:?} cannot name a {what}: {reason}; a name is 1 to {most} bytes of letters, digits, `_` and `-`"
+    )]
+    Identifier {
+        /// Schema or table.
+        what: &'static str,
+        /// What was asked for.
+        name: String,
+        /// What is wrong with it.
+        reason: &'static str,
+        /// The longest name in bytes.
+        most: usize,
+    },
+    /// The time limit of a call.
+    #[error("a time limit of {timeout:?} is not possible: it is 1 ms to one minute")]
+    Timeout {
+        /// What was asked for.
+        timeout: Duration,
+    },
+}
+
+/// The schema could not be made or is not as it should be.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SchemaError {
+    /// Something is missing, or there is something else of the same name.
+    #[error(
+        "the table {table} is not as dlock needs it: {}; run create_schema(), or name another table",
+        .lacks.join(", ")
+    )]
+    Differs {
+        /// The table, quoted and with its schema.
+        table: String,
+        /// What is missing, in words.
+        lacks: Vec<String>,
+    },
+    /// The database gave no answer, or its user may not do this.
+    #[error(transparent)]
+    Store(#[from] ProviderError),
+}
+
+/// A row that is no record. It was not written to.
+pub(crate) fn bad_record(prefix: &str, name: &str, flaw: &Flaw) -> ProviderError {
+    let lock = if prefix.is_empty() {
+        format!("{name:?}")
+    } else {
+        format!("{name:?} with the prefix {prefix:?}")
+    };
+    ProviderError::fatal(format!(
+        "the row of lock {lock} is no record of dlock: {flaw}; \
+         find out who wrote it, and delete it while nobody holds the lock"
+    ))
+}
+
+/// T2: nothing wraps.
+pub(crate) fn exhausted(name: &Name) -> ProviderError {
+    ProviderError::fatal(format!(
+        "the next fencing token of lock {:?} would be beyond {}: \
+         set the database server's clock, lower the floor, or use another name",
+        name.as_str(),
+        FencingToken::MAX
+    ))
+}
+
+/// An answer that this release does not know.
+pub(crate) fn bad_answer(what: &str) -> ProviderError {
+    ProviderError::fatal(format!(
+        "the database answered {what:?}, which this release does not know: \
+         was the schema written by create_schema()?"
+    ))
+}
+
+/// Somebody else was faster, three times.
+pub(crate) fn overtaken() -> ProviderError {
+    ProviderError::unknown("others changed the record again and again while it was looked at")
+}
+
+/// The time limit of a call passed.
+pub(crate) fn timed_out(sent: bool, limit: Duration) -> ProviderError {
+    if sent {
+        ProviderError::unknown(format!("the database did not answer within {limit:?}"))
+    } else {
+        ProviderError::not_applied(format!("no connection could be had within {limit:?}"))
+    }
+}
+
+/// The pool gave no connection, so nothing was sent.
+pub(crate) fn no_connection(error: PoolError) -> ProviderError {
+    let (kind, message) = match &error {
+        PoolError::Backend(error) => match error.code().map(SqlState::code) {
+            Some(code) if code.starts_with("28") => (
+                ErrorKind::Fatal,
+                "the database refused the user or the password of the pool",
+            ),
+            Some("3D000") => (ErrorKind::Fatal, "the database of the pool does not exist"),
+            Some("42501") => (
+                ErrorKind::Fatal,
+                "the user of the pool may not connect to the database",
+            ),
+            _ => (
+                ErrorKind::NotApplied,
+                "no connection to the database could be opened",
+            ),
+        },
+        PoolError::Timeout(_) => (
+            ErrorKind::NotApplied,
+            "the pool gave no connection within its own time limit",
+        ),
+        PoolError::PostCreateHook(_) => (
+            ErrorKind::NotApplied,
+            "a hook of the pool refused the connection",
+        ),
+        PoolError::Closed => (ErrorKind::Fatal, "the pool is closed"),
+        PoolError::NoRuntimeSpecified => (
+            ErrorKind::Fatal,
+            "the pool has time limits but no runtime: set one when building it",
+        ),
+    };
+    ProviderError::new(kind, message).with_source(error)
+}
+
+/// A statement that was sent, or may have been, has no result.
+pub(crate) fn no_result(error: tokio_postgres::Error) -> ProviderError {
+    let (kind, message) = match error.as_db_error() {
+        Some(db) if fatal_severity(db) => (
+            ErrorKind::Unknown,
+            "the database ended the connection before it answered",
+        ),
+        Some(db) => refused(db.code()),
+        None => (
+            ErrorKind::Unknown,
+            "the connection to the database broke before it answered",
+        ),
+    };
+    ProviderError::new(kind, message).with_source(error)
+}
+
+/// The server said no to the statement, and lives on. Then nothing of it was applied, whatever the
+/// code; what the codes decide is whether a retry can help.
+fn refused(code: &SqlState) -> (ErrorKind, &'static str) {
+    let code = code.code();
+    match code {
+        // Function, table, schema, column, type.
+        "42883" | "42P01" | "3F000" | "42703" | "42804" | "42P13" => (
+            ErrorKind::Fatal,
+            "dlock's table or functions are missing in this database, or those of another release: \
+             run create_schema()",
+        ),
+        "42501" => (
+            ErrorKind::Fatal,
+            "the database's user lacks a right: to use the locks it needs USAGE on dlock's schema and \
+             SELECT, INSERT, UPDATE and DELETE on its table, to make them CREATE on the database or \
+             the schema",
+        ),
+        "55P03" => (
+            ErrorKind::NotApplied,
+            "somebody else keeps the lock's row locked in the database",
+        ),
+        "25006" => (
+            ErrorKind::NotApplied,
+            "the database is read-only: a standby, or set so",
+        ),
+        "57014" => (
+            ErrorKind::NotApplied,
+            "the statement was cancelled in the database",
+        ),
+        _ => match code.get(..2) {
+            Some("40") => (
+                ErrorKind::NotApplied,
+                "the database rolled the statement back because of another one",
+            ),
+            Some("53") => (ErrorKind::NotApplied, "the database is short of resources"),
+            // A pooler between us and the server may have lost the server's answer.
+            Some("08") => (
+                ErrorKind::Unknown,
+                "the connection to the database broke before it answered",
+            ),
+            Some("58" | "XX" | "57") => (
+                ErrorKind::Unknown,
+                "the database failed while it ran the statement",
+            ),
+            _ => (ErrorKind::Fatal, "the database refused the statement"),
+        },
+    }
+}
+
+/// Whether a statement's error leaves its connection usable: the server answered, and lives on.
+pub(crate) fn leaves_usable(error: &tokio_postgres::Error) -> bool {
+    error.as_db_error().is_some_and(|db| !fatal_severity(db))
+}
+
+/// Whether a batch may have failed because of one of its rows: a conflict, a row that somebody
+/// keeps locked, a value the database cannot hold. Then the others are better off alone.
+pub(crate) fn of_one_row(error: &ProviderError) -> bool {
+    error
+        .source()
+        .and_then(|source| source.downcast_ref::<tokio_postgres::Error>())
+        .filter(|error| leaves_usable(error))
+        .and_then(tokio_postgres::Error::code)
+        .and_then(|code| code.code().get(..2))
+        .is_some_and(|class| matches!(class, "22" | "23" | "40" | "55"))
+}
+
+fn fatal_severity(db: &DbError) -> bool {
+    matches!(
+        db.parsed_severity(),
+        Some(Severity::Fatal | Severity::Panic) | None
+    )
+}
+
+const _: () = assert!(Name::MAX_BYTES == 1024, "the messages above name the limit");

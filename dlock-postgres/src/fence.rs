@@ -1,0 +1,157 @@
+//! T3 for resources in the same database: a write with a stale token is refused in the transaction
+//! that would make it.
+//!
+//! Begin a transaction, [check](FenceTable::check) the token, write, commit. The check and the
+//! data become visible together or not at all, and until the transaction ends nobody else's token
+//! passes for the same resource.
+//!
+//! ```no_run
+//! # // Needs a server.
+//! use dlock_postgres::{
+//!     deadpool_postgres::tokio_postgres::Client,
+//!     fence::{FenceError, FenceTable},
+//! };
+//! # async fn write(client: &mut Client, fences: &FenceTable, token: dlock_core::FencingToken) -> Result<(), FenceError> {
+//! let transaction = client.transaction().await?;
+//! fences.check(&transaction, "account 7", token).await?;
+//! transaction
+//!     .execute("UPDATE account SET balance = balance - 10 WHERE id = 7", &[])
+//!     .await?;
+//! transaction.commit().await?;
+//! # Ok(()) }
+//! ```
+//!
+//! # Without a table of its own
+//! A resource that is one row can keep the token in that row. Then the rule is one predicate, here
+//! with the token as `$2` (see [`bigint`]) and a column `token bigint NOT NULL DEFAULT 0`:
+//!
+//! ```sql
+//! UPDATE account SET balance = $1, token = $2 WHERE id = 7 AND token <= $2
+//! ```
+//!
+//! If it changes no row the token is stale (or the row is not there): the writer has lost its lease
+//! and must stop.
+
+use deadpool_postgres::tokio_postgres;
+use dlock_core::{FencingToken, Stale};
+use tokio_postgres::{Client, Transaction, types::Type};
+
+use crate::{
+    connections::Parameters,
+    error::BuildError,
+    schema::{Schema, without_comments},
+    setup::alone,
+};
+
+/// A table that remembers the highest token each resource has seen. Cheap to make; holds no
+/// connection.
+#[derive(Clone, Debug)]
+pub struct FenceTable {
+    sql: String,
+    check: String,
+    highest: String,
+}
+
+/// A write was not admitted.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FenceError {
+    /// A greater token has been seen: the writer has lost its lease, and somebody else has written
+    /// since. Nothing changed; roll the transaction back and stop.
+    #[error(transparent)]
+    Stale(#[from] Stale),
+    /// The database gave no answer. The transaction has failed.
+    #[error("the fencing token could not be checked")]
+    Store(#[from] tokio_postgres::Error),
+    /// What the table remembers for the resource is no token; nothing was admitted or changed.
+    #[error(
+        "the fence of resource {resource:?} remembers {found}, which is no fencing token: find out who wrote it"
+    )]
+    Foreign {
+        /// The resource.
+        resource: String,
+        /// What stands there.
+        found: i64,
+    },
+}
+
+impl FenceTable {
+    /// The table of this name in this database schema; `("dlock", "fence")` is a good choice.
+    ///
+    /// # Errors
+    /// [`BuildError::Identifier`] if they cannot be names: letters, digits, `_` and `-`, taken as
+    /// written.
+    pub fn new(schema: &str, table: &str) -> Result<Self, BuildError> {
+        let schema = Schema::new(schema, table)?;
+        Ok(Self {
+            sql: schema.fill(include_str!("sql/fence_table.sql")),
+            check: without_comments(&schema.fill(include_str!("sql/fence_check.sql"))),
+            highest: without_comments(&schema.fill(include_str!("sql/fence_highest.sql"))),
+        })
+    }
+
+    /// Makes the table and its schema where they are missing; safe when many do so at once.
+    ///
+    /// # Errors
+    /// The database's error: no right to create them, no connection.
+    pub async fn create_schema(&self, client: &Client) -> Result<(), tokio_postgres::Error> {
+        client.batch_execute(&alone(&self.sql)).await
+    }
+
+    /// What [`create_schema`](Self::create_schema) runs, for those who migrate their databases by
+    /// themselves.
+    #[must_use]
+    pub fn schema_sql(&self) -> &str {
+        &self.sql
+    }
+
+    /// Admits a write that carries `token` to `resource`, and remembers the token (T3). An equal
+    /// token is the same holder's next write and passes.
+    ///
+    /// One round trip; a second one if the token is stale. Writers of one resource wait for each
+    /// other's transactions here.
+    ///
+    /// # Errors
+    /// [`FenceError::Stale`]: somebody with a greater token was here; the transaction is as before.
+    /// [`FenceError::Store`]: the database's error, a serialization failure under the stricter
+    /// isolation levels among them; the transaction has to be rolled back.
+    ///
+    /// # Cancel safety
+    /// The transaction owns everything that was done: dropping it undoes it.
+    pub async fn check(
+        &self,
+        transaction: &Transaction<'_>,
+        resource: &str,
+        token: FencingToken,
+    ) -> Result<(), FenceError> {
+        let parameters: &Parameters<'_> = &[(&resource, Type::TEXT), (&bigint(token), Type::INT8)];
+        let admitted = transaction.query_typed(&self.check, parameters).await?;
+        if !admitted.is_empty() {
+            return Ok(());
+        }
+        // The row is locked by now: this is what refused us.
+        let found: i64 = transaction
+            .query_typed_one(&self.highest, &parameters[..1])
+            .await?
+            .try_get(0)?;
+        let highest = u64::try_from(found).ok().and_then(FencingToken::new);
+        match highest {
+            Some(highest) => Err(Stale {
+                presented: token,
+                highest,
+            }
+            .into()),
+            None => Err(FenceError::Foreign {
+                resource: resource.into(),
+                found,
+            }),
+        }
+    }
+}
+
+/// A token as a `bigint` parameter. Exact: tokens are below 2^53.
+#[must_use]
+#[expect(clippy::cast_possible_wrap, reason = "tokens are below 2^53 (T2)")]
+pub const fn bigint(token: FencingToken) -> i64 {
+    token.get() as i64
+}

@@ -1,0 +1,94 @@
+//! dlock on PostgreSQL: locks in one table, one statement and one round trip for each call.
+//!
+//! ```no_run
+//! # // Needs a server.
+//! use dlock_postgres::{
+//!     PostgresProvider,
+//!     deadpool_postgres::{Manager, Pool, tokio_postgres::{Config, NoTls}},
+//! };
+//! # async fn open() -> Result<PostgresProvider, Box<dyn std::error::Error>> {
+//! let database: Config = "host=localhost user=app dbname=app connect_timeout=3".parse()?;
+//! let pool = Pool::builder(Manager::new(database, NoTls)).max_size(8).build()?;
+//! let provider = PostgresProvider::builder().pool(pool).build()?;
+//! provider.create_schema().await?;
+//! # Ok(provider) }
+//! ```
+//!
+//! # What it guarantees
+//! - The store's clock decides ([`Discipline::StoreClock`](dlock_core::Discipline::StoreClock)):
+//!   `clock_timestamp()`, read by the function that decides. Time zones and the clocks of clients
+//!   play no part.
+//! - Each write is one function in the database and one transaction. It changes only the state it
+//!   has looked at; whoever waited for another's commit looks again. Nobody is refused, or told that
+//!   a lease is lost, for a state that has changed meanwhile.
+//! - A refused try only reads: it waits for nobody, gets no transaction id and leaves nothing in the
+//!   write-ahead log. (A try that loses a race for a lock that *was* free may cost a transaction id.)
+//! - Acknowledged grants and renewals are on the disk, also where the database's default is
+//!   `synchronous_commit = off`. Only releases do not wait for the disk: one that a crash undoes
+//!   leaves a lease that runs out.
+//! - A row that somebody spoilt, a foreign table, a missing right: an error that says what to do;
+//!   nothing is overwritten.
+//!
+//! # How it can lose a lock
+//! A fencing token ([`fence`]) protects the resource in each of these cases; the lease alone does not.
+//! - **Failover to a replica that was behind** forgets grants and renewals that were acknowledged.
+//!   Set `synchronous_standby_names`, or count on the tokens: they grow with the server's clock
+//!   (microseconds since 1970) even where the last one was forgotten.
+//! - **A restored backup, a dropped or truncated table** forgets leases likewise. Stop the holders
+//!   first, or wait one lease before anybody acquires.
+//! - **The server's clock steps forward**, or a failover ends at a server whose clock is ahead, by
+//!   more than the unused margin of a lease (20 % of it by default): it ends early. Let the servers'
+//!   clocks be slewed. A backward step keeps nobody out for longer than a lease and an observation.
+//! - **`fsync = off` or `full_page_writes = off`**: a crash of the machine can take anything.
+//! - **Two servers that accept writes for one table**, by a split brain after a failover or a
+//!   multi-master extension, are two stores.
+//!
+//! # Connections
+//! The application brings its own pool, with its own way to connect; this crate enables no TLS stack.
+//! - Set `connect_timeout`, and `tcp_user_timeout` or keepalives: the driver has none by default.
+//!   Every call has a time limit of its own besides
+//!   ([`timeout`](PostgresProviderBuilder::timeout)).
+//! - A connection whose call was dropped or ran out of time is closed, not returned to the pool. In
+//!   the database such a call waits at most 2 s for a row that somebody else keeps locked.
+//! - Renewals and releases always find one connection that waiters leave to them, if the pool has
+//!   more than one and nothing else empties it. A pool that other work can exhaust loses leases: give
+//!   the locks one of their own.
+//! - `RecyclingMethod::Fast`, deadpool's default, adds no round trip; `Verified` and `Clean` add one.
+//! - Poolers in transaction mode (PgBouncer) are fine: no session state, no named statements.
+//! - A hot standby can be read, and refuses whoever is to be refused; what would have to be written
+//!   ends as not applied.
+//!
+//! # Rights, schema, upkeep
+//! [`create_schema`](PostgresProvider::create_schema) makes a schema, a table and functions whose
+//! names carry a version, so that two releases can work side by side;
+//! [`schema_sql`](PostgresProvider::schema_sql) is the text of it for migrations. To use them a role
+//! needs `USAGE` on the schema and `SELECT, INSERT, UPDATE` on the table, and `DELETE` to
+//! [`purge`](dlock_core::Admin::purge).
+//!
+//! A renewal replaces one row in place (HOT). A transaction that stays open for hours anywhere in the
+//! database keeps the replaced rows alive, and the table grows with every renewal until it ends.
+//! Records stay when locks are released; purge them if names come and go.
+//!
+//! # What it costs
+//! One round trip for each call, also for the first acquire of a name; a flush of the log for each
+//! grant and renewal. [`renew_many`](dlock_core::Provider::renew_many) is one statement, one
+//! transaction and one flush for all.
+
+mod admin;
+mod answer;
+mod batch;
+mod connections;
+mod error;
+pub mod fence;
+mod key;
+mod provider;
+mod row;
+mod schema;
+mod setup;
+
+pub use deadpool_postgres;
+
+pub use self::{
+    error::{BuildError, SchemaError},
+    provider::{PostgresProvider, PostgresProviderBuilder},
+};

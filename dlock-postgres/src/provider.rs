@@ -1,0 +1,307 @@
+//! The provider: settings, clones, and what each answer of the database means. The rules
+//! themselves are in `sql/`.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use deadpool_postgres::{Pool, tokio_postgres};
+use dlock_core::{
+    Acquire, AcquireOutcome, Capabilities, Discipline, Durability, Name, Provider, ProviderError,
+    Record, Release, ReleaseOutcome, Renew, RenewOutcome, Sharing,
+};
+use tokio_postgres::types::Type;
+use typed_builder::TypedBuilder;
+
+use crate::{
+    answer::Answer,
+    batch,
+    connections::{Caller, Connections, Parameters},
+    error::{self, BuildError},
+    key::Prefix,
+    row,
+    schema::{Schema, Statements},
+};
+
+/// Locks in one table of a PostgreSQL database.
+///
+/// Cheap to clone; clones share the pool and one [`Client`](dlock_core::Client). What the store
+/// guarantees, and how it can lose a lock, is said in the [documentation of the crate](crate).
+///
+/// # Panics
+/// The methods run in the tokio runtime they are polled in, and panic outside one or in one without
+/// a time driver.
+///
+/// # Cancel safety
+/// A future that is dropped before it has a connection has done nothing. One that is dropped later
+/// may be applied, at once or when a row that others keep locked becomes free, at most 2 s later
+/// unless the network holds it back; its connection is closed.
+#[derive(Clone)]
+pub struct PostgresProvider {
+    pub(crate) connections: Connections,
+    pub(crate) schema: Arc<Schema>,
+    pub(crate) statements: Arc<Statements>,
+    pub(crate) prefix: Prefix,
+    sharing: Sharing,
+}
+
+/// What a provider is built from.
+#[derive(TypedBuilder)]
+#[builder(
+    builder_type(vis = "pub", name = PostgresProviderBuilder, doc = "Builds a [`PostgresProvider`]; made by [`PostgresProvider::builder`]."),
+    build_method(into = Result<PostgresProvider, BuildError>, doc = "Checks the settings. Nothing is sent to the database yet.\n\n# Errors\n[`BuildError`] says which setting is not possible, and what is.")
+)]
+pub(crate) struct Settings {
+    #[builder(setter(
+        doc = "The pool to borrow connections from. Give the locks a pool of their own if other work may keep all connections of this one: a renewal that gets none in time is a lost lease. One connection is left to renewals and releases; a pool of a single connection has none to leave."
+    ))]
+    pool: Pool,
+    #[builder(
+        default,
+        setter(
+            into,
+            doc = "Separates the locks of one application from those of others in the same table: providers with different prefixes never meet. None by default. With the name at most 1024 bytes."
+        )
+    )]
+    prefix: String,
+    #[builder(
+        default = "dlock".into(),
+        setter(
+            into,
+            doc = "The database schema that holds the table and its functions; `dlock` by default. Letters, digits, `_` and `-`, taken as written, at most 63 bytes."
+        )
+    )]
+    schema: String,
+    #[builder(
+        default = "lock".into(),
+        setter(
+            into,
+            doc = "The table; `lock` by default. Its functions are named after it. Letters, digits, `_` and `-`, taken as written, at most 51 bytes."
+        )
+    )]
+    table: String,
+    #[builder(default = Duration::from_secs(5), setter(
+        doc = "How long one call may take, the wait for a connection included; 5 s by default. The frontend allows a sixth of a lease at most; this also bounds what is called without it."
+    ))]
+    timeout: Duration,
+}
+
+impl PostgresProvider {
+    /// Settings first, then `build()`.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use dlock_postgres::{
+    ///     PostgresProvider,
+    ///     deadpool_postgres::{Manager, Pool, tokio_postgres::{Config, NoTls}},
+    /// };
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let database: Config = "host=localhost user=app dbname=app connect_timeout=3".parse()?;
+    /// let pool = Pool::builder(Manager::new(database, NoTls)).max_size(8).build()?;
+    /// let provider = PostgresProvider::builder()
+    ///     .pool(pool)
+    ///     .prefix("billing")
+    ///     .timeout(Duration::from_secs(2))
+    ///     .build()?;
+    /// # Ok(()) }
+    /// ```
+    pub fn builder() -> PostgresProviderBuilder {
+        Settings::builder()
+    }
+
+    /// The same table over the same pool with another prefix: other locks, so another
+    /// [`Client`](dlock_core::Client).
+    ///
+    /// # Errors
+    /// [`BuildError::Prefix`] if the text cannot be one.
+    pub fn with_prefix(&self, prefix: &str) -> Result<Self, BuildError> {
+        Ok(Self {
+            prefix: Prefix::new(prefix)?,
+            sharing: Sharing::default(),
+            ..self.clone()
+        })
+    }
+
+    /// Calls one of the functions for one lock.
+    pub(crate) async fn call<'a>(
+        &'a self,
+        caller: Caller,
+        function: &str,
+        name: &'a Name,
+        parameters: &Parameters<'_>,
+    ) -> Result<Answer<'a>, ProviderError> {
+        self.prefix.check(name)?;
+        let row = self
+            .connections
+            .query_one(caller, function, parameters)
+            .await?;
+        Answer::new(row, &self.prefix, name)
+    }
+}
+
+impl From<Settings> for Result<PostgresProvider, BuildError> {
+    fn from(settings: Settings) -> Self {
+        let Settings {
+            pool,
+            prefix,
+            schema,
+            table,
+            timeout,
+        } = settings;
+        if !(Duration::from_millis(1)..=Duration::from_secs(60)).contains(&timeout) {
+            return Err(BuildError::Timeout { timeout });
+        }
+        let schema = Schema::new(&schema, &table)?;
+        Ok(PostgresProvider {
+            connections: Connections::new(pool, timeout),
+            statements: Arc::new(schema.statements()),
+            schema: Arc::new(schema),
+            prefix: Prefix::new(&prefix)?,
+            sharing: Sharing::default(),
+        })
+    }
+}
+
+// Not the pool: what it shows of itself is the driver's choice, and it knows a password.
+impl fmt::Debug for PostgresProvider {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PostgresProvider")
+            .field("table", &self.schema.table())
+            .field("prefix", &self.prefix.as_str())
+            .finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl Provider for PostgresProvider {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::new("postgres", Discipline::StoreClock)
+            .batch(true)
+            .durability(Durability::Durable)
+    }
+
+    async fn acquire(&self, request: &Acquire) -> Result<AcquireOutcome, ProviderError> {
+        let Acquire {
+            name,
+            owner,
+            prev,
+            new,
+            duration,
+            data,
+            floor,
+            ..
+        } = request;
+        let answer = self
+            .call(
+                Caller::Other,
+                &self.statements.acquire,
+                name,
+                &[
+                    (&self.prefix.as_str(), Type::TEXT),
+                    (&name.as_str(), Type::TEXT),
+                    (owner, Type::TEXT),
+                    (&prev.map(|version| version.uuid), Type::UUID),
+                    (&prev.map(|version| bigint(version.renewals)), Type::INT8),
+                    (new, Type::UUID),
+                    (
+                        &i64::try_from(duration.as_millis()).unwrap_or(i64::MAX),
+                        Type::INT8,
+                    ),
+                    (data, Type::BYTEA),
+                    (&bigint(*floor), Type::INT8),
+                ],
+            )
+            .await?;
+        match answer.verdict()? {
+            "acquired" => Ok(AcquireOutcome::Acquired(answer.token()?)),
+            "held" => Ok(AcquireOutcome::Held(answer.record()?)),
+            "spent" => Ok(AcquireOutcome::Spent),
+            "exhausted" => Err(error::exhausted(name)),
+            other => Err(error::bad_answer(other)),
+        }
+    }
+
+    async fn renew(&self, request: &Renew) -> Result<RenewOutcome, ProviderError> {
+        let Renew { name, uuid, n, .. } = request;
+        let answer = self
+            .call(
+                Caller::Holder,
+                &self.statements.renew,
+                name,
+                &[
+                    (&self.prefix.as_str(), Type::TEXT),
+                    (&name.as_str(), Type::TEXT),
+                    (uuid, Type::UUID),
+                    (&bigint(*n), Type::INT8),
+                ],
+            )
+            .await?;
+        renewal(&answer)
+    }
+
+    async fn release(&self, request: &Release) -> Result<ReleaseOutcome, ProviderError> {
+        let Release { name, uuid, .. } = request;
+        let answer = self
+            .call(
+                Caller::Holder,
+                &self.statements.release,
+                name,
+                &[
+                    (&self.prefix.as_str(), Type::TEXT),
+                    (&name.as_str(), Type::TEXT),
+                    (uuid, Type::UUID),
+                ],
+            )
+            .await?;
+        match answer.verdict()? {
+            "released" => Ok(ReleaseOutcome::Released),
+            "not held" => Ok(ReleaseOutcome::NotHeld(Some(answer.record()?))),
+            "absent" => Ok(ReleaseOutcome::NotHeld(None)),
+            other => Err(error::bad_answer(other)),
+        }
+    }
+
+    async fn read(&self, name: &Name) -> Result<Option<Record>, ProviderError> {
+        self.prefix.check(name)?;
+        let rows = self
+            .connections
+            .query(
+                Caller::Other,
+                &self.statements.read,
+                &[
+                    (&self.prefix.as_str(), Type::TEXT),
+                    (&name.as_str(), Type::TEXT),
+                ],
+            )
+            .await?;
+        rows.first()
+            .map(row::record)
+            .transpose()
+            .map_err(|flaw| error::bad_record(self.prefix.as_str(), name.as_str(), &flaw))
+    }
+
+    async fn renew_many(&self, requests: &[Renew]) -> Vec<Result<RenewOutcome, ProviderError>> {
+        batch::renew_many(self, requests).await
+    }
+
+    fn sharing(&self) -> Option<&Sharing> {
+        Some(&self.sharing)
+    }
+}
+
+/// What a renewal's answer says.
+pub(crate) fn renewal(answer: &Answer<'_>) -> Result<RenewOutcome, ProviderError> {
+    match answer.verdict()? {
+        "renewed" => Ok(RenewOutcome::Renewed {
+            asked: answer.asked()?,
+        }),
+        "lost" => Ok(RenewOutcome::Lost(Some(answer.record()?))),
+        "absent" => Ok(RenewOutcome::Lost(None)),
+        other => Err(error::bad_answer(other)),
+    }
+}
+
+/// Numbers that count are below 2^53 (T2); what is beyond fits no record, and need not be exact.
+pub(crate) fn bigint(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}

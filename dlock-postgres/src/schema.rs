@@ -1,0 +1,235 @@
+//! The names of the table and its functions, and every statement with these names filled in.
+
+use crate::error::BuildError;
+
+/// The version of the table and the functions below. It is part of the functions' names, so that
+/// processes of two releases can work on one table while one replaces the other.
+const VERSION: u32 = 1;
+
+/// What the server keeps of a name, in bytes; it cuts the rest off without an error.
+const MAX_IDENTIFIER: usize = 63;
+
+/// The functions, and the files that create them.
+const FUNCTIONS: [(&str, &str); 6] = [
+    ("sound", include_str!("sql/table.sql")),
+    ("acquire", include_str!("sql/acquire.sql")),
+    ("renew", include_str!("sql/renew.sql")),
+    ("release", include_str!("sql/release.sql")),
+    ("revoke", include_str!("sql/revoke.sql")),
+    ("ask", include_str!("sql/ask.sql")),
+];
+
+/// The longest ending of a function's name.
+const LONGEST_ENDING: usize = "_acquire_".len() + 3;
+
+/// The columns as `inspect.sql` shows them.
+const COLUMNS: [&str; 12] = [
+    "prefix text C",
+    "name text C",
+    "uuid uuid",
+    "renewals bigint",
+    "owner text default",
+    "since timestamp with time zone",
+    "token bigint",
+    "duration bigint",
+    "expiry timestamp with time zone",
+    "released boolean",
+    "asked boolean",
+    "data bytea",
+];
+
+/// A table and its functions, by their names.
+#[derive(Clone, Debug)]
+pub(crate) struct Schema {
+    schema: String,
+    table: String,
+}
+
+/// The statements over one table.
+#[derive(Debug)]
+pub(crate) struct Statements {
+    pub(crate) acquire: String,
+    pub(crate) renew: String,
+    pub(crate) renew_many: String,
+    pub(crate) release: String,
+    pub(crate) read: String,
+    pub(crate) list: String,
+    pub(crate) revoke: String,
+    pub(crate) ask: String,
+    pub(crate) purge: String,
+    pub(crate) inspect: String,
+}
+
+impl Schema {
+    pub(crate) fn new(schema: &str, table: &str) -> Result<Self, BuildError> {
+        Ok(Self {
+            schema: quoted("schema", schema, MAX_IDENTIFIER)?,
+            table: quoted("table", table, MAX_IDENTIFIER - LONGEST_ENDING)?,
+        })
+    }
+
+    /// The table, quoted and qualified.
+    pub(crate) fn table(&self) -> String {
+        format!("{}.{}", self.schema, self.table)
+    }
+
+    /// All functions, quoted and qualified.
+    pub(crate) fn functions(&self) -> Vec<String> {
+        FUNCTIONS
+            .iter()
+            .map(|(name, _)| self.function(name))
+            .collect()
+    }
+
+    /// What makes the schema; safe to run again.
+    pub(crate) fn sql(&self) -> String {
+        let mut sql = format!("-- The schema of dlock for PostgreSQL, version {VERSION}.\n\n");
+        for (_, file) in FUNCTIONS {
+            sql.push_str(&self.fill(file));
+            sql.push('\n');
+        }
+        sql
+    }
+
+    pub(crate) fn statements(&self) -> Statements {
+        let call = |name: &str, parameters: usize| {
+            let parameters: Vec<String> = (1..=parameters).map(|n| format!("${n}")).collect();
+            let call = format!("{}({})", self.function(name), parameters.join(", "));
+            without_comments(&include_str!("sql/call.sql").replace("{call}", &call))
+        };
+        let plain = |file: &str| without_comments(&self.fill(file));
+        Statements {
+            acquire: call("acquire", 9),
+            renew: call("renew", 4),
+            renew_many: plain(include_str!("sql/renew_many.sql")),
+            release: call("release", 3),
+            read: plain(include_str!("sql/read.sql")),
+            list: plain(include_str!("sql/list.sql")),
+            revoke: call("revoke", 5),
+            ask: call("ask", 3),
+            purge: plain(include_str!("sql/purge.sql")),
+            inspect: plain(include_str!("sql/inspect.sql")),
+        }
+    }
+
+    /// Puts the names in. They have no braces, so none of them can be taken for another.
+    pub(crate) fn fill(&self, sql: &str) -> String {
+        let mut filled = sql
+            .replace("{schema}", &self.schema)
+            .replace("{table}", &self.table());
+        for (name, _) in FUNCTIONS {
+            filled = filled.replace(&format!("{{{name}}}"), &self.function(name));
+        }
+        filled
+    }
+
+    fn function(&self, name: &str) -> String {
+        let table = self.table.trim_matches('"');
+        format!("{}.\"{table}_{name}_{VERSION}\"", self.schema)
+    }
+}
+
+/// Which of the columns are not there as they should be.
+pub(crate) fn missing_columns(found: &[String]) -> Vec<&'static str> {
+    COLUMNS
+        .into_iter()
+        .filter(|column| !found.iter().any(|found| found == column))
+        .collect()
+}
+
+/// Checks and quotes a name. Quoted, it is taken as it is written; without quotes and dollar signs
+/// in it, it can end neither its quotes nor the body of a function.
+fn quoted(what: &'static str, name: &str, most: usize) -> Result<String, BuildError> {
+    let reason = if name.is_empty() {
+        "it is empty"
+    } else if name.len() > most {
+        "it is too long"
+    } else if !name
+        .chars()
+        .all(|c| c.is_alphanumeric() || c == '_' || c == '-')
+    {
+        "it contains another character"
+    } else {
+        return Ok(format!("\"{name}\""));
+    };
+    Err(BuildError::Identifier {
+        what,
+        name: name.into(),
+        reason,
+        most,
+    })
+}
+
+/// The statement alone: what is sent with every call.
+pub(crate) fn without_comments(sql: &str) -> String {
+    let lines: Vec<&str> = sql
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.starts_with("--"))
+        .collect();
+    lines.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_could_end_their_quotes_are_refused() {
+        for bad in [
+            "",
+            "a\"b",
+            "a$b",
+            "a{b",
+            "a.b",
+            "a b",
+            "a\0",
+            "a;",
+            "a'b",
+            &"x".repeat(64),
+        ] {
+            assert!(
+                matches!(
+                    Schema::new(bad, "lock"),
+                    Err(BuildError::Identifier { what: "schema", .. })
+                ),
+                "{bad:?}"
+            );
+            assert!(
+                matches!(
+                    Schema::new("dlock", bad),
+                    Err(BuildError::Identifier { what: "table", .. })
+                ),
+                "{bad:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn no_function_name_is_longer_than_the_server_keeps() {
+        let longest = "x".repeat(MAX_IDENTIFIER - LONGEST_ENDING);
+        let schema = Schema::new("Größe-1", &longest).unwrap();
+        for function in schema.functions() {
+            let name = function.rsplit_once('.').unwrap().1.trim_matches('"');
+            assert!(name.len() <= MAX_IDENTIFIER, "{name} is cut off");
+        }
+        assert!(Schema::new("dlock", &format!("{longest}x")).is_err());
+    }
+
+    #[test]
+    fn every_name_is_filled_in() {
+        let schema = Schema::new("Locks-of-ours", "Lock").unwrap();
+        let statements = format!("{:?}", schema.statements());
+        for text in [schema.sql(), statements] {
+            assert!(
+                !text.contains('{') || text.starts_with("Statements {"),
+                "{text}"
+            );
+            assert!(text.contains("Locks-of-ours"), "{text}");
+        }
+        assert_eq!(
+            schema.functions()[1],
+            "\"Locks-of-ours\".\"Lock_acquire_1\""
+        );
+    }
+}

@@ -1,0 +1,78 @@
+-- Asks for the lock (A1 to A7).
+-- Parameters: prefix; name; owner; the claimed uuid and its renewals, null without a claim; the new
+-- uuid; the lease in milliseconds; data or null; the least token, 0 for any.
+-- Result: one row: verdict, the record shown, the store's clock. The verdict is
+--   'acquired'   A1, A2, A4, A5, A6; of the record only its token counts
+--   'held'       A7, and
+--   'spent'      A3: nothing was written, not even a dead row version
+--   'exhausted'  T2: the next token would be 2^53 or more; nothing was written
+--   'unsound'    the row is no record; nothing was written
+--   'open'       somebody else was faster, three times: no answer
+CREATE OR REPLACE FUNCTION {acquire}(
+    p_prefix text, p_name text, p_owner text, p_prev_uuid uuid, p_prev_renewals bigint,
+    p_new uuid, p_duration bigint, p_data bytea, p_floor bigint,
+    OUT verdict text, OUT shown {table}, OUT clock timestamptz
+) LANGUAGE plpgsql SET lock_timeout = '2s' AS $dlock$
+BEGIN
+    -- A grant that a crash can undo is none.
+    IF current_setting('synchronous_commit') = 'off' THEN
+        PERFORM set_config('synchronous_commit', 'on', true);
+    END IF;
+
+    FOR round IN 1..3 LOOP
+        -- The clock first: a record that is over by it was over when it was looked at.
+        clock := clock_timestamp();
+        SELECT l.* INTO shown FROM {table} AS l WHERE l.prefix = p_prefix AND l.name = p_name;
+
+        IF NOT FOUND THEN
+            IF greatest((extract(epoch FROM clock) * 1000000)::bigint, p_floor) > 9007199254740991 THEN
+                verdict := 'exhausted';
+                RETURN;
+            END IF;
+            INSERT INTO {table} AS l  -- A1
+                (prefix, name, uuid, renewals, owner, since, token, duration, expiry, released, asked, data)
+            VALUES (
+                p_prefix, p_name, p_new, 0, p_owner, clock_timestamp(),
+                greatest((extract(epoch FROM clock_timestamp()) * 1000000)::bigint, p_floor),
+                p_duration, clock_timestamp() + p_duration * interval '1 millisecond', false, false, p_data)
+            ON CONFLICT DO NOTHING
+            RETURNING l.token INTO shown.token;
+        ELSIF NOT {sound}(shown) THEN
+            verdict := 'unsound';
+            RETURN;
+        ELSIF shown.uuid = p_new THEN
+            IF shown.released OR shown.expiry <= clock THEN
+                verdict := 'spent';  -- A3
+            ELSE
+                verdict := 'acquired';  -- A2
+            END IF;
+            RETURN;
+        -- Without a claim the comparison is null, and `or null` would refuse nobody for ever.
+        ELSIF NOT (shown.released OR shown.expiry <= clock
+                   OR coalesce(shown.uuid = p_prev_uuid AND shown.renewals = p_prev_renewals, false)) THEN
+            verdict := 'held';  -- A7
+            RETURN;
+        ELSIF greatest(shown.token + 1, (extract(epoch FROM clock) * 1000000)::bigint, p_floor) > 9007199254740991 THEN
+            verdict := 'exhausted';
+            RETURN;
+        ELSE
+            -- A4, A5, A6: only the state that was looked at is taken. Whoever waited here for
+            -- another's commit finds it changed, matches nothing, and looks again.
+            UPDATE {table} AS l SET
+                uuid = p_new, renewals = 0, owner = p_owner, since = clock_timestamp(),
+                token = greatest(l.token + 1, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, p_floor),
+                duration = p_duration, expiry = clock_timestamp() + p_duration * interval '1 millisecond',
+                released = false, asked = false, data = p_data
+            WHERE l.prefix = p_prefix AND l.name = p_name
+                AND l.uuid = shown.uuid AND l.renewals = shown.renewals AND l.released = shown.released
+            RETURNING l.token INTO shown.token;
+        END IF;
+
+        IF FOUND THEN
+            verdict := 'acquired';
+            RETURN;
+        END IF;
+    END LOOP;
+    verdict := 'open';
+END
+$dlock$;

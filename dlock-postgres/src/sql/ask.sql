@@ -1,0 +1,37 @@
+-- Asks the holder to give the lock back (B3).
+-- Parameters: prefix; name; the term's uuid.
+-- Result: one row: verdict, the record shown, the store's clock. The verdict is
+--   'asked'    now or earlier
+--   'changed'  the record is not held by this term; nothing was written
+--   'absent'   there is no record
+--   'unsound'  the row is no record; nothing was written
+--   'open'     somebody else was faster, three times: no answer
+CREATE OR REPLACE FUNCTION {ask}(
+    p_prefix text, p_name text, p_uuid uuid,
+    OUT verdict text, OUT shown {table}, OUT clock timestamptz
+) LANGUAGE plpgsql SET lock_timeout = '2s' AS $dlock$
+BEGIN
+    FOR round IN 1..3 LOOP
+        UPDATE {table} AS l SET asked = true
+        WHERE l.prefix = p_prefix AND l.name = p_name AND l.uuid = p_uuid
+            AND NOT l.released AND NOT l.asked AND {sound}(l);
+        IF FOUND THEN
+            verdict := 'asked';
+            RETURN;
+        END IF;
+
+        clock := clock_timestamp();
+        SELECT l.* INTO shown FROM {table} AS l WHERE l.prefix = p_prefix AND l.name = p_name;
+        verdict := CASE
+            WHEN NOT FOUND THEN 'absent'
+            WHEN NOT {sound}(shown) THEN 'unsound'
+            WHEN shown.uuid <> p_uuid OR shown.released THEN 'changed'
+            WHEN shown.asked THEN 'asked'
+            ELSE 'open'
+        END;
+        IF verdict <> 'open' THEN
+            RETURN;
+        END IF;
+    END LOOP;
+END
+$dlock$;

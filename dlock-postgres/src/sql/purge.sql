@@ -1,0 +1,19 @@
+-- Deletes records that ended 7 days ago and whose token the clock has passed (T5).
+-- $1 prefix, $2 at most so many.
+-- Result: how many.
+-- The rows are locked before they are deleted, so nobody takes one in between; one that somebody is
+-- writing to is not old.
+WITH old AS (
+    SELECT l.prefix, l.name
+    FROM {table} AS l
+    WHERE l.prefix = $1
+        AND l.expiry <= clock_timestamp() - interval '7 days'
+        AND l.token < (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
+        AND {sound}(l)
+    LIMIT $2
+    FOR UPDATE SKIP LOCKED
+), deleted AS (
+    DELETE FROM {table} AS l USING old WHERE l.prefix = old.prefix AND l.name = old.name
+    RETURNING l.name
+)
+SELECT count(*) FROM deleted

@@ -1,0 +1,39 @@
+-- Gives a term back (L1 to L3).
+-- Parameters: prefix; name; the term's uuid.
+-- Result: one row: verdict, the record shown, the store's clock. The verdict is
+--   'released'  L1, L2
+--   'not held'  L3, and the record that shows it
+--   'absent'    L3: there is no record
+--   'unsound'   the row is no record; nothing was written
+--   'open'      somebody else was faster, three times: no answer
+CREATE OR REPLACE FUNCTION {release}(
+    p_prefix text, p_name text, p_uuid uuid,
+    OUT verdict text, OUT shown {table}, OUT clock timestamptz
+) LANGUAGE plpgsql SET lock_timeout = '2s' AS $dlock$
+BEGIN
+    -- Nobody waits for the disk here: a release that a crash undoes leaves a lease that runs out.
+    PERFORM set_config('synchronous_commit', 'off', true);
+
+    FOR round IN 1..3 LOOP
+        UPDATE {table} AS l SET released = true
+        WHERE l.prefix = p_prefix AND l.name = p_name AND l.uuid = p_uuid AND NOT l.released AND {sound}(l);
+        IF FOUND THEN
+            verdict := 'released';  -- L1
+            RETURN;
+        END IF;
+
+        clock := clock_timestamp();
+        SELECT l.* INTO shown FROM {table} AS l WHERE l.prefix = p_prefix AND l.name = p_name;
+        verdict := CASE
+            WHEN NOT FOUND THEN 'absent'
+            WHEN NOT {sound}(shown) THEN 'unsound'
+            WHEN shown.uuid <> p_uuid THEN 'not held'
+            WHEN shown.released THEN 'released'  -- L2
+            ELSE 'open'  -- fits L1: no answer, ask again
+        END;
+        IF verdict <> 'open' THEN
+            RETURN;
+        END IF;
+    END LOOP;
+END
+$dlock$;

@@ -1,0 +1,47 @@
+-- Extends a term by the lease in its record (R1 to R3).
+-- Parameters: prefix; name; the term's uuid; the number of this renewal.
+-- Result: one row: verdict, the record shown, the store's clock. The verdict is
+--   'renewed'  R1, R2; of the record only whether somebody asked for the lock counts
+--   'lost'     R3, and the record that shows it
+--   'absent'   R3: there is no record
+--   'unsound'  the row is no record; nothing was written
+--   'open'     somebody else was faster, three times: no answer
+CREATE OR REPLACE FUNCTION {renew}(
+    p_prefix text, p_name text, p_uuid uuid, p_n bigint,
+    OUT verdict text, OUT shown {table}, OUT clock timestamptz
+) LANGUAGE plpgsql SET lock_timeout = '2s' AS $dlock$
+BEGIN
+    -- A renewal that a crash can undo is none.
+    IF current_setting('synchronous_commit') = 'off' THEN
+        PERFORM set_config('synchronous_commit', 'on', true);
+    END IF;
+
+    FOR round IN 1..3 LOOP
+        -- Both readings of the clock are repeated after a wait for the row if it changed meanwhile.
+        UPDATE {table} AS l SET
+            renewals = p_n, expiry = clock_timestamp() + l.duration * interval '1 millisecond'
+        WHERE l.prefix = p_prefix AND l.name = p_name AND l.uuid = p_uuid AND NOT l.released
+            AND l.renewals < p_n AND l.expiry > clock_timestamp() AND {sound}(l)
+        RETURNING l.asked INTO shown.asked;
+        IF FOUND THEN
+            verdict := 'renewed';  -- R1
+            RETURN;
+        END IF;
+
+        -- The clock first: a record that is over by it was over when it was looked at.
+        clock := clock_timestamp();
+        SELECT l.* INTO shown FROM {table} AS l WHERE l.prefix = p_prefix AND l.name = p_name;
+        verdict := CASE
+            WHEN NOT FOUND THEN 'absent'
+            WHEN NOT {sound}(shown) THEN 'unsound'
+            WHEN shown.uuid <> p_uuid OR shown.released THEN 'lost'
+            WHEN shown.renewals >= p_n THEN 'renewed'  -- R2
+            WHEN shown.expiry <= clock THEN 'lost'
+            ELSE 'open'  -- fits R1: no answer, ask again
+        END;
+        IF verdict <> 'open' THEN
+            RETURN;
+        END IF;
+    END LOOP;
+END
+$dlock$;

@@ -1,0 +1,84 @@
+//! One statement for many renewals: an error in one row harms no other.
+
+use std::time::Duration;
+
+use dlock_core::{ErrorKind, Name, Provider, Renew, RenewOutcome};
+use tokio::time::Instant;
+use uuid::Uuid;
+
+use crate::support::{create, fresh, name, on, server, term};
+
+const RENEWED: RenewOutcome = RenewOutcome::Renewed { asked: false };
+
+#[tokio::test]
+async fn row_that_somebody_keeps_locked_delays_only_its_own_renewal() {
+    let schema = fresh();
+    let provider = on(server().await.pool(4), &schema);
+    create(&provider).await;
+    let terms: Vec<_> = (0..8).map(|n| term(&format!("lock {n}"))).collect();
+    for term in &terms {
+        provider.acquire(term).await.unwrap();
+    }
+    let locker = server().await.client().await;
+    locker.batch_execute("BEGIN").await.unwrap();
+    locker
+        .batch_execute(&format!(
+            "SELECT FROM \"{schema}\".lock WHERE name = 'lock 3' FOR UPDATE"
+        ))
+        .await
+        .unwrap();
+    let renewals: Vec<Renew> = terms
+        .iter()
+        .map(|term| Renew::new(term.name.clone(), term.new, 1))
+        .collect();
+    let answers = provider.renew_many(&renewals).await;
+    for (n, answer) in answers.iter().enumerate() {
+        match answer {
+            Err(error) if n == 3 => assert_eq!(error.kind(), ErrorKind::NotApplied, "{error}"),
+            answer => assert_eq!(answer.as_ref().unwrap(), &RENEWED, "lock {n}"),
+        }
+    }
+    assert!(answers[3].is_err(), "its row was locked");
+    locker.batch_execute("COMMIT").await.unwrap();
+}
+
+#[tokio::test]
+async fn renewal_that_fits_no_record_fails_alone() {
+    let provider = server().await.provider(2).await.with_prefix("p").unwrap();
+    let (a, b) = (term("a"), term("b"));
+    provider.acquire(&a).await.unwrap();
+    provider.acquire(&b).await.unwrap();
+    let answers = provider
+        .renew_many(&[
+            Renew::new(Name::new("x".repeat(1024)).unwrap(), Uuid::new_v4(), 1),
+            Renew::new(a.name.clone(), a.new, 1 << 53),
+            Renew::new(b.name.clone(), b.new, 1),
+            Renew::new(name("nobody's"), Uuid::new_v4(), 1),
+        ])
+        .await;
+    let kind = |n: usize| answers[n].as_ref().map_err(dlock_core::ProviderError::kind);
+    assert_eq!(kind(0), Err(ErrorKind::Fatal));
+    assert_eq!(kind(1), Err(ErrorKind::Fatal));
+    assert_eq!(kind(2), Ok(&RENEWED));
+    assert_eq!(kind(3), Ok(&RenewOutcome::Lost(None)));
+}
+
+#[tokio::test]
+async fn thousand_renewals_are_one_quick_statement() {
+    let provider = server().await.provider(8).await;
+    let terms: Vec<_> = (0..1000).map(|n| term(&format!("lock {n}"))).collect();
+    for term in &terms {
+        provider.acquire(term).await.unwrap();
+    }
+    let renewals: Vec<Renew> = terms
+        .iter()
+        .map(|term| Renew::new(term.name.clone(), term.new, 1))
+        .collect();
+    let started = Instant::now();
+    let answers = provider.renew_many(&renewals).await;
+    let took = started.elapsed();
+    for answer in answers {
+        assert_eq!(answer.unwrap(), RENEWED);
+    }
+    assert!(took < Duration::from_secs(5), "{took:?}");
+}

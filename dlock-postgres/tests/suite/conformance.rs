@@ -1,0 +1,42 @@
+//! The provider passes the conformance suite.
+
+use std::{sync::Arc, time::Duration};
+
+use dlock_core::{Admin, Capabilities, Discipline, Name};
+use dlock_postgres::{PostgresProvider, deadpool_postgres::Pool};
+use dlock_testkit::Fixture;
+
+use crate::support::{Table, server};
+
+/// A table, and a pool that all providers borrow from: opening a connection takes longer than any
+/// call, and the cases are about calls.
+struct Postgres(Table, Pool);
+
+impl Fixture for Postgres {
+    type Provider = PostgresProvider;
+
+    const CAPABILITIES: Capabilities =
+        Capabilities::new("postgres", Discipline::StoreClock).batch(true);
+
+    async fn start() -> Self {
+        Self(Table::create().await, server().await.pool(64))
+    }
+
+    async fn provider(&self) -> PostgresProvider {
+        self.0.provider(self.1.clone())
+    }
+
+    fn admin(provider: &PostgresProvider) -> Option<Arc<dyn Admin>> {
+        Some(Arc::new(provider.clone()))
+    }
+
+    async fn prefixed(&self, prefix: &str) -> Option<PostgresProvider> {
+        self.provider().await.with_prefix(prefix).ok()
+    }
+
+    async fn age(&self, name: &Name, by: Duration) -> bool {
+        self.0.age(name, by).await
+    }
+}
+
+dlock_testkit::conformance!(Postgres, without[watch]);

@@ -1,0 +1,217 @@
+//! Connections: those that did not answer are closed, one is left to holders, and rows that others
+//! keep locked hold nobody up for ever.
+
+use std::time::Duration;
+
+use dlock_core::{AcquireOutcome, ErrorKind, Provider, Release, Renew, RenewOutcome};
+use dlock_postgres::{
+    PostgresProvider,
+    deadpool_postgres::{Pool, tokio_postgres::Client},
+};
+use tokio::time::{sleep, timeout};
+
+use crate::support::{fresh, on, server, term, until};
+
+/// A lock that is free, but whose row another session keeps locked.
+struct Stuck {
+    provider: PostgresProvider,
+    pool: Pool,
+    schema: String,
+    locker: Client,
+}
+
+impl Stuck {
+    async fn new(size: usize) -> Self {
+        let (pool, schema) = (server().await.pool(size), fresh());
+        let provider = on(pool.clone(), &schema);
+        crate::support::create(&provider).await;
+        let a = term("stuck");
+        provider.acquire(&a).await.unwrap();
+        let release = Release::new(a.name.clone(), a.new, None);
+        provider.release(&release).await.unwrap();
+        let locker = server().await.client().await;
+        locker.batch_execute("BEGIN").await.unwrap();
+        let lock = format!("SELECT FROM \"{schema}\".lock WHERE name = 'stuck' FOR UPDATE");
+        locker.batch_execute(&lock).await.unwrap();
+        Self {
+            provider,
+            pool,
+            schema,
+            locker,
+        }
+    }
+
+    /// The sessions of the server that wait for the row.
+    async fn waiting(&self) -> Vec<i32> {
+        let client = server().await.client().await;
+        let sessions = client
+            .query(
+                "SELECT pid FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND strpos(query, $1) > 0",
+                &[&self.schema],
+            )
+            .await
+            .unwrap();
+        sessions.iter().map(|session| session.get(0)).collect()
+    }
+}
+
+#[tokio::test]
+async fn row_that_somebody_keeps_locked_ends_as_not_applied() {
+    let stuck = Stuck::new(2).await;
+    let error = stuck.provider.acquire(&term("stuck")).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotApplied);
+    assert!(error.to_string().contains("locked"), "{error}");
+    // The server answered, so its connection lives on, and no session waits any more.
+    assert_eq!(stuck.pool.status().size, 1);
+    assert!(stuck.waiting().await.is_empty());
+    stuck.locker.batch_execute("COMMIT").await.unwrap();
+    stuck.provider.acquire(&term("stuck")).await.unwrap();
+}
+
+#[tokio::test]
+async fn connection_of_a_dropped_call_is_closed() {
+    let stuck = Stuck::new(2).await;
+    let request = term("stuck");
+    let call = stuck.provider.acquire(&request);
+    assert!(
+        timeout(Duration::from_millis(300), call).await.is_err(),
+        "it should wait"
+    );
+    // Not returned to the pool, where the next call would queue behind it.
+    assert_eq!(stuck.pool.status().size, 0);
+    assert_eq!(stuck.provider.read(&term("free").name).await.unwrap(), None);
+    assert_eq!(stuck.pool.status().size, 1);
+    // What was sent gives up by itself, so sessions do not pile up in the server.
+    until("no session waits", async || {
+        stuck.waiting().await.is_empty()
+    })
+    .await;
+    stuck.locker.batch_execute("COMMIT").await.unwrap();
+}
+
+#[tokio::test]
+async fn connection_of_a_call_that_timed_out_is_closed() {
+    let stuck = Stuck::new(2).await;
+    let hasty = PostgresProvider::builder()
+        .pool(stuck.pool.clone())
+        .schema(&stuck.schema)
+        .timeout(Duration::from_secs(1))
+        .build()
+        .unwrap();
+    let request = term("stuck");
+    let error = hasty.acquire(&request).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unknown, "{error}");
+    assert_eq!(stuck.pool.status().size, 0);
+    // It was sent, and may be applied late; then its repeat finds its own grant.
+    stuck.locker.batch_execute("COMMIT").await.unwrap();
+    let outcome = hasty.acquire(&request).await.unwrap();
+    assert!(
+        matches!(outcome, AcquireOutcome::Acquired(_)),
+        "{outcome:?}"
+    );
+}
+
+#[tokio::test]
+async fn killed_session_leaves_an_unknown_call_and_a_working_pool() {
+    let stuck = Stuck::new(2).await;
+    let request = term("stuck");
+    let (provider, sent) = (stuck.provider.clone(), request.clone());
+    let call = tokio::spawn(async move { provider.acquire(&sent).await });
+    let mut victims = Vec::new();
+    until("the session waits for the row", async || {
+        victims = stuck.waiting().await;
+        !victims.is_empty()
+    })
+    .await;
+    let client = server().await.client().await;
+    client
+        .query("SELECT pg_terminate_backend($1)", &[&victims[0]])
+        .await
+        .unwrap();
+    let error = call.await.unwrap().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unknown, "{error}");
+    assert_eq!(
+        stuck.pool.status().size,
+        0,
+        "a dead connection is not lent again"
+    );
+    stuck.locker.batch_execute("COMMIT").await.unwrap();
+    let outcome = stuck.provider.acquire(&request).await.unwrap();
+    assert!(
+        matches!(outcome, AcquireOutcome::Acquired(_)),
+        "{outcome:?}"
+    );
+}
+
+#[tokio::test]
+async fn waiters_leave_a_connection_to_the_holder() {
+    let stuck = Stuck::new(3).await;
+    let held = term("held");
+    stuck.provider.acquire(&held).await.unwrap();
+    // More waiters than the pool has connections, all of them stuck.
+    let waiters: Vec<_> = (0..6)
+        .map(|_| {
+            let provider = stuck.provider.clone();
+            tokio::spawn(async move { provider.acquire(&term("stuck")).await })
+        })
+        .collect();
+    until("waiters fill their places", async || {
+        stuck.waiting().await.len() == 2
+    })
+    .await;
+    for _ in 0..10 {
+        assert!(
+            stuck.waiting().await.len() <= 2,
+            "a waiter took the last one"
+        );
+        sleep(Duration::from_millis(20)).await;
+    }
+    let renew = Renew::new(held.name.clone(), held.new, 1);
+    let renewed = stuck.provider.renew(&renew).await.unwrap();
+    assert!(matches!(renewed, RenewOutcome::Renewed { .. }));
+    let release = Release::new(held.name.clone(), held.new, None);
+    stuck.provider.release(&release).await.unwrap();
+    stuck.locker.batch_execute("COMMIT").await.unwrap();
+    for waiter in waiters {
+        // Granted, refused, or it waited for the row until its patience ended.
+        let answer = waiter.await.unwrap();
+        assert!(!matches!(answer, Err(error) if error.kind() != ErrorKind::NotApplied));
+    }
+}
+
+#[tokio::test]
+async fn exhausted_pool_of_one_ends_as_not_applied() {
+    let (pool, schema) = (server().await.pool(1), fresh());
+    let provider = PostgresProvider::builder()
+        .pool(pool.clone())
+        .schema(&schema)
+        .timeout(Duration::from_millis(200))
+        .build()
+        .unwrap();
+    crate::support::create(&on(pool.clone(), &schema)).await;
+    let a = term("lock");
+    let all = pool.get().await.unwrap();
+    let error = provider.acquire(&a).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotApplied, "{error}");
+    let renew = Renew::new(a.name.clone(), a.new, 1);
+    assert_eq!(
+        provider.renew(&renew).await.unwrap_err().kind(),
+        ErrorKind::NotApplied
+    );
+    drop(all);
+    provider.acquire(&a).await.unwrap();
+    provider.renew(&renew).await.unwrap();
+}
+
+#[tokio::test]
+async fn closed_pool_is_fatal() {
+    let provider = server().await.provider(2).await;
+    let pool = server().await.pool(2);
+    let other = on(pool.clone(), "dlock");
+    pool.close();
+    assert_eq!(
+        other.acquire(&term("lock")).await.unwrap_err().kind(),
+        ErrorKind::Fatal
+    );
+    provider.acquire(&term("lock")).await.unwrap();
+}

@@ -1,0 +1,27 @@
+//! The conformance suite, directly and through a pooler; then what only PostgreSQL can do to a lock,
+//! and what only this provider promises. One subject a file.
+
+#![cfg(target_os = "linux")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test panics where it fails"
+)]
+
+mod batch;
+mod conformance;
+mod connections;
+mod durability;
+mod fence;
+mod partition;
+mod pooler;
+mod races;
+mod refusals;
+mod rows;
+mod schema;
+mod sessions;
+mod settings;
+mod support;
+mod waits;
+mod wal;
+mod wire;

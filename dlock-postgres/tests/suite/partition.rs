@@ -1,0 +1,144 @@
+//! A network that falls silent: every call ends by itself, its connection is closed, and the next
+//! one works as soon as the network does.
+
+use std::time::Duration;
+
+use dlock_core::{AcquireOutcome, ErrorKind, Provider, Renew};
+use dlock_postgres::{PostgresProvider, deadpool_postgres::Pool};
+use dlock_testkit::proxy::{Direction, Proxy};
+use tokio::time::{Instant, timeout};
+
+use crate::support::{Table, pool, server, term, until};
+
+const LIMIT: Duration = Duration::from_millis(800);
+
+struct Distant {
+    provider: PostgresProvider,
+    pool: Pool,
+    proxy: Proxy,
+    table: Table,
+}
+
+impl Distant {
+    /// A provider behind a proxy, with a connection that works.
+    async fn new() -> Self {
+        let proxy = server().await.proxy().await;
+        let pool = pool(server().await.through(&proxy), 2);
+        let table = Table::create().await;
+        let provider = PostgresProvider::builder()
+            .pool(pool.clone())
+            .schema(table.schema())
+            .timeout(LIMIT)
+            .build()
+            .unwrap();
+        until("a connection works", async || {
+            provider.read(&term("warm up").name).await.is_ok()
+        })
+        .await;
+        Self {
+            provider,
+            pool,
+            proxy,
+            table,
+        }
+    }
+}
+
+#[tokio::test]
+async fn silence_in_either_direction_ends_by_itself() {
+    for direction in [Direction::ToServer, Direction::ToClient] {
+        for gap in [false, true] {
+            let Distant {
+                provider,
+                pool,
+                proxy,
+                table,
+            } = Distant::new().await;
+            let a = term("lock");
+            if gap {
+                proxy.swallow(direction);
+            } else {
+                proxy.hold(direction);
+            }
+            let started = Instant::now();
+            let error = provider.acquire(&a).await.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Unknown, "{error}");
+            let took = started.elapsed();
+            assert!(took >= LIMIT && took < LIMIT * 4, "{took:?}");
+            assert_eq!(pool.status().size, 0, "the silent connection is closed");
+            // A new connection meets the same silence, before anything was sent.
+            let error = provider.acquire(&a).await.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::NotApplied, "{error}");
+
+            // The holder's own path hangs no longer than the waiter's.
+            let renew = Renew::new(a.name.clone(), a.new, 1);
+            let renewed = timeout(LIMIT * 4, provider.renew(&renew)).await;
+            assert!(renewed.is_ok_and(|renewed| renewed.is_err()));
+
+            proxy.heal();
+            let outcome = provider.acquire(&a).await.unwrap();
+            assert!(
+                matches!(outcome, AcquireOutcome::Acquired(_)),
+                "{outcome:?}"
+            );
+            // However often it arrived, it is one term.
+            let direct = table.provider(server().await.pool(1));
+            let record = direct.read(&a.name).await.unwrap().unwrap();
+            assert_eq!((record.uuid, record.renewals), (a.new, 0));
+        }
+    }
+}
+
+#[tokio::test]
+async fn request_that_arrives_late_is_found_by_its_repeat() {
+    let Distant {
+        provider,
+        proxy,
+        table,
+        ..
+    } = Distant::new().await;
+    let direct = table.provider(server().await.pool(1));
+    let a = term("lock");
+    proxy.hold(Direction::ToServer);
+    assert!(provider.acquire(&a).await.is_err());
+    assert_eq!(direct.read(&a.name).await.unwrap(), None);
+    proxy.heal();
+    let mut token = None;
+    until("the late request arrives", async || {
+        token = direct
+            .read(&a.name)
+            .await
+            .unwrap()
+            .map(|record| record.token);
+        token.is_some()
+    })
+    .await;
+    let repeated = provider.acquire(&a).await.unwrap();
+    assert_eq!(Some(repeated), token.map(AcquireOutcome::Acquired));
+}
+
+#[tokio::test]
+async fn reset_while_a_call_runs_is_unknown_and_the_next_one_works() {
+    let Distant {
+        provider,
+        pool,
+        proxy,
+        ..
+    } = Distant::new().await;
+    let a = term("lock");
+    proxy.hold(Direction::ToClient);
+    let (running, sent) = (provider.clone(), a.clone());
+    let before = proxy.round_trips();
+    let call = tokio::spawn(async move { running.acquire(&sent).await });
+    until("the call was sent", async || proxy.round_trips() > before).await;
+    proxy.reset();
+    let error = call.await.unwrap().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unknown, "{error}");
+    proxy.heal();
+    assert_eq!(pool.status().size, 0);
+    let outcome = provider.acquire(&a).await.unwrap();
+    assert!(
+        matches!(outcome, AcquireOutcome::Acquired(_)),
+        "{outcome:?}"
+    );
+}

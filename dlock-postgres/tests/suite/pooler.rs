@@ -1,0 +1,59 @@
+//! The provider passes the conformance suite through PgBouncer in transaction mode: 16 clients share
+//! two connections to the server, so every call may meet another session.
+
+use std::{sync::Arc, time::Duration};
+
+use dlock_core::{Admin, Capabilities, Discipline, Name};
+use dlock_postgres::{PostgresProvider, deadpool_postgres::Pool};
+use dlock_testkit::{
+    Fixture,
+    service::{Service, postgres::pgbouncer},
+};
+
+use crate::support::{Server, Table, local, pool};
+
+struct Pooled {
+    table: Table,
+    clients: Pool,
+    _pooler: Service,
+    _server: Server,
+}
+
+impl Fixture for Pooled {
+    type Provider = PostgresProvider;
+
+    const CAPABILITIES: Capabilities =
+        Capabilities::new("postgres", Discipline::StoreClock).batch(true);
+
+    async fn start() -> Self {
+        let server = Server::start(&[]).await;
+        let pooler = pgbouncer(server.port(), 2)
+            .await
+            .unwrap_or_else(|error| panic!("no pooler: {error}"));
+        let clients = pool(local(pooler.place().port()), 16);
+        Self {
+            table: Table::create_over(clients.clone()).await,
+            clients,
+            _pooler: pooler,
+            _server: server,
+        }
+    }
+
+    async fn provider(&self) -> PostgresProvider {
+        self.table.provider(self.clients.clone())
+    }
+
+    fn admin(provider: &PostgresProvider) -> Option<Arc<dyn Admin>> {
+        Some(Arc::new(provider.clone()))
+    }
+
+    async fn prefixed(&self, prefix: &str) -> Option<PostgresProvider> {
+        self.provider().await.with_prefix(prefix).ok()
+    }
+
+    async fn age(&self, name: &Name, by: Duration) -> bool {
+        self.table.age(name, by).await
+    }
+}
+
+dlock_testkit::conformance!(Pooled, without[watch]);

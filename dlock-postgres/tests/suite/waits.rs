@@ -1,0 +1,262 @@
+//! Who waited for another's commit looks again: the answer is about the record as it is then. Each
+//! wait is made by hand, by a session that changes the row first and commits later.
+
+use std::time::Duration;
+
+use dlock_core::{
+    Acquire, AcquireOutcome, Provider, Release, ReleaseOutcome, Renew, RenewOutcome, Version,
+};
+use dlock_postgres::{PostgresProvider, deadpool_postgres::tokio_postgres::Client};
+use tokio::{task::JoinHandle, time::sleep};
+
+use crate::support::{create, fresh, on, server, term, until};
+
+const RENEWED: RenewOutcome = RenewOutcome::Renewed { asked: false };
+
+/// A lock with a holder, and a session that is about to change it.
+struct Slow {
+    provider: PostgresProvider,
+    schema: String,
+    holder: Acquire,
+    session: Client,
+}
+
+impl Slow {
+    async fn new(holder: Acquire) -> Self {
+        let schema = fresh();
+        let provider = on(server().await.pool(4), &schema);
+        create(&provider).await;
+        provider.acquire(&holder).await.unwrap();
+        Self {
+            provider,
+            schema,
+            holder,
+            session: server().await.client().await,
+        }
+    }
+
+    /// Changes the row without a commit. `{schema}` is the schema, `{uuid}` the holder's.
+    async fn begin(&self, change: &str) {
+        self.session.batch_execute("BEGIN").await.unwrap();
+        self.change(change).await;
+    }
+
+    async fn change(&self, change: &str) {
+        let change = change
+            .replace("{schema}", &format!("\"{}\"", self.schema))
+            .replace("{uuid}", &format!("'{}'", self.holder.new));
+        self.session.batch_execute(&change).await.unwrap();
+    }
+
+    /// Commits the change once the call waits for it, and gives the call's answer.
+    async fn commit<T>(&self, call: JoinHandle<T>) -> T {
+        let client = server().await.client().await;
+        until("the call waits for the row", async || {
+            assert!(!call.is_finished(), "it did not wait");
+            let waiting = client
+                .query(
+                    "SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND strpos(query, $1) > 0",
+                    &[&self.schema],
+                )
+                .await
+                .unwrap();
+            !waiting.is_empty()
+        })
+        .await;
+        self.session.batch_execute("COMMIT").await.unwrap();
+        call.await.unwrap()
+    }
+
+    fn acquire(&self, request: Acquire) -> JoinHandle<AcquireOutcome> {
+        let provider = self.provider.clone();
+        tokio::spawn(async move { provider.acquire(&request).await.unwrap() })
+    }
+
+    fn renew(&self, n: u64) -> JoinHandle<RenewOutcome> {
+        let provider = self.provider.clone();
+        let request = Renew::new(self.holder.name.clone(), self.holder.new, n);
+        tokio::spawn(async move { provider.renew(&request).await.unwrap() })
+    }
+
+    fn release(&self) -> JoinHandle<ReleaseOutcome> {
+        let provider = self.provider.clone();
+        let request = Release::new(self.holder.name.clone(), self.holder.new, None);
+        tokio::spawn(async move { provider.release(&request).await.unwrap() })
+    }
+}
+
+const RENEW: &str = "SELECT FROM {schema}.lock_renew_1('', 'lock', {uuid}, 1)";
+const RELEASE: &str = "SELECT FROM {schema}.lock_release_1('', 'lock', {uuid})";
+/// Whoever claims the holder's version takes the lock.
+const TAKE: &str = "SELECT FROM {schema}.lock_acquire_1('', 'lock', 'the next', {uuid}, 0,
+    '00000000-0000-4000-8000-000000000001', 600000, NULL, 0)";
+
+#[tokio::test]
+async fn claim_that_waited_for_a_renewal_is_refused() {
+    let slow = Slow::new(term("lock")).await;
+    slow.begin(RENEW).await;
+    let seen = Version {
+        uuid: slow.holder.new,
+        renewals: 0,
+    };
+    let claim = slow.acquire(term("lock").prev(Some(seen)));
+    let outcome = slow.commit(claim).await;
+    assert!(
+        matches!(&outcome, AcquireOutcome::Held(record) if record.renewals == 1),
+        "{outcome:?}"
+    );
+    assert_eq!(slow.renew(2).await.unwrap(), RENEWED);
+}
+
+#[tokio::test]
+async fn takeover_that_waited_for_another_is_refused_by_its_winner() {
+    let slow = Slow::new(term("lock")).await;
+    slow.release().await.unwrap();
+    slow.begin(TAKE).await;
+    let outcome = slow.commit(slow.acquire(term("lock"))).await;
+    assert!(
+        matches!(&outcome, AcquireOutcome::Held(record) if record.owner == "the next" && !record.released),
+        "{outcome:?}"
+    );
+}
+
+#[tokio::test]
+async fn takeover_of_an_expired_lock_that_waited_for_its_last_renewal_is_refused() {
+    let mut brief = term("lock");
+    brief.duration = Duration::from_millis(1000);
+    let slow = Slow::new(brief).await;
+    // Renewed in time, and committed when to everybody else the lease looks over.
+    slow.begin(RENEW).await;
+    slow.change("UPDATE {schema}.lock SET expiry = expiry + interval '10 minutes'")
+        .await;
+    sleep(Duration::from_millis(1100)).await;
+    let outcome = slow.commit(slow.acquire(term("lock"))).await;
+    assert!(
+        matches!(&outcome, AcquireOutcome::Held(record) if record.renewals == 1),
+        "{outcome:?}"
+    );
+}
+
+#[tokio::test]
+async fn first_acquire_that_waited_for_another_is_refused_by_its_winner() {
+    let slow = Slow::new(term("elsewhere")).await;
+    slow.begin(TAKE).await;
+    let outcome = slow.commit(slow.acquire(term("lock"))).await;
+    assert!(
+        matches!(&outcome, AcquireOutcome::Held(record) if record.owner == "the next"),
+        "{outcome:?}"
+    );
+}
+
+#[tokio::test]
+async fn renewal_that_waited_for_a_takeover_is_lost_to_it() {
+    let slow = Slow::new(term("lock")).await;
+    slow.begin(TAKE).await;
+    let outcome = slow.commit(slow.renew(1)).await;
+    assert!(
+        matches!(&outcome, RenewOutcome::Lost(Some(record)) if record.owner == "the next"),
+        "{outcome:?}"
+    );
+}
+
+#[tokio::test]
+async fn renewal_that_waited_for_a_later_one_is_a_success_that_changes_nothing() {
+    let slow = Slow::new(term("lock")).await;
+    slow.begin(&RENEW.replace(", 1)", ", 9)")).await;
+    assert_eq!(slow.commit(slow.renew(3)).await, RENEWED);
+    let record = slow
+        .provider
+        .read(&slow.holder.name)
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(record.renewals, 9);
+}
+
+#[tokio::test]
+async fn renewal_that_waited_for_the_release_is_lost() {
+    let slow = Slow::new(term("lock")).await;
+    slow.begin(RELEASE).await;
+    let outcome = slow.commit(slow.renew(1)).await;
+    assert!(
+        matches!(&outcome, RenewOutcome::Lost(Some(record)) if record.released),
+        "{outcome:?}"
+    );
+}
+
+#[tokio::test]
+async fn release_that_waited_for_a_takeover_is_told_of_it() {
+    let slow = Slow::new(term("lock")).await;
+    slow.begin(TAKE).await;
+    let outcome = slow.commit(slow.release()).await;
+    assert!(
+        matches!(&outcome, ReleaseOutcome::NotHeld(Some(record)) if record.owner == "the next"),
+        "{outcome:?}"
+    );
+}
+
+#[tokio::test]
+async fn release_that_waited_for_a_renewal_ends_the_term() {
+    let slow = Slow::new(term("lock")).await;
+    slow.begin(RENEW).await;
+    assert_eq!(slow.commit(slow.release()).await, ReleaseOutcome::Released);
+    let record = slow
+        .provider
+        .read(&slow.holder.name)
+        .await
+        .unwrap()
+        .unwrap();
+    assert!(record.released && record.renewals == 1, "{record:?}");
+}
+
+#[tokio::test]
+async fn lease_counts_from_the_end_of_the_wait() {
+    let mut holder = term("lock");
+    holder.duration = Duration::from_secs(60);
+    let slow = Slow::new(holder).await;
+    let waited = Duration::from_millis(1200);
+    slow.begin("UPDATE {schema}.lock SET asked = true").await;
+    let renewal = slow.renew(1);
+    sleep(waited).await;
+    assert_eq!(
+        slow.commit(renewal).await,
+        RenewOutcome::Renewed { asked: true }
+    );
+    let record = slow
+        .provider
+        .read(&slow.holder.name)
+        .await
+        .unwrap()
+        .unwrap();
+    let left = record.remaining.unwrap();
+    assert!(
+        left > slow.holder.duration - waited / 2,
+        "{left:?} of a minute"
+    );
+}
+
+#[tokio::test]
+async fn batch_locks_rows_in_the_order_of_their_names() {
+    let slow = Slow::new(term("lock")).await;
+    let after = term("lock, and after it");
+    slow.provider.acquire(&after).await.unwrap();
+    slow.begin("SELECT FROM {schema}.lock WHERE name = 'lock' FOR UPDATE")
+        .await;
+    let provider = slow.provider.clone();
+    let backwards = [
+        Renew::new(after.name.clone(), after.new, 1),
+        Renew::new(slow.holder.name.clone(), slow.holder.new, 1),
+    ];
+    let batch = tokio::spawn(async move { provider.renew_many(&backwards).await });
+    sleep(Duration::from_millis(300)).await;
+    // It waits for the first row, so it must not have the second one yet.
+    let free = format!(
+        "SELECT FROM \"{}\".lock WHERE name = 'lock, and after it' FOR UPDATE NOWAIT",
+        slow.schema
+    );
+    let client = server().await.client().await;
+    client.batch_execute(&free).await.unwrap();
+    for answer in slow.commit(batch).await {
+        assert_eq!(answer.unwrap(), RENEWED);
+    }
+}

@@ -1,0 +1,154 @@
+//! What people and tools ask of the whole store: pages of records, and the clean-up of old ones.
+//! There is no index, which every acquire would have to write, on one node of a cluster: the keys
+//! of every node are walked.
+
+use std::{collections::BTreeSet, ops::RangeInclusive};
+
+use dlock_core::{List, Name, Page, ProviderError};
+use redis::{Value, cmd};
+
+use crate::{
+    connection::is_reply,
+    error::{self, Failure},
+    key::Prefix,
+    link::{Link, Run},
+    reply, request,
+    scripts::{PURGE, READ, SCAN},
+};
+
+/// One page, of the names found on all nodes.
+pub(crate) async fn list(link: &Link, prefix: &Prefix, list: &List) -> Result<Page, ProviderError> {
+    let mut names = BTreeSet::new();
+    let mut more = false;
+    let mut walk = Walk::begin(link, prefix, &list.prefix).await?;
+    while let Some(found) = walk.step().await? {
+        for name in found {
+            if list.after.as_ref().is_none_or(|after| name > *after) {
+                names.insert(name);
+            }
+        }
+        while names.len() > list.limit.max(1) {
+            names.pop_last();
+            more = true;
+        }
+    }
+    let runs = names
+        .iter()
+        .map(|name| request::read(prefix, name))
+        .collect::<Result<Vec<Run>, ProviderError>>()?;
+    let read = link.run_many(&READ, &runs, reply::read).await;
+    let next = names.last().filter(|_| more).cloned();
+    let mut records = Vec::with_capacity(names.len());
+    for (name, record) in names.into_iter().zip(read) {
+        records.extend(record?.map(|record| (name, record)));
+    }
+    Ok(Page::new(records, next))
+}
+
+/// Deletes what ended 7 days ago and whose token the clock has passed (T5).
+pub(crate) async fn purge(
+    link: &Link,
+    prefix: &Prefix,
+    limit: usize,
+) -> Result<u64, ProviderError> {
+    let mut purged = 0;
+    let mut walk = Walk::begin(link, prefix, "").await?;
+    while let Some(found) = walk.step().await? {
+        let mut runs = Vec::with_capacity(found.len());
+        for name in &found {
+            runs.push(request::read(prefix, name)?);
+        }
+        let mut rest = runs.as_slice();
+        while !rest.is_empty() && purged < limit {
+            let (now, later) = rest.split_at(rest.len().min(limit - purged));
+            for answer in link.run_many(&PURGE, now, reply::purged).await {
+                purged += usize::from(answer?);
+            }
+            rest = later;
+        }
+        if purged >= limit {
+            break;
+        }
+    }
+    Ok(purged as u64)
+}
+
+/// A walk over the keys of every node, a part at a time.
+struct Walk<'w> {
+    link: &'w Link,
+    prefix: &'w Prefix,
+    pattern: String,
+    /// A key of each node still to be walked; the last one's turn it is.
+    nodes: Vec<String>,
+    cursor: Vec<u8>,
+}
+
+impl<'w> Walk<'w> {
+    /// Over the names that start with `start`.
+    async fn begin(link: &'w Link, prefix: &'w Prefix, start: &str) -> Result<Self, ProviderError> {
+        Ok(Self {
+            link,
+            prefix,
+            pattern: prefix.pattern(start),
+            nodes: nodes(link, prefix).await?,
+            cursor: FIRST.into(),
+        })
+    }
+
+    /// Some more names; `None` at the end. A name may come twice.
+    async fn step(&mut self) -> Result<Option<Vec<Name>>, ProviderError> {
+        let Some(node) = self.nodes.last() else {
+            return Ok(None);
+        };
+        let arguments = vec![self.cursor.clone(), self.pattern.clone().into_bytes()];
+        let run = Run::new(node.clone(), arguments);
+        let (cursor, keys) = self.link.run(&SCAN, &run, reply::keys).await?;
+        if cursor == FIRST {
+            self.nodes.pop();
+        }
+        self.cursor = cursor;
+        let names = keys.iter().filter_map(|key| self.prefix.name(key));
+        Ok(Some(names.collect()))
+    }
+}
+
+/// The cursor of a walk's begin, and of its end.
+const FIRST: &[u8] = b"0";
+
+/// A key of each primary of a cluster, or any key of a single server.
+async fn nodes(link: &Link, prefix: &Prefix) -> Result<Vec<String>, ProviderError> {
+    let slots = match link.command(cmd("CLUSTER").arg("SLOTS")).await {
+        Ok(Value::Array(slots)) => slots,
+        Ok(_) => return Err(error::nonsense("something else than slots")),
+        // "ERR This instance has cluster support disabled"
+        Err(Failure::Redis { error, .. }) if is_reply(&error) && error.code() == Some("ERR") => {
+            return Ok(vec![prefix.key_in(&(0..=16383))]);
+        }
+        Err(failure) => return Err(error::provider_error(failure)),
+    };
+    let mut primaries = Vec::new();
+    let mut keys = Vec::new();
+    for slot in slots {
+        let (slots, primary) =
+            range(&slot).ok_or_else(|| error::nonsense("a range of slots that is none"))?;
+        if !primaries.contains(primary) {
+            primaries.push(primary.clone());
+            keys.push(prefix.key_in(&slots));
+        }
+    }
+    Ok(keys)
+}
+
+/// `[first, last, [address, port, ..], ..]`
+fn range(slot: &Value) -> Option<(RangeInclusive<u16>, &Value)> {
+    let Value::Array(slot) = slot else {
+        return None;
+    };
+    match slot.as_slice() {
+        [Value::Int(first), Value::Int(last), primary, ..] => Some((
+            u16::try_from(*first).ok()?..=u16::try_from(*last).ok()?,
+            primary,
+        )),
+        _ => None,
+    }
+}

@@ -1,0 +1,335 @@
+//! What went wrong, in words that say what to do: the errors of building, and the one place where
+//! the driver's errors become the three kinds of the protocol.
+
+use std::time::Duration;
+
+use dlock_core::{ErrorKind, ProviderError};
+use redis::{ErrorKind as Redis, RedisError};
+
+use crate::connection::is_reply;
+
+/// A setting that no provider can have.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// There is nothing to send requests over.
+    #[error("no way to the server: give the builder a connection or a client")]
+    NoConnection,
+    /// The prefix.
+    #[error(
+        "not a prefix: {reason}; with the lock's name it is at most 1024 bytes of UTF-8 without NUL or braces"
+    )]
+    Prefix {
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// The time limit of a call.
+    #[error("a time limit of {timeout:?} for a call is not possible: it is 1 ms to 1 h")]
+    CallTimeout {
+        /// What was asked for.
+        timeout: Duration,
+    },
+    /// Acknowledgements need connections of their own.
+    #[error("waiting for replicas blocks a connection, so it takes some of its own: add a client")]
+    NoClient,
+    /// How long a call waits for replicas.
+    #[error(
+        "waiting {within:?} for replicas is not possible: it takes whole milliseconds, at least one, and less than the time limit of a call"
+    )]
+    AcknowledgedWithin {
+        /// What was asked for.
+        within: Duration,
+    },
+}
+
+/// Too few replicas have confirmed a write. In the chain of sources of the
+/// [`ProviderError`] that says so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{reached} of the {wanted} replicas asked for have acknowledged it")]
+#[non_exhaustive]
+pub struct Unacknowledged {
+    /// How many replicas have confirmed that they have it.
+    pub reached: usize,
+    /// How many were asked for.
+    pub wanted: usize,
+}
+
+/// A call without an answer.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The driver or the server reported it; `sent`: after the request may have left.
+    Redis { error: RedisError, sent: bool },
+    /// Nobody reported anything for so long.
+    Silent { limit: Duration, sent: bool },
+}
+
+impl Failure {
+    pub(crate) fn is(&self, test: impl FnOnce(&RedisError) -> bool) -> bool {
+        matches!(self, Self::Redis { error, .. } if test(error))
+    }
+}
+
+/// What a call without an answer means.
+pub(crate) fn provider_error(failure: Failure) -> ProviderError {
+    match failure {
+        Failure::Silent { limit, sent: true } => {
+            ProviderError::unknown(format!("the Redis server did not answer within {limit:?}"))
+        }
+        Failure::Silent { limit, sent: false } => ProviderError::not_applied(format!(
+            "no connection to the Redis server came about within {limit:?}"
+        )),
+        Failure::Redis { error, sent } => {
+            let (kind, message) = meaning(&error, sent);
+            ProviderError::new(kind, message).with_source(error)
+        }
+    }
+}
+
+/// What it means that the server answered with this.
+pub(crate) fn refused(error: RedisError) -> ProviderError {
+    provider_error(Failure::Redis { error, sent: true })
+}
+
+fn meaning(error: &RedisError, sent: bool) -> (ErrorKind, &'static str) {
+    use ErrorKind::{Fatal, NotApplied, Unknown};
+    match error.kind() {
+        _ if is_reply(error) => refusal(error),
+        Redis::AuthenticationFailed => (
+            Fatal,
+            "the Redis server refuses these credentials: look at the user and the password",
+        ),
+        Redis::InvalidClientConfig | Redis::RESP3NotSupported | Redis::Client => (
+            Fatal,
+            "the Redis connection cannot be used as it was set up: look at its settings",
+        ),
+        Redis::MasterNameNotFoundBySentinel
+        | Redis::NoValidReplicasFoundBySentinel
+        | Redis::EmptySentinelList => (NotApplied, "no Redis primary was found"),
+        _ if error.is_connection_refusal() || !sent => {
+            (NotApplied, "the Redis server cannot be reached")
+        }
+        _ => (Unknown, "the connection to the Redis server failed"),
+    }
+}
+
+/// What the server's own error means. `Unknown` for a code that we do not know: a proxy may have
+/// made it after passing the request on.
+fn refusal(error: &RedisError) -> (ErrorKind, &'static str) {
+    use ErrorKind::{Fatal, NotApplied, Unknown};
+    match code(error) {
+        "READONLY" => (
+            NotApplied,
+            "this Redis server is a replica and refuses writes",
+        ),
+        "LOADING" => (NotApplied, "the Redis server is still loading its data"),
+        "OOM" => (
+            NotApplied,
+            "the Redis server is out of memory: raise maxmemory, or make room",
+        ),
+        "BUSY" => (
+            NotApplied,
+            "the Redis server is busy with somebody's script",
+        ),
+        "CLUSTERDOWN" | "TRYAGAIN" | "MASTERDOWN" => {
+            (NotApplied, "the Redis cluster does not serve this lock now")
+        }
+        "MOVED" | "ASK" => (
+            NotApplied,
+            "this lock is on another node of the Redis cluster: use a cluster connection",
+        ),
+        "MISCONF" => (
+            NotApplied,
+            "the Redis server cannot save its data and refuses writes: look at its disk",
+        ),
+        "NOREPLICAS" => (
+            NotApplied,
+            "the Redis server refuses writes because it has too few replicas",
+        ),
+        "NOSCRIPT" => (
+            NotApplied,
+            "the Redis server forgot our script again and again",
+        ),
+        "MAXCLIENTS" => (
+            NotApplied,
+            "the Redis server has no room for another connection",
+        ),
+        "KILLED" => (NotApplied, "somebody killed our script before it wrote"),
+        "NOAUTH" | "WRONGPASS" => (
+            Fatal,
+            "the Redis server refuses these credentials: look at the user and the password",
+        ),
+        "NOPERM" => (
+            Fatal,
+            "this Redis user may not do what a lock needs: allow it the commands evalsha, eval, time, hmget, hset, hdel, exists and pexpireat on the keys of the prefix, and wait where replicas acknowledge",
+        ),
+        "WRONGTYPE" => (
+            Fatal,
+            "the lock's Redis key holds something of another program: use another prefix or name",
+        ),
+        "ERR" => (
+            Fatal,
+            "the Redis server does not understand a lock's script: it takes Redis 6 or later, or Valkey, without a proxy that keeps scripts out",
+        ),
+        _ => (Unknown, "the Redis server answered with an error"),
+    }
+}
+
+/// The code of a server's error. Older servers, and some paths of new ones, wrap it in a plain
+/// `ERR` with a text.
+fn code(error: &RedisError) -> &str {
+    /// Codes that a command inside a script may meet.
+    const INSIDE: [&str; 7] = [
+        "WRONGTYPE",
+        "READONLY",
+        "OOM",
+        "MISCONF",
+        "NOREPLICAS",
+        "NOPERM",
+        "MASTERDOWN",
+    ];
+    let code = error.code().unwrap_or_default();
+    let text = error.detail().unwrap_or_default();
+    if code != "ERR" {
+        code
+    } else if text.contains("max number of clients") {
+        "MAXCLIENTS"
+    } else if text.contains("Script killed by user") {
+        "KILLED"
+    } else if text.contains("unauthenticated") {
+        "NOAUTH" // How a long request without a password is refused; the connection ends then.
+    } else if text.contains("The user executing the script can't") {
+        "NOPERM"
+    } else {
+        let words = |inside: &&str| text.split([' ', ':', '-']).any(|word| word == *inside);
+        INSIDE.into_iter().find(words).unwrap_or(code)
+    }
+}
+
+/// A hash that no release of ours can have written. It stays as it is: what it protected is
+/// unknown.
+pub(crate) fn spoilt(key: &str, flaw: &str) -> ProviderError {
+    ProviderError::fatal(format!(
+        "the Redis key {key:?} is no lock's record: {flaw}; use another prefix or name, or delete the key when nobody holds the lock"
+    ))
+}
+
+/// An answer that our scripts do not give.
+pub(crate) fn nonsense(what: &str) -> ProviderError {
+    ProviderError::fatal(format!(
+        "the server answered a lock's script with {what}: is it Redis, and nothing in between that changes answers?"
+    ))
+}
+
+/// The server drops records when its memory is full.
+pub(crate) fn evicting(policy: &str) -> ProviderError {
+    ProviderError::fatal(format!(
+        "this Redis server may drop locks that are held when its memory is full (maxmemory-policy {policy}): set noeviction, or build the provider with allow_eviction"
+    ))
+}
+
+/// It was written, but too few replicas know of it.
+pub(crate) fn unacknowledged(reached: usize, wanted: usize) -> ProviderError {
+    ProviderError::unknown("too few Redis replicas have acknowledged the write")
+        .with_source(Unacknowledged { reached, wanted })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use redis::make_extension_error;
+
+    use super::*;
+
+    fn kind(code: &str, text: &str) -> ErrorKind {
+        let error = make_extension_error(code.into(), Some(text.into()));
+        refused(error).kind()
+    }
+
+    #[test]
+    fn kinds_follow_what_can_have_happened() {
+        for code in [
+            "READONLY",
+            "LOADING",
+            "OOM",
+            "BUSY",
+            "CLUSTERDOWN",
+            "TRYAGAIN",
+            "MASTERDOWN",
+            "MOVED",
+            "ASK",
+            "MISCONF",
+            "NOREPLICAS",
+        ] {
+            assert_eq!(kind(code, "x"), ErrorKind::NotApplied, "{code}");
+        }
+        for code in ["NOAUTH", "WRONGPASS", "NOPERM", "WRONGTYPE", "ERR"] {
+            assert_eq!(kind(code, "x"), ErrorKind::Fatal, "{code}");
+        }
+        assert_eq!(kind("UPSTREAM", "gone"), ErrorKind::Unknown);
+    }
+
+    #[test]
+    fn codes_inside_of_a_wrapped_error_count() {
+        // As Redis 6 words them.
+        let wrapped = "Error running script (call to f_0): @user_script:1: @user_script: 1: ";
+        assert_eq!(
+            kind(
+                "ERR",
+                &format!("{wrapped}-READONLY You can't write against a read only replica.")
+            ),
+            ErrorKind::NotApplied
+        );
+        assert_eq!(
+            kind(
+                "ERR",
+                &format!("{wrapped}-OOM command not allowed when used memory > 'maxmemory'.")
+            ),
+            ErrorKind::NotApplied
+        );
+        assert_eq!(
+            kind(
+                "ERR",
+                &format!("{wrapped}WRONGTYPE Operation against a key")
+            ),
+            ErrorKind::Fatal
+        );
+        let denied = "The user executing the script can't run this command or subcommand";
+        let error = make_extension_error("ERR".into(), Some(denied.into()));
+        assert_eq!(code(&error), "NOPERM");
+        assert_eq!(
+            kind("ERR", "max number of clients reached"),
+            ErrorKind::NotApplied
+        );
+    }
+
+    #[test]
+    fn what_was_not_sent_was_not_applied() {
+        let error = |kind: io::ErrorKind, sent| {
+            let error = RedisError::from(io::Error::from(kind));
+            provider_error(Failure::Redis { error, sent }).kind()
+        };
+        assert_eq!(
+            error(io::ErrorKind::ConnectionRefused, true),
+            ErrorKind::NotApplied
+        );
+        assert_eq!(
+            error(io::ErrorKind::ConnectionReset, true),
+            ErrorKind::Unknown
+        );
+        assert_eq!(error(io::ErrorKind::TimedOut, true), ErrorKind::Unknown);
+        assert_eq!(
+            error(io::ErrorKind::BrokenPipe, false),
+            ErrorKind::NotApplied
+        );
+        let limit = Duration::from_secs(1);
+        assert_eq!(
+            provider_error(Failure::Silent { limit, sent: true }).kind(),
+            ErrorKind::Unknown
+        );
+        assert_eq!(
+            provider_error(Failure::Silent { limit, sent: false }).kind(),
+            ErrorKind::NotApplied
+        );
+    }
+}

@@ -1,0 +1,102 @@
+//! Locks in Redis or Valkey: one server, a primary with replicas, or a cluster.
+//!
+//! ```
+//! use dlock_redis::{RedisProvider, redis::Client};
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let provider = RedisProvider::builder()
+//!     .client(Client::open("redis://127.0.0.1/")?)
+//!     .build()?;
+//! # Ok(()) }
+//! ```
+//!
+//! A lock is one hash under one key, `prefix:{name}`, and every request is one Lua script on it: one
+//! round trip, the first one of a name included. It takes Redis 6 or later, or Valkey; it is tested
+//! on Redis 7.0.
+//!
+//! # What it guarantees
+//! - A request is atomic, and the server's clock decides
+//!   ([`Discipline::StoreClock`](dlock_core::Discipline::StoreClock)): it is read inside the script,
+//!   after any wait. No client's clock is asked.
+//! - A refused request writes nothing: nothing reaches replicas or the disk.
+//! - The record outlives its lease by 7 days, so that tokens go on where they were; and where the
+//!   record is gone, the next token is the server's time in microseconds, which is later.
+//! - Scripts that the server forgot (a restart, a failover, `SCRIPT FLUSH`) are sent again by the call
+//!   that finds out.
+//! - A key that is not a lock's record, of whatever type, is an error that names it; it is never
+//!   overwritten.
+//! - In a cluster each lock is one key in one slot. Redirections are followed by the driver.
+//!
+//! # Connections
+//! [`client`](RedisProviderBuilder::client) gives the provider a connection of its own, which all
+//! requests share. It is opened at the first call. When a call ends without an answer and nothing
+//! else was answered since it began, the next call opens a new one: that is what a silent partition
+//! looks like, and the system may keep the old connection waiting long after the partition is over.
+//! It also opens a new one when the server turns out to be a replica, so after a failover an address
+//! that follows the primary is enough. (It lives on the runtime of the call that opened it.)
+//!
+//! [`connection`](RedisProviderBuilder::connection) takes one of the application's, and takes it as
+//! it is. On a connection that has fallen silent *every* call of *every* user of it ends by its own
+//! time limit, as unknown, until the connection's owner replaces it. A bare `MultiplexedConnection`
+//! is never replaced; a `ConnectionManager` replaces it when the system gives up, after some 15
+//! minutes unless the client's TCP settings have a user timeout. Late answers never reach another
+//! caller. In a cluster use a `ClusterConnection`; it repeats requests by itself, which is harmless.
+//!
+//! A time limit of the connection that is shorter than a sixth of the lease (the driver's default is
+//! 500 ms) ends calls early; that is harmless too.
+//!
+//! # How it can lose a lock
+//! A fencing token ([`fence`]) protects the resource in each of these cases; the lease alone does not.
+//! - **The server restarts and has forgotten.** By default Redis writes to disk now and then, if at
+//!   all. With `appendonly yes` and `appendfsync always` nothing acknowledged is lost; with
+//!   `everysec` the last second may be.
+//! - **A failover.** Replicas follow asynchronously: what the old primary acknowledged last, the new
+//!   one may never have seen, and a primary that is cut off from its replicas goes on granting until
+//!   it notices. [`acknowledged_by`](RedisProviderBuilder::acknowledged_by) makes a grant and each
+//!   renewal count only when replicas have it. That makes the loss less likely, not impossible:
+//!   nothing keeps a failover from choosing another replica. Several independent servers with a
+//!   majority vote (Redlock) would not help: they share no counter, so they have no token.
+//! - **The server's clock steps.** It is a wall clock. A step forward by more than the margin, or a
+//!   failover to a server whose clock is ahead, ends leases early; so keep the clocks of the servers
+//!   synchronised, and slew them. A step backward keeps a dead holder's lock at most one lease longer,
+//!   because contenders also watch.
+//! - **Keys disappear**: `FLUSHALL`, `DEL`, a restored dump, or an eviction policy. Every key of ours
+//!   has a life, so `volatile-*` picks exactly those; a server that may evict is refused when a record
+//!   is to be created, as far as the user may read the policy.
+//! - **The memory is full** (without eviction): renewals need memory like all writes and are refused,
+//!   so leases end at their deadline. Nobody overlaps, but everybody stops.
+//!
+//! # What it costs
+//! | call | round trips | on the server |
+//! |---|---|---|
+//! | acquire, granted or refused; renew; release; read | 1 | one `EVALSHA`, 10 to 30 µs |
+//! | `renew_many` | 1 for every 500, over one connection; all at once, one by one, over a cluster's | |
+//! | the first call of each kind after the server forgot its scripts | 2 | |
+//! | `list`, `purge` | one for every 512 keys **of every kind** on each node | a walk over all keys |
+//!
+//! A name that was locked once occupies about 350 bytes until 7 days after its last use.
+//!
+//! # Rights
+//! A user with `+evalsha +eval +time +hmget +hset +hdel +exists +pexpireat` on the keys `prefix:{*}`
+//! can lock. `+info` lets it notice an eviction policy; `+wait` is for acknowledgements; `+scan`,
+//! `+del` and `+cluster|slots` are for listing and purging.
+
+mod admin;
+mod connection;
+mod error;
+pub mod fence;
+mod key;
+mod link;
+mod provider;
+mod replicas;
+mod reply;
+mod request;
+mod scripts;
+mod settings;
+
+pub use redis;
+
+pub use self::{
+    error::{BuildError, Unacknowledged},
+    provider::RedisProvider,
+    settings::RedisProviderBuilder,
+};

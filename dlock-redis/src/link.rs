@@ -1,0 +1,192 @@
+//! How a script is run: within its time, by its digest, once more by its text if the server has
+//! forgotten it; many of them in one flight where the connection takes that.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use dlock_core::ProviderError;
+use futures_util::future::join_all;
+use redis::{Cmd, ErrorKind, Pipeline, RedisError, RedisResult, ServerErrorKind, Value};
+use tokio::time;
+
+use crate::{
+    connection::Connection,
+    error::{self, Failure},
+    scripts::{self, Lua},
+};
+
+/// At most so many scripts under way at once, so that others on the connection wait a few milliseconds.
+pub(crate) const FLIGHT: usize = 500;
+/// A connection and how long a call on it may take. Clones share the connection.
+#[derive(Clone)]
+pub(crate) struct Link {
+    connection: Arc<dyn Connection>,
+    timeout: Duration,
+    /// The connection takes only one slot in a flight: it belongs to a cluster.
+    by_slot: Arc<AtomicBool>,
+}
+
+/// One run of a script on one lock.
+#[derive(Clone, Debug)]
+pub(crate) struct Run {
+    key: String,
+    arguments: Vec<Vec<u8>>,
+}
+
+impl Link {
+    pub(crate) fn new(connection: Arc<dyn Connection>, timeout: Duration) -> Self {
+        Self {
+            connection,
+            timeout,
+            by_slot: Arc::default(),
+        }
+    }
+
+    /// Sends one command.
+    pub(crate) async fn command(&self, command: &Cmd) -> Result<Value, Failure> {
+        let sent = AtomicBool::new(false);
+        within(self.timeout, &sent, self.connection.one(command, &sent)).await
+    }
+
+    /// Runs a script on one lock.
+    pub(crate) async fn run<T>(
+        &self,
+        lua: &Lua,
+        run: &Run,
+        decode: fn(&str, Value) -> Result<T, ProviderError>,
+    ) -> Result<T, ProviderError> {
+        decode(run.key(), self.answer(lua, run).await?)
+    }
+
+    /// Runs a script on many locks: as many answers, in order.
+    pub(crate) async fn run_many<T>(
+        &self,
+        lua: &Lua,
+        runs: &[Run],
+        decode: fn(&str, Value) -> Result<T, ProviderError>,
+    ) -> Vec<Result<T, ProviderError>> {
+        let mut answers = Vec::with_capacity(runs.len());
+        for runs in runs.chunks(FLIGHT) {
+            let flight = match self.flight(lua, runs).await {
+                Some(flight) => flight,
+                None => {
+                    let mut single = Vec::with_capacity(runs.len());
+                    for run in runs {
+                        single.push(self.answer(lua, run));
+                    }
+                    join_all(single).await
+                }
+            };
+            let decoded = runs.iter().zip(flight);
+            answers.extend(decoded.map(|(run, answer)| decode(run.key(), answer?)));
+        }
+        answers
+    }
+
+    async fn answer(&self, lua: &Lua, run: &Run) -> Result<Value, ProviderError> {
+        match self.command(&run.by_digest(lua)).await {
+            Err(failure) if failure.is(scripts::is_unknown) => {
+                self.command(&run.by_text(lua)).await
+            }
+            answer => answer,
+        }
+        .map_err(error::provider_error)
+    }
+
+    /// Runs a script on many locks in one flight; `None` if this connection does not take that.
+    async fn flight(&self, lua: &Lua, runs: &[Run]) -> Option<Vec<Result<Value, ProviderError>>> {
+        if runs.len() < 2 || self.by_slot.load(Ordering::Relaxed) {
+            return None;
+        }
+        let mut answers = match self.fly(lua, runs.iter()).await {
+            Err(failure) if failure.is(is_cross_slot) => {
+                // Said by the connection before anything was sent.
+                self.by_slot.store(true, Ordering::Relaxed);
+                return None;
+            }
+            Err(failure) => {
+                let error = error::provider_error(failure);
+                return Some(runs.iter().map(|_| Err(error.clone())).collect());
+            }
+            Ok(answers) => answers.into_iter(),
+        };
+        let (mut landed, mut forgotten) = (Vec::with_capacity(runs.len()), Vec::new());
+        for (index, run) in runs.iter().enumerate() {
+            landed.push(match answers.next() {
+                Some(Err(error)) if scripts::is_unknown(&error) => {
+                    forgotten.push((index, run));
+                    Err(error::refused(error))
+                }
+                Some(answer) => answer.map_err(error::refused),
+                None => Err(error::nonsense("fewer answers than questions")),
+            });
+        }
+        // The first one brings the text along, so that the others can fly again.
+        if let Some(((first, run), others)) = forgotten.split_first() {
+            landed[*first] = self.answer(lua, run).await;
+            let again = self.fly(lua, others.iter().map(|(_, run)| *run)).await;
+            for ((index, _), answer) in others.iter().zip(again.into_iter().flatten()) {
+                landed[*index] = answer.map_err(error::refused);
+            }
+        }
+        Some(landed)
+    }
+
+    async fn fly(
+        &self,
+        lua: &Lua,
+        runs: impl Iterator<Item = &Run>,
+    ) -> Result<Vec<RedisResult<Value>>, Failure> {
+        let mut commands = Pipeline::new();
+        for run in runs {
+            commands.add_command(run.by_digest(lua));
+        }
+        if commands.is_empty() {
+            return Ok(Vec::new());
+        }
+        commands.ignore_errors();
+        let sent = AtomicBool::new(false);
+        within(self.timeout, &sent, self.connection.many(&commands, &sent)).await
+    }
+}
+
+impl Run {
+    pub(crate) const fn new(key: String, arguments: Vec<Vec<u8>>) -> Self {
+        Self { key, arguments }
+    }
+
+    pub(crate) fn key(&self) -> &str {
+        &self.key
+    }
+
+    pub(crate) fn by_digest(&self, lua: &Lua) -> Cmd {
+        lua.by_digest(&[&self.key], &self.arguments)
+    }
+
+    pub(crate) fn by_text(&self, lua: &Lua) -> Cmd {
+        lua.by_text(&[&self.key], &self.arguments)
+    }
+}
+
+/// Waits for a call for so long; `sent` tells then what is known.
+pub(crate) async fn within<T>(
+    limit: Duration,
+    sent: &AtomicBool,
+    call: impl Future<Output = RedisResult<T>>,
+) -> Result<T, Failure> {
+    let answer = time::timeout(limit, call).await;
+    let sent = sent.load(Ordering::Relaxed);
+    match answer {
+        Ok(answer) => answer.map_err(|error| Failure::Redis { error, sent }),
+        Err(_) => Err(Failure::Silent { limit, sent }),
+    }
+}
+
+fn is_cross_slot(error: &RedisError) -> bool {
+    error.kind() == ErrorKind::Server(ServerErrorKind::CrossSlot)
+}

@@ -1,0 +1,182 @@
+//! The provider: clones, and which script answers which request. The rules themselves
+//! are in `lua/`.
+
+use std::{fmt, slice, sync::Arc};
+
+use async_trait::async_trait;
+use dlock_core::{
+    Acquire, AcquireOutcome, Admin, Ask, AskOutcome, Capabilities, Discipline, Durability, List,
+    Name, Page, Provider, ProviderError, Record, Release, ReleaseOutcome, Renew, RenewOutcome,
+    Revoke, RevokeOutcome, Sharing,
+};
+
+use crate::{
+    admin,
+    error::{self, BuildError},
+    key::Prefix,
+    link::{Link, Run},
+    replicas::Replicas,
+    reply, request,
+    scripts::{ACQUIRE, ASK, READ, RELEASE, RENEW, REVOKE},
+    settings::{RedisProviderBuilder, Settings},
+};
+
+/// Locks in Redis or Valkey: one server, a primary with replicas, or a cluster.
+///
+/// Cheap to clone; clones use one connection and one [`Client`](dlock_core::Client). What Redis
+/// guarantees, and how it can lose a lock, is said in the [documentation of the crate](crate).
+///
+/// # Panics
+/// The methods of [`Provider`] and [`Admin`] take their time limits from tokio, and panic outside a
+/// runtime with its time driver.
+///
+/// # Cancel safety
+/// What was sent before a future was dropped runs on the server; repeating it is harmless. A
+/// connection of our own that has answered nothing since is closed, and the next call opens a new
+/// one; a connection of the user's is left alone.
+#[derive(Clone)]
+pub struct RedisProvider {
+    pub(crate) link: Link,
+    pub(crate) replicas: Option<Arc<Replicas>>,
+    pub(crate) prefix: Prefix,
+    pub(crate) allow_eviction: bool,
+    pub(crate) sharing: Sharing,
+}
+
+impl RedisProvider {
+    /// Settings first, then `build()`.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use dlock_redis::RedisProvider;
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let provider = RedisProvider::builder()
+    ///     .client(redis::Client::open("redis://127.0.0.1/")?)
+    ///     .prefix("billing")
+    ///     .call_timeout(Duration::from_secs(1))
+    ///     .build()?;
+    /// # Ok(()) }
+    /// ```
+    pub fn builder() -> RedisProviderBuilder {
+        Settings::builder()
+    }
+
+    /// The same server over the same connections with another prefix: other locks, so another
+    /// [`Client`](dlock_core::Client).
+    ///
+    /// # Errors
+    /// [`BuildError::Prefix`] if the text cannot be one.
+    pub fn with_prefix(&self, prefix: &str) -> Result<Self, BuildError> {
+        Ok(Self {
+            prefix: Prefix::new(prefix)?,
+            sharing: Sharing::default(),
+            ..self.clone()
+        })
+    }
+}
+
+impl fmt::Debug for RedisProvider {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RedisProvider")
+            .field("prefix", &self.prefix.as_str())
+            .finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl Provider for RedisProvider {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::new("redis", Discipline::StoreClock)
+            .batch(true)
+            .durability(Durability::Volatile)
+    }
+
+    async fn acquire(&self, request: &Acquire) -> Result<AcquireOutcome, ProviderError> {
+        let run = request::acquire(&self.prefix, request, self.allow_eviction)?;
+        let Some(replicas) = &self.replicas else {
+            return self.link.run(&ACQUIRE, &run, reply::acquire).await;
+        };
+        let granted = |outcome: &AcquireOutcome| matches!(outcome, AcquireOutcome::Acquired(_));
+        let runs = slice::from_ref(&run);
+        replicas
+            .run(&replicas.acquires, &ACQUIRE, runs, reply::acquire, granted)
+            .await
+            .pop()
+            .unwrap_or_else(|| Err(error::nonsense("nothing")))
+    }
+
+    async fn renew(&self, request: &Renew) -> Result<RenewOutcome, ProviderError> {
+        self.renew_many(slice::from_ref(request))
+            .await
+            .pop()
+            .unwrap_or_else(|| Err(error::nonsense("nothing")))
+    }
+
+    async fn release(&self, request: &Release) -> Result<ReleaseOutcome, ProviderError> {
+        let run = request::release(&self.prefix, request)?;
+        self.link.run(&RELEASE, &run, reply::release).await
+    }
+
+    async fn read(&self, name: &Name) -> Result<Option<Record>, ProviderError> {
+        let run = request::read(&self.prefix, name)?;
+        self.link.run(&READ, &run, reply::read).await
+    }
+
+    async fn renew_many(&self, requests: &[Renew]) -> Vec<Result<RenewOutcome, ProviderError>> {
+        let checked: Vec<Result<Run, ProviderError>> = requests
+            .iter()
+            .map(|request| request::renew(&self.prefix, request))
+            .collect();
+        let runs: Vec<Run> = checked.iter().flatten().cloned().collect();
+        let answers = match &self.replicas {
+            None => self.link.run_many(&RENEW, &runs, reply::renew).await,
+            Some(replicas) => {
+                let renewed =
+                    |outcome: &RenewOutcome| matches!(outcome, RenewOutcome::Renewed { .. });
+                replicas
+                    .run(&replicas.renewals, &RENEW, &runs, reply::renew, renewed)
+                    .await
+            }
+        };
+        let mut answers = answers.into_iter();
+        let mut answer = || {
+            answers
+                .next()
+                .unwrap_or_else(|| Err(error::nonsense("nothing")))
+        };
+        checked
+            .into_iter()
+            .map(|run| run.and_then(|_| answer()))
+            .collect()
+    }
+
+    fn sharing(&self) -> Option<&Sharing> {
+        Some(&self.sharing)
+    }
+}
+
+#[async_trait]
+impl Admin for RedisProvider {
+    /// Walks over **all keys** of every node to find the names, then reads the page's records: for
+    /// people, not for loops. A record that comes or goes meanwhile may or may not be there.
+    async fn list(&self, request: &List) -> Result<Page, ProviderError> {
+        admin::list(&self.link, &self.prefix, request).await
+    }
+
+    async fn revoke(&self, request: &Revoke) -> Result<RevokeOutcome, ProviderError> {
+        let run = request::revoke(&self.prefix, request)?;
+        self.link.run(&REVOKE, &run, reply::revoke).await
+    }
+
+    async fn ask(&self, request: &Ask) -> Result<AskOutcome, ProviderError> {
+        let run = request::ask(&self.prefix, request)?;
+        self.link.run(&ASK, &run, reply::ask).await
+    }
+
+    /// Walks over **all keys** of every node. Redis deletes old records by itself; this is for
+    /// those that lost their end (`PERSIST`, a restored dump).
+    async fn purge(&self, limit: usize) -> Result<u64, ProviderError> {
+        admin::purge(&self.link, &self.prefix, limit).await
+    }
+}

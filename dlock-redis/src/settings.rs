@@ -1,0 +1,110 @@
+//! What a provider is built from.
+
+use std::{sync::Arc, time::Duration};
+
+use dlock_core::Sharing;
+use redis::{Client, aio::ConnectionLike};
+use typed_builder::TypedBuilder;
+
+use crate::{
+    connection::{Connection, OwnConnection},
+    error::BuildError,
+    key::Prefix,
+    link::Link,
+    provider::RedisProvider,
+    replicas::Replicas,
+};
+
+/// See [`RedisProvider::builder`].
+#[derive(TypedBuilder)]
+#[builder(
+    builder_type(vis = "pub", name = RedisProviderBuilder, doc = "Builds a [`RedisProvider`]; made by [`RedisProvider::builder`]."),
+    build_method(into = Result<RedisProvider, BuildError>, doc = "Checks the settings. Nothing is sent to the server yet.\n\n# Errors\n[`BuildError`] says which setting is not possible, and what is.")
+)]
+pub(crate) struct Settings {
+    #[builder(default, setter(
+        transform = |connection: impl ConnectionLike + Clone + Send + Sync + 'static| Some(Arc::new(connection) as Arc<dyn Connection>),
+        doc = "A connection of the application: a `MultiplexedConnection`, a `ConnectionManager`, a `ClusterConnection`, or anything else that can be cloned. It is shared, never closed, and reconnects as it was made to: a bare `MultiplexedConnection` never does, and a `ConnectionManager` does not notice a silent partition before the system does, unless its client sets a TCP user timeout. A cluster is reached this way."
+    ))]
+    connection: Option<Arc<dyn Connection>>,
+    #[builder(
+        default,
+        setter(
+            strip_option,
+            doc = "Opens connections of the provider's own. Without [`connection`](Self::connection) all requests share one, opened at the first call and replaced as soon as it breaks or falls silent. One server, not a cluster."
+        )
+    )]
+    client: Option<Client>,
+    #[builder(default = "dlock".into(), setter(
+        into,
+        doc = "Separates the locks of one application from those of others, and from other keys: a lock is the key `prefix:{name}`. `dlock` by default; with the name at most 1024 bytes."
+    ))]
+    prefix: String,
+    #[builder(default = Duration::from_secs(2), setter(
+        doc = "How long one call may take, connecting included; 2 s by default, 1 ms to 1 h. The frontend allows a sixth of a lease anyway; this bounds what is called without it. A connection with a time limit of its own (500 ms is the driver's default) may give up earlier."
+    ))]
+    call_timeout: Duration,
+    #[builder(
+        default,
+        setter(
+            doc = "Uses a server although its `maxmemory-policy` lets it drop records, held ones too, when its memory is full. `false` by default: such a server is refused when a record is to be created, as far as its user may read the policy."
+        )
+    )]
+    allow_eviction: bool,
+    #[builder(
+        default,
+        setter(
+            doc = "A grant or a renewal counts only when so many replicas have acknowledged it, so that a failover is less likely to lose it; 0 by default. Needs a [`client`](Self::client), and one server. Less likely, not impossible: a failover may choose a replica that was not among them."
+        )
+    )]
+    acknowledged_by: usize,
+    #[builder(default = Duration::from_millis(100), setter(
+        doc = "How long a grant or a renewal waits for the replicas of [`acknowledged_by`](Self::acknowledged_by); 100 ms by default; a sixth of the lease bounds it anyway. With too few, the call ends as unknown, its source an [`Unacknowledged`](crate::Unacknowledged) that says how many there were; it is repeated as every such call."
+    ))]
+    acknowledged_within: Duration,
+}
+
+impl From<Settings> for Result<RedisProvider, BuildError> {
+    fn from(settings: Settings) -> Self {
+        const LONGEST: Duration = Duration::from_secs(60 * 60);
+        let Settings {
+            connection,
+            client,
+            prefix,
+            call_timeout: timeout,
+            allow_eviction,
+            acknowledged_by,
+            acknowledged_within: within,
+        } = settings;
+        if timeout < Duration::from_millis(1) || timeout > LONGEST {
+            return Err(BuildError::CallTimeout { timeout });
+        }
+        let prefix = Prefix::new(&prefix)?;
+        let replicas = match (acknowledged_by, &client) {
+            (0, _) => None,
+            (_, None) => return Err(BuildError::NoClient),
+            (_, Some(_))
+                if within.subsec_nanos() % 1_000_000 != 0
+                    || within.is_zero()
+                    || within >= timeout =>
+            {
+                return Err(BuildError::AcknowledgedWithin { within });
+            }
+            (wanted, Some(client)) => {
+                Some(Arc::new(Replicas::new(client, wanted, within, timeout)))
+            }
+        };
+        let connection = match (connection, client) {
+            (Some(connection), _) => connection,
+            (None, Some(client)) => Arc::new(OwnConnection::new(client)),
+            (None, None) => return Err(BuildError::NoConnection),
+        };
+        Ok(RedisProvider {
+            link: Link::new(connection, timeout),
+            replicas,
+            prefix,
+            allow_eviction,
+            sharing: Sharing::default(),
+        })
+    }
+}

@@ -1,0 +1,48 @@
+//! The provider passes the conformance suite on a cluster of three nodes.
+
+mod support;
+
+use std::{sync::Arc, time::Duration};
+
+use dlock_core::{Admin, Capabilities, Discipline, Durability, Name};
+use dlock_redis::RedisProvider;
+use dlock_testkit::Fixture;
+use support::{Cluster, key};
+
+struct RedisCluster(Cluster);
+
+impl Fixture for RedisCluster {
+    type Provider = RedisProvider;
+
+    const CAPABILITIES: Capabilities = Capabilities::new("redis", Discipline::StoreClock)
+        .batch(true)
+        .durability(Durability::Volatile);
+
+    const NAME_BYTES: usize = Name::MAX_BYTES - "dlock".len();
+
+    async fn start() -> Self {
+        Self(Cluster::start().await)
+    }
+
+    async fn provider(&self) -> RedisProvider {
+        self.0.provider().await
+    }
+
+    fn admin(provider: &RedisProvider) -> Option<Arc<dyn Admin>> {
+        Some(Arc::new(provider.clone()))
+    }
+
+    async fn prefixed(&self, prefix: &str) -> Option<RedisProvider> {
+        self.provider().await.with_prefix(prefix).ok()
+    }
+
+    async fn age(&self, name: &Name, by: Duration) -> bool {
+        let by = i64::try_from(by.as_micros()).unwrap_or(i64::MAX);
+        let mut earlier = redis::cmd("HINCRBY");
+        earlier.arg(key(name)).arg("expiry").arg(-by);
+        let aged = earlier.exec_async(&mut self.0.connection().await).await;
+        aged.is_ok()
+    }
+}
+
+dlock_testkit::conformance!(RedisCluster, without[watch]);

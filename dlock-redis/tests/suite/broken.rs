@@ -1,0 +1,194 @@
+//! Connections that are killed, reset or refused, and servers that are busy.
+
+use std::time::Duration;
+
+use dlock_core::{DLock, ErrorKind, Provider, ProviderError, Renew, RenewOutcome};
+use dlock_redis::RedisProvider;
+use dlock_testkit::proxy::Proxy;
+use redis::{Client, aio::ConnectionManager};
+
+use crate::support::{
+    LONG, SOON, Server, ask, built, client, connect, eventually, fresh_name, granted, provider,
+    soon, try_for, words,
+};
+
+/// Kills every connection but the one that asks, and says how many there were.
+async fn kill_clients(server: &Server) -> u64 {
+    server.ask("CLIENT KILL TYPE normal SKIPME yes").await
+}
+
+#[tokio::test]
+async fn a_killed_connection_of_our_own_is_replaced() {
+    let server = Server::start(&[]).await;
+    let provider = server.provider();
+    let term = try_for(&fresh_name("killed"), LONG);
+    granted(&provider, &term).await;
+    for n in 1..=20 {
+        assert!(kill_clients(&server).await > 0);
+        let renew = Renew::new(term.name.clone(), term.new, n);
+        // One call may meet the broken connection; the next has a new one.
+        let mut answer = provider.renew(&renew).await;
+        if let Err(error) = &answer {
+            assert_ne!(error.kind(), ErrorKind::Fatal, "{error:?}");
+            answer = provider.renew(&renew).await;
+        }
+        assert_eq!(answer.unwrap(), RenewOutcome::Renewed { asked: false });
+    }
+}
+
+#[tokio::test]
+async fn a_connection_manager_reconnects_for_us() {
+    let server = Server::start(&[]).await;
+    let manager = ConnectionManager::new(server.client()).await.unwrap();
+    let provider = built(RedisProvider::builder().connection(manager).build());
+    let term = try_for(&fresh_name("killed"), LONG);
+    granted(&provider, &term).await;
+    for n in 1..=5 {
+        assert!(kill_clients(&server).await > 0);
+        let (provider, renew) = (&provider, Renew::new(term.name.clone(), term.new, n));
+        eventually("the manager reconnects", || {
+            let renew = renew.clone();
+            async move { provider.renew(&renew).await.is_ok() }
+        })
+        .await;
+    }
+}
+
+/// Nobody asked us to reconnect it.
+#[tokio::test]
+async fn a_killed_connection_of_the_users_fails_at_once_and_without_a_verdict() {
+    let server = Server::start(&[]).await;
+    let connection = connect(&server.client()).await;
+    let provider = built(RedisProvider::builder().connection(connection).build());
+    let term = try_for(&fresh_name("killed"), LONG);
+    granted(&provider, &term).await;
+    assert!(kill_clients(&server).await > 0);
+    for n in 1..=3 {
+        let renew = Renew::new(term.name.clone(), term.new, n);
+        let error = provider.renew(&renew).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unknown, "{error:?}");
+    }
+}
+
+/// Acceptance 000-3: the holder does not notice.
+#[tokio::test]
+async fn a_guard_survives_killed_connections() {
+    let server = Server::start(&[]).await;
+    let lock = DLock::builder()
+        .name(fresh_name("guarded").as_str())
+        .duration(Duration::from_secs(2))
+        .provider(server.provider())
+        .build()
+        .unwrap();
+    let guard = soon("the lock", lock.hold()).await.unwrap();
+    let end = tokio::time::Instant::now() + Duration::from_secs(4);
+    let mut killed = 0;
+    while tokio::time::Instant::now() < end {
+        killed += kill_clients(&server).await;
+        tokio::time::sleep(Duration::from_millis(150)).await;
+        assert!(guard.is_valid(), "{:?}", guard.state());
+    }
+    assert!(killed >= 5, "{killed}");
+    guard.release().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_reset_connection_is_replaced() {
+    let server = Server::start(&[]).await;
+    let proxy = Proxy::start(server.address()).await.unwrap();
+    let provider = provider(client(proxy.address()));
+    let term = try_for(&fresh_name("reset"), LONG);
+    granted(&provider, &term).await;
+    for connections in 1..=5 {
+        assert_eq!(proxy.connections(), connections);
+        proxy.reset();
+        let (provider, term) = (&provider, &term);
+        eventually("a new connection", || async move {
+            match provider.acquire(term).await {
+                Ok(_) => true,
+                Err(error) => {
+                    assert_eq!(error.kind(), ErrorKind::Unknown, "{error:?}");
+                    false
+                }
+            }
+        })
+        .await;
+    }
+}
+
+fn not_applied(error: &ProviderError) {
+    assert_eq!(error.kind(), ErrorKind::NotApplied, "{error:?}");
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_there_is_said_so_at_once() {
+    // A port that nobody listens on any more.
+    let gone = {
+        let server = Server::start(&[]).await;
+        server.address()
+    };
+    let provider = provider(client(gone));
+    let term = try_for(&fresh_name("gone"), LONG);
+    let began = tokio::time::Instant::now();
+    not_applied(&provider.acquire(&term).await.unwrap_err());
+    let renew = Renew::new(term.name.clone(), term.new, 1);
+    not_applied(&provider.renew(&renew).await.unwrap_err());
+    for answer in provider.renew_many(&[renew.clone(), renew]).await {
+        not_applied(&answer.unwrap_err());
+    }
+    not_applied(&provider.read(&term.name).await.unwrap_err());
+    assert!(began.elapsed() < SOON);
+}
+
+/// Somebody's endless script: our requests are refused, not applied later.
+#[tokio::test]
+async fn a_busy_server_applies_nothing() {
+    let server = Server::start(&[]).await;
+    let provider = server.provider();
+    let term = try_for(&fresh_name("busy"), LONG);
+    let mut raw = server.raw().await;
+    let threshold = words("CONFIG SET lua-time-limit 50");
+    ask::<()>(&mut raw, &threshold).await;
+    let client: Client = server.client();
+    let endless = tokio::spawn(async move {
+        let mut script = redis::cmd("EVAL");
+        script.arg("while true do end").arg(0);
+        script.exec_async(&mut connect(&client).await).await
+    });
+    let (p, t) = (&provider, &term);
+    eventually("the server is busy", || async move {
+        match p.acquire(t).await {
+            Ok(_) => false,
+            Err(error) => {
+                // Before the server begins to refuse it is silent.
+                assert_ne!(error.kind(), ErrorKind::Fatal, "{error:?}");
+                error.kind() == ErrorKind::NotApplied
+            }
+        }
+    })
+    .await;
+    ask::<()>(&mut raw, &words("SCRIPT KILL")).await;
+    assert!(endless.await.unwrap().is_err());
+    granted(&provider, &term).await;
+}
+
+/// A server whose room for connections is used up.
+#[tokio::test]
+async fn a_full_server_is_asked_again() {
+    let server = Server::start(&["--maxclients", "20"]).await;
+    let mut others = Vec::new();
+    while let Ok(connection) = server.client().get_multiplexed_async_connection().await {
+        others.push(connection);
+        assert!(others.len() <= 20);
+    }
+    let provider = server.provider();
+    let term = try_for(&fresh_name("full"), LONG);
+    let error = provider.acquire(&term).await.unwrap_err();
+    assert_ne!(error.kind(), ErrorKind::Fatal, "{error:?}");
+    drop(others);
+    let (provider, term) = (&provider, &term);
+    eventually("there is room", || async move {
+        provider.acquire(term).await.is_ok()
+    })
+    .await;
+}

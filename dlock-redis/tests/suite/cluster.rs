@@ -1,0 +1,194 @@
+//! Locks spread over the nodes of a cluster.
+
+use std::time::Duration;
+
+use dlock_core::{
+    Admin, ErrorKind, List, Name, Provider, Release, ReleaseOutcome, Renew, RenewOutcome,
+};
+use dlock_redis::RedisProvider;
+
+use crate::support::{Cluster, LONG, SOON, built, fresh_name, granted, key, name, try_for, words};
+
+#[tokio::test]
+async fn locks_are_on_every_node_and_listed_in_order() {
+    let cluster = Cluster::start().await;
+    let provider = cluster.provider().await;
+    let mut names: Vec<Name> = (0..90)
+        .map(|number| name(&format!("spread/{number}")))
+        .collect();
+    // Braces in names move hash tags about; the key of a name is one key all the same.
+    names.extend(["}", "{}", "{a}b", "a}b{c", "}{"].map(|odd| name(&format!("spread/{odd}"))));
+    names.extend(["}", "{}", "{a}"].map(name));
+    for name in &names {
+        granted(&provider, &try_for(name, LONG)).await;
+    }
+    for node in &cluster.nodes {
+        assert!(node.ask::<u64>("DBSIZE").await > 10);
+    }
+    names.sort();
+    let mut listed = Vec::new();
+    let mut after = None;
+    loop {
+        let request = List::new("").after(after).limit(7);
+        let page = provider.list(&request).await.unwrap();
+        assert!(page.records.len() <= 7);
+        listed.extend(page.records.into_iter().map(|(name, _)| name));
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    assert_eq!(listed, names);
+    // The prefix is a text, not a pattern.
+    let page = provider.list(&List::new("spread/{")).await.unwrap();
+    assert_eq!(page.records.len(), 2);
+}
+
+#[tokio::test]
+async fn a_batch_reaches_every_node_and_is_answered_in_order() {
+    let cluster = Cluster::start().await;
+    let provider = cluster.provider().await;
+    let mut renewals = Vec::new();
+    for number in 0..700 {
+        let term = try_for(&fresh_name("batch"), LONG);
+        // Every third one has no record.
+        if number % 3 != 0 {
+            granted(&provider, &term).await;
+        }
+        renewals.push(Renew::new(term.name, term.new, 1));
+    }
+    for _ in 0..2 {
+        let answers = provider.renew_many(&renewals).await;
+        assert_eq!(answers.len(), renewals.len());
+        for (number, answer) in answers.into_iter().enumerate() {
+            let expected = match number % 3 {
+                0 => RenewOutcome::Lost(None),
+                _ => RenewOutcome::Renewed { asked: false },
+            };
+            assert_eq!(answer.unwrap(), expected, "{number}");
+        }
+    }
+}
+
+/// Whoever connects to one node only learns why some of the locks do not work.
+#[tokio::test]
+async fn a_connection_to_one_node_says_what_is_missing() {
+    let cluster = Cluster::start().await;
+    let alone = cluster.nodes[0].provider();
+    let (mut here, mut elsewhere) = (0, 0);
+    for _ in 0..30 {
+        match alone.acquire(&try_for(&fresh_name("alone"), LONG)).await {
+            Ok(_) => here += 1,
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::NotApplied, "{error:?}");
+                assert!(error.to_string().contains("cluster connection"), "{error}");
+                elsewhere += 1;
+            }
+        }
+    }
+    assert!(here > 0 && elsewhere > 0);
+    // A list of a part would look like a list of all.
+    let error = alone.list(&List::new("")).await.unwrap_err();
+    assert!(error.to_string().contains("cluster connection"), "{error}");
+}
+
+/// A dead node stops its own locks and no others, also within one batch.
+#[tokio::test]
+async fn a_dead_node_does_not_stop_the_others() {
+    let mut cluster = Cluster::start().await;
+    let provider = RedisProvider::builder()
+        .connection(cluster.connection().await)
+        .call_timeout(Duration::from_secs(3));
+    let provider = built(provider.build());
+    let mut terms = Vec::new();
+    for _ in 0..60 {
+        let term = try_for(&fresh_name("dead"), LONG);
+        granted(&provider, &term).await;
+        let slot = format!("CLUSTER KEYSLOT {}", key(&term.name));
+        let slot: u16 = cluster.nodes[0].ask(&slot).await;
+        terms.push((term, slot));
+    }
+    drop(cluster.nodes.pop());
+    let renewals: Vec<Renew> = terms
+        .iter()
+        .map(|(term, _)| Renew::new(term.name.clone(), term.new, 1))
+        .collect();
+    let began = tokio::time::Instant::now();
+    let answers = provider.renew_many(&renewals).await;
+    assert!(began.elapsed() < SOON, "{:?}", began.elapsed());
+    let mut dead = 0;
+    for ((_, slot), answer) in terms.iter().zip(answers) {
+        match answer {
+            Ok(outcome) => assert_eq!(outcome, RenewOutcome::Renewed { asked: false }),
+            Err(error) => {
+                assert!(*slot >= 10923, "slot {slot} is a living node's: {error:?}");
+                assert_ne!(error.kind(), ErrorKind::Fatal, "{error:?}");
+                dead += 1;
+            }
+        }
+    }
+    assert!(dead > 0);
+    for (term, slot) in &terms {
+        if *slot < 10923 {
+            let release = Release::new(term.name.clone(), term.new, None);
+            let released = provider.release(&release).await.unwrap();
+            assert_eq!(released, ReleaseOutcome::Released);
+        }
+    }
+}
+
+/// Slots move while locks are held: every redirection is followed, and nothing is lost.
+#[tokio::test]
+async fn a_lock_moves_with_its_slot() {
+    let cluster = Cluster::start().await;
+    let provider = cluster.provider().await;
+    let term = loop {
+        let term = try_for(&fresh_name("moving"), LONG);
+        let slot = format!("CLUSTER KEYSLOT {}", key(&term.name));
+        if cluster.nodes[0].ask::<u16>(&slot).await < 5461 {
+            break term;
+        }
+    };
+    let token = granted(&provider, &term).await;
+    let [from, to, other] = cluster.nodes.as_slice() else {
+        panic!("three nodes")
+    };
+    let slot: u16 = from
+        .ask(&format!("CLUSTER KEYSLOT {}", key(&term.name)))
+        .await;
+    let from_id: String = from.ask("CLUSTER MYID").await;
+    let to_id: String = to.ask("CLUSTER MYID").await;
+    let mut n = 0;
+    let mut renews = async |when: &str| {
+        n += 1;
+        let renew = Renew::new(term.name.clone(), term.new, n);
+        let answer = provider.renew(&renew).await;
+        assert_eq!(
+            answer.unwrap_or_else(|error| panic!("{when}: {error:?}")),
+            RenewOutcome::Renewed { asked: false },
+            "{when}"
+        );
+    };
+    renews("before").await;
+    to.ask::<()>(&format!("CLUSTER SETSLOT {slot} IMPORTING {from_id}"))
+        .await;
+    from.ask::<()>(&format!("CLUSTER SETSLOT {slot} MIGRATING {to_id}"))
+        .await;
+    renews("while the slot is to move").await;
+    let migrate = format!("MIGRATE 127.0.0.1 {} {} 0 5000", to.port(), key(&term.name));
+    from.ask::<()>(&migrate).await;
+    renews("when the key has moved").await;
+    for node in [to, from, other] {
+        let mut raw = node.raw().await;
+        let assign = words(&format!("CLUSTER SETSLOT {slot} NODE {to_id}"));
+        crate::support::ask::<()>(&mut raw, &assign).await;
+    }
+    renews("when the slot has moved").await;
+    let record = provider.read(&term.name).await.unwrap().unwrap();
+    assert_eq!(
+        (record.uuid, record.renewals, record.token),
+        (term.new, n, token)
+    );
+    let life: i64 = to.ask(&format!("PTTL {}", key(&term.name))).await;
+    assert!(life > 0, "the key has its life still");
+}

@@ -1,0 +1,153 @@
+//! How long a key lives, and that a refused request writes nothing.
+
+use std::time::Duration;
+
+use dlock_core::{
+    Acquire, AcquireOutcome, Admin, Ask, AskOutcome, FencingToken, Provider, Release,
+    ReleaseOutcome, Renew, RenewOutcome, Revoke, RevokeOutcome,
+};
+use dlock_redis::RedisProvider;
+use uuid::Uuid;
+
+use crate::support::{LONG, Server, fresh_name, granted, key, try_for};
+
+const WEEK: u64 = 7 * 24 * 60 * 60 * 1000;
+
+/// When the key ends by itself, in unix milliseconds, and the server's time.
+async fn end(server: &Server, key: &str) -> (u64, u64) {
+    let left: i64 = server.ask(&format!("PTTL {key}")).await;
+    let (seconds, micros): (u64, u64) = server.ask("TIME").await;
+    let now = seconds * 1000 + micros / 1000;
+    (now.saturating_add_signed(left), now)
+}
+
+async fn shorten(server: &Server, key: &str) {
+    let done: u64 = server.ask(&format!("PEXPIRE {key} 100000")).await;
+    assert_eq!(done, 1);
+}
+
+/// T5: now + the lease + 7 days, said again by every write.
+#[tokio::test]
+async fn a_key_outlives_its_lease_by_a_week_after_every_write() {
+    let server = Server::start(&[]).await;
+    let provider = server.provider();
+    let term = try_for(&fresh_name("life"), LONG);
+    let key = key(&term.name);
+    let lives = async |after: &str| {
+        let (end, now) = end(&server, &key).await;
+        let expected = now + 60_000 + WEEK;
+        assert!(
+            end.abs_diff(expected) < 5000,
+            "after {after}: {end}, not {expected}"
+        );
+        shorten(&server, &key).await;
+    };
+    granted(&provider, &term).await;
+    lives("acquire").await;
+    granted(&provider, &term).await;
+    lives("a repeated acquire").await;
+    let renew = Renew::new(term.name.clone(), term.new, 1);
+    provider.renew(&renew).await.unwrap();
+    lives("renew").await;
+    // R2 too, as A2 above: a write of its own connection, which WAIT is defined by.
+    provider.renew(&renew).await.unwrap();
+    lives("a repeated renewal").await;
+    let ask = Ask::new(term.name.clone(), term.new);
+    assert_eq!(provider.ask(&ask).await.unwrap(), AskOutcome::Asked);
+    lives("ask").await;
+    let seen = provider.read(&term.name).await.unwrap().unwrap().version();
+    let revoke = Revoke::new(term.name.clone(), seen).unwrap();
+    assert_eq!(
+        provider.revoke(&revoke).await.unwrap(),
+        RevokeOutcome::Revoked
+    );
+    lives("revoke").await;
+    let release = Release::new(term.name.clone(), revoke.new, None);
+    assert_eq!(
+        provider.release(&release).await.unwrap(),
+        ReleaseOutcome::Released
+    );
+    lives("release").await;
+    // A takeover goes by its own lease.
+    let next = try_for(&term.name, 2 * LONG);
+    granted(&provider, &next).await;
+    let (end, now) = end(&server, &key).await;
+    assert!(end.abs_diff(now + 120_000 + WEEK) < 5000);
+}
+
+/// A token ahead of the clock must not be forgotten before the clock has passed it (T1).
+#[tokio::test]
+async fn a_key_lives_until_the_clock_has_passed_its_token() {
+    let server = Server::start(&[]).await;
+    let provider = server.provider();
+    let (_, now) = end(&server, "none").await;
+    let in_a_year = now + 365 * 24 * 60 * 60 * 1000;
+    let term = try_for(&fresh_name("ahead"), LONG).floor(in_a_year * 1000);
+    granted(&provider, &term).await;
+    let (end_, _) = end(&server, &key(&term.name)).await;
+    assert!(end_.abs_diff(in_a_year + 60_000 + WEEK) < 5000);
+    // The last token there is: the year 2255, which PEXPIREAT still takes.
+    let last = try_for(&fresh_name("last"), LONG).floor(FencingToken::MAX.get());
+    assert_eq!(granted(&provider, &last).await, FencingToken::MAX);
+    let (end_, _) = end(&server, &key(&last.name)).await;
+    assert!(end_.abs_diff(FencingToken::MAX.get() / 1000 + 60_000 + WEEK) < 5000);
+    let raw: String = server.ask(&format!("HGET {} token", key(&last.name))).await;
+    assert_eq!(raw, "9007199254740991");
+}
+
+/// How many changes the server has counted.
+async fn changes(server: &Server) -> u64 {
+    let info: String = server.ask("INFO persistence").await;
+    let line = info
+        .lines()
+        .find_map(|line| line.strip_prefix("rdb_changes_since_last_save:"));
+    line.and_then(|number| number.trim().parse().ok()).unwrap()
+}
+
+async fn writes_nothing(server: &Server, provider: &RedisProvider, term: &Acquire) {
+    let before = changes(server).await;
+    let rival = Acquire::new(term.name.clone(), Uuid::new_v4(), LONG).data(Some(vec![1]));
+    let held = provider.acquire(&rival).await.unwrap();
+    assert!(matches!(held, AcquireOutcome::Held(_)));
+    let lost = provider
+        .renew(&Renew::new(term.name.clone(), rival.new, 1))
+        .await;
+    assert!(matches!(lost.unwrap(), RenewOutcome::Lost(Some(_))));
+    let not_held = provider
+        .release(&Release::new(term.name.clone(), rival.new, None))
+        .await;
+    assert!(matches!(
+        not_held.unwrap(),
+        ReleaseOutcome::NotHeld(Some(_))
+    ));
+    let changed = provider.ask(&Ask::new(term.name.clone(), rival.new)).await;
+    assert!(matches!(changed.unwrap(), AskOutcome::Changed(Some(_))));
+    provider.read(&term.name).await.unwrap();
+    provider.list(&dlock_core::List::new("")).await.unwrap();
+    provider.purge(100).await.unwrap();
+    assert_eq!(changes(server).await, before);
+}
+
+/// A7, R3, L3: not even a life is refreshed, so nothing goes to replicas or the disk.
+#[tokio::test]
+async fn refused_requests_write_nothing() {
+    let server = Server::start(&[]).await;
+    let provider = server.provider();
+    let term = try_for(&fresh_name("refused"), LONG);
+    granted(&provider, &term).await;
+    let counted = changes(&server).await;
+    assert!(counted > 0, "the counter counts");
+    writes_nothing(&server, &provider, &term).await;
+    // Absent records are not created.
+    let absent = try_for(&fresh_name("absent"), Duration::from_secs(1));
+    let before = changes(&server).await;
+    let renew = Renew::new(absent.name.clone(), absent.new, 1);
+    assert_eq!(
+        provider.renew(&renew).await.unwrap(),
+        RenewOutcome::Lost(None)
+    );
+    let release = Release::new(absent.name.clone(), absent.new, None);
+    let answer = provider.release(&release).await.unwrap();
+    assert_eq!(answer, ReleaseOutcome::NotHeld(None));
+    assert_eq!(changes(&server).await, before);
+}

@@ -1,0 +1,297 @@
+//! A network that falls silent: every call ends by its own limit, nobody gets another's answer, and
+//! a connection of our own that stays silent is replaced.
+
+use std::time::Duration;
+
+use dlock_core::{
+    Acquire, AcquireOutcome, DLock, ErrorKind, Provider, ProviderError, Renew, RenewOutcome,
+};
+use dlock_redis::RedisProvider;
+use dlock_testkit::proxy::{Direction, Proxy};
+use redis::{AsyncConnectionConfig, aio::MultiplexedConnection};
+use tokio::time::{Instant, sleep, timeout};
+
+use crate::support::{
+    LONG, Server, built, client, eventually, fresh_name, granted, provider, soon, try_for,
+};
+
+const LIMIT: Duration = Duration::from_secs(1);
+const WAYS: [Direction; 2] = [Direction::ToServer, Direction::ToClient];
+
+fn own(proxy: &Proxy) -> RedisProvider {
+    let provider = RedisProvider::builder()
+        .client(client(proxy.address()))
+        .call_timeout(LIMIT);
+    built(provider.build())
+}
+
+/// A connection of the user's, which limits nothing by itself.
+async fn unlimited(proxy: &Proxy) -> MultiplexedConnection {
+    let unlimited = AsyncConnectionConfig::new().set_response_timeout(None);
+    client(proxy.address())
+        .get_multiplexed_async_connection_with_config(&unlimited)
+        .await
+        .unwrap()
+}
+
+async fn given(proxy: &Proxy) -> RedisProvider {
+    let provider = RedisProvider::builder()
+        .connection(unlimited(proxy).await)
+        .call_timeout(LIMIT);
+    built(provider.build())
+}
+
+/// The call ends by itself, not before its limit, and says that it does not know.
+async fn silent<T: std::fmt::Debug>(call: impl Future<Output = Result<T, ProviderError>>) {
+    let began = Instant::now();
+    let error = soon("the call", call).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unknown, "{error:?}");
+    assert!(began.elapsed() >= LIMIT, "{:?}", began.elapsed());
+}
+
+/// Everybody on the connection is silent, each for its own limit.
+async fn all_silent(provider: &RedisProvider, term: &Acquire) {
+    let crowd = (0..20).map(|n| {
+        let (provider, term) = (provider.clone(), term.clone());
+        tokio::spawn(async move {
+            sleep(Duration::from_millis(5 * n)).await;
+            match n % 3 {
+                0 => silent(provider.acquire(&term)).await,
+                1 => silent(provider.read(&term.name)).await,
+                _ => silent(provider.renew(&Renew::new(term.name, term.new, n))).await,
+            }
+        })
+    });
+    for task in crowd.collect::<Vec<_>>() {
+        task.await.unwrap();
+    }
+}
+
+/// Each of many names is shown as itself.
+async fn answers_are_their_own(provider: &RedisProvider) {
+    let crowd = (0..30).map(|_| {
+        let provider = provider.clone();
+        tokio::spawn(async move {
+            let term = try_for(&fresh_name("own"), LONG);
+            let token = granted(&provider, &term).await;
+            let record = provider.read(&term.name).await.unwrap().unwrap();
+            assert_eq!((record.uuid, record.token), (term.new, token));
+        })
+    });
+    for task in crowd.collect::<Vec<_>>() {
+        task.await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_silent_partition_ends_every_call_and_heals_at_once_on_our_own_connection() {
+    let server = Server::start(&[]).await;
+    for way in WAYS {
+        let proxy = Proxy::start(server.address()).await.unwrap();
+        let provider = own(&proxy);
+        let term = try_for(&fresh_name("held"), LONG);
+        granted(&provider, &term).await;
+        proxy.hold(way);
+        all_silent(&provider, &term).await;
+        proxy.heal();
+        granted(&provider, &term).await;
+        answers_are_their_own(&provider).await;
+    }
+}
+
+/// What was lost does not come back: the old connection would be silent for ever.
+#[tokio::test]
+async fn a_connection_of_our_own_that_lost_something_is_replaced() {
+    let server = Server::start(&[]).await;
+    for way in WAYS {
+        let proxy = Proxy::start(server.address()).await.unwrap();
+        let provider = own(&proxy);
+        let term = try_for(&fresh_name("lost"), LONG);
+        granted(&provider, &term).await;
+        assert_eq!(proxy.connections(), 1);
+        proxy.swallow(way);
+        silent(provider.acquire(&term)).await;
+        proxy.heal();
+        granted(&provider, &term).await;
+        assert_eq!(proxy.connections(), 2);
+        answers_are_their_own(&provider).await;
+        assert_eq!(proxy.connections(), 2);
+    }
+}
+
+/// A dropped call counts as well (G1): the frontend drops calls after a sixth of the lease.
+#[tokio::test]
+async fn a_dropped_call_without_an_answer_replaces_our_own_connection() {
+    let server = Server::start(&[]).await;
+    let proxy = Proxy::start(server.address()).await.unwrap();
+    let provider = own(&proxy);
+    let term = try_for(&fresh_name("dropped"), LONG);
+    granted(&provider, &term).await;
+    proxy.swallow(Direction::ToClient);
+    let dropped = timeout(LIMIT / 4, provider.acquire(&term)).await;
+    assert!(dropped.is_err(), "{dropped:?}");
+    proxy.heal();
+    granted(&provider, &term).await;
+    assert_eq!(proxy.connections(), 2);
+}
+
+/// As long as something is answered the connection is alive, and slow calls are left to it.
+#[tokio::test]
+async fn a_dropped_call_on_a_living_connection_replaces_nothing() {
+    let server = Server::start(&[]).await;
+    let proxy = Proxy::start(server.address()).await.unwrap();
+    let provider = provider(client(proxy.address()));
+    let term = try_for(&fresh_name("living"), LONG);
+    granted(&provider, &term).await;
+    for _ in 0..50 {
+        let renewals: Vec<Renew> = (1..=500)
+            .map(|n| Renew::new(term.name.clone(), term.new, n))
+            .collect();
+        let mut dropped = Box::pin(provider.renew_many(&renewals));
+        let read = Box::pin(provider.read(&term.name));
+        // The read is sent first and answered; the batch is dropped on its way.
+        tokio::select! {
+            biased;
+            record = read => drop(record.unwrap()),
+            _ = &mut dropped => {}
+        }
+    }
+    assert_eq!(proxy.connections(), 1);
+}
+
+/// The user's connection carries on when its bytes come through after all, and late answers find
+/// those who asked, or nobody.
+#[tokio::test]
+async fn late_answers_on_the_users_connection_go_to_nobody_else() {
+    let server = Server::start(&[]).await;
+    for way in WAYS {
+        let proxy = Proxy::start(server.address()).await.unwrap();
+        let provider = given(&proxy).await;
+        let term = try_for(&fresh_name("late"), LONG);
+        granted(&provider, &term).await;
+        proxy.hold(way);
+        all_silent(&provider, &term).await;
+        proxy.heal();
+        answers_are_their_own(&provider).await;
+        assert_eq!(proxy.connections(), 1);
+    }
+}
+
+/// Documented on the builder: a bare connection of the user's stays silent, but nobody hangs on it.
+#[tokio::test]
+async fn calls_on_a_dead_connection_of_the_users_end_by_themselves() {
+    let server = Server::start(&[]).await;
+    let proxy = Proxy::start(server.address()).await.unwrap();
+    let provider = given(&proxy).await;
+    let term = try_for(&fresh_name("dead"), LONG);
+    granted(&provider, &term).await;
+    proxy.swallow(Direction::ToClient);
+    silent(provider.acquire(&term)).await;
+    proxy.heal();
+    all_silent(&provider, &term).await;
+}
+
+/// Nothing was sent, so nothing was applied.
+#[tokio::test]
+async fn connecting_into_silence_ends_as_not_applied() {
+    let server = Server::start(&[]).await;
+    let proxy = Proxy::start(server.address()).await.unwrap();
+    proxy.hold(Direction::ToServer);
+    let term = try_for(&fresh_name("connecting"), LONG);
+    let began = Instant::now();
+    let error = own(&proxy).acquire(&term).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotApplied, "{error:?}");
+    assert!(began.elapsed() >= LIMIT);
+}
+
+fn guarded(proxy: &Proxy, lease: Duration) -> DLock {
+    DLock::builder()
+        .name(fresh_name("guarded").as_str())
+        .duration(lease)
+        .provider(provider(client(proxy.address())))
+        .build()
+        .unwrap()
+}
+
+/// 000-3: the holder is told before its time is over, and nobody else has the lock until then.
+#[tokio::test]
+async fn a_holder_that_is_cut_off_is_told_before_others_can_enter() {
+    let server = Server::start(&[]).await;
+    for way in WAYS {
+        let proxy = Proxy::start(server.address()).await.unwrap();
+        let lease = Duration::from_secs(2);
+        let lock = guarded(&proxy, lease);
+        let guard = soon("the lock", lock.hold()).await.unwrap();
+        let token = guard.token();
+        proxy.hold(way);
+        soon("the loss", guard.lost()).await;
+        let there = server.provider();
+        let record = there.read(lock.name()).await.unwrap().unwrap();
+        let left = record.remaining.unwrap();
+        assert!(left > Duration::ZERO, "the holder was told too late");
+        let rival = try_for(lock.name(), LONG);
+        let held = there.acquire(&rival).await.unwrap();
+        assert!(matches!(held, AcquireOutcome::Held(_)));
+        sleep(left).await;
+        assert!(granted(&there, &try_for(lock.name(), LONG)).await > token);
+    }
+}
+
+/// I17: an outage that ends in time is ridden out, also when the connection it hit stays dead.
+#[tokio::test]
+async fn a_short_outage_loses_no_lease() {
+    let server = Server::start(&[]).await;
+    for lost in [false, true] {
+        let proxy = Proxy::start(server.address()).await.unwrap();
+        let lock = guarded(&proxy, Duration::from_secs(4));
+        let guard = soon("the lock", lock.hold()).await.unwrap();
+        let there = server.provider();
+        for _ in 0..2 {
+            // Right before a renewal is due, the worst moment.
+            let name = lock.name();
+            let renewed = there.read(name).await.unwrap().unwrap().renewals;
+            eventually("a renewal", || async {
+                there.read(name).await.unwrap().unwrap().renewals > renewed
+            })
+            .await;
+            sleep(Duration::from_millis(1250)).await;
+            for way in WAYS {
+                if lost {
+                    proxy.swallow(way);
+                } else {
+                    proxy.hold(way);
+                }
+            }
+            sleep(Duration::from_millis(800)).await;
+            proxy.heal();
+        }
+        let renew = there.read(lock.name()).await.unwrap().unwrap().renewals;
+        eventually("a renewal", || async {
+            there.read(lock.name()).await.unwrap().unwrap().renewals > renew
+        })
+        .await;
+        assert!(guard.is_valid(), "{:?}", guard.state());
+        guard.release().await.unwrap();
+    }
+}
+
+/// A renewal that was delayed past the partition changes nothing that a later one did (R2).
+#[tokio::test]
+async fn a_late_copy_of_a_renewal_changes_nothing() {
+    let server = Server::start(&[]).await;
+    let proxy = Proxy::start(server.address()).await.unwrap();
+    let (slow, fast) = (own(&proxy), server.provider());
+    let term = try_for(&fresh_name("copy"), LONG);
+    granted(&slow, &term).await;
+    proxy.hold(Direction::ToServer);
+    let renew = |n| Renew::new(term.name.clone(), term.new, n);
+    silent(slow.renew(&renew(1))).await;
+    let renewed = fast.renew(&renew(2)).await.unwrap();
+    assert_eq!(renewed, RenewOutcome::Renewed { asked: false });
+    let before = fast.read(&term.name).await.unwrap().unwrap();
+    proxy.heal();
+    slow.read(&term.name).await.unwrap();
+    let after = fast.read(&term.name).await.unwrap().unwrap();
+    assert_eq!(after.renewals, 2);
+    assert!(after.remaining <= before.remaining);
+}

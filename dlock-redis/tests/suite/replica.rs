@@ -1,0 +1,113 @@
+//! A replica that was mistaken for a primary, and a primary that became one.
+
+use std::time::Duration;
+
+use dlock_core::{Acquire, ErrorKind, Provider, Release, Renew, RenewOutcome};
+use dlock_redis::RedisProvider;
+use dlock_testkit::proxy::Proxy;
+
+use crate::support::{
+    LONG, ask, built, caught_up, client, eventually, fresh_name, granted, replicated, try_for,
+    words,
+};
+
+#[tokio::test]
+async fn a_replica_grants_and_changes_nothing() {
+    let (primary, replica) = replicated().await;
+    let (writer, reader) = (primary.provider(), replica.provider());
+    let absent = try_for(&fresh_name("absent"), LONG);
+    let held = try_for(&fresh_name("held"), LONG);
+    granted(&writer, &held).await;
+    let (r, name) = (&reader, &held.name);
+    eventually("the replica has it", || async move {
+        matches!(r.read(name).await, Ok(Some(_)))
+    })
+    .await;
+    let refused = |error: dlock_core::ProviderError| {
+        assert_eq!(error.kind(), ErrorKind::NotApplied, "{error:?}");
+        assert!(error.to_string().contains("replica"), "{error}");
+    };
+    refused(reader.acquire(&absent).await.unwrap_err());
+    let renew = Renew::new(held.name.clone(), held.new, 1);
+    refused(reader.renew(&renew).await.unwrap_err());
+    let release = Release::new(held.name.clone(), held.new, None);
+    refused(reader.release(&release).await.unwrap_err());
+    assert_eq!(writer.read(&absent.name).await.unwrap(), None);
+    let record = writer.read(&held.name).await.unwrap().unwrap();
+    assert_eq!((record.renewals, record.released), (0, false));
+}
+
+/// The address follows the primary; the old connection does not.
+#[tokio::test]
+async fn a_connection_of_our_own_follows_a_failover() {
+    for acknowledged_by in [0, 1] {
+        let (primary, replica) = replicated().await;
+        let proxy = Proxy::start(primary.address()).await.unwrap();
+        let provider = RedisProvider::builder()
+            .client(client(proxy.address()))
+            .acknowledged_by(acknowledged_by)
+            .acknowledged_within(Duration::from_secs(1));
+        let provider = built(provider.build());
+        let terms: Vec<Acquire> = (0..3)
+            .map(|_| try_for(&fresh_name("followed"), LONG))
+            .collect();
+        for term in &terms {
+            granted(&provider, term).await;
+            let renew = Renew::new(term.name.clone(), term.new, 1);
+            provider.renew(&renew).await.unwrap();
+        }
+        caught_up(&primary).await;
+        replica.ask::<()>("REPLICAOF NO ONE").await;
+        let follow = format!("REPLICAOF 127.0.0.1 {}", replica.port());
+        primary.ask::<()>(&follow).await;
+        proxy.lead_to(replica.address());
+        let batch: Vec<Renew> = terms
+            .iter()
+            .map(|term| Renew::new(term.name.clone(), term.new, 2))
+            .collect();
+        // One call learns that the old server is a replica now.
+        for answer in provider.renew_many(&batch).await {
+            let error = answer.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::NotApplied, "{error:?}");
+        }
+        let provider = &provider;
+        eventually(
+            "the new primary renews, and its replica acknowledges",
+            || {
+                let batch = batch.clone();
+                async move {
+                    let answers = provider.renew_many(&batch).await;
+                    for error in answers.iter().filter_map(|answer| answer.as_ref().err()) {
+                        assert_eq!(error.kind(), ErrorKind::Unknown, "{error:?}");
+                    }
+                    answers.iter().all(Result::is_ok)
+                }
+            },
+        )
+        .await;
+    }
+}
+
+/// The roles change under a holder: its connection is refused, then it renews at the new primary.
+#[tokio::test]
+async fn a_lock_survives_an_orderly_failover() {
+    let (primary, replica) = replicated().await;
+    let before = primary.provider();
+    let term = try_for(&fresh_name("failover"), LONG);
+    let token = granted(&before, &term).await;
+    let mut raw = primary.raw().await;
+    caught_up(&primary).await;
+    replica.ask::<()>("REPLICAOF NO ONE").await;
+    let follow = format!("REPLICAOF 127.0.0.1 {}", replica.port());
+    ask::<()>(&mut raw, &words(&follow)).await;
+
+    let renew = Renew::new(term.name.clone(), term.new, 1);
+    let error = before.renew(&renew).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotApplied, "{error:?}");
+    let after = replica.provider();
+    let renewed = after.renew(&renew).await.unwrap();
+    assert_eq!(renewed, RenewOutcome::Renewed { asked: false });
+    let release = Release::new(term.name.clone(), term.new, None);
+    after.release(&release).await.unwrap();
+    assert!(granted(&after, &try_for(&term.name, LONG)).await > token);
+}

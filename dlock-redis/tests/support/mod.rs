@@ -1,0 +1,350 @@
+//! Real servers for tests: one, a primary with a replica, a cluster. They end with the test process.
+
+#![expect(
+    clippy::panic,
+    reason = "what fails here is a test, and the message is what people read"
+)]
+#![allow(dead_code, reason = "each test program uses a part of it")]
+
+use std::{
+    collections::BTreeMap, env, fs, future::Future, net::SocketAddr, process::Command,
+    time::Duration,
+};
+
+use dlock_core::{Acquire, AcquireOutcome, FencingToken, Name, Provider};
+use dlock_redis::RedisProvider;
+use dlock_testkit::service::{Place, Service};
+use redis::{
+    AsyncConnectionConfig, Client, Cmd, FromRedisValue, aio::MultiplexedConnection,
+    cluster::ClusterClientBuilder, cluster_async::ClusterConnection,
+};
+use tokio::time::{Instant, sleep};
+use uuid::Uuid;
+
+/// How long a test waits for something that should come about soon.
+pub(crate) const SOON: Duration = Duration::from_secs(10);
+/// The lease of tests that do not wait for its end.
+pub(crate) const LONG: Duration = Duration::from_secs(60);
+
+/// A `redis-server` of the test's own.
+#[derive(Debug)]
+pub(crate) struct Server {
+    service: Service,
+}
+
+impl Server {
+    /// An empty server that keeps nothing on disk, with these arguments on top.
+    pub(crate) async fn start(arguments: &[&str]) -> Self {
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            let command = |place: &Place| {
+                let mut command = Command::new("redis-server");
+                command
+                    .args(["--bind", "127.0.0.1", "--port", &place.port().to_string()])
+                    .args(["--save", "", "--repl-diskless-sync-delay", "0"])
+                    .args(arguments);
+                command
+            };
+            match Service::builder(command).spawn(ready).await {
+                Ok(service) => return Self { service },
+                // The cluster's own port is 10000 above.
+                Err(error) if tries < 20 && error.to_string().contains("port number too high") => {}
+                Err(error) => panic!(
+                    "no redis-server; scripts/test installs it (Debian: apt-get install redis-server): {error}"
+                ),
+            }
+        }
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        ([127, 0, 0, 1], self.port()).into()
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        self.service.place().port()
+    }
+
+    pub(crate) fn client(&self) -> Client {
+        client(self.address())
+    }
+
+    /// A provider with connections of its own.
+    pub(crate) fn provider(&self) -> RedisProvider {
+        provider(self.client())
+    }
+
+    /// A connection past the provider.
+    pub(crate) async fn raw(&self) -> MultiplexedConnection {
+        connect(&self.client()).await
+    }
+
+    /// Asks the server past the provider.
+    pub(crate) async fn ask<T: FromRedisValue>(&self, command: &str) -> T {
+        ask(&mut self.raw().await, &words(command)).await
+    }
+
+    /// Kills the server hard, and starts it again.
+    pub(crate) async fn restart(&mut self) {
+        if let Err(error) = self.service.restart(ready).await {
+            panic!("the server did not come back: {error}");
+        }
+    }
+
+    /// Freezes the server: it keeps its connections and answers nothing.
+    pub(crate) async fn freeze(&mut self) {
+        self.signal("STOP", 'T').await;
+    }
+
+    pub(crate) async fn thaw(&mut self) {
+        self.signal("CONT", 'S').await;
+    }
+
+    /// Sends a signal, and waits until the server is in that state.
+    async fn signal(&mut self, name: &str, state: char) {
+        if let Err(error) = self.service.signal(name) {
+            panic!("no signal {name}: {error}");
+        }
+        let status = match self.service.place().pid() {
+            Some(pid) => format!("/proc/{pid}/status"),
+            None => panic!("the server is gone"),
+        };
+        let line = format!("State:\t{state}");
+        eventually(name, || {
+            let now = fs::read_to_string(&status).is_ok_and(|status| status.contains(&line));
+            async move { now }
+        })
+        .await;
+    }
+}
+
+/// A primary, and a replica that has caught up.
+pub(crate) async fn replicated() -> (Server, Server) {
+    let primary = Server::start(&[]).await;
+    let port = primary.port().to_string();
+    let replica = Server::start(&["--replicaof", "127.0.0.1", &port]).await;
+    caught_up(&primary).await;
+    (primary, replica)
+}
+
+/// Waits until a replica has everything that was written so far. `WAIT` speaks of its connection's
+/// own writes, so there must be one; and for up to a second after the first copy the primary holds
+/// back what was written since.
+pub(crate) async fn caught_up(primary: &Server) {
+    let connection = primary.raw().await;
+    eventually("the replica follows", || {
+        let mut connection = connection.clone();
+        async move {
+            ask::<()>(&mut connection, &words("SET started 1")).await;
+            let reached: usize = ask(&mut connection, &words("WAIT 1 100")).await;
+            reached == 1
+        }
+    })
+    .await;
+}
+
+/// Three primaries that share the slots.
+#[derive(Debug)]
+pub(crate) struct Cluster {
+    pub(crate) nodes: Vec<Server>,
+}
+
+impl Cluster {
+    pub(crate) async fn start() -> Self {
+        let mut nodes = Vec::new();
+        for _ in 0..3 {
+            let settings = ["--cluster-enabled", "yes", "--cluster-node-timeout", "2000"];
+            // One dead node shall not stop the slots of the others.
+            let partial = ["--cluster-require-full-coverage", "no"];
+            nodes.push(Server::start(&[settings.as_slice(), &partial].concat()).await);
+        }
+        let shares = [0..5461, 5461..10923, 10923..16384];
+        for (number, (node, share)) in nodes.iter().zip(shares).enumerate() {
+            let mut raw = node.raw().await;
+            let mut command = redis::cmd("CLUSTER");
+            command.arg("ADDSLOTS").arg(share.collect::<Vec<u16>>());
+            ask::<()>(&mut raw, &command).await;
+            let epoch = format!("CLUSTER SET-CONFIG-EPOCH {}", number + 1);
+            ask::<()>(&mut raw, &words(&epoch)).await;
+            for other in &nodes[..number] {
+                let meet = format!("CLUSTER MEET 127.0.0.1 {}", other.port());
+                ask::<()>(&mut raw, &words(&meet)).await;
+            }
+        }
+        for node in &nodes {
+            eventually("the cluster is formed", || async move {
+                let info: String = node.ask("CLUSTER INFO").await;
+                [
+                    "cluster_state:ok",
+                    "cluster_known_nodes:3",
+                    "cluster_slots_ok:16384",
+                ]
+                .iter()
+                .all(|line| info.contains(line))
+            })
+            .await;
+        }
+        Self { nodes }
+    }
+
+    pub(crate) async fn connection(&self) -> ClusterConnection {
+        let nodes = self
+            .nodes
+            .iter()
+            .map(|node| format!("redis://{}", node.address()));
+        let patient = ClusterClientBuilder::new(nodes)
+            .connection_timeout(SOON)
+            .response_timeout(SOON);
+        match patient.build() {
+            Ok(client) => match client.get_async_connection().await {
+                Ok(connection) => connection,
+                Err(error) => panic!("no connection to the cluster: {error}"),
+            },
+            Err(error) => panic!("no client of the cluster: {error}"),
+        }
+    }
+
+    pub(crate) async fn provider(&self) -> RedisProvider {
+        let patient = RedisProvider::builder()
+            .connection(self.connection().await)
+            .call_timeout(SOON);
+        built(patient.build())
+    }
+}
+
+/// A server of the person's own, if they name one.
+pub(crate) fn given() -> Option<Client> {
+    let url = env::var("DLOCK_TEST_REDIS_URL").ok()?;
+    match Client::open(url) {
+        Ok(client) => Some(client),
+        Err(error) => panic!("DLOCK_TEST_REDIS_URL names no server: {error}"),
+    }
+}
+
+pub(crate) fn client(address: SocketAddr) -> Client {
+    match Client::open(format!("redis://{address}")) {
+        Ok(client) => client,
+        Err(error) => panic!("no client: {error}"),
+    }
+}
+
+pub(crate) fn provider(client: Client) -> RedisProvider {
+    let patient = RedisProvider::builder().client(client).call_timeout(SOON);
+    built(patient.build())
+}
+
+pub(crate) fn built(provider: Result<RedisProvider, dlock_redis::BuildError>) -> RedisProvider {
+    match provider {
+        Ok(provider) => provider,
+        Err(error) => panic!("no provider: {error}"),
+    }
+}
+
+pub(crate) async fn connect(client: &Client) -> MultiplexedConnection {
+    let patient = AsyncConnectionConfig::new()
+        .set_connection_timeout(Some(SOON))
+        .set_response_timeout(Some(SOON));
+    match client
+        .get_multiplexed_async_connection_with_config(&patient)
+        .await
+    {
+        Ok(connection) => connection,
+        Err(error) => panic!("no connection: {error}"),
+    }
+}
+
+/// A command without blanks in its arguments.
+pub(crate) fn words(command: &str) -> Cmd {
+    let mut cmd = Cmd::new();
+    for word in command.split(' ') {
+        cmd.arg(word);
+    }
+    cmd
+}
+
+pub(crate) async fn ask<T: FromRedisValue>(
+    connection: &mut MultiplexedConnection,
+    command: &Cmd,
+) -> T {
+    match command.query_async(connection).await {
+        Ok(answer) => answer,
+        Err(error) => panic!("the server refused: {error}"),
+    }
+}
+
+/// Everything that is in a key.
+pub(crate) async fn contents(connection: &mut MultiplexedConnection, key: &str) -> String {
+    let kind: String = ask(connection, &words(&format!("TYPE {key}"))).await;
+    if kind == "hash" {
+        let all: BTreeMap<Vec<u8>, Vec<u8>> =
+            ask(connection, &words(&format!("HGETALL {key}"))).await;
+        format!("{all:?}")
+    } else {
+        let all: Vec<u8> = ask(connection, &words(&format!("DUMP {key}"))).await;
+        format!("{all:?}")
+    }
+}
+
+/// Waits for a condition.
+pub(crate) async fn eventually<F: Future<Output = bool>>(
+    what: &str,
+    mut condition: impl FnMut() -> F,
+) {
+    let deadline = Instant::now() + SOON;
+    while !condition().await {
+        assert!(Instant::now() < deadline, "{what}: not within {SOON:?}");
+        sleep(Duration::from_millis(10)).await;
+    }
+}
+
+/// A name that no other test uses.
+pub(crate) fn fresh_name(start: &str) -> Name {
+    name(&format!("{start}/{}", Uuid::new_v4()))
+}
+
+pub(crate) fn name(text: &str) -> Name {
+    match Name::new(text) {
+        Ok(name) => name,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// The key of a lock under the default prefix.
+pub(crate) fn key(name: &Name) -> String {
+    format!("dlock:{{{name}}}")
+}
+
+/// A try for this lock with a fresh identity.
+pub(crate) fn try_for(name: &Name, lease: Duration) -> Acquire {
+    Acquire::new(name.clone(), Uuid::new_v4(), lease).owner("test")
+}
+
+/// An acquire that must be granted.
+pub(crate) async fn granted(provider: &dyn Provider, request: &Acquire) -> FencingToken {
+    match provider.acquire(request).await {
+        Ok(AcquireOutcome::Acquired(token)) => token,
+        other => panic!("should have been granted: {other:?}"),
+    }
+}
+
+async fn ready(place: Place) -> bool {
+    let Ok(client) = Client::open(format!("redis://127.0.0.1:{}", place.port())) else {
+        return false;
+    };
+    match client.get_multiplexed_async_connection().await {
+        // Also one that asks for a password first: it answers.
+        Ok(mut connection) => match redis::cmd("PING").exec_async(&mut connection).await {
+            Ok(()) => true,
+            Err(error) => error.code() == Some("NOAUTH"),
+        },
+        Err(_) => false,
+    }
+}
+
+/// Fails a test unless the future ends soon.
+pub(crate) async fn soon<F: Future>(what: &str, future: F) -> F::Output {
+    match tokio::time::timeout(SOON, future).await {
+        Ok(value) => value,
+        Err(_) => panic!("{what}: not within {SOON:?}"),
+    }
+}
