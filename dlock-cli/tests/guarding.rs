@@ -163,6 +163,43 @@ fn command_does_not_outlive_its_guard() {
     );
 }
 
+/// The guard of a run that has just been started, as soon as it exists.
+fn newborn_guard(run: &support::Process) -> i32 {
+    let children = format!("/proc/{0}/task/{0}/children", run.id());
+    let watch = Stopwatch::start();
+    loop {
+        // No pause: the moment that is looked for is short.
+        let children = std::fs::read_to_string(&children).unwrap_or_default();
+        let first = children.split(' ').next().and_then(|id| id.parse().ok());
+        if let Some(guard) = first.and_then(support::seen)
+            && guard.name != "dlock"
+            && guard.name != "env"
+        {
+            return guard.id;
+        }
+        assert!(watch.elapsed() < Duration::from_secs(20), "no guard");
+    }
+}
+
+#[test]
+fn command_does_not_start_before_its_guard_is_ready() {
+    let scene = Scene::new();
+    // It takes some luck to stop the guard between its start and its being ready.
+    let caught = (0..200).any(|_| {
+        let run = scene.run(&[], r#"echo in >> "$T/trace""#);
+        let guard = newborn_guard(&run);
+        signal(guard, Signal::STOP);
+        std::thread::sleep(Duration::from_millis(100));
+        let early = !scene.trace().is_empty();
+        signal(guard, Signal::CONT);
+        assert_eq!(run.code(), 0);
+        assert_eq!(scene.trace(), ["in"]);
+        std::fs::remove_file(scene.path("trace")).unwrap();
+        !early
+    });
+    assert!(caught, "the command never waited for its guard");
+}
+
 #[test]
 fn stopped_guard_does_not_keep_the_command_alive() {
     let scene = Scene::new();
