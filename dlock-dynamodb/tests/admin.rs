@@ -7,8 +7,19 @@ mod common;
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use aws_sdk_dynamodb::types::AttributeValue;
-use common::{PATIENCE, client, client_of, item, provider, provider_on, put, table_name, term};
+use aws_sdk_dynamodb::{
+    Client,
+    config::{
+        ConfigBag, Intercept, RuntimeComponents,
+        interceptors::BeforeSerializationInterceptorContextRef,
+    },
+    error::BoxError,
+    operation::delete_item::DeleteItemInput,
+    types::AttributeValue,
+};
+use common::{
+    PATIENCE, client, client_of, item, provider, provider_on, put, settings, table_name, term, url,
+};
 use dlock_core::{
     Acquire, AcquireOutcome, Admin, FencingToken, List, Name, Provider, Release, Renew,
 };
@@ -115,6 +126,61 @@ async fn purge_stops_at_its_limit_and_keeps_to_its_prefix() {
     assert!(there(&other, &stranger).await);
 }
 
+/// Takes a lock when a deletion of its record is about to be sent.
+#[derive(Debug)]
+struct TakenMeanwhile {
+    url: &'static str,
+    table: String,
+    term: Acquire,
+}
+
+impl Intercept for TakenMeanwhile {
+    fn name(&self) -> &'static str {
+        "TakenMeanwhile"
+    }
+
+    fn read_before_serialization(
+        &self,
+        context: &BeforeSerializationInterceptorContextRef<'_>,
+        _: &RuntimeComponents,
+        _: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        if context.input().downcast_ref::<DeleteItemInput>().is_none() {
+            return Ok(());
+        }
+        // Interceptors do not wait; a thread does.
+        std::thread::scope(|scope| {
+            let taking = scope.spawn(|| {
+                let runtime = tokio::runtime::Builder::new_current_thread()
+                    .enable_all()
+                    .build()
+                    .unwrap();
+                let provider = provider_on(client_of(self.url), &self.table);
+                runtime.block_on(provider.acquire(&self.term)).unwrap();
+            });
+            taking.join().unwrap();
+        });
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn purge_spares_a_record_that_was_taken_meanwhile() {
+    let provider = provider().await;
+    aged(&provider, "old", true, 8).await;
+    let meddler = TakenMeanwhile {
+        url: url().await,
+        table: provider.table().to_owned(),
+        term: term("old"),
+    };
+    let taken = meddler.term.clone();
+    let client = Client::from_conf(settings(meddler.url).interceptor(meddler).build());
+    let purging = provider_on(client, provider.table());
+    assert_eq!(purging.purge(100).await.unwrap(), 0);
+    let record = provider.read(&taken.name).await.unwrap().unwrap();
+    assert_eq!((record.uuid, record.released), (taken.new, false));
+}
+
 /// A provider that lets this server delete, and one beside it that does not.
 async fn expiring(url: &str) -> (DynamoDbProvider, DynamoDbProvider) {
     let table = table_name();
@@ -139,7 +205,7 @@ async fn ttl(url: &str, provider: &DynamoDbProvider, of: &Acquire) -> Option<u64
 
 #[tokio::test]
 async fn released_records_alone_have_a_time_to_live() {
-    let url = common::url().await;
+    let url = url().await;
     let (expiring, plain) = expiring(url).await;
     let a = term("nightly");
     let AcquireOutcome::Acquired(token) = expiring.acquire(&a).await.unwrap() else {

@@ -138,6 +138,16 @@ async fn writers_own_condition_still_counts_and_is_not_called_stale() {
     );
     // Refused by its own condition, it has raised nothing.
     update("new", token(8)).await.unwrap();
+    // The fence counts beside each part of it: this one would hold.
+    let stale = client
+        .update_item()
+        .table_name(table)
+        .set_key(Some(key("page")))
+        .update_expression("SET page = :new")
+        .condition_expression("attribute_exists(page) OR attribute_exists(draft)")
+        .expression_attribute_values(":new", text("late"));
+    let error = Fence::new(token(7)).update(stale).await.unwrap_err();
+    assert!(matches!(error, FenceError::Stale(_)), "{error:?}");
     // Both refuse it, and the fence is what the writer has to know.
     let error = update("old", token(7)).await.unwrap_err();
     assert!(matches!(error, FenceError::Stale(_)), "{error:?}");

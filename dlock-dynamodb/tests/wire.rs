@@ -173,12 +173,15 @@ async fn silent_partition_ends_in_unknown_and_its_connection_is_not_used_again()
         provider.acquire(&a).await.unwrap();
         proxy.swallow(direction);
         let began = Instant::now();
-        for (what, error) in [
-            ("renew", provider.renew(&renewal(&a, 1)).await.unwrap_err()),
-            ("acquire", provider.acquire(&b).await.unwrap_err()),
-            ("release", provider.release(&release(&a)).await.unwrap_err()),
-            ("read", provider.read(&a.name).await.unwrap_err()),
-        ] {
+        let failures = timeout(common::PATIENCE, async {
+            [
+                ("renew", provider.renew(&renewal(&a, 1)).await.unwrap_err()),
+                ("acquire", provider.acquire(&b).await.unwrap_err()),
+                ("release", provider.release(&release(&a)).await.unwrap_err()),
+                ("read", provider.read(&a.name).await.unwrap_err()),
+            ]
+        });
+        for (what, error) in failures.await.expect("requests end by themselves") {
             assert_eq!(error.kind(), ErrorKind::Unknown, "{what}: {error:?}");
         }
         assert!(began.elapsed() < 8 * SHORT, "{:?}", began.elapsed());
