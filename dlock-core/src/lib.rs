@@ -47,7 +47,7 @@ pub use self::{
     builder::DLockBuilder,
     capabilities::{Capabilities, Discipline, Durability},
     client::{Client, IntoClient},
-    clock::{Clock, ManualClock},
+    clock::{Clock, Machine, ManualClock, Standstill},
     error::{ConfigError, Error, ErrorKind, Loss, LossCause, ProviderError},
     fence::{Fence, Stale},
     guard::{Guard, State},
