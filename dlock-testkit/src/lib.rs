@@ -50,6 +50,7 @@ pub mod proxy;
 pub mod runner;
 #[cfg(unix)]
 pub mod service;
+pub mod simulation;
 mod subject;
 
 pub use self::{
