@@ -186,7 +186,10 @@ impl State {
     pub(super) fn check_overdue(&mut self, id: CallerId) {
         let caller = &self.callers[id];
         let Some(pause) = caller.pause else { return };
-        if caller.status != Status::Waiting || self.clients[caller.client].closing.is_some() {
+        if caller.status != Status::Waiting
+            || caller.away.is_some()
+            || self.clients[caller.client].closing.is_some()
+        {
             return;
         }
         let machine = &self.clients[caller.client].machine;
@@ -391,7 +394,7 @@ impl State {
                 if request.prev != Some(record.version()) && self.is_own_ghost(id, record) {
                     self.figures.own_ghosts += 1;
                     self.next_at_once(id, "G4");
-                } else if !self.callers[id].once {
+                } else if !self.callers[id].once && !self.may_be_own_ghost(id, record) {
                     self.next_when_due(id, record);
                 }
             }
@@ -408,7 +411,7 @@ impl State {
         if kind == ErrorKind::Unknown {
             self.doubtful.insert(request.new);
         }
-        caller.pause = Some(Pause {
+        caller.pause = (kind != ErrorKind::Fatal).then_some(Pause {
             since,
             earliest: mean / 2,
             latest: mean * 3 / 2,
@@ -548,6 +551,13 @@ impl State {
         let over = known.over.iter().take(OVER);
         over.clone()
             .any(|(uuid, until)| *uuid == record.uuid && now + SLACK < *until)
+    }
+
+    /// Whether the client may still know that: it remembers more than is demanded here.
+    fn may_be_own_ghost(&mut self, id: CallerId, record: &Record) -> bool {
+        let (client, name) = (self.callers[id].client, self.callers[id].name.clone());
+        let known = self.known(client, &name);
+        known.over.iter().any(|(uuid, _)| *uuid == record.uuid)
     }
 
     fn check_end(&mut self, id: CallerId, how: &Finished) {
