@@ -341,14 +341,11 @@ impl Term {
         // If the deadline has passed already, that came first (V5).
         let valid = self.is_valid();
         let mut belief = self.belief();
-        self.end_with(
-            &mut belief,
-            |belief| {
-                if valid { cause } else { belief.expired() }
-            },
-        );
+        let cause = if valid { cause } else { belief.expired() };
+        // Before the end is told: who then asks for the cause waits for the lock.
         self.valid_until
             .store(Tick::NEVER.to_bits(), Ordering::SeqCst);
+        self.end_with(&mut belief, |_| cause);
         drop(belief);
         self.changed.notify_waiters();
     }

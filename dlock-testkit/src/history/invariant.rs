@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 /// An invariant that a history can show to be broken. `dlock-core/DESIGN.md` states them for users;
-/// the module [`checker`](super::checker) says of each what exactly is checked.
+/// the checker says of each what exactly is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Invariant {

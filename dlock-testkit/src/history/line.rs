@@ -46,6 +46,12 @@ pub enum What {
     /// How the history came about, and what its checker has to know. The first line.
     Header(Box<Header>),
 
+    /// A process started.
+    Start {
+        /// How fast its clock runs against the global axis; `None` if that changes.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rate: Option<f64>,
+    },
     /// A caller asked for the lock.
     Ask {
         /// Numbers the calls of a process.
@@ -366,6 +372,7 @@ impl Line {
             | What::Commit(Commit { uuid, .. }) => Some(*uuid),
             What::AskEnd { uuid, .. } => *uuid,
             What::Header(_)
+            | What::Start { .. }
             | What::Ask { .. }
             | What::Read { .. }
             | What::Write { .. }

@@ -83,7 +83,8 @@ impl Log {
     /// A process whose clock is the global one: every real process of this host.
     #[must_use]
     pub fn process(&self, name: &str) -> Process {
-        Process::new(self.clone(), name, self.0.clock.clone(), Axis::identity())
+        let clock = self.0.clock.clone();
+        Process::new(self.clone(), name, clock, Axis::identity(), Some(1.0))
     }
 
     /// A process with a clock of its own that runs `rate` times as fast as the global one. To be
@@ -91,7 +92,13 @@ impl Log {
     #[must_use]
     pub fn process_with(&self, name: &str, clock: &Clock, rate: f64) -> Process {
         let axis = Axis::linear(clock.reading(), self.0.clock.reading(), rate);
-        Process::new(self.clone(), name, clock.clone(), axis)
+        Process::new(self.clone(), name, clock.clone(), axis, Some(rate))
+    }
+
+    /// A process whose clock has a life of its own, such as a rate that changes.
+    #[must_use]
+    pub fn process_on(&self, name: &str, clock: &Clock, axis: Axis) -> Process {
+        Process::new(self.clone(), name, clock.clone(), axis, None)
     }
 
     /// Writes the first line.

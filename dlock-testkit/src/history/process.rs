@@ -34,7 +34,8 @@ struct Inner {
 }
 
 impl Process {
-    pub(super) fn new(log: Log, name: &str, clock: Clock, axis: Axis) -> Self {
+    pub(super) fn new(log: Log, name: &str, clock: Clock, axis: Axis, rate: Option<f64>) -> Self {
+        log.note(name, "", What::Start { rate });
         Self(Arc::new(Inner {
             log,
             name: name.into(),
@@ -42,15 +43,6 @@ impl Process {
             axis,
             attempts: AtomicU64::new(0),
         }))
-    }
-
-    /// The same process on an axis of your own: for a clock whose rate changes.
-    #[must_use]
-    pub fn on_axis(&self, axis: Axis) -> Self {
-        let Inner {
-            log, name, clock, ..
-        } = &*self.0;
-        Self::new(log.clone(), name, clock.clone(), axis)
     }
 
     /// A client on this process's clock over a provider, both recorded.
@@ -95,7 +87,7 @@ impl Process {
     /// Now, on the global axis.
     #[must_use]
     pub fn now(&self) -> Micros {
-        self.0.axis.global(self.0.clock.reading())
+        self.0.log.now()
     }
 
     pub(super) fn attempt(&self) -> u64 {
@@ -117,7 +109,7 @@ impl Process {
 }
 
 impl Recorder for Process {
-    fn record(&self, name: &Name, now: Duration, event: Event) {
+    fn record(&self, name: &Name, _: Duration, event: Event) {
         let global = |reading| self.0.axis.global(reading);
         let what = match event {
             Event::Asked { call, waits, limit } => What::Ask {
@@ -178,7 +170,8 @@ impl Recorder for Process {
             // An event this version of the format has no line for.
             _ => return,
         };
-        self.write(global(now), name, what);
+        // Every line's `t` is read from one clock, so that none is before its cause by a rounding.
+        self.write(self.now(), name, what);
     }
 }
 
