@@ -25,6 +25,7 @@
 //! ```
 
 mod axis;
+pub mod checker;
 mod header;
 mod invariant;
 pub mod line;
