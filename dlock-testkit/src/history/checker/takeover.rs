@@ -189,8 +189,9 @@ impl<'f, 'a> Waiters<'f, 'a> {
             if waiter.ended < by.min(taken) {
                 continue;
             }
+            // What begins when the name is taken delayed nothing.
             let from = newest.max(waiter.began.t);
-            let disturbed = facts.faults.during(waiter.process, from, by.min(taken));
+            let disturbed = facts.faults.during(waiter.process, from, by.min(taken - 1));
             found = Some(Waited {
                 waiter: *waiter,
                 by,
