@@ -4,12 +4,17 @@
 //!   believes and every call to its provider.
 //! - A line is JSON; a history is a file of lines. [`line`] explains each, [`Header`] what a checker
 //!   must know beforehand.
+//! - [`checker::check`] judges the lines, and says of each invariant what exactly it asks.
+//! - [`picture`] draws them, [`keep`] keeps a history that failed, [`shrink`] finds the faults that a
+//!   failure needs.
+//! - The program `history` of this crate checks a kept history again:
+//!   `cargo run -p dlock-testkit --bin history -- check FILE --svg OUT`.
 //!
 //! # Recording
 //! ```
 //! # use std::time::Duration;
 //! # use dlock_core::{DLock, Discipline};
-//! # use dlock_testkit::{history::{Header, Log}, memory::{MemoryProvider, MemoryStore}};
+//! # use dlock_testkit::{history::{Header, Log, checker}, memory::{MemoryProvider, MemoryStore}};
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let lease = Duration::from_secs(10);
@@ -20,7 +25,8 @@
 //! let client = worker.client(MemoryProvider::new(&store));
 //! let lock = DLock::builder().name("door").duration(lease).provider(client).build()?;
 //! lock.acquire().await?.release().await?;
-//! assert!(log.lines().len() > 8);
+//! let report = checker::check(&log.lines());
+//! assert!(report.is_clean() && report.counts.grants == 1);
 //! # Ok(()) }
 //! ```
 
@@ -28,17 +34,25 @@ mod axis;
 pub mod checker;
 mod header;
 mod invariant;
+mod keep;
 pub mod line;
 mod log;
+mod picture;
 mod process;
+mod read;
 mod recorded;
+mod shrink;
 
 pub use self::{
     axis::Axis,
     header::Header,
     invariant::Invariant,
+    keep::{Kept, folder, keep, write},
     line::{Line, Micros, What},
     log::{Log, OpenFault},
+    picture::picture,
     process::Process,
+    read::{ReadError, read, read_all},
     recorded::Recorded,
+    shrink::shrink,
 };

@@ -24,8 +24,8 @@
 
 mod belief;
 mod counting;
-mod facts;
-mod faults;
+pub(crate) mod facts;
+pub(crate) mod faults;
 mod outage;
 mod overlap;
 mod report;

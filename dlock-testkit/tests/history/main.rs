@@ -6,5 +6,7 @@
 )]
 
 mod checker;
+mod command;
+mod picture;
 mod recording;
 mod story;

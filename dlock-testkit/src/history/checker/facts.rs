@@ -12,85 +12,85 @@ use crate::history::{
 
 /// A line of the history: its place in the input, and its instant.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct At {
-    pub(super) line: usize,
-    pub(super) t: Micros,
+pub(crate) struct At {
+    pub(crate) line: usize,
+    pub(crate) t: Micros,
 }
 
-pub(super) struct Facts<'a> {
-    pub(super) header: &'a Header,
-    pub(super) faults: Faults,
+pub(crate) struct Facts<'a> {
+    pub(crate) header: &'a Header,
+    pub(crate) faults: Faults,
     /// The instant of the last line.
-    pub(super) end: Micros,
-    pub(super) names: BTreeMap<&'a str, NameFacts<'a>>,
-    pub(super) writes: Vec<(At, &'a What)>,
+    pub(crate) end: Micros,
+    pub(crate) names: BTreeMap<&'a str, NameFacts<'a>>,
+    pub(crate) writes: Vec<(At, &'a What)>,
     /// The rates of the processes' clocks, where they are known.
-    pub(super) rates: HashMap<&'a str, f64>,
+    pub(crate) rates: HashMap<&'a str, f64>,
     /// Lines that fit nothing before them.
-    pub(super) misfits: Vec<(At, &'static str)>,
+    pub(crate) misfits: Vec<(At, &'static str)>,
     /// Calls to the store are in the history, so that what is missing did not happen.
-    pub(super) has_calls: bool,
+    pub(crate) has_calls: bool,
 }
 
 #[derive(Default)]
-pub(super) struct NameFacts<'a> {
-    pub(super) terms: HashMap<Uuid, TermFacts<'a>>,
+pub(crate) struct NameFacts<'a> {
+    pub(crate) terms: HashMap<Uuid, TermFacts<'a>>,
     /// In the order in which they began.
-    pub(super) order: Vec<Uuid>,
-    pub(super) commits: Vec<(At, &'a Commit)>,
-    pub(super) asks: Vec<AskFacts<'a>>,
+    pub(crate) order: Vec<Uuid>,
+    pub(crate) commits: Vec<(At, &'a Commit)>,
+    pub(crate) asks: Vec<AskFacts<'a>>,
 }
 
 /// A call for the lock.
-pub(super) struct AskFacts<'a> {
-    pub(super) process: &'a str,
-    pub(super) began: At,
-    pub(super) waits: bool,
-    pub(super) ended: Option<At>,
+pub(crate) struct AskFacts<'a> {
+    pub(crate) process: &'a str,
+    pub(crate) began: At,
+    pub(crate) waits: bool,
+    pub(crate) ended: Option<At>,
 }
 
 /// Everything about one uuid under one name.
 #[derive(Default)]
-pub(super) struct TermFacts<'a> {
-    pub(super) process: &'a str,
-    pub(super) duration: Option<Micros>,
+pub(crate) struct TermFacts<'a> {
+    pub(crate) process: &'a str,
+    pub(crate) duration: Option<Micros>,
     /// When the first copy of each request left: the acquire under 0, renewals by their number.
-    pub(super) departures: HashMap<u64, At>,
+    pub(crate) departures: HashMap<u64, At>,
     /// When the store first confirmed it.
-    pub(super) confirmed: HashMap<u64, At>,
-    pub(super) acquires: Vec<Call>,
-    pub(super) renews: Vec<Call>,
-    pub(super) releases: Vec<Call>,
-    pub(super) grants: Vec<(At, u64)>,
+    pub(crate) confirmed: HashMap<u64, At>,
+    pub(crate) acquires: Vec<Call>,
+    pub(crate) renews: Vec<Call>,
+    pub(crate) releases: Vec<Call>,
+    pub(crate) grants: Vec<(At, u64)>,
     /// The grant and the renewals, as they were believed.
-    pub(super) beliefs: Vec<Belief>,
-    pub(super) delivered: Option<At>,
-    pub(super) keep: Option<At>,
-    pub(super) end: Option<(At, Cause)>,
-    pub(super) told: Vec<At>,
-    pub(super) release_began: Option<At>,
-    pub(super) release_ended: Vec<(At, Outcome)>,
-    pub(super) looks: Vec<(At, bool)>,
+    pub(crate) beliefs: Vec<Belief>,
+    pub(crate) delivered: Option<At>,
+    pub(crate) keep: Option<At>,
+    pub(crate) end: Option<(At, Cause)>,
+    pub(crate) told: Vec<At>,
+    pub(crate) release_began: Option<At>,
+    pub(crate) release_ended: Vec<(At, Outcome)>,
+    pub(crate) looks: Vec<(At, bool)>,
 }
 
 /// A call to the store.
 #[derive(Clone, Copy)]
-pub(super) struct Call {
-    pub(super) sent: At,
-    pub(super) answered: Option<(At, Outcome)>,
-    pub(super) token: Option<u64>,
+pub(crate) struct Call {
+    pub(crate) sent: At,
+    pub(crate) answered: Option<(At, Outcome)>,
+    pub(crate) token: Option<u64>,
     /// The highest token of this name that anybody had been told when the call was sent.
-    pub(super) known: Option<(At, u64)>,
+    pub(crate) known: Option<(At, u64)>,
 }
 
 /// The deadline after a success.
 #[derive(Clone, Copy)]
-pub(super) struct Belief {
-    pub(super) at: At,
+pub(crate) struct Belief {
+    pub(crate) at: At,
     /// 0: the grant.
-    pub(super) n: u64,
-    pub(super) sent: Micros,
-    pub(super) valid_until: Micros,
+    pub(crate) n: u64,
+    pub(crate) sent: Micros,
+    pub(crate) valid_until: Micros,
 }
 
 /// Which list of a term's calls.
@@ -103,7 +103,7 @@ enum Op {
 
 impl<'a> Facts<'a> {
     /// `None` without a header.
-    pub(super) fn new(lines: &'a [Line]) -> Option<Self> {
+    pub(crate) fn new(lines: &'a [Line]) -> Option<Self> {
         let header = lines.iter().find_map(|line| match &line.what {
             What::Header(header) => Some(&**header),
             _ => None,
@@ -132,7 +132,7 @@ impl<'a> Facts<'a> {
     }
 
     /// D of a term.
-    pub(super) fn duration(&self, term: &TermFacts<'_>) -> Micros {
+    pub(crate) fn duration(&self, term: &TermFacts<'_>) -> Micros {
         term.duration.unwrap_or(self.header.duration)
     }
 
@@ -263,7 +263,7 @@ struct Sorting<'a> {
 
 impl<'a> NameFacts<'a> {
     /// The terms in the order in which they began.
-    pub(super) fn terms(&self) -> impl Iterator<Item = (Uuid, &TermFacts<'a>)> {
+    pub(crate) fn terms(&self) -> impl Iterator<Item = (Uuid, &TermFacts<'a>)> {
         self.order
             .iter()
             .filter_map(|uuid| Some((*uuid, self.terms.get(uuid)?)))
@@ -327,7 +327,7 @@ impl TermFacts<'_> {
     }
 
     /// The token that the holder was told.
-    pub(super) fn token(&self) -> Option<u64> {
+    pub(crate) fn token(&self) -> Option<u64> {
         self.grants
             .first()
             .map(|(_, token)| *token)
@@ -336,7 +336,7 @@ impl TermFacts<'_> {
 
     /// From when to when the lease was valid, as its own side had it: from the grant to the first of
     /// the last deadline, the end it knew of, its release and the death of its process.
-    pub(super) fn valid(&self, faults: &Faults) -> Option<(At, Micros)> {
+    pub(crate) fn valid(&self, faults: &Faults) -> Option<(At, Micros)> {
         let (granted, _) = *self.grants.first()?;
         let ends = [
             self.beliefs.last().map(|belief| belief.valid_until),
@@ -349,7 +349,7 @@ impl TermFacts<'_> {
     }
 
     /// The deadline that held at an instant.
-    pub(super) fn deadline_at(&self, t: Micros) -> Option<Belief> {
+    pub(crate) fn deadline_at(&self, t: Micros) -> Option<Belief> {
         let after = self.beliefs.partition_point(|belief| belief.at.t <= t);
         Some(self.beliefs[after.checked_sub(1)?])
     }

@@ -14,13 +14,25 @@ type Told<'a> = (Option<Micros>, &'a [Invariant]);
 
 /// The faults of a history, joined so that each question takes one binary search.
 #[derive(Default)]
-pub(super) struct Faults {
+pub(crate) struct Faults {
     /// Any fault, by process; everywhere under "".
     any: HashMap<String, Spans>,
     paused: HashMap<String, Spans>,
     excuses: HashMap<Invariant, Spans>,
     killed: HashMap<String, Micros>,
-    pub(super) count: BTreeMap<String, u64>,
+    pub(crate) count: BTreeMap<String, u64>,
+    /// Each by itself, by kind, process and beginning.
+    pub(crate) all: Vec<Fault>,
+}
+
+/// One fault.
+#[derive(Clone, Debug)]
+pub(crate) struct Fault {
+    pub(crate) kind: String,
+    pub(crate) process: String,
+    pub(crate) from: Micros,
+    /// `MAX` if it never ends.
+    pub(crate) to: Micros,
 }
 
 /// Disjoint spans in order.
@@ -28,7 +40,7 @@ pub(super) struct Faults {
 struct Spans(Vec<Span>);
 
 impl Faults {
-    pub(super) fn new(lines: &[Line]) -> Self {
+    pub(crate) fn new(lines: &[Line]) -> Self {
         // A fault is told when it begins and again when it is over.
         let mut told: BTreeMap<(&str, &str, Micros), Told<'_>> = BTreeMap::new();
         for line in lines {
@@ -54,6 +66,12 @@ impl Faults {
             let span = (from, to.unwrap_or(Micros::MAX));
             let entry = faults.any.entry(process.to_owned()).or_default();
             entry.0.push(span);
+            faults.all.push(Fault {
+                kind: kind.to_owned(),
+                process: process.to_owned(),
+                from: span.0,
+                to: span.1,
+            });
             if kind == KILL {
                 let killed = faults.killed.entry(process.to_owned()).or_insert(from);
                 *killed = from.min(*killed);
@@ -74,7 +92,7 @@ impl Faults {
     }
 
     /// Something was wrong with this process, or everywhere, in this span.
-    pub(super) fn during(&self, process: &str, from: Micros, to: Micros) -> bool {
+    pub(crate) fn during(&self, process: &str, from: Micros, to: Micros) -> bool {
         [process, ""].into_iter().any(|place| {
             self.any
                 .get(place)
@@ -83,7 +101,7 @@ impl Faults {
     }
 
     /// The process stood still at some time in this span.
-    pub(super) fn paused(&self, process: &str, from: Micros, to: Micros) -> bool {
+    pub(crate) fn paused(&self, process: &str, from: Micros, to: Micros) -> bool {
         [process, ""].into_iter().any(|place| {
             self.paused
                 .get(place)
@@ -92,14 +110,14 @@ impl Faults {
     }
 
     /// A fault of this span breaks the invariant by design.
-    pub(super) fn excuse(&self, invariant: Invariant, from: Micros, to: Micros) -> bool {
+    pub(crate) fn excuse(&self, invariant: Invariant, from: Micros, to: Micros) -> bool {
         self.excuses
             .get(&invariant)
             .is_some_and(|spans| spans.meets(from, to))
     }
 
     /// When the process was killed.
-    pub(super) fn killed(&self, process: &str) -> Option<Micros> {
+    pub(crate) fn killed(&self, process: &str) -> Option<Micros> {
         self.killed.get(process).copied()
     }
 }
