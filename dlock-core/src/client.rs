@@ -64,16 +64,18 @@ impl Client {
         Self(Shared::new(Arc::new(provider), clock, Entropy::System))
     }
 
-    /// A client of its own whose uuids and jitter come from a seed, so that a simulation can be
-    /// repeated. **Never outside one**: two processes with one seed draw the same identities, and
-    /// the store grants both.
+    /// A client whose uuids and jitter come from a seed, so that a simulation can be repeated.
+    /// **Never outside one**: two processes with one seed draw the same identities, and the store
+    /// grants both. If the provider has a [`Sharing`](crate::Sharing) without a client, its clones
+    /// find this one.
     #[must_use]
     pub fn for_simulation(provider: impl Provider, clock: Clock, seed: u64) -> Self {
-        Self(Shared::new(
-            Arc::new(provider),
-            clock,
-            Entropy::seeded(seed),
-        ))
+        let provider: Arc<dyn Provider> = Arc::new(provider);
+        let make = || Shared::new(Arc::clone(&provider), clock, Entropy::seeded(seed));
+        match provider.sharing() {
+            Some(sharing) => Self(sharing.client(make)),
+            None => Self(make()),
+        }
     }
 
     /// Tells a recorder what this client does from now on, for tests that check it afterwards. The

@@ -18,6 +18,7 @@
 //! ```
 
 mod attend;
+mod chronicle;
 mod generate;
 mod monitor;
 mod plan;

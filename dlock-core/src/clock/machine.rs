@@ -59,11 +59,16 @@ impl Machine {
         }))
     }
 
-    /// Brings the machine to a stand, until [`resume`](Self::resume). One that stands already goes
-    /// on standing as it does.
-    pub fn stand(&self, how: Standstill) {
+    /// Brings the machine to a stand, until [`resume`](Self::resume). `false` if it stands already,
+    /// and goes on standing as it does.
+    #[must_use = "only whoever brought it to a stand should let it run again"]
+    pub fn stand(&self, how: Standstill) -> bool {
         let mut state = self.state();
-        state.standing.get_or_insert((how, Instant::now()));
+        let runs = state.standing.is_none();
+        if runs {
+            state.standing = Some((how, Instant::now()));
+        }
+        runs
     }
 
     /// Lets the machine run again.
@@ -182,7 +187,8 @@ mod tests {
                 async move { machine.sleep(2 * second).await }
             });
             tokio::time::sleep(second).await;
-            machine.stand(how);
+            assert!(machine.stand(how));
+            assert!(!machine.stand(Standstill::Stopped), "it stands already");
             tokio::time::sleep(3 * second).await;
             assert_eq!(machine.holder(), holder * second, "{how:?}");
             assert_eq!(machine.contender(), contender * second, "{how:?}");

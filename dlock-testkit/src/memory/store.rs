@@ -250,6 +250,7 @@ impl MemoryStore {
         Now {
             discipline: self.0.discipline,
             clock,
+            rate: self.0.rate,
             wall,
         }
     }

@@ -67,7 +67,7 @@ impl Draw {
                         _ => self.rng.bool(),
                     },
                     latency: (least, most),
-                    closes: self.chance(8).then(|| self.at()),
+                    closes: self.chance(12).then(|| self.at()),
                     handles: (0..self.rng.usize(1..=most_handles))
                         .map(|_| self.handle())
                         .collect(),
@@ -125,9 +125,13 @@ impl Draw {
             }),
             way,
             cancel: self.chance(20).then(|| self.cancel(3 * lease)),
-            away: self.chance(12).then(|| Away {
-                at_poll: self.rng.u32(1..=3),
-                lasting: ms(self.rng.u64(1..2 * lease)),
+            away: self.chance(20).then(|| Away {
+                at_poll: self.rng.u32(1..=2),
+                lasting: ms(if self.rng.bool() {
+                    self.rng.u64(1..lease / 6)
+                } else {
+                    self.rng.u64(1..2 * lease)
+                }),
             }),
             usage: self.usage(lease),
         }
@@ -146,12 +150,16 @@ impl Draw {
             renewals: (0..renewals)
                 .map(|_| {
                     let after = if burst {
-                        self.rng.u64(0..=lease / 30)
+                        self.rng.u64(0..=lease / 60)
                     } else {
                         self.rng.u64(0..lease)
                     };
-                    let most = lease / 8;
-                    (ms(after), self.chance(50).then(|| self.cancel(most)))
+                    let cancel = if burst {
+                        Some(Cancel::AtPoll(1))
+                    } else {
+                        self.chance(50).then(|| self.cancel(lease / 8))
+                    };
+                    (ms(after), cancel)
                 })
                 .collect(),
             hold: ms(match self.rng.u8(0..10) {
@@ -254,6 +262,10 @@ impl Draw {
             Effect::Duplicate(late(self)),
             Effect::Duplicate(late(self)),
             Effect::Stale(self.rng.usize(1..6)),
+            Effect::Spend,
+            Effect::SleepSent(late(self)),
+            Effect::SleepAnswered(late(self)),
+            Effect::SleepAnswered(late(self)),
         ];
         let part = self.rng.u8(10..=70);
         all.into_iter().filter(|_| self.chance(part)).collect()
@@ -262,6 +274,10 @@ impl Draw {
     fn call(&mut self, client: usize, effect: Effect) -> Fault {
         let (op, most) = match effect {
             Effect::Stale(_) => (Op::Read, 3),
+            Effect::Spend => (Op::Acquire, 20),
+            Effect::SleepSent(_) | Effect::SleepAnswered(_) => {
+                *self.of(&[(Op::Acquire, 20), (Op::Acquire, 20), (Op::Renew, 20)])
+            }
             _ => *self.of(&[
                 (Op::Acquire, 30),
                 (Op::Acquire, 30),
@@ -353,11 +369,9 @@ impl Draw {
                     event: StoreEvent::Force(name),
                 },
                 3 => self.standstill(client, Standstill::Frozen, false),
-                _ => Fault::Call {
-                    client,
-                    op: Op::Acquire,
-                    nth: self.rng.u64(0..8),
-                    effect: Effect::Spend,
+                _ => Fault::Store {
+                    at,
+                    event: StoreEvent::Rollback(1),
                 },
             });
         }

@@ -21,7 +21,7 @@ use dlock_core::{Machine, ProviderError, Record};
 use tokio::time::Instant;
 use uuid::Uuid;
 
-pub(super) use self::model::{CallId, CallerId, Finished, Probe};
+pub(super) use self::model::{Anchors, CallId, CallerId, Finished, Probe};
 use self::model::{Call, Caller, ClientState, Known, Stamp, Term};
 use super::{plan::Broken, report::Figures};
 use crate::faults::{Op, Outcome, Request};
@@ -34,7 +34,7 @@ const SLACK: Duration = Duration::from_millis(6);
 #[non_exhaustive]
 pub struct Violation {
     /// The invariant (`I6`) or rule (`W2`) that is broken.
-    pub rule: &'static str,
+    pub rule: String,
     /// When, since the start of the run.
     pub at: Duration,
     /// What was seen.
@@ -71,12 +71,13 @@ pub(super) struct State {
     /// Those whose fate no answer told, and those whose release was sent.
     doubtful: BTreeSet<Uuid>,
     given_back: BTreeSet<Uuid>,
-    log: Vec<String>,
+    /// Notes for people, if somebody wants them.
+    notes: Option<Vec<String>>,
     over: bool,
 }
 
 impl Monitor {
-    pub(super) fn new(broken: Broken) -> Self {
+    pub(super) fn new(broken: Broken, explain: bool) -> Self {
         Self(Arc::new(Mutex::new(State {
             start: Instant::now(),
             broken,
@@ -92,7 +93,7 @@ impl Monitor {
             drawn: BTreeMap::new(),
             doubtful: BTreeSet::new(),
             given_back: BTreeSet::new(),
-            log: Vec::new(),
+            notes: explain.then(Vec::new),
             over: false,
         })))
     }
@@ -220,7 +221,14 @@ impl Monitor {
         let now = state.now();
         state.note(|| format!("c{client} standing: {standing}"));
         state.clients[client].disturbed = now;
+        let holder = state.clients[client].machine.holder();
+        state.clients[client].anchors.lock().unwrap_or_else(PoisonError::into_inner).push((holder, now));
         state.clients[client].standing = standing;
+    }
+
+    /// Where a client's clock stood at which time: whenever it began to run differently.
+    pub(super) fn anchors(&self, client: usize) -> Anchors {
+        Arc::clone(&self.state().clients[client].anchors)
     }
 
     /// Something that is not the frontend's doing, for the log.
@@ -247,7 +255,7 @@ impl Monitor {
         (
             std::mem::take(&mut state.violations),
             std::mem::take(&mut state.figures),
-            std::mem::take(&mut state.log),
+            state.notes.take().unwrap_or_default(),
         )
     }
 
@@ -271,8 +279,10 @@ impl State {
     }
 
     fn note(&mut self, what: impl FnOnce() -> String) {
-        let line = format!("{:?} {}", self.now(), what());
-        self.log.push(line);
+        if self.notes.is_some() {
+            let line = format!("{:?} {}", self.now(), what());
+            self.notes.get_or_insert_default().push(line);
+        }
     }
 
     fn complain(&mut self, rule: &'static str, what: impl FnOnce() -> String) {
@@ -280,11 +290,11 @@ impl State {
             return;
         }
         let violation = Violation {
-            rule,
+            rule: rule.to_owned(),
             at: self.now(),
             what: what(),
         };
-        self.log.push(format!("VIOLATION {violation}"));
+        self.note(|| format!("VIOLATION {violation}"));
         self.violations.push(violation);
     }
 

@@ -251,6 +251,10 @@ pub enum Effect {
     /// It is applied, the reply is lost, and an operator releases the record by force before it is
     /// repeated.
     Spend,
+    /// The machine sleeps from just after the request left: its answer waits for so long.
+    SleepSent(Duration),
+    /// The machine sleeps for so long from just after the answer came.
+    SleepAnswered(Duration),
     /// A read shows what was there so many writes ago.
     Stale(usize),
 }
@@ -299,10 +303,7 @@ impl Plan {
         for fault in &self.faults {
             match fault {
                 Fault::Standstill { how, .. } => broken.exclusion |= *how == Standstill::Frozen,
-                Fault::Call { effect, .. } | Fault::Network { effect, .. } => {
-                    broken.exclusion |= *effect == Effect::Spend;
-                }
-                Fault::Mute { .. } => {}
+                Fault::Call { .. } | Fault::Network { .. } | Fault::Mute { .. } => {}
                 Fault::Store { event, .. } => match event {
                     StoreEvent::Forward(_) => {
                         broken.exclusion |= self.discipline == Discipline::StoreClock;

@@ -8,11 +8,13 @@ use std::{
 use dlock_core::{Fence, FencingToken, Stale};
 
 use super::monitor::Monitor;
+use crate::history::{Log, What};
 
 /// The resources of one run.
 #[derive(Clone)]
 pub(super) struct Resources {
     monitor: Monitor,
+    log: Log,
     guarded: Arc<Mutex<BTreeMap<String, Guarded>>>,
 }
 
@@ -33,9 +35,10 @@ pub(super) struct View {
 }
 
 impl Resources {
-    pub(super) fn new(monitor: Monitor) -> Self {
+    pub(super) fn new(monitor: Monitor, log: Log) -> Self {
         Self {
             monitor,
+            log,
             guarded: Arc::default(),
         }
     }
@@ -52,7 +55,29 @@ impl Resources {
     }
 
     /// Writes one more than was seen.
-    pub(super) fn write(&self, name: &str, token: FencingToken, seen: View) -> Result<(), Stale> {
+    pub(super) fn write(
+        &self,
+        process: &str,
+        name: &str,
+        token: FencingToken,
+        seen: View,
+    ) -> Result<(), Stale> {
+        let tell = |fenced: bool, accepted: bool, read: Option<u64>| {
+            let resource = if fenced { "fenced" } else { "unfenced" };
+            let written = read.filter(|_| accepted).map(|read| read + 1);
+            self.log.note(
+                process,
+                name,
+                What::Write {
+                    resource: format!("{name}, {resource}").into(),
+                    fenced,
+                    token: token.get(),
+                    accepted,
+                    read,
+                    written,
+                },
+            );
+        };
         let mut all = self.lock();
         let guarded = all.entry(name.to_owned()).or_default();
         self.monitor.figures(|figures| {
@@ -60,7 +85,10 @@ impl Resources {
             figures.lost_updates += u64::from(guarded.unfenced != seen.unfenced);
         });
         guarded.unfenced = seen.unfenced + 1;
-        if let Err(stale) = self.admit(guarded, token) {
+        tell(false, true, Some(seen.unfenced));
+        let admitted = self.admit(guarded, token);
+        tell(true, admitted.is_ok(), seen.fenced);
+        if let Err(stale) = admitted {
             self.monitor.figures(|figures| figures.stale_writes += 1);
             return Err(stale);
         }

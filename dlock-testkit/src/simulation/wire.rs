@@ -11,8 +11,8 @@ use std::{
 use async_trait::async_trait;
 use dlock_core::{
     Acquire, AcquireOutcome, Admin, Capabilities, ErrorKind, Machine, Name, Provider,
-    ProviderError, Record, Release, ReleaseOutcome, Renew, RenewOutcome, WakeupSender, Wakeups,
-    Wakeup,
+    ProviderError, Record, Release, ReleaseOutcome, Renew, RenewOutcome, Sharing, Standstill,
+    Wakeup, WakeupSender, Wakeups,
 };
 use fastrand::Rng;
 use tokio::{
@@ -21,11 +21,13 @@ use tokio::{
 };
 
 use super::{
+    chronicle,
     monitor::{CallId, Monitor},
     plan::{ClientPlan, Effect, Fault, Plan},
 };
 use crate::{
     faults::{Op, Outcome, Request},
+    history::{Log, Recorded, line::PAUSE},
     memory::MemoryProvider,
 };
 
@@ -41,6 +43,7 @@ struct Inner {
     store: MemoryProvider,
     machine: Machine,
     monitor: Monitor,
+    log: Log,
     /// Effects on single calls, by operation and number.
     single: BTreeMap<(Op, u64), Effect>,
     windows: Vec<(Duration, Duration, Effect)>,
@@ -55,6 +58,7 @@ impl Wire {
         store: MemoryProvider,
         machine: Machine,
         monitor: Monitor,
+        log: Log,
     ) -> Self {
         let ClientPlan { latency, .. } = &plan.clients[client];
         let mut single = BTreeMap::new();
@@ -93,6 +97,7 @@ impl Wire {
             store,
             machine,
             monitor,
+            log,
             single,
             windows,
             mutes,
@@ -138,6 +143,9 @@ impl Wire {
     {
         let Self(inner) = &self;
         let effect = self.effect(op, nth);
+        if let Some(Effect::SleepSent(lasting)) = effect {
+            self.sleeps(lasting);
+        }
         sleep(self.latency(op, 2 * nth)).await;
         match effect {
             Some(Effect::LoseRequest) => return,
@@ -172,6 +180,9 @@ impl Wire {
         sleep(self.latency(op, 2 * nth + 1)).await;
         inner.machine.running().await;
         drop(reply.send(answer));
+        if let Some(Effect::SleepAnswered(lasting)) = effect {
+            self.sleeps(lasting);
+        }
     }
 
     /// The store gets a request.
@@ -213,6 +224,18 @@ impl Wire {
         }
     }
 
+    /// The machine is suspended in a moment, for so long.
+    fn sleeps(&self, lasting: Duration) {
+        let this = self.clone();
+        tokio::spawn(async move {
+            let Self(inner) = &this;
+            sleep(Duration::from_millis(1)).await;
+            let (machine, client) = (&inner.machine, inner.client);
+            let how = Standstill::Suspended;
+            stand_still(&inner.monitor, &inner.log, machine, client, how, lasting).await;
+        });
+    }
+
     fn effect(&self, op: Op, nth: u64) -> Option<Effect> {
         let Self(inner) = self;
         let now = inner.start.elapsed();
@@ -233,8 +256,10 @@ impl Wire {
             Effect::Duplicate(_) => "duplicates",
             Effect::Spend => "spent tries",
             Effect::Stale(_) => "stale reads",
+            Effect::SleepSent(_) | Effect::SleepAnswered(_) => "standstills",
         };
         inner.monitor.figures(|figures| figures.fault(kind));
+        chronicle::call_fault(&inner.log, inner.client, kind, &effect);
         Some(effect)
     }
 
@@ -280,6 +305,73 @@ impl Wire {
         }
         inner.machine.running().await;
         inner.monitor.watching(inner.client, false);
+    }
+}
+
+/// A machine stands still for a while, unless it does already.
+pub(super) async fn stand_still(
+    monitor: &Monitor,
+    log: &Log,
+    machine: &Machine,
+    client: usize,
+    how: Standstill,
+    lasting: Duration,
+) {
+    if !machine.stand(how) {
+        return;
+    }
+    let fault = log.fault(PAUSE, &format!("c{client}"));
+    monitor.disturbed(client, true);
+    sleep(lasting).await;
+    machine.resume();
+    monitor.disturbed(client, false);
+    fault.end();
+}
+
+/// What a client's locks are built with: its wire, recorded, whose clones share the client.
+#[derive(Clone, Debug)]
+pub(super) struct Station {
+    wire: Recorded<Wire>,
+    sharing: Sharing,
+}
+
+impl Station {
+    pub(super) fn new(wire: Recorded<Wire>) -> Self {
+        Self {
+            wire,
+            sharing: Sharing::default(),
+        }
+    }
+}
+
+#[async_trait]
+impl Provider for Station {
+    fn capabilities(&self) -> Capabilities {
+        self.wire.capabilities()
+    }
+
+    async fn acquire(&self, request: &Acquire) -> Result<AcquireOutcome, ProviderError> {
+        self.wire.acquire(request).await
+    }
+
+    async fn renew(&self, request: &Renew) -> Result<RenewOutcome, ProviderError> {
+        self.wire.renew(request).await
+    }
+
+    async fn release(&self, request: &Release) -> Result<ReleaseOutcome, ProviderError> {
+        self.wire.release(request).await
+    }
+
+    async fn read(&self, name: &Name) -> Result<Option<Record>, ProviderError> {
+        self.wire.read(name).await
+    }
+
+    async fn watch(&self) -> Result<Option<Wakeups>, ProviderError> {
+        self.wire.watch().await
+    }
+
+    fn sharing(&self) -> Option<&Sharing> {
+        Some(&self.sharing)
     }
 }
 

@@ -19,6 +19,7 @@ use super::{
     monitor::{CallerId, Finished, Monitor, Probe},
     plan::{Ending, HandlePlan, Step, Usage, Way, WorkEnd, WritePlan},
     resource::Resources,
+    wire::Station,
 };
 
 /// When owners stop beginning anything new.
@@ -27,6 +28,7 @@ const EVENING: Duration = Duration::from_secs(12);
 pub(super) struct Worker {
     pub(super) index: usize,
     pub(super) client: Client,
+    pub(super) provider: Station,
     pub(super) machine: Machine,
     pub(super) monitor: Monitor,
     pub(super) resources: Resources,
@@ -104,10 +106,16 @@ impl Worker {
 
     fn lock(&self, owner: &str) -> Option<DLock> {
         let HandlePlan { name, settings, .. } = &self.plan;
+        // A clone of the provider would find a client that has closed no more, and make another.
+        let client = if self.monitor.is_closing(self.index) {
+            self.client.clone()
+        } else {
+            Client::new(self.provider.clone())
+        };
         let lock = DLock::builder()
             .name(name)
             .owner(owner)
-            .provider(self.client.clone())
+            .provider(client)
             .duration(settings.duration)
             .margin(settings.margin)
             .renew_every(settings.renew_every)
@@ -152,6 +160,9 @@ impl Worker {
         if matches!(&*open(&slot), Some(Held::Guard(_))) {
             self.guarded(&slot, uuid);
         } else {
+            if !usage.keep {
+                self.listen(&slot, uuid);
+            }
             self.by_hand(&slot, uuid, usage).await;
             if usage.keep {
                 let held = open(&slot).take();
@@ -183,7 +194,26 @@ impl Worker {
                 None => {}
             }
             *open(slot) = Some(Held::Lease(lease));
+            self.monitor.look(uuid);
         }
+        // Answers may still be on their way.
+        for _ in 0..if usage.renewals.is_empty() { 0 } else { 12 } {
+            self.machine.sleep(Duration::from_millis(2)).await;
+            self.monitor.look(uuid);
+        }
+    }
+
+    /// Somebody waits for the end of a lease that does not renew itself.
+    fn listen(&self, slot: &Slot, uuid: Uuid) {
+        let Some(Held::Lease(lease)) = &*open(slot) else { return };
+        let (expired, monitor, machine) =
+            (lease.expired(), self.monitor.clone(), self.machine.clone());
+        monitor.listens(uuid);
+        tokio::spawn(async move {
+            expired.await;
+            machine.running().await;
+            monitor.expired(uuid);
+        });
     }
 
     /// Somebody waits for the loss of a guarded lease.
@@ -192,6 +222,7 @@ impl Worker {
         let Some(Held::Guard(guard)) = &*open(slot) else { return };
         let (lost, monitor) = (guard.lost(), self.monitor.clone());
         let machine = self.machine.clone();
+        monitor.listens(uuid);
         tokio::spawn(async move {
             let loss = lost.await;
             machine.running().await;
@@ -219,7 +250,7 @@ impl Worker {
         let (index, machine) = (self.index, self.machine.clone());
         tokio::spawn(async move {
             sleep(travel).await;
-            if let Err(stale) = resources.write(&name, token, seen) {
+            if let Err(stale) = resources.write(&format!("c{index}"), &name, token, seen) {
                 machine.running().await;
                 monitor.raised(index, &name, stale.highest);
                 lock.raise_floor(stale.highest);
@@ -285,6 +316,7 @@ impl Worker {
                 WorkEnd::Returns => {}
                 WorkEnd::Panics => resume_unwind(Box::new("planned")),
                 WorkEnd::Blocks(span) => {
+                    self.monitor.disturbed(self.index, false);
                     self.machine.skip(span);
                     self.monitor.disturbed(self.index, false);
                 }

@@ -3,20 +3,24 @@
 
 use std::time::Duration;
 
-use dlock_core::{Admin, Ask, Client, Clock, DLock, Machine, Name, Provider, Record, Revoke};
+use dlock_core::{
+    Admin, Ask, Client, Clock, DLock, Machine, Name, Provider, Record, Revoke, Standstill,
+};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use uuid::Uuid;
 
 use super::{
+    chronicle,
     monitor::{Monitor, Violation},
     plan::{Fault, Plan, StoreEvent},
     report::Figures,
     resource::Resources,
-    wire::Wire,
+    wire::{Station, Wire, stand_still},
     worker::Worker,
 };
 use crate::{
     faults::{Outcome, Request},
+    history::{Line, Log},
     memory::{MemoryProvider, MemoryStore},
 };
 
@@ -34,8 +38,10 @@ pub struct Run {
     pub violations: Vec<Violation>,
     /// What happened, in numbers.
     pub figures: Figures,
-    /// Everything that happened, a line each: the same for the same plan, byte for byte.
-    pub log: Vec<String>,
+    /// Everything that happened: the same for the same plan, byte for byte.
+    pub history: Vec<Line>,
+    /// What the monitor saw, for people; only of [`Plan::explain`].
+    pub notes: Vec<String>,
 }
 
 impl Plan {
@@ -45,13 +51,26 @@ impl Plan {
     /// If there is no memory or no thread for a runtime, or it is called on one.
     #[must_use]
     pub fn run(&self) -> Run {
+        self.play(false)
+    }
+
+    /// As [`Plan::run`], with notes on everything the monitor saw.
+    ///
+    /// # Panics
+    /// As for [`Plan::run`].
+    #[must_use]
+    pub fn explain(&self) -> Run {
+        self.play(true)
+    }
+
+    fn play(&self, explain: bool) -> Run {
         #[expect(clippy::expect_used, reason = "documented; a test can do nothing about it")]
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
             .start_paused(true)
             .build()
             .expect("a runtime");
-        runtime.block_on(World::play(self))
+        runtime.block_on(World::play(self, explain))
     }
 }
 
@@ -60,21 +79,26 @@ struct World<'a> {
     start: Instant,
     store: MemoryStore,
     monitor: Monitor,
+    log: Log,
     machines: Vec<Machine>,
-    clients: Vec<Client>,
+    clients: Vec<(Client, Station)>,
 }
 
 impl<'a> World<'a> {
-    async fn play(plan: &'a Plan) -> Run {
-        let monitor = Monitor::new(plan.broken());
+    async fn play(plan: &'a Plan, explain: bool) -> Run {
+        let monitor = Monitor::new(plan.broken(), explain);
+        let log = Log::memory();
+        let _allowances = chronicle::open(&log, plan);
         let mut world = Self {
             plan,
             start: Instant::now(),
             store: MemoryStore::drifting(plan.discipline, plan.store_rate),
             monitor: monitor.clone(),
+            log: log.clone(),
             machines: Vec::new(),
             clients: Vec::new(),
         };
+        world.store.log_commits(&log);
         for index in 0..plan.clients.len() {
             world.client(index);
         }
@@ -103,13 +127,16 @@ impl<'a> World<'a> {
             () = failed => {}
         }
         monitor.sweep();
-        let (violations, mut figures, log) = monitor.finish();
+        let (mut violations, mut figures, notes) = monitor.finish();
         figures.runs = 1;
         figures.virtual_time = world.start.elapsed();
+        let history = log.lines();
+        violations.extend(chronicle::judge(&history));
         Run {
             violations,
             figures,
-            log,
+            history,
+            notes,
         }
     }
 
@@ -119,22 +146,28 @@ impl<'a> World<'a> {
         self.monitor.client(machine.clone());
         let store = MemoryProvider::new(&self.store).wakeups(client.wakeups);
         let monitor = self.monitor.clone();
-        let wire = Wire::new(self.plan, index, store, machine.clone(), monitor);
+        let axis = chronicle::axis(monitor.anchors(index), client.rate);
+        let process = self.log.process_on(&format!("c{index}"), &clock, axis);
+        let log = self.log.clone();
+        let wire = Wire::new(self.plan, index, store, machine.clone(), monitor, log);
+        let station = Station::new(process.wrap(wire));
         let seed = self.plan.seed.wrapping_mul(64).wrapping_add(index as u64);
-        self.clients.push(Client::for_simulation(wire, clock, seed));
+        let client = Client::for_simulation(station.clone(), clock, seed);
+        self.clients.push((client.recorded(process.recorder()), station));
         self.machines.push(machine);
     }
 
     /// Everybody does what is planned; then every client closes, and a newcomer finds every lock
     /// free in the end.
     async fn live(&self) {
-        let resources = Resources::new(self.monitor.clone());
+        let resources = Resources::new(self.monitor.clone(), self.log.clone());
         let mut workers = Vec::new();
         for (index, client) in self.plan.clients.iter().enumerate() {
             for handle in &client.handles {
                 let worker = Worker {
                     index,
-                    client: self.clients[index].clone(),
+                    client: self.clients[index].0.clone(),
+                    provider: self.clients[index].1.clone(),
                     machine: self.machines[index].clone(),
                     monitor: self.monitor.clone(),
                     resources: resources.clone(),
@@ -169,7 +202,7 @@ impl<'a> World<'a> {
     }
 
     fn close(&self, index: usize, at: Duration) -> impl Future<Output = ()> + Send + use<> {
-        let (client, machine) = (self.clients[index].clone(), self.machines[index].clone());
+        let (client, machine) = (self.clients[index].0.clone(), self.machines[index].clone());
         let (monitor, at) = (self.monitor.clone(), self.start + at);
         async move {
             sleep_until(at).await;
@@ -184,7 +217,8 @@ impl<'a> World<'a> {
     async fn newcomer(&self) {
         let provider = MemoryProvider::new(&self.store);
         let (clock, _machine) = Clock::simulated(1.0);
-        let client = Client::for_simulation(provider, clock, self.plan.seed);
+        let process = self.log.process_with("newcomer", &clock, 1.0);
+        let client = process.simulated_client(provider, self.plan.seed.wrapping_mul(64).wrapping_add(63));
         let handles = self.plan.clients.iter().flat_map(|client| &client.handles);
         let longest = handles.clone().map(|handle| handle.settings.duration).max();
         let limit = longest.unwrap_or_default() * 5;
@@ -204,11 +238,34 @@ impl<'a> World<'a> {
         }
     }
 
+    /// Tells the history when something is wrong with a client, or with all.
+    fn tell_of(&self, kind: &'static str, client: Option<usize>, from: Duration, lasting: Duration) {
+        let (log, from) = (self.log.clone(), self.start + from);
+        let process = client.map(|client| format!("c{client}")).unwrap_or_default();
+        tokio::spawn(async move {
+            sleep_until(from).await;
+            let fault = log.fault(kind, &process);
+            sleep(lasting + chronicle::AFTERMATH).await;
+            fault.end();
+        });
+    }
+
     /// Sees to it that a fault strikes when its time comes. Those of calls strike on their way.
     fn strike(&self, fault: &Fault) {
         let monitor = self.monitor.clone();
         match fault {
-            Fault::Call { .. } | Fault::Network { .. } | Fault::Mute { .. } => {}
+            Fault::Call { .. } => {}
+            Fault::Mute {
+                client,
+                from,
+                lasting,
+            } => self.tell_of("lost hints", Some(*client), *from, *lasting),
+            Fault::Network {
+                client,
+                from,
+                lasting,
+                ..
+            } => self.tell_of("bad network", *client, *from, *lasting),
             Fault::Standstill {
                 client,
                 from,
@@ -217,19 +274,18 @@ impl<'a> World<'a> {
             } => {
                 let (machine, how) = (self.machines[*client].clone(), *how);
                 let (client, from, lasting) = (*client, self.start + *from, *lasting);
-                let dies = self.dies(client);
+                let log = self.log.clone();
                 tokio::spawn(async move {
                     sleep_until(from).await;
                     monitor.figures(|figures| {
                         figures.fault(if lasting.is_none() { "crashes" } else { "standstills" });
                     });
                     monitor.remark(|| format!("c{client} {how:?} for {lasting:?}"));
-                    machine.stand(how);
-                    monitor.disturbed(client, true);
-                    if let Some(lasting) = lasting.filter(|_| !dies) {
-                        sleep(lasting).await;
-                        machine.resume();
-                        monitor.disturbed(client, false);
+                    match lasting {
+                        Some(lasting) => {
+                            stand_still(&monitor, &log, &machine, client, how, lasting).await;
+                        }
+                        None => die(&monitor, &log, &machine, client).await,
                     }
                 });
             }
@@ -238,13 +294,24 @@ impl<'a> World<'a> {
                 let new = Uuid::from_u128(u128::from(self.plan.seed) << 64 | u128::from(u64::MAX))
                     .as_u128();
                 let new = Uuid::from_u128(new ^ at.duration_since(self.start).as_nanos());
+                let log = self.log.clone();
                 tokio::spawn(async move {
                     sleep_until(at).await;
+                    chronicle::store_fault(&log, &event);
                     happen(&store, &monitor, event, new).await;
                 });
             }
         }
     }
+}
+
+/// The machine stops for ever: its process is dead.
+async fn die(monitor: &Monitor, log: &Log, machine: &Machine, client: usize) {
+    while !machine.stand(Standstill::Stopped) {
+        machine.running().await;
+    }
+    log.killed(&format!("c{client}"));
+    monitor.disturbed(client, true);
 }
 
 async fn happen(store: &MemoryStore, monitor: &Monitor, event: StoreEvent, new: Uuid) {

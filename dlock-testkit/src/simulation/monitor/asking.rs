@@ -124,6 +124,9 @@ impl State {
         if caller.fatal {
             self.complain("W5", || format!("{id} asks on after a fatal answer"));
         }
+        if !repeated {
+            self.check_claim(id, request);
+        }
         if let Some(pause) = paused {
             self.check_pause(id, &pause, repeated);
         }
@@ -304,7 +307,6 @@ impl State {
         if self.drawn.insert(request.new, id).is_some() {
             self.complain("W5", || format!("{id} uses {} again", request.new));
         }
-        self.check_claim(id, request);
     }
 
     fn check_claim(&mut self, id: CallerId, request: &Acquire) {
@@ -363,7 +365,9 @@ impl State {
         let Some(id) = self.caller_of(request) else { return };
         let caller = &mut self.callers[id];
         let name = caller.name.clone();
-        caller.heard = Some(stamp.contender);
+        if !matches!(outcome, AcquireOutcome::Acquired(_)) {
+            caller.heard = Some(stamp.contender);
+        }
         let Some(open) = &mut caller.open_try else { return };
         open.answered = true;
         let sent = open.sent;

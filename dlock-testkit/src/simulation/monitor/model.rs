@@ -2,7 +2,7 @@
 
 use std::{
     collections::{BTreeMap, VecDeque},
-    sync::Arc,
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
@@ -14,6 +14,9 @@ use crate::faults::{Op, Request};
 
 pub(in super::super) type CallId = usize;
 pub(in super::super) type CallerId = usize;
+
+/// What the holder's clock showed, and when.
+pub(in super::super) type Anchors = Arc<Mutex<Vec<(Duration, Duration)>>>;
 
 /// One instant on three clocks.
 #[derive(Clone, Copy, Debug)]
@@ -30,6 +33,7 @@ pub(super) struct ClientState {
     /// When it last began or ceased to stand still.
     pub(super) disturbed: Duration,
     pub(super) standing: bool,
+    pub(super) anchors: Anchors,
     /// `close` was called; it returned.
     pub(super) closing: Option<Duration>,
     pub(super) closed_down: Option<Duration>,
@@ -43,6 +47,7 @@ impl ClientState {
             watching: false,
             disturbed: Duration::ZERO,
             standing: false,
+            anchors: Arc::new(Mutex::new(vec![(Duration::ZERO, Duration::ZERO)])),
             closing: None,
             closed_down: None,
             names: BTreeMap::new(),
@@ -208,6 +213,8 @@ pub(super) struct Term {
     /// Since when the guard has to repeat a failed attempt.
     pub(super) failing: Option<Stamp>,
     pub(super) watch: Option<Watched>,
+    /// Somebody waits for its end.
+    pub(super) listened: bool,
     pub(super) told: bool,
     pub(super) release_began: Option<Stamp>,
     pub(super) release_called: bool,
@@ -253,7 +260,7 @@ impl Settings {
         (self.duration / 60).clamp(Duration::from_millis(2), Duration::from_millis(500))
     }
 
-    pub(super) fn poll(&self, watching: bool) -> Duration {
+    pub(in super::super) fn poll(&self, watching: bool) -> Duration {
         let (divisor, least, most) = if watching { (3, 1000, 5000) } else { (10, 100, 1000) };
         self.poll_every.unwrap_or_else(|| {
             (self.duration / divisor)

@@ -37,7 +37,6 @@ impl Monitor {
         term.delivered = Some(now);
         // `with` watches by itself, and renews from the start.
         if watch.is_none() {
-            term.told = true;
             let client = term.client;
             let stamp = state.stamp(client);
             if let Some(term) = state.terms.get_mut(&uuid) {
@@ -62,6 +61,25 @@ impl Monitor {
         let stamp = state.stamp(client);
         if let Some(term) = state.terms.get_mut(&uuid) {
             term.guarded = Some(stamp);
+        }
+    }
+
+    /// Somebody waits for the end of the lease.
+    pub(in super::super) fn listens(&self, uuid: Uuid) {
+        if let Some(term) = self.state().terms.get_mut(&uuid) {
+            term.listened = true;
+        }
+    }
+
+    /// Who waited for the end of a lease without a guard was told.
+    pub(in super::super) fn expired(&self, uuid: Uuid) {
+        let mut state = self.state();
+        let holder = state.holder(uuid);
+        let Some(term) = state.terms.get_mut(&uuid) else { return };
+        term.told = true;
+        if term.valid(holder) {
+            let deadline = term.deadline;
+            state.complain("V5", || format!("{uuid} is said to have ended, and ends at {deadline:?}"));
         }
     }
 
@@ -151,7 +169,12 @@ impl Monitor {
         if !alive {
             term.work_gone.get_or_insert(now);
         }
-        term.valid(holder)
+        let valid = term.valid(holder);
+        if !alive {
+            // What follows in the same poll is the release.
+            state.release_begins(uuid);
+        }
+        valid
     }
 
     /// `with` has returned. `finished`: whether the work had ended, and in time. `answer`: `None` if
@@ -283,6 +306,7 @@ impl State {
             guarded: None,
             failing: None,
             watch: None,
+            listened: false,
             told: false,
             release_began: None,
             release_called: false,
