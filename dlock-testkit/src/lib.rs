@@ -5,7 +5,7 @@
 //!   lost.
 //! - [`faults`] loses, delays, repeats and refuses the calls of any provider by script, and records
 //!   them.
-//! - [`history`] writes down what clients of any provider believe and do.
+//! - [`history`] writes down what clients of any provider believe and do, judges it, draws it.
 //! - [`service`] starts real servers for tests and never leaves one behind.
 //! - [`planted`] proves the suite itself: providers with a bug, and which cases catch it.
 //!
