@@ -3,6 +3,7 @@
 use dlock_core::Discipline;
 use dlock_testkit::history::{
     Invariant::{I10, I15, I17},
+    What,
     line::{Cause, CommitKind, Outcome},
 };
 
@@ -131,4 +132,28 @@ fn i17_store_refuses_what_it_still_has() {
         .renew(A, 1, 1, 4.0, Some((4.2, Outcome::Lost)))
         .ended(A, 1, 4.2, Cause::Refused);
     revoked.passes();
+}
+
+#[test]
+fn i15_is_no_question_of_a_lease_that_was_given_back() {
+    // The hand-off came late, by a lost hint and a slow poll say: that is I16's affair.
+    let mut story = Story::new();
+    story
+        .granted(A, 1, 100, 1.0)
+        .waited(B, 1, 2.0, Some((30.2, Some(2))))
+        .released(A, 1, 100, 3.0)
+        .granted(B, 2, 101, 30.0);
+    assert_eq!(story.passes().counts.judged, 0);
+}
+
+#[test]
+fn i15_asks_nothing_of_a_waiter_that_died() {
+    let mut story = Story::new();
+    story
+        .granted(A, 1, 100, 1.0)
+        .fault("kill", A, 2.0, 2.0)
+        .waited(B, 1, 3.0, None)
+        .fault("kill", B, 4.0, 4.0)
+        .line(30.0, "C", What::Start { rate: None });
+    assert_eq!(story.passes().counts.judged, 0);
 }

@@ -123,3 +123,15 @@ fn i11_repeat_learns_of_the_same_grant_and_a_late_copy_makes_one_ghost() {
         .commit(5.0, CommitKind::Take, 1, 0, 102);
     story.passes();
 }
+
+#[test]
+fn i11_store_that_lost_its_memory_may_grant_again() {
+    let mut story = Story::new();
+    story
+        .granted(B, 9, 99, 0.1)
+        .released(B, 9, 99, 0.5)
+        .granted(A, 1, 100, 1.0)
+        .commit(1.5, CommitKind::Undo, 9, 0, 99)
+        .commit(1.6, CommitKind::Take, 1, 0, 101);
+    story.passes();
+}
