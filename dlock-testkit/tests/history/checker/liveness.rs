@@ -150,10 +150,10 @@ fn i15_is_no_question_of_a_lease_that_was_given_back() {
 fn i15_asks_nothing_of_a_waiter_that_died() {
     let mut story = Story::new();
     story
+        .waited(B, 1, 0.2, None)
+        .fault("kill", B, 0.5, 0.5)
         .granted(A, 1, 100, 1.0)
         .fault("kill", A, 2.0, 2.0)
-        .waited(B, 1, 3.0, None)
-        .fault("kill", B, 4.0, 4.0)
         .line(30.0, "C", What::Start { rate: None });
     assert_eq!(story.passes().counts.judged, 0);
 }
