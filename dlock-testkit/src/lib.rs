@@ -5,6 +5,7 @@
 //!   lost.
 //! - [`faults`] loses, delays, repeats and refuses the calls of any provider by script, and records
 //!   them.
+//! - [`history`] writes down what clients of any provider believe and do.
 //! - [`overhead`] measures what the frontend adds to a provider's calls.
 //! - [`service`] starts real servers for tests and never leaves one behind.
 //! - [`planted`] proves the suite itself: providers with a bug, and which cases catch it.
@@ -44,6 +45,7 @@ pub mod cases;
 mod conformance;
 pub mod faults;
 mod fixture;
+pub mod history;
 pub mod memory;
 pub mod overhead;
 pub mod planted;
