@@ -5,6 +5,8 @@
 //!   lost.
 //! - [`faults`] loses, delays, repeats and refuses the calls of any provider by script, and records
 //!   them.
+//! - [`proxy`] does to the wire between a driver and its server what networks do: lost replies,
+//!   resets, silence, delays, by script or by seed; it counts round trips.
 //! - [`service`] starts real servers for tests and never leaves one behind.
 //! - [`planted`] proves the suite itself: providers with a bug, and which cases catch it.
 //!
