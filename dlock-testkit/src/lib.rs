@@ -52,7 +52,9 @@ pub mod proxy;
 pub mod runner;
 #[cfg(unix)]
 pub mod service;
+mod stall;
 mod subject;
+pub mod wire;
 
 pub use self::{
     bench::Bench,
