@@ -49,7 +49,7 @@ use dlock_core::Provider;
 
 #[doc(hidden)]
 pub use self::run::{Shared, run};
-pub use self::{cases::CASES, wiring::Wiring};
+pub use self::{cases::CASES, run::caught, wiring::Wiring};
 
 /// A server, and how to make providers that reach it through an address.
 ///

@@ -1,6 +1,9 @@
 //! Runs a case on the one runtime and the one fixture of a test binary.
 
-use std::sync::{Arc, OnceLock};
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{Arc, OnceLock},
+};
 
 use tokio::{
     runtime::{Builder, Runtime},
@@ -8,7 +11,7 @@ use tokio::{
 };
 
 use super::{
-    CASES, Wired,
+    CASES, Case, Wired,
     wiring::{Erase, Erased, Wiring},
 };
 use crate::stall;
@@ -24,24 +27,52 @@ pub fn run<W: Wired>(shared: &'static Shared, name: &str) {
         panic!("there is no case {name}")
     };
     let (runtime, fixture) = shared.0.get_or_init(|| {
-        let runtime = match Builder::new_multi_thread()
-            .worker_threads(4)
-            .enable_all()
-            .build()
-        {
-            Ok(runtime) => runtime,
-            Err(error) => panic!("no runtime: {error}"),
-        };
+        let runtime = runtime();
         let fixture: Arc<dyn Erased> = Arc::new(Erase(runtime.block_on(W::start())));
         (runtime, fixture)
     });
+    runtime.block_on(one::<W>(Arc::clone(fixture), case));
+}
+
+/// Runs one case on a fixture of its own: what it panicked with, if it did. That is how drivers with
+/// a bug prove the suite. Panics are reported through the process's panic hook as well.
+///
+/// # Errors
+/// The panic's message.
+pub fn caught<W: Wired>(start: impl Future<Output = W>, case: &'static Case) -> Result<(), String> {
+    let run = AssertUnwindSafe(|| {
+        let runtime = runtime();
+        let fixture = Arc::new(Erase(runtime.block_on(start)));
+        runtime.block_on(one::<W>(fixture, case));
+        // What is left of a bad driver may hang.
+        runtime.shutdown_background();
+    });
+    catch_unwind(run).map_err(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        text.or_else(|| panic.downcast_ref::<&str>().copied())
+            .unwrap_or("a panic without words")
+            .to_owned()
+    })
+}
+
+async fn one<W: Wired>(fixture: Arc<dyn Erased>, case: &'static Case) {
     let leases = (0..3).map(|doubled| W::LEASE * (1 << doubled));
     let rounds = stall::rounds(leases, |_, lease, _| {
-        (case.run)(Wiring::new(Arc::clone(fixture), case.name, lease))
+        (case.run)(Wiring::new(Arc::clone(&fixture), case.name, lease))
     });
-    let limited = async { timeout(W::LIMIT, rounds).await };
-    if runtime.block_on(limited).is_err() {
-        panic!("{name} took longer than {:?}", W::LIMIT);
+    if timeout(W::LIMIT, rounds).await.is_err() {
+        panic!("{} took longer than {:?}", case.name, W::LIMIT);
+    }
+}
+
+fn runtime() -> Runtime {
+    match Builder::new_multi_thread()
+        .worker_threads(4)
+        .enable_all()
+        .build()
+    {
+        Ok(runtime) => runtime,
+        Err(error) => panic!("no runtime: {error}"),
     }
 }
 

@@ -138,9 +138,18 @@ pub(super) fn store_clock(provider: &dyn Provider) -> bool {
 
 /// Fails a case unless the future ends soon.
 pub(super) async fn soon<F: Future>(what: impl fmt::Display, future: F) -> F::Output {
-    match tokio::time::timeout(PATIENCE, future).await {
+    within(PATIENCE, what, future).await
+}
+
+/// Fails a case unless the future ends within this time.
+pub(super) async fn within<F: Future>(
+    limit: Duration,
+    what: impl fmt::Display,
+    future: F,
+) -> F::Output {
+    match tokio::time::timeout(limit, future).await {
         Ok(value) => value,
-        Err(_elapsed) => panic!("{what}: not within {PATIENCE:?}"),
+        Err(_elapsed) => panic!("{what}: not within {limit:?}"),
     }
 }
 

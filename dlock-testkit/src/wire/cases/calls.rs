@@ -15,7 +15,7 @@ use crate::{
     wire::{
         Wiring,
         scene::{OPS, Scene},
-        wiring::{ok, soon},
+        wiring::{ok, soon, within},
     },
 };
 
@@ -51,10 +51,9 @@ pub(super) async fn silent_call_ends_and_its_connection_with_it(wiring: Wiring) 
                 let wire = wiring.wire().await;
                 let scene = Scene::set(&wiring, op, &direct).await;
                 wire.proxy.next(fault);
-                let began = Instant::now();
-                let answers = soon(format!("{op:?}, {fault}"), scene.ask(&wire.provider)).await;
-                let took = began.elapsed();
-                assert!(took < 3 * wiring.limit(), "{op:?}, {fault}: {took:?}");
+                let limit = 3 * wiring.limit();
+                let what = format!("{op:?}, {fault}");
+                let answers = within(limit, what, scene.ask(&wire.provider)).await;
                 assert_eq!(wire.proxy.struck(), 1);
                 assert!(
                     op == Op::Read || answers.iter().any(Result::is_err),

@@ -15,7 +15,7 @@ use crate::{
     wire::{
         Wiring,
         vigil::{belief_is_founded, last_sent, store_still_keeps_it, vigil},
-        wiring::{Wire, lock, ok, soon},
+        wiring::{Wire, lock, ok, soon, within},
     },
 };
 
@@ -161,10 +161,10 @@ async fn ends_in_time(wiring: &Wiring, wire: &Wire, name: &Name, strike: impl Fu
     strike.await;
     let rival = Client::new(direct.clone());
     let rival = waiting(&rival, name, lease);
-    let told = soon("the loss", vigil(&guard, lease)).await;
+    let told = within(4 * lease, "the loss", vigil(&guard, lease)).await;
     store_still_keeps_it(&*direct, &guard, name).await;
     belief_is_founded(wire, told.deadline, lease);
-    let (granted, at) = ok(soon("the takeover", rival).await);
+    let (granted, at) = ok(within(4 * lease, "the takeover", rival).await);
     assert!(at > told.deadline, "two holders (I1): {:?}", told.loss);
     assert!(granted.token() > guard.token(), "tokens grow (I3)");
     // What was applied last was sent by then; an attempt is over after D/6.
