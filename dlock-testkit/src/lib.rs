@@ -7,6 +7,7 @@
 //!   them.
 //! - [`proxy`] does to the wire between a driver and its server what networks do: lost replies,
 //!   resets, silence, delays, by script or by seed; it counts round trips.
+//! - [`overhead`] measures what the frontend adds to a provider's calls.
 //! - [`service`] starts real servers for tests and never leaves one behind.
 //! - [`planted`] proves the suite itself: providers with a bug, and which cases catch it.
 //!
@@ -46,6 +47,7 @@ mod conformance;
 pub mod faults;
 mod fixture;
 pub mod memory;
+pub mod overhead;
 pub mod planted;
 pub mod proxy;
 #[doc(hidden)]
