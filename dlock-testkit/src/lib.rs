@@ -5,7 +5,10 @@
 //!   lost.
 //! - [`faults`] loses, delays, repeats and refuses the calls of any provider by script, and records
 //!   them.
-//! - [`history`] writes down what clients of any provider believe and do.
+//! - [`history`] writes down what clients of any provider believe and do, judges it, draws it.
+//! - [`proxy`] does to the wire between a driver and its server what networks do: lost replies,
+//!   resets, silence, delays, by script or by seed; it counts round trips.
+//! - [`overhead`] measures what the frontend adds to a provider's calls.
 //! - [`service`] starts real servers for tests and never leaves one behind.
 //! - [`planted`] proves the suite itself: providers with a bug, and which cases catch it.
 //!
@@ -46,6 +49,7 @@ pub mod faults;
 mod fixture;
 pub mod history;
 pub mod memory;
+pub mod overhead;
 pub mod planted;
 pub mod proxy;
 #[doc(hidden)]
@@ -53,7 +57,9 @@ pub mod runner;
 #[cfg(unix)]
 pub mod service;
 pub mod simulation;
+mod stall;
 mod subject;
+pub mod wire;
 
 pub use self::{
     bench::Bench,

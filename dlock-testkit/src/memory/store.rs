@@ -245,7 +245,8 @@ impl MemoryStore {
     }
 
     fn now(&self, state: &State) -> Now {
-        let clock = EPOCH + micros(self.0.start.elapsed().mul_f64(self.0.rate)) + state.clock_offset;
+        let clock =
+            EPOCH + micros(self.0.start.elapsed().mul_f64(self.0.rate)) + state.clock_offset;
         let wall = u64::try_from(clock.saturating_add(state.wall_offset)).unwrap_or(0);
         Now {
             discipline: self.0.discipline,

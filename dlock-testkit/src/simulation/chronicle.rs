@@ -9,9 +9,7 @@ use super::{
     monitor::{Anchors, Violation},
     plan::{Effect, Plan, StoreEvent},
 };
-use crate::history::{
-    Axis, Header, Invariant, Line, Log, OpenFault, checker::check, line::micros,
-};
+use crate::history::{Axis, Header, Invariant, Line, Log, OpenFault, checker::check, line::micros};
 
 /// How long after a fault of a call its caller is still busy with it: an attempt takes at most D/6,
 /// and no lease here is longer than four seconds.
@@ -23,9 +21,19 @@ pub(super) fn open(log: &Log, plan: &Plan) -> Vec<OpenFault> {
         let clients = plan.clients.iter();
         clients.flat_map(|client| client.handles.iter().map(|handle| &handle.settings))
     };
-    let longest = settings().map(|settings| settings.duration).max().unwrap_or_default();
-    let poll = settings().map(|settings| settings.poll(true).max(settings.poll(false))).max();
-    let slowest = plan.clients.iter().map(|client| client.latency.1).max().unwrap_or_default();
+    let longest = settings()
+        .map(|settings| settings.duration)
+        .max()
+        .unwrap_or_default();
+    let poll = settings()
+        .map(|settings| settings.poll(true).max(settings.poll(false)))
+        .max();
+    let slowest = plan
+        .clients
+        .iter()
+        .map(|client| client.latency.1)
+        .max()
+        .unwrap_or_default();
     let mut header = Header::new("simulation", plan.discipline, longest);
     header.seed = Some(plan.seed);
     header.command = format!(
@@ -71,7 +79,9 @@ pub(super) fn axis(anchors: Anchors, rate: f64) -> Axis {
     Axis::new(move |reading| {
         let anchors = anchors.lock().unwrap_or_else(PoisonError::into_inner);
         let after = anchors.partition_point(|(shown, _)| *shown <= reading);
-        let (shown, at) = after.checked_sub(1).map_or_else(Default::default, |last| anchors[last]);
+        let (shown, at) = after
+            .checked_sub(1)
+            .map_or_else(Default::default, |last| anchors[last]);
         let global = at + reading.saturating_sub(shown).div_f64(rate);
         let next = anchors.get(after).map_or(Duration::MAX, |(_, at)| *at);
         micros(global.min(next))

@@ -95,7 +95,9 @@ impl Draw {
             renew_every: ms(lease * *self.of(&[33, 33, 10, 40]) / 100),
             poll_every: self.chance(25).then(|| ms(*self.of(&[5, 20, 150, 700]))),
             give_up_after: ms(lease * *self.of(&[1, 2, 4, 8])),
-            max_hold: self.chance(15).then(|| ms(lease * self.rng.u64(10..=20) / 10)),
+            max_hold: self
+                .chance(15)
+                .then(|| ms(lease * self.rng.u64(10..=20) / 10)),
             data: self.chance(30).then(|| vec![self.rng.u8(..); 3]),
         }
     }

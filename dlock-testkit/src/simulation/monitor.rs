@@ -222,7 +222,11 @@ impl Monitor {
         state.note(|| format!("c{client} standing: {standing}"));
         state.clients[client].disturbed = now;
         let holder = state.clients[client].machine.holder();
-        state.clients[client].anchors.lock().unwrap_or_else(PoisonError::into_inner).push((holder, now));
+        state.clients[client]
+            .anchors
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push((holder, now));
         state.clients[client].standing = standing;
     }
 
@@ -344,7 +348,10 @@ impl State {
         if lived > limit + SLACK && undisturbed {
             let rule = if op == Op::Renew { "V6" } else { "W4" };
             self.complain(rule, || {
-                format!("c{} waited {lived:?} for {op:?}: {:?}", call.client, call.request)
+                format!(
+                    "c{} waited {lived:?} for {op:?}: {:?}",
+                    call.client, call.request
+                )
             });
         }
     }

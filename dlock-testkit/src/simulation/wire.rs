@@ -213,14 +213,20 @@ impl Wire {
     /// An operator releases what an acquire has just been granted (B2).
     async fn spend(&self, request: &Request) {
         let Self(inner) = self;
-        let Request::Acquire(acquire) = request else { return };
-        let Ok(Some(record)) = inner.store.read(&acquire.name).await else { return };
+        let Request::Acquire(acquire) = request else {
+            return;
+        };
+        let Ok(Some(record)) = inner.store.read(&acquire.name).await else {
+            return;
+        };
         if record.uuid == acquire.new
             && let Ok(outcome) = inner.store.force_release(&acquire.name, &record).await
         {
             let release = Release::new(acquire.name.clone(), record.uuid, Some(record.token));
             let now = inner.store.read(&acquire.name).await.ok().flatten();
-            inner.monitor.applied(&Request::Release(release), &outcome.into(), now);
+            inner
+                .monitor
+                .applied(&Request::Release(release), &outcome.into(), now);
         }
     }
 
@@ -290,7 +296,11 @@ impl Wire {
             sleep(self.latency(Op::Watch, 1_000_000 + message)).await;
             inner.machine.running().await;
             let now = inner.start.elapsed();
-            if inner.mutes.iter().any(|(from, until)| (*from..*until).contains(&now)) {
+            if inner
+                .mutes
+                .iter()
+                .any(|(from, until)| (*from..*until).contains(&now))
+            {
                 inner.monitor.figures(|figures| figures.fault("lost hints"));
                 continue;
             }
@@ -325,6 +335,8 @@ pub(super) async fn stand_still(
     sleep(lasting).await;
     machine.resume();
     monitor.disturbed(client, false);
+    // Timers that stood still ask the clock again within D/10 (V2).
+    sleep(chronicle::AFTERMATH).await;
     fault.end();
 }
 
@@ -409,7 +421,8 @@ impl Provider for Wire {
             let sent = sent.clone();
             async move { store.acquire(&sent).await }
         };
-        self.call(Op::Acquire, Request::Acquire(request.clone()), ask).await
+        self.call(Op::Acquire, Request::Acquire(request.clone()), ask)
+            .await
     }
 
     async fn renew(&self, request: &Renew) -> Result<RenewOutcome, ProviderError> {
@@ -418,7 +431,8 @@ impl Provider for Wire {
             let sent = sent.clone();
             async move { store.renew(&sent).await }
         };
-        self.call(Op::Renew, Request::Renew(request.clone()), ask).await
+        self.call(Op::Renew, Request::Renew(request.clone()), ask)
+            .await
     }
 
     async fn release(&self, request: &Release) -> Result<ReleaseOutcome, ProviderError> {
@@ -427,7 +441,8 @@ impl Provider for Wire {
             let sent = sent.clone();
             async move { store.release(&sent).await }
         };
-        self.call(Op::Release, Request::Release(request.clone()), ask).await
+        self.call(Op::Release, Request::Release(request.clone()), ask)
+            .await
     }
 
     async fn read(&self, name: &Name) -> Result<Option<Record>, ProviderError> {
@@ -486,6 +501,8 @@ impl From<Opened> for Outcome {
 
 impl fmt::Debug for Wire {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Wire").field("client", &self.0.client).finish_non_exhaustive()
+        f.debug_struct("Wire")
+            .field("client", &self.0.client)
+            .finish_non_exhaustive()
     }
 }

@@ -70,7 +70,9 @@ impl Worker {
             || matches!(&step.way, Way::Within(limit) if limit.is_zero());
         let HandlePlan { name, settings, .. } = &self.plan;
         let id = self.monitor.begins(self.index, name, settings, once, limit);
-        let Some(lock) = self.lock(&id.to_string()) else { return };
+        let Some(lock) = self.lock(&id.to_string()) else {
+            return;
+        };
         let looks_away = || self.monitor.away(id);
         let (machine, cancel, away) = (&self.machine, step.cancel, step.away);
         let held = match &step.way {
@@ -88,11 +90,15 @@ impl Worker {
             }
             Way::Hold => attend(machine, cancel, away, looks_away, lock.hold())
                 .await
-                .map(|answer| answer.map(Held::Guard).map_err(|error| Finished::of(&error))),
+                .map(|answer| {
+                    answer
+                        .map(Held::Guard)
+                        .map_err(|error| Finished::of(&error))
+                }),
             Way::With(end) => return self.with(id, &lock, step, *end).await,
-            Way::Wait | Way::Read => {
-                attend(machine, cancel, away, looks_away, lock.acquire()).await.map(leased)
-            }
+            Way::Wait | Way::Read => attend(machine, cancel, away, looks_away, lock.acquire())
+                .await
+                .map(leased),
         };
         match held {
             None => self.monitor.gone(id),
@@ -139,7 +145,8 @@ impl Worker {
         match lock {
             Ok(lock) => Some(lock),
             Err(error) => {
-                self.monitor.complain("plan", || format!("{:?}: {error}", self.plan.settings));
+                self.monitor
+                    .complain("plan", || format!("{:?}: {error}", self.plan.settings));
                 None
             }
         }
@@ -184,10 +191,11 @@ impl Worker {
         for (after, cancel) in &usage.renewals {
             self.machine.sleep(*after).await;
             let held = open(slot).take();
-            let Some(Held::Lease(mut lease)) = held else { return };
+            let Some(Held::Lease(mut lease)) = held else {
+                return;
+            };
             self.monitor.renews_by_hand(uuid);
-            let answer =
-                attend(&self.machine, *cancel, None, || {}, lease.renew()).await;
+            let answer = attend(&self.machine, *cancel, None, || {}, lease.renew()).await;
             match &answer {
                 Some(Err(Error::Lost(loss))) => self.monitor.renewed_by_hand(uuid, Some(loss)),
                 Some(_) => self.monitor.renewed_by_hand(uuid, None),
@@ -205,7 +213,9 @@ impl Worker {
 
     /// Somebody waits for the end of a lease that does not renew itself.
     fn listen(&self, slot: &Slot, uuid: Uuid) {
-        let Some(Held::Lease(lease)) = &*open(slot) else { return };
+        let Some(Held::Lease(lease)) = &*open(slot) else {
+            return;
+        };
         let (expired, monitor, machine) =
             (lease.expired(), self.monitor.clone(), self.machine.clone());
         monitor.listens(uuid);
@@ -219,7 +229,9 @@ impl Worker {
     /// Somebody waits for the loss of a guarded lease.
     fn guarded(&self, slot: &Slot, uuid: Uuid) {
         self.monitor.guarded(uuid);
-        let Some(Held::Guard(guard)) = &*open(slot) else { return };
+        let Some(Held::Guard(guard)) = &*open(slot) else {
+            return;
+        };
         let (lost, monitor) = (guard.lost(), self.monitor.clone());
         let machine = self.machine.clone();
         monitor.listens(uuid);
@@ -276,7 +288,9 @@ impl Worker {
     }
 
     async fn end(&self, slot: &Slot, uuid: Uuid, ending: Ending) {
-        let Some(held) = open(slot).take() else { return };
+        let Some(held) = open(slot).take() else {
+            return;
+        };
         self.monitor.ends(uuid);
         let cancel = match ending {
             Ending::Drop => return drop(held),
@@ -299,13 +313,16 @@ impl Worker {
         let finished = Arc::new(Mutex::new((None::<Uuid>, None::<bool>)));
         let seen = Arc::clone(&finished);
         let work = |token: FencingToken| async move {
-            let Some(uuid) = self.monitor.delivered(id, token, None) else { return };
+            let Some(uuid) = self.monitor.delivered(id, token, None) else {
+                return;
+            };
             open(&seen).0 = Some(uuid);
             self.monitor.finished(id, &Finished::Granted);
             let alive = Alive(self.monitor.clone(), uuid);
             if let Some(write) = step.usage.write {
                 self.check_work(uuid);
-                self.write(lock, token, write, || self.monitor.works(uuid, true)).await;
+                self.write(lock, token, write, || self.monitor.works(uuid, true))
+                    .await;
             }
             for _ in 0..4 {
                 self.check_work(uuid);
@@ -347,7 +364,9 @@ impl Worker {
                     Ok(Ok(())) => Some(Ok(())),
                     Ok(Err(Error::Lost(loss))) => Some(Err::<(), Loss>(loss)),
                     Ok(Err(error)) => {
-                        return self.monitor.complain("V9", || format!("`with` fails: {error}"));
+                        return self
+                            .monitor
+                            .complain("V9", || format!("`with` fails: {error}"));
                     }
                     Err(_panic) => None,
                 };
@@ -367,7 +386,8 @@ impl Worker {
     /// V9: work runs only under a valid lease.
     fn check_work(&self, uuid: Uuid) {
         if !self.monitor.works(uuid, true) {
-            self.monitor.complain("V9", || format!("the work of {uuid} runs without a lease"));
+            self.monitor
+                .complain("V9", || format!("the work of {uuid} runs without a lease"));
         }
     }
 }
@@ -382,7 +402,9 @@ impl Drop for Alive {
 }
 
 fn leased(answer: Result<Lease, Error>) -> Result<Held, Finished> {
-    answer.map(Held::Lease).map_err(|error| Finished::of(&error))
+    answer
+        .map(Held::Lease)
+        .map_err(|error| Finished::of(&error))
 }
 
 fn told(answer: Result<Ended, Error>) -> Result<Ended, dlock_core::ErrorKind> {

@@ -64,7 +64,10 @@ impl Plan {
     }
 
     fn play(&self, explain: bool) -> Run {
-        #[expect(clippy::expect_used, reason = "documented; a test can do nothing about it")]
+        #[expect(
+            clippy::expect_used,
+            reason = "documented; a test can do nothing about it"
+        )]
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
             .start_paused(true)
@@ -153,7 +156,8 @@ impl<'a> World<'a> {
         let station = Station::new(process.wrap(wire));
         let seed = self.plan.seed.wrapping_mul(64).wrapping_add(index as u64);
         let client = Client::for_simulation(station.clone(), clock, seed);
-        self.clients.push((client.recorded(process.recorder()), station));
+        self.clients
+            .push((client.recorded(process.recorder()), station));
         self.machines.push(machine);
     }
 
@@ -184,7 +188,8 @@ impl<'a> World<'a> {
                 continue;
             }
             if let Err(error) = worker.await {
-                self.monitor.complain("panic", || format!("c{index}: {error}"));
+                self.monitor
+                    .complain("panic", || format!("c{index}: {error}"));
             }
         }
         for (index, client) in self.plan.clients.iter().enumerate() {
@@ -218,7 +223,8 @@ impl<'a> World<'a> {
         let provider = MemoryProvider::new(&self.store);
         let (clock, _machine) = Clock::simulated(1.0);
         let process = self.log.process_with("newcomer", &clock, 1.0);
-        let client = process.simulated_client(provider, self.plan.seed.wrapping_mul(64).wrapping_add(63));
+        let client =
+            process.simulated_client(provider, self.plan.seed.wrapping_mul(64).wrapping_add(63));
         let handles = self.plan.clients.iter().flat_map(|client| &client.handles);
         let longest = handles.clone().map(|handle| handle.settings.duration).max();
         let limit = longest.unwrap_or_default() * 5;
@@ -227,21 +233,39 @@ impl<'a> World<'a> {
         names.dedup();
         self.store.set_read_only(false);
         for name in names {
-            let lock = DLock::builder().name(name).owner("newcomer").provider(&client).build();
+            let lock = DLock::builder()
+                .name(name)
+                .owner("newcomer")
+                .provider(&client)
+                .build();
             let lease = match lock {
-                Ok(lock) => lock.acquire_timeout(limit).await.map(drop).map_err(|e| e.to_string()),
+                Ok(lock) => lock
+                    .acquire_timeout(limit)
+                    .await
+                    .map(drop)
+                    .map_err(|e| e.to_string()),
                 Err(error) => Err(error.to_string()),
             };
             if let Err(error) = lease {
-                self.monitor.complain("I10", || format!("{name} cannot be had at the end: {error}"));
+                self.monitor.complain("I10", || {
+                    format!("{name} cannot be had at the end: {error}")
+                });
             }
         }
     }
 
     /// Tells the history when something is wrong with a client, or with all.
-    fn tell_of(&self, kind: &'static str, client: Option<usize>, from: Duration, lasting: Duration) {
+    fn tell_of(
+        &self,
+        kind: &'static str,
+        client: Option<usize>,
+        from: Duration,
+        lasting: Duration,
+    ) {
         let (log, from) = (self.log.clone(), self.start + from);
-        let process = client.map(|client| format!("c{client}")).unwrap_or_default();
+        let process = client
+            .map(|client| format!("c{client}"))
+            .unwrap_or_default();
         tokio::spawn(async move {
             sleep_until(from).await;
             let fault = log.fault(kind, &process);
@@ -278,7 +302,11 @@ impl<'a> World<'a> {
                 tokio::spawn(async move {
                     sleep_until(from).await;
                     monitor.figures(|figures| {
-                        figures.fault(if lasting.is_none() { "crashes" } else { "standstills" });
+                        figures.fault(if lasting.is_none() {
+                            "crashes"
+                        } else {
+                            "standstills"
+                        });
                     });
                     monitor.remark(|| format!("c{client} {how:?} for {lasting:?}"));
                     match lasting {
@@ -339,8 +367,12 @@ async fn happen(store: &MemoryStore, monitor: &Monitor, event: StoreEvent, new: 
             store.set_read_only(false);
         }
         StoreEvent::Revoke(name) => {
-            let Some((name, record)) = found(&provider, &name).await else { return };
-            let Ok(mut revoke) = Revoke::new(name.clone(), record.version()) else { return };
+            let Some((name, record)) = found(&provider, &name).await else {
+                return;
+            };
+            let Ok(mut revoke) = Revoke::new(name.clone(), record.version()) else {
+                return;
+            };
             revoke.new = new;
             if let Ok(outcome) = provider.revoke(&revoke).await {
                 let request = Request::Revoke(revoke);
@@ -348,7 +380,9 @@ async fn happen(store: &MemoryStore, monitor: &Monitor, event: StoreEvent, new: 
             }
         }
         StoreEvent::Force(name) => {
-            let Some((name, record)) = found(&provider, &name).await else { return };
+            let Some((name, record)) = found(&provider, &name).await else {
+                return;
+            };
             if let Ok(outcome) = provider.force_release(&name, &record).await {
                 let token = Some(record.token);
                 let release = dlock_core::Release::new(name.clone(), record.uuid, token);
@@ -357,7 +391,9 @@ async fn happen(store: &MemoryStore, monitor: &Monitor, event: StoreEvent, new: 
             }
         }
         StoreEvent::Ask(name) => {
-            let Some((name, record)) = found(&provider, &name).await else { return };
+            let Some((name, record)) = found(&provider, &name).await else {
+                return;
+            };
             let ask = Ask::new(name.clone(), record.uuid);
             if let Ok(outcome) = provider.ask(&ask).await {
                 let request = Request::Ask(ask);
@@ -365,7 +401,9 @@ async fn happen(store: &MemoryStore, monitor: &Monitor, event: StoreEvent, new: 
             }
         }
         StoreEvent::Purge(name) => {
-            let Some((name, record)) = found(&provider, &name).await else { return };
+            let Some((name, record)) = found(&provider, &name).await else {
+                return;
+            };
             if record.released && store.age(&name, Duration::from_hours(8 * 24)) {
                 drop(provider.purge(10).await);
             }

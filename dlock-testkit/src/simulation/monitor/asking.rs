@@ -109,7 +109,11 @@ impl Monitor {
 impl State {
     pub(super) fn acquire_called(&mut self, client: usize, request: &Acquire) {
         let stamp = self.stamp(client);
-        let Some(id) = request.owner.parse::<CallerId>().ok().filter(|id| *id < self.callers.len())
+        let Some(id) = request
+            .owner
+            .parse::<CallerId>()
+            .ok()
+            .filter(|id| *id < self.callers.len())
         else {
             return self.complain("W1", || format!("nobody asked for {request:?}"));
         };
@@ -239,17 +243,22 @@ impl State {
         if turn == Turn::Had {
             self.complain("W1", || format!("{id} contends beside {before:?}"));
         }
-        let overtaken = queue.iter().take_while(|other| **other != id).find(|other| {
-            let other = &self.callers[**other];
-            other.status == Status::Waiting
-                && other.turn == Turn::NotYet
-                && !other.requeued
-                && other.away.is_none()
-                && !self.time_is_up(other)
-        });
+        let overtaken = queue
+            .iter()
+            .take_while(|other| **other != id)
+            .find(|other| {
+                let other = &self.callers[**other];
+                other.status == Status::Waiting
+                    && other.turn == Turn::NotYet
+                    && !other.requeued
+                    && other.away.is_none()
+                    && !self.time_is_up(other)
+            });
         if let Some(other) = overtaken {
             let other = *other;
-            self.complain("I18", || format!("{id} overtakes {other}, which came first"));
+            self.complain("I18", || {
+                format!("{id} overtakes {other}, which came first")
+            });
         }
     }
 
@@ -269,13 +278,17 @@ impl State {
         let third = caller.settings.duration / 3;
         let undisturbed = self.undisturbed_since(caller.client, open.sent.at);
         if answered {
-            self.complain("W5", || format!("{id} uses the uuid of a try that was answered"));
+            self.complain("W5", || {
+                format!("{id} uses the uuid of a try that was answered")
+            });
         }
         if changed {
             self.complain("W5", || format!("{id} repeats a try with another claim"));
         }
         if age > third + SLACK && undisturbed {
-            self.complain("W5", || format!("{id} repeats its try after {age:?}, over D/3"));
+            self.complain("W5", || {
+                format!("{id} repeats its try after {age:?}, over D/3")
+            });
         }
     }
 
@@ -345,13 +358,17 @@ impl State {
         let caller = &self.callers[id];
         let (client, name) = (caller.client, caller.name.clone());
         if request.data != caller.settings.data || request.duration != caller.settings.duration {
-            self.complain("settings", || format!("{id} was built with other data than {request:?}"));
+            self.complain("settings", || {
+                format!("{id} was built with other data than {request:?}")
+            });
         }
         let highest = self.known(client, &name).highest;
         let floor = if highest == 0 { 0 } else { highest + 1 };
         if fresh && request.floor != floor {
             let asked = request.floor;
-            self.complain("T6", || format!("{id} asks for {asked} and has seen {highest}"));
+            self.complain("T6", || {
+                format!("{id} asks for {asked} and has seen {highest}")
+            });
         }
     }
 
@@ -362,13 +379,17 @@ impl State {
         outcome: &AcquireOutcome,
     ) {
         let stamp = self.stamp(client);
-        let Some(id) = self.caller_of(request) else { return };
+        let Some(id) = self.caller_of(request) else {
+            return;
+        };
         let caller = &mut self.callers[id];
         let name = caller.name.clone();
         if !matches!(outcome, AcquireOutcome::Acquired(_)) {
             caller.heard = Some(stamp.contender);
         }
-        let Some(open) = &mut caller.open_try else { return };
+        let Some(open) = &mut caller.open_try else {
+            return;
+        };
         open.answered = true;
         let sent = open.sent;
         self.doubtful.remove(&request.new);
@@ -407,7 +428,9 @@ impl State {
 
     pub(super) fn acquire_failed(&mut self, client: usize, request: &Acquire, kind: ErrorKind) {
         let since = self.stamp(client);
-        let Some(id) = self.caller_of(request) else { return };
+        let Some(id) = self.caller_of(request) else {
+            return;
+        };
         let (woken, _) = self.rung(id);
         let caller = &mut self.callers[id];
         let mean = caller.settings.failure_pause();
@@ -464,7 +487,10 @@ impl State {
         let ends = [remaining, observed].into_iter().flatten();
         let least = poll.min(Duration::from_millis(10));
         let earliest = ends.clone().fold(poll, Duration::min).max(least);
-        let latest = ends.map(|left| left + jitter).fold(poll * 6 / 5, Duration::min).max(least);
+        let latest = ends
+            .map(|left| left + jitter)
+            .fold(poll * 6 / 5, Duration::min)
+            .max(least);
         let (woken, rung) = self.rung(id);
         self.callers[id].pause = Some(Pause {
             since,
@@ -495,7 +521,10 @@ impl State {
                 Some(pause) if pause.rule == "W5" || !pause.wakes => pause.woken = true,
                 Some(pause) => {
                     if !pause.woken {
-                        pause.latest = now.contender.saturating_sub(pause.since.contender).min(pause.latest);
+                        pause.latest = now
+                            .contender
+                            .saturating_sub(pause.since.contender)
+                            .min(pause.latest);
                         pause.rule = rule;
                     }
                     pause.woken = true;
@@ -510,7 +539,10 @@ impl State {
         let caller = &self.callers[id];
         let (client, name, asked) = (caller.client, caller.name.clone(), caller.asked);
         let rung = self.known(client, &name).rung;
-        (rung.is_some_and(|rung| rung >= asked), rung.is_some_and(|rung| rung > asked))
+        (
+            rung.is_some_and(|rung| rung >= asked),
+            rung.is_some_and(|rung| rung > asked),
+        )
     }
 
     /// A reply or a read showed this record.
@@ -536,7 +568,13 @@ impl State {
     }
 
     /// G4: an identity of ours is over.
-    pub(super) fn is_over_now(&mut self, client: usize, name: &str, uuid: Uuid, duration: Duration) {
+    pub(super) fn is_over_now(
+        &mut self,
+        client: usize,
+        name: &str,
+        uuid: Uuid,
+        duration: Duration,
+    ) {
         let until = self.clients[client].machine.contender() + 2 * duration;
         let known = self.known(client, name);
         if known.over.iter().any(|(known, _)| *known == uuid) {
@@ -579,20 +617,28 @@ impl State {
         if let Some(pause) = skipped
             && !self.time_is_up(&self.callers[id])
         {
-            self.complain(pause.rule, || format!("{id} ends with {how:?}, and should ask at once"));
+            self.complain(pause.rule, || {
+                format!("{id} ends with {how:?}, and should ask at once")
+            });
         }
         match how {
             Finished::TimedOut if limit.is_none_or(|limit| waited < limit) && !once => {
-                self.complain("W4", || format!("{id} ends after {waited:?}, its limit is {limit:?}"));
+                self.complain("W4", || {
+                    format!("{id} ends after {waited:?}, its limit is {limit:?}")
+                });
             }
             Finished::Closed if self.clients[client].closing.is_none() => {
                 self.complain("G3", || format!("{id} is told that its client closed"));
             }
             Finished::Failed(true) if !fatal => {
-                self.complain("W5", || format!("{id} is told of a fatal answer that never came"));
+                self.complain("W5", || {
+                    format!("{id} is told of a fatal answer that never came")
+                });
             }
             Finished::Failed(false) if !once && silent < give_up => {
-                self.complain("W5", || format!("{id} gives up after {silent:?} without an answer"));
+                self.complain("W5", || {
+                    format!("{id} gives up after {silent:?} without an answer")
+                });
             }
             _ => {}
         }
@@ -602,12 +648,16 @@ impl State {
             && caller.away.is_none()
             && self.undisturbed_since(client, caller.began.at)
         {
-            self.complain("W4", || format!("{id} waited {waited:?}, and its limit is {limit:?}"));
+            self.complain("W4", || {
+                format!("{id} waited {waited:?}, and its limit is {limit:?}")
+            });
         }
         if fatal && *how != Finished::Failed(true) && !matches!(how, Finished::Granted) {
             // Its time may have been up in the same instant.
             if *how != Finished::TimedOut {
-                self.complain("W5", || format!("{id} ends with {how:?} after a fatal answer"));
+                self.complain("W5", || {
+                    format!("{id} ends with {how:?} after a fatal answer")
+                });
             }
         }
     }

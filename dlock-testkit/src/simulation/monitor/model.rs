@@ -261,7 +261,11 @@ impl Settings {
     }
 
     pub(in super::super) fn poll(&self, watching: bool) -> Duration {
-        let (divisor, least, most) = if watching { (3, 1000, 5000) } else { (10, 100, 1000) };
+        let (divisor, least, most) = if watching {
+            (3, 1000, 5000)
+        } else {
+            (10, 100, 1000)
+        };
         self.poll_every.unwrap_or_else(|| {
             (self.duration / divisor)
                 .clamp(Duration::from_millis(least), Duration::from_millis(most))

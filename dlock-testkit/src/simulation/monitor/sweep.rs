@@ -20,13 +20,17 @@ impl Monitor {
         let watched: Vec<_> = {
             let state = self.state();
             // Half of them: a question also closes a lease that is over, which must happen without.
-            let watched = state.terms.iter().filter(|(uuid, _)| uuid.as_bytes()[0] % 2 == 0);
-            let watched =
-                watched.filter_map(|(uuid, term)| Some((*uuid, term.watch.clone()?)));
+            let watched = state
+                .terms
+                .iter()
+                .filter(|(uuid, _)| uuid.as_bytes()[0] % 2 == 0);
+            let watched = watched.filter_map(|(uuid, term)| Some((*uuid, term.watch.clone()?)));
             watched.collect()
         };
-        let probes: Vec<(Uuid, Option<Probe>)> =
-            watched.iter().map(|(uuid, watch)| (*uuid, watch())).collect();
+        let probes: Vec<(Uuid, Option<Probe>)> = watched
+            .iter()
+            .map(|(uuid, watch)| (*uuid, watch()))
+            .collect();
         let mut state = self.state();
         for (uuid, probe) in probes {
             if let Some(probe) = probe {
@@ -35,7 +39,11 @@ impl Monitor {
         }
         state.sweep_terms();
         state.sweep_callers();
-        let calls: Vec<_> = state.open.iter().map(|id| state.calls[*id].clone()).collect();
+        let calls: Vec<_> = state
+            .open
+            .iter()
+            .map(|id| state.calls[*id].clone())
+            .collect();
         for call in calls {
             state.check_life(&call);
         }
@@ -43,7 +51,11 @@ impl Monitor {
 
     /// Looks at one lease, now.
     pub(in super::super) fn look(&self, uuid: Uuid) {
-        let watch = self.state().terms.get(&uuid).and_then(|term| term.watch.clone());
+        let watch = self
+            .state()
+            .terms
+            .get(&uuid)
+            .and_then(|term| term.watch.clone());
         if let Some(probe) = watch.and_then(|watch| watch()) {
             self.state().compare(uuid, probe);
         }
@@ -74,7 +86,9 @@ impl Monitor {
             .filter(|term| term.client == client && term.release_began.is_none())
             .count();
         if held != counted {
-            state.complain("G3", || format!("c{client} has {held} leases and says {counted}"));
+            state.complain("G3", || {
+                format!("c{client} has {held} leases and says {counted}")
+            });
         }
         let open = state.open.iter().map(|id| &state.calls[*id]).find(|call| {
             call.client == client
@@ -102,7 +116,9 @@ impl Monitor {
             .collect();
         for uuid in orphans {
             state.complain("I14", || {
-                format!("c{client} does not know whether it was granted {uuid}, and never gave it back")
+                format!(
+                    "c{client} does not know whether it was granted {uuid}, and never gave it back"
+                )
             });
         }
     }
@@ -112,13 +128,20 @@ impl State {
     /// A handle against what passed the boundary: I6 to I8, V5, V8.
     fn compare(&mut self, uuid: Uuid, probe: Probe) {
         let holder = self.holder(uuid);
-        let Some(term) = self.terms.get(&uuid) else { return };
+        let Some(term) = self.terms.get(&uuid) else {
+            return;
+        };
         let valid = term.valid(holder);
-        let left = if valid { term.deadline.saturating_sub(holder) } else { Duration::ZERO };
+        let left = if valid {
+            term.deadline.saturating_sub(holder)
+        } else {
+            Duration::ZERO
+        };
         let (deadline, refused) = (term.deadline, term.refused.is_some());
         let unsure = valid
             && (term.fatal
-                || holder >= term.credited + term.settings.renew_every + term.settings.duration / 6);
+                || holder
+                    >= term.credited + term.settings.renew_every + term.settings.duration / 6);
         let asked = term.asked;
         if probe.valid && !valid {
             let rule = if refused { "V5" } else { "I8" };
@@ -132,7 +155,9 @@ impl State {
         } else if probe.remaining != left {
             let rule = if probe.remaining > left { "I6" } else { "V4" };
             let said = probe.remaining;
-            self.complain(rule, || format!("{uuid} has {left:?} left and says {said:?}"));
+            self.complain(rule, || {
+                format!("{uuid} has {left:?} left and says {said:?}")
+            });
         }
         if let Some((says_unsure, says_asked)) = probe.guard {
             if valid && says_unsure != unsure {
@@ -141,7 +166,9 @@ impl State {
                 });
             }
             if says_asked != asked {
-                self.complain("B3", || format!("{uuid} was asked: {asked}, and says {says_asked}"));
+                self.complain("B3", || {
+                    format!("{uuid} was asked: {asked}, and says {says_asked}")
+                });
             }
         }
     }
@@ -153,9 +180,8 @@ impl State {
             let client = &self.clients[term.client];
             let machine = &client.machine;
             let (holder, contender) = (machine.holder(), machine.contender());
-            let calm = |span: Duration| {
-                !client.standing && client.disturbed + span * 2 + SLACK <= now
-            };
+            let calm =
+                |span: Duration| !client.standing && client.disturbed + span * 2 + SLACK <= now;
             let over = holder.saturating_sub(term.deadline);
             // V2: after a standstill the clock is asked again within D/10.
             let step = term.settings.duration / 10;
@@ -164,8 +190,15 @@ impl State {
             // Told by a watcher, where there is one.
             if term.listened && !term.told && gone_for > NOTICE + SLACK && calm(NOTICE.max(step)) {
                 term.told = true;
-                let rule = if term.release_began.is_some() { "I9" } else { "I8" };
-                found.push((rule, format!("the end of {uuid} was told to nobody in {gone_for:?}")));
+                let rule = if term.release_began.is_some() {
+                    "I9"
+                } else {
+                    "I8"
+                };
+                found.push((
+                    rule,
+                    format!("the end of {uuid} was told to nobody in {gone_for:?}"),
+                ));
             }
             let pickup = term.settings.duration / 6;
             let waits = contender.saturating_sub(term.granted.contender);
@@ -175,7 +208,10 @@ impl State {
                 && calm(pickup)
             {
                 term.delivered = Some(now);
-                found.push(("W6", format!("{uuid} was picked up by nobody in {waits:?}, and kept")));
+                found.push((
+                    "W6",
+                    format!("{uuid} was picked up by nobody in {waits:?}, and kept"),
+                ));
             }
             if let Some(began) = term.release_began {
                 let since = contender.saturating_sub(began.contender);
@@ -187,8 +223,13 @@ impl State {
             }
             let stop = term.settings.max_hold.map(|most| term.sent + most);
             let stopped = stop.is_some_and(|stop| holder + SLACK >= stop);
-            let Some(guarded) = term.guarded else { continue };
-            let open = term.attempts.values().any(|attempt| attempt.by_guard && attempt.open);
+            let Some(guarded) = term.guarded else {
+                continue;
+            };
+            let open = term
+                .attempts
+                .values()
+                .any(|attempt| attempt.by_guard && attempt.open);
             if !term.valid(holder) || stopped || open {
                 continue;
             }
@@ -228,12 +269,18 @@ impl State {
             }
             let silent = caller.heard.map(|heard| contender.saturating_sub(heard));
             // It may have slept for a poll interval before it asked again.
-            let patience = caller.settings.give_up_after.max(caller.settings.poll(true) * 6 / 5)
+            let patience = caller
+                .settings
+                .give_up_after
+                .max(caller.settings.poll(true) * 6 / 5)
                 + caller.settings.duration / 2
                 + caller.settings.failure_pause() * 4;
             let mut found = None;
             if caller.once && caller.calls == 0 && waited > SLACK {
-                found = Some(("W1", format!("{id} asks once and is kept waiting for {waited:?}")));
+                found = Some((
+                    "W1",
+                    format!("{id} asks once and is kept waiting for {waited:?}"),
+                ));
             } else if caller.limit.is_some_and(|limit| waited > limit + SLACK) {
                 found = Some(("W4", format!("{id} has waited {waited:?}, over its limit")));
             } else if !caller.once && silent.is_some_and(|silent| silent > patience + 4 * SLACK) {

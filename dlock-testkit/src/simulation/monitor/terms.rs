@@ -30,7 +30,9 @@ impl Monitor {
             .iter_mut()
             .find(|(_, term)| term.caller == id && term.token == token && term.delivered.is_none());
         let Some((uuid, term)) = found else {
-            state.complain("I11", || format!("{id} got a lease with {token}, never granted to it"));
+            state.complain("I11", || {
+                format!("{id} got a lease with {token}, never granted to it")
+            });
             return None;
         };
         let uuid = *uuid;
@@ -57,7 +59,9 @@ impl Monitor {
     /// The lease renews itself from now on.
     pub(in super::super) fn guarded(&self, uuid: Uuid) {
         let mut state = self.state();
-        let Some(client) = state.terms.get(&uuid).map(|term| term.client) else { return };
+        let Some(client) = state.terms.get(&uuid).map(|term| term.client) else {
+            return;
+        };
         let stamp = state.stamp(client);
         if let Some(term) = state.terms.get_mut(&uuid) {
             term.guarded = Some(stamp);
@@ -75,11 +79,15 @@ impl Monitor {
     pub(in super::super) fn expired(&self, uuid: Uuid) {
         let mut state = self.state();
         let holder = state.holder(uuid);
-        let Some(term) = state.terms.get_mut(&uuid) else { return };
+        let Some(term) = state.terms.get_mut(&uuid) else {
+            return;
+        };
         term.told = true;
         if term.valid(holder) {
             let deadline = term.deadline;
-            state.complain("V5", || format!("{uuid} is said to have ended, and ends at {deadline:?}"));
+            state.complain("V5", || {
+                format!("{uuid} is said to have ended, and ends at {deadline:?}")
+            });
         }
     }
 
@@ -94,7 +102,9 @@ impl Monitor {
     pub(in super::super) fn renewed_by_hand(&self, uuid: Uuid, lost: Option<&Loss>) {
         let mut state = self.state();
         let holder = state.holder(uuid);
-        let Some(term) = state.terms.get(&uuid) else { return };
+        let Some(term) = state.terms.get(&uuid) else {
+            return;
+        };
         let valid = term.valid(holder);
         if valid == lost.is_some() {
             state.complain("V5", || {
@@ -114,7 +124,9 @@ impl Monitor {
     pub(in super::super) fn released(&self, uuid: Uuid, answer: &Result<Ended, ErrorKind>) {
         let mut state = self.state();
         state.note(|| format!("{uuid} released: {answer:?}"));
-        let Some(term) = state.terms.get(&uuid) else { return };
+        let Some(term) = state.terms.get(&uuid) else {
+            return;
+        };
         let (told, fatal) = (term.release_answer, term.release_fatal);
         let early = !term.let_go_by(state.clients[term.client].machine.holder());
         let right = match answer {
@@ -139,7 +151,9 @@ impl Monitor {
         state.note(|| format!("{uuid} lost: {:?}", loss.cause));
         state.figures.losses += u64::from(!matches!(loss.cause, LossCause::Released));
         let holder = state.holder(uuid);
-        let Some(term) = state.terms.get_mut(&uuid) else { return };
+        let Some(term) = state.terms.get_mut(&uuid) else {
+            return;
+        };
         term.told = true;
         let stop = term.settings.max_hold.map(|most| term.sent + most);
         let right = match &loss.cause {
@@ -162,9 +176,13 @@ impl Monitor {
     pub(in super::super) fn works(&self, uuid: Uuid, alive: bool) -> bool {
         let mut state = self.state();
         let holder = state.holder(uuid);
-        let Some(client) = state.terms.get(&uuid).map(|term| term.client) else { return false };
+        let Some(client) = state.terms.get(&uuid).map(|term| term.client) else {
+            return false;
+        };
         let now = state.stamp(client);
-        let Some(term) = state.terms.get_mut(&uuid) else { return false };
+        let Some(term) = state.terms.get_mut(&uuid) else {
+            return false;
+        };
         term.work_alive = alive;
         if !alive {
             term.work_gone.get_or_insert(now);
@@ -186,7 +204,9 @@ impl Monitor {
         answer: Option<&Result<(), Loss>>,
     ) {
         let mut state = self.state();
-        let Some(term) = state.terms.get(&uuid) else { return };
+        let Some(term) = state.terms.get(&uuid) else {
+            return;
+        };
         let client = term.client;
         let right = match (answer, finished) {
             (Some(Ok(())), Some(in_time)) => in_time,
@@ -234,9 +254,18 @@ impl State {
         request: &Acquire,
         outcome: &AcquireOutcome,
     ) {
-        let AcquireOutcome::Acquired(token) = outcome else { return };
-        let before = self.records.get(name).and_then(|states| states.last()).cloned().flatten();
-        let ours = before.as_ref().is_some_and(|record| record.uuid == request.new);
+        let AcquireOutcome::Acquired(token) = outcome else {
+            return;
+        };
+        let before = self
+            .records
+            .get(name)
+            .and_then(|states| states.last())
+            .cloned()
+            .flatten();
+        let ours = before
+            .as_ref()
+            .is_some_and(|record| record.uuid == request.new);
         if ours && before.as_ref().is_some_and(|record| record.token == *token) {
             return;
         }
@@ -259,7 +288,9 @@ impl State {
             && !self.broken.exclusion
         {
             let new = request.new;
-            self.complain("I2", || format!("{name} goes to {new} while {holder} is valid"));
+            self.complain("I2", || {
+                format!("{name} goes to {new} while {holder} is valid")
+            });
         }
     }
 
@@ -348,19 +379,25 @@ impl State {
             self.complain("V7", || format!("{uuid} is renewed, and has ended"));
         }
         if stopped {
-            self.complain("max_hold", || format!("{uuid} is renewed beyond its longest hold"));
+            self.complain("max_hold", || {
+                format!("{uuid} is renewed beyond its longest hold")
+            });
         }
         if !by_guard {
             return;
         }
         if !guarded {
-            self.complain("V6", || format!("{uuid} is renewed, and nobody asked for it"));
+            self.complain("V6", || {
+                format!("{uuid} is renewed, and nobody asked for it")
+            });
         }
         match failing {
             Some(failed) => {
                 let gap = now.contender.saturating_sub(failed.contender);
                 if gap < least {
-                    self.complain("V6", || format!("{uuid} is renewed {gap:?} after a failure"));
+                    self.complain("V6", || {
+                        format!("{uuid} is renewed {gap:?} after a failure")
+                    });
                 }
             }
             None if now.holder < due => {
@@ -378,8 +415,12 @@ impl State {
         outcome: &RenewOutcome,
     ) {
         let now = self.stamp(client);
-        let Some(term) = self.terms.get_mut(&request.uuid) else { return };
-        let Some(attempt) = term.attempts.get_mut(&request.n) else { return };
+        let Some(term) = self.terms.get_mut(&request.uuid) else {
+            return;
+        };
+        let Some(attempt) = term.attempts.get_mut(&request.n) else {
+            return;
+        };
         attempt.open = false;
         let sent = attempt.sent;
         match outcome {
@@ -411,8 +452,12 @@ impl State {
 
     pub(super) fn renew_failed(&mut self, client: usize, request: &Renew, kind: ErrorKind) {
         let now = self.stamp(client);
-        let Some(term) = self.terms.get_mut(&request.uuid) else { return };
-        let Some(attempt) = term.attempts.get_mut(&request.n) else { return };
+        let Some(term) = self.terms.get_mut(&request.uuid) else {
+            return;
+        };
+        let Some(attempt) = term.attempts.get_mut(&request.n) else {
+            return;
+        };
         attempt.open = false;
         term.fatal |= kind == ErrorKind::Fatal;
         if attempt.by_guard {
@@ -422,7 +467,9 @@ impl State {
 
     /// From here on the lease is invalid (V7).
     pub(super) fn release_begins(&mut self, uuid: Uuid) {
-        let Some(term) = self.terms.get(&uuid) else { return };
+        let Some(term) = self.terms.get(&uuid) else {
+            return;
+        };
         if term.release_began.is_some() {
             return;
         }
@@ -438,17 +485,29 @@ impl State {
     pub(super) fn release_called(&mut self, client: usize, request: &Release) {
         let uuid = request.uuid;
         if let Some((id, _)) = self.callers.iter().enumerate().find(|(_, caller)| {
-            caller.client == client && caller.open_try.as_ref().is_some_and(|open| open.uuid == uuid)
+            caller.client == client
+                && caller
+                    .open_try
+                    .as_ref()
+                    .is_some_and(|open| open.uuid == uuid)
         }) {
-            let (name, keep) = (self.callers[id].name.clone(), self.callers[id].settings.duration);
+            let (name, keep) = (
+                self.callers[id].name.clone(),
+                self.callers[id].settings.duration,
+            );
             if !self.terms.contains_key(&uuid) {
                 self.is_over_now(client, &name, uuid, keep);
             }
         }
         self.given_back.insert(uuid);
-        let began = self.terms.get(&uuid).is_some_and(|term| term.release_began.is_some());
+        let began = self
+            .terms
+            .get(&uuid)
+            .is_some_and(|term| term.release_began.is_some());
         self.release_begins(uuid);
-        let Some(term) = self.terms.get_mut(&uuid) else { return };
+        let Some(term) = self.terms.get_mut(&uuid) else {
+            return;
+        };
         let (alive, fatal, valid_in_hand) = (
             term.work_alive,
             term.release_fatal,
@@ -463,7 +522,9 @@ impl State {
             self.complain("V7", || format!("{uuid} is released while its work exists"));
         }
         if fatal {
-            self.complain("V7", || format!("{uuid} is released again after a fatal answer"));
+            self.complain("V7", || {
+                format!("{uuid} is released again after a fatal answer")
+            });
         }
         if valid_in_hand {
             self.complain("V7", || format!("{uuid} is released, and its handle lives"));
