@@ -6,7 +6,7 @@
 //! A [`Plan`] says as plain data what happens; [`Plan::from_seed`] draws one, [`Plan::run`] plays
 //! it. While it runs, every call and every answer is compared with what the protocol demands, and
 //! whatever must not be is a [`Violation`]. A fault can be left out of a plan and the rest played
-//! again ([`Plan::without`]), so that a failure can be cut down to what it needs.
+//! again: [`Plan::shrink`] cuts a failure down to what it needs.
 //!
 //! ```
 //! use dlock_core::Discipline;

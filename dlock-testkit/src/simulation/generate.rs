@@ -207,6 +207,19 @@ impl Draw {
                     faults.push(self.call(client, effect));
                 }
             }
+            // Ghosts of refused tries, and leases that end while nobody looks: rare otherwise.
+            if self.chance(25) {
+                for _ in 0..self.rng.usize(1..=4) {
+                    let effect = Effect::Duplicate(self.span(10));
+                    faults.push(self.strike(client, Op::Acquire, 20, effect));
+                }
+            }
+            if self.chance(15) {
+                for _ in 0..self.rng.usize(1..=3) {
+                    let effect = Effect::SleepAnswered(self.span(30));
+                    faults.push(self.strike(client, Op::Acquire, 12, effect));
+                }
+            }
             if self.chance(6) {
                 faults.push(self.standstill(client, Standstill::Stopped, true));
             }
@@ -289,6 +302,11 @@ impl Draw {
                 (Op::Watch, 3),
             ]),
         };
+        self.strike(client, op, most, effect)
+    }
+
+    /// One of a client's first calls of this operation.
+    fn strike(&mut self, client: usize, op: Op, most: u64, effect: Effect) -> Fault {
         Fault::Call {
             client,
             op,

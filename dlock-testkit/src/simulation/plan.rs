@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use dlock_core::{Discipline, ErrorKind, Standstill};
 
-use crate::faults::Op;
+use crate::{faults::Op, history::shrink};
 
 /// One run.
 #[derive(Clone, Debug, PartialEq)]
@@ -327,11 +327,25 @@ impl Plan {
         broken
     }
 
-    /// The same plan without one of its faults.
+    /// The same plan with other faults: some of its own, say.
     #[must_use]
-    pub fn without(&self, fault: usize) -> Self {
+    pub fn with_faults(&self, faults: &[Fault]) -> Self {
         let mut plan = self.clone();
-        plan.faults.remove(fault);
+        plan.faults = faults.to_vec();
         plan
+    }
+
+    /// The same plan with as few of its faults as still break the same rule; itself if none is
+    /// broken. Plays it many times.
+    #[must_use]
+    pub fn shrink(&self) -> Self {
+        let Some(rule) = self.run().violations.first().map(|found| found.rule.clone()) else {
+            return self.clone();
+        };
+        let breaks = |faults: &[Fault]| {
+            let run = self.with_faults(faults).run();
+            run.violations.iter().any(|found| found.rule == rule)
+        };
+        self.with_faults(&shrink(self.faults.clone(), breaks))
     }
 }

@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::{
     Monitor, SLACK, State,
-    model::{Attempt, CallerId, Stamp, Status, Term, Watched},
+    model::{Attempt, CallerId, Stamp, Term, Watched},
 };
 
 impl Monitor {
@@ -515,7 +515,7 @@ impl State {
         );
         term.release_called = true;
         let (id, delivered) = (term.caller, term.delivered.is_some());
-        if !delivered && self.callers[id].status == Status::Waiting {
+        if !delivered {
             self.callers[id].requeued = true;
         }
         if alive {
