@@ -24,6 +24,7 @@ mod guard;
 mod handoff;
 mod holder;
 mod holding;
+mod latch;
 mod lease;
 mod listener;
 mod lock;

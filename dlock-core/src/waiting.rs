@@ -187,11 +187,11 @@ impl Contender {
     /// Waits for our turn, then contends (W1). `None` if the caller has gone away.
     async fn queue(&mut self, giver: &Giver<Answer>, turn: Turn) -> Option<Answer> {
         let lock = Arc::clone(&self.lock);
-        let mut closing = lock.shared.closing();
+        let closing = lock.shared.closing();
         let turn = tokio::select! {
             biased;
             () = giver.abandoned(), if !planted!(AbandonedWaits) => return None,
-            _ = closing.wait_for(|closed| *closed), if !planted!(CloseUnheard) => {
+            () = closing.raised(), if !planted!(CloseUnheard) => {
                 return Some(Err(Error::Closed));
             }
             // Before our turn: a caller who was away may be back only after its limit (W4).
@@ -218,7 +218,7 @@ impl Contender {
             plan,
             ..
         } = &*lock;
-        let mut closing = shared.closing();
+        let closing = shared.closing();
         self.answered = shared.clock.look();
         listener::ensure(shared);
         let mut woken = false;
@@ -264,7 +264,7 @@ impl Contender {
             tokio::select! {
                 biased;
                 () = giver.abandoned(), if !planted!(AbandonedWaits) => return None,
-                _ = closing.wait_for(|closed| *closed), if !planted!(CloseUnheard) => {
+                () = closing.raised(), if !planted!(CloseUnheard) => {
                     return Some(Err(Error::Closed));
                 }
                 () = freed, if !planted!(WakeupIgnored) => woken = true,
