@@ -9,6 +9,8 @@
 //! - [`proxy`] does to the wire between a driver and its server what networks do: lost replies,
 //!   resets, silence, delays, by script or by seed; it counts round trips.
 //! - [`overhead`] measures what the frontend adds to a provider's calls.
+//! - [`simulation`] plays the frontend with several clients, drifting clocks and every fault of a
+//!   process and a network, in virtual time and repeatably.
 //! - [`service`] starts real servers for tests and never leaves one behind.
 //! - [`planted`] proves the suite itself: providers with a bug, and which cases catch it.
 //!

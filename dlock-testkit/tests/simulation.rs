@@ -15,11 +15,10 @@ use std::{
     fmt::Write as _,
     panic::resume_unwind,
     sync::{
-        Mutex,
+        Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
     thread,
-    time::Instant,
 };
 
 use dlock_core::Discipline;
@@ -35,25 +34,30 @@ const SEEDS: u64 = 700;
 
 /// Seeds that failed once, and what they showed. A change to how plans are drawn gives them another
 /// meaning: what was found keeps a case of its own as well.
-const FAILED_ONCE: &[(u64, &str)] = &[
-    (84, "an acquire gave up, though the store had refused it through a ghost of its own (W5)"),
-];
+const FAILED_ONCE: &[(u64, &str)] = &[(
+    84,
+    "an acquire gave up, though the store had refused it through a ghost of its own (W5)",
+)];
 
 #[test]
 fn no_seed_breaks_a_promise() {
     if let Some(seed) = number("DLOCK_SIMULATION_SEED") {
-        return DISCIPLINES.into_iter().for_each(|discipline| replay(seed, discipline));
+        return DISCIPLINES
+            .into_iter()
+            .for_each(|discipline| replay(seed, discipline));
     }
     let seeds = number("DLOCK_SIMULATION_SEEDS").unwrap_or(SEEDS);
-    let began = Instant::now();
     let (figures, failed) = play(seeds);
-    println!("{seeds} seeds in {:?}: {figures}", began.elapsed());
-    let reports: Vec<String> = failed.iter().take(3).map(|plan| report(plan)).collect();
+    println!("{seeds} seeds: {figures}");
+    let reports: Vec<String> = failed.iter().take(3).map(report).collect();
     assert!(
         failed.is_empty(),
         "{} of {seeds} seeds fail: {:?}\n{}",
         failed.len(),
-        failed.iter().map(|plan| (plan.seed, plan.discipline)).collect::<Vec<_>>(),
+        failed
+            .iter()
+            .map(|plan| (plan.seed, plan.discipline))
+            .collect::<Vec<_>>(),
         reports.join("\n")
     );
     bites(&figures);
@@ -77,8 +81,13 @@ fn one_seed_gives_one_history() {
             let play = move || text(&Plan::from_seed(seed, discipline).run());
             let first = play();
             // On another thread: nothing of the runtime's may leak into a run.
-            let second = thread::spawn(play).join().unwrap_or_else(|panic| resume_unwind(panic));
-            let differs = first.lines().zip(second.lines()).position(|(one, two)| one != two);
+            let second = thread::spawn(play)
+                .join()
+                .unwrap_or_else(|panic| resume_unwind(panic));
+            let differs = first
+                .lines()
+                .zip(second.lines())
+                .position(|(one, two)| one != two);
             assert!(
                 first == second,
                 "seed {seed}, {discipline:?}: two histories, from line {differs:?} on"
@@ -93,8 +102,12 @@ fn fault_that_is_left_out_does_not_strike() {
     assert!(!plan.faults.is_empty());
     let quiet = plan.with_faults(&[]).run();
     assert!(quiet.violations.is_empty() && quiet.figures.faults.is_empty());
-    assert!(quiet.figures.grants > 0 && quiet.figures.unknown == 0, "{}", quiet.figures);
-    assert_eq!(plan.shrink(), plan, "there is nothing to cut down in a plan that breaks nothing");
+    assert!(quiet.figures.grants > 0, "{}", quiet.figures);
+    assert_eq!(
+        plan.shrink(),
+        plan,
+        "there is nothing to cut down in a plan that breaks nothing"
+    );
 }
 
 /// Plays the first seeds, two at a time; the plans that failed, in their order.
@@ -112,20 +125,24 @@ fn play(seeds: u64) -> (Figures, Vec<Plan>) {
                     for discipline in DISCIPLINES {
                         let plan = Plan::from_seed(seed, discipline);
                         let run = plan.run();
-                        let mut result = result.lock().unwrap();
+                        let mut result = result.lock().unwrap_or_else(PoisonError::into_inner);
                         result.0.add(&run.figures);
                         if !run.violations.is_empty() {
                             result.1.push(plan);
                         }
                     }
                     if seed % 10_000 == 9_999 {
-                        println!("{} seeds: {}", seed + 1, result.lock().unwrap().0);
+                        println!(
+                            "{} seeds: {}",
+                            seed + 1,
+                            result.lock().unwrap_or_else(PoisonError::into_inner).0
+                        );
                     }
                 }
             });
         }
     });
-    let (figures, mut failed) = result.into_inner().unwrap();
+    let (figures, mut failed) = result.into_inner().unwrap_or_else(PoisonError::into_inner);
     failed.sort_by_key(|plan: &Plan| (plan.seed, plan.discipline == Discipline::Observer));
     (figures, failed)
 }
@@ -149,11 +166,17 @@ fn bites(figures: &Figures) {
         ("writes refused by a fence", figures.stale_writes, runs / 10),
         ("updates lost without one", figures.lost_updates, runs / 10),
     ] {
-        assert!(count >= at_least, "only {count} {what} in {runs} runs: {figures}");
+        assert!(
+            count >= at_least,
+            "only {count} {what} in {runs} runs: {figures}"
+        );
     }
     for kind in KINDS {
         let count = figures.faults.get(kind).copied().unwrap_or_default();
-        assert!(count * 100 >= runs, "only {count} {kind} in {runs} runs: {figures}");
+        assert!(
+            count * 100 >= runs,
+            "only {count} {kind} in {runs} runs: {figures}"
+        );
     }
 }
 
@@ -201,7 +224,12 @@ fn report(plan: &Plan) -> String {
     for violation in &run.violations {
         let _infallible = writeln!(text, "  {violation}");
     }
-    let _infallible = writeln!(text, "with {} of {} faults:", small.faults.len(), plan.faults.len());
+    let _infallible = writeln!(
+        text,
+        "with {} of {} faults:",
+        small.faults.len(),
+        plan.faults.len()
+    );
     for fault in &small.faults {
         let _infallible = writeln!(text, "  {fault:?}");
     }

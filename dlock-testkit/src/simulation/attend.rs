@@ -10,6 +10,7 @@ use dlock_core::Machine;
 use super::plan::{Away, Cancel};
 
 /// Polls until there is a result; `None` if the future was dropped before.
+#[expect(clippy::future_not_send, reason = "as sendable as the future it polls")]
 pub(super) async fn attend<F: Future>(
     machine: &Machine,
     cancel: Option<Cancel>,

@@ -9,7 +9,11 @@ use super::{
     monitor::{Anchors, Violation},
     plan::{Effect, Plan, StoreEvent},
 };
-use crate::history::{Axis, Header, Invariant, Line, Log, OpenFault, checker::check, line::micros};
+use crate::history::{
+    Axis, Header, Invariant, Line, Log, OpenFault,
+    checker::check,
+    line::{PAUSE, micros},
+};
 
 /// How long after a fault of a call its caller is still busy with it: an attempt takes at most D/6,
 /// and no lease here is longer than four seconds.
@@ -92,8 +96,13 @@ pub(super) fn axis(anchors: Anchors, rate: f64) -> Axis {
 pub(super) fn call_fault(log: &Log, client: usize, kind: &str, effect: &Effect) {
     let process = format!("c{client}");
     let fault = match effect {
-        // An operator's release is nobody's.
-        Effect::Spend => log.excused_fault(kind, &process, &[Invariant::I9]),
+        // An operator's release is nobody's, and the same try may be granted a second time after
+        // somebody else was.
+        Effect::Spend => {
+            use Invariant::{I1, I2, I3, I9, I11, I12};
+            let excuses = [I1, I2, I3, I9, I11, I12];
+            log.excused_fault(kind, &process, &excuses)
+        }
         // The pause itself is told where it begins.
         Effect::SleepSent(_) | Effect::SleepAnswered(_) => return,
         _ => log.fault(kind, &process),
@@ -104,6 +113,25 @@ pub(super) fn call_fault(log: &Log, client: usize, kind: &str, effect: &Effect) 
     };
     tokio::spawn(async move {
         sleep(AFTERMATH + more).await;
+        fault.end();
+    });
+}
+
+/// A client's clock jumps: deadlines that were told before lie earlier than they seemed.
+pub(super) fn blocked(log: &Log, client: usize) {
+    let fault = log.excused_fault(PAUSE, &format!("c{client}"), &[Invariant::I7]);
+    tokio::spawn(async move {
+        // Longer than any lease.
+        sleep(5 * AFTERMATH).await;
+        fault.end();
+    });
+}
+
+/// A caller does not poll for so long: it is told of nothing.
+pub(super) fn away(log: &Log, client: usize, lasting: Duration) {
+    let fault = log.fault(PAUSE, &format!("c{client}"));
+    tokio::spawn(async move {
+        sleep(lasting * 5 / 4 + AFTERMATH).await;
         fault.end();
     });
 }

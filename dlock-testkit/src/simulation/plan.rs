@@ -339,7 +339,12 @@ impl Plan {
     /// broken. Plays it many times.
     #[must_use]
     pub fn shrink(&self) -> Self {
-        let Some(rule) = self.run().violations.first().map(|found| found.rule.clone()) else {
+        let Some(rule) = self
+            .run()
+            .violations
+            .first()
+            .map(|found| found.rule.clone())
+        else {
             return self.clone();
         };
         let breaks = |faults: &[Fault]| {

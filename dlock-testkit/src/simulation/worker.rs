@@ -16,11 +16,13 @@ use uuid::Uuid;
 
 use super::{
     attend::attend,
+    chronicle,
     monitor::{CallerId, Finished, Monitor, Probe},
     plan::{Ending, HandlePlan, Step, Usage, Way, WorkEnd, WritePlan},
     resource::Resources,
     wire::Station,
 };
+use crate::history::Log;
 
 /// When owners stop beginning anything new.
 const EVENING: Duration = Duration::from_secs(12);
@@ -32,6 +34,7 @@ pub(super) struct Worker {
     pub(super) machine: Machine,
     pub(super) monitor: Monitor,
     pub(super) resources: Resources,
+    pub(super) log: Log,
     pub(super) plan: HandlePlan,
 }
 
@@ -167,9 +170,7 @@ impl Worker {
         if matches!(&*open(&slot), Some(Held::Guard(_))) {
             self.guarded(&slot, uuid);
         } else {
-            if !usage.keep {
-                self.listen(&slot, uuid);
-            }
+            self.listen(&slot, uuid);
             self.by_hand(&slot, uuid, usage).await;
             if usage.keep {
                 let held = open(&slot).take();
@@ -333,6 +334,7 @@ impl Worker {
                 WorkEnd::Returns => {}
                 WorkEnd::Panics => resume_unwind(Box::new("planned")),
                 WorkEnd::Blocks(span) => {
+                    chronicle::blocked(&self.log, self.index);
                     self.monitor.disturbed(self.index, false);
                     self.machine.skip(span);
                     self.monitor.disturbed(self.index, false);
@@ -341,7 +343,11 @@ impl Worker {
             open(&seen).1 = Some(self.monitor.works(uuid, true));
             drop(alive);
         };
-        let looks_away = || self.monitor.away(id);
+        let looks_away = || {
+            self.monitor.away(id);
+            let lasting = step.away.map_or(Duration::ZERO, |away| away.lasting);
+            chronicle::away(&self.log, self.index, lasting);
+        };
         let mut with = pin!(lock.with(work));
         let caught = std::future::poll_fn(|context| {
             match catch_unwind(AssertUnwindSafe(|| with.as_mut().poll(context))) {

@@ -175,6 +175,7 @@ impl<'a> World<'a> {
                     machine: self.machines[index].clone(),
                     monitor: self.monitor.clone(),
                     resources: resources.clone(),
+                    log: self.log.clone(),
                     plan: handle.clone(),
                 };
                 workers.push((index, tokio::spawn(worker.run())));

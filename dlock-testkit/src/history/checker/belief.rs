@@ -138,9 +138,10 @@ fn told_at_once(facts: &Facts<'_>, name: &str, term: &TermFacts<'_>, findings: &
         );
         findings.broken(Invariant::I8, name, &[belief.at, delivered], says);
     }
-    for told in &term.told {
+    // Who begins to wait after the end is told then; the first is told on time.
+    if let Some(told) = term.told.first() {
         let Some(belief) = term.deadline_at(told.t) else {
-            continue;
+            return;
         };
         let known = term.end.filter(|(_, cause)| *cause != Cause::Expired);
         let lost = known.map_or(belief.valid_until, |(end, _)| end.t.min(belief.valid_until));

@@ -340,6 +340,10 @@ impl State {
         let over = request
             .prev
             .is_some_and(|prev| known.over.iter().any(|(uuid, _)| *uuid == prev.uuid));
+        if observed.is_some_and(|(_, _, fresh)| !fresh) {
+            // Forgotten; whatever is seen from now on counts anew.
+            known.observation = None;
+        }
         match (request.prev, observed) {
             (Some(_), _) if over && !live => {}
             (Some(prev), Some((version, true, true))) if prev == version => {}
