@@ -6,6 +6,7 @@
 //! - [`faults`] loses, delays, repeats and refuses the calls of any provider by script, and records
 //!   them.
 //! - [`service`] starts real servers for tests and never leaves one behind.
+//! - [`storage`] proves storage that checks fencing tokens.
 //! - [`planted`] proves the suite itself: providers with a bug, and which cases catch it.
 //!
 //! # Adopting the suite
@@ -50,6 +51,7 @@ pub mod proxy;
 pub mod runner;
 #[cfg(unix)]
 pub mod service;
+pub mod storage;
 mod subject;
 
 pub use self::{
