@@ -95,7 +95,7 @@ async fn watch(storage: impl Storage, done: Arc<AtomicBool>) -> usize {
     }
 }
 
-/// Vigna's SplitMix64 (<https://prng.di.unimi.it/splitmix64.c>).
+/// Vigna's `SplitMix64` (<https://prng.di.unimi.it/splitmix64.c>).
 struct Random(u64);
 
 impl Random {
