@@ -58,7 +58,7 @@ pub struct Fence {
     highest: String,
 }
 
-/// Why a write was not admitted. Nothing changed.
+/// Why a write was not admitted. Once the transaction is rolled back, nothing changed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FenceError {

@@ -387,10 +387,12 @@ fn fence_of_this_connection_alone_is_not_taken_for_the_shared_one() {
     let path = database(&scratch);
     let (mut connection, mut other) = (prepared(&path, "wal"), connect(&path));
     write(&mut other, token(7), 7).unwrap();
-    let temporary = fence()
-        .schema_sql()
-        .replace("TABLE IF NOT EXISTS main.", "TEMPORARY TABLE ");
-    connection.execute_batch(&temporary).unwrap();
+    connection
+        .execute_batch(
+            "CREATE TEMPORARY TABLE \"the \"\"fence\"\"; DROP TABLE resource; --\"
+                 (resource TEXT PRIMARY KEY, token INTEGER)",
+        )
+        .unwrap();
     let late = stale(write(&mut connection, token(6), 6));
     assert_eq!(late.unwrap_err().highest, token(7));
 }
