@@ -24,6 +24,8 @@ pub struct Client(pub(crate) Arc<Shared>);
 pub(crate) struct Shared {
     pub(crate) provider: Arc<dyn Provider>,
     pub(crate) backend: &'static str,
+    /// Waiters look before they ask again.
+    pub(crate) cheap_reads: bool,
     pub(crate) clock: Clock,
     pub(crate) entropy: Entropy,
     pub(crate) names: Names,
@@ -104,8 +106,10 @@ impl fmt::Debug for Client {
 
 impl Shared {
     fn new(provider: Arc<dyn Provider>, clock: Clock, entropy: Entropy) -> Arc<Self> {
+        let capabilities = provider.capabilities();
         Arc::new(Self {
-            backend: provider.capabilities().backend,
+            backend: capabilities.backend,
+            cheap_reads: capabilities.cheap_reads,
             provider,
             clock,
             entropy,

@@ -32,6 +32,7 @@ pub struct MemoryProvider {
     pub(crate) store: MemoryStore,
     prefix: String,
     watch: bool,
+    cheap_reads: bool,
     sharing: Sharing,
 }
 
@@ -43,6 +44,7 @@ impl MemoryProvider {
             store: store.clone(),
             prefix: String::new(),
             watch: true,
+            cheap_reads: false,
             sharing: Sharing::default(),
         }
     }
@@ -59,6 +61,14 @@ impl MemoryProvider {
     #[must_use]
     pub fn wakeups(mut self, watch: bool) -> Self {
         self.watch = watch;
+        self.sharing = Sharing::default();
+        self
+    }
+
+    /// Says that reads cost less than refused acquires, so that waiters look before they ask.
+    #[must_use]
+    pub fn cheap_reads(mut self, cheap_reads: bool) -> Self {
+        self.cheap_reads = cheap_reads;
         self.sharing = Sharing::default();
         self
     }
@@ -109,6 +119,7 @@ impl Provider for MemoryProvider {
     fn capabilities(&self) -> Capabilities {
         Capabilities::new("memory", self.store.discipline())
             .watch(self.watch)
+            .cheap_reads(self.cheap_reads)
             .batch(true)
             .durability(Durability::Volatile)
     }

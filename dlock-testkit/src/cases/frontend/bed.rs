@@ -213,6 +213,16 @@ impl Bed {
             .collect()
     }
 
+    /// How often the lock was asked for or looked at so far.
+    pub(super) fn questions(&self) -> usize {
+        self.store.count(Op::Acquire) + self.store.count(Op::Read)
+    }
+
+    /// Waits until the lock has been asked for or looked at so often.
+    pub(super) async fn asked(&self, count: usize) {
+        eventually(&format!("question {count}"), || self.questions() >= count).await;
+    }
+
     /// The renewals sent so far.
     pub(super) fn renewals(&self) -> Vec<Renew> {
         let calls = self.store.calls();

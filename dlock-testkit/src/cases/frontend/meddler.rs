@@ -154,7 +154,8 @@ impl Provider for Meddler {
     }
 
     async fn read(&self, name: &Name) -> Result<Option<Record>, ProviderError> {
-        self.call(Op::Read, || self.inner.read(name)).await
+        let record = self.call(Op::Read, || self.inner.read(name)).await?;
+        Ok(record.map(|record| self.shown(record)))
     }
 
     async fn renew_many(&self, requests: &[Renew]) -> Vec<Result<RenewOutcome, ProviderError>> {
