@@ -5,6 +5,7 @@
 //!   lost.
 //! - [`faults`] loses, delays, repeats and refuses the calls of any provider by script, and records
 //!   them.
+//! - [`overhead`] measures what the frontend adds to a provider's calls.
 //! - [`service`] starts real servers for tests and never leaves one behind.
 //! - [`storage`] proves storage that checks fencing tokens.
 //! - [`planted`] proves the suite itself: providers with a bug, and which cases catch it.
@@ -45,6 +46,7 @@ mod conformance;
 pub mod faults;
 mod fixture;
 pub mod memory;
+pub mod overhead;
 pub mod planted;
 pub mod proxy;
 #[doc(hidden)]
