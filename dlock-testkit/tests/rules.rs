@@ -140,7 +140,7 @@ const ELSEWHERE: &[(&str, &str, &str, &str)] = &[
     (
         "001-5",
         "an example program on a store of its own",
-        "examples/tests/suite/diagrams.rs",
+        "examples/tests/suite/programs/diagrams.rs",
         "001-5",
     ),
     (

@@ -14,24 +14,23 @@
 mod failure;
 pub mod store;
 
-use std::env;
+use std::{env, ffi::OsString};
 
 pub use self::{failure::Failure, store::Store};
 
-/// The store that the command line of this program asks for.
+/// The store that the command line of this program asks for. Nothing is opened yet.
 ///
 /// # Errors
-/// If it asks for something else, or the store cannot be opened.
-pub async fn store() -> Result<Box<dyn Store>, Failure> {
+/// If it asks for something else.
+pub fn store() -> Result<Box<dyn Store>, Failure> {
     const USAGE: &str = "usage: --store sqlite:PATH | postgres://.. | redis://.. | dynamodb:TABLE";
-    let mut arguments = env::args_os().skip(1);
-    let url = match (arguments.next(), arguments.next(), arguments.next()) {
-        (None, ..) => None,
-        (Some(option), Some(url), None) if option == "--store" => match url.into_string() {
-            Ok(url) => Some(url),
-            Err(_) => return Err(Failure::new("--store takes text in UTF-8")),
+    let arguments: Vec<OsString> = env::args_os().skip(1).collect();
+    match &arguments[..] {
+        [] => store::choose(None),
+        [option, url] if option == "--store" => match url.to_str() {
+            Some(url) => store::choose(Some(url)),
+            None => Err(Failure::new("--store takes text in UTF-8")),
         },
-        _ => return Err(Failure::new(USAGE)),
-    };
-    store::open(url.as_deref()).await
+        _ => Err(Failure::new(USAGE)),
+    }
 }

@@ -16,7 +16,7 @@ use dlock::{FencingToken, Provider, Stale};
 
 use crate::Failure;
 
-/// A store that is open.
+/// Where a store is.
 #[async_trait]
 pub trait Store: Send + Sync {
     /// A provider with connections of its own, as another process would have.
@@ -46,11 +46,11 @@ const KINDS: [(&str, &str); 5] = [
     ("dynamodb:", "dynamodb"),
 ];
 
-/// Opens the store with this URL; without one, an SQLite file that is gone when the store is dropped.
+/// The store with this URL; without one, an SQLite file that is gone when the value is dropped.
 ///
 /// # Errors
-/// If there is no such kind of store, none in this build, or it cannot be opened.
-pub async fn open(url: Option<&str>) -> Result<Box<dyn Store>, Failure> {
+/// If there is no such kind of store, or none in this build.
+pub fn choose(url: Option<&str>) -> Result<Box<dyn Store>, Failure> {
     let url = url.unwrap_or("sqlite:");
     // What is not understood is not repeated: there may be a password in it.
     let Some((prefix, kind)) = KINDS.iter().find(|(prefix, _)| url.starts_with(prefix)) else {
@@ -62,13 +62,13 @@ pub async fn open(url: Option<&str>) -> Result<Box<dyn Store>, Failure> {
     let _place = &url[prefix.len()..];
     match *kind {
         #[cfg(feature = "sqlite")]
-        "sqlite" => Ok(Box::new(sqlite::Sqlite::open(_place)?)),
+        "sqlite" => Ok(Box::new(sqlite::Sqlite::new(_place)?)),
         #[cfg(feature = "postgres")]
-        "postgres" => Ok(Box::new(postgres::Postgres::open(url).await?)),
+        "postgres" => Ok(Box::new(postgres::Postgres::new(url)?)),
         #[cfg(feature = "redis")]
-        "redis" => Ok(Box::new(redis::Redis::open(url)?)),
+        "redis" => Ok(Box::new(redis::Redis::new(url)?)),
         #[cfg(feature = "dynamodb")]
-        "dynamodb" => Ok(Box::new(dynamodb::DynamoDb::open(_place).await?)),
+        "dynamodb" => Ok(Box::new(dynamodb::DynamoDb::new(_place))),
         missing => Err(Failure::new(format!(
             "this program was built without the store {missing:?}: add --features {missing} to the \
              command, before the --"

@@ -14,7 +14,7 @@ use dlock_examples::{Failure, Store, store::Storage};
 
 #[tokio::main]
 async fn main() -> Result<(), Failure> {
-    let store = dlock_examples::store().await?;
+    let store = dlock_examples::store()?;
     let storage = store.storage("fencing").await?;
     let a = process(store.as_ref(), "A").await?;
     let b = process(store.as_ref(), "B").await?;
@@ -43,9 +43,9 @@ async fn main() -> Result<(), Failure> {
     }
     println!("A ->> A: do I hold the lock? {}", lease_of_a.is_valid());
     println!("A ->> Lock: release");
-    println!("Lock ->> A: {}", ended(lease_of_a.release().await?));
+    println!("Lock ->> A: {}", ended(&lease_of_a.release().await?));
     println!("B ->> Lock: release");
-    println!("Lock ->> B: {}", ended(lease_of_b.release().await?));
+    println!("Lock ->> B: {}", ended(&lease_of_b.release().await?));
 
     let page = storage.read().await?.unwrap_or_default();
     println!("Storage: \"{page}\"");
@@ -83,7 +83,7 @@ fn admitted(admitted: bool) -> Result<(), Failure> {
     Err(Failure::new("the storage refused the holder"))
 }
 
-fn ended(ended: dlock::Ended) -> &'static str {
+fn ended(ended: &dlock::Ended) -> &'static str {
     match ended {
         dlock::Ended::Released => "released",
         dlock::Ended::NotHeld(_) => "it is somebody else's by now",

@@ -25,19 +25,21 @@ pub(super) struct DynamoDb {
 }
 
 impl DynamoDb {
-    pub(super) async fn open(table: &str) -> Result<Self, Failure> {
-        let store = Self {
+    pub(super) fn new(table: &str) -> Self {
+        Self {
             table: table.to_owned(),
-        };
-        // Once, where the application is installed.
-        store.locks(table)?.create_table().await?;
-        Ok(store)
+        }
     }
+}
 
-    fn locks(&self, table: &str) -> Result<DynamoDbProvider, Failure> {
-        let provider = DynamoDbProvider::builder().client(client()?).table(table);
-        Ok(provider.build()?)
-    }
+/// A provider over a table that exists. Applications make it once, where they are installed.
+async fn locks(client: Client, table: &str) -> Result<DynamoDbProvider, Failure> {
+    let provider = DynamoDbProvider::builder()
+        .client(client)
+        .table(table)
+        .build()?;
+    provider.create_table().await?;
+    Ok(provider)
 }
 
 /// A client over plain HTTP, for a compatible store on one's own machine. For AWS itself take the
@@ -66,13 +68,13 @@ fn client() -> Result<Client, Failure> {
 #[async_trait]
 impl Store for DynamoDb {
     async fn provider(&self) -> Result<Arc<dyn Provider>, Failure> {
-        Ok(Arc::new(self.locks(&self.table)?))
+        Ok(Arc::new(locks(client()?, &self.table).await?))
     }
 
     async fn storage(&self, page: &str) -> Result<Box<dyn Storage>, Failure> {
         let table = format!("{}-pages", self.table);
-        // It also has one string key, called `name`.
-        self.locks(&table)?.create_table().await?;
+        // What it needs is what a table of locks has: one string key, called `name`.
+        locks(client()?, &table).await?;
         Ok(Box::new(Pages {
             client: client()?,
             table,

@@ -23,16 +23,12 @@ pub(super) struct Postgres {
 }
 
 impl Postgres {
-    pub(super) async fn open(url: &str) -> Result<Self, Failure> {
+    pub(super) fn new(url: &str) -> Result<Self, Failure> {
         let mut config: Config = url.parse()?;
         if config.get_connect_timeout().is_none() {
             config.connect_timeout(Duration::from_secs(3));
         }
-        let store = Self { config };
-        // Once, where the application is installed.
-        let provider = PostgresProvider::builder().pool(store.pool()?).build()?;
-        provider.create_schema().await?;
-        Ok(store)
+        Ok(Self { config })
     }
 
     fn pool(&self) -> Result<Pool, Failure> {
@@ -45,6 +41,8 @@ impl Postgres {
 impl Store for Postgres {
     async fn provider(&self) -> Result<Arc<dyn Provider>, Failure> {
         let provider = PostgresProvider::builder().pool(self.pool()?).build()?;
+        // Applications do this once, where they are installed.
+        provider.create_schema().await?;
         Ok(Arc::new(provider))
     }
 

@@ -20,7 +20,7 @@ pub(super) struct Redis {
 }
 
 impl Redis {
-    pub(super) fn open(url: &str) -> Result<Self, Failure> {
+    pub(super) fn new(url: &str) -> Result<Self, Failure> {
         Ok(Self {
             client: Client::open(url)?,
         })

@@ -27,7 +27,7 @@ pub(super) struct Sqlite {
 
 impl Sqlite {
     /// The file at this path, or a temporary one.
-    pub(super) fn open(path: &str) -> Result<Self, Failure> {
+    pub(super) fn new(path: &str) -> Result<Self, Failure> {
         if !path.is_empty() {
             return Ok(Self {
                 locks: path.into(),

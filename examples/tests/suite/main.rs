@@ -8,37 +8,13 @@
 )]
 
 mod arguments;
-mod diagrams;
-mod fencing;
 mod place;
-mod quickstart;
 
-/// One test for each kind of store that is compiled in, with a place of its kind for the function.
-macro_rules! on_every_store {
-    ($test:ident) => {
-        #[cfg(feature = "sqlite")]
-        #[tokio::test]
-        async fn sqlite() {
-            $test(crate::place::sqlite()).await;
-        }
-
-        #[cfg(feature = "postgres")]
-        #[tokio::test]
-        async fn postgres() {
-            $test(crate::place::postgres().await).await;
-        }
-
-        #[cfg(feature = "redis")]
-        #[tokio::test]
-        async fn redis() {
-            $test(crate::place::redis().await).await;
-        }
-
-        #[cfg(feature = "dynamodb")]
-        #[tokio::test]
-        async fn dynamodb() {
-            $test(crate::place::dynamodb()).await;
-        }
-    };
-}
-use on_every_store;
+// What needs a store to run on.
+#[cfg(any(
+    feature = "dynamodb",
+    feature = "postgres",
+    feature = "redis",
+    feature = "sqlite"
+))]
+mod programs;

@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 pub(crate) struct Place {
     url: String,
     environment: Vec<(&'static str, String)>,
-    _running: Box<dyn Any + Send>,
+    _running: Box<dyn Any + Send + Sync>,
 }
 
 pub(crate) fn sqlite() -> Place {

@@ -13,7 +13,7 @@ use dlock_examples::Failure;
 
 #[tokio::main]
 async fn main() -> Result<(), Failure> {
-    let store = dlock_examples::store().await?;
+    let store = dlock_examples::store()?;
     let provider = store.provider().await?;
     let storage = store.storage("diagrams").await?;
     for scene in [

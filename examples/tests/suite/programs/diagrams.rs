@@ -1,7 +1,7 @@
 //! 001-5: the three scenes of `diagrams` happen as drawn, on every store. How often B asks while it
 //! waits depends on the store and the machine, so a run of the same refusal counts once.
 
-use crate::{on_every_store, place::Place};
+use crate::place::Place;
 
 async fn scenes_happen_as_drawn(place: Place) {
     let printed = place.diagrams().await;

@@ -1,6 +1,6 @@
 //! `quickstart` is a tour, and every stop of it is what it should be.
 
-use crate::{on_every_store, place::Place};
+use crate::place::Place;
 
 async fn tour(place: Place) {
     let printed = place.quickstart().await;

@@ -1,6 +1,6 @@
 //! 001-3 as a program: the storage, not the lock, refuses the holder that was paused.
 
-use crate::{on_every_store, place::Place};
+use crate::place::Place;
 
 async fn late_writer_is_refused(place: Place) {
     // Twice: the second run finds what the first one left.
