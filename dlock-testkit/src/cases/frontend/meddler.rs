@@ -18,8 +18,7 @@ use dlock_core::{
 };
 use tokio::time::Instant;
 
-use super::bed::Lag;
-use crate::faults::Op;
+use crate::{faults::Op, stall::Lag};
 
 /// How often a call that a busy store refused is repeated.
 const REPEATS: usize = 4;
