@@ -1,5 +1,5 @@
 //! Signals, without a terminal.
-#![cfg(unix)]
+#![cfg(all(unix, feature = "sqlite"))]
 
 mod support;
 
@@ -114,7 +114,7 @@ fn stopped_command_keeps_its_lock_and_goes_on_when_it_is_continued() {
     let scene = Scene::new();
     let holder = scene.run(
         &["--lease", "3s"],
-        r#"echo "leader $$" >> "$T/trace"; sleep 0.1; exit 7"#,
+        r#"echo "leader $$" >> "$T/trace"; until [ -e "$T/go" ]; do sleep 0.02; done; exit 7"#,
     );
     let leader: i32 = scene.await_trace("leader").parse().unwrap();
     holder.signal(Signal::TSTP);
@@ -126,6 +126,7 @@ fn stopped_command_keeps_its_lock_and_goes_on_when_it_is_continued() {
     std::thread::sleep(Duration::from_secs(4));
     assert_eq!(state(leader), Some('T'));
     assert!(scene.status().contains("\"held\""));
+    std::fs::write(scene.path("go"), "").unwrap();
     holder.signal(Signal::CONT);
     assert_eq!(holder.code(), 7);
 }

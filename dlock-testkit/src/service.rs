@@ -8,6 +8,7 @@
 
 mod place;
 pub mod postgres;
+pub mod redis;
 
 use std::{
     fmt, fs,
