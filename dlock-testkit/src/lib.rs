@@ -5,6 +5,10 @@
 //!   lost.
 //! - [`faults`] loses, delays, repeats and refuses the calls of any provider by script, and records
 //!   them.
+//! - [`history`] writes down what clients of any provider believe and do.
+//! - [`proxy`] does to the wire between a driver and its server what networks do: lost replies,
+//!   resets, silence, delays, by script or by seed; it counts round trips.
+//! - [`overhead`] measures what the frontend adds to a provider's calls.
 //! - [`service`] starts real servers for tests and never leaves one behind.
 //! - [`planted`] proves the suite itself: providers with a bug, and which cases catch it.
 //!
@@ -43,14 +47,18 @@ pub mod cases;
 mod conformance;
 pub mod faults;
 mod fixture;
+pub mod history;
 pub mod memory;
+pub mod overhead;
 pub mod planted;
 pub mod proxy;
 #[doc(hidden)]
 pub mod runner;
 #[cfg(unix)]
 pub mod service;
+mod stall;
 mod subject;
+pub mod wire;
 
 pub use self::{
     bench::Bench,
