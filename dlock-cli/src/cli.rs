@@ -129,10 +129,11 @@ pub(crate) fn main() -> ExitCode {
 
 /// What is wrong with the command line, or the help that was asked for.
 fn explain(error: &clap::Error) -> ExitCode {
-    // It may repeat a word that was meant as the value of --store.
-    let text = without_credentials(&error.render().to_string());
+    let text = error.render().to_string();
     // Nobody is left to tell when it can't be printed.
     if error.use_stderr() {
+        // It may repeat a word that was meant as the value of --store.
+        let text = without_credentials(&text);
         drop(std::io::stderr().write_all(text.as_bytes()));
         Exit::Usage.into()
     } else {

@@ -20,7 +20,7 @@ use support::{
     certificates::Certificates,
     stores::{
         RUN, SECRET, SETUP, STATUS, STATUS_OF_ONE, TRY, assert_all_end, assert_ended, block_on,
-        command_ends_before_its_lease_when_the_store_is_gone, commands_take_turns,
+        command_ends_before_its_lease_when_the_store_is_gone, commands_take_turns, freeze,
         killed_holder_is_followed, secret_is_told_to_nobody, set_up, status_tells_who_holds_what,
     },
 };
@@ -189,8 +189,7 @@ fn server_that_dies_ends_the_command_and_newcomers_are_69() {
 fn server_that_falls_silent_is_69_in_bounded_time() {
     let mut service = start(&[]);
     let scene = scene(&service);
-    // It still accepts connections, and says nothing.
-    service.signal("STOP").unwrap();
+    freeze(&mut service);
     assert_all_end(&scene, &[TRY, RUN, STATUS, SETUP], 69, "does not answer");
 }
 

@@ -12,7 +12,7 @@ use support::{
     certificates::Certificates,
     stores::{
         RUN, SECRET, SETUP, STATUS, TRY, assert_all_end, assert_ended, block_on,
-        command_ends_before_its_lease_when_the_store_is_gone, commands_take_turns,
+        command_ends_before_its_lease_when_the_store_is_gone, commands_take_turns, freeze,
         killed_holder_is_followed, secret_is_told_to_nobody, set_up, status_tells_who_holds_what,
     },
 };
@@ -97,7 +97,7 @@ fn server_that_dies_ends_the_command_and_newcomers_are_69() {
 fn server_that_falls_silent_is_69_in_bounded_time() {
     let mut service = start();
     let scene = scene(&service);
-    service.signal("STOP").unwrap();
+    freeze(&mut service);
     assert_all_end(&scene, &[TRY, RUN, STATUS, SETUP], 69, "does not answer");
 }
 
@@ -144,4 +144,25 @@ fn server_without_tls_is_not_taken_for_one() {
     let scene = at(format!("rediss://:{SECRET}@localhost:{port}"));
     // It waits for the end of a line that never comes.
     assert_all_end(&scene, &[TRY, STATUS, SETUP], 69, "does not answer");
+}
+
+#[test]
+fn url_in_the_wrong_place_is_not_repeated_with_its_password() {
+    let service = start();
+    let scene = scene(&service);
+    let url = format!("redis://:{SECRET}@127.0.0.1");
+    let misplaced = scene.finish(["run", "lock", &url, "--", "true"]);
+    assert_ended(&misplaced, 64, "redis://***@127.0.0.1");
+    let name = scene.finish(["status", &url]);
+    assert_ended(&name, 1, "redis://***@127.0.0.1");
+    let help = scene.finish(["setup", "--help"]);
+    assert!(
+        help.out.contains("redis://[USER:PASSWORD@]HOST"),
+        "{help:?}"
+    );
+    // Not even where it belongs, if it can't be read.
+    for store in [&url.replace("redis", "radis"), &url.replace('@', "/@")] {
+        let refused = scene.finish(["status", "--store", store]);
+        assert_ended(&refused, 78, "not a store");
+    }
 }

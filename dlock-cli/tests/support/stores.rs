@@ -2,10 +2,11 @@
 
 use std::{fs, time::Duration};
 
+use dlock_testkit::service::Service;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use super::{ALONE, Finished, Scene, Stopwatch, until};
+use super::{ALONE, Finished, Scene, Stopwatch, seen, until};
 
 /// What nobody may print.
 pub(crate) const SECRET: &str = "hunter2-of-these-tests";
@@ -20,6 +21,15 @@ pub(crate) fn block_on<T>(work: impl Future<Output = T>) -> T {
         .build()
         .unwrap()
         .block_on(work)
+}
+
+/// Freezes a server: the system still accepts connections for it, and it says nothing.
+pub(crate) fn freeze(service: &mut Service) {
+    service.signal("STOP").unwrap();
+    let id = i32::try_from(service.place().pid().unwrap()).unwrap();
+    until("the server to stop", || {
+        (seen(id)?.state == 'T').then_some(())
+    });
 }
 
 /// It ended with this code, said this, and did not tell the secret.
