@@ -31,7 +31,7 @@ pub fn run<W: Wired>(shared: &'static Shared, name: &str) {
         let fixture: Arc<dyn Erased> = Arc::new(Erase(runtime.block_on(W::start())));
         (runtime, fixture)
     });
-    runtime.block_on(one::<W>(Arc::clone(fixture), case, 3));
+    runtime.block_on(one::<W>(Arc::clone(fixture), case, 4));
 }
 
 /// Runs one case on a fixture of its own: what it panicked with, if it did. That is how drivers with
@@ -43,7 +43,7 @@ pub fn caught<W: Wired>(start: impl Future<Output = W>, case: &'static Case) -> 
     let run = AssertUnwindSafe(|| {
         let runtime = runtime();
         let fixture = Arc::new(Erase(runtime.block_on(start)));
-        // One chance less for a slow machine: here a failure is what is expected.
+        // Fewer chances for a slow machine: here a failure is what is expected.
         runtime.block_on(one::<W>(fixture, case, 2));
         // What is left of a bad driver may hang.
         runtime.shutdown_background();
