@@ -24,6 +24,7 @@ use crate::{
     listener,
     lock::Settings,
     names::NameState,
+    recorder::Call,
 };
 
 /// The closest two tries of one waiter come (W2).
@@ -48,9 +49,19 @@ pub(crate) enum Acquired {
     Held(Holder),
 }
 
+/// Acquires, and tells the recorder when there is one.
+pub(crate) async fn acquire(lock: &Arc<Settings>, wait: Wait) -> Result<Acquired, Error> {
+    let call = Call::begin(lock, wait);
+    let answer = ask_for(lock, wait).await;
+    if let Some(call) = call {
+        call.end(&answer);
+    }
+    answer
+}
+
 /// Acquires in a task of ours, so that what was sent runs to its answer when the caller goes away
 /// (G1), and waiting does not depend on the caller's polls (W6).
-pub(crate) async fn acquire(lock: &Arc<Settings>, wait: Wait) -> Result<Acquired, Error> {
+async fn ask_for(lock: &Arc<Settings>, wait: Wait) -> Result<Acquired, Error> {
     let started = lock.shared.clock.look();
     loop {
         if lock.shared.is_closed() {

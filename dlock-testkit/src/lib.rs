@@ -5,6 +5,7 @@
 //!   lost.
 //! - [`faults`] loses, delays, repeats and refuses the calls of any provider by script, and records
 //!   them.
+//! - [`history`] writes down what clients of any provider believe and do.
 //! - [`proxy`] does to the wire between a driver and its server what networks do: lost replies,
 //!   resets, silence, delays, by script or by seed; it counts round trips.
 //! - [`overhead`] measures what the frontend adds to a provider's calls.
@@ -46,6 +47,7 @@ pub mod cases;
 mod conformance;
 pub mod faults;
 mod fixture;
+pub mod history;
 pub mod memory;
 pub mod overhead;
 pub mod planted;

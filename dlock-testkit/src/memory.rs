@@ -2,6 +2,7 @@
 //! in `rules`, a page that reads like the contract's tables; what it remembers lives in
 //! [`MemoryStore`].
 
+mod commits;
 pub(crate) mod rules;
 mod store;
 
