@@ -4,7 +4,10 @@ use crate::state::Claim;
 
 /// A step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(clippy::exhaustive_enums, reason = "the model and its traces are one crate")]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "the model and its traces are one crate"
+)]
 pub enum Action {
     /// Time passes: one tick, for everybody alike unless a clock goes wrong.
     Tick(Drift),

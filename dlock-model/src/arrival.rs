@@ -102,12 +102,7 @@ impl<L: Log> Step<'_, L> {
         }
         let uuid = uuid(index);
         let before = self.state.record;
-        let rule = store::renew(
-            self.config,
-            &mut self.state.record,
-            uuid,
-            number(attempt),
-        );
+        let rule = store::renew(self.config, &mut self.state.record, uuid, number(attempt));
         self.log.log(Event::Store(rule));
         let expired = store::expired(self.config, &before);
         if rule == Rule::R3 && before.held_by(uuid) && !expired {

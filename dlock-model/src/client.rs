@@ -1,12 +1,12 @@
 //! What a client does and believes: V1 to V9, G4, W5, H1.
 
 use crate::{
+    config::Config,
     event::{Event, Log},
     property::Property,
     state::{ATTEMPTS, Claim, Ground, Phase, REVOKED, Reply, State, Version},
     step::Step,
     trap::Trap,
-    config::Config,
 };
 
 /// The claims that a client may make in its next try, beside making none.
@@ -30,7 +30,11 @@ pub(crate) fn claims(config: &Config, state: &State, client: usize) -> impl Iter
         state.ticket
     };
     [
-        (observed && !(over && config.dominant), Ground::Observed, seen),
+        (
+            observed && !(over && config.dominant),
+            Ground::Observed,
+            seen,
+        ),
         (over, Ground::Own, seen),
         (handed, Ground::Ticket, on_ticket),
     ]

@@ -60,7 +60,8 @@ pub struct Config {
     pub reduced: bool,
     /// Steps are left out where another one, possible at the same time, can do all that they can do
     /// and more (`dominance`).
-    pub dominant: bool,}
+    pub dominant: bool,
+}
 
 impl Config {
     /// Two clients with two tries, two renewals, release, crash and one copy each, one tick of
@@ -121,12 +122,24 @@ impl Config {
 
     /// Clients can be told apart by nothing but their names.
     pub(crate) fn symmetric(&self) -> bool {
-        self.reduced && self.trap.is_none() && self.durations.iter().all(|d| *d == self.durations[0])
+        self.reduced
+            && self.trap.is_none()
+            && self.durations.iter().all(|d| *d == self.durations[0])
     }
 
     /// How far a store's clock may still go back, which decides how long ago an expiry matters.
     pub(crate) fn longest_step_back(&self, steps: u8) -> i8 {
-        let back = self.steps.iter().map(|step| -step).max().unwrap_or(0).max(0);
-        if steps == 0 { 0 } else { back.saturating_mul(i8::try_from(steps).unwrap_or(i8::MAX)) }
+        let back = self
+            .steps
+            .iter()
+            .map(|step| -step)
+            .max()
+            .unwrap_or(0)
+            .max(0);
+        if steps == 0 {
+            0
+        } else {
+            back.saturating_mul(i8::try_from(steps).unwrap_or(i8::MAX))
+        }
     }
 }

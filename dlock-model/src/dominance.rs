@@ -20,8 +20,8 @@
 //! All of these are steps of the full model too, so this finds nothing that is not there.
 
 use crate::{
-    event::Log,
     action::Action,
+    event::Log,
     state::{Phase, Row, State, Term},
     step::Step,
 };

@@ -11,6 +11,7 @@ mod choice;
 mod client;
 mod config;
 mod dominance;
+mod encoded;
 mod event;
 mod model;
 mod normal;
@@ -25,7 +26,7 @@ mod trap;
 
 pub use action::{Action, Drift};
 pub use config::{Config, Discipline};
-pub use event::{Seen, Event};
+pub use event::{Event, Seen};
 pub use model::Protocol;
 pub use property::Property;
 pub use run::{Outcome, search, shortest};

@@ -8,7 +8,9 @@ fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     match words.first().map(String::as_str) {
         None => {
-            eprintln!("usage: dlock-model all | traps [NAME..] | WORD..  (configurations so named)");
+            eprintln!(
+                "usage: dlock-model all | traps [NAME..] | WORD..  (configurations so named)"
+            );
             ExitCode::FAILURE
         }
         Some("traps") => traps(&words[1..]),
@@ -24,7 +26,7 @@ fn configurations(words: &[String]) -> ExitCode {
         if !words.iter().all(|word| entry.name.contains(word)) {
             continue;
         }
-        let outcome = search(entry.config, &entry.name);
+        let outcome = search(&entry.config, &entry.name);
         println!("{}: {outcome}", entry.name);
         for event in entry.sees {
             if !outcome.seen().has(event) {
@@ -49,7 +51,7 @@ fn traps(names: &[String]) -> ExitCode {
             continue;
         }
         let control = trap.control();
-        let outcome = shortest(control.config, control.property);
+        let outcome = shortest(&control.config, control.property);
         println!("{name}: {outcome}");
         if let Some(trace) = outcome.trace() {
             println!("{trace}");

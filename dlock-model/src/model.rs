@@ -9,7 +9,7 @@ use crate::{
     choice::choices,
     config::Config,
     dominance::in_vain,
-    event::{Seen, Event, Log},
+    event::{Event, Log, Seen},
     normal::normalise,
     property::Property,
     state::{REVOKED, State},

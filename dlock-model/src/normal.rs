@@ -8,9 +8,10 @@
 
 use crate::{
     config::Config,
+    encoded::Encoded,
     state::{
-        ATTEMPTS, Attempt, Claim, Encoded, Ground, Id, NOBODY, Phase, REVOKED, Record, Reply,
-        Resource, Revoke, Row, State, Term, Version,
+        ATTEMPTS, Attempt, Claim, Ground, Id, NOBODY, Phase, REVOKED, Record, Reply, Resource,
+        Revoke, Row, State, Term, Version,
     },
     trap::Trap,
 };
@@ -139,7 +140,8 @@ fn term(config: &Config, state: &mut State, index: usize, alive: &Alive) {
     if !leased {
         term.drawn = 0;
     }
-    if !(leased && config.hand_over) && !by_number {
+    let on_ticket = leased && config.hand_over;
+    if !on_ticket && !by_number {
         term.confirmed = 0;
     }
     // A release changes nothing where the record is not, and cannot come to be, of this uuid.

@@ -13,8 +13,8 @@ use std::{
 use stateright::{Checker, HasDiscoveries, Model, Path};
 
 use crate::{
-    action::Action, config::Config, event::Seen, model::Protocol, property::Property,
-    state::State, trace::trace,
+    action::Action, config::Config, event::Seen, model::Protocol, property::Property, state::State,
+    trace::trace,
 };
 
 /// How a search ended.
@@ -66,8 +66,8 @@ impl fmt::Display for Outcome {
 /// Goes through every state, until there is none left or one violates a property. Depth first, so
 /// that it remembers eight bytes per state and not the way to each.
 #[must_use]
-pub fn search(config: Config, label: &str) -> Outcome {
-    let checker = Protocol::new(config)
+pub fn search(config: &Config, label: &str) -> Outcome {
+    let checker = Protocol::new(config.clone())
         .checker()
         .threads(2)
         .finish_when(HasDiscoveries::AnyFailures)
@@ -77,14 +77,14 @@ pub fn search(config: Config, label: &str) -> Outcome {
 
 /// Looks for the shortest way to a violation of this property.
 #[must_use]
-pub fn shortest(config: Config, property: Property) -> Outcome {
+pub fn shortest(config: &Config, property: Property) -> Outcome {
     let only: &'static [Property] = Property::ALL
         .iter()
         .find(|other| **other == property)
         .map_or(&[], std::slice::from_ref);
     let config = Config {
         properties: only,
-        ..config
+        ..config.clone()
     };
     let checker = Protocol::new(config)
         .checker()

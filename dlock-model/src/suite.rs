@@ -23,14 +23,13 @@ pub struct Entry {
 }
 
 /// What happens in every configuration with renewals.
-const ALWAYS: [Event; 11] = [
+const ALWAYS: [Event; 10] = [
     Event::Store(Rule::A1),
     Event::Store(Rule::A4),
     Event::Store(Rule::A7),
     Event::Store(Rule::R1),
     Event::Store(Rule::L1),
     Event::Ghost,
-    Event::TakenByObservation,
     Event::Granted,
     Event::Extended,
     Event::NotExtended,
@@ -66,14 +65,18 @@ pub fn suite() -> Vec<Entry> {
                 Discipline::Observer => "observer",
             };
             entries.into_iter().map(move |(name, config, more, long)| {
-                let mut sees = Vec::new();
-                if config.renewals > 0 && config.properties.len() > 2 {
+                let mut sees = more;
+                if config.renewals > 0 {
                     sees.extend(ALWAYS);
                 }
-                if discipline == Discipline::StoreClock && config.properties.len() > 2 {
+                if discipline == Discipline::StoreClock {
                     sees.push(Event::Store(Rule::A5));
                 }
-                sees.extend(more);
+                // With exact clocks an observation ends no sooner than the expiry does.
+                let back = config.steps.iter().any(|step| *step < 0);
+                if discipline == Discipline::Observer || config.drifts > 0 || back {
+                    sees.push(Event::TakenByObservation);
+                }
                 Entry {
                     name: format!("{label}: {name}"),
                     config,
@@ -149,6 +152,7 @@ fn common(discipline: Discipline) -> Vec<Row> {
             Config {
                 hand_over: true,
                 renewals: 1,
+                drifts: 0,
                 ..dominant.clone()
             },
             vec![Event::TicketRedeemed, Event::TicketRedeemedAtOtherNumber],

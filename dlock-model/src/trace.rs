@@ -1,7 +1,5 @@
 //! A path through the model as a person reads it: one line for each step.
 
-use std::fmt::Write as _;
-
 use stateright::Path;
 
 use crate::{
@@ -34,8 +32,7 @@ pub fn trace(protocol: &Protocol, property: &str, path: &Path<State, Action>) ->
             format!("{line} -> {}", happened.join(", "))
         };
         let now = situation(&protocol.config, &next);
-        // Writing to a string cannot fail.
-        let _: Result<(), std::fmt::Error> = writeln!(text, "t={time:<2} {joined:<76} | {now}");
+        text.push_str(&format!("t={time:<2} {joined:<76} | {now}\n"));
     }
     text
 }
@@ -78,7 +75,11 @@ fn tell(config: &Config, state: &State, action: Action) -> String {
             format!("{} hears for {}: {reply}", of(config, term), id(term))
         }
         Action::GiveUp(term) => {
-            format!("{} gives {} up and sends its release", of(config, term), id(term))
+            format!(
+                "{} gives {} up and sends its release",
+                of(config, term),
+                id(term)
+            )
         }
         Action::Renew { term, attempt } => format!(
             "{} sends renew({}, {})",
@@ -179,11 +180,7 @@ fn name(config: &Config, uuid: Id) -> String {
     match uuid {
         NOBODY => "somebody".to_owned(),
         REVOKED => "R".to_owned(),
-        _ => format!(
-            "{}{}",
-            of(config, uuid - 1),
-            (uuid - 1) % config.tries + 1
-        ),
+        _ => format!("{}{}", of(config, uuid - 1), (uuid - 1) % config.tries + 1),
     }
 }
 
