@@ -47,7 +47,7 @@ fn clients(config: &Config, state: &State, client: u8, actions: &mut Vec<Action>
             }
         }
         let new = state.record.row == Row::Held && known.seen != state.record.version;
-        if new && !config.dominant {
+        if new && !config.looks_at_once() {
             actions.push(Action::Look(client));
         }
     }

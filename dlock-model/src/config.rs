@@ -61,6 +61,8 @@ pub struct Config {
     /// Steps are left out where another one, possible at the same time, can do all that they can do
     /// and more (`dominance`).
     pub dominant: bool,
+    /// Of these, a look at the record later than at once.
+    pub looks_at_once: bool,
 }
 
 impl Config {
@@ -90,11 +92,17 @@ impl Config {
             properties: Property::ALL,
             reduced: true,
             dominant: true,
+            looks_at_once: true,
         }
     }
 
     pub(crate) fn store_clock(&self) -> bool {
         self.discipline == Discipline::StoreClock
+    }
+
+    /// Clients look at every version as soon as it is there.
+    pub(crate) fn looks_at_once(&self) -> bool {
+        self.dominant && self.looks_at_once
     }
 
     pub(crate) fn is(&self, trap: Trap) -> bool {

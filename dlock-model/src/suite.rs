@@ -117,6 +117,26 @@ fn common(discipline: Discipline) -> Vec<Row> {
             true,
         ),
         (
+            "2 tries, 1 renewal, 1 copy, looks at any time",
+            Config {
+                looks_at_once: false,
+                renewals: 1,
+                drifts: 0,
+                ..dominant.clone()
+            },
+            own.clone(),
+            false,
+        ),
+        (
+            "2 tries, 2 renewals, 1 copy, looks at any time",
+            Config {
+                looks_at_once: false,
+                ..dominant.clone()
+            },
+            own.clone(),
+            true,
+        ),
+        (
             "every step, 1 try, 1 renewal, 1 copy, crash",
             Config {
                 tries: 1,
@@ -163,6 +183,7 @@ fn common(discipline: Discipline) -> Vec<Row> {
             Config {
                 revokes: 1,
                 renewals: 1,
+                drifts: 0,
                 ..dominant.clone()
             },
             vec![Event::Store(Rule::B1)],
@@ -266,8 +287,8 @@ fn common(discipline: Discipline) -> Vec<Row> {
                 resource: true,
                 forces: 1,
                 drifts: 2,
-                renewals: 0,
-                copies: 1,
+                tries: 1,
+                renewals: 1,
                 properties: fence,
                 ..dominant
             },

@@ -134,3 +134,42 @@ fn a_fenced_resource_is_safe_where_beliefs_overlap() {
         );
     }
 }
+
+/// The search that leaves steps out (`dominance`) finds what the full one finds, where a trap does
+/// not need a step that is left out.
+#[test]
+fn the_dominant_steps_fall_into_the_same_traps() {
+    for trap in [
+        Trap::DeadlineFromReply,
+        Trap::NoMargin,
+        Trap::DriftBeyondMargin,
+        Trap::RenewalNumberUnchecked,
+        Trap::LargerNumberEarlierSent,
+        Trap::CreditedToNewest,
+        Trap::ClaimWithoutObservation,
+        Trap::RevokerClaims,
+        Trap::TokenResetOnRelease,
+        Trap::A3Removed,
+        Trap::ReleaseByConfirmedState,
+        Trap::TicketInsistsOnNumber,
+        Trap::StoreClockForward,
+        Trap::StoreClockBackWithoutA6,
+        Trap::Forced,
+        Trap::Unfenced,
+        Trap::ClaimByUuid,
+        Trap::OwnDurationObserved,
+        Trap::TakeKeepsDuration,
+        Trap::ReleaseWithoutUuid,
+        Trap::ValidWhileReleasing,
+    ] {
+        let control = trap.control();
+        let config = Config {
+            dominant: true,
+            // These two are about claims of a version that is gone.
+            looks_at_once: !matches!(trap, Trap::RenewalNumberUnchecked | Trap::ClaimByUuid),
+            ..control.config
+        };
+        let outcome = shortest(&config, control.property);
+        assert!(outcome.violation.is_some(), "{trap:?}: {outcome}");
+    }
+}
