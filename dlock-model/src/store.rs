@@ -167,7 +167,7 @@ pub(crate) fn revoke(record: &mut Record, version: Version) -> Rule {
 /// The expiry that a write of now gives a record.
 fn life(config: &Config, duration: u8) -> i8 {
     if config.store_clock() {
-        duration.cast_signed()
+        duration.cast_signed() + i8::from(config.is(Trap::KeptTooLong))
     } else {
         0
     }

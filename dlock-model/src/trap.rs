@@ -68,6 +68,8 @@ pub enum Trap {
     TakeKeepsDuration,
     /// A take leaves the old token.
     TokenKept,
+    /// A write keeps others out for longer than D.
+    KeptTooLong,
     /// A renewal needs no uuid.
     RenewalWithoutUuid,
     /// A renewal revives what was released.
@@ -140,6 +142,7 @@ impl Trap {
         Self::ClaimByUuid,
         Self::TakeKeepsDuration,
         Self::TokenKept,
+        Self::KeptTooLong,
         Self::RenewalWithoutUuid,
         Self::RenewalRevivesReleased,
         Self::RenewalRevivesExpired,
@@ -169,8 +172,8 @@ impl Trap {
     pub fn control(self) -> Control {
         use Discipline::{Observer, StoreClock};
         use Property::{
-            AnswersFit, Exclusion, FencedOrder, GrantsOnce, NoDeadGrant, NoFalseLoss,
-            NothingRevived, ObservationEnds, OwnGhostNeverBlocks, ReleaseFrees,
+            AnswersFit, BlockedAtMostD, Exclusion, FencedOrder, GrantsOnce, NoDeadGrant,
+            NoFalseLoss, NothingRevived, ObservationEnds, OwnGhostNeverBlocks, ReleaseFrees,
             StaleChangesNothing, TicketNeverBlocks, TokensGrow,
         };
 
@@ -204,6 +207,7 @@ impl Trap {
             Self::TicketInsistsOnNumber => (TicketNeverBlocks, StoreClock, [1, 1, 0]),
             Self::StoreClockBackWithoutA6 => (ObservationEnds, StoreClock, [1, 0, 0]),
             Self::A6Removed => (ObservationEnds, Observer, [1, 0, 0]),
+            Self::KeptTooLong => (BlockedAtMostD, StoreClock, [1, 0, 0]),
             Self::A2Removed => (AnswersFit, StoreClock, [1, 0, 1]),
             Self::A4Removed | Self::A5Removed => (AnswersFit, StoreClock, [1, 0, 0]),
             Self::RenewalWithoutUuid

@@ -37,6 +37,27 @@ fn each_rule_that_is_switched_off_is_missed() {
     }
 }
 
+/// A property that nothing can violate would say nothing.
+#[test]
+fn each_property_is_violated_by_a_trap() {
+    // These two come with a violation of exclusion, which is what the traps are there for.
+    let also = [
+        (Trap::DeadlineFromReply, Property::DeadlineFromSent),
+        (Trap::NoMargin, Property::Backed),
+    ];
+    for (trap, property) in also {
+        let outcome = shortest(&trap.control().config, property);
+        assert!(outcome.violation.is_some(), "{trap:?}: {outcome}");
+    }
+    let violated: Vec<Property> = Trap::all()
+        .map(|trap| trap.control().property)
+        .chain(also.map(|(_, property)| property))
+        .collect();
+    for property in Property::ALL {
+        assert!(violated.contains(property), "{property:?}");
+    }
+}
+
 /// Otherwise a control would show nothing about its trap.
 #[test]
 fn the_same_configurations_are_safe_without_the_trap() {
