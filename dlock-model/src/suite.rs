@@ -303,6 +303,7 @@ fn clock_steps() -> Vec<Row> {
     let base = Config {
         renewals: 1,
         crashes: 0,
+        drifts: 0,
         step_count: 1,
         ..Config::new(Discipline::StoreClock)
     };
@@ -311,7 +312,6 @@ fn clock_steps() -> Vec<Row> {
             "its clock steps forward within the unused margin",
             Config {
                 steps: &[1],
-                drifts: 0,
                 ..base.clone()
             },
             vec![],

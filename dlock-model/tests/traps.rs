@@ -194,3 +194,23 @@ fn the_dominant_steps_fall_into_the_same_traps() {
         assert!(outcome.violation.is_some(), "{trap:?}: {outcome}");
     }
 }
+
+/// What keeps beliefs apart when a late renewal revives an expired record is V4 alone; R1's test of
+/// the expiry is against needless blocking.
+#[test]
+fn a_revived_record_blocks_but_nobody_believes_in_it() {
+    const BELIEF: &[Property] = &[Property::Exclusion];
+    let config = Config {
+        properties: BELIEF,
+        tries: 2,
+        drifts: 1,
+        dominant: true,
+        ..Trap::RenewalRevivesExpired.control().config
+    };
+    let outcome = search(&config, "revived");
+    assert!(
+        outcome.violation.is_none(),
+        "{}",
+        outcome.trace().unwrap_or_default()
+    );
+}
