@@ -7,8 +7,8 @@ use tokio::runtime::Handle;
 use uuid::Uuid;
 
 use crate::{
-    Acquire, AcquireOutcome, ErrorKind, FencingToken, ProviderError, Record, Version, clock::Tick,
-    holding::Holding, lock::Settings, release::Giveback, term::Term,
+    Acquire, AcquireOutcome, ErrorKind, Event, FencingToken, ProviderError, Record, Version,
+    clock::Tick, holding::Holding, lock::Settings, release::Giveback, term::Term,
 };
 
 /// How a try ended.
@@ -63,6 +63,13 @@ pub(crate) async fn run(
                 .map(|data| data.to_vec()),
         )
         .floor(state.floor());
+    shared.tell(name, || Event::Tried {
+        uuid,
+        sent: sent.reading(),
+        duration: plan.duration,
+        prev,
+        floor: request.floor,
+    });
     let mut request = request;
     let mut credited = sent;
 

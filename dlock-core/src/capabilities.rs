@@ -39,10 +39,13 @@ pub struct Capabilities {
     pub batch: bool,
     /// What survives a restart of the store.
     pub durability: Durability,
+    /// [`Provider::read`](crate::Provider::read) costs less than a refused acquire: waiters look
+    /// before they ask again (protocol section 3).
+    pub cheap_reads: bool,
 }
 
 impl Capabilities {
-    /// No wake-ups, no batches, durable.
+    /// No wake-ups, no batches, no cheap reads, durable.
     #[must_use]
     pub const fn new(backend: &'static str, discipline: Discipline) -> Self {
         Self {
@@ -51,6 +54,7 @@ impl Capabilities {
             watch: false,
             batch: false,
             durability: Durability::Durable,
+            cheap_reads: false,
         }
     }
 
@@ -72,6 +76,12 @@ impl Capabilities {
     #[must_use]
     pub const fn durability(mut self, durability: Durability) -> Self {
         self.durability = durability;
+        self
+    }
+    /// Sets [`Capabilities::cheap_reads`].
+    #[must_use]
+    pub const fn cheap_reads(mut self, cheap_reads: bool) -> Self {
+        self.cheap_reads = cheap_reads;
         self
     }
 }

@@ -2,13 +2,16 @@
 
 use std::{
     fmt,
-    sync::{Arc, atomic::AtomicBool},
+    sync::{Arc, OnceLock, atomic::AtomicBool},
     time::Duration,
 };
 
 use tokio::sync::watch;
 
-use crate::{Clock, Provider, ProviderError, entropy::Entropy, names::Names};
+use crate::{
+    Clock, Event, Name, Provider, ProviderError, Recorder, entropy::Entropy, names::Names,
+    recorder::Recording,
+};
 
 /// One process's side of one provider: the queues of its waiters, what it has observed, its own
 /// tries that are over, and the hints it listens to.
@@ -24,6 +27,8 @@ pub struct Client(pub(crate) Arc<Shared>);
 pub(crate) struct Shared {
     pub(crate) provider: Arc<dyn Provider>,
     pub(crate) backend: &'static str,
+    /// Waiters look before they ask again.
+    pub(crate) cheap_reads: bool,
     pub(crate) clock: Clock,
     pub(crate) entropy: Entropy,
     pub(crate) names: Names,
@@ -31,6 +36,8 @@ pub(crate) struct Shared {
     pub(crate) listener: AtomicBool,
     /// Its channel is open: waiters need not poll as often (W2).
     pub(crate) watching: AtomicBool,
+    /// Who is told what happens, if anybody is.
+    pub(crate) recording: OnceLock<Recording>,
     closing: watch::Sender<bool>,
     errands: Arc<watch::Sender<usize>>,
 }
@@ -69,6 +76,14 @@ impl Client {
         ))
     }
 
+    /// Tells a recorder what this client does from now on, for tests that check it afterwards. The
+    /// first recorder stays; without one nothing is told and nothing is spent.
+    #[must_use]
+    pub fn recorded(self, recorder: Arc<dyn Recorder>) -> Self {
+        self.0.recording.get_or_init(|| Recording::new(recorder));
+        self
+    }
+
     /// Ends the client: waiting and later acquires fail with [`Error::Closed`](crate::Error::Closed),
     /// and everything that is under way to the store (tries, and the releases of leases that were
     /// dropped) runs to its end. Returns how many leases are still in somebody's hands: they stay
@@ -104,17 +119,28 @@ impl fmt::Debug for Client {
 
 impl Shared {
     fn new(provider: Arc<dyn Provider>, clock: Clock, entropy: Entropy) -> Arc<Self> {
+        let capabilities = provider.capabilities();
         Arc::new(Self {
-            backend: provider.capabilities().backend,
+            backend: capabilities.backend,
+            cheap_reads: capabilities.cheap_reads,
             provider,
             clock,
             entropy,
             names: Names::default(),
             listener: AtomicBool::new(false),
             watching: AtomicBool::new(false),
+            recording: OnceLock::new(),
             closing: watch::Sender::new(false),
             errands: Arc::new(watch::Sender::new(0)),
         })
+    }
+
+    /// Tells the recorder, if there is one.
+    pub(crate) fn tell(&self, name: &Name, event: impl FnOnce() -> Event) {
+        if let Some(recording) = self.recording.get() {
+            let now = self.clock.reading();
+            recording.recorder.record(name, now, event());
+        }
     }
 
     /// Counts as running until the returned value is dropped.

@@ -101,6 +101,15 @@ impl Clock {
         }
     }
 
+    /// Now, as a holder counts it: what has passed since an arbitrary origin. For tests that compare
+    /// what a [`Recorder`](crate::Recorder) was told with events of their own. The origin of
+    /// [`Clock::system`] on Linux is the start of the machine, one for all its processes; that of the
+    /// others is their making.
+    #[must_use]
+    pub fn reading(&self) -> Duration {
+        self.now().reading()
+    }
+
     /// Now, for a contender.
     pub(crate) fn look(&self) -> Look {
         match &self.0 {
@@ -196,6 +205,11 @@ impl Tick {
     /// The time from an earlier instant to this one; zero if it is not earlier.
     pub(crate) fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
+    }
+
+    /// The span since the clock's origin.
+    pub(crate) fn reading(self) -> Duration {
+        self.since(Self(0))
     }
 
     pub(crate) const fn to_bits(self) -> i64 {

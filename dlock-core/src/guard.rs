@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc, time::Duration};
 use tracing::Instrument;
 use uuid::Uuid;
 
-use crate::{Ended, Error, FencingToken, Loss, holding::Holding, renewal};
+use crate::{Ended, Error, Event, FencingToken, Loss, holding::Holding, renewal};
 
 /// A granted lock that is renewed for as long as the guard lives.
 ///
@@ -38,6 +38,7 @@ impl Guard {
             backend = term.shared.backend,
             token = term.token.get()
         );
+        term.tell(|uuid| Event::KeptAlive { uuid });
         // The task ends when the term does; dropping the handle leaves it running.
         if !planted!(NobodyRenews) {
             drop(

@@ -33,6 +33,7 @@ mod outcome;
 mod plan;
 mod provider;
 mod record;
+mod recorder;
 mod release;
 mod renewal;
 mod request;
@@ -58,6 +59,7 @@ pub use self::{
     outcome::{AcquireOutcome, AskOutcome, Page, ReleaseOutcome, RenewOutcome, RevokeOutcome},
     provider::{Admin, Provider},
     record::{Record, Version},
+    recorder::{AskEnd, Believed, Event, Recorder},
     request::{Acquire, Ask, List, Release, Renew, Revoke},
     sharing::Sharing,
     token::{FencingToken, TokenOutOfRange},

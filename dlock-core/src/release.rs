@@ -7,8 +7,8 @@ use tracing::Instrument;
 use uuid::Uuid;
 
 use crate::{
-    Ended, ErrorKind, FencingToken, Name, ProviderError, Release, ReleaseOutcome, client::Shared,
-    clock::Tick, names::NameState, plan::Plan,
+    Ended, ErrorKind, Event, FencingToken, Name, ProviderError, Release, ReleaseOutcome,
+    client::Shared, clock::Tick, names::NameState, plan::Plan,
 };
 
 /// The release of a term, or of a try that may have left one.
@@ -32,10 +32,17 @@ impl Giveback {
         home: &Handle,
     ) -> tokio::task::JoinHandle<Result<Ended, ProviderError>> {
         let errand = self.shared.errand();
+        let uuid = self.uuid;
+        self.shared
+            .tell(&self.name, || Event::ReleaseBegan { uuid });
         let span = tracing::debug_span!("release", lock = %self.name, backend = self.shared.backend, token = self.token.map(u64::from));
         home.spawn(
             async move {
                 let answer = self.run().await;
+                self.shared.tell(&self.name, || Event::ReleaseEnded {
+                    uuid,
+                    ended: answer.clone(),
+                });
                 match &answer {
                     Ok(Ended::Unconfirmed) => tracing::warn!(
                         "the store did not confirm the release; others wait for the expiry"

@@ -17,7 +17,7 @@ pub(crate) async fn attempt(term: &Term) -> Result<(), ProviderError> {
         .await
     {
         Ok(RenewOutcome::Renewed { asked }) => {
-            let in_time = term.renewed(draw.sent, asked);
+            let in_time = term.renewed(draw, asked);
             tracing::trace!(n = draw.n, in_time, "renewed");
             Ok(())
         }

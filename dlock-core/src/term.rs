@@ -14,10 +14,11 @@ use std::{
 use tokio::{runtime::Handle, sync::Notify};
 use uuid::Uuid;
 
-use self::belief::Belief;
+pub(crate) use self::belief::Draw;
+use self::belief::{Belief, believed};
 use crate::{
-    ErrorKind, FencingToken, Loss, LossCause, Name, ProviderError, Record, State, client::Shared,
-    clock::Tick, names::NameState, plan::Plan,
+    ErrorKind, Event, FencingToken, Loss, LossCause, Name, ProviderError, Record, State,
+    client::Shared, clock::Tick, names::NameState, plan::Plan,
 };
 
 /// What a lease's handle, its renewals and everybody who watches it share.
@@ -40,13 +41,6 @@ pub(crate) struct Term {
     changed: Notify,
 }
 
-/// The number and the time of one renewal attempt, drawn in one step (V4).
-#[derive(Clone, Copy)]
-pub(crate) struct Draw {
-    pub(crate) n: u64,
-    pub(crate) sent: Tick,
-}
-
 impl Term {
     /// A term that was granted to a try sent at `sent`.
     pub(crate) fn new(
@@ -58,6 +52,12 @@ impl Term {
         sent: Tick,
     ) -> Arc<Self> {
         state.granted(uuid, token);
+        let (valid_until, unsure_from) = (sent + plan.belief(), sent + plan.unsure_after());
+        shared.tell(&name, || Event::Granted {
+            uuid,
+            token,
+            believed: believed(sent, valid_until, unsure_from),
+        });
         Arc::new(Self {
             shared,
             state,
@@ -66,19 +66,9 @@ impl Term {
             uuid,
             token,
             home: Handle::current(),
-            valid_until: AtomicI64::new((sent + plan.belief()).to_bits()),
-            unsure_from: AtomicI64::new((sent + plan.unsure_after()).to_bits()),
-            belief: Mutex::new(Belief {
-                granted: sent,
-                n: 0,
-                last_sent: sent,
-                credited: sent,
-                fatal: false,
-                asked: false,
-                held_too_long: false,
-                last_error: None,
-                ended: None,
-            }),
+            valid_until: AtomicI64::new(valid_until.to_bits()),
+            unsure_from: AtomicI64::new(unsure_from.to_bits()),
+            belief: Mutex::new(Belief::new(sent)),
             changed: Notify::new(),
         })
     }
@@ -123,13 +113,18 @@ impl Term {
         }
     }
 
+    /// Tells the recorder of the client, if there is one.
+    pub(crate) fn tell(&self, event: impl FnOnce(Uuid) -> Event) {
+        self.shared.tell(&self.name, || event(self.uuid));
+    }
+
     /// How the lease ended, once it has.
     pub(crate) fn loss(&self) -> Option<Loss> {
         if self.is_valid() {
             return None;
         }
         let mut belief = self.belief();
-        let cause = belief.end_with(Belief::expired);
+        let cause = self.end_with(&mut belief, Belief::expired);
         Some(Loss {
             token: self.token,
             cause,
@@ -145,12 +140,17 @@ impl Term {
     /// Resolves when the lease has ended, with its cause (V5). Its timer is its own: it waits for
     /// no renewal, and it asks the clock at least every D/10 (V2).
     pub(crate) async fn ended(&self) -> Loss {
+        let mut waited = false;
         loop {
             let mut changed = std::pin::pin!(self.changed.notified());
             changed.as_mut().enable();
             if let Some(loss) = self.loss() {
+                if waited {
+                    self.tell(|uuid| Event::LossTold { uuid });
+                }
                 return loss;
             }
+            waited = true;
             if planted!(LossWaitsForRenewal) {
                 changed.await;
                 continue;
@@ -244,9 +244,9 @@ impl Term {
         }
     }
 
-    /// The store answered `Renewed` to the attempt that was sent at `sent`. False if that came too
+    /// The store answered `Renewed` to this attempt. False if that came too
     /// late: a success at or after the deadline is none (V4).
-    pub(crate) fn renewed(&self, sent: Tick, asked: bool) -> bool {
+    pub(crate) fn renewed(&self, Draw { n, sent }: Draw, asked: bool) -> bool {
         let mut belief = self.belief();
         belief.asked |= asked && !planted!(AskedHidden);
         let sent = if planted!(CreditNewest) {
@@ -257,7 +257,7 @@ impl Term {
             sent
         };
         let extended = sent + self.plan.belief();
-        loop {
+        let later = loop {
             let deadline = self.valid_until.load(Ordering::SeqCst);
             if planted!(ReviveAfterDeadline) && !matches!(belief.ended, Some(LossCause::Released)) {
                 belief.ended = None;
@@ -277,9 +277,9 @@ impl Term {
                 .compare_exchange(deadline, later, Ordering::SeqCst, Ordering::SeqCst)
                 .is_ok()
             {
-                break;
+                break later;
             }
-        }
+        };
         if sent >= belief.credited {
             belief.credited = sent;
             belief.fatal = false;
@@ -289,6 +289,11 @@ impl Term {
                 Ordering::SeqCst,
             );
         }
+        self.tell(|uuid| Event::Renewed {
+            uuid,
+            n,
+            believed: believed(sent, Tick::from_bits(later), self.unsure_from()),
+        });
         drop(belief);
         self.changed.notify_waiters();
         true
@@ -336,11 +341,26 @@ impl Term {
         // If the deadline has passed already, that came first (V5).
         let valid = self.is_valid();
         let mut belief = self.belief();
-        belief.end_with(|belief| if valid { cause } else { belief.expired() });
+        let cause = if valid { cause } else { belief.expired() };
+        // Before the end is told: who then asks for the cause waits for the lock.
         self.valid_until
             .store(Tick::NEVER.to_bits(), Ordering::SeqCst);
+        self.end_with(&mut belief, |_| cause);
         drop(belief);
         self.changed.notify_waiters();
+    }
+
+    /// The cause of the end; it is told when it is first given.
+    fn end_with(&self, belief: &mut Belief, cause: impl FnOnce(&Belief) -> LossCause) -> LossCause {
+        let first = belief.ended.is_none();
+        let cause = belief.end_with(cause);
+        if first {
+            self.tell(|uuid| Event::Lost {
+                uuid,
+                cause: cause.clone(),
+            });
+        }
+        cause
     }
 
     /// Ends the lease if this is still its deadline.

@@ -16,7 +16,7 @@ use tracing::Instrument;
 use uuid::Uuid;
 
 use crate::{
-    Error, Holder, ProviderError, Record,
+    Error, ErrorKind, Holder, ProviderError, Record,
     attempt::{self, TryEnd},
     clock::Look,
     handoff::{Giver, Taken, handoff},
@@ -24,6 +24,7 @@ use crate::{
     listener,
     lock::Settings,
     names::NameState,
+    recorder::Call,
 };
 
 /// The closest two tries of one waiter come (W2).
@@ -48,9 +49,19 @@ pub(crate) enum Acquired {
     Held(Holder),
 }
 
+/// Acquires, and tells the recorder when there is one.
+pub(crate) async fn acquire(lock: &Arc<Settings>, wait: Wait) -> Result<Acquired, Error> {
+    let call = Call::begin(lock, wait);
+    let answer = ask_for(lock, wait).await;
+    if let Some(call) = call {
+        call.end(&answer);
+    }
+    answer
+}
+
 /// Acquires in a task of ours, so that what was sent runs to its answer when the caller goes away
 /// (G1), and waiting does not depend on the caller's polls (W6).
-pub(crate) async fn acquire(lock: &Arc<Settings>, wait: Wait) -> Result<Acquired, Error> {
+async fn ask_for(lock: &Arc<Settings>, wait: Wait) -> Result<Acquired, Error> {
     let started = lock.shared.clock.look();
     loop {
         if lock.shared.is_closed() {
@@ -206,12 +217,20 @@ impl Contender {
         let mut closing = shared.closing();
         let mut answered = shared.clock.look();
         listener::ensure(shared);
+        let mut woken = false;
         loop {
             // W3: listen first, ask second.
             let mut freed = std::pin::pin!(state.freed.notified());
             freed.as_mut().enable();
 
-            let pause = match self.ask().await {
+            // Who was woken has reason to expect a grant.
+            let answer = if !woken && self.may_look() {
+                self.look().await
+            } else {
+                self.ask().await
+            };
+            woken = false;
+            let pause = match answer {
                 Ok(Some(Acquired::Holding(holding))) => {
                     return Some(Ok(Acquired::Holding(holding)));
                 }
@@ -245,11 +264,69 @@ impl Contender {
                 _ = closing.wait_for(|closed| *closed), if !planted!(CloseUnheard) => {
                     return Some(Err(Error::Closed));
                 }
-                () = freed, if !planted!(WakeupIgnored) => {}
+                () = freed, if !planted!(WakeupIgnored) => woken = true,
                 () = shared.clock.pause(pause) => {}
                 () = self.out_of_time() => return Some(Err(self.timeout())),
             }
         }
+    }
+
+    /// Whether to look before asking again: a look must be the cheaper one, somebody must have been
+    /// seen, and as far as we know must still be there.
+    fn may_look(&self) -> bool {
+        let Settings {
+            shared,
+            state,
+            plan,
+            ..
+        } = &*self.lock;
+        (shared.cheap_reads || planted!(LooksAtAnyCost))
+            && self.seen.is_some()
+            && (state.claim(&shared.clock, plan.duration).is_none() || planted!(LooksForEver))
+    }
+
+    /// Reads the record, which observes as well as a refusal does (section 3), and asks only if
+    /// there is something to get.
+    async fn look(&mut self) -> Result<Option<Acquired>, Error> {
+        let lock = Arc::clone(&self.lock);
+        let Settings {
+            shared,
+            state,
+            name,
+            plan,
+            ..
+        } = &*lock;
+        // W4.
+        let limit = self.left().unwrap_or(Duration::MAX).min(plan.attempt());
+        let limit = if planted!(LookUnbounded) {
+            Duration::from_secs(3600)
+        } else {
+            limit
+        };
+        let record = match shared.call(limit, shared.provider.read(name)).await {
+            Ok(record) => record,
+            Err(error) if error.kind() == ErrorKind::Fatal && !planted!(FatalLookRetried) => {
+                return Err(error.into());
+            }
+            Err(error) => {
+                self.error = Some(error);
+                return Ok(None);
+            }
+        };
+        let Some(record) = record else {
+            return self.ask().await;
+        };
+        if !planted!(LookUnobserved) {
+            state.saw(&shared.clock, &record);
+        }
+        let free = (record.released && !planted!(FreeLookIgnored))
+            || record.remaining == Some(Duration::ZERO)
+            || state.is_over(&shared.clock, record.uuid);
+        if free {
+            return self.ask().await;
+        }
+        let ours = state.is_live(record.uuid);
+        Ok(Some(Acquired::Held(Holder { record, ours })))
     }
 
     /// One try, and those that `Spent`, G4 and V9 call for at once. `None`: no answer, and the last

@@ -248,7 +248,9 @@ impl fmt::Debug for DynamoDbProvider {
 #[async_trait]
 impl Provider for DynamoDbProvider {
     fn capabilities(&self) -> Capabilities {
-        Capabilities::new("dynamodb", Discipline::Observer).durability(Durability::Durable)
+        Capabilities::new("dynamodb", Discipline::Observer)
+            .durability(Durability::Durable)
+            .cheap_reads(true)
     }
 
     async fn acquire(&self, request: &Acquire) -> Result<AcquireOutcome, ProviderError> {

@@ -23,8 +23,8 @@ use std::{future::Future, pin::Pin};
 use tokio::task::JoinError;
 
 use self::frontend::{
-    cancelling, closing, ghosts, limits, observing, polling, queueing, releasing, renewing, scoped,
-    sharing, stories, tries, validity,
+    cancelling, closing, ghosts, limits, looking, observing, polling, queueing, releasing,
+    renewing, scoped, sharing, stories, tries, validity,
 };
 use crate::Bench;
 
@@ -74,14 +74,14 @@ pub const GROUPS: &[(&str, &str)] = &[
 macro_rules! __for_each_case {
     ($callback:ident) => {
         $callback! {
-            required acquire absent_record_is_created ["A1", "000-1"];
+            required acquire absent_record_is_created ["A1", "000-1", "003-1"];
             required acquire repeated_acquire_finds_its_own_grant ["A2", "T2", "I11"];
             required acquire repeated_acquire_finds_its_own_grant_after_a_renewal ["A2", "I11"];
             required acquire repeated_acquire_does_not_extend_the_lease ["A2", "G2", "I10"];
             required acquire acquire_of_a_released_term_is_spent ["A3", "I11"];
             required acquire acquire_of_an_expired_term_is_spent ["A3", "I11"];
-            required acquire held_lock_refuses_newcomers ["A7", "001-1"];
-            required acquire refused_acquire_writes_nothing ["A7", "001-1"];
+            required acquire held_lock_refuses_newcomers ["A7", "001-1", "003-2"];
+            required acquire refused_acquire_writes_nothing ["A7", "001-1", "003-2"];
             required acquire refused_acquire_does_not_extend_the_lease ["A7", "001-1"];
             required acquire owners_label_decides_nothing ["A7", "R3", "L3", "I12"];
             required acquire late_copy_of_an_acquire_does_not_disturb_the_next_term ["A7", "I9", "I11"];
@@ -92,7 +92,7 @@ macro_rules! __for_each_case {
             required takeover lock_is_refused_until_it_expires ["A7", "I2"];
             required takeover claimed_version_is_taken ["A6", "001-2"];
             required takeover claimed_version_is_taken_after_renewals ["A6"];
-            required takeover claim_of_a_renewed_version_is_refused ["A6", "A7", "I2"];
+            required takeover claim_of_a_renewed_version_is_refused ["A6", "A7", "I2", "003-3"];
             required takeover claim_of_another_version_is_refused ["A6", "A7"];
             required takeover claim_does_not_hinder_where_none_is_needed ["A1", "A4", "A5"];
             required takeover takeover_lasts_for_the_new_lease ["A4", "R1"];
@@ -119,7 +119,7 @@ macro_rules! __for_each_case {
 
             required release release_keeps_everything_but_the_hold ["L1"];
             required release repeated_release_is_a_success ["L2", "I9"];
-            required release release_of_a_strangers_term_changes_nothing ["L3", "I9", "001-3"];
+            required release release_of_a_strangers_term_changes_nothing ["L3", "I9", "001-3", "003-8"];
             required release release_without_a_record_creates_none ["L3"];
             required release expired_term_can_still_be_released ["L1"];
             required release token_of_a_release_decides_nothing ["L1"];
@@ -127,7 +127,7 @@ macro_rules! __for_each_case {
 
             required read read_shows_the_record_and_never_a_verdict ["read"];
             required read read_changes_nothing ["read"];
-            required read data_of_every_kind_is_kept ["data"];
+            required read data_of_every_kind_is_kept ["data", "003-11"];
             required read data_is_untouched_by_renewal_and_release ["data"];
             required read owners_of_every_kind_are_kept ["read"];
             required read every_provider_on_the_store_sees_the_same ["read", "I12"];
@@ -144,14 +144,14 @@ macro_rules! __for_each_case {
             required tokens tokens_end_below_two_to_the_53 ["T2"];
             required tokens floor_beyond_all_tokens_is_refused ["T2", "T6"];
 
-            required names names_that_differ_in_a_byte_are_different_locks ["I13"];
+            required names names_that_differ_in_a_byte_are_different_locks ["I13", "003-9"];
             required names long_names_are_compared_to_their_end ["I13"];
             required names longest_name_may_be_of_any_script ["I13"];
 
             required races race_for_an_absent_record_has_one_winner ["A1", "two looks"];
             required races race_for_a_released_lock_has_one_winner ["A4", "two looks"];
             required races race_for_a_dead_holders_lock_has_one_winner ["A5", "A6", "two looks"];
-            required races race_of_claims_has_one_winner ["A6", "two looks"];
+            required races race_of_claims_has_one_winner ["A6", "two looks", "003-4"];
             required races copies_of_one_acquire_at_once_grant_once ["A2", "I11"];
             required races renewals_racing_with_a_release_bring_nothing_back ["R3", "L1"];
             required races holders_exclude_each_other_and_tokens_follow_their_order ["A7", "I3", "I4", "two looks"];
@@ -193,7 +193,7 @@ macro_rules! __for_each_case {
             required validity holder_stops_before_another_starts ["V1", "I1", "I2", "I15"];
 
             required renewing renewal_is_sent_when_it_is_due ["V6"];
-            required renewing kept_lease_outlives_its_duration ["V6", "000-2"];
+            required renewing kept_lease_outlives_its_duration ["V6", "000-2", "003-7"];
             required renewing hung_renewal_is_followed_by_the_next ["V6"];
             required renewing lost_reply_of_a_renewal_is_no_loss ["V5", "V6", "R1"];
             required renewing outage_within_the_bound_loses_no_lease ["V6", "I17"];
@@ -211,7 +211,7 @@ macro_rules! __for_each_case {
             required releasing release_without_an_answer_ends_unconfirmed ["V7"];
             required releasing fatal_answer_to_a_release_is_an_error_at_once ["V7"];
             required releasing stale_holder_releases_nothing_and_is_told ["L3", "I9", "001-3"];
-            required releasing dropped_lease_is_given_back ["G3", "I14", "000-2"];
+            required releasing dropped_lease_is_given_back ["G3", "I14", "000-2", "003-7"];
             required releasing lease_dropped_without_a_runtime_is_given_back ["G3"];
             required releasing lease_dropped_while_unwinding_is_given_back ["G3"];
 
@@ -258,22 +258,27 @@ macro_rules! __for_each_case {
 
             required polling waiter_asks_at_its_interval ["W2"];
             required polling waiter_enters_when_the_lease_ends ["W2", "I15"];
-            required polling waiter_of_another_duration_waits_for_the_records ["W2", "section 3"];
+            required polling waiter_of_another_duration_waits_for_the_records ["W2", "section 3", "003-2"];
             required polling waiter_does_not_spin_while_nothing_remains ["W2"];
             watch polling hint_wakes_a_waiter_at_once ["W3", "I16"];
             watch polling lost_hint_costs_one_interval ["W3", "I16"];
             watch polling broken_channel_wakes_everyone ["W3"];
             watch polling opened_channel_wakes_everyone ["W3"];
 
-            required limits limit_is_a_total_while_the_lock_is_held ["W4"];
+            required limits limit_is_a_total_while_the_lock_is_held ["W4", "003-12"];
             required limits limit_is_a_total_over_a_store_that_hangs ["W4"];
             required limits limit_counts_the_time_in_the_queue ["W4", "W1"];
             required limits no_call_waits_longer_than_a_sixth_of_the_lease ["W4", "V7"];
             required limits failing_calls_are_repeated_only_after_a_pause ["V6", "V7", "W5"];
 
-            required observing repeated_tries_take_over_from_a_dead_holder ["section 3", "A6"];
-            required observing renewal_restarts_the_observation ["section 3", "A6"];
-            required observing observation_lasts_for_the_records_duration ["section 3", "A6"];
+            required looking waiter_looks_where_that_costs_less ["section 3"];
+            required looking look_observes_as_a_refusal_does ["section 3", "A6", "003-3"];
+            required looking look_without_an_answer_is_repeated ["W4"];
+            required looking look_at_a_store_beyond_help_ends_the_wait ["W5"];
+
+            required observing repeated_tries_take_over_from_a_dead_holder ["section 3", "A6", "003-6"];
+            required observing renewal_restarts_the_observation ["section 3", "A6", "003-3"];
+            required observing observation_lasts_for_the_records_duration ["section 3", "A6", "003-2"];
             required observing read_observes_too ["section 3"];
             required observing observation_is_forgotten_after_ten_leases ["section 3"];
             required observing grant_of_our_own_replaces_the_observation ["section 3"];
@@ -288,7 +293,7 @@ macro_rules! __for_each_case {
             required sharing lock_keeps_what_it_was_built_with ["data", "001-4"];
 
             required stories contender_is_refused_until_the_holder_releases ["001-1"];
-            required stories waiter_takes_over_from_a_dead_holder ["001-2", "A6", "I15"];
+            required stories waiter_takes_over_from_a_dead_holder ["001-2", "A6", "I15", "003-4"];
             required stories paused_holder_is_fenced_and_told ["001-3", "I9"];
             required stories holder_cut_off_from_its_store_stops_in_time ["000-3", "I1", "I15"];
         }

@@ -5,7 +5,12 @@
 //!   lost.
 //! - [`faults`] loses, delays, repeats and refuses the calls of any provider by script, and records
 //!   them.
+//! - [`history`] writes down what clients of any provider believe and do, judges it, draws it.
+//! - [`proxy`] does to the wire between a driver and its server what networks do: lost replies,
+//!   resets, silence, delays, by script or by seed; it counts round trips.
+//! - [`overhead`] measures what the frontend adds to a provider's calls.
 //! - [`service`] starts real servers for tests and never leaves one behind.
+//! - [`storage`] proves storage that checks fencing tokens.
 //! - [`planted`] proves the suite itself: providers with a bug, and which cases catch it.
 //!
 //! # Adopting the suite
@@ -43,14 +48,19 @@ pub mod cases;
 mod conformance;
 pub mod faults;
 mod fixture;
+pub mod history;
 pub mod memory;
+pub mod overhead;
 pub mod planted;
 pub mod proxy;
 #[doc(hidden)]
 pub mod runner;
 #[cfg(unix)]
 pub mod service;
+mod stall;
+pub mod storage;
 mod subject;
+pub mod wire;
 
 pub use self::{
     bench::Bench,

@@ -2,6 +2,7 @@
 //! in `rules`, a page that reads like the contract's tables; what it remembers lives in
 //! [`MemoryStore`].
 
+mod commits;
 pub(crate) mod rules;
 mod store;
 
@@ -32,6 +33,7 @@ pub struct MemoryProvider {
     pub(crate) store: MemoryStore,
     prefix: String,
     watch: bool,
+    cheap_reads: bool,
     sharing: Sharing,
 }
 
@@ -43,6 +45,7 @@ impl MemoryProvider {
             store: store.clone(),
             prefix: String::new(),
             watch: true,
+            cheap_reads: false,
             sharing: Sharing::default(),
         }
     }
@@ -59,6 +62,14 @@ impl MemoryProvider {
     #[must_use]
     pub fn wakeups(mut self, watch: bool) -> Self {
         self.watch = watch;
+        self.sharing = Sharing::default();
+        self
+    }
+
+    /// Says that reads cost less than refused acquires, so that waiters look before they ask.
+    #[must_use]
+    pub fn cheap_reads(mut self, cheap_reads: bool) -> Self {
+        self.cheap_reads = cheap_reads;
         self.sharing = Sharing::default();
         self
     }
@@ -109,6 +120,7 @@ impl Provider for MemoryProvider {
     fn capabilities(&self) -> Capabilities {
         Capabilities::new("memory", self.store.discipline())
             .watch(self.watch)
+            .cheap_reads(self.cheap_reads)
             .batch(true)
             .durability(Durability::Volatile)
     }

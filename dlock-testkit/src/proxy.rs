@@ -1,72 +1,100 @@
-//! A TCP proxy inside the test process: it counts round trips on the wire, falls silent in either
-//! direction, and resets.
+//! A TCP proxy inside the test process: it counts round trips on the wire, and does to connections
+//! and to single requests what networks do.
 //!
-//! It knows no protocol. A *round trip* is counted whenever a client sends after it was answered
-//! (or for the first time), so requests that travel together count once, and a request in many
-//! packets too. Count with one connection and one request at a time.
+//! It knows no protocol. An *exchange* is what a client sends after it was answered (or for the
+//! first time), up to the first bytes of the answer: requests that travel together are one, and a
+//! request in many packets too. That holds for anything where a client asks and a server answers:
+//! PostgreSQL, Redis, HTTP/1.1. What a server sends unasked passes untouched. The first bytes of an
+//! answer are taken for the sign that the server has executed the request; a server that answers in
+//! parts while it still works (a query of many rows) may not have.
+//!
+//! # What it can do
+//! - To one exchange: lose the request or the reply, delay either, break the connection at four
+//!   [moments](Moment), or let the server execute a request late of which the client knows nothing
+//!   ([`Fault`]). Which exchange: [`Proxy::next`], [`Proxy::always`], [`Proxy::inject`] with a
+//!   [`Rule`], or by chance and seed: [`Proxy::random`] with a [`Mix`].
+//! - To all bytes, in either [`Direction`]: [`Proxy::hold`] (they wait, and so does the news that
+//!   an end has closed: a silent partition, or a server that is stopped), [`Proxy::swallow`] (they
+//!   vanish), until [`Proxy::heal`]; [`Proxy::latency`].
+//! - To all connections: [`Proxy::reset`], [`Proxy::close`]. To new ones: [`Proxy::refuse`],
+//!   [`Proxy::lead_to`].
+//!
+//! [`Proxy::log`] tells what it did and when. What it cannot do: let connecting itself hang (the
+//! system accepts for it, and what hangs is the first answer), reorder the bytes of a connection,
+//! deliver a request twice (clients do that, when the reply is lost).
+//!
+//! ```
+//! # use std::time::Duration;
+//! # use dlock_testkit::proxy::{Fault, Proxy};
+//! # use tokio::{io::{AsyncReadExt, AsyncWriteExt}, net::{TcpListener, TcpStream}, time::timeout};
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> std::io::Result<()> {
+//! // A server that sends everything back.
+//! let listener = TcpListener::bind("127.0.0.1:0").await?;
+//! let proxy = Proxy::start(listener.local_addr()?).await?;
+//! tokio::spawn(async move {
+//!     let (mut socket, _) = listener.accept().await?;
+//!     let (mut from, mut to) = socket.split();
+//!     tokio::io::copy(&mut from, &mut to).await
+//! });
+//!
+//! let mut client = TcpStream::connect(proxy.address()).await?;
+//! proxy.next(Fault::LoseReply);
+//! client.write_all(b"hello").await?;
+//! proxy.until_struck(1).await; // The server has answered, and nobody will hear it.
+//! let silent = timeout(Duration::from_millis(50), client.read(&mut [0; 5])).await;
+//! assert!(silent.is_err());
+//! for event in proxy.log() {
+//!     println!("{:?} {}", event.at - proxy.started(), event.what);
+//! }
+//! # Ok(()) }
+//! ```
 
-use std::{
-    io,
-    net::{Ipv4Addr, SocketAddr},
-    sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
-    },
-};
+mod connection;
+mod door;
+mod fault;
+mod log;
+mod mix;
+mod network;
+mod pump;
+mod script;
+
+use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
 use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    net::{
-        TcpListener, TcpStream,
-        tcp::{ReadHalf, WriteHalf},
-    },
+    net::TcpListener,
     sync::watch,
     task::{JoinHandle, JoinSet},
+    time::{Instant, sleep},
 };
 
-/// One way through the proxy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(clippy::exhaustive_enums, reason = "a connection has two directions")]
-pub enum Direction {
-    /// Requests.
-    ToServer,
-    /// Answers.
-    ToClient,
-}
+use self::{
+    connection::{Shared, carry},
+    door::Door,
+    log::Log,
+    network::{Latency, Network, Way},
+    script::Script,
+};
+pub use self::{
+    fault::{Direction, Fault, Moment},
+    log::{Event, Happening},
+    mix::Mix,
+    network::End,
+    script::Rule,
+};
 
-/// A proxy in front of a server, on a free loopback port. Dropping it closes its connections.
+/// A proxy in front of a server, on a free loopback port. Dropping it closes its connections. See
+/// the [module's page](self).
 #[derive(Debug)]
 pub struct Proxy {
     address: SocketAddr,
+    started: Instant,
     network: watch::Sender<Network>,
-    counts: Arc<Counts>,
-    listening: JoinHandle<()>,
-}
-
-/// What happens to bytes now, `[to the server, to the client]`.
-#[derive(Clone, Copy, Debug)]
-struct Network {
-    /// Where new connections lead.
-    server: SocketAddr,
-    ways: [Way; 2],
-    /// How often all connections were reset.
-    resets: usize,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Way {
-    #[default]
-    Open,
-    /// Bytes wait, as a system repeats packets until a partition is over.
-    Held,
-    /// Bytes vanish, and nothing comes after a gap: the connection is dead, and nobody says so.
-    Swallowed,
-}
-
-#[derive(Debug, Default)]
-struct Counts {
-    connections: AtomicUsize,
-    round_trips: AtomicUsize,
+    script: Arc<Script>,
+    log: Arc<Log>,
+    /// Whether somebody listens.
+    listening: watch::Receiver<bool>,
+    task: JoinHandle<()>,
 }
 
 impl Proxy {
@@ -75,29 +103,39 @@ impl Proxy {
     /// # Errors
     /// If no port is free.
     pub async fn start(server: SocketAddr) -> io::Result<Self> {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
-        let address = listener.local_addr()?;
-        let network = watch::Sender::new(Network {
-            server,
-            ways: [Way::Open; 2],
-            resets: 0,
-        });
-        let counts = Arc::new(Counts::default());
-        let (shown, counted) = (network.clone(), Arc::clone(&counts));
-        let listening = tokio::spawn(async move {
-            let mut connections = JoinSet::new();
-            while let Ok((client, _)) = listener.accept().await {
-                counted.connections.fetch_add(1, Ordering::Relaxed);
-                let (network, counts) = (shown.subscribe(), Arc::clone(&counted));
-                connections.spawn(connection(client, network, counts));
-                while connections.try_join_next().is_some() {}
-            }
-        });
+        Self::seeded(server, 0).await
+    }
+
+    /// The same, and what it does by chance ([`Proxy::random`], the jitter of [`Proxy::latency`])
+    /// follows from this seed.
+    ///
+    /// # Errors
+    /// If no port is free.
+    #[expect(
+        clippy::unused_async,
+        reason = "listening needs a runtime, and async says so"
+    )]
+    pub async fn seeded(server: SocketAddr, seed: u64) -> io::Result<Self> {
+        let door = Door::find()?;
+        let address = door.address();
+        let listener = door.listen()?;
+        let network = watch::Sender::new(Network::new(server));
+        let script = Arc::new(Script::new(seed));
+        let log = Arc::new(Log::new());
+        let shared = Shared {
+            network: network.subscribe(),
+            script: Arc::clone(&script),
+            log: Arc::clone(&log),
+        };
+        let (listens, listening) = watch::channel(true);
         Ok(Self {
             address,
+            started: Instant::now(),
             network,
-            counts,
+            script,
+            log,
             listening,
+            task: tokio::spawn(serve(door, listener, listens, shared)),
         })
     }
 
@@ -107,144 +145,218 @@ impl Proxy {
         self.address
     }
 
+    /// What chance follows from.
+    #[must_use]
+    pub fn seed(&self) -> u64 {
+        self.script.seed()
+    }
+
+    /// When it was started.
+    #[must_use]
+    pub const fn started(&self) -> Instant {
+        self.started
+    }
+
     /// How many connections were opened so far.
     #[must_use]
     pub fn connections(&self) -> usize {
-        self.counts.connections.load(Ordering::Relaxed)
+        self.log.connections()
     }
 
-    /// How many round trips were begun so far, on all connections.
+    /// How many exchanges were begun so far, on all connections: the round trips on the wire. To
+    /// count those of a call, let nothing else go on.
     #[must_use]
     pub fn round_trips(&self) -> usize {
-        self.counts.round_trips.load(Ordering::Relaxed)
+        self.log.round_trips()
     }
 
-    /// Lets bytes wait from now on, until [`Proxy::heal`]: a silent partition.
+    /// What it did so far, in order: connections, faults, changes to the network; not what passed
+    /// as usual.
+    #[must_use]
+    pub fn log(&self) -> Vec<Event> {
+        self.log.events()
+    }
+
+    /// How many exchanges have met a fault so far.
+    #[must_use]
+    pub fn struck(&self) -> usize {
+        *self.log.strikes().borrow()
+    }
+
+    /// Waits until so many exchanges have met a fault since the start. A fault of the reply strikes
+    /// when the server has answered.
+    pub async fn until_struck(&self, exchanges: usize) {
+        let mut strikes = self.log.strikes();
+        // The other end is in `self`.
+        drop(strikes.wait_for(|struck| *struck >= exchanges).await);
+    }
+
+    /// Strikes one coming exchange: the next one that has no fault from an earlier `next` or
+    /// [`Rule`]. Comes before [`always`](Self::always).
+    pub fn next(&self, fault: Fault) {
+        self.inject(Rule::new(fault).times(1));
+    }
+
+    /// Strikes every coming exchange that no [`Rule`] strikes, until [`clear`](Self::clear).
+    pub fn always(&self, fault: Fault) {
+        self.script.always(fault);
+    }
+
+    /// Strikes the exchanges that the rule says. Of several rules the one given first comes first;
+    /// one that lets exchanges pass counts those that no earlier rule has struck.
+    pub fn inject(&self, rule: Rule) {
+        self.script.inject(rule);
+    }
+
+    /// Strikes exchanges by chance from now on: those that nothing else strikes. An empty [`Mix`]
+    /// ends it.
+    pub fn random(&self, mix: Mix) {
+        self.script.random(mix);
+    }
+
+    /// Lets the first exchanges of every connection pass, whatever else is said: so many as clients
+    /// of this protocol need before the first real question (one for PostgreSQL without a password,
+    /// none for HTTP).
+    pub fn spare(&self, exchanges: usize) {
+        self.script.spare(exchanges);
+    }
+
+    /// Forgets all faults that have not struck yet; [`spare`](Self::spare) stays.
+    pub fn clear(&self) {
+        self.script.clear();
+    }
+
+    /// Lets bytes wait from now on, until [`Proxy::heal`]: a silent partition. In both directions it
+    /// is a server that is stopped, or a cable that was pulled.
     pub fn hold(&self, direction: Direction) {
         self.set(direction, Way::Held);
+        self.log.note(Happening::Held(direction));
     }
 
     /// Lets bytes vanish from now on. A connection that lost some stays silent for ever, also after
     /// [`Proxy::heal`].
     pub fn swallow(&self, direction: Direction) {
         self.set(direction, Way::Swallowed);
+        self.log.note(Happening::Swallowed(direction));
     }
 
     /// Ends [`Proxy::hold`] and [`Proxy::swallow`].
     pub fn heal(&self) {
         self.network
             .send_modify(|network| network.ways = [Way::Open; 2]);
+        self.log.note(Happening::Healed);
+    }
+
+    /// Every piece of bytes takes at least so long in this direction from now on, and up to so much
+    /// longer. Pieces do not overtake each other; what arrives while one is under way goes together
+    /// after it.
+    pub fn latency(&self, direction: Direction, least: Duration, jitter: Duration) {
+        self.network.send_modify(|network| {
+            network.latency[direction as usize] = Latency { least, jitter };
+        });
     }
 
     /// Resets every connection, at both ends.
     pub fn reset(&self) {
-        self.network.send_modify(|network| network.resets += 1);
+        self.cut(End::Reset);
+    }
+
+    /// Closes every connection, at both ends, in good order.
+    pub fn close(&self) {
+        self.cut(End::Close);
+    }
+
+    /// Refuses new connections from now on, as a machine does on which no server listens, until
+    /// [`Proxy::accept`]. Those that are open stay open. Resolves when it does.
+    pub async fn refuse(&self) {
+        self.gate(true).await;
+        self.log.note(Happening::Refusing);
+    }
+
+    /// Ends [`Proxy::refuse`]. Resolves when it has.
+    pub async fn accept(&self) {
+        self.gate(false).await;
+        self.log.note(Happening::Accepting);
     }
 
     /// Leads new connections to another server, as an address does that follows a failover.
     pub fn lead_to(&self, server: SocketAddr) {
         self.network.send_modify(|network| network.server = server);
+        self.log.note(Happening::LedTo(server));
+    }
+
+    /// Everything as usual from now on: [`clear`](Self::clear), [`heal`](Self::heal),
+    /// [`accept`](Self::accept), no latency. Connections that lost something stay silent.
+    pub async fn calm(&self) {
+        self.clear();
+        self.network
+            .send_modify(|network| network.latency = [Latency::default(); 2]);
+        self.heal();
+        self.accept().await;
     }
 
     fn set(&self, direction: Direction, way: Way) {
         self.network
             .send_modify(|network| network.ways[direction as usize] = way);
     }
+
+    fn cut(&self, end: End) {
+        self.network
+            .send_modify(|network| network.cuts = (network.cuts.0 + 1, end));
+        self.log.note(Happening::Cut(end));
+    }
+
+    async fn gate(&self, refusing: bool) {
+        self.network
+            .send_modify(|network| network.refusing = refusing);
+        // The task ends with the runtime, and this future then too.
+        drop(
+            self.listening
+                .clone()
+                .wait_for(|listening| *listening != refusing)
+                .await,
+        );
+    }
 }
 
 impl Drop for Proxy {
     fn drop(&mut self) {
-        self.listening.abort();
+        self.task.abort();
     }
 }
 
-/// Carries one connection until both ends are done, or it is reset.
-async fn connection(
-    mut client: TcpStream,
-    mut network: watch::Receiver<Network>,
-    counts: Arc<Counts>,
-) {
-    let Network {
-        server,
-        resets: before,
-        ..
-    } = *network.borrow();
-    let Ok(mut server) = TcpStream::connect(server).await else {
-        return; // The client learns that its connection was closed.
-    };
-    // Small packets go at once: the proxy adds no waiting of its own.
-    if client.set_nodelay(true).is_err() || server.set_nodelay(true).is_err() {
-        return;
-    }
-    let answered = AtomicBool::new(true);
-    let (from_client, to_client) = client.split();
-    let (from_server, to_server) = server.split();
-    let requests = Pump {
-        direction: Direction::ToServer,
-        network: network.clone(),
-        passed: || {
-            if answered.swap(false, Ordering::Relaxed) {
-                counts.round_trips.fetch_add(1, Ordering::Relaxed);
-            }
-        },
-    };
-    let answers = Pump {
-        direction: Direction::ToClient,
-        network: network.clone(),
-        passed: || answered.store(true, Ordering::Relaxed),
-    };
-    let both = async {
-        tokio::join!(
-            requests.run(from_client, to_server),
-            answers.run(from_server, to_client)
-        )
-    };
-    let reset = tokio::select! {
-        biased;
-        reset = network.wait_for(|now| now.resets != before) => reset.is_ok(),
-        _ = both => false,
-    };
-    if reset {
-        for socket in [&client, &server] {
-            // A socket that refuses is one whose other end is gone.
-            drop(socket.set_zero_linger());
+/// Carries connections until the proxy is dropped.
+async fn serve(door: Door, listener: TcpListener, listens: watch::Sender<bool>, shared: Shared) {
+    let mut network = shared.network.clone();
+    let mut listener = Some(listener);
+    let mut connections = JoinSet::new();
+    loop {
+        let refusing = network.borrow_and_update().refusing;
+        if refusing {
+            listener = None;
+        } else if listener.is_none() {
+            listener = door.listen().ok();
         }
-    }
-}
-
-/// Carries the bytes of one direction.
-struct Pump<P> {
-    direction: Direction,
-    network: watch::Receiver<Network>,
-    /// Called for every piece, before it is passed on.
-    passed: P,
-}
-
-impl<P: FnMut()> Pump<P> {
-    async fn run(mut self, mut from: ReadHalf<'_>, mut to: WriteHalf<'_>) {
-        let way = self.direction as usize;
-        let mut piece = vec![0; 16 * 1024];
-        let mut dead = false;
-        while let Ok(length @ 1..) = from.read(&mut piece).await {
-            let open = self.network.wait_for(|now| now.ways[way] != Way::Held);
-            match open.await.map(|now| now.ways[way]) {
-                Ok(now) => dead |= now == Way::Swallowed,
-                Err(_proxy_dropped) => break,
+        listens.send_replace(listener.is_some());
+        let client = async {
+            match &listener {
+                Some(listener) => listener.accept().await,
+                None => std::future::pending().await,
             }
-            if dead {
-                continue;
-            }
-            (self.passed)();
-            if to.write_all(&piece[..length]).await.is_err() {
-                break;
-            }
+        };
+        tokio::select! {
+            biased;
+            changed = network.changed() => if changed.is_err() { return },
+            // The port is ours; what is short is something else, files say.
+            () = sleep(Duration::from_millis(10)), if listener.is_none() && !refusing => {}
+            client = client => match client {
+                Ok((client, _)) => {
+                    connections.spawn(carry(client, shared.clone()));
+                }
+                // Too many open files, say: others may close theirs.
+                Err(_busy) => sleep(Duration::from_millis(10)).await,
+            },
         }
-        // The other end reads to the end, and may still answer.
-        if !dead && to.shutdown().await.is_err() {
-            return;
-        }
-        if dead {
-            std::future::pending::<()>().await;
-        }
+        while connections.try_join_next().is_some() {}
     }
 }

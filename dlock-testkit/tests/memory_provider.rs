@@ -1,4 +1,5 @@
-//! The reference provider passes the suite, in both disciplines, in paused and in real time.
+//! The reference provider passes the suite, in both disciplines, in paused and in real time, and as
+//! a store whose reads cost less than its refusals.
 
 use std::{sync::Arc, time::Duration};
 
@@ -8,15 +9,16 @@ use dlock_testkit::{
     memory::{MemoryProvider, MemoryStore},
 };
 
-const fn capabilities(discipline: Discipline) -> Capabilities {
+const fn capabilities(discipline: Discipline, cheap_reads: bool) -> Capabilities {
     Capabilities::new("memory", discipline)
         .watch(true)
+        .cheap_reads(cheap_reads)
         .batch(true)
         .durability(Durability::Volatile)
 }
 
 macro_rules! fixture {
-    ($module:ident, $discipline:ident, $paused:literal) => {
+    ($module:ident, $discipline:ident, paused: $paused:literal, cheap_reads: $cheap_reads:literal) => {
         mod $module {
             use super::*;
 
@@ -25,7 +27,8 @@ macro_rules! fixture {
             impl Fixture for Memory {
                 type Provider = MemoryProvider;
 
-                const CAPABILITIES: Capabilities = capabilities(Discipline::$discipline);
+                const CAPABILITIES: Capabilities =
+                    capabilities(Discipline::$discipline, $cheap_reads);
                 const PAUSED: bool = $paused;
 
                 async fn start() -> Self {
@@ -33,7 +36,7 @@ macro_rules! fixture {
                 }
 
                 async fn provider(&self) -> MemoryProvider {
-                    MemoryProvider::new(&self.0)
+                    MemoryProvider::new(&self.0).cheap_reads($cheap_reads)
                 }
 
                 fn admin(provider: &MemoryProvider) -> Option<Arc<dyn Admin>> {
@@ -41,7 +44,7 @@ macro_rules! fixture {
                 }
 
                 async fn prefixed(&self, prefix: &str) -> Option<MemoryProvider> {
-                    Some(MemoryProvider::new(&self.0).prefix(prefix))
+                    Some(self.provider().await.prefix(prefix))
                 }
 
                 async fn age(&self, name: &Name, by: Duration) -> bool {
@@ -54,7 +57,8 @@ macro_rules! fixture {
     };
 }
 
-fixture!(store_clock, StoreClock, true);
-fixture!(observer, Observer, true);
-fixture!(store_clock_in_real_time, StoreClock, false);
-fixture!(observer_in_real_time, Observer, false);
+fixture!(store_clock, StoreClock, paused: true, cheap_reads: false);
+fixture!(observer, Observer, paused: true, cheap_reads: false);
+fixture!(observer_by_reads, Observer, paused: true, cheap_reads: true);
+fixture!(store_clock_in_real_time, StoreClock, paused: false, cheap_reads: false);
+fixture!(observer_in_real_time, Observer, paused: false, cheap_reads: true);

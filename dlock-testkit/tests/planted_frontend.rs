@@ -1,6 +1,6 @@
 //! Every frontend case catches a planted bug, and every planted bug is caught by exactly the cases
-//! that say so: each case against each bug, on the memory provider in both disciplines, in paused
-//! time. Built only with `--cfg dlock_planted`:
+//! that say so: each case against each bug, on the memory provider in both disciplines and as a store
+//! with cheap reads, in paused time. Built only with `--cfg dlock_planted`:
 //!
 //! ```sh
 //! RUSTFLAGS="--cfg dlock_planted" CARGO_TARGET_DIR=target/planted \
@@ -31,9 +31,9 @@ use self::table::CAUGHT;
 /// A case of virtual time that takes longer than this spins.
 const REAL_LIMIT: Duration = Duration::from_secs(20);
 
-struct Memory<const STORE_CLOCK: bool>(MemoryStore);
+struct Memory<const STORE_CLOCK: bool, const CHEAP_READS: bool>(MemoryStore);
 
-impl<const STORE_CLOCK: bool> Memory<STORE_CLOCK> {
+impl<const STORE_CLOCK: bool, const CHEAP_READS: bool> Memory<STORE_CLOCK, CHEAP_READS> {
     const DISCIPLINE: Discipline = if STORE_CLOCK {
         Discipline::StoreClock
     } else {
@@ -41,11 +41,14 @@ impl<const STORE_CLOCK: bool> Memory<STORE_CLOCK> {
     };
 }
 
-impl<const STORE_CLOCK: bool> Fixture for Memory<STORE_CLOCK> {
+impl<const STORE_CLOCK: bool, const CHEAP_READS: bool> Fixture
+    for Memory<STORE_CLOCK, CHEAP_READS>
+{
     type Provider = MemoryProvider;
 
     const CAPABILITIES: Capabilities = Capabilities::new("memory", Self::DISCIPLINE)
         .watch(true)
+        .cheap_reads(CHEAP_READS)
         .batch(true)
         .durability(Durability::Volatile);
     const PAUSED: bool = true;
@@ -55,7 +58,7 @@ impl<const STORE_CLOCK: bool> Fixture for Memory<STORE_CLOCK> {
     }
 
     async fn provider(&self) -> MemoryProvider {
-        MemoryProvider::new(&self.0)
+        MemoryProvider::new(&self.0).cheap_reads(CHEAP_READS)
     }
 
     fn admin(provider: &MemoryProvider) -> Option<Arc<dyn Admin>> {
@@ -131,9 +134,11 @@ fn judge(bug: Bug) -> Option<String> {
     })
 }
 
-/// What the case panicked with in either discipline, if it did.
+/// What the case panicked with in either discipline, or where reads are cheap, if it did.
 fn caught(case: &'static Case) -> Option<String> {
-    run::<Memory<true>>(case).or_else(|| run::<Memory<false>>(case))
+    run::<Memory<true, false>>(case)
+        .or_else(|| run::<Memory<false, false>>(case))
+        .or_else(|| run::<Memory<false, true>>(case))
 }
 
 fn run<F: Fixture>(case: &'static Case) -> Option<String> {

@@ -1,7 +1,7 @@
 //! What is known of a term beyond its deadline: its renewals, and how it ended. Behind one lock; the
 //! deadline itself is not.
 
-use crate::{LossCause, ProviderError, clock::Tick};
+use crate::{Believed, LossCause, ProviderError, clock::Tick};
 
 /// What renewals and releases reported.
 pub(super) struct Belief {
@@ -21,7 +21,38 @@ pub(super) struct Belief {
     pub(super) ended: Option<LossCause>,
 }
 
+/// The number and the time of one renewal attempt, drawn in one step (V4).
+#[derive(Clone, Copy)]
+pub(crate) struct Draw {
+    pub(crate) n: u64,
+    pub(crate) sent: Tick,
+}
+
+/// What a recorder is told of a success.
+pub(super) fn believed(sent: Tick, valid_until: Tick, unsure_from: Tick) -> Believed {
+    Believed {
+        sent: sent.reading(),
+        valid_until: valid_until.reading(),
+        unsure_from: unsure_from.reading(),
+    }
+}
+
 impl Belief {
+    /// That of a term granted to a try sent then.
+    pub(super) const fn new(sent: Tick) -> Self {
+        Self {
+            granted: sent,
+            n: 0,
+            last_sent: sent,
+            credited: sent,
+            fatal: false,
+            asked: false,
+            held_too_long: false,
+            last_error: None,
+            ended: None,
+        }
+    }
+
     /// The cause of the end: the first one given.
     pub(super) fn end_with(&mut self, cause: impl FnOnce(&Self) -> LossCause) -> LossCause {
         if self.ended.is_none() {

@@ -25,3 +25,4 @@ mod support;
 mod waits;
 mod wal;
 mod wire;
+mod wire_conformance;

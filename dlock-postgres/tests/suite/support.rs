@@ -1,6 +1,6 @@
 //! What the tests share: a server, ways to it, and small helpers.
 
-use std::{env, time::Duration};
+use std::{env, net::SocketAddr, time::Duration};
 
 use dlock_core::{Acquire, Name};
 use dlock_postgres::{
@@ -92,22 +92,31 @@ impl Server {
         pool(self.config(), size)
     }
 
-    /// A proxy in front of it.
-    pub(crate) async fn proxy(&self) -> Proxy {
+    /// Where it listens.
+    pub(crate) async fn address(&self) -> SocketAddr {
         let host = match self.config.get_hosts() {
             [Host::Tcp(host), ..] => (host.as_str(), self.port()),
             hosts => panic!("a proxy needs a server on TCP, not {hosts:?}"),
         };
-        let address = lookup_host(host).await.unwrap().next().unwrap();
-        Proxy::start(address).await.unwrap()
+        lookup_host(host).await.unwrap().next().unwrap()
+    }
+
+    /// A proxy in front of it.
+    pub(crate) async fn proxy(&self) -> Proxy {
+        Proxy::start(self.address().await).await.unwrap()
     }
 
     /// The way through a proxy.
     pub(crate) fn through(&self, proxy: &Proxy) -> Config {
+        self.at(proxy.address())
+    }
+
+    /// The way to this address, which leads to it.
+    pub(crate) fn at(&self, address: SocketAddr) -> Config {
         let mut config = Config::new();
         config
-            .host(proxy.address().ip().to_string())
-            .port(proxy.address().port())
+            .host(address.ip().to_string())
+            .port(address.port())
             .user(self.config.get_user().unwrap_or("postgres"))
             .dbname(self.config.get_dbname().unwrap_or("postgres"));
         if let Some(password) = self.config.get_password() {

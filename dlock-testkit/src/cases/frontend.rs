@@ -10,6 +10,7 @@ pub(super) const MODULES: &[&str] = &[
     "closing",
     "ghosts",
     "limits",
+    "looking",
     "observing",
     "polling",
     "queueing",
@@ -29,6 +30,7 @@ pub(super) mod cancelling;
 pub(super) mod closing;
 pub(super) mod ghosts;
 pub(super) mod limits;
+pub(super) mod looking;
 pub(super) mod observing;
 pub(super) mod polling;
 pub(super) mod queueing;

@@ -11,7 +11,11 @@ use std::{
 use dlock_core::{Discipline, Name, Wakeup, WakeupSender, Wakeups};
 use tokio::time::Instant;
 
-use super::rules::{Now, Stored, Write, micros};
+use super::{
+    commits,
+    rules::{Now, Stored, Write, micros},
+};
+use crate::history::{Log, line::CommitKind};
 
 /// Where a store's clocks begin: 2026-01-01T00:00:00Z in microseconds since 1970. Fixed, so that
 /// tokens repeat from run to run in paused time.
@@ -47,6 +51,7 @@ struct State {
     clock_offset: i64,
     wall_offset: i64,
     watchers: Vec<(String, WakeupSender)>,
+    commits: Option<Log>,
 }
 
 impl MemoryStore {
@@ -110,6 +115,12 @@ impl MemoryStore {
         self.lock().writes
     }
 
+    /// Writes a line for every write from now on into this history: what really happened, whatever
+    /// the clients were told. Lines carry names without their prefix, so use one prefix only.
+    pub fn log_commits(&self, log: &Log) {
+        self.lock().commits = Some(log.clone());
+    }
+
     /// Undoes the last `writes` writes, as a failover to a replica that had not received them does.
     /// The clocks go on. At most the last 1,024 can be undone.
     pub fn rollback(&self, writes: usize) {
@@ -118,17 +129,31 @@ impl MemoryStore {
             let Some((key, before)) = state.undo.pop_back() else {
                 return;
             };
-            match before {
-                Some(stored) => state.records.insert(key, stored),
+            let now = self.now(&state);
+            let undone = match &before {
+                Some(stored) => state.records.insert(key.clone(), stored.clone()),
                 None => state.records.remove(&key),
             };
+            if let (Some(log), Some(shown)) = (&state.commits, before.as_ref().or(undone.as_ref()))
+            {
+                let kind = match before {
+                    Some(_) => CommitKind::Undo,
+                    None => CommitKind::Forget,
+                };
+                commits::tell(log, &key, kind, shown, &now);
+            }
         }
     }
 
     /// Forgets every record, as a store that was restored empty. Cannot be rolled back.
     pub fn wipe(&self) {
         let mut state = self.lock();
-        state.records.clear();
+        let now = self.now(&state);
+        for (key, stored) in &std::mem::take(&mut state.records) {
+            if let Some(log) = &state.commits {
+                commits::tell(log, key, CommitKind::Forget, stored, &now);
+            }
+        }
         state.undo.clear();
     }
 
@@ -166,7 +191,7 @@ impl MemoryStore {
         let mut state = self.lock();
         let now = self.now(&state);
         let (write, answer) = decide(state.records.get(key), &now);
-        state.apply(key, write);
+        state.apply(key, write, &now);
         answer
     }
 
@@ -189,7 +214,7 @@ impl MemoryStore {
             .collect();
         let mut deleted = 0;
         for key in keys {
-            state.apply(&key, Write::Delete);
+            state.apply(&key, Write::Delete, &now);
             deleted += 1;
         }
         deleted
@@ -228,12 +253,19 @@ impl MemoryStore {
 }
 
 impl State {
-    fn apply(&mut self, key: &Key, write: Write) {
+    fn apply(&mut self, key: &Key, write: Write, now: &Now) {
         let before = match write {
             Write::Nothing => return,
             Write::Put(stored) => self.records.insert(key.clone(), *stored),
             Write::Delete => self.records.remove(key),
         };
+        if let Some(log) = &self.commits {
+            let after = self.records.get(key);
+            let kind = commits::kind(before.as_ref(), after);
+            if let Some(shown) = after.or(before.as_ref()) {
+                commits::tell(log, key, kind, shown, now);
+            }
+        }
         self.writes += 1;
         if self.undo.len() == HISTORY {
             self.undo.pop_front();

@@ -315,12 +315,16 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
         "late_copy_of_a_try_given_up_does_not_block_its_client try_without_an_answer_is_given_up \
          silent_store_ends_an_acquire release_of_an_orphan_wakes_the_next_waiter",
     ),
-    (Bug::FatalRetried, "fatal_answer_ends_an_acquire_at_once"),
+    (
+        Bug::FatalRetried,
+        "fatal_answer_ends_an_acquire_at_once look_at_a_store_beyond_help_ends_the_wait",
+    ),
     (Bug::SilentStoreForEver, "silent_store_ends_an_acquire"),
     (
         Bug::GivesUpAtOnce,
-        "try_without_an_answer_is_given_up silent_store_ends_an_acquire waiter_outlasts_an_outage \
-         limit_is_a_total_over_a_store_that_hangs",
+        "try_without_an_answer_is_given_up silent_store_ends_an_acquire \
+         waiter_outlasts_an_outage limit_is_a_total_over_a_store_that_hangs \
+         look_without_an_answer_is_repeated",
     ),
     (
         Bug::SpentIsContention,
@@ -339,7 +343,7 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     (
         Bug::ObservationNotShared,
         "holder_stops_before_another_starts waiter_enters_when_the_lease_ends \
-         waiter_of_another_duration_waits_for_the_records \
+         waiter_of_another_duration_waits_for_the_records look_observes_as_a_refusal_does \
          repeated_tries_take_over_from_a_dead_holder renewal_restarts_the_observation \
          observation_lasts_for_the_records_duration read_observes_too \
          observation_is_forgotten_after_ten_leases waiter_takes_over_from_a_dead_holder \
@@ -357,7 +361,8 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     (
         Bug::ObservationKept,
         "kept_lease_outlives_its_duration limit_is_a_total_while_the_lock_is_held \
-         renewal_restarts_the_observation holder_cut_off_from_its_store_stops_in_time",
+         look_observes_as_a_refusal_does renewal_restarts_the_observation \
+         holder_cut_off_from_its_store_stops_in_time",
     ),
     (
         Bug::ObservationByOwnDuration,
@@ -373,7 +378,9 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
          try_stands_in_no_queue waiter_asks_at_its_interval \
          waiter_does_not_spin_while_nothing_remains hint_wakes_a_waiter_at_once \
          lost_hint_costs_one_interval broken_channel_wakes_everyone \
-         limit_is_a_total_while_the_lock_is_held repeated_tries_take_over_from_a_dead_holder \
+         limit_is_a_total_while_the_lock_is_held waiter_looks_where_that_costs_less \
+         look_observes_as_a_refusal_does look_without_an_answer_is_repeated \
+         look_at_a_store_beyond_help_ends_the_wait repeated_tries_take_over_from_a_dead_holder \
          renewal_restarts_the_observation observation_lasts_for_the_records_duration \
          close_ends_waiters_and_later_acquires clones_of_a_provider_share_a_client \
          contender_is_refused_until_the_holder_releases waiter_takes_over_from_a_dead_holder \
@@ -394,4 +401,25 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
          work_that_ended_too_late_is_reported holder_cut_off_from_its_store_stops_in_time",
     ),
     (Bug::DataLost, "lock_keeps_what_it_was_built_with"),
+    (Bug::LooksAtAnyCost, "waiter_looks_where_that_costs_less"),
+    (
+        Bug::LooksForEver,
+        "holder_stops_before_another_starts waiter_enters_when_the_lease_ends \
+         waiter_of_another_duration_waits_for_the_records look_observes_as_a_refusal_does \
+         waiter_takes_over_from_a_dead_holder holder_cut_off_from_its_store_stops_in_time",
+    ),
+    (
+        Bug::LookUnobserved,
+        "look_observes_as_a_refusal_does holder_cut_off_from_its_store_stops_in_time",
+    ),
+    (
+        Bug::FreeLookIgnored,
+        "waiters_are_served_in_the_order_they_came lost_hint_costs_one_interval \
+         waiter_looks_where_that_costs_less look_without_an_answer_is_repeated",
+    ),
+    (Bug::LookUnbounded, "look_without_an_answer_is_repeated"),
+    (
+        Bug::FatalLookRetried,
+        "look_at_a_store_beyond_help_ends_the_wait",
+    ),
 ];

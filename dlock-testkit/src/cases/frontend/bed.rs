@@ -2,15 +2,9 @@
 //! one that moves by hand, and ways to wait.
 
 use std::{
-    any::Any,
     fmt::Debug,
-    future::{Future, poll_fn},
-    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
-    pin::{Pin, pin},
-    sync::{
-        Arc,
-        atomic::{AtomicU64, AtomicUsize, Ordering},
-    },
+    future::Future,
+    pin::Pin,
     task::{Context, Poll, Waker},
     time::Duration,
 };
@@ -20,8 +14,7 @@ use dlock_core::{
     TryAcquire,
 };
 use tokio::{
-    runtime::{Handle, RuntimeFlavor},
-    task::{JoinHandle, JoinSet},
+    task::JoinHandle,
     time::{Instant, sleep},
 };
 
@@ -29,6 +22,7 @@ use super::meddler::Meddler;
 use crate::{
     Bench, Subject,
     faults::{Fault, Faulty, Op},
+    stall::{self, Lag},
 };
 
 /// The lease on a clock that moves by hand: the store's own clock must not come near its end.
@@ -51,15 +45,6 @@ macro_rules! lock {
     };
 }
 pub(super) use lock;
-
-/// How slow the machine and the store are.
-#[derive(Clone, Default)]
-pub(super) struct Lag {
-    /// The longest stall seen, in nanoseconds: of this process, or of the store.
-    longest: Arc<AtomicU64>,
-    /// How many calls the store has not answered yet.
-    under_way: Arc<AtomicUsize>,
-}
 
 tokio::task_local! {
     /// That of the case that runs.
@@ -95,42 +80,20 @@ pub(super) struct Hand(ManualClock);
 
 /// Runs a case with the fixture's lease. If it fails while the machine stalled for long enough to
 /// explain that, it runs again with twice the lease, up to eight times the first.
-pub(super) async fn rounds<Fut>(bench: Bench, case: impl Fn(Round) -> Fut)
+pub(super) async fn rounds<Fut>(bench: Bench, case: impl Fn(Round) -> Fut + Send + Sync)
 where
-    Fut: Future<Output = ()>,
+    Fut: Future<Output = ()> + Send,
 {
-    let leases: Vec<Duration> = bench.leases().collect();
-    let last = leases.len() - 1;
-    for (number, lease) in leases.into_iter().enumerate() {
-        let lag = Lag::default();
-        let watches = lag.watches();
+    stall::rounds(bench.leases(), |number, lease, lag| {
         let round = Round {
             bench: bench.clone(),
             number,
             lease,
             lag: lag.clone(),
         };
-        let ended = unwound(LAG.scope(lag.clone(), case(round))).await;
-        drop(watches);
-        let Err(panic) = ended else { return };
-        let stalled = lag.longest();
-        if number == last || stalled < lease / 50 {
-            resume_unwind(panic);
-        }
-        eprintln!("the machine stalled for {stalled:?}: once more with a longer lease");
-    }
-}
-
-/// Catches the panic of a future, here and not in a task, so that its message is the test's.
-async fn unwound(future: impl Future<Output = ()>) -> Result<(), Box<dyn Any + Send>> {
-    let mut future = pin!(future);
-    poll_fn(
-        |context| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
-            Ok(poll) => poll.map(Ok),
-            Err(panic) => Poll::Ready(Err(panic)),
-        },
-    )
-    .await
+        LAG.scope(lag, case(round))
+    })
+    .await;
 }
 
 impl Round {
@@ -213,6 +176,16 @@ impl Bed {
             .collect()
     }
 
+    /// How often the lock was asked for or looked at so far.
+    pub(super) fn questions(&self) -> usize {
+        self.store.count(Op::Acquire) + self.store.count(Op::Read)
+    }
+
+    /// Waits until the lock has been asked for or looked at so often.
+    pub(super) async fn asked(&self, count: usize) {
+        eventually(&format!("question {count}"), || self.questions() >= count).await;
+    }
+
     /// The renewals sent so far.
     pub(super) fn renewals(&self) -> Vec<Renew> {
         let calls = self.store.calls();
@@ -260,44 +233,6 @@ impl Hand {
     }
 }
 
-impl Lag {
-    pub(super) fn note(&self, stall: Duration) {
-        let nanos = u64::try_from(stall.as_nanos()).unwrap_or(u64::MAX);
-        self.longest.fetch_max(nanos, Ordering::SeqCst);
-    }
-
-    /// Counts a call to the store until the returned value is dropped.
-    pub(super) fn call(&self) -> UnderWay {
-        self.under_way.fetch_add(1, Ordering::SeqCst);
-        UnderWay(Arc::clone(&self.under_way))
-    }
-
-    fn longest(&self) -> Duration {
-        Duration::from_nanos(self.longest.load(Ordering::SeqCst))
-    }
-
-    /// Several, since one thread can stall while the others run. None in paused time, where nothing
-    /// stalls.
-    fn watches(&self) -> JoinSet<()> {
-        let mut watches = JoinSet::new();
-        if Handle::current().runtime_flavor() != RuntimeFlavor::CurrentThread {
-            for _ in 0..8 {
-                watches.spawn(self.clone().watch());
-            }
-        }
-        watches
-    }
-
-    async fn watch(self) {
-        let beat = Duration::from_millis(5);
-        loop {
-            let began = Instant::now();
-            sleep(beat).await;
-            self.note(began.elapsed().saturating_sub(beat));
-        }
-    }
-}
-
 /// Waits until the condition holds.
 pub(super) async fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     let began = Instant::now();
@@ -324,19 +259,10 @@ pub(super) async fn settle() {
     let began = Instant::now();
     loop {
         sleep(Duration::from_millis(15)).await;
-        let answered = LAG.try_with(|lag| lag.under_way.load(Ordering::SeqCst) == 0);
+        let answered = LAG.try_with(Lag::all_answered);
         if answered.unwrap_or(true) || began.elapsed() >= PATIENCE {
             break;
         }
-    }
-}
-
-/// A call that the store has not answered.
-pub(super) struct UnderWay(Arc<AtomicUsize>);
-
-impl Drop for UnderWay {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::SeqCst);
     }
 }
 

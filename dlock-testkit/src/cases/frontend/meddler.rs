@@ -18,8 +18,7 @@ use dlock_core::{
 };
 use tokio::time::Instant;
 
-use super::bed::Lag;
-use crate::faults::Op;
+use crate::{faults::Op, stall::Lag};
 
 /// How often a call that a busy store refused is repeated.
 const REPEATS: usize = 4;
@@ -154,7 +153,8 @@ impl Provider for Meddler {
     }
 
     async fn read(&self, name: &Name) -> Result<Option<Record>, ProviderError> {
-        self.call(Op::Read, || self.inner.read(name)).await
+        let record = self.call(Op::Read, || self.inner.read(name)).await?;
+        Ok(record.map(|record| self.shown(record)))
     }
 
     async fn renew_many(&self, requests: &[Renew]) -> Vec<Result<RenewOutcome, ProviderError>> {

@@ -21,13 +21,13 @@ pub(in crate::cases) async fn waiter_asks_at_its_interval(bench: Bench) {
         let (_subject, _other) = bed.taken_by_another("").await;
         let waiter = waiting(&lock!(bed, "", poll_every = 5 * SECOND));
         for tries in 1..=3 {
-            bed.sent(Op::Acquire, tries).await;
+            bed.asked(tries).await;
             hand.advance(5 * SECOND - MILLISECOND).await;
-            assert_eq!(bed.acquires().len(), tries, "earlier than its interval");
+            assert_eq!(bed.questions(), tries, "earlier than its interval");
             // Jitter only delays, by a fifth at most.
             hand.advance(SECOND + MILLISECOND).await;
         }
-        bed.sent(Op::Acquire, 4).await;
+        bed.asked(4).await;
         waiter.abort();
     })
     .await;

@@ -29,9 +29,9 @@ pub(in crate::cases) async fn waiters_of_one_client_are_one_contender(bench: Ben
         settle().await;
         assert_eq!(bed.acquires().len(), 1, "more than one contends");
         hand.advance(6 * SECOND).await;
-        bed.sent(Op::Acquire, 2).await;
+        bed.asked(2).await;
         settle().await;
-        assert_eq!(bed.acquires().len(), 2, "more than one contends");
+        assert_eq!(bed.questions(), 2, "more than one contends");
         waiters.iter().for_each(tokio::task::JoinHandle::abort);
     })
     .await;

@@ -23,7 +23,7 @@ pub(in crate::cases) async fn each_try_of_a_waiter_has_its_own_identity(bench: B
         let (_subject, _other) = bed.taken_by_another("").await;
         let waiter = waiting(&lock!(bed, "", poll_every = SECOND));
         for tries in 1..=5 {
-            bed.sent(Op::Acquire, tries).await;
+            bed.asked(tries).await;
             hand.advance(2 * SECOND).await;
         }
         waiter.abort();

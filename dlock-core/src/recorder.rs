@@ -1,0 +1,224 @@
+//! What a client and its leases believe, told to whoever wants to check it: the hook behind the
+//! histories of `dlock-testkit`. The calls to the store are not told here: a wrapper around the
+//! provider sees them without help.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use uuid::Uuid;
+
+use crate::{
+    Ended, Error, ErrorKind, FencingToken, LossCause, Name, ProviderError, Version,
+    client::Shared,
+    lock::Settings,
+    waiting::{Acquired, Wait},
+};
+
+/// Is told what a [`Client`](crate::Client) does, in the order in which it does it. For tests; see
+/// [`Client::recorded`](crate::Client::recorded).
+///
+/// It is called in the middle of what it is told, with locks of the lease held: it must not block,
+/// and it must not call anything of that client.
+pub trait Recorder: Send + Sync + 'static {
+    /// Something happened to this lock. Every instant, `now` as well as those in the event, is a
+    /// reading of the client's own clock ([`Clock::reading`](crate::Clock::reading)), which may run
+    /// at a rate of its own: who compares clients must know their clocks.
+    fn record(&self, name: &Name, now: Duration, event: Event);
+}
+
+/// What a [`Recorder`] is told. A lease is named by the uuid of its term.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Event {
+    /// A caller asked for the lock.
+    Asked {
+        /// Numbers the calls of one client.
+        call: u64,
+        /// It waits; otherwise it tries once.
+        waits: bool,
+        /// Its limit, a total (W4).
+        limit: Option<Duration>,
+    },
+    /// That call has ended: returned, or its future was dropped.
+    AskEnded {
+        /// The number of the call.
+        call: u64,
+        /// With what.
+        end: AskEnd,
+    },
+    /// A try began (V1): nothing has been sent yet.
+    Tried {
+        /// Its identity, that of the term it may begin.
+        uuid: Uuid,
+        /// What its deadline will count from.
+        sent: Duration,
+        /// D.
+        duration: Duration,
+        /// Its claim (A6).
+        prev: Option<Version>,
+        /// The least token it accepts (T6).
+        floor: u64,
+    },
+    /// The try was granted, in time. The lease is valid from here on, though nobody has it in hand
+    /// before [`AskEnd::Granted`].
+    Granted {
+        /// The term.
+        uuid: Uuid,
+        /// Its fencing token.
+        token: FencingToken,
+        /// From when, and until when.
+        believed: Believed,
+    },
+    /// The lease renews itself from here on.
+    KeptAlive {
+        /// The term.
+        uuid: Uuid,
+    },
+    /// A renewal succeeded in time (V4).
+    Renewed {
+        /// The term.
+        uuid: Uuid,
+        /// The number of the attempt that was answered.
+        n: u64,
+        /// What follows from it.
+        believed: Believed,
+    },
+    /// The lease has ended, as its own handle knows: the one event of that kind. A deadline that
+    /// nobody watches passes without it, until somebody looks.
+    Lost {
+        /// The term.
+        uuid: Uuid,
+        /// How it ended; [`LossCause::Released`] included.
+        cause: LossCause,
+    },
+    /// Somebody who had been waiting for the loss was told of it (I8).
+    LossTold {
+        /// The term.
+        uuid: Uuid,
+    },
+    /// The release of a term begins (V7): of a lease that was released or dropped, of a grant that
+    /// nobody took, of a try that may have left one.
+    ReleaseBegan {
+        /// The term.
+        uuid: Uuid,
+    },
+    /// That release has ended.
+    ReleaseEnded {
+        /// The term.
+        uuid: Uuid,
+        /// How.
+        ended: Result<Ended, ProviderError>,
+    },
+}
+
+/// What a holder believes after a success.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Believed {
+    /// The `sent` that the success was credited with (V1, V4).
+    pub sent: Duration,
+    /// The deadline now.
+    pub valid_until: Duration,
+    /// The lease is unsure from here on, without another success (V8).
+    pub unsure_from: Duration,
+}
+
+/// How a call for the lock ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AskEnd {
+    /// With this term's lease, in its caller's hands from now on.
+    Granted(Uuid),
+    /// Somebody else holds it.
+    Held,
+    /// Its limit passed.
+    TimedOut,
+    /// The client was closed.
+    Closed,
+    /// Without an answer of the store.
+    Failed(ErrorKind),
+    /// Its future was dropped.
+    Dropped,
+}
+
+/// The recorder of a client.
+pub(crate) struct Recording {
+    pub(crate) recorder: Arc<dyn Recorder>,
+    calls: AtomicU64,
+}
+
+impl Recording {
+    pub(crate) fn new(recorder: Arc<dyn Recorder>) -> Self {
+        Self {
+            recorder,
+            calls: AtomicU64::new(0),
+        }
+    }
+}
+
+/// A call for the lock that has not ended. Dropping it tells that the caller went away.
+pub(crate) struct Call<'a> {
+    shared: &'a Shared,
+    name: &'a Name,
+    number: u64,
+    ended: bool,
+}
+
+impl<'a> Call<'a> {
+    /// Tells that it began. `None` without a recorder.
+    pub(crate) fn begin(Settings { shared, name, .. }: &'a Settings, wait: Wait) -> Option<Self> {
+        let number = shared
+            .recording
+            .get()?
+            .calls
+            .fetch_add(1, Ordering::Relaxed);
+        let (waits, limit) = match wait {
+            Wait::No => (false, None),
+            Wait::Limit(limit) => (true, limit),
+        };
+        shared.tell(name, || Event::Asked {
+            call: number,
+            waits,
+            limit,
+        });
+        Some(Self {
+            shared,
+            name,
+            number,
+            ended: false,
+        })
+    }
+
+    /// Tells how it ended.
+    pub(crate) fn end(mut self, answer: &Result<Acquired, Error>) {
+        self.tell(match answer {
+            Ok(Acquired::Holding(holding)) => AskEnd::Granted(holding.term().uuid),
+            Ok(Acquired::Held(_)) => AskEnd::Held,
+            Err(Error::Timeout { .. }) => AskEnd::TimedOut,
+            Err(Error::Closed) => AskEnd::Closed,
+            Err(Error::Provider(error)) => AskEnd::Failed(error.kind()),
+            // No acquire ends so.
+            Err(Error::Lost(_)) => AskEnd::Failed(ErrorKind::Unknown),
+        });
+        self.ended = true;
+    }
+
+    fn tell(&self, end: AskEnd) {
+        let call = self.number;
+        self.shared
+            .tell(self.name, || Event::AskEnded { call, end });
+    }
+}
+
+impl Drop for Call<'_> {
+    fn drop(&mut self) {
+        if !self.ended {
+            self.tell(AskEnd::Dropped);
+        }
+    }
+}

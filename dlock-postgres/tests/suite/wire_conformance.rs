@@ -1,0 +1,46 @@
+//! The provider keeps its promises when the wire to its server breaks.
+
+use std::{net::SocketAddr, time::Duration};
+
+use dlock_postgres::PostgresProvider;
+use dlock_testkit::wire::Wired;
+
+use crate::support::{Table, pool, server};
+
+/// Big enough for a call that meets an open connection and one that needs another.
+const POOL: usize = 3;
+
+struct Postgres {
+    table: Table,
+    server: SocketAddr,
+}
+
+impl Wired for Postgres {
+    type Provider = PostgresProvider;
+
+    /// The session begins.
+    const HANDSHAKE: usize = 1;
+
+    async fn start() -> Self {
+        Self {
+            table: Table::create().await,
+            server: server().await.address().await,
+        }
+    }
+
+    fn server(&self) -> SocketAddr {
+        self.server
+    }
+
+    async fn provider(&self, address: SocketAddr, limit: Duration) -> PostgresProvider {
+        let config = server().await.at(address);
+        PostgresProvider::builder()
+            .pool(pool(config, POOL))
+            .schema(self.table.schema())
+            .timeout(limit)
+            .build()
+            .unwrap()
+    }
+}
+
+dlock_testkit::wire_conformance!(Postgres);

@@ -1,0 +1,134 @@
+//! The checker: a history in, the invariants it breaks out. One sort by time, then linear.
+//!
+//! Safety is judged on what *happened* (when requests left, when replies came, what the store
+//! committed) as far as the history knows it, and on what holders *believed*. Where the store's own
+//! log of commits is missing, weaker questions are asked:
+//!
+//! | | checked | with a commit log also |
+//! |---|---|---|
+//! | I1, I12 | the intervals from grant to the first of the last deadline, the end that the holder knew, the release and the process's death are disjoint per name; I12 if both are of one process | |
+//! | I2 | a deadline is at most the departure of the request it rests on + D (on an observer's store + D on the fastest clock) | and at most the newest expiry of its own commits; no lease is believed past the commit that gave the name away |
+//! | I3 | two terms never have one token; a holder is told one token | every take writes a token above all earlier ones, nothing else changes it, holders are told what was written; no record is deleted within a week of its expiry |
+//! | I4 | a grant's token is above every token that anybody was told before it was first asked for | |
+//! | I5 | no fenced resource accepts a token below one it accepted before. Lost updates are counted, not judged | |
+//! | I6 | a deadline is at most `sent` + D x (1 - margin) on the holder's clock, and that `sent` is not after the departure of the request | |
+//! | I7 | no credit after the end or the deadline; no deadline before the one it replaces | |
+//! | I8 | no answer "valid" and no hand-out to a caller after the deadline; who waits for the loss is told within 50 ms | |
+//! | I9 | from the start of its release a lease is not valid, credited or renewed; a term older than what was known when it asked is not renewed or released; "released" is said only on the store's word | only calls of a term renew or release it; a repeated release is no refusal |
+//! | I10, I15 | while somebody waits, a term that was not released is followed by another within the bound; I10 if nobody ever got it. Without a log only where every call of the term was answered | from the newest commit |
+//! | I11 | one uuid is granted once, with one token | one uuid takes once, unless another term, a revocation or a loss of the record came between |
+//! | I17 | no lease that renews itself runs out while nothing was wrong for the last D/6, a pause and a round trip | and none is refused while the record is still its own and unexpired |
+//!
+//! Bounds of time (I8's 50 ms, I10, I15, I17) are not judged where a fault is under way; both are
+//! counted. I13, I14, I16 and I18 are not questions for a history.
+
+mod belief;
+mod counting;
+pub(crate) mod facts;
+pub(crate) mod faults;
+mod outage;
+mod overlap;
+mod report;
+mod resource;
+mod shape;
+mod stale;
+mod takeover;
+mod tokens;
+
+pub(crate) use self::report::Seconds;
+pub use self::report::{Counts, Report, Violation, Writes};
+use self::{
+    facts::{At, Facts},
+    faults::Faults,
+};
+use super::{Invariant, Line, Micros};
+
+/// Readings are rounded down to the microsecond on the way to the axis, and rates are not exact.
+const ROUNDING: Micros = 2;
+
+/// Judges a history.
+#[must_use]
+pub fn check(lines: &[Line]) -> Report {
+    let Some(facts) = Facts::new(lines) else {
+        let mut report = Report::default();
+        report.violations.push(Violation {
+            invariant: Invariant::Shape,
+            name: String::new(),
+            t: 0,
+            since: 0,
+            lines: Vec::new(),
+            says: "there is no header line".into(),
+        });
+        return report;
+    };
+    let mut findings = Findings {
+        faults: &facts.faults,
+        report: Report::default(),
+    };
+    findings.report.counts = counting::count(lines, &facts);
+    shape::check(&facts, &mut findings);
+    overlap::check(&facts, &mut findings);
+    tokens::check(&facts, &mut findings);
+    resource::check(&facts, &mut findings);
+    belief::check(&facts, &mut findings);
+    stale::check(&facts, &mut findings);
+    takeover::check(&facts, &mut findings);
+    outage::check(&facts, &mut findings);
+    let mut report = findings.report;
+    for found in [&mut report.violations, &mut report.excused] {
+        found.sort_by(|one, other| {
+            (one.t, one.invariant, &one.lines).cmp(&(other.t, other.invariant, &other.lines))
+        });
+    }
+    report
+}
+
+/// Where the groups of invariants report to.
+struct Findings<'a> {
+    faults: &'a Faults,
+    report: Report,
+}
+
+impl Findings<'_> {
+    /// Something is broken, at the last of these lines.
+    fn broken(&mut self, invariant: Invariant, name: &str, shown: &[At], says: String) {
+        let t = shown.iter().map(|at| at.t).max().unwrap_or_default();
+        self.broken_at(invariant, name, t, shown, says);
+    }
+
+    /// Something is broken at an instant that has no line.
+    fn broken_at(
+        &mut self,
+        invariant: Invariant,
+        name: &str,
+        t: Micros,
+        shown: &[At],
+        says: String,
+    ) {
+        let since = shown.iter().map(|at| at.t).min().unwrap_or(t).min(t);
+        let last = shown.iter().map(|at| at.t).max().unwrap_or(t).max(t);
+        let violation = Violation {
+            invariant,
+            name: name.to_owned(),
+            t,
+            since,
+            lines: shown.iter().map(|at| at.line).collect(),
+            says,
+        };
+        if self.faults.excuse(invariant, since, last) {
+            self.report.excused.push(violation);
+        } else {
+            self.report.violations.push(violation);
+        }
+    }
+
+    /// A bound of time: judged unless something was under way.
+    fn bound(&mut self, disturbed: bool) -> bool {
+        if disturbed {
+            self.report.counts.not_judged += 1;
+        } else {
+            self.report.counts.judged += 1;
+        }
+        !disturbed
+    }
+}

@@ -1,0 +1,154 @@
+//! I6, I7, I8: how long holders believe, and whether they are told.
+
+use super::{
+    Findings, ROUNDING, Seconds,
+    facts::{Facts, TermFacts},
+    overlap::scaled,
+};
+use crate::history::{Invariant, Micros, line::Cause};
+
+/// How soon after its loss a lease's watchers are told (I8).
+const NOTICE: Micros = 50_000;
+
+pub(super) fn check(facts: &Facts<'_>, findings: &mut Findings<'_>) {
+    for (name, of_name) in &facts.names {
+        for (_, term) in of_name.terms() {
+            counted_from_departure(facts, name, term, findings);
+            never_revived(facts, name, term, findings);
+            never_late(name, term, findings);
+            told_at_once(facts, name, term, findings);
+        }
+    }
+}
+
+/// I6.
+fn counted_from_departure(
+    facts: &Facts<'_>,
+    name: &str,
+    term: &TermFacts<'_>,
+    findings: &mut Findings<'_>,
+) {
+    let belief = scaled(facts.duration(term), 1.0 - facts.header.margin);
+    let slowest = 1.0 - facts.header.drift;
+    let rate = facts.rates.get(term.process).copied().unwrap_or(slowest);
+    let longest = scaled(belief, 1.0 / rate) + ROUNDING;
+    for success in &term.beliefs {
+        let span = success.valid_until.saturating_sub(success.sent);
+        if span > longest {
+            let says = format!(
+                "{} believes for {} from its request on; the margin leaves {}",
+                term.process,
+                Seconds(span),
+                Seconds(longest - ROUNDING)
+            );
+            findings.broken(Invariant::I6, name, &[success.at], says);
+        }
+        if let Some(left) = term.departures.get(&success.n).copied()
+            && success.sent > left.t + ROUNDING
+        {
+            let says = format!(
+                "{} counts from {}, but its request had left at {}",
+                term.process,
+                Seconds(success.sent),
+                Seconds(left.t)
+            );
+            findings.broken(Invariant::I6, name, &[left, success.at], says);
+        }
+    }
+}
+
+/// I7.
+fn never_revived(facts: &Facts<'_>, name: &str, term: &TermFacts<'_>, findings: &mut Findings<'_>) {
+    for pair in term.beliefs.windows(2) {
+        let [before, after] = pair else { continue };
+        if after.valid_until + ROUNDING < before.valid_until {
+            let says = format!(
+                "the deadline moved back from {} to {}",
+                Seconds(before.valid_until),
+                Seconds(after.valid_until)
+            );
+            findings.broken(Invariant::I7, name, &[before.at, after.at], says);
+        }
+        // A stamp is taken after the decision; a process that stood still in between is late.
+        let late = after.at.t > before.valid_until + ROUNDING + facts.header.slack
+            && !facts
+                .faults
+                .paused(term.process, before.valid_until, after.at.t);
+        if late {
+            let says = format!(
+                "a reply at {} extended a lease that had ended at {}",
+                Seconds(after.at.t),
+                Seconds(before.valid_until)
+            );
+            findings.broken(Invariant::I7, name, &[before.at, after.at], says);
+        }
+        if let Some((end, _)) = term.end
+            && after.at.t > end.t
+        {
+            let says = "a reply extended a lease whose end was known".to_owned();
+            findings.broken(Invariant::I7, name, &[end, after.at], says);
+        }
+    }
+}
+
+/// I8: no answer "valid", and no lease handed out, after the end.
+fn never_late(name: &str, term: &TermFacts<'_>, findings: &mut Findings<'_>) {
+    for (look, valid) in &term.looks {
+        let Some(belief) = term.deadline_at(look.t) else {
+            continue;
+        };
+        if *valid && look.t > belief.valid_until + ROUNDING {
+            let says = format!(
+                "{} was told \"valid\" at {}, after its deadline at {}",
+                term.process,
+                Seconds(look.t),
+                Seconds(belief.valid_until)
+            );
+            findings.broken(Invariant::I8, name, &[belief.at, *look], says);
+        }
+        if let Some((end, cause)) = term.end
+            && *valid
+            && look.t > end.t
+            && cause != Cause::Released
+        {
+            let says = format!("{} was told \"valid\" after its loss", term.process);
+            findings.broken(Invariant::I8, name, &[end, *look], says);
+        }
+    }
+}
+
+/// I8: hand-outs and notices, which take a stamp after the decision.
+fn told_at_once(facts: &Facts<'_>, name: &str, term: &TermFacts<'_>, findings: &mut Findings<'_>) {
+    if let Some(delivered) = term.delivered
+        && let Some(belief) = term.deadline_at(delivered.t)
+        && delivered.t > belief.valid_until + ROUNDING + facts.header.slack
+        && !facts
+            .faults
+            .paused(term.process, belief.valid_until, delivered.t)
+    {
+        let says = format!(
+            "{} was handed a lease at {} that had ended at {}",
+            term.process,
+            Seconds(delivered.t),
+            Seconds(belief.valid_until)
+        );
+        findings.broken(Invariant::I8, name, &[belief.at, delivered], says);
+    }
+    for told in &term.told {
+        let Some(belief) = term.deadline_at(told.t) else {
+            continue;
+        };
+        let known = term.end.filter(|(_, cause)| *cause != Cause::Expired);
+        let lost = known.map_or(belief.valid_until, |(end, _)| end.t.min(belief.valid_until));
+        let by = lost + NOTICE + facts.header.slack + ROUNDING;
+        if findings.bound(facts.faults.paused(term.process, lost, told.t)) && told.t > by {
+            let says = format!(
+                "{} was told at {} of a loss at {}",
+                term.process,
+                Seconds(told.t),
+                Seconds(lost)
+            );
+            findings.broken(Invariant::I8, name, &[belief.at, *told], says);
+        }
+    }
+}

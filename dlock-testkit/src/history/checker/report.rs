@@ -1,0 +1,224 @@
+//! What a check found.
+
+use std::{collections::BTreeMap, fmt};
+
+use crate::history::{Invariant, Micros};
+
+/// What a check found, and how much there was to find it in.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Report {
+    /// What is broken, in the order of time.
+    pub violations: Vec<Violation>,
+    /// What would be, but for a fault that breaks it by design.
+    pub excused: Vec<Violation>,
+    /// How much of everything there was.
+    pub counts: Counts,
+}
+
+/// One broken invariant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Violation {
+    /// Which.
+    pub invariant: Invariant,
+    /// The lock.
+    pub name: String,
+    /// When it is broken.
+    pub t: Micros,
+    /// Since when: the earliest of what it rests on.
+    pub since: Micros,
+    /// The lines that show it: indices into what was checked.
+    pub lines: Vec<usize>,
+    /// What is wrong, in one sentence.
+    pub says: String,
+}
+
+/// How much of everything a history holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Counts {
+    /// Lines.
+    pub lines: u64,
+    /// From the first line to the last, the header not counted.
+    pub span: Micros,
+    /// Calls to the store by operation and outcome (`acquire ok`); `open` was never answered.
+    pub calls: BTreeMap<String, u64>,
+    /// Calls whose effect nobody was told: `unknown` and `open` ones together.
+    pub unknown: u64,
+    /// Calls for the lock by outcome.
+    pub asks: BTreeMap<String, u64>,
+    /// Grants that a frontend believed in.
+    pub grants: u64,
+    /// Renewals that a frontend believed in.
+    pub renewals: u64,
+    /// Terms that began while the one before had not been released.
+    pub takeovers: u64,
+    /// Leases that ended against the will of their holders.
+    pub losses: u64,
+    /// Faults by kind.
+    pub faults: BTreeMap<String, u64>,
+    /// Writes that resources applied and refused: with a check of tokens, and without.
+    pub fenced: Writes,
+    /// The same for resources that check no tokens.
+    pub unfenced: Writes,
+    /// Bounds of time (I8, I10, I15, I17) that were checked.
+    pub judged: u64,
+    /// Bounds of time that were not, since a fault was under way or an outcome is unknown.
+    pub not_judged: u64,
+}
+
+/// Writes to resources of one sort.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Writes {
+    /// Applied.
+    pub accepted: u64,
+    /// Refused.
+    pub refused: u64,
+    /// Applied though a larger token had been accepted before.
+    pub stale: u64,
+    /// Applied on top of a value that had changed since its writer read it.
+    pub lost_updates: u64,
+}
+
+impl Report {
+    /// Nothing is broken.
+    #[must_use]
+    pub const fn is_clean(&self) -> bool {
+        self.violations.is_empty()
+    }
+
+    /// Whether this invariant is broken somewhere.
+    #[must_use]
+    pub fn breaks(&self, invariant: Invariant) -> bool {
+        self.violations
+            .iter()
+            .any(|violation| violation.invariant == invariant)
+    }
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            invariant,
+            name,
+            t,
+            lines,
+            says,
+            ..
+        } = self;
+        write!(f, "{invariant} ({}): ", invariant.says())?;
+        if !name.is_empty() {
+            write!(f, "{name:?}: ")?;
+        }
+        write!(f, "{says}; at {}, lines", Seconds(*t))?;
+        for (index, line) in lines.iter().enumerate() {
+            let comma = if index == 0 { "" } else { "," };
+            write!(f, "{comma} {}", line + 1)?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Report {
+    /// The violations, at most ten of them, and the counts.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = 10;
+        for violation in self.violations.iter().take(shown) {
+            writeln!(f, "VIOLATION {violation}")?;
+        }
+        if self.violations.len() > shown {
+            writeln!(f, "... and {} more", self.violations.len() - shown)?;
+        }
+        write!(f, "{}", self.counts)?;
+        if !self.excused.is_empty() {
+            write!(
+                f,
+                "\n{} excused by faults that break them by design",
+                self.excused.len()
+            )?;
+        }
+        write!(f, "\n{} violations", self.violations.len())
+    }
+}
+
+impl fmt::Display for Counts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            lines,
+            span,
+            calls,
+            unknown,
+            asks,
+            grants,
+            renewals,
+            takeovers,
+            losses,
+            faults,
+            fenced,
+            unfenced,
+            judged,
+            not_judged,
+        } = self;
+        writeln!(f, "{lines} lines over {}", Seconds(*span))?;
+        writeln!(
+            f,
+            "calls: {}; {unknown} without a known effect",
+            List(calls)
+        )?;
+        writeln!(f, "asked for the lock: {}", List(asks))?;
+        writeln!(
+            f,
+            "{grants} grants, {takeovers} of them takeovers; {renewals} renewals; {losses} losses"
+        )?;
+        writeln!(f, "faults: {}", List(faults))?;
+        writeln!(f, "fenced writes: {fenced}; unfenced writes: {unfenced}")?;
+        write!(f, "bounds of time: {judged} judged, {not_judged} not")
+    }
+}
+
+impl fmt::Display for Writes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            accepted,
+            refused,
+            stale,
+            lost_updates,
+        } = self;
+        write!(
+            f,
+            "{accepted} accepted, {refused} refused, {stale} stale, {lost_updates} lost updates"
+        )
+    }
+}
+
+/// `name 3, other 4`.
+struct List<'a>(&'a BTreeMap<String, u64>);
+
+impl fmt::Display for List<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() {
+            return f.write_str("none");
+        }
+        for (index, (what, count)) in self.0.iter().enumerate() {
+            let comma = if index == 0 { "" } else { ", " };
+            write!(f, "{comma}{what} {count}")?;
+        }
+        Ok(())
+    }
+}
+
+/// An instant or a span for people.
+pub(crate) struct Seconds(pub(crate) Micros);
+
+impl fmt::Display for Seconds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (whole, rest) = (self.0 / 1_000_000, self.0 % 1_000_000);
+        if rest.is_multiple_of(1000) {
+            write!(f, "{whole}.{:03} s", rest / 1000)
+        } else {
+            write!(f, "{whole}.{rest:06} s")
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! I9: what a stale or released term may not do.
+
+use uuid::Uuid;
+
+use super::{
+    Findings, ROUNDING,
+    facts::{At, Call, Facts, NameFacts, TermFacts},
+};
+use crate::history::{
+    Invariant,
+    line::{CommitKind, Outcome},
+};
+
+pub(super) fn check(facts: &Facts<'_>, findings: &mut Findings<'_>) {
+    for (name, of_name) in &facts.names {
+        for (_, term) in of_name.terms() {
+            released_is_over(facts, name, term, findings);
+            stale_is_refused(name, term, findings);
+            released_on_the_stores_word(facts, name, term, findings);
+        }
+        if facts.has_calls {
+            only_its_own_calls(name, of_name, findings);
+        }
+        if facts.header.commits {
+            release_is_idempotent(name, of_name, findings);
+        }
+    }
+}
+
+/// From its release on a lease is not valid, not credited, and not renewed (V7).
+fn released_is_over(
+    facts: &Facts<'_>,
+    name: &str,
+    term: &TermFacts<'_>,
+    findings: &mut Findings<'_>,
+) {
+    let Some(began) = term.release_began else {
+        return;
+    };
+    let mut say = |at: At, what: &str| {
+        let says = format!("{} {what} after its release had begun", term.process);
+        findings.broken(Invariant::I9, name, &[began, at], says);
+    };
+    for (look, valid) in &term.looks {
+        if *valid && look.t > began.t {
+            say(*look, "was told \"valid\"");
+        }
+    }
+    for belief in &term.beliefs {
+        if belief.at.t > began.t {
+            say(belief.at, "credited a success");
+        }
+    }
+    for call in &term.renews {
+        // Drawn before, and sent by another thread at the same time.
+        if call.sent.t > began.t + facts.header.slack + ROUNDING {
+            say(call.sent, "sent a renewal");
+        }
+    }
+}
+
+/// R3, L3: a larger token was known when this call was sent, so the record was another's.
+fn stale_is_refused(name: &str, term: &TermFacts<'_>, findings: &mut Findings<'_>) {
+    let Some(token) = term.token() else { return };
+    for (call, what) in calls(&term.renews, "renewed").chain(calls(&term.releases, "released")) {
+        if let (Some((known_at, known)), Some((answered, Outcome::Ok))) =
+            (call.known, call.answered)
+            && known > token
+        {
+            let says = format!("token {token} was {what} although token {known} was known before");
+            findings.broken(Invariant::I9, name, &[known_at, call.sent, answered], says);
+        }
+    }
+}
+
+fn calls<'a>(
+    calls: &'a [Call],
+    what: &'static str,
+) -> impl Iterator<Item = (&'a Call, &'static str)> {
+    calls.iter().map(move |call| (call, what))
+}
+
+/// "Released" needs a reply that says so.
+fn released_on_the_stores_word(
+    facts: &Facts<'_>,
+    name: &str,
+    term: &TermFacts<'_>,
+    findings: &mut Findings<'_>,
+) {
+    let said = |call: &&Call| matches!(call.answered, Some((_, Outcome::Ok)));
+    for (at, outcome) in &term.release_ended {
+        let told = term.releases.iter().find(said);
+        if facts.has_calls && *outcome == Outcome::Ok && told.is_none() {
+            let says = format!(
+                "{} was told \"released\", the store did not say so",
+                term.process
+            );
+            findings.broken(Invariant::I9, name, &[*at], says);
+        }
+    }
+}
+
+/// A renewal or a release that nobody of that term had asked for.
+fn only_its_own_calls(name: &str, of_name: &NameFacts<'_>, findings: &mut Findings<'_>) {
+    for (at, commit) in &of_name.commits {
+        let term = of_name.terms.get(&commit.uuid);
+        let (sent, what) = match commit.kind {
+            CommitKind::Renew => (
+                term.and_then(|term| term.departures.get(&commit.n).copied()),
+                "renewed",
+            ),
+            CommitKind::Release => (
+                term.and_then(|term| Some(term.releases.first()?.sent)),
+                "released",
+            ),
+            _ => continue,
+        };
+        let asked = sent.is_some_and(|sent| sent.t <= at.t);
+        if !asked {
+            let token = commit.token;
+            let says =
+                format!("the term with token {token} was {what} without its holder's asking");
+            findings.broken(Invariant::I9, name, &[*at], says);
+        }
+    }
+}
+
+/// L2: asking again while the record is still the term's is success.
+fn release_is_idempotent(name: &str, of_name: &NameFacts<'_>, findings: &mut Findings<'_>) {
+    // Whose the record is, from when on.
+    let mut owners: Vec<(At, Option<Uuid>)> = Vec::new();
+    for (at, commit) in &of_name.commits {
+        let owner = match commit.kind {
+            CommitKind::Delete | CommitKind::Forget => None,
+            _ => Some(commit.uuid),
+        };
+        if owners.last().is_none_or(|(_, last)| *last != owner) {
+            owners.push((*at, owner));
+        }
+    }
+    let owner_at = |t| {
+        let index = owners.partition_point(|(at, _)| at.t <= t);
+        index.checked_sub(1).map(|index| (index, owners[index].1))
+    };
+    for (uuid, term) in of_name.terms() {
+        for call in &term.releases {
+            if let Some((answered, Outcome::Lost)) = call.answered
+                && let Some((index, Some(owner))) = owner_at(call.sent.t)
+                && owner == uuid
+                && owner_at(answered.t).is_some_and(|(later, _)| later == index)
+            {
+                let says = format!("{} was refused the release of its own term", term.process);
+                findings.broken(Invariant::I9, name, &[owners[index].0, answered], says);
+            }
+        }
+    }
+}

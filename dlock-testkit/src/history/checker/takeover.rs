@@ -1,0 +1,264 @@
+//! I10, I15: a name whose holder is gone, or that nobody ever had, goes to who waits for it.
+
+use super::{
+    Findings, ROUNDING, Seconds,
+    facts::{At, Call, Facts, NameFacts, TermFacts},
+    overlap::scaled,
+};
+use crate::history::{
+    Invariant, Micros,
+    line::{CommitKind, Outcome},
+};
+
+/// Jitter at an expiry or the end of an observation (W2).
+const JITTER: Micros = 50_000;
+
+/// A term that was not released, and when it ended for others.
+struct Blocking<'f, 'a> {
+    term: Option<&'f TermFacts<'a>>,
+    /// The newest write that kept others out.
+    newest: At,
+    duration: Micros,
+    token: u64,
+    /// When the next term began, if one did.
+    next: Option<At>,
+}
+
+pub(super) fn check(facts: &Facts<'_>, findings: &mut Findings<'_>) {
+    for (name, of_name) in &facts.names {
+        if of_name.asks.is_empty() {
+            continue;
+        }
+        let blocking = if facts.header.commits {
+            by_commits(of_name)
+        } else {
+            by_replies(facts, of_name, findings)
+        };
+        let mut waiters = Waiters::new(facts, of_name);
+        for blocking in blocking {
+            judge(facts, name, &blocking, &mut waiters, findings);
+        }
+    }
+}
+
+/// The terms of a name as the store wrote them.
+fn by_commits<'f, 'a>(of_name: &'f NameFacts<'a>) -> Vec<Blocking<'f, 'a>> {
+    let mut all = Vec::new();
+    let mut current: Option<Blocking<'f, 'a>> = None;
+    for (at, commit) in &of_name.commits {
+        match commit.kind {
+            CommitKind::Take => {
+                if let Some(mut ended) = current.take() {
+                    ended.next = Some(*at);
+                    all.push(ended);
+                }
+                current = Some(Blocking {
+                    term: of_name.terms.get(&commit.uuid),
+                    newest: *at,
+                    duration: commit.duration,
+                    token: commit.token,
+                    next: None,
+                });
+            }
+            CommitKind::Renew | CommitKind::Revoke => {
+                if let Some(current) = &mut current {
+                    current.newest = *at;
+                }
+            }
+            CommitKind::Touch => {}
+            // Free, or nobody's any more; and a store that lost its memory promises nothing.
+            CommitKind::Release | CommitKind::Delete | CommitKind::Forget | CommitKind::Undo => {
+                current = None;
+            }
+        }
+    }
+    all.extend(current);
+    all
+}
+
+/// The same from replies: only terms whose every call was answered, and that asked for no release.
+fn by_replies<'f, 'a>(
+    facts: &Facts<'_>,
+    of_name: &'f NameFacts<'a>,
+    findings: &mut Findings<'_>,
+) -> Vec<Blocking<'f, 'a>> {
+    let mut terms: Vec<_> = of_name
+        .terms()
+        .filter_map(|(_, term)| Some((term.token()?, term)))
+        .collect();
+    terms.sort_by_key(|(token, _)| *token);
+    let answered = |call: &Call| {
+        call.answered
+            .is_some_and(|(_, outcome)| outcome != Outcome::Unknown)
+    };
+    let applied = |call: &Call| {
+        let (at, outcome) = call.answered?;
+        (outcome == Outcome::Ok).then_some(at)
+    };
+    let mut all = Vec::new();
+    for (index, (token, term)) in terms.iter().enumerate() {
+        let calls = || term.acquires.iter().chain(&term.renews);
+        let newest = calls().filter_map(applied).max_by_key(|at| at.t);
+        let (true, Some(newest)) = (term.releases.is_empty(), newest) else {
+            continue;
+        };
+        if !calls().all(answered) {
+            findings.bound(true);
+            continue;
+        }
+        all.push(Blocking {
+            term: Some(term),
+            newest,
+            duration: facts.duration(term),
+            token: *token,
+            next: terms
+                .get(index + 1)
+                .and_then(|(_, next)| next.acquires.iter().find_map(applied)),
+        });
+    }
+    all
+}
+
+/// Who waits for a name.
+struct Waiters<'f, 'a> {
+    facts: &'f Facts<'a>,
+    /// In the order in which they began.
+    coming: std::vec::IntoIter<Waiter<'a>>,
+    /// Those who may wait now.
+    present: Vec<Waiter<'a>>,
+}
+
+#[derive(Clone, Copy)]
+struct Waiter<'a> {
+    process: &'a str,
+    began: At,
+    ended: Micros,
+}
+
+/// Somebody who waited for the whole bound, and when that was over.
+struct Waited<'a> {
+    waiter: Waiter<'a>,
+    by: Micros,
+    disturbed: bool,
+}
+
+impl<'f, 'a> Waiters<'f, 'a> {
+    fn new(facts: &'f Facts<'a>, of_name: &NameFacts<'a>) -> Self {
+        let coming: Vec<_> = of_name
+            .asks
+            .iter()
+            .filter(|ask| ask.waits)
+            .map(|ask| Waiter {
+                process: ask.process,
+                began: ask.began,
+                ended: ask.ended.map_or(facts.end, |at| at.t),
+            })
+            .collect();
+        Self {
+            facts,
+            coming: coming.into_iter(),
+            present: Vec::new(),
+        }
+    }
+
+    /// Somebody who waited until the name was taken or should have been; undisturbed by faults, if
+    /// there is such a one.
+    fn waited(
+        &mut self,
+        newest: Micros,
+        taken: Option<Micros>,
+        bound: impl Fn(Micros) -> Micros,
+    ) -> Option<Waited<'a>> {
+        let Self {
+            facts,
+            coming,
+            present,
+        } = self;
+        let taken = taken.unwrap_or(Micros::MAX);
+        while coming
+            .as_slice()
+            .first()
+            .is_some_and(|next| next.began.t < taken)
+        {
+            present.extend(coming.next());
+        }
+        present.retain(|waiter| waiter.ended > newest);
+        let mut found = None;
+        for waiter in present.iter().filter(|waiter| waiter.began.t < taken) {
+            let by = bound(waiter.began.t);
+            if waiter.ended < by.min(taken) {
+                continue;
+            }
+            // What begins when the name is taken delayed nothing.
+            let from = newest.max(waiter.began.t);
+            let disturbed = facts.faults.during(waiter.process, from, by.min(taken - 1));
+            found = Some(Waited {
+                waiter: *waiter,
+                by,
+                disturbed,
+            });
+            if !disturbed {
+                break;
+            }
+        }
+        found
+    }
+}
+
+fn judge(
+    facts: &Facts<'_>,
+    name: &str,
+    blocking: &Blocking<'_, '_>,
+    waiters: &mut Waiters<'_, '_>,
+    findings: &mut Findings<'_>,
+) {
+    let newest = blocking.newest.t;
+    let taken = blocking.next.map(|at| at.t);
+    let bound = |began: Micros| by(facts, newest, blocking.duration, began);
+    let Some(Waited {
+        waiter,
+        by,
+        disturbed,
+    }) = waiters.waited(newest, taken, bound)
+    else {
+        return;
+    };
+    if !findings.bound(disturbed) || taken.is_some_and(|taken| taken <= by) {
+        return;
+    }
+    let ghost = blocking.term.is_none_or(|term| term.grants.is_empty());
+    let (invariant, what) = if ghost {
+        (Invariant::I10, "a try that nobody has")
+    } else {
+        (Invariant::I15, "a holder")
+    };
+    let got = taken.map_or("had not to the end".into(), |taken| {
+        format!("had it at {}", Seconds(taken))
+    });
+    let says = format!(
+        "{what}, token {}, wrote last at {}; {} waits and should have the name by {}, but {got}",
+        blocking.token,
+        Seconds(newest),
+        waiter.process,
+        Seconds(by),
+    );
+    let mut shown = vec![blocking.newest, waiter.began];
+    shown.extend(blocking.next);
+    findings.broken_at(invariant, name, by, &shown, says);
+}
+
+/// When somebody who waits since `began` has the name at the latest (section 9 of the protocol,
+/// with the error of the waiter's own timers, and the machine's slack).
+fn by(facts: &Facts<'_>, newest: Micros, duration: Micros, began: Micros) -> Micros {
+    let header = facts.header;
+    let slow = 1.0 / (1.0 - header.drift);
+    let poll = header.poll + header.poll / 5;
+    let trips = 3 * header.round_trip + header.slack + ROUNDING;
+    if header.store_clock {
+        // Its last nap was meant to end at the expiry.
+        let nap = scaled(poll, slow - 1.0) + scaled(JITTER, slow);
+        (newest + duration).max(began) + nap + trips
+    } else {
+        newest.max(began) + scaled(duration + poll + JITTER, slow) + trips
+    }
+}

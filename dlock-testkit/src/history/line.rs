@@ -1,0 +1,305 @@
+//! One line of a history: what happened, where and when. Nothing here judges.
+//!
+//! A history is a file of JSON objects, one a line, in any order; the checker sorts them by `t`. All
+//! instants (`t`, `sent`, `valid_until`, ...) are **microseconds on one global axis**, whatever the
+//! clock of the process says: whoever writes a line maps the readings of its clock to that axis
+//! ([`Axis`](super::Axis)). Spans (`duration`, `limit`) are microseconds of the clock they were set on.
+
+mod parts;
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+pub use self::parts::{Cause, Commit, CommitKind, KILL, Outcome, PAUSE, Prev};
+use super::{Header, Invariant};
+
+/// An instant on the global axis, or a span, in microseconds.
+pub type Micros = u64;
+
+/// One thing that happened.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[expect(
+    clippy::exhaustive_structs,
+    reason = "hand-made histories are written as literals"
+)]
+pub struct Line {
+    /// When, on the global axis.
+    pub t: Micros,
+    /// In which process; empty for the store, the resource and the network. A process that was
+    /// started again after its end has a new name: the old one, `#` and a number, such as
+    /// `worker-1#2`; both share a lane of the picture.
+    #[serde(default = "nothing", skip_serializing_if = "is_empty")]
+    pub process: Arc<str>,
+    /// The name of the lock; empty where there is none.
+    #[serde(default = "nothing", skip_serializing_if = "is_empty")]
+    pub name: Arc<str>,
+    /// What.
+    #[serde(flatten)]
+    pub what: What,
+}
+
+/// What happened. The field `op` of a line says which.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "op", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum What {
+    /// How the history came about, and what its checker has to know. The first line.
+    Header(Box<Header>),
+
+    /// A process started.
+    Start {
+        /// How fast its clock runs against the global axis; `None` if that changes.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        rate: Option<f64>,
+    },
+    /// A caller asked for the lock.
+    Ask {
+        /// Numbers the calls of a process.
+        handle: u64,
+        /// It waits; otherwise it tries once.
+        waits: bool,
+        /// Its limit.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        limit: Option<Micros>,
+    },
+    /// That call ended.
+    AskEnd {
+        /// The number of the call.
+        handle: u64,
+        /// `ok`: with the lease of `uuid` in hand.
+        outcome: Outcome,
+        /// The term, with `ok`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        uuid: Option<Uuid>,
+    },
+    /// A try began.
+    Try {
+        /// Its identity.
+        uuid: Uuid,
+        /// What its deadline will count from.
+        sent: Micros,
+        /// D.
+        duration: Micros,
+        /// What it claims to be dead.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        prev: Option<Prev>,
+        /// The least token it accepts.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        floor: u64,
+    },
+    /// The frontend believes in a grant.
+    Grant {
+        /// The term.
+        uuid: Uuid,
+        /// Its token.
+        token: u64,
+        /// What the deadline counts from.
+        sent: Micros,
+        /// The deadline.
+        valid_until: Micros,
+        /// Unsure from here on without a renewal.
+        unsure_from: Micros,
+    },
+    /// The lease renews itself from here on.
+    Keep {
+        /// The term.
+        uuid: Uuid,
+    },
+    /// The frontend believes in a renewal.
+    Credit {
+        /// The term.
+        uuid: Uuid,
+        /// The number of the attempt that was answered.
+        n: u64,
+        /// What the deadline counts from.
+        sent: Micros,
+        /// The deadline now.
+        valid_until: Micros,
+        /// Unsure from here on without another one.
+        unsure_from: Micros,
+    },
+    /// The frontend knows that the lease has ended.
+    End {
+        /// The term.
+        uuid: Uuid,
+        /// How.
+        cause: Cause,
+    },
+    /// Somebody who had been waiting for the loss was told of it.
+    Told {
+        /// The term.
+        uuid: Uuid,
+    },
+    /// The release of a term, or of what a try may have left, began.
+    ReleaseBegan {
+        /// The term.
+        uuid: Uuid,
+    },
+    /// It ended: `ok`, `lost` (the store holds it for another), `unknown` or `fatal`.
+    ReleaseEnded {
+        /// The term.
+        uuid: Uuid,
+        /// How.
+        outcome: Outcome,
+    },
+    /// A program asked whether its lease is valid. `t` is before the question.
+    Look {
+        /// The term.
+        uuid: Uuid,
+        /// The answer.
+        valid: bool,
+    },
+
+    /// A call to the store: without an outcome when it was sent, with one when it was answered or
+    /// given up. `attempt` pairs the two within a process.
+    Acquire {
+        /// Numbers the calls of a process.
+        attempt: u64,
+        /// The try.
+        uuid: Uuid,
+        /// What it claims to be dead.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        prev: Option<Prev>,
+        /// `ok`, `held`, `spent`, `error`, `fatal` or `unknown`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        outcome: Option<Outcome>,
+        /// The token, with `ok`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        token: Option<u64>,
+    },
+    /// As [`What::Acquire`].
+    Renew {
+        /// Numbers the calls of a process.
+        attempt: u64,
+        /// The term.
+        uuid: Uuid,
+        /// The number of the renewal.
+        n: u64,
+        /// `ok`, `lost`, `error`, `fatal` or `unknown`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        outcome: Option<Outcome>,
+    },
+    /// As [`What::Acquire`].
+    Release {
+        /// Numbers the calls of a process.
+        attempt: u64,
+        /// The term.
+        uuid: Uuid,
+        /// `ok`, `lost`, `error`, `fatal` or `unknown`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        outcome: Option<Outcome>,
+    },
+    /// As [`What::Acquire`].
+    Read {
+        /// Numbers the calls of a process.
+        attempt: u64,
+        /// `ok`, `error`, `fatal` or `unknown`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        outcome: Option<Outcome>,
+    },
+
+    /// The store applied a write: the truth, which only a store that logs its commits can tell.
+    Commit(Commit),
+
+    /// A guarded resource was asked to write. In the order in which it decided.
+    Write {
+        /// Which resource.
+        resource: Arc<str>,
+        /// It checks tokens.
+        fenced: bool,
+        /// The writer's token.
+        token: u64,
+        /// The write was applied; otherwise it was refused and changed nothing.
+        accepted: bool,
+        /// The value that the writer had read before.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        read: Option<u64>,
+        /// The value it wrote.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        written: Option<u64>,
+    },
+
+    /// Something was broken on purpose: in the line's process, or everywhere if that is empty.
+    Fault {
+        /// What. The checker knows [`KILL`] and [`PAUSE`]; of the others it knows that something was
+        /// amiss from `from` to `to`.
+        kind: Arc<str>,
+        /// When it began.
+        from: Micros,
+        /// When it was over; `None` as long as it lasts. A line with the same kind, process and
+        /// `from` sets it later.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        to: Option<Micros>,
+        /// The invariants that this fault breaks by design, as documented: a store's clock that
+        /// jumps forward, say, breaks I1 and I2. What is found while it lasts is counted apart.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        excuses: Vec<Invariant>,
+    },
+}
+
+impl Line {
+    /// A line of a process about a lock.
+    #[must_use]
+    pub fn new(t: Micros, process: &str, name: &str, what: What) -> Self {
+        Self {
+            t,
+            process: process.into(),
+            name: name.into(),
+            what,
+        }
+    }
+
+    /// The term it is about.
+    #[must_use]
+    pub const fn uuid(&self) -> Option<Uuid> {
+        match &self.what {
+            What::Try { uuid, .. }
+            | What::Grant { uuid, .. }
+            | What::Keep { uuid }
+            | What::Credit { uuid, .. }
+            | What::End { uuid, .. }
+            | What::Told { uuid }
+            | What::ReleaseBegan { uuid }
+            | What::ReleaseEnded { uuid, .. }
+            | What::Look { uuid, .. }
+            | What::Acquire { uuid, .. }
+            | What::Renew { uuid, .. }
+            | What::Release { uuid, .. }
+            | What::Commit(Commit { uuid, .. }) => Some(*uuid),
+            What::AskEnd { uuid, .. } => *uuid,
+            What::Header(_)
+            | What::Start { .. }
+            | What::Ask { .. }
+            | What::Read { .. }
+            | What::Write { .. }
+            | What::Fault { .. } => None,
+        }
+    }
+}
+
+impl fmt::Display for Line {
+    /// The line as it stands in a file.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&serde_json::to_string(self).map_err(|_| fmt::Error)?)
+    }
+}
+
+/// A span in microseconds, rounded down: 584,000 years fit, more is as good as for ever.
+pub(crate) fn micros(span: Duration) -> Micros {
+    u64::try_from(span.as_micros()).unwrap_or(u64::MAX)
+}
+
+fn nothing() -> Arc<str> {
+    Arc::from("")
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants a reference")]
+const fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+fn is_empty(text: &str) -> bool {
+    text.is_empty()
+}

@@ -1,0 +1,223 @@
+//! One process of a history: what its clients believe, and what they call.
+
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use dlock_core::{
+    AskEnd, Client, Clock, Ended, ErrorKind, Event, LossCause, Name, Provider, ProviderError,
+    Recorder,
+};
+use uuid::Uuid;
+
+use super::{
+    Axis, Line, Log, Recorded,
+    line::{Cause, Micros, Outcome, What, micros},
+};
+
+/// Records one process: a [`Recorder`] for its client, and a wrapper for its provider. Cheap to
+/// clone; clones are the same process.
+#[derive(Clone)]
+pub struct Process(Arc<Inner>);
+
+struct Inner {
+    log: Log,
+    name: Arc<str>,
+    clock: Clock,
+    axis: Axis,
+    attempts: AtomicU64,
+}
+
+impl Process {
+    pub(super) fn new(log: Log, name: &str, clock: Clock, axis: Axis, rate: Option<f64>) -> Self {
+        log.note(name, "", What::Start { rate });
+        Self(Arc::new(Inner {
+            log,
+            name: name.into(),
+            clock,
+            axis,
+            attempts: AtomicU64::new(0),
+        }))
+    }
+
+    /// A client on this process's clock over a provider, both recorded.
+    #[must_use]
+    pub fn client(&self, provider: impl Provider) -> Client {
+        Client::with_clock(self.wrap(provider), self.0.clock.clone()).recorded(self.recorder())
+    }
+
+    /// As [`Process::client`], with uuids and jitter from a seed: only for simulations.
+    #[must_use]
+    pub fn simulated_client(&self, provider: impl Provider, seed: u64) -> Client {
+        Client::for_simulation(self.wrap(provider), self.0.clock.clone(), seed)
+            .recorded(self.recorder())
+    }
+
+    /// For [`Client::recorded`].
+    #[must_use]
+    pub fn recorder(&self) -> Arc<dyn Recorder> {
+        Arc::new(self.clone())
+    }
+
+    /// The provider with its calls recorded.
+    #[must_use]
+    pub fn wrap<P: Provider>(&self, provider: P) -> Recorded<P> {
+        Recorded::new(provider, self.clone())
+    }
+
+    /// Asks whether a lease is valid, and records the answer with the instant *before* the question.
+    pub fn look(&self, name: &Name, uuid: Uuid, is_valid: impl FnOnce() -> bool) -> bool {
+        let t = self.now();
+        let valid = is_valid();
+        self.write(t, name, What::Look { uuid, valid });
+        valid
+    }
+
+    /// What the process is called.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// Now, on the global axis.
+    #[must_use]
+    pub fn now(&self) -> Micros {
+        self.0.log.now()
+    }
+
+    pub(super) fn attempt(&self) -> u64 {
+        self.0.attempts.fetch_add(1, Ordering::Relaxed)
+    }
+
+    pub(super) fn note(&self, name: &Name, what: What) {
+        self.write(self.now(), name, what);
+    }
+
+    fn write(&self, t: Micros, name: &Name, what: What) {
+        self.0.log.write(Line {
+            t,
+            process: Arc::clone(&self.0.name),
+            name: name.as_str().into(),
+            what,
+        });
+    }
+}
+
+impl Recorder for Process {
+    fn record(&self, name: &Name, _: Duration, event: Event) {
+        let global = |reading| self.0.axis.global(reading);
+        let what = match event {
+            Event::Asked { call, waits, limit } => What::Ask {
+                handle: call,
+                waits,
+                limit: limit.map(micros),
+            },
+            Event::AskEnded { call, end } => {
+                let (outcome, uuid) = ask_end(end);
+                What::AskEnd {
+                    handle: call,
+                    outcome,
+                    uuid,
+                }
+            }
+            Event::Tried {
+                uuid,
+                sent,
+                duration,
+                prev,
+                floor,
+            } => What::Try {
+                uuid,
+                sent: global(sent),
+                duration: micros(duration),
+                prev: prev.map(Into::into),
+                floor,
+            },
+            Event::Granted {
+                uuid,
+                token,
+                believed,
+            } => What::Grant {
+                uuid,
+                token: token.get(),
+                sent: global(believed.sent),
+                valid_until: global(believed.valid_until),
+                unsure_from: global(believed.unsure_from),
+            },
+            Event::KeptAlive { uuid } => What::Keep { uuid },
+            Event::Renewed { uuid, n, believed } => What::Credit {
+                uuid,
+                n,
+                sent: global(believed.sent),
+                valid_until: global(believed.valid_until),
+                unsure_from: global(believed.unsure_from),
+            },
+            Event::Lost { uuid, cause } => What::End {
+                uuid,
+                cause: (&cause).into(),
+            },
+            Event::LossTold { uuid } => What::Told { uuid },
+            Event::ReleaseBegan { uuid } => What::ReleaseBegan { uuid },
+            Event::ReleaseEnded { uuid, ended } => What::ReleaseEnded {
+                uuid,
+                outcome: release_end(&ended),
+            },
+            // An event this version of the format has no line for.
+            _ => return,
+        };
+        // Every line's `t` is read from one clock, so that none is before its cause by a rounding.
+        self.write(self.now(), name, what);
+    }
+}
+
+const fn ask_end(end: AskEnd) -> (Outcome, Option<Uuid>) {
+    let outcome = match end {
+        AskEnd::Granted(uuid) => return (Outcome::Ok, Some(uuid)),
+        AskEnd::Held => Outcome::Held,
+        AskEnd::TimedOut => Outcome::Timeout,
+        AskEnd::Closed => Outcome::Closed,
+        AskEnd::Failed(kind) => error_outcome(kind),
+        AskEnd::Dropped => Outcome::Dropped,
+        _ => Outcome::Unknown,
+    };
+    (outcome, None)
+}
+
+fn release_end(ended: &Result<Ended, ProviderError>) -> Outcome {
+    match ended {
+        Ok(Ended::Released) => Outcome::Ok,
+        Ok(Ended::NotHeld(_)) => Outcome::Lost,
+        Ok(Ended::Unconfirmed) => Outcome::Unknown,
+        Err(error) => error_outcome(error.kind()),
+    }
+}
+
+pub(super) const fn error_outcome(kind: ErrorKind) -> Outcome {
+    match kind {
+        ErrorKind::NotApplied => Outcome::Error,
+        ErrorKind::Unknown => Outcome::Unknown,
+        ErrorKind::Fatal => Outcome::Fatal,
+    }
+}
+
+impl From<&LossCause> for Cause {
+    fn from(cause: &LossCause) -> Self {
+        match cause {
+            LossCause::Refused { .. } => Self::Refused,
+            LossCause::HeldTooLong => Self::HeldTooLong,
+            LossCause::Released => Self::Released,
+            _ => Self::Expired,
+        }
+    }
+}
+
+impl fmt::Debug for Process {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Process").field(&self.0.name).finish()
+    }
+}

@@ -1,0 +1,103 @@
+//! What a write did, as a line of a history.
+
+use dlock_core::Discipline;
+
+use super::{
+    rules::{Now, Stored},
+    store::Key,
+};
+use crate::history::{
+    Log,
+    line::{Commit, CommitKind, micros},
+};
+
+/// What turned one record into the other.
+pub(super) fn kind(before: Option<&Stored>, after: Option<&Stored>) -> CommitKind {
+    let Some(after) = after else {
+        return CommitKind::Delete;
+    };
+    let Some(before) = before else {
+        return CommitKind::Take;
+    };
+    if before.record.uuid != after.record.uuid {
+        let mut revoked = before.clone();
+        revoked.record.uuid = after.record.uuid;
+        revoked.record.renewals = after.record.renewals;
+        return if revoked == *after {
+            CommitKind::Revoke
+        } else {
+            CommitKind::Take
+        };
+    }
+    if before.record.released != after.record.released {
+        // A store with a bug can put a term back that was over; that grants it.
+        if after.record.released {
+            CommitKind::Release
+        } else {
+            CommitKind::Take
+        }
+    } else if before.record.token != after.record.token {
+        CommitKind::Take
+    } else if before.record.renewals != after.record.renewals || before.expiry != after.expiry {
+        CommitKind::Renew
+    } else {
+        CommitKind::Touch
+    }
+}
+
+pub(super) fn tell(log: &Log, (_, name): &Key, kind: CommitKind, shown: &Stored, now: &Now) {
+    let expiry = (now.discipline == Discipline::StoreClock).then(|| {
+        let left = shown.expiry.saturating_sub(now.clock);
+        log.now().saturating_add_signed(left)
+    });
+    let Stored { record, .. } = shown;
+    log.commit(
+        name,
+        Commit {
+            kind,
+            uuid: record.uuid,
+            n: record.renewals,
+            token: record.token.get(),
+            duration: micros(record.duration),
+            expiry,
+        },
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, UNIX_EPOCH};
+
+    use dlock_core::{FencingToken, Record};
+    use uuid::Uuid;
+
+    use super::*;
+
+    fn stored() -> Stored {
+        let lease = Duration::from_secs(1);
+        let record = Record::new(Uuid::from_u128(1), "", UNIX_EPOCH, FencingToken::MAX, lease);
+        Stored { record, expiry: 7 }
+    }
+
+    #[test]
+    fn each_write_is_told_from_the_others() {
+        let changed = |change: fn(&mut Stored)| {
+            let mut after = stored();
+            change(&mut after);
+            kind(Some(&stored()), Some(&after))
+        };
+        assert_eq!(kind(None, Some(&stored())), CommitKind::Take);
+        assert_eq!(kind(Some(&stored()), None), CommitKind::Delete);
+        assert_eq!(changed(|_| ()), CommitKind::Touch);
+        assert_eq!(changed(|it| it.record.asked = true), CommitKind::Touch);
+        assert_eq!(changed(|it| it.record.released = true), CommitKind::Release);
+        assert_eq!(changed(|it| it.record.renewals = 1), CommitKind::Renew);
+        let other = |it: &mut Stored| it.record.uuid = Uuid::from_u128(2);
+        assert_eq!(changed(other), CommitKind::Revoke);
+        let take = |it: &mut Stored| {
+            it.record.uuid = Uuid::from_u128(2);
+            it.expiry = 9;
+        };
+        assert_eq!(changed(take), CommitKind::Take);
+    }
+}

@@ -1,0 +1,45 @@
+//! The port the proxy listens on, and how it is closed for a while without being lost.
+
+use std::{
+    io,
+    net::{Ipv4Addr, SocketAddr},
+};
+
+use tokio::net::{TcpListener, TcpSocket};
+
+/// A free loopback port that stays ours also while nobody listens on it.
+#[derive(Debug)]
+pub(super) struct Door {
+    address: SocketAddr,
+    /// Bound and never listening: whoever connects while nobody else listens is refused.
+    _keeper: TcpSocket,
+}
+
+impl Door {
+    pub(super) fn find() -> io::Result<Self> {
+        let keeper = shared((Ipv4Addr::LOCALHOST, 0).into())?;
+        Ok(Self {
+            address: keeper.local_addr()?,
+            _keeper: keeper,
+        })
+    }
+
+    pub(super) const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    pub(super) fn listen(&self) -> io::Result<TcpListener> {
+        shared(self.address)?.listen(1024)
+    }
+}
+
+/// A socket that may have the address together with others of this user.
+fn shared(address: SocketAddr) -> io::Result<TcpSocket> {
+    let socket = TcpSocket::new_v4()?;
+    // Where there is no such option, `SO_REUSEADDR` does the same (Windows).
+    #[cfg(unix)]
+    socket.set_reuseport(true)?;
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    Ok(socket)
+}

@@ -1,0 +1,77 @@
+//! What holds for all connections at once: where they lead, and what happens to bytes now.
+
+use std::{net::SocketAddr, time::Duration};
+
+use tokio::{sync::watch, time::sleep};
+
+use super::Direction;
+
+/// How all connections end at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "TCP has these two")]
+pub enum End {
+    /// A reset, at both ends.
+    Reset,
+    /// Both ends are told that the other one has finished, as by a server that stops in good order.
+    Close,
+}
+
+/// The state of the network, `[to the server, to the client]` where there are two.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Network {
+    /// Where new connections lead.
+    pub(super) server: SocketAddr,
+    pub(super) ways: [Way; 2],
+    pub(super) latency: [Latency; 2],
+    /// How often all connections were ended, and how they were the last time.
+    pub(super) cuts: (usize, End),
+    /// New connections are refused.
+    pub(super) refusing: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Way {
+    #[default]
+    Open,
+    /// Bytes wait, as a system repeats packets until a partition is over.
+    Held,
+    /// Bytes vanish, and nothing comes after a gap: the connection is dead, and nobody says so.
+    Swallowed,
+}
+
+/// How long a piece of bytes takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Latency {
+    pub(super) least: Duration,
+    pub(super) jitter: Duration,
+}
+
+impl Network {
+    pub(super) fn new(server: SocketAddr) -> Self {
+        Self {
+            server,
+            ways: [Way::Open; 2],
+            latency: [Latency::default(); 2],
+            cuts: (0, End::Reset),
+            refusing: false,
+        }
+    }
+}
+
+impl Latency {
+    pub(super) async fn pass(self, random: &mut fastrand::Rng) {
+        if self != Self::default() {
+            sleep(self.least + self.jitter.mul_f64(random.f64())).await;
+        }
+    }
+}
+
+/// Waits until bytes do not wait any more in this direction. `None`: the proxy is gone.
+pub(super) async fn open(
+    network: &mut watch::Receiver<Network>,
+    direction: Direction,
+) -> Option<(Way, Latency)> {
+    let way = direction as usize;
+    let open = network.wait_for(|now| now.ways[way] != Way::Held).await;
+    open.ok().map(|now| (now.ways[way], now.latency[way]))
+}

@@ -1,0 +1,167 @@
+//! Which exchange meets which fault.
+
+use std::{
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use tokio::time::Instant;
+
+use super::{Fault, Mix};
+
+/// A fault and the exchanges it strikes: by default every one from now on.
+///
+/// ```
+/// # use std::time::Duration;
+/// # use dlock_testkit::proxy::{Fault, Rule};
+/// // The third and the fourth exchange from now.
+/// let _two = Rule::new(Fault::LoseReply).skip(2).times(2);
+/// // All from the third one on, for a second from now.
+/// let _while = Rule::new(Fault::LoseReply).skip(2).lasting(Duration::from_secs(1));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rule {
+    fault: Fault,
+    skip: usize,
+    times: Option<usize>,
+    lasting: Option<Duration>,
+}
+
+impl Rule {
+    /// Strikes every exchange.
+    #[must_use]
+    pub const fn new(fault: Fault) -> Self {
+        Self {
+            fault,
+            skip: 0,
+            times: None,
+            lasting: None,
+        }
+    }
+
+    /// Lets so many exchanges pass first.
+    #[must_use]
+    pub const fn skip(mut self, exchanges: usize) -> Self {
+        self.skip = exchanges;
+        self
+    }
+
+    /// Strikes so many exchanges and no more.
+    #[must_use]
+    pub const fn times(mut self, exchanges: usize) -> Self {
+        self.times = Some(exchanges);
+        self
+    }
+
+    /// Strikes no exchange that begins later than so much after the rule was given to the proxy.
+    #[must_use]
+    pub const fn lasting(mut self, time: Duration) -> Self {
+        self.lasting = Some(time);
+        self
+    }
+}
+
+/// The rules in force.
+#[derive(Debug, Default)]
+pub(super) struct Script {
+    seed: u64,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    rules: Vec<InForce>,
+    always: Option<Fault>,
+    mix: Mix,
+    spared: usize,
+}
+
+#[derive(Debug)]
+struct InForce {
+    rule: Rule,
+    until: Option<Instant>,
+}
+
+impl Script {
+    pub(super) fn new(seed: u64) -> Self {
+        Self {
+            seed,
+            state: Mutex::default(),
+        }
+    }
+
+    pub(super) const fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    pub(super) fn inject(&self, rule: Rule) {
+        let until = rule.lasting.map(|time| Instant::now() + time);
+        self.lock().rules.push(InForce { rule, until });
+    }
+
+    pub(super) fn always(&self, fault: Fault) {
+        self.lock().always = Some(fault);
+    }
+
+    pub(super) fn random(&self, mix: Mix) {
+        self.lock().mix = mix;
+    }
+
+    pub(super) fn spare(&self, exchanges: usize) {
+        self.lock().spared = exchanges;
+    }
+
+    pub(super) fn clear(&self) {
+        let State {
+            rules,
+            always,
+            mix,
+            spared: _,
+        } = &mut *self.lock();
+        rules.clear();
+        *always = None;
+        *mix = Mix::new();
+    }
+
+    /// The fault that this exchange of this connection meets; it begins now. Rules come in the order
+    /// in which they were given; what none of them strikes meets the one for all, then chance.
+    pub(super) fn due(&self, connection: usize, exchange: usize) -> Option<Fault> {
+        let State {
+            rules,
+            always,
+            mix,
+            spared,
+        } = &mut *self.lock();
+        if exchange <= *spared {
+            return None;
+        }
+        let now = Instant::now();
+        rules.retain(|held| held.rule.times != Some(0) && held.until.is_none_or(|end| now < end));
+        rules
+            .iter_mut()
+            .find_map(|held| held.rule.offered())
+            .or(*always)
+            .or_else(|| mix.draw(self.seed, connection, exchange))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Nothing panics between two related changes.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Rule {
+    /// One exchange: passed over, or struck.
+    fn offered(&mut self) -> Option<Fault> {
+        if self.skip > 0 {
+            self.skip -= 1;
+            return None;
+        }
+        match &mut self.times {
+            Some(0) => return None,
+            Some(left) => *left -= 1,
+            None => {}
+        }
+        Some(self.fault)
+    }
+}

@@ -1,0 +1,118 @@
+//! How slow the machine is, and cases that run again with a longer lease where that explains their
+//! failure.
+
+use std::{
+    any::Any,
+    future::{Future, poll_fn},
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
+    pin::pin,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
+    },
+    task::Poll,
+    time::Duration,
+};
+
+use tokio::{
+    runtime::{Handle, RuntimeFlavor},
+    task::JoinSet,
+    time::{Instant, sleep},
+};
+
+/// How slow the machine and the store are.
+#[derive(Clone, Default)]
+pub(crate) struct Lag {
+    /// The longest stall seen, in nanoseconds: of this process, or of the store.
+    longest: Arc<AtomicU64>,
+    /// How many calls the store has not answered yet.
+    under_way: Arc<AtomicUsize>,
+}
+
+/// A call that the store has not answered.
+pub(crate) struct UnderWay(Arc<AtomicUsize>);
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// Runs a case with the first of these leases. If it fails while the machine stalled for long enough
+/// to explain that, it runs again with the next.
+pub(crate) async fn rounds<Fut>(
+    leases: impl Iterator<Item = Duration> + Send,
+    case: impl Fn(usize, Duration, Lag) -> Fut + Send + Sync,
+) where
+    Fut: Future<Output = ()> + Send,
+{
+    let leases: Vec<Duration> = leases.collect();
+    let last = leases.len() - 1;
+    for (number, lease) in leases.into_iter().enumerate() {
+        let lag = Lag::default();
+        let watches = lag.watches();
+        let ended = unwound(case(number, lease, lag.clone())).await;
+        drop(watches);
+        let Err(panic) = ended else { return };
+        let stalled = lag.longest();
+        if number == last || stalled < lease / 50 {
+            resume_unwind(panic);
+        }
+        eprintln!("the machine stalled for {stalled:?}: once more with a longer lease");
+    }
+}
+
+/// Catches the panic of a future, here and not in a task, so that its message is the test's.
+async fn unwound(future: impl Future<Output = ()>) -> Result<(), Box<dyn Any + Send>> {
+    let mut future = pin!(future);
+    poll_fn(
+        |context| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
+            Ok(poll) => poll.map(Ok),
+            Err(panic) => Poll::Ready(Err(panic)),
+        },
+    )
+    .await
+}
+
+impl Lag {
+    pub(crate) fn note(&self, stall: Duration) {
+        let nanos = u64::try_from(stall.as_nanos()).unwrap_or(u64::MAX);
+        self.longest.fetch_max(nanos, Ordering::SeqCst);
+    }
+
+    /// Counts a call to the store until the returned value is dropped.
+    pub(crate) fn call(&self) -> UnderWay {
+        self.under_way.fetch_add(1, Ordering::SeqCst);
+        UnderWay(Arc::clone(&self.under_way))
+    }
+
+    /// Whether the store owes nobody an answer.
+    pub(crate) fn all_answered(&self) -> bool {
+        self.under_way.load(Ordering::SeqCst) == 0
+    }
+
+    fn longest(&self) -> Duration {
+        Duration::from_nanos(self.longest.load(Ordering::SeqCst))
+    }
+
+    /// Several, since one thread can stall while the others run. None in paused time, where nothing
+    /// stalls.
+    fn watches(&self) -> JoinSet<()> {
+        let mut watches = JoinSet::new();
+        if Handle::current().runtime_flavor() != RuntimeFlavor::CurrentThread {
+            for _ in 0..8 {
+                watches.spawn(self.clone().watch());
+            }
+        }
+        watches
+    }
+
+    async fn watch(self) {
+        let beat = Duration::from_millis(5);
+        loop {
+            let began = Instant::now();
+            sleep(beat).await;
+            self.note(began.elapsed().saturating_sub(beat));
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! Calls of the provider itself.
+
+use std::time::Duration;
+
+use dlock_core::{ErrorKind, Name, Provider, Record, Release, Renew};
+use tokio::{
+    task::JoinSet,
+    time::{Instant, sleep},
+};
+
+use super::cuts;
+use crate::{
+    faults::Op,
+    proxy::{Fault, Happening, Proxy},
+    wire::{
+        Wiring,
+        scene::{OPS, Scene},
+        wiring::{ok, soon, within},
+    },
+};
+
+pub(super) async fn call_cut_at_any_moment_is_told_truly_and_its_repeat_answered(wiring: Wiring) {
+    let (wire, direct) = (wiring.wire().await, wiring.direct().await);
+    for op in OPS {
+        for fault in cuts() {
+            let scene = Scene::set(&wiring, op, &direct).await;
+            let strikes = wire.proxy.struck();
+            wire.proxy.next(fault);
+            let answers = soon(format!("{op:?}"), scene.ask(&wire.provider)).await;
+            soon("the fault", wire.proxy.until_struck(strikes + 1)).await;
+            scene.is_true(&answers).await;
+            if let [Err(error)] = &answers[..] {
+                // The proxy's promise, without which this case would show nothing.
+                let applied = scene.applied().await == [true];
+                let promised = op == Op::Read || applied == fault.executed();
+                assert!(promised, "{op:?}, {fault}: {error:?}");
+            }
+            let after = format!("{fault} ({answers:?})");
+            soon("the repeat", scene.repeat(&wire.provider, &after)).await;
+        }
+    }
+}
+
+pub(super) async fn silent_call_ends_and_its_connection_with_it(wiring: Wiring) {
+    let direct = wiring.direct().await;
+    let mut all = JoinSet::new();
+    for op in OPS {
+        for fault in [Fault::LoseRequest, Fault::LoseReply] {
+            let (wiring, direct) = (wiring.clone(), direct.clone());
+            all.spawn(async move {
+                let wire = wiring.wire().await;
+                let scene = Scene::set(&wiring, op, &direct).await;
+                wire.proxy.next(fault);
+                let limit = 3 * wiring.limit();
+                let what = format!("{op:?}, {fault}");
+                let answers = within(limit, what, scene.ask(&wire.provider)).await;
+                assert_eq!(wire.proxy.struck(), 1);
+                assert!(
+                    op == Op::Read || answers.iter().any(Result::is_err),
+                    "{op:?}, {fault}: who answered that?"
+                );
+                scene.is_true(&answers).await;
+                scene.repeat(&wire.provider, &fault.to_string()).await;
+            });
+        }
+    }
+    finished(all).await;
+}
+
+pub(super) async fn dropped_call_leaves_its_connection_to_nobody(wiring: Wiring) {
+    let direct = wiring.direct().await;
+    let mut all = JoinSet::new();
+    for op in OPS {
+        // An answer that comes when others have asked, and one that comes when all is over.
+        for late in [wiring.limit() / 10, 20 * wiring.limit()] {
+            let (wiring, direct) = (wiring.clone(), direct.clone());
+            all.spawn(async move {
+                let wire = wiring.wire().await;
+                let scene = Scene::set(&wiring, op, &direct).await;
+                let others = Scene::set(&wiring, Op::Read, &direct).await;
+                wire.proxy.next(Fault::DelayReply(late));
+                tokio::select! {
+                    biased;
+                    _ = scene.ask(&wire.provider) => {}
+                    () = wire.proxy.until_struck(1) => {}
+                }
+                let began = Instant::now();
+                while began.elapsed() < wiring.limit() / 4 {
+                    others.repeat(&wire.provider, "a dropped call").await;
+                }
+                scene.repeat(&wire.provider, "a dropped call").await;
+            });
+        }
+    }
+    finished(all).await;
+}
+
+/// The client was reset, has asked again and gone on; then its first request is executed.
+pub(super) async fn request_that_arrives_late_changes_nothing(wiring: Wiring) {
+    let (wire, direct) = (wiring.wire().await, wiring.direct().await);
+    let late = Fault::Late(wiring.lease() / 2);
+    for op in [Op::Acquire, Op::Renew, Op::Release] {
+        for successor in [false, true] {
+            let scene = Scene::set(&wiring, op, &direct).await;
+            let term = scene.term();
+            wire.proxy.next(late);
+            let answers = soon(format!("{op:?}"), scene.ask(&wire.provider)).await;
+            scene.is_true(&answers).await;
+            if op == Op::Renew {
+                let newer = Renew::new(term.name.clone(), term.new, 2);
+                ok(wire.provider.renew(&newer).await);
+            } else {
+                scene.repeat(&wire.provider, "a reset").await;
+            }
+            if successor {
+                let release = Release::new(term.name.clone(), term.new, None);
+                ok(wire.provider.release(&release).await);
+                let mut next = wiring.term("next");
+                next.name = term.name.clone();
+                ok(wire.provider.acquire(&next).await);
+            }
+            let before = shown(&*direct, &term.name).await;
+            executed(&wire.proxy).await;
+            let after = shown(&*direct, &term.name).await;
+            assert!(
+                after.remaining <= before.remaining,
+                "{op:?}: the late request made the lease longer"
+            );
+            let mut same = after.clone();
+            same.remaining = before.remaining;
+            assert_eq!(same, before, "{op:?}: what the late request did");
+        }
+    }
+}
+
+pub(super) async fn refused_connection_is_not_applied(wiring: Wiring) {
+    let (wire, direct) = (wiring.wire().await, wiring.direct().await);
+    wire.proxy.refuse().await;
+    wire.proxy.reset();
+    for op in OPS {
+        let scene = Scene::set(&wiring, op, &direct).await;
+        // A driver may learn by a call that its old connections are gone, one after the other.
+        let mut refused = false;
+        for _ in 0..4 {
+            let answers = soon(format!("{op:?}"), scene.ask(&wire.provider)).await;
+            scene.is_true(&answers).await;
+            assert!(answers.iter().all(Result::is_err), "who answered that?");
+            let kinds = answers.iter().filter_map(|answer| answer.as_ref().err());
+            refused = kinds
+                .map(dlock_core::ProviderError::kind)
+                .all(|kind| kind == ErrorKind::NotApplied);
+            if refused {
+                break;
+            }
+        }
+        assert!(refused, "{op:?}: nothing was sent, and nobody says so");
+    }
+    wire.proxy.accept().await;
+    for op in OPS {
+        let scene = Scene::set(&wiring, op, &direct).await;
+        scene.repeat(&wire.provider, "a refused connection").await;
+    }
+}
+
+pub(super) async fn idle_connections_that_ended_are_replaced(wiring: Wiring) {
+    let (wire, direct) = (wiring.wire().await, wiring.direct().await);
+    for op in OPS {
+        for cut in [Proxy::close, Proxy::reset] {
+            let scene = Scene::set(&wiring, op, &direct).await;
+            // Open and idle; then the server is restarted, say.
+            let others = Scene::set(&wiring, Op::Read, &direct).await;
+            others.repeat(&wire.provider, "the start").await;
+            cut(&wire.proxy);
+            let answers = soon(format!("{op:?}"), scene.ask(&wire.provider)).await;
+            scene.is_true(&answers).await;
+            scene
+                .repeat(&wire.provider, "the end of its connection")
+                .await;
+        }
+    }
+}
+
+/// Waits until the server has executed what was late.
+async fn executed(proxy: &Proxy) {
+    let log = proxy.log();
+    let last = log.iter().rev().find_map(|event| match event.what {
+        Happening::Struck { connection, .. } => Some(connection),
+        _ => None,
+    });
+    let Some(connection) = last else {
+        panic!("no request was late")
+    };
+    let ended = Happening::Ended { connection };
+    soon("the late request", async {
+        while !proxy.log().iter().any(|event| event.what == ended) {
+            sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await;
+}
+
+async fn shown(direct: &dyn Provider, name: &Name) -> Record {
+    match ok(direct.read(name).await) {
+        Some(record) => record,
+        None => panic!("{name} is gone"),
+    }
+}
+
+async fn finished(mut all: JoinSet<()>) {
+    while let Some(ended) = all.join_next().await {
+        if let Err(error) = ended {
+            std::panic::resume_unwind(error.into_panic());
+        }
+    }
+}

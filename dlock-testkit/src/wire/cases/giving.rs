@@ -1,0 +1,183 @@
+//! Locks that are acquired and given back over a wire that breaks.
+
+use std::time::Duration;
+
+use dlock_core::{Client, DLock, Ended, Error, Lease, Name, TryAcquire};
+use tokio::time::{Instant, sleep};
+
+use super::cuts;
+use crate::{
+    faults::Op,
+    proxy::Fault,
+    wire::{
+        Wiring,
+        vigil::belief_is_founded,
+        wiring::{Wire, lock, ok, soon, within},
+    },
+};
+
+pub(super) async fn lost_reply_of_an_acquire_is_found_by_its_repeat(wiring: Wiring) {
+    let (wire, direct) = (wiring.wire().await, wiring.direct().await);
+    for fault in [Fault::LoseReply, Fault::DelayReply(wiring.lease() / 4)] {
+        let name = wiring.name(fault);
+        let began = Instant::now();
+        wire.provider.inner().next(Op::Acquire, fault);
+        let lease = granted(soon(fault, wire.lock(&name).try_acquire()).await);
+        let record = ok(direct.read(&name).await);
+        let stored = record.map(|record| (record.uuid, record.token));
+        // One term: the grant whose reply was lost (A2).
+        assert_eq!(stored, Some((lease.uuid(), lease.token())), "{fault}");
+        // The clock runs since the first attempt, also for what the repeat was answered (V1).
+        let believed = Instant::now() + lease.remaining();
+        let latest = began + wiring.lease().mul_f64(0.8) + wiring.lease() / 20;
+        assert!(
+            believed <= latest,
+            "{fault}: {:?} too long (I6)",
+            believed - latest
+        );
+        assert_eq!(ok(lease.release().await), Ended::Released);
+    }
+}
+
+pub(super) async fn lock_works_through_a_cut_at_any_moment(wiring: Wiring) {
+    let (wire, direct) = (wiring.wire().await, wiring.direct().await);
+    let rival = Client::new(direct.clone());
+    for fault in cuts() {
+        for struck in [Op::Acquire, Op::Renew, Op::Release] {
+            let name = wiring.name(format_args!("{struck:?}, {fault}"));
+            let strikes = wire.proxy.struck();
+            wire.provider.inner().next(struck, fault);
+            let mut lease = granted(soon(&name, wire.lock(&name).try_acquire()).await);
+            let before = Instant::now() + lease.remaining();
+            match soon(&name, lease.renew()).await {
+                Ok(()) => {}
+                // No answer is no loss (V5), and the next attempt is answered.
+                Err(Error::Provider(_)) if struck == Op::Renew => {
+                    assert!(lease.is_valid(), "{name}");
+                    ok(soon(&name, lease.renew()).await);
+                }
+                Err(error) => panic!("{name}: {error:?}"),
+            }
+            let after = Instant::now() + lease.remaining();
+            assert!(
+                after + wiring.lease() / 20 >= before,
+                "{name}: moved back (I7)"
+            );
+            belief_is_founded(&wire, after, wiring.lease());
+            // However it was cut, it was given back, and nothing is in a rival's way.
+            assert_eq!(ok(soon(&name, lease.release()).await), Ended::Released);
+            let next = lock(&rival, &name, wiring.lease());
+            let next = granted(soon(&name, next.try_acquire()).await);
+            assert_eq!(ok(next.release().await), Ended::Released);
+            assert_eq!(wire.proxy.struck(), strikes + 1, "{name}");
+        }
+    }
+}
+
+pub(super) async fn lost_reply_of_a_release_is_a_release(wiring: Wiring) {
+    let (wire, direct) = (wiring.wire().await, wiring.direct().await);
+    let rival = Client::new(direct.clone());
+    let name = wiring.name("lock");
+    for fault in [
+        Fault::LoseReply,
+        Fault::LoseRequest,
+        Fault::DelayReply(wiring.lease() / 4),
+        // The repeat has released it when the first one arrives.
+        Fault::Late(wiring.lease() / 4),
+    ] {
+        let guard = ok(soon(fault, wire.lock(&name).hold()).await);
+        wire.provider.inner().next(Op::Release, fault);
+        let ended = ok(soon(fault, guard.release()).await);
+        assert_eq!(ended, Ended::Released, "{fault}");
+        let next = lock(&rival, &name, wiring.lease());
+        let next = granted(soon(fault, next.try_acquire()).await);
+        sleep(wiring.lease() / 3).await;
+        assert!(next.is_valid(), "{fault}");
+        assert_eq!(ok(next.release().await), Ended::Released, "{fault}");
+    }
+}
+
+pub(super) async fn acquire_without_an_answer_stops_blocking_in_time(wiring: Wiring) {
+    let direct = wiring.direct().await;
+    let slow = Fault::DelayReply(wiring.lease() / 4);
+    for fault in [Fault::LoseReply, slow] {
+        let wire = wiring.wire().await;
+        let name = wiring.name(fault);
+        wire.provider.inner().always(Op::Acquire, fault);
+        wire.provider
+            .inner()
+            .always(Op::Release, Fault::LoseRequest);
+        let unanswered = soon(fault, wire.lock(&name).try_acquire()).await;
+        assert!(unanswered.is_err(), "{fault}: {unanswered:?}");
+        assert!(wire.proxy.struck() >= 2, "the same try was repeated (W5)");
+        gets_it_in_time(&wiring, &wire, &Client::new(direct.clone()), &name).await;
+    }
+}
+
+pub(super) async fn cancelled_acquire_leaves_nothing(wiring: Wiring) {
+    let direct = wiring.direct().await;
+    // An attempt has D/6, so this one is answered, to nobody; that one never.
+    let slow = Fault::DelayRequest(wiring.lease() / 10);
+    for (fault, kept) in [(slow, false), (Fault::LoseReply, true)] {
+        let wire = wiring.wire().await;
+        let name = wiring.name(fault);
+        wire.provider.inner().always(Op::Acquire, fault);
+        if kept {
+            wire.provider
+                .inner()
+                .always(Op::Release, Fault::LoseRequest);
+        }
+        let lock = wire.lock(&name);
+        let asked = tokio::spawn(async move { lock.acquire().await });
+        soon(fault, wire.proxy.until_struck(1)).await;
+        // Dropped on its way.
+        asked.abort();
+        let rival = Client::new(direct.clone());
+        if kept {
+            gets_it_in_time(&wiring, &wire, &rival, &name).await;
+        } else {
+            soon("the grant", async {
+                while ok(direct.read(&name).await).is_none() {
+                    sleep(Duration::from_millis(5)).await;
+                }
+            })
+            .await;
+            // What was granted to nobody is given back at once, not when it ends (G1, G3).
+            gets_it_within(
+                wiring.lease() * 2 / 3,
+                &wire,
+                &lock_of(&rival, &name, &wiring),
+            )
+            .await;
+        }
+    }
+}
+
+/// What an acquire left behind stops blocking others within D of its commit (G2), and nothing of
+/// ours goes on for longer.
+async fn gets_it_in_time(wiring: &Wiring, wire: &Wire, rival: &Client, name: &Name) {
+    let lease = wiring.lease();
+    // Attempts that were under way may commit for another D/6.
+    let poll = (lease / 10).max(Duration::from_millis(100));
+    let bound = lease / 6 + lease + poll + lease / 4;
+    gets_it_within(bound, wire, &lock_of(rival, name, wiring)).await;
+}
+
+async fn gets_it_within(bound: Duration, wire: &Wire, lock: &DLock) {
+    let next = within(bound, "a ghost blocks (I10)", lock.acquire()).await;
+    assert_eq!(ok(ok(next).release().await), Ended::Released);
+    // W5: tasks that clean up end with the lease that may be left.
+    let left = soon("the clean-up", wire.client.close()).await;
+    assert_eq!(left, 0, "leases that nobody has");
+}
+
+fn lock_of(client: &Client, name: &Name, wiring: &Wiring) -> DLock {
+    lock(client, name, wiring.lease())
+}
+
+fn granted(answer: Result<TryAcquire, Error>) -> Lease {
+    match ok(answer) {
+        TryAcquire::Acquired(lease) => lease,
+        TryAcquire::Held(holder) => panic!("this should have been granted: {holder:?}"),
+    }
+}

@@ -1,0 +1,269 @@
+//! Leases that are kept alive over a wire that breaks.
+
+use std::time::Duration;
+
+use dlock_core::{Client, Ended, Error, Lease, Name, State};
+use tokio::{
+    task::{JoinHandle, JoinSet},
+    time::{Instant, sleep},
+};
+
+use super::cuts;
+use crate::{
+    faults::Op,
+    proxy::{Direction, Fault, Moment, Proxy},
+    wire::{
+        Wiring,
+        vigil::{belief_is_founded, in_time, last_sent, store_still_keeps_it, vigil},
+        wiring::{Wire, lock, ok, soon, within},
+    },
+};
+
+/// What happens to a wire for a while.
+#[derive(Clone, Copy, Debug)]
+enum Outage {
+    Held(&'static [Direction]),
+    Swallowed(&'static [Direction]),
+    /// Every connection is reset, and nobody listens.
+    Down,
+    /// Whatever is asked is cut.
+    Cut(Fault),
+}
+
+const TO_SERVER: &[Direction] = &[Direction::ToServer];
+const TO_CLIENT: &[Direction] = &[Direction::ToClient];
+const BOTH: &[Direction] = &Direction::BOTH;
+
+const SILENCE: [Outage; 6] = [
+    Outage::Held(TO_SERVER),
+    Outage::Held(TO_CLIENT),
+    Outage::Held(BOTH),
+    Outage::Swallowed(TO_SERVER),
+    Outage::Swallowed(TO_CLIENT),
+    Outage::Swallowed(BOTH),
+];
+
+impl Outage {
+    async fn begin(self, proxy: &Proxy) {
+        match self {
+            Self::Held(ways) => ways.iter().for_each(|way| proxy.hold(*way)),
+            Self::Swallowed(ways) => ways.iter().for_each(|way| proxy.swallow(*way)),
+            Self::Down => {
+                proxy.refuse().await;
+                proxy.reset();
+            }
+            Self::Cut(fault) => proxy.always(fault),
+        }
+    }
+}
+
+pub(super) async fn lost_reply_of_a_renewal_costs_nothing(wiring: Wiring) {
+    let wire = wiring.wire().await;
+    let name = wiring.name("lock");
+    let guard = ok(wire.lock(&name).hold().await);
+    let target = wire.provider.inner();
+    target.next(Op::Renew, Fault::LoseReply);
+    target.next(Op::Renew, Fault::LoseRequest);
+    soon("both faults", wire.proxy.until_struck(2)).await;
+    let struck = Instant::now();
+    tokio::select! {
+        biased;
+        told = vigil(&guard, wiring.lease()) => panic!("lost by two renewals: {:?}", told.loss),
+        () = sleep(2 * wiring.lease()) => {}
+    }
+    assert!(last_sent(&wire, Op::Renew) > struck, "renewals went on");
+    assert!(matches!(guard.state(), State::Valid), "{:?}", guard.state());
+    belief_is_founded(&wire, Instant::now() + guard.remaining(), wiring.lease());
+    assert_eq!(ok(guard.release().await), Ended::Released);
+}
+
+pub(super) async fn renewal_cut_at_any_moment_loses_no_lease(wiring: Wiring) {
+    let mut all = JoinSet::new();
+    for fault in cuts() {
+        let wiring = wiring.clone();
+        all.spawn(async move {
+            let wire = wiring.wire().await;
+            let guard = ok(wire.lock(&wiring.name(fault)).hold().await);
+            wire.provider.inner().next(Op::Renew, fault);
+            let strike = async {
+                soon(fault, wire.proxy.until_struck(1)).await;
+                sleep(wiring.lease()).await;
+            };
+            tokio::select! {
+                biased;
+                told = vigil(&guard, wiring.lease()) => panic!("{fault}: {:?}", told.loss),
+                () = strike => {}
+            }
+            // V6: the next attempt followed soon, not when the lease was nearly over.
+            assert!(
+                matches!(guard.state(), State::Valid),
+                "{fault}: {:?}",
+                guard.state()
+            );
+            assert_eq!(ok(guard.release().await), Ended::Released);
+        });
+    }
+    finished(all).await;
+}
+
+pub(super) async fn hung_renewals_delay_no_loss(wiring: Wiring) {
+    let mut all = JoinSet::new();
+    let slow = wiring.lease() / 4;
+    // An attempt has D/6: what is slower than that is no answer.
+    for fault in [
+        Fault::LoseRequest,
+        Fault::LoseReply,
+        Fault::DelayReply(slow),
+    ] {
+        let (wiring, by_hand) = (wiring.clone(), wiring.clone());
+        all.spawn(async move {
+            let wire = wiring.wire().await;
+            ends_in_time(&wiring, &wire, &wiring.name(fault), async {
+                wire.provider.inner().always(Op::Renew, fault);
+            })
+            .await;
+            assert!(wire.proxy.struck() >= 2, "no renewal hung");
+        });
+        all.spawn(lease_by_hand_ends_in_time(by_hand, fault));
+    }
+    finished(all).await;
+}
+
+/// The same where nobody tries again: who holds the lease is told by its own clock.
+async fn lease_by_hand_ends_in_time(wiring: Wiring, fault: Fault) {
+    let wire = wiring.wire().await;
+    let name = wiring.name(format_args!("by hand: {fault}"));
+    let mut lease = ok(wire.lock(&name).acquire().await);
+    wire.provider.inner().next(Op::Renew, fault);
+    let renewed = soon(fault, lease.renew()).await;
+    assert!(matches!(renewed, Err(Error::Provider(_))), "{renewed:?}");
+    let deadline = Instant::now() + lease.remaining();
+    belief_is_founded(&wire, deadline, wiring.lease());
+    within(4 * wiring.lease(), "the end", lease.expired()).await;
+    in_time(Instant::now(), deadline);
+    assert!(!lease.is_valid());
+}
+
+pub(super) async fn silent_partition_ends_the_lease_in_time(wiring: Wiring) {
+    let mut all = JoinSet::new();
+    for outage in SILENCE {
+        let wiring = wiring.clone();
+        all.spawn(async move {
+            let wire = wiring.wire().await;
+            let name = wiring.name(format_args!("{outage:?}"));
+            ends_in_time(&wiring, &wire, &name, outage.begin(&wire.proxy)).await;
+            // After the partition everything works again, on new connections if need be.
+            wire.proxy.heal();
+            let lease = ok(soon("the lock", wire.lock(&name).acquire()).await);
+            assert_eq!(ok(lease.release().await), Ended::Released);
+        });
+    }
+    finished(all).await;
+}
+
+/// A holder whose wire is struck believes no longer than it may, and somebody else has the lock as
+/// soon as it may.
+async fn ends_in_time(wiring: &Wiring, wire: &Wire, name: &Name, strike: impl Future<Output = ()>) {
+    let (direct, lease) = (wiring.direct().await, wiring.lease());
+    let guard = ok(wire.lock(name).hold().await);
+    // A renewal has worked before.
+    soon("a renewal", async {
+        while wire.provider.count(Op::Renew) == 0 {
+            sleep(Duration::from_millis(5)).await;
+        }
+        sleep(lease / 10).await;
+    })
+    .await;
+    strike.await;
+    let rival = Client::new(direct.clone());
+    let rival = waiting(&rival, name, lease);
+    let told = within(4 * lease, "the loss", vigil(&guard, lease)).await;
+    store_still_keeps_it(&*direct, &guard, name).await;
+    belief_is_founded(wire, told.deadline, lease);
+    let (granted, at) = ok(within(4 * lease, "the takeover", rival).await);
+    assert!(at > told.deadline, "two holders (I1): {:?}", told.loss);
+    assert!(granted.token() > guard.token(), "tokens grow (I3)");
+    // What was applied last was sent by then; an attempt is over after D/6.
+    let poll = (lease / 10).max(Duration::from_millis(100));
+    let bound = last_sent(wire, Op::Renew) + lease / 6 + lease + poll + lease / 4;
+    assert!(
+        at <= bound,
+        "blocked for {:?} too long (I10, I15)",
+        at - bound
+    );
+    assert!(!guard.is_valid(), "revived (I7)");
+    // The stale holder's release finds a stranger, and changes nothing (I9).
+    wire.provider.inner().clear();
+    wire.proxy.heal();
+    let ended = ok(soon("the stale release", guard.release()).await);
+    assert!(matches!(ended, Ended::NotHeld(Some(_))), "{ended:?}");
+    assert!(granted.is_valid());
+    assert_eq!(ok(granted.release().await), Ended::Released);
+}
+
+pub(super) async fn outage_within_the_ride_through_bound_loses_no_lease(wiring: Wiring) {
+    let mut all = JoinSet::new();
+    let cuts = [
+        Outage::Down,
+        Outage::Cut(Fault::Reset(Moment::BeforeRequest)),
+        Outage::Cut(Fault::Reset(Moment::BeforeReply)),
+        Outage::Cut(Fault::Close(Moment::InReply)),
+    ];
+    // Longer, so that a slow machine is a smaller part of it.
+    let lease = 2 * wiring.lease();
+    for outage in SILENCE.into_iter().chain(cuts) {
+        let wiring = wiring.clone();
+        all.spawn(async move {
+            let wire = wiring.wire().await;
+            let name = wiring.name(format_args!("{outage:?}"));
+            let guard = ok(lock(&wire.client, &name, lease).hold().await);
+            let outages = async {
+                for _ in 0..2 {
+                    // The worst moment: a renewal is due, and nearly half of the belief is used up.
+                    let before = wire.provider.count(Op::Renew);
+                    soon("a renewal", async {
+                        while wire.provider.count(Op::Renew) == before {
+                            sleep(Duration::from_millis(2)).await;
+                        }
+                    })
+                    .await;
+                    sleep(lease * 3 / 10).await;
+                    outage.begin(&wire.proxy).await;
+                    // The bound is just under 0.3 D.
+                    sleep(lease / 5).await;
+                    wire.proxy.calm().await;
+                    sleep(lease / 2).await;
+                }
+            };
+            tokio::select! {
+                biased;
+                told = vigil(&guard, lease) => panic!("{outage:?}: {:?}", told.loss),
+                () = outages => {}
+            }
+            assert!(
+                matches!(guard.state(), State::Valid),
+                "{outage:?}: {:?}",
+                guard.state()
+            );
+            assert_eq!(ok(guard.release().await), Ended::Released);
+        });
+    }
+    finished(all).await;
+}
+
+/// A rival that waits for the lock, and when it got it.
+fn waiting(client: &Client, name: &Name, lease: Duration) -> JoinHandle<(Lease, Instant)> {
+    let lock = lock(client, name, lease);
+    tokio::spawn(async move {
+        let lease = ok(lock.acquire().await);
+        (lease, Instant::now())
+    })
+}
+
+async fn finished(mut all: JoinSet<()>) {
+    while let Some(ended) = all.join_next().await {
+        if let Err(error) = ended {
+            std::panic::resume_unwind(error.into_panic());
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Runs a case on the one runtime and the one fixture of a test binary.
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{Arc, OnceLock},
+};
+
+use tokio::{
+    runtime::{Builder, Runtime},
+    time::timeout,
+};
+
+use super::{
+    CASES, Case, Wired,
+    wiring::{Erase, Erased, Wiring},
+};
+use crate::stall;
+
+/// What `wire_conformance!` keeps for its test binary.
+#[doc(hidden)]
+pub struct Shared(OnceLock<(Runtime, Arc<dyn Erased>)>);
+
+/// Runs one case as a test.
+#[doc(hidden)]
+pub fn run<W: Wired>(shared: &'static Shared, name: &str) {
+    let Some(case) = CASES.iter().find(|case| case.name == name) else {
+        panic!("there is no case {name}")
+    };
+    let (runtime, fixture) = shared.0.get_or_init(|| {
+        let runtime = runtime();
+        let fixture: Arc<dyn Erased> = Arc::new(Erase(runtime.block_on(W::start())));
+        (runtime, fixture)
+    });
+    runtime.block_on(one::<W>(Arc::clone(fixture), case, 4));
+}
+
+/// Runs one case on a fixture of its own: what it panicked with, if it did. That is how drivers with
+/// a bug prove the suite. Panics are reported through the process's panic hook as well.
+///
+/// # Errors
+/// The panic's message.
+pub fn caught<W: Wired>(start: impl Future<Output = W>, case: &'static Case) -> Result<(), String> {
+    let run = AssertUnwindSafe(|| {
+        let runtime = runtime();
+        let fixture = Arc::new(Erase(runtime.block_on(start)));
+        // Fewer chances for a slow machine: here a failure is what is expected.
+        runtime.block_on(one::<W>(fixture, case, 2));
+        // What is left of a bad driver may hang.
+        runtime.shutdown_background();
+    });
+    catch_unwind(run).map_err(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        text.or_else(|| panic.downcast_ref::<&str>().copied())
+            .unwrap_or("a panic without words")
+            .to_owned()
+    })
+}
+
+/// One case within its time limit, in at most so many rounds.
+async fn one<W: Wired>(fixture: Arc<dyn Erased>, case: &'static Case, rounds: u32) {
+    let leases = (0..rounds).map(|doubled| W::LEASE * (1 << doubled));
+    let rounds = stall::rounds(leases, |_, lease, _| {
+        (case.run)(Wiring::new(Arc::clone(&fixture), case.name, lease))
+    });
+    if timeout(W::LIMIT, rounds).await.is_err() {
+        panic!("{} took longer than {:?}", case.name, W::LIMIT);
+    }
+}
+
+fn runtime() -> Runtime {
+    match Builder::new_multi_thread()
+        .worker_threads(4)
+        .enable_all()
+        .build()
+    {
+        Ok(runtime) => runtime,
+        Err(error) => panic!("no runtime: {error}"),
+    }
+}
+
+impl Shared {
+    /// Nothing started yet.
+    #[must_use]
+    #[expect(
+        clippy::new_without_default,
+        reason = "emitted by a macro into a static"
+    )]
+    pub const fn new() -> Self {
+        Self(OnceLock::new())
+    }
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shared")
+            .field("started", &self.0.get().is_some())
+            .finish()
+    }
+}

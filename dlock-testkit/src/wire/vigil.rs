@@ -1,0 +1,103 @@
+//! Watching a holder from outside: what it believes at every instant, and when it is told.
+
+use std::{pin::pin, time::Duration};
+
+use dlock_core::{AcquireOutcome, Guard, Loss, LossCause, Name, Provider, RenewOutcome};
+use tokio::time::{Instant, interval};
+
+use super::wiring::{Wire, ok, store_clock};
+use crate::faults::{Op, Outcome};
+
+/// I8: how late the holder may be told.
+const TOLD_WITHIN: Duration = Duration::from_millis(50);
+/// What two looks at the clock may differ by.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(5);
+
+/// How a lease ended, as its holder saw it.
+pub(super) struct Told {
+    /// The last `valid_until` that the holder believed in.
+    pub(super) deadline: Instant,
+    pub(super) loss: Loss,
+}
+
+/// Watches until the lease is lost (I7, I8).
+pub(super) async fn vigil(guard: &Guard, lease: Duration) -> Told {
+    let mut lost = pin!(guard.lost());
+    let mut tick = interval(Duration::from_millis(2));
+    let mut deadline = Instant::now();
+    loop {
+        tokio::select! {
+            biased;
+            loss = &mut lost => {
+                let at = Instant::now();
+                assert!(!guard.is_valid(), "told of a loss that is none (V5)");
+                assert!(guard.remaining().is_zero());
+                // The store's refusal ends it early (R3).
+                if matches!(loss.cause, LossCause::Expired { .. }) {
+                    in_time(at, deadline);
+                }
+                return Told { deadline, loss };
+            }
+            _ = tick.tick() => {
+                let (now, left) = (Instant::now(), guard.remaining());
+                if !left.is_zero() {
+                    let believed = now + left;
+                    // A renewal is worth a third of the lease.
+                    assert!(believed + lease / 10 >= deadline, "valid_until moved back (I7)");
+                    deadline = deadline.max(believed);
+                }
+            }
+        }
+    }
+}
+
+/// I8: told at the deadline, neither late nor early.
+pub(super) fn in_time(at: Instant, deadline: Instant) {
+    let late = at.saturating_duration_since(deadline);
+    assert!(late <= TOLD_WITHIN, "told {late:?} after the end (I8)");
+    let early = deadline.saturating_duration_since(at);
+    assert!(early <= TOLD_WITHIN, "told {early:?} before the end");
+}
+
+/// I6: the belief rests on a try or renewal that was answered, and on when that was sent.
+pub(super) fn belief_is_founded(wire: &Wire, deadline: Instant, lease: Duration) {
+    let calls = wire.provider.calls();
+    let answered = calls.iter().filter(|call| match &call.answer {
+        Some(Ok(Outcome::Acquire(outcome))) => matches!(outcome, AcquireOutcome::Acquired(_)),
+        Some(Ok(Outcome::Renew(outcome))) => matches!(outcome, RenewOutcome::Renewed { .. }),
+        _ => false,
+    });
+    let Some(sent) = answered.map(|call| call.began).max() else {
+        panic!("nothing was ever answered")
+    };
+    let latest = sent + lease.mul_f64(0.8) + BETWEEN_LOOKS;
+    assert!(
+        deadline <= latest,
+        "believes {:?} too long (I6)",
+        deadline - latest
+    );
+}
+
+/// I2: the store keeps the name for its holder, who was just told.
+pub(super) async fn store_still_keeps_it(direct: &dyn Provider, guard: &Guard, name: &Name) {
+    let record = ok(direct.read(name).await);
+    let Some(record) = record else {
+        panic!("the record is gone")
+    };
+    assert_eq!(record.uuid, guard.uuid(), "given away before the end (I2)");
+    assert!(!record.released, "released by nobody");
+    if store_clock(direct) {
+        let left = record.remaining.unwrap_or_default();
+        assert!(!left.is_zero(), "the store would give it away already (I2)");
+    }
+}
+
+/// When the last call of this operation began.
+pub(super) fn last_sent(wire: &Wire, op: Op) -> Instant {
+    let calls = wire.provider.calls();
+    let sent = calls.iter().filter(|call| call.op == op);
+    match sent.map(|call| call.began).max() {
+        Some(sent) => sent,
+        None => panic!("no {op:?} was sent"),
+    }
+}

@@ -1,0 +1,196 @@
+//! What a case works with: wires to the server that can break, and a way to it that cannot.
+
+use std::{fmt, future::Future, net::SocketAddr, sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use dlock_core::{Acquire, Client, DLock, Discipline, Name, Provider, Release, Renew};
+use tokio::time::{Instant, sleep};
+use uuid::Uuid;
+
+use super::{Wired, aim::Aim};
+use crate::{faults::Faulty, proxy::Proxy};
+
+/// How long something may take that should come about soon.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The workbench of one round of a case. Names are fresh, so cases never meet on a shared store.
+#[derive(Clone)]
+pub struct Wiring {
+    fixture: Arc<dyn Erased>,
+    scope: String,
+    lease: Duration,
+}
+
+/// A provider behind a proxy of its own, and a client over it: one process.
+pub(super) struct Wire {
+    pub(super) proxy: Arc<Proxy>,
+    /// Aims faults of the wire at calls, and records the calls.
+    pub(super) provider: Faulty<Aim>,
+    pub(super) client: Client,
+    lease: Duration,
+}
+
+impl Wiring {
+    pub(super) fn new(fixture: Arc<dyn Erased>, case: &str, lease: Duration) -> Self {
+        Self {
+            fixture,
+            scope: format!("{case}/{}", Uuid::new_v4().simple()),
+            lease,
+        }
+    }
+
+    /// The lease of this round.
+    #[must_use]
+    pub const fn lease(&self) -> Duration {
+        self.lease
+    }
+
+    /// How long the calls of a provider take before they end by themselves.
+    pub(super) const fn limit(&self) -> Duration {
+        self.lease
+    }
+
+    /// A fresh name; the same label gives the same name again within this round.
+    pub(super) fn name(&self, label: impl fmt::Display) -> Name {
+        ok(Name::new(format!("{}/{label}", self.scope)))
+    }
+
+    /// A try for this name that outlasts the case.
+    pub(super) fn term(&self, label: impl fmt::Display) -> Acquire {
+        let long = Duration::from_secs(600);
+        Acquire::new(self.name(label), Uuid::new_v4(), long).owner("a contender")
+    }
+
+    /// A wire to the server.
+    pub(super) async fn wire(&self) -> Wire {
+        self.seeded(0).await
+    }
+
+    /// A wire whose chance follows from this seed.
+    pub(super) async fn seeded(&self, seed: u64) -> Wire {
+        let proxy = Arc::new(ok(Proxy::seeded(self.fixture.server(), seed).await));
+        proxy.spare(self.fixture.handshake());
+        let provider = self.fixture.provider(proxy.address(), self.limit()).await;
+        self.warm(&*provider).await;
+        let provider = Faulty::new(Aim::new(provider, Arc::clone(&proxy)));
+        Wire {
+            client: Client::new(provider.clone()),
+            proxy,
+            provider,
+            lease: self.lease,
+        }
+    }
+
+    /// A way to the server that does not break.
+    pub(super) async fn direct(&self) -> Arc<dyn Provider> {
+        let provider = self.fixture.provider(self.fixture.server(), PATIENCE).await;
+        self.warm(&*provider).await;
+        provider
+    }
+
+    /// Opens connections and lets the server learn what it has to, so that a call is one exchange
+    /// from here on.
+    async fn warm(&self, provider: &dyn Provider) {
+        let term = self.term(format_args!("warm/{}", Uuid::new_v4().simple()));
+        let renew = |n| Renew::new(term.name.clone(), term.new, n);
+        let release = Release::new(term.name.clone(), term.new, None);
+        let began = Instant::now();
+        loop {
+            let warm = async {
+                provider.acquire(&term).await?;
+                provider.renew(&renew(1)).await?;
+                for renewed in provider.renew_many(&[renew(2), renew(3)]).await {
+                    renewed?;
+                }
+                provider.read(&term.name).await?;
+                provider.release(&release).await
+            };
+            match warm.await {
+                Ok(_released) => return,
+                // A machine with much to do may be too slow for a call's limit at first.
+                Err(_slow) if began.elapsed() < PATIENCE => sleep(self.lease / 20).await,
+                Err(error) => panic!("the wire does not even work whole: {error:?}"),
+            }
+        }
+    }
+}
+
+impl Wire {
+    /// A lock of this process.
+    pub(super) fn lock(&self, name: &Name) -> DLock {
+        lock(&self.client, name, self.lease)
+    }
+}
+
+/// A lock over this client.
+pub(super) fn lock(client: &Client, name: &Name, lease: Duration) -> DLock {
+    let lock = DLock::builder()
+        .name(name.as_str())
+        .provider(client)
+        .duration(lease);
+    ok(lock.build())
+}
+
+/// Whether the store's clock ends leases.
+pub(super) fn store_clock(provider: &dyn Provider) -> bool {
+    provider.capabilities().discipline == Discipline::StoreClock
+}
+
+/// Fails a case unless the future ends soon.
+pub(super) async fn soon<F: Future>(what: impl fmt::Display, future: F) -> F::Output {
+    within(PATIENCE, what, future).await
+}
+
+/// Fails a case unless the future ends within this time.
+pub(super) async fn within<F: Future>(
+    limit: Duration,
+    what: impl fmt::Display,
+    future: F,
+) -> F::Output {
+    match tokio::time::timeout(limit, future).await {
+        Ok(value) => value,
+        Err(_elapsed) => panic!("{what}: not within {limit:?}"),
+    }
+}
+
+#[track_caller]
+pub(super) fn ok<T, E: fmt::Debug>(result: Result<T, E>) -> T {
+    match result {
+        Ok(value) => value,
+        Err(error) => panic!("this should have succeeded: {error:?}"),
+    }
+}
+
+/// A fixture without its type, so that the cases are compiled once.
+#[async_trait]
+pub(super) trait Erased: Send + Sync {
+    fn handshake(&self) -> usize;
+    fn server(&self) -> SocketAddr;
+    async fn provider(&self, address: SocketAddr, limit: Duration) -> Arc<dyn Provider>;
+}
+
+pub(super) struct Erase<W>(pub(super) W);
+
+#[async_trait]
+impl<W: Wired> Erased for Erase<W> {
+    fn handshake(&self) -> usize {
+        W::HANDSHAKE
+    }
+
+    fn server(&self) -> SocketAddr {
+        self.0.server()
+    }
+
+    async fn provider(&self, address: SocketAddr, limit: Duration) -> Arc<dyn Provider> {
+        Arc::new(self.0.provider(address, limit).await)
+    }
+}
+
+impl fmt::Debug for Wiring {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Wiring")
+            .field("scope", &self.scope)
+            .field("lease", &self.lease)
+            .finish_non_exhaustive()
+    }
+}

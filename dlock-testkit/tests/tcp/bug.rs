@@ -1,0 +1,85 @@
+//! What can be wrong with a driver, one decision each.
+
+use std::time::Duration;
+
+use dlock_core::{AcquireOutcome, FencingToken, Provider, ProviderError, Release, ReleaseOutcome};
+use dlock_testkit::memory::MemoryProvider;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Bug {
+    /// No bug: it repeats what got no answer by itself, as SDKs do.
+    Repeats,
+    /// One connection for all, also after a call without an answer.
+    KeepsItsConnection,
+    /// A connection that ended is lent again.
+    KeepsBrokenConnections,
+    NoLimit,
+    /// A connection that breaks is `Fatal`.
+    FatalWhenCut,
+    /// A connection that breaks is `NotApplied`.
+    DeniesWhatItSent,
+    /// A connection that is refused is `Unknown`.
+    UnsureOfRefusals,
+    /// An acquire that got no answer is repeated with another uuid.
+    AsksAnew,
+    /// An acquire that got no answer was granted.
+    AssumesItsGrants,
+    /// A renewal that got no answer is a loss.
+    LostWhenUnanswered,
+    /// A renewal that got no answer has worked.
+    AssumesItsRenewals,
+    /// A release that got no answer has worked.
+    AssumesItsReleases,
+    /// A second release of one term is refused.
+    ForgetsItsReleases,
+    /// A release frees the lock, whoever has it.
+    ReleasesAnybody,
+    /// The store keeps others out for longer than it was asked to.
+    KeepsTooLong,
+    /// The store gives the lock away too early.
+    KeepsTooShort,
+}
+
+impl Bug {
+    pub(crate) const fn is_hasty(self) -> bool {
+        matches!(
+            self,
+            Self::AsksAnew
+                | Self::AssumesItsGrants
+                | Self::LostWhenUnanswered
+                | Self::AssumesItsRenewals
+                | Self::AssumesItsReleases
+        )
+    }
+
+    pub(crate) fn lease(self, asked: Duration) -> Duration {
+        match self {
+            Self::KeepsTooLong => 3 * asked,
+            Self::KeepsTooShort => asked * 2 / 3,
+            _ => asked,
+        }
+    }
+}
+
+/// A grant that nobody made.
+pub(crate) fn grant() -> AcquireOutcome {
+    let token = FencingToken::new(1).expect("a token above zero");
+    AcquireOutcome::Acquired(token)
+}
+
+/// What the server does for a release.
+pub(crate) async fn release(
+    bug: Option<Bug>,
+    store: &MemoryProvider,
+    mut request: Release,
+) -> Result<ReleaseOutcome, ProviderError> {
+    let record = store.read(&request.name).await?;
+    match (bug, record) {
+        (Some(Bug::ForgetsItsReleases), Some(record)) if record.released => {
+            return Ok(ReleaseOutcome::NotHeld(Some(record)));
+        }
+        (Some(Bug::ReleasesAnybody), Some(record)) => request.uuid = record.uuid,
+        _ => {}
+    }
+    store.release(&request).await
+}

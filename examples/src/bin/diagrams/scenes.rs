@@ -1,0 +1,114 @@
+//! The three scenes. Each is played by two clients on one store; what is written down is what they
+//! sent and heard.
+
+use std::{sync::Arc, time::Duration};
+
+use dlock::{Client, Clock, DLock, FencingToken, Provider};
+use dlock_examples::{Failure, store::Storage};
+
+use crate::recorder::{Recorder, Script};
+
+/// Leases of A and of B.
+const D1: Duration = Duration::from_millis(1500);
+const D2: Duration = Duration::from_millis(2000);
+
+/// What happened, line by line.
+pub(crate) struct Scene {
+    pub(crate) title: &'static str,
+    pub(crate) lines: Vec<String>,
+}
+
+type Played = Result<Scene, Failure>;
+
+/// A works under the lock while B waits for it.
+pub(crate) async fn contention(provider: &Arc<dyn Provider>) -> Played {
+    let (script, a, b) = cast(provider, "contention")?;
+    let lease = a.acquire().await?;
+    script.write("A ->> A: Do synchronized work");
+    let waiting = tokio::spawn(async move { b.acquire().await });
+    tokio::time::sleep(D1 / 3).await;
+    lease.release().await?;
+    let lease = waiting.await??;
+    script.write("B ->> B: Do synchronized work");
+    lease.release().await?;
+    Ok(Scene {
+        title: "Contention: B waits until A releases",
+        lines: script.lines(),
+    })
+}
+
+/// A dies with the lock in its hands.
+pub(crate) async fn dead(provider: &Arc<dyn Provider>) -> Played {
+    let (script, a, b) = cast(provider, "dead")?;
+    let lease = a.acquire().await?;
+    script.write("A ->> A: Crash!");
+    // What a killed process does: nothing at all, not even giving the lease back.
+    std::mem::forget(lease);
+    let lease = b.acquire().await?;
+    script.write("B ->> B: Do synchronized work");
+    lease.release().await?;
+    Ok(Scene {
+        title: "Dead holder: B takes over when A's lease has ended",
+        lines: script.lines(),
+    })
+}
+
+/// A stalls past the end of its lease, and wakes up believing nothing happened.
+pub(crate) async fn paused(provider: &Arc<dyn Provider>, storage: &dyn Storage) -> Played {
+    let (script, a, b) = cast(provider, "paused")?;
+    let stalled = a.acquire().await?;
+    script.write("A ->> A: Stall");
+    let lease = b.acquire().await?;
+    write(storage, &script, "B", lease.token()).await?;
+    lease.release().await?;
+    script.write("A ->> A: Wake up");
+    write(storage, &script, "A", stalled.token()).await?;
+    stalled.release().await?;
+    Ok(Scene {
+        title: "Paused holder: the storage refuses A's old token",
+        lines: script.lines(),
+    })
+}
+
+/// Two clients that know nothing of each other, on one store and one name.
+fn cast(provider: &Arc<dyn Provider>, name: &str) -> Result<(Script, DLock, DLock), Failure> {
+    let script = Script::default();
+    let client = |who| {
+        Client::with_clock(
+            Recorder::new(Arc::clone(provider), who, &script),
+            Clock::system(),
+        )
+    };
+    let lock = |who: &'static str, duration| {
+        DLock::builder()
+            .name(format!("diagrams/{name}"))
+            .owner(who)
+            .duration(duration)
+            .provider(client(who))
+            .build()
+    };
+    let (a, b) = (lock("A", D1)?, lock("B", D2)?);
+    Ok((script, a, b))
+}
+
+/// Writes to storage that checks fencing tokens.
+async fn write(
+    storage: &dyn Storage,
+    script: &Script,
+    who: &str,
+    token: FencingToken,
+) -> Result<(), Failure> {
+    let label = script.token(token);
+    script.write(format!(
+        "{who} ->> Storage: Synchronized work (token={label})"
+    ));
+    let answer = match storage.write(token, &format!("the work of {who}")).await? {
+        Ok(()) => format!("Storage ->> {who}: Success (token={label})"),
+        Err(stale) => {
+            let highest = script.token(stale.highest);
+            format!("Storage ->> {who}: Failure (token={label} < {highest})")
+        }
+    };
+    script.write(answer);
+    Ok(())
+}
