@@ -12,6 +12,7 @@
 //! - [`simulation`] plays the frontend with several clients, drifting clocks and every fault of a
 //!   process and a network, in virtual time and repeatably.
 //! - [`service`] starts real servers for tests and never leaves one behind.
+//! - [`storage`] proves storage that checks fencing tokens.
 //! - [`planted`] proves the suite itself: providers with a bug, and which cases catch it.
 //!
 //! # Adopting the suite
@@ -60,6 +61,7 @@ pub mod runner;
 pub mod service;
 pub mod simulation;
 mod stall;
+pub mod storage;
 mod subject;
 pub mod wire;
 
