@@ -10,6 +10,7 @@
 //!   resets, silence, delays, by script or by seed; it counts round trips.
 //! - [`overhead`] measures what the frontend adds to a provider's calls.
 //! - [`service`] starts real servers for tests and never leaves one behind.
+//! - [`storage`] proves storage that checks fencing tokens.
 //! - [`planted`] proves the suite itself: providers with a bug, and which cases catch it.
 //!
 //! # Adopting the suite
@@ -57,6 +58,7 @@ pub mod runner;
 #[cfg(unix)]
 pub mod service;
 mod stall;
+pub mod storage;
 mod subject;
 pub mod wire;
 

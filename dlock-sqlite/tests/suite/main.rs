@@ -12,6 +12,7 @@ mod admin;
 mod batch;
 mod boot;
 mod contention;
+mod fence;
 mod moved;
 mod nonsense;
 mod open;
