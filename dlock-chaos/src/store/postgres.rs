@@ -1,0 +1,96 @@
+//! PostgreSQL. A killed server recovers from its log, so nothing that it acknowledged is lost.
+
+use std::{net::SocketAddr, sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use dlock_core::Provider;
+use dlock_postgres::{
+    PostgresProvider,
+    deadpool_postgres::{
+        Manager, Pool,
+        tokio_postgres::{Config, NoTls},
+    },
+};
+use dlock_testkit::service::{
+    Service,
+    postgres::{is_ready, postgres},
+};
+use tokio::time::sleep;
+
+use super::{Blow, Place, Store};
+use crate::cli::Failure;
+
+/// How many connections a worker has: as many as its tasks may need at once, and one for renewals.
+const POOL: usize = 4;
+
+pub(super) struct Server(Service);
+
+impl Server {
+    pub(super) async fn start() -> Result<Self, Failure> {
+        let server = Self(postgres(&["max_connections=300"]).await?);
+        on(server.address())?.create_schema().await?;
+        Ok(server)
+    }
+
+    fn address(&self) -> SocketAddr {
+        ([127, 0, 0, 1], self.0.place().port()).into()
+    }
+}
+
+#[async_trait]
+impl Store for Server {
+    fn place(&self) -> Place {
+        Place::Server(self.address())
+    }
+
+    fn blows(&self, longest: Duration) -> Vec<Blow> {
+        vec![Blow::Restart(longest / 2), Blow::Freeze(longest), Blow::Cut]
+    }
+
+    async fn suffer(&mut self, blow: Blow) -> Result<(), Failure> {
+        match blow {
+            Blow::Restart(down) => {
+                self.0.signal("KILL")?;
+                sleep(down).await;
+                let ready = |place| async move { is_ready(&place) };
+                self.0.restart(ready).await?;
+            }
+            Blow::Freeze(time) => {
+                // The process that accepts connections; those that serve them go on.
+                self.0.signal("STOP")?;
+                sleep(time).await;
+                self.0.signal("CONT")?;
+            }
+            Blow::Cut => {
+                let (client, connection) = config(self.address()).connect(NoTls).await?;
+                tokio::spawn(connection);
+                let all = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+                           WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()";
+                client.batch_execute(all).await?;
+            }
+            Blow::Occupy(_) => {}
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn provider(server: SocketAddr) -> Result<Arc<dyn Provider>, Failure> {
+    Ok(Arc::new(on(server)?))
+}
+
+fn on(server: SocketAddr) -> Result<PostgresProvider, Failure> {
+    let manager = Manager::new(config(server), NoTls);
+    let pool = Pool::builder(manager).max_size(POOL).build()?;
+    Ok(PostgresProvider::builder().pool(pool).build()?)
+}
+
+fn config(server: SocketAddr) -> Config {
+    let mut config = Config::new();
+    config
+        .host(server.ip().to_string())
+        .port(server.port())
+        .user("postgres")
+        .dbname("postgres")
+        .connect_timeout(Duration::from_secs(3));
+    config
+}

@@ -1,0 +1,102 @@
+//! A short run of chaos on each store finds nothing, and runs that are broken on purpose are noticed.
+
+#![cfg(unix)]
+
+use std::process::{Command, Output};
+
+/// Runs the program; what it printed is the test's output.
+fn chaos(arguments: &[&str]) -> Output {
+    let output = Command::new(env!("CARGO_BIN_EXE_dlock-chaos"))
+        .arg("run")
+        .args(arguments)
+        .output();
+    let output = output.unwrap_or_else(|error| panic!("the program does not start: {error}"));
+    println!("{}", String::from_utf8_lossy(&output.stdout));
+    eprintln!("{}", String::from_utf8_lossy(&output.stderr));
+    output
+}
+
+#[cfg(any(
+    feature = "dynamodb",
+    feature = "postgres",
+    feature = "redis",
+    feature = "sqlite"
+))]
+fn nothing_is_found_on(store: &str) {
+    let ended = chaos(&["--store", store, "--seconds", "35"]).status;
+    assert!(ended.success(), "{store}: {ended}");
+}
+
+#[cfg(feature = "dynamodb")]
+#[test]
+fn dynamodb_keeps_its_promises_under_chaos() {
+    nothing_is_found_on("dynamodb");
+}
+
+#[cfg(feature = "postgres")]
+#[test]
+fn postgres_keeps_its_promises_under_chaos() {
+    nothing_is_found_on("postgres");
+}
+
+#[cfg(feature = "redis")]
+#[test]
+fn redis_keeps_its_promises_under_chaos() {
+    nothing_is_found_on("redis");
+}
+
+#[cfg(feature = "sqlite")]
+#[test]
+fn sqlite_keeps_its_promises_under_chaos() {
+    nothing_is_found_on("sqlite");
+}
+
+/// I5: the scripted pause is enough to find storage that checks nothing.
+#[cfg(feature = "sqlite")]
+#[test]
+fn fenced_storage_that_does_not_check_is_found() {
+    let output = chaos(&[
+        "--store",
+        "sqlite",
+        "--seconds",
+        "5",
+        "--sabotage",
+        "unfenced",
+    ]);
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(printed.contains("BROKEN: I5"), "no I5");
+}
+
+#[cfg(feature = "sqlite")]
+#[test]
+fn run_without_a_fault_proves_nothing() {
+    let output = chaos(&[
+        "--store",
+        "sqlite",
+        "--seconds",
+        "5",
+        "--sabotage",
+        "peaceful",
+    ]);
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(printed.contains("TOOTHLESS: worker killed: 0"));
+    assert!(!printed.contains("BROKEN"));
+}
+
+#[test]
+fn store_that_was_not_built_in_is_no_run() {
+    for store in ["dynamodb", "postgres", "redis", "sqlite"] {
+        let built = match store {
+            "dynamodb" => cfg!(feature = "dynamodb"),
+            "postgres" => cfg!(feature = "postgres"),
+            "redis" => cfg!(feature = "redis"),
+            _ => cfg!(feature = "sqlite"),
+        };
+        if !built {
+            assert_eq!(chaos(&["--store", store]).status.code(), Some(2), "{store}");
+        }
+    }
+    assert_eq!(chaos(&["--store", "none"]).status.code(), Some(2));
+}
