@@ -1,6 +1,6 @@
 //! The command line.
 
-use std::{path::PathBuf, process::ExitCode, time::Duration};
+use std::{process::ExitCode, time::Duration};
 
 use clap::{Args, Parser, Subcommand};
 
@@ -35,10 +35,11 @@ enum Command {
         orders: String,
     },
     /// A server that is compatible with DynamoDB. The controller starts it.
+    #[cfg(feature = "dynamodb")]
     #[command(hide = true)]
     Dynamodb {
         /// The file of its data.
-        file: PathBuf,
+        file: std::path::PathBuf,
         /// The port on 127.0.0.1.
         port: u16,
     },
@@ -120,8 +121,9 @@ pub fn main() -> ExitCode {
             .map_err(Into::into)
             .and_then(|orders| block_on(worker::work(orders)))
             .map(|()| true),
+        #[cfg(feature = "dynamodb")]
         Command::Dynamodb { file, port } => {
-            block_on(crate::store::serve_dynamodb(file, port)).map(|()| true)
+            block_on(crate::store::dynamodb::serve(&file, port)).map(|()| true)
         }
     };
     match done {

@@ -126,9 +126,7 @@ impl Nemesis<'_> {
             for proxy in struck {
                 wire.begin(proxy, self.lease, &mut random).await;
             }
-            if wire.lasts() {
-                sleep(self.lease / 10 + up_to(2 * self.lease, &mut random)).await;
-            }
+            sleep(wire.lasts(self.lease, &mut random)).await;
             for proxy in struck {
                 proxy.calm().await;
             }

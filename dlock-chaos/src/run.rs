@@ -17,7 +17,7 @@ use crate::{
     nemesis::{BITTEN, Nemesis, Tally},
     orders::Orders,
     storage::Storage,
-    store::{self, Kind, Place, Store},
+    store::{Kind, Place, Store, backend},
     verdict::Figures,
     worker::{TASKS, task_name},
 };
@@ -67,7 +67,7 @@ pub(crate) async fn run(arguments: &Run) -> Result<bool, Failure> {
 async fn act(arguments: &Run, seed: u64, files: &Path) -> Result<Figures, Failure> {
     let log = Log::append(files.join("controller.jsonl"))?;
     log.header(header(arguments, seed));
-    let mut store = store::start(arguments.store, files).await?;
+    let mut store = backend(arguments.store)?.start(files).await?;
     let checks = arguments.sabotage != Some(Sabotage::Unfenced);
     let storage = Storage::start(log.clone(), checks).await?;
     let (orders, proxies) = orders(arguments, seed, &store.place(), &storage, files).await?;

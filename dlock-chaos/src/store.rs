@@ -2,7 +2,7 @@
 //! that a worker opens on it.
 
 #[cfg(feature = "dynamodb")]
-mod dynamodb;
+pub(crate) mod dynamodb;
 #[cfg(feature = "postgres")]
 mod postgres;
 #[cfg(feature = "redis")]
@@ -36,7 +36,10 @@ pub(crate) enum Kind {
 
 /// What can be done to a store as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(dead_code, reason = "builds without a store do nothing to it")]
+#[cfg_attr(
+    not(all(feature = "sqlite", any(feature = "postgres", feature = "redis"))),
+    expect(dead_code, reason = "not every store can suffer everything")
+)]
 pub(crate) enum Blow {
     /// The server is killed, and started again after this time.
     Restart(Duration),
@@ -54,7 +57,7 @@ pub(crate) trait Store: Send {
     /// Where it is.
     fn place(&self) -> Place;
 
-    /// What can be done to it, with a longest time of its own each.
+    /// What can be done to it; the durations are the longest.
     fn blows(&self, longest: Duration) -> Vec<Blow>;
 
     /// Does it. Returns when it is over and the store works again.
@@ -63,62 +66,48 @@ pub(crate) trait Store: Send {
 
 /// Where a store is.
 #[derive(Clone, Debug)]
+#[cfg_attr(
+    not(all(
+        feature = "sqlite",
+        any(feature = "dynamodb", feature = "postgres", feature = "redis")
+    )),
+    expect(dead_code, reason = "a store has one of them")
+)]
 pub(crate) enum Place {
-    #[cfg_attr(
-        not(feature = "sqlite"),
-        expect(dead_code, reason = "only SQLite is one")
-    )]
     File(PathBuf),
     Server(SocketAddr),
 }
 
-/// Starts a store, which keeps its files in this folder if it has no own.
-pub(crate) async fn start(kind: Kind, folder: &Path) -> Result<Box<dyn Store>, Failure> {
-    match kind {
+/// One kind of store, from both sides.
+#[async_trait]
+pub(crate) trait Backend: Sync {
+    /// Starts a store, which may keep its files in this folder.
+    async fn start(&self, folder: &Path) -> Result<Box<dyn Store>, Failure>;
+
+    /// A worker's provider on the store at this place.
+    async fn connect(&self, place: &str) -> Result<Arc<dyn Provider>, Failure>;
+}
+
+/// The code for this kind of store, if it was built in.
+pub(crate) fn backend(kind: Kind) -> Result<&'static dyn Backend, Failure> {
+    let backend: Option<&dyn Backend> = match kind {
         #[cfg(feature = "dynamodb")]
-        Kind::Dynamodb => Ok(Box::new(dynamodb::Server::start().await?)),
+        Kind::Dynamodb => Some(&dynamodb::DynamoDb),
         #[cfg(feature = "postgres")]
-        Kind::Postgres => Ok(Box::new(postgres::Server::start().await?)),
+        Kind::Postgres => Some(&postgres::Postgres),
         #[cfg(feature = "redis")]
-        Kind::Redis => Ok(Box::new(redis::Server::start().await?)),
+        Kind::Redis => Some(&redis::Redis),
         #[cfg(feature = "sqlite")]
-        Kind::Sqlite => Ok(Box::new(sqlite::File::new(folder))),
-        #[allow(unreachable_patterns, reason = "with all features there are all")]
-        kind => Err(missing(kind, folder)),
-    }
-}
-
-/// A worker's provider on the store at this place.
-pub(crate) async fn connect(kind: Kind, place: &str) -> Result<Arc<dyn Provider>, Failure> {
-    match kind {
-        #[cfg(feature = "dynamodb")]
-        Kind::Dynamodb => dynamodb::provider(place.parse()?),
-        #[cfg(feature = "postgres")]
-        Kind::Postgres => postgres::provider(place.parse()?),
-        #[cfg(feature = "redis")]
-        Kind::Redis => redis::provider(place.parse()?),
-        #[cfg(feature = "sqlite")]
-        Kind::Sqlite => sqlite::provider(place.as_ref()).await,
-        #[allow(unreachable_patterns, reason = "with all features there are all")]
-        kind => Err(missing(kind, place.as_ref())),
-    }
-}
-
-/// Serves a DynamoDB-compatible store until the process is ended.
-pub(crate) async fn serve_dynamodb(file: PathBuf, port: u16) -> Result<(), Failure> {
-    #[cfg(feature = "dynamodb")]
-    return dynamodb::serve(&file, port).await;
-    #[cfg(not(feature = "dynamodb"))]
-    Err(format!("{}, port {port}", missing(Kind::Dynamodb, &file)).into())
-}
-
-#[allow(dead_code, reason = "with all features nothing is missing")]
-fn missing(kind: Kind, place: &Path) -> Failure {
-    format!(
-        "built without the feature `{kind}` ({} is its)",
-        place.display()
-    )
-    .into()
+        Kind::Sqlite => Some(&sqlite::Sqlite),
+        #[cfg(not(all(
+            feature = "dynamodb",
+            feature = "postgres",
+            feature = "redis",
+            feature = "sqlite"
+        )))]
+        _ => None,
+    };
+    backend.ok_or_else(|| format!("built without the feature `{kind}`").into())
 }
 
 impl Blow {

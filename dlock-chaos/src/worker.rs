@@ -14,7 +14,7 @@ use dlock_testkit::history::Log;
 use tokio::{sync::watch, task::JoinSet, time::timeout};
 
 use self::task::Task;
-use crate::{cli::Failure, limits::GOODBYE, orders::Orders, storage::Door, store};
+use crate::{cli::Failure, limits::GOODBYE, orders::Orders, storage::Door, store::backend};
 
 /// How many tasks share a worker's client: two leases of one process compete like those of two (I12).
 pub(crate) const TASKS: u64 = 2;
@@ -26,7 +26,7 @@ pub(crate) async fn work(orders: Orders) -> Result<(), Failure> {
     let log = Log::append(&orders.history)?;
     let process = log.process(&orders.name);
     let provider = tokio::select! {
-        provider = store::connect(orders.store, &orders.place) => provider?,
+        provider = backend(orders.store)?.connect(&orders.place) => provider?,
         _ = let_go.wait_for(|gone| *gone) => return Ok(()),
     };
     let client = process.client(provider);

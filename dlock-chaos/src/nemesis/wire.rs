@@ -52,9 +52,14 @@ impl Wire {
         }
     }
 
-    /// Whether it goes on until the wire is calmed.
-    pub(super) const fn lasts(self) -> bool {
-        !matches!(self, Self::Reset | Self::Close)
+    /// How long it goes on until the wire is calmed: up to two leases.
+    pub(super) fn lasts(self, lease: Duration, random: &mut fastrand::Rng) -> Duration {
+        match self {
+            Self::Reset | Self::Close => Duration::ZERO,
+            // Long enough to strike somebody.
+            Self::Mix => 2 * lease,
+            _ => lease / 10 + up_to(2 * lease, random),
+        }
     }
 
     /// Whether it always strikes everybody: the chance of a single exchange is small enough.

@@ -19,15 +19,16 @@ use dlock_testkit::service::Service;
 use dynoxide::Database;
 use tokio::{net::TcpListener, time::sleep};
 
-use super::{Blow, Place, Store};
+use super::{Backend, Blow, Place, Store};
 use crate::cli::Failure;
 
 const TABLE: &str = "locks";
 
-pub(super) struct Server(Service);
+pub(super) struct DynamoDb;
 
-impl Server {
-    pub(super) async fn start() -> Result<Self, Failure> {
+#[async_trait]
+impl Backend for DynamoDb {
+    async fn start(&self, _: &Path) -> Result<Box<dyn Store>, Failure> {
         let program = std::env::current_exe()?;
         let server = Service::builder(|place| {
             let mut command = Command::new(&program);
@@ -39,11 +40,19 @@ impl Server {
         })
         .spawn(|place| async move { place.accepts_connections().await })
         .await?;
-        let server = Self(server);
+        let server = Server(server);
         on(server.address())?.create_table().await?;
-        Ok(server)
+        Ok(Box::new(server))
     }
 
+    async fn connect(&self, place: &str) -> Result<Arc<dyn Provider>, Failure> {
+        Ok(Arc::new(on(place.parse()?)?))
+    }
+}
+
+struct Server(Service);
+
+impl Server {
     fn address(&self) -> SocketAddr {
         ([127, 0, 0, 1], self.0.place().port()).into()
     }
@@ -81,12 +90,8 @@ impl Store for Server {
     }
 }
 
-pub(super) fn provider(server: SocketAddr) -> Result<Arc<dyn Provider>, Failure> {
-    Ok(Arc::new(on(server)?))
-}
-
 /// Serves the file.
-pub(super) async fn serve(file: &Path, port: u16) -> Result<(), Failure> {
+pub(crate) async fn serve(file: &Path, port: u16) -> Result<(), Failure> {
     let file = file.to_str().ok_or("the path is not UTF-8")?;
     let database = Database::new(file)?;
     let listener = TcpListener::bind(("127.0.0.1", port)).await?;

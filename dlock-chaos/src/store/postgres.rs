@@ -1,6 +1,6 @@
 //! PostgreSQL. A killed server recovers from its log, so nothing that it acknowledged is lost.
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{net::SocketAddr, path::Path, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use dlock_core::Provider;
@@ -17,21 +17,30 @@ use dlock_testkit::service::{
 };
 use tokio::time::sleep;
 
-use super::{Blow, Place, Store};
+use super::{Backend, Blow, Place, Store};
 use crate::cli::Failure;
 
 /// How many connections a worker has: as many as its tasks may need at once, and one for renewals.
 const POOL: usize = 4;
 
-pub(super) struct Server(Service);
+pub(super) struct Postgres;
 
-impl Server {
-    pub(super) async fn start() -> Result<Self, Failure> {
-        let server = Self(postgres(&["max_connections=300"]).await?);
+#[async_trait]
+impl Backend for Postgres {
+    async fn start(&self, _: &Path) -> Result<Box<dyn Store>, Failure> {
+        let server = Server(postgres(&["max_connections=300"]).await?);
         on(server.address())?.create_schema().await?;
-        Ok(server)
+        Ok(Box::new(server))
     }
 
+    async fn connect(&self, place: &str) -> Result<Arc<dyn Provider>, Failure> {
+        Ok(Arc::new(on(place.parse()?)?))
+    }
+}
+
+struct Server(Service);
+
+impl Server {
     fn address(&self) -> SocketAddr {
         ([127, 0, 0, 1], self.0.place().port()).into()
     }
@@ -72,10 +81,6 @@ impl Store for Server {
         }
         Ok(())
     }
-}
-
-pub(super) fn provider(server: SocketAddr) -> Result<Arc<dyn Provider>, Failure> {
-    Ok(Arc::new(on(server)?))
 }
 
 fn on(server: SocketAddr) -> Result<PostgresProvider, Failure> {

@@ -1,7 +1,7 @@
 //! Redis, which writes everything to its disk before it answers: without that a killed server forgets
 //! locks, as documented.
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{net::SocketAddr, path::Path, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use dlock_core::Provider;
@@ -9,17 +9,28 @@ use dlock_redis::{RedisProvider, redis};
 use dlock_testkit::service::{Service, redis as server};
 use tokio::time::sleep;
 
-use super::{Blow, Place, Store};
+use super::{Backend, Blow, Place, Store};
 use crate::cli::Failure;
 
-pub(super) struct Server(Service);
+pub(super) struct Redis;
 
-impl Server {
-    pub(super) async fn start() -> Result<Self, Failure> {
+#[async_trait]
+impl Backend for Redis {
+    async fn start(&self, _: &Path) -> Result<Box<dyn Store>, Failure> {
         let durable = ["--appendonly", "yes", "--appendfsync", "always"];
-        Ok(Self(server::redis(&durable).await?))
+        Ok(Box::new(Server(server::redis(&durable).await?)))
     }
 
+    async fn connect(&self, place: &str) -> Result<Arc<dyn Provider>, Failure> {
+        let client = redis::Client::open(format!("redis://{place}/"))?;
+        let provider = RedisProvider::builder().client(client).build()?;
+        Ok(Arc::new(provider))
+    }
+}
+
+struct Server(Service);
+
+impl Server {
     fn address(&self) -> SocketAddr {
         ([127, 0, 0, 1], self.0.place().port()).into()
     }
@@ -61,10 +72,4 @@ impl Store for Server {
         }
         Ok(())
     }
-}
-
-pub(super) fn provider(server: SocketAddr) -> Result<Arc<dyn Provider>, Failure> {
-    let client = redis::Client::open(format!("redis://{server}/"))?;
-    let provider = RedisProvider::builder().client(client).build()?;
-    Ok(Arc::new(provider))
 }

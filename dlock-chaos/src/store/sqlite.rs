@@ -12,18 +12,33 @@ use dlock_sqlite::{OpenError, SqliteProvider};
 use rusqlite::Connection;
 use tokio::{task::spawn_blocking, time::sleep};
 
-use super::{Blow, Place, Store};
+use super::{Backend, Blow, Place, Store};
 use crate::{cli::Failure, limits::SIGNAL};
+
+pub(super) struct Sqlite;
+
+#[async_trait]
+impl Backend for Sqlite {
+    async fn start(&self, folder: &Path) -> Result<Box<dyn Store>, Failure> {
+        Ok(Box::new(File(folder.join("locks.db"))))
+    }
+
+    async fn connect(&self, place: &str) -> Result<Arc<dyn Provider>, Failure> {
+        loop {
+            let file = PathBuf::from(place);
+            match spawn_blocking(move || SqliteProvider::open(file)).await? {
+                Ok(provider) => return Ok(Arc::new(provider)),
+                // "Try again", it says.
+                Err(OpenError::Busy { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}
 
 /// The file. This process never opens it as a provider: closing one handle of it drops the locks of
 /// the others, and the one here is SQLite's own.
-pub(super) struct File(PathBuf);
-
-impl File {
-    pub(super) fn new(folder: &Path) -> Self {
-        Self(folder.join("locks.db"))
-    }
-}
+struct File(PathBuf);
 
 #[async_trait]
 impl Store for File {
@@ -44,17 +59,5 @@ impl Store for File {
             connection.execute_batch("ROLLBACK")?;
         }
         Ok(())
-    }
-}
-
-pub(super) async fn provider(file: &Path) -> Result<Arc<dyn Provider>, Failure> {
-    loop {
-        let file = file.to_owned();
-        match spawn_blocking(move || SqliteProvider::open(file)).await? {
-            Ok(provider) => return Ok(Arc::new(provider)),
-            // "Try again", it says.
-            Err(OpenError::Busy { .. }) => {}
-            Err(error) => return Err(error.into()),
-        }
     }
 }
