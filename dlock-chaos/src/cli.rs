@@ -68,6 +68,9 @@ pub(crate) struct Run {
     /// Keeps the history and its picture also where nothing is broken.
     #[arg(long)]
     pub(crate) keep: bool,
+    /// Ends when the standard input closes, so that a test's death is its death too.
+    #[arg(long, hide = true)]
+    pub(crate) tethered: bool,
     /// Breaks the run itself, to see that it notices.
     #[arg(long, value_enum)]
     pub(crate) sabotage: Option<Sabotage>,

@@ -19,6 +19,7 @@ mod orders;
 mod run;
 mod storage;
 mod store;
+mod tether;
 mod verdict;
 mod worker;
 

@@ -18,6 +18,7 @@ use crate::{
     orders::Orders,
     storage::Storage,
     store::{Kind, Place, Store, backend},
+    tether::until_let_go,
     verdict::Figures,
     worker::{TASKS, task_name},
 };
@@ -51,7 +52,15 @@ pub(crate) async fn run(arguments: &Run) -> Result<bool, Failure> {
         arguments.store, arguments.seconds
     );
     let files = tempfile::Builder::new().prefix("dlock-chaos-").tempdir()?;
-    let mut figures = act(arguments, seed, files.path()).await?;
+    let mut figures = if arguments.tethered {
+        let mut let_go = until_let_go();
+        tokio::select! {
+            figures = act(arguments, seed, files.path()) => figures?,
+            _ = let_go.wait_for(|gone| *gone) => return Err("its starter is gone".into()),
+        }
+    } else {
+        act(arguments, seed, files.path()).await?
+    };
     let lines = history(files.path())?;
     figures.judge(&lines);
     println!("{figures}");

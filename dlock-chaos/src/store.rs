@@ -7,6 +7,8 @@ pub(crate) mod dynamodb;
 mod postgres;
 #[cfg(feature = "redis")]
 mod redis;
+#[cfg(any(feature = "dynamodb", feature = "postgres", feature = "redis"))]
+mod server;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 
@@ -36,10 +38,6 @@ pub(crate) enum Kind {
 
 /// What can be done to a store as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(
-    not(all(feature = "sqlite", any(feature = "postgres", feature = "redis"))),
-    expect(dead_code, reason = "not every store can suffer everything")
-)]
 pub(crate) enum Blow {
     /// The server is killed, and started again after this time.
     Restart(Duration),

@@ -3,18 +3,17 @@
 
 mod task;
 
-use std::{
-    io::{self, Read},
-    process, thread,
-    time::Duration,
-};
+use std::time::Duration;
 
 use dlock_core::{Client, DLock};
 use dlock_testkit::history::Log;
-use tokio::{sync::watch, task::JoinSet, time::timeout};
+use tokio::{task::JoinSet, time::timeout};
 
 use self::task::Task;
-use crate::{cli::Failure, limits::GOODBYE, orders::Orders, storage::Door, store::backend};
+use crate::{
+    cli::Failure, limits::GOODBYE, orders::Orders, storage::Door, store::backend,
+    tether::until_let_go,
+};
 
 /// How many tasks share a worker's client: two leases of one process compete like those of two (I12).
 pub(crate) const TASKS: u64 = 2;
@@ -68,21 +67,6 @@ fn locks(orders: &Orders, client: &Client) -> Result<Vec<DLock>, Failure> {
         }
     }
     Ok(locks)
-}
-
-/// Becomes true when the controller lets go of this process, or is gone. A worker that hangs then
-/// ends all the same.
-fn until_let_go() -> watch::Receiver<bool> {
-    let (gone, let_go) = watch::channel(false);
-    thread::spawn(move || {
-        let mut byte = [0];
-        while matches!(io::stdin().read(&mut byte), Ok(1..)) {}
-        gone.send_replace(true);
-        thread::sleep(GOODBYE);
-        eprintln!("it hangs");
-        process::exit(3);
-    });
-    let_go
 }
 
 #[cfg(dlock_planted)]

@@ -2,15 +2,22 @@
 
 #![cfg(unix)]
 
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
-/// Runs the program; what it printed is the test's output.
+/// Runs the program, which ends with this process; what it printed is the test's output.
 fn chaos(arguments: &[&str]) -> Output {
-    let output = Command::new(env!("CARGO_BIN_EXE_dlock-chaos"))
-        .arg("run")
+    let child = Command::new(env!("CARGO_BIN_EXE_dlock-chaos"))
+        .args(["run", "--tethered"])
         .args(arguments)
-        .output();
-    let output = output.unwrap_or_else(|error| panic!("the program does not start: {error}"));
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
+    let mut child = child.unwrap_or_else(|error| panic!("the program does not start: {error}"));
+    let tether = child.stdin.take();
+    let output = child.wait_with_output();
+    let output = output.unwrap_or_else(|error| panic!("no output: {error}"));
+    drop(tether);
     println!("{}", String::from_utf8_lossy(&output.stdout));
     eprintln!("{}", String::from_utf8_lossy(&output.stderr));
     output

@@ -15,11 +15,14 @@ use aws_sdk_dynamodb::{
 use aws_smithy_http_client::Connector;
 use dlock_core::Provider;
 use dlock_dynamodb::DynamoDbProvider;
-use dlock_testkit::service::Service;
+use dlock_testkit::service::{Place, Service};
 use dynoxide::Database;
-use tokio::{net::TcpListener, time::sleep};
+use tokio::net::TcpListener;
 
-use super::{Backend, Blow, Place, Store};
+use super::{
+    Backend, Blow, Store,
+    server::{address, freeze, restart},
+};
 use crate::cli::Failure;
 
 const TABLE: &str = "locks";
@@ -38,10 +41,10 @@ impl Backend for DynamoDb {
                 .arg(place.port().to_string());
             command
         })
-        .spawn(|place| async move { place.accepts_connections().await })
+        .spawn(ready)
         .await?;
         let server = Server(server);
-        on(server.address())?.create_table().await?;
+        on(address(&server.0))?.create_table().await?;
         Ok(Box::new(server))
     }
 
@@ -52,16 +55,10 @@ impl Backend for DynamoDb {
 
 struct Server(Service);
 
-impl Server {
-    fn address(&self) -> SocketAddr {
-        ([127, 0, 0, 1], self.0.place().port()).into()
-    }
-}
-
 #[async_trait]
 impl Store for Server {
-    fn place(&self) -> Place {
-        Place::Server(self.address())
+    fn place(&self) -> super::Place {
+        super::Place::Server(address(&self.0))
     }
 
     /// It cannot be told to close connections; the proxies do that.
@@ -71,19 +68,8 @@ impl Store for Server {
 
     async fn suffer(&mut self, blow: Blow) -> Result<(), Failure> {
         match blow {
-            Blow::Restart(down) => {
-                self.0.signal("KILL")?;
-                sleep(down).await;
-                let ready = |place: dlock_testkit::service::Place| async move {
-                    place.accepts_connections().await
-                };
-                self.0.restart(ready).await?;
-            }
-            Blow::Freeze(time) => {
-                self.0.signal("STOP")?;
-                sleep(time).await;
-                self.0.signal("CONT")?;
-            }
+            Blow::Restart(down) => restart(&mut self.0, down, ready).await?,
+            Blow::Freeze(time) => freeze(&mut self.0, time).await?,
             Blow::Cut | Blow::Occupy(_) => {}
         }
         Ok(())
@@ -121,4 +107,8 @@ fn on(server: SocketAddr) -> Result<DynamoDbProvider, Failure> {
         .attempt_timeout(Duration::from_secs(1))
         .build()?;
     Ok(provider)
+}
+
+async fn ready(place: Place) -> bool {
+    place.accepts_connections().await
 }

@@ -12,12 +12,14 @@ use dlock_postgres::{
     },
 };
 use dlock_testkit::service::{
-    Service,
+    Place, Service,
     postgres::{is_ready, postgres},
 };
-use tokio::time::sleep;
 
-use super::{Backend, Blow, Place, Store};
+use super::{
+    Backend, Blow, Store,
+    server::{address, freeze, restart},
+};
 use crate::cli::Failure;
 
 /// How many connections a worker has: as many as its tasks may need at once, and one for renewals.
@@ -29,7 +31,7 @@ pub(super) struct Postgres;
 impl Backend for Postgres {
     async fn start(&self, _: &Path) -> Result<Box<dyn Store>, Failure> {
         let server = Server(postgres(&["max_connections=300"]).await?);
-        on(server.address())?.create_schema().await?;
+        on(address(&server.0))?.create_schema().await?;
         Ok(Box::new(server))
     }
 
@@ -40,16 +42,10 @@ impl Backend for Postgres {
 
 struct Server(Service);
 
-impl Server {
-    fn address(&self) -> SocketAddr {
-        ([127, 0, 0, 1], self.0.place().port()).into()
-    }
-}
-
 #[async_trait]
 impl Store for Server {
-    fn place(&self) -> Place {
-        Place::Server(self.address())
+    fn place(&self) -> super::Place {
+        super::Place::Server(address(&self.0))
     }
 
     fn blows(&self, longest: Duration) -> Vec<Blow> {
@@ -58,20 +54,11 @@ impl Store for Server {
 
     async fn suffer(&mut self, blow: Blow) -> Result<(), Failure> {
         match blow {
-            Blow::Restart(down) => {
-                self.0.signal("KILL")?;
-                sleep(down).await;
-                let ready = |place| async move { is_ready(&place) };
-                self.0.restart(ready).await?;
-            }
-            Blow::Freeze(time) => {
-                // The process that accepts connections; those that serve them go on.
-                self.0.signal("STOP")?;
-                sleep(time).await;
-                self.0.signal("CONT")?;
-            }
+            Blow::Restart(down) => restart(&mut self.0, down, ready).await?,
+            // The process that accepts connections; those that serve them go on.
+            Blow::Freeze(time) => freeze(&mut self.0, time).await?,
             Blow::Cut => {
-                let (client, connection) = config(self.address()).connect(NoTls).await?;
+                let (client, connection) = config(address(&self.0)).connect(NoTls).await?;
                 tokio::spawn(connection);
                 let all = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
                            WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()";
@@ -98,4 +85,8 @@ fn config(server: SocketAddr) -> Config {
         .dbname("postgres")
         .connect_timeout(Duration::from_secs(3));
     config
+}
+
+async fn ready(place: Place) -> bool {
+    is_ready(&place)
 }

@@ -1,15 +1,17 @@
 //! Redis, which writes everything to its disk before it answers: without that a killed server forgets
 //! locks, as documented.
 
-use std::{net::SocketAddr, path::Path, sync::Arc, time::Duration};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use dlock_core::Provider;
 use dlock_redis::{RedisProvider, redis};
-use dlock_testkit::service::{Service, redis as server};
-use tokio::time::sleep;
+use dlock_testkit::service::{Place, Service, redis as redis_server};
 
-use super::{Backend, Blow, Place, Store};
+use super::{
+    Backend, Blow, Store,
+    server::{address, freeze, restart},
+};
 use crate::cli::Failure;
 
 pub(super) struct Redis;
@@ -18,7 +20,7 @@ pub(super) struct Redis;
 impl Backend for Redis {
     async fn start(&self, _: &Path) -> Result<Box<dyn Store>, Failure> {
         let durable = ["--appendonly", "yes", "--appendfsync", "always"];
-        Ok(Box::new(Server(server::redis(&durable).await?)))
+        Ok(Box::new(Server(redis_server::redis(&durable).await?)))
     }
 
     async fn connect(&self, place: &str) -> Result<Arc<dyn Provider>, Failure> {
@@ -30,16 +32,10 @@ impl Backend for Redis {
 
 struct Server(Service);
 
-impl Server {
-    fn address(&self) -> SocketAddr {
-        ([127, 0, 0, 1], self.0.place().port()).into()
-    }
-}
-
 #[async_trait]
 impl Store for Server {
-    fn place(&self) -> Place {
-        Place::Server(self.address())
+    fn place(&self) -> super::Place {
+        super::Place::Server(address(&self.0))
     }
 
     fn blows(&self, longest: Duration) -> Vec<Blow> {
@@ -48,19 +44,10 @@ impl Store for Server {
 
     async fn suffer(&mut self, blow: Blow) -> Result<(), Failure> {
         match blow {
-            Blow::Restart(down) => {
-                self.0.signal("KILL")?;
-                sleep(down).await;
-                let ready = |place| async move { server::is_ready(&place).await };
-                self.0.restart(ready).await?;
-            }
-            Blow::Freeze(time) => {
-                self.0.signal("STOP")?;
-                sleep(time).await;
-                self.0.signal("CONT")?;
-            }
+            Blow::Restart(down) => restart(&mut self.0, down, ready).await?,
+            Blow::Freeze(time) => freeze(&mut self.0, time).await?,
             Blow::Cut => {
-                let client = redis::Client::open(format!("redis://{}/", self.address()))?;
+                let client = redis::Client::open(format!("redis://{}/", address(&self.0)))?;
                 let mut connection = client.get_multiplexed_async_connection().await?;
                 // All but the one that asks.
                 redis::cmd("CLIENT")
@@ -72,4 +59,8 @@ impl Store for Server {
         }
         Ok(())
     }
+}
+
+async fn ready(place: Place) -> bool {
+    redis_server::is_ready(&place).await
 }
