@@ -289,3 +289,84 @@ impl Shelf {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::time::timeout;
+
+    use super::*;
+
+    async fn doors(checks: bool) -> (Storage, Log, Door, Door) {
+        let log = Log::memory();
+        let storage = Storage::start(log.clone(), checks).await;
+        let storage = storage.unwrap_or_else(|error| panic!("no storage: {error}"));
+        let [one, other] = ["worker-1/0", "worker-2/0"];
+        let (one, other) = (
+            Door::new(storage.address(), one),
+            Door::new(storage.address(), other),
+        );
+        (storage, log, one, other)
+    }
+
+    fn good<T>(answer: io::Result<T>) -> T {
+        answer.unwrap_or_else(|error| panic!("no answer: {error}"))
+    }
+
+    /// Between the successor's read and its first write too.
+    #[tokio::test]
+    async fn late_write_is_refused_once_the_successor_has_read() {
+        let (storage, log, mut old, mut new) = doors(true).await;
+        for fenced in [true, false] {
+            assert_eq!(
+                good(old.read("door", fenced, 7, false).await),
+                Answer::Value(0)
+            );
+            assert_eq!(
+                good(new.read("door", fenced, 8, false).await),
+                Answer::Value(0)
+            );
+        }
+        let refused = Answer::Stale { highest: 8 };
+        assert_eq!(good(old.write("door", true, 7, 0).await), refused);
+        assert_eq!(good(old.write("door", false, 7, 0).await), Answer::Value(1));
+        assert!(!storage.bitten(7), "nobody was overwritten");
+        for fenced in [true, false] {
+            assert_eq!(
+                good(new.write("door", fenced, 8, 0).await),
+                Answer::Value(1)
+            );
+        }
+        assert!(storage.succeeded("door", 7) && !storage.succeeded("door", 8));
+        assert_eq!(log.lines().len(), 4);
+    }
+
+    #[tokio::test]
+    async fn blind_reader_in_the_trap_waits_for_its_answer() {
+        let (storage, _, mut one, mut other) = doors(true).await;
+        let trapped = storage.trap();
+        good(other.read("door", false, 1, false).await);
+        good(one.read("door", true, 2, true).await);
+        let mut asking = Box::pin(one.read("door", false, 2, true));
+        let early = timeout(Duration::from_millis(50), &mut asking).await;
+        assert!(early.is_err(), "it was let go");
+        let Ok(caught) = trapped.await else {
+            panic!("nobody was caught");
+        };
+        assert_eq!(
+            (&*caught.process, &*caught.lock, caught.token),
+            ("worker-1", "door", 2)
+        );
+        good(other.write("door", false, 3, 0).await);
+        let _here = caught.answer.send(());
+        assert_eq!(
+            good(asking.await),
+            Answer::Value(0),
+            "what was there when it asked"
+        );
+        assert_eq!(good(one.write("door", false, 2, 0).await), Answer::Value(1));
+        good(one.write("door", true, 2, 0).await);
+        assert!(!storage.bitten(2), "its fenced write was not stale");
+    }
+}

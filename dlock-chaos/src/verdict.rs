@@ -153,3 +153,85 @@ impl fmt::Display for Figures {
         )
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A run that has just enough of everything.
+    fn enough() -> Figures {
+        let mut figures = Figures {
+            seconds: 40,
+            networked: true,
+            struck: 1,
+            ..Figures::default()
+        };
+        let counts = &mut figures.report.counts;
+        (counts.grants, counts.renewals, counts.takeovers) = (40, 10, 3);
+        (counts.fenced.accepted, counts.fenced.refused) = (40, 1);
+        (counts.unfenced.lost_updates, counts.unknown) = (1, 1);
+        for blow in [
+            "worker killed",
+            "worker paused",
+            BITTEN,
+            "store killed",
+            "store frozen",
+            "partition",
+        ] {
+            figures.blows.insert(blow, 1);
+        }
+        figures
+    }
+
+    #[test]
+    fn run_with_enough_of_everything_has_teeth() {
+        assert_eq!(enough().lacks(), [""; 0]);
+    }
+
+    #[test]
+    fn run_with_too_little_of_anything_proves_nothing() {
+        let spoilt: [(&str, fn(&mut Figures)); 8] = [
+            ("grants", |figures| figures.report.counts.grants -= 1),
+            ("renewals", |figures| figures.report.counts.renewals -= 1),
+            ("takeovers", |figures| figures.report.counts.takeovers -= 1),
+            ("writes", |figures| {
+                figures.report.counts.fenced.accepted -= 1
+            }),
+            ("stale writes", |figures| {
+                figures.report.counts.fenced.refused = 0
+            }),
+            ("lost updates", |figures| {
+                figures.report.counts.unfenced.lost_updates = 0
+            }),
+            ("unknown", |figures| figures.report.counts.unknown = 0),
+            ("faults on the wire", |figures| figures.struck = 0),
+        ];
+        for (what, spoil) in spoilt {
+            let mut figures = enough();
+            spoil(&mut figures);
+            let lacks = figures.lacks();
+            assert!(
+                matches!(&lacks[..], [one] if one.starts_with(what)),
+                "{what}: {lacks:?}"
+            );
+        }
+        for blow in enough().blows.into_keys() {
+            let mut figures = enough();
+            figures.blows.remove(blow);
+            assert_eq!(
+                figures.lacks(),
+                [format!("{blow}: 0, and 1 would be enough")]
+            );
+        }
+    }
+
+    #[test]
+    fn answer_that_no_retry_helps_is_wrong_where_one_helped() {
+        let mut report = Report::default();
+        report.counts.calls.insert("renew ok".into(), 7);
+        assert_eq!(wrongs(&report), [""; 0]);
+        report.counts.calls.insert("renew fatal".into(), 1);
+        report.counts.fenced.lost_updates = 1;
+        assert_eq!(wrongs(&report).len(), 2);
+    }
+}
