@@ -6,9 +6,13 @@ use std::process::{Command, Output, Stdio};
 
 /// Runs the program, which ends with this process; what it printed is the test's output.
 fn chaos(arguments: &[&str]) -> Output {
-    let child = Command::new(env!("CARGO_BIN_EXE_dlock-chaos"))
+    run(Command::new(env!("CARGO_BIN_EXE_dlock-chaos"))
         .args(["run", "--tethered"])
-        .args(arguments)
+        .args(arguments))
+}
+
+fn run(command: &mut Command) -> Output {
+    let child = command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -58,36 +62,38 @@ fn sqlite_keeps_its_promises_under_chaos() {
     nothing_is_found_on("sqlite");
 }
 
+/// Five seconds that fail on purpose: what they printed, with the history and its picture kept.
+#[cfg(feature = "sqlite")]
+fn sabotaged(how: &str) -> String {
+    let folder = tempfile::tempdir().unwrap_or_else(|error| panic!("no folder: {error}"));
+    let output = run(Command::new(env!("CARGO_BIN_EXE_dlock-chaos"))
+        .args(["run", "--tethered", "--store", "sqlite", "--seconds", "5"])
+        .args(["--sabotage", how])
+        .env("DLOCK_HISTORIES", folder.path()));
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(output.status.code(), Some(1));
+    for what in ["history: ", "picture: "] {
+        let kept = printed.lines().find_map(|line| line.strip_prefix(what));
+        let kept = kept.unwrap_or_else(|| panic!("no {what}"));
+        assert!(
+            std::fs::metadata(kept).is_ok_and(|file| file.len() > 0),
+            "{kept}"
+        );
+    }
+    printed
+}
+
 /// I5: the scripted pause is enough to find storage that checks nothing.
 #[cfg(feature = "sqlite")]
 #[test]
 fn fenced_storage_that_does_not_check_is_found() {
-    let output = chaos(&[
-        "--store",
-        "sqlite",
-        "--seconds",
-        "5",
-        "--sabotage",
-        "unfenced",
-    ]);
-    let printed = String::from_utf8_lossy(&output.stdout);
-    assert_eq!(output.status.code(), Some(1));
-    assert!(printed.contains("BROKEN: I5"), "no I5");
+    assert!(sabotaged("unfenced").contains("BROKEN: I5"), "no I5");
 }
 
 #[cfg(feature = "sqlite")]
 #[test]
 fn run_without_a_fault_proves_nothing() {
-    let output = chaos(&[
-        "--store",
-        "sqlite",
-        "--seconds",
-        "5",
-        "--sabotage",
-        "peaceful",
-    ]);
-    let printed = String::from_utf8_lossy(&output.stdout);
-    assert_eq!(output.status.code(), Some(1));
+    let printed = sabotaged("peaceful");
     assert!(printed.contains("TOOTHLESS: worker killed: 0"));
     assert!(!printed.contains("BROKEN"));
 }
