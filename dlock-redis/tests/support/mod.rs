@@ -11,7 +11,7 @@ use std::{collections::BTreeMap, env, fs, future::Future, net::SocketAddr, time:
 use dlock_core::{Acquire, AcquireOutcome, FencingToken, Name, Provider};
 use dlock_redis::RedisProvider;
 use dlock_testkit::service::{
-    Place, Service,
+    Service,
     redis::{is_ready, redis as redis_server},
 };
 use redis::{
@@ -37,7 +37,7 @@ impl Server {
     pub(crate) async fn start(arguments: &[&str]) -> Self {
         match redis_server(arguments).await {
             Ok(service) => Self { service },
-            Err(error) => panic!("no server; scripts/test installs it: {error}"),
+            Err(error) => panic!("no redis-server; scripts/test installs it: {error}"),
         }
     }
 
@@ -70,7 +70,7 @@ impl Server {
 
     /// Kills the server hard, and starts it again.
     pub(crate) async fn restart(&mut self) {
-        if let Err(error) = self.service.restart(ready).await {
+        if let Err(error) = self.service.restart(is_ready).await {
             panic!("the server did not come back: {error}");
         }
     }
@@ -309,10 +309,6 @@ pub(crate) async fn granted(provider: &dyn Provider, request: &Acquire) -> Fenci
         Ok(AcquireOutcome::Acquired(token)) => token,
         other => panic!("should have been granted: {other:?}"),
     }
-}
-
-async fn ready(place: Place) -> bool {
-    is_ready(&place).await
 }
 
 /// Fails a test unless the future ends soon.
