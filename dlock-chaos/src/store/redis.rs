@@ -6,7 +6,7 @@ use std::{path::Path, sync::Arc, time::Duration};
 use async_trait::async_trait;
 use dlock_core::Provider;
 use dlock_redis::{RedisProvider, redis};
-use dlock_testkit::service::{Place, Service, redis as redis_server};
+use dlock_testkit::service::{Service, redis as redis_server};
 
 use super::{
     Backend, Blow, Store,
@@ -44,7 +44,7 @@ impl Store for Server {
 
     async fn suffer(&mut self, blow: Blow) -> Result<(), Failure> {
         match blow {
-            Blow::Restart(down) => restart(&mut self.0, down, ready).await?,
+            Blow::Restart(down) => restart(&mut self.0, down, redis_server::is_ready).await?,
             Blow::Freeze(time) => freeze(&mut self.0, time).await?,
             Blow::Cut => {
                 let client = redis::Client::open(format!("redis://{}/", address(&self.0)))?;
@@ -59,8 +59,4 @@ impl Store for Server {
         }
         Ok(())
     }
-}
-
-async fn ready(place: Place) -> bool {
-    redis_server::is_ready(&place).await
 }
