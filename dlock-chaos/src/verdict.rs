@@ -158,6 +158,8 @@ impl fmt::Display for Figures {
 mod tests {
     use super::*;
 
+    type Spoil = fn(&mut Figures);
+
     /// A run that has just enough of everything.
     fn enough() -> Figures {
         let mut figures = Figures {
@@ -190,21 +192,15 @@ mod tests {
 
     #[test]
     fn run_with_too_little_of_anything_proves_nothing() {
-        let spoilt: [(&str, fn(&mut Figures)); 8] = [
-            ("grants", |figures| figures.report.counts.grants -= 1),
-            ("renewals", |figures| figures.report.counts.renewals -= 1),
-            ("takeovers", |figures| figures.report.counts.takeovers -= 1),
-            ("writes", |figures| {
-                figures.report.counts.fenced.accepted -= 1
-            }),
-            ("stale writes", |figures| {
-                figures.report.counts.fenced.refused = 0
-            }),
-            ("lost updates", |figures| {
-                figures.report.counts.unfenced.lost_updates = 0
-            }),
-            ("unknown", |figures| figures.report.counts.unknown = 0),
-            ("faults on the wire", |figures| figures.struck = 0),
+        let spoilt: [(&str, Spoil); 8] = [
+            ("grants", |it| it.report.counts.grants -= 1),
+            ("renewals", |it| it.report.counts.renewals -= 1),
+            ("takeovers", |it| it.report.counts.takeovers -= 1),
+            ("writes", |it| it.report.counts.fenced.accepted -= 1),
+            ("stale writes", |it| it.report.counts.fenced.refused = 0),
+            ("lost", |it| it.report.counts.unfenced.lost_updates = 0),
+            ("unknown", |it| it.report.counts.unknown = 0),
+            ("faults on the wire", |it| it.struck = 0),
         ];
         for (what, spoil) in spoilt {
             let mut figures = enough();

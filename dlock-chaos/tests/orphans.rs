@@ -7,8 +7,10 @@ use std::{
     fs,
     process::{Child, Command, Stdio},
     thread::sleep,
-    time::{Duration, Instant},
+    time::Duration,
 };
+
+use tokio::time::Instant;
 
 /// The children of a process.
 fn children(pid: u32) -> Vec<u32> {
