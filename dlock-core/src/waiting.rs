@@ -307,7 +307,12 @@ impl Contender {
             limit
         };
         let record = match shared.call(limit, shared.provider.read(name)).await {
-            Ok(record) => record,
+            Ok(record) => {
+                if !planted!(LookNoAnswer) {
+                    self.answered = shared.clock.look();
+                }
+                record
+            }
             Err(error) if error.kind() == ErrorKind::Fatal && !planted!(FatalLookRetried) => {
                 return Err(error.into());
             }
@@ -350,9 +355,13 @@ impl Contender {
             match attempt::run(&lock, uuid, prev, || self.left()).await {
                 TryEnd::Granted(holding) => return Ok(Some(Acquired::Holding(holding))),
                 TryEnd::Held(record) => {
+                    let before = self.answered;
                     self.answered = shared.clock.look();
                     state.saw(&shared.clock, &record);
                     if prev != Some(record.version()) && state.is_over(&shared.clock, record.uuid) {
+                        if planted!(OnlyRefusalsAnswer) {
+                            self.answered = before;
+                        }
                         tracing::debug!("refused by a try of our own that is over");
                         prev = Some(record.version());
                         continue;

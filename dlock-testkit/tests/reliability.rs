@@ -1,5 +1,7 @@
 //! `RELIABILITY.md` points only to tests that exist, and answers every invariant.
 
+#![expect(clippy::expect_used, reason = "in a test, that is how it fails")]
+
 use std::{
     collections::BTreeSet,
     fs, io,
