@@ -116,7 +116,9 @@ impl Scene {
             ok(lease.release().await);
         };
         let close = async {
-            let left = ok(timeout(2 * ground.lease, stage.client.close()).await);
+            let Ok(left) = timeout(2 * ground.lease, stage.client.close()).await else {
+                panic!("a call of the client does not end within two leases")
+            };
             assert_eq!(left, 0, "leases left in nobody's hands");
         };
         if ground.paused {
