@@ -32,7 +32,8 @@
 //! is enough by itself, this one included: a process can be paused after it asked whether its lease
 //! is valid and before its write arrives. So every grant carries a [`FencingToken`] that only ever
 //! grows; hand it to the storage, and let the storage refuse a token below the highest it has seen
-//! ([`Fence`] is that rule for data in memory).
+//! ([`Fence`] is that rule for data in memory; the module `fence` of each backend has one for data in
+//! that store).
 //!
 //! # Where to go on
 //! * [`DLock::with`] runs work under the lock; [`DLock::hold`] gives a [`Guard`] that renews itself;
@@ -41,6 +42,8 @@
 //!   names without changing behaviour: `dynamodb` (a DynamoDB table), `postgres` (one table of a
 //!   database), `redis` (Redis or Valkey: one server, replicas, a cluster), `sqlite` (one file, every
 //!   process of one host).
+//! * The package `dlock-examples` has programs that run on each of them: `cargo run -p dlock-examples
+//!   --bin quickstart`.
 //! * [`Provider`] is the contract for a store of your own; the crate `dlock-testkit` proves it.
 //! * `dlock-core/DESIGN.md` explains the protocol, what it guarantees under which assumptions, and
 //!   what it does not.

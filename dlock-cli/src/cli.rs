@@ -1,13 +1,18 @@
 //! The command line.
 
-use std::{ffi::OsString, process::ExitCode, time::Duration};
+use std::{ffi::OsString, io::Write, process::ExitCode, time::Duration};
 
 use clap::{Args, Parser, Subcommand};
 
+use tracing_subscriber::{
+    EnvFilter, Layer, filter::filter_fn, layer::SubscriberExt, util::SubscriberInitExt,
+};
+
 use crate::{
+    display::without_credentials,
     exit::{Exit, Failure, say},
-    status,
-    store::Location,
+    setup, status,
+    store::{self, Location},
 };
 
 /// Run a command while holding a distributed lock, or look at locks.
@@ -31,6 +36,9 @@ enum Command {
     /// Show who holds which lock
     #[command(long_about = include_str!("help/status.txt"))]
     Status(StatusArguments),
+    /// Make what a store needs before there can be locks
+    #[command(long_about = include_str!("help/setup.txt"))]
+    Setup(SetupArguments),
 }
 
 /// Arguments of `dlock run`.
@@ -74,8 +82,17 @@ pub(crate) struct StatusArguments {
     pub(crate) store: StoreArguments,
 }
 
-const STORE_HELP: &str = "Where the locks are: sqlite:PATH, a file on a local disk, made when it is \
-    first used [default: dlock/locks.db in this user's state directory, $XDG_STATE_HOME or ~/.local/state]";
+/// Arguments of `dlock setup`.
+#[derive(Debug, Args)]
+pub(crate) struct SetupArguments {
+    #[command(flatten)]
+    pub(crate) store: StoreArguments,
+}
+
+const STORE_HELP: &str = "Where the locks are: sqlite:PATH, a file on a local disk, made when it is first used; \
+    postgres://USER@HOST/DATABASE; redis://HOST or rediss://HOST; dynamodb:TABLE; see 'dlock setup --help'. Everybody \
+    on this machine sees a password that is given here: put the whole URL into DLOCK_STORE instead \
+    [default: dlock/locks.db in this user's state directory, $XDG_STATE_HOME or ~/.local/state]";
 
 /// Which store.
 #[derive(Debug, Args)]
@@ -90,8 +107,8 @@ pub(crate) struct StoreArguments {
 }
 
 impl StoreArguments {
-    pub(crate) fn location(&self) -> Result<Location, Failure> {
-        Location::new(self.store.as_deref())
+    pub(crate) fn location(&self) -> Result<Box<dyn Location>, Failure> {
+        store::locate(self.store.as_deref())
     }
 }
 
@@ -99,22 +116,30 @@ impl StoreArguments {
 pub(crate) fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => {
-            // Nobody is left to tell when it can't be printed.
-            drop(error.print());
-            return if error.use_stderr() {
-                Exit::Usage.into()
-            } else {
-                ExitCode::SUCCESS
-            };
-        }
+        Err(error) => return explain(&error),
     };
     log();
     let done = match cli.command {
         Command::Run(arguments) => run(arguments),
         Command::Status(arguments) => status::main(&arguments),
+        Command::Setup(arguments) => setup::main(&arguments),
     };
     done.unwrap_or_else(|failure| failure.report())
+}
+
+/// What is wrong with the command line, or the help that was asked for.
+fn explain(error: &clap::Error) -> ExitCode {
+    let text = error.render().to_string();
+    // Nobody is left to tell when it can't be printed.
+    if error.use_stderr() {
+        // It may repeat a word that was meant as the value of --store.
+        let text = without_credentials(&text);
+        drop(std::io::stderr().write_all(text.as_bytes()));
+        Exit::Usage.into()
+    } else {
+        drop(std::io::stdout().write_all(text.as_bytes()));
+        ExitCode::SUCCESS
+    }
 }
 
 #[cfg(unix)]
@@ -130,16 +155,21 @@ fn run(_arguments: RunArguments) -> Result<ExitCode, Failure> {
     ))
 }
 
-/// What the core reports, for whoever looks for the reason of something: nothing unless asked.
+/// What the core and its stores report, for whoever looks for the reason of something: nothing unless
+/// asked, and nothing of other libraries. Those that talk to servers log whole requests.
 fn log() {
     let Ok(wanted) = std::env::var("DLOCK_LOG") else {
         return;
     };
-    match tracing_subscriber::EnvFilter::try_new(&wanted) {
-        Ok(filter) => tracing_subscriber::fmt()
-            .with_env_filter(filter)
-            .with_writer(std::io::stderr)
-            .init(),
+    match EnvFilter::try_new(&wanted) {
+        Ok(filter) => {
+            let ours = filter_fn(|metadata| metadata.target().starts_with("dlock"));
+            let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+            tracing_subscriber::registry()
+                .with(lines.with_filter(ours))
+                .with(filter)
+                .init();
+        }
         Err(error) => say(format_args!("DLOCK_LOG={wanted:?} is ignored: {error}")),
     }
 }

@@ -5,7 +5,9 @@
 
 use std::{error::Error as StdError, fmt, io::Write, process::ExitCode};
 
-use dlock_core::{ConfigError, Error, ErrorKind, ProviderError};
+use dlock_core::ConfigError;
+
+use crate::display::without_credentials;
 
 /// Why `dlock` itself ends, as its exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,39 +79,6 @@ impl Failure {
         Self::new(Exit::System, message).because(source.into())
     }
 
-    /// The store gave no answer.
-    pub(crate) fn provider(doing: &str, store: &impl fmt::Display, error: ProviderError) -> Self {
-        match error.kind() {
-            ErrorKind::Fatal => Self::new(
-                Exit::StoreUnusable,
-                format!("{doing}: the store {store} can't be used"),
-            )
-            .because(error),
-            ErrorKind::NotApplied | ErrorKind::Unknown => Self::new(
-                Exit::StoreUnreachable,
-                format!("{doing}: the store {store} does not answer"),
-            )
-            .because(error)
-            .advise(
-                "is another program keeping it locked, or its disk full or gone? try again later",
-            ),
-        }
-    }
-
-    /// An acquire of the core ended without the lock.
-    pub(crate) fn acquire(name: &str, store: &impl fmt::Display, error: Error) -> Self {
-        let doing = format!("can't acquire {name:?}");
-        match error {
-            Error::Provider(error) => Self::provider(&doing, store, error),
-            Error::Timeout {
-                holder: None,
-                source: Some(error),
-                ..
-            } => Self::provider(&doing, store, error),
-            other => Self::new(Exit::NotAcquired, doing).because(other),
-        }
-    }
-
     #[cfg(test)]
     pub(crate) const fn exit(&self) -> Exit {
         self.exit
@@ -153,50 +122,21 @@ impl fmt::Display for Failure {
 pub(crate) fn say(message: fmt::Arguments<'_>) {
     // Nobody is left to tell when standard error is closed; one write, so that lines of several
     // processes do not mix.
-    drop(std::io::stderr().write_all(format!("dlock: {message}\n").as_bytes()));
+    let line = without_credentials(&format!("dlock: {message}\n"));
+    drop(std::io::stderr().write_all(line.as_bytes()));
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
+    use dlock_core::ProviderError;
 
     use super::*;
-
-    #[test]
-    fn kind_of_error_decides_the_code() {
-        let acquire = |error| Failure::acquire("n", &"s", error).exit();
-        assert_eq!(
-            acquire(Error::Provider(ProviderError::fatal("x"))),
-            Exit::StoreUnusable
-        );
-        assert_eq!(
-            acquire(Error::Provider(ProviderError::unknown("x"))),
-            Exit::StoreUnreachable
-        );
-        assert_eq!(
-            acquire(Error::Provider(ProviderError::not_applied("x"))),
-            Exit::StoreUnreachable
-        );
-        let timeout = |source| Error::Timeout {
-            waited: Duration::ZERO,
-            holder: None,
-            source,
-        };
-        assert_eq!(acquire(timeout(None)), Exit::NotAcquired);
-        assert_eq!(
-            acquire(timeout(Some(ProviderError::unknown("x")))),
-            Exit::StoreUnreachable
-        );
-    }
 
     #[test]
     fn report_shows_every_cause_once() {
         let inner =
             ProviderError::fatal("no table").with_source(std::io::Error::other("disk gone"));
-        let failure = Failure::acquire("n", &"sqlite:x", Error::Provider(inner));
-        assert_eq!(
-            failure.to_string(),
-            "can't acquire \"n\": the store sqlite:x can't be used: no table: disk gone"
-        );
+        let failure = Failure::new(Exit::StoreUnusable, "can't read").because(inner);
+        assert_eq!(failure.to_string(), "can't read: no table: disk gone");
     }
 }

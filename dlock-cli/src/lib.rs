@@ -12,11 +12,19 @@
 //! | the guard | ends the command's group when `dlock run` dies, or stops past the deadline | `helper::guard` |
 //! | the anchor | a zombie in the command's group: keeps the group's number from being reused | `helper::anchor` |
 //!
-//! The helpers are this same program, started again with a hidden first argument.
+//! The helpers are this same program, started again with a hidden first argument. The guard and the
+//! anchor have no environment, and so no password of the store.
+//!
+//! Each kind of store is a feature, `sqlite` by default, and a file in `store`. Libraries of this
+//! workspace leave TLS and credentials to their users; this program is a user, and decides: rustls
+//! with ring for all stores, which takes no C compiler beyond what ring needs and no system library,
+//! and the certificates of the system (`rustls-native-certs`), since who runs a private authority
+//! has told the machine about it and not us.
 
 mod cli;
 mod display;
 mod exit;
+mod setup;
 mod status;
 mod store;
 

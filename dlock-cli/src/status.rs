@@ -91,14 +91,17 @@ async fn answer<T>(
     store: &Store,
     call: impl Future<Output = Result<T, ProviderError>>,
 ) -> Result<T, Failure> {
-    tokio::time::timeout(PATIENCE, call)
+    let answer = tokio::time::timeout(PATIENCE, call)
         .await
         .unwrap_or_else(|_| {
             Err(ProviderError::unknown(format!(
                 "no answer within {PATIENCE:?}"
             )))
-        })
-        .map_err(|error| Failure::provider("can't read the locks", &store.location, error))
+        });
+    match answer {
+        Ok(answer) => Ok(answer),
+        Err(error) => Err(store.failure("can't read the locks", error).await),
+    }
 }
 
 /// A record as programs see it. Times are strings and numbers that JSON has.

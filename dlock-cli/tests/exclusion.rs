@@ -1,5 +1,5 @@
 //! One at a time, in turn, and only as long as it has to be.
-#![cfg(unix)]
+#![cfg(all(unix, feature = "sqlite"))]
 
 mod support;
 

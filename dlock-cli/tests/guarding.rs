@@ -1,5 +1,5 @@
 //! What becomes of the command when `dlock run`, its guard or both are killed or stopped.
-#![cfg(unix)]
+#![cfg(all(unix, feature = "sqlite"))]
 
 mod support;
 

@@ -1,5 +1,5 @@
 //! What the command gets, and what its end becomes.
-#![cfg(unix)]
+#![cfg(all(unix, feature = "sqlite"))]
 
 mod support;
 

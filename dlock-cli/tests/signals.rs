@@ -1,5 +1,5 @@
 //! Signals, without a terminal.
-#![cfg(unix)]
+#![cfg(all(unix, feature = "sqlite"))]
 
 mod support;
 

@@ -1,5 +1,5 @@
 //! `dlock status`.
-#![cfg(unix)]
+#![cfg(all(unix, feature = "sqlite"))]
 #![expect(clippy::unwrap_used, reason = "in a test, that is how it fails")]
 
 mod support;

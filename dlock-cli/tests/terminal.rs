@@ -1,5 +1,5 @@
 //! On a terminal: foreground, Ctrl-C, Ctrl-Z, and what is left of the terminal afterwards.
-#![cfg(unix)]
+#![cfg(all(unix, feature = "sqlite"))]
 
 mod support;
 

@@ -1,5 +1,5 @@
 //! A store that goes away, and leases that are taken away.
-#![cfg(unix)]
+#![cfg(all(unix, feature = "sqlite"))]
 #![expect(clippy::unwrap_used, reason = "in a test, that is how it fails")]
 
 mod support;

@@ -9,8 +9,8 @@ use std::{
 use tokio::sync::watch;
 
 use crate::{
-    Clock, Event, Name, Provider, ProviderError, Recorder, entropy::Entropy, names::Names,
-    recorder::Recording,
+    Clock, Event, Name, Provider, ProviderError, Recorder, entropy::Entropy, latch::Latch,
+    names::Names, recorder::Recording,
 };
 
 /// One process's side of one provider: the queues of its waiters, what it has observed, its own
@@ -38,7 +38,7 @@ pub(crate) struct Shared {
     pub(crate) watching: AtomicBool,
     /// Who is told what happens, if anybody is.
     pub(crate) recording: OnceLock<Recording>,
-    closing: watch::Sender<bool>,
+    closing: Arc<Latch>,
     errands: Arc<watch::Sender<usize>>,
 }
 
@@ -64,16 +64,18 @@ impl Client {
         Self(Shared::new(Arc::new(provider), clock, Entropy::System))
     }
 
-    /// A client of its own whose uuids and jitter come from a seed, so that a simulation can be
-    /// repeated. **Never outside one**: two processes with one seed draw the same identities, and
-    /// the store grants both.
+    /// A client whose uuids and jitter come from a seed, so that a simulation can be repeated.
+    /// **Never outside one**: two processes with one seed draw the same identities, and the store
+    /// grants both. If the provider has a [`Sharing`](crate::Sharing) without a client, its clones
+    /// find this one.
     #[must_use]
     pub fn for_simulation(provider: impl Provider, clock: Clock, seed: u64) -> Self {
-        Self(Shared::new(
-            Arc::new(provider),
-            clock,
-            Entropy::seeded(seed),
-        ))
+        let provider: Arc<dyn Provider> = Arc::new(provider);
+        let make = || Shared::new(Arc::clone(&provider), clock, Entropy::seeded(seed));
+        match provider.sharing() {
+            Some(sharing) => Self(sharing.client(make)),
+            None => Self(make()),
+        }
     }
 
     /// Tells a recorder what this client does from now on, for tests that check it afterwards. The
@@ -96,7 +98,7 @@ impl Client {
     /// # Cancel safety
     /// The client is closed from the first poll on; dropping the future only stops the waiting.
     pub async fn close(&self) -> usize {
-        self.0.closing.send_replace(true);
+        self.0.closing.raise();
         if !planted!(CloseDoesNotWait) {
             let mut errands = self.0.errands.subscribe();
             // The sender lives in `self`, so this ends only when the count is zero.
@@ -130,7 +132,7 @@ impl Shared {
             listener: AtomicBool::new(false),
             watching: AtomicBool::new(false),
             recording: OnceLock::new(),
-            closing: watch::Sender::new(false),
+            closing: Arc::default(),
             errands: Arc::new(watch::Sender::new(0)),
         })
     }
@@ -150,12 +152,12 @@ impl Shared {
     }
 
     pub(crate) fn is_closed(&self) -> bool {
-        *self.closing.borrow()
+        self.closing.is_raised()
     }
 
-    /// Changes to `true` when the client closes; its sender goes away with the client.
-    pub(crate) fn closing(&self) -> watch::Receiver<bool> {
-        self.closing.subscribe()
+    /// Raised when the client closes, and when it is gone.
+    pub(crate) fn closing(&self) -> Arc<Latch> {
+        Arc::clone(&self.closing)
     }
 
     /// One call to the provider, for at most `limit`. What comes back after that is unknown, and
@@ -182,6 +184,12 @@ impl Shared {
         }
         let pause = (duration / 60).clamp(Duration::from_millis(2), Duration::from_millis(500));
         pause / 2 + self.entropy.jitter(pause)
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        self.closing.raise();
     }
 }
 

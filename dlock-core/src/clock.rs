@@ -4,6 +4,8 @@
 //! So they read different clocks, and each reading is taken in the order that errs on its safe
 //! side when the thread is suspended between two system calls.
 
+mod machine;
+
 use std::{
     fmt,
     sync::{
@@ -14,6 +16,8 @@ use std::{
 };
 
 use tokio::sync::Notify;
+
+pub use self::machine::{Machine, Standstill};
 
 /// Where a [`Client`](crate::Client) takes elapsed time from.
 ///
@@ -34,6 +38,7 @@ enum Source {
         start: tokio::time::Instant,
         rate: f64,
     },
+    Simulated(Machine),
 }
 
 #[derive(Default)]
@@ -91,6 +96,21 @@ impl Clock {
         })
     }
 
+    /// The clock of a machine that runs on Tokio's time, `rate` times as fast, and that can be
+    /// stopped, suspended and frozen. For simulations.
+    ///
+    /// # Panics
+    /// If `rate` is not a finite number above zero.
+    #[must_use]
+    pub fn simulated(rate: f64) -> (Self, Machine) {
+        assert!(
+            rate.is_finite() && rate > 0.0,
+            "a clock's rate is a finite number above zero"
+        );
+        let machine = Machine::new(rate);
+        (Self(Source::Simulated(machine.clone())), machine)
+    }
+
     /// Now, for a holder: never behind true time when it is asked, never ahead of it when the call
     /// returns.
     pub(crate) fn now(&self) -> Tick {
@@ -98,6 +118,7 @@ impl Clock {
             Source::System => system::holder(),
             Source::Manual(manual) => Tick(manual.nanos.load(Ordering::SeqCst)),
             Source::Tokio { start, rate } => Tick(nanos(start.elapsed().mul_f64(*rate))),
+            Source::Simulated(machine) => Tick(nanos(machine.holder())),
         }
     }
 
@@ -114,6 +135,13 @@ impl Clock {
     pub(crate) fn look(&self) -> Look {
         match &self.0 {
             Source::System => system::contender(),
+            Source::Simulated(machine) => {
+                let now = nanos(machine.contender());
+                Look {
+                    boot: now,
+                    raw: now,
+                }
+            }
             Source::Manual(_) | Source::Tokio { .. } => {
                 let Tick(now) = self.now();
                 Look {
@@ -147,7 +175,7 @@ impl Clock {
                     }
                     moved.await;
                 }
-                Source::System | Source::Tokio { .. } => {
+                Source::System | Source::Tokio { .. } | Source::Simulated(_) => {
                     let left = deadline.since(self.now());
                     if left.is_zero() {
                         return;
@@ -164,6 +192,7 @@ impl Clock {
             Source::System => tokio::time::sleep(span).await,
             Source::Manual(_) => Box::pin(self.sleep_until(self.now() + span, span)).await,
             Source::Tokio { rate, .. } => tokio::time::sleep(span.div_f64(*rate)).await,
+            Source::Simulated(machine) => machine.sleep(span).await,
         }
     }
 }
@@ -180,6 +209,7 @@ impl fmt::Debug for Clock {
             Source::System => f.write_str("Clock::system"),
             Source::Manual(_) => f.write_str("Clock::manual"),
             Source::Tokio { rate, .. } => write!(f, "Clock::tokio({rate})"),
+            Source::Simulated(machine) => write!(f, "Clock::simulated({})", machine.rate()),
         }
     }
 }

@@ -1,5 +1,5 @@
 //! T3 for a resource in memory. Stores bring their own `fence` modules, which keep the rule inside
-//! the write that changes the data.
+//! the write that changes the data, in the same words (`DESIGN.md`, "Fencing at the storage").
 
 use crate::FencingToken;
 

@@ -24,6 +24,7 @@ mod guard;
 mod handoff;
 mod holder;
 mod holding;
+mod latch;
 mod lease;
 mod listener;
 mod lock;
@@ -48,7 +49,7 @@ pub use self::{
     builder::DLockBuilder,
     capabilities::{Capabilities, Discipline, Durability},
     client::{Client, IntoClient},
-    clock::{Clock, ManualClock},
+    clock::{Clock, Machine, ManualClock, Standstill},
     error::{ConfigError, Error, ErrorKind, Loss, LossCause, ProviderError},
     fence::{Fence, Stale},
     guard::{Guard, State},

@@ -22,12 +22,12 @@ pub(crate) fn ensure(shared: &Arc<Shared>) {
         return;
     }
     let running = Running(Arc::downgrade(shared));
-    let mut closing = shared.closing();
+    let closing = shared.closing();
     tokio::spawn(async move {
         tokio::select! {
             biased;
-            // Also when the client is gone: its end of the channel goes with it.
-            _ = closing.wait_for(|closed| *closed) => {}
+            // Also when the client is gone.
+            () = closing.raised() => {}
             () = listen(&running.0) => {}
         }
         drop(running);

@@ -106,6 +106,8 @@ mod switches {
         LooksForEver: "a waiter reads on when its observation is over (section 3)",
         LookUnobserved: "what a waiter reads is no observation (section 3)",
         FreeLookIgnored: "a waiter that reads a released record goes on waiting (W2)",
+        LookNoAnswer: "what a waiter reads is no answer of its store (W5)",
+        OnlyRefusalsAnswer: "a try refused by an own ghost is no answer of its store (W5)",
         LookUnbounded: "a waiter's read has no limit of its own (W4)",
         FatalLookRetried: "a waiter reads on after `Fatal` (W5)",
         QueueUncounted: "the time in the queue does not count (W4)",

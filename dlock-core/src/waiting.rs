@@ -76,6 +76,7 @@ async fn ask_for(lock: &Arc<Settings>, wait: Wait) -> Result<Acquired, Error> {
             lock: Arc::clone(lock),
             wait,
             started,
+            answered: started,
             seen: None,
             error: None,
         };
@@ -135,6 +136,9 @@ struct Contender {
     lock: Arc<Settings>,
     wait: Wait,
     started: Look,
+    /// When the store last answered, or we began to ask it. A refusal by a try of our own that is
+    /// over and a spent try are answers too; a grant that came too late is none (W5).
+    answered: Look,
     /// Who held the lock when the store last answered.
     seen: Option<Holder>,
     /// The last error since then.
@@ -183,11 +187,11 @@ impl Contender {
     /// Waits for our turn, then contends (W1). `None` if the caller has gone away.
     async fn queue(&mut self, giver: &Giver<Answer>, turn: Turn) -> Option<Answer> {
         let lock = Arc::clone(&self.lock);
-        let mut closing = lock.shared.closing();
+        let closing = lock.shared.closing();
         let turn = tokio::select! {
             biased;
             () = giver.abandoned(), if !planted!(AbandonedWaits) => return None,
-            _ = closing.wait_for(|closed| *closed), if !planted!(CloseUnheard) => {
+            () = closing.raised(), if !planted!(CloseUnheard) => {
                 return Some(Err(Error::Closed));
             }
             // Before our turn: a caller who was away may be back only after its limit (W4).
@@ -214,8 +218,8 @@ impl Contender {
             plan,
             ..
         } = &*lock;
-        let mut closing = shared.closing();
-        let mut answered = shared.clock.look();
+        let closing = shared.closing();
+        self.answered = shared.clock.look();
         listener::ensure(shared);
         let mut woken = false;
         loop {
@@ -235,7 +239,6 @@ impl Contender {
                     return Some(Ok(Acquired::Holding(holding)));
                 }
                 Ok(Some(Acquired::Held(holder))) => {
-                    answered = shared.clock.look();
                     let pause = self.until_next_try(&holder.record);
                     tracing::debug!(owner = %holder.record.owner, ?pause, "held by another");
                     self.seen = Some(holder);
@@ -244,7 +247,7 @@ impl Contender {
                 }
                 Ok(None) => {
                     if let Some(error) = &self.error
-                        && (shared.clock.elapsed(answered) >= plan.give_up_after
+                        && (shared.clock.elapsed(self.answered) >= plan.give_up_after
                             || planted!(GivesUpAtOnce))
                         && !planted!(SilentStoreForEver)
                     {
@@ -261,7 +264,7 @@ impl Contender {
             tokio::select! {
                 biased;
                 () = giver.abandoned(), if !planted!(AbandonedWaits) => return None,
-                _ = closing.wait_for(|closed| *closed), if !planted!(CloseUnheard) => {
+                () = closing.raised(), if !planted!(CloseUnheard) => {
                     return Some(Err(Error::Closed));
                 }
                 () = freed, if !planted!(WakeupIgnored) => woken = true,
@@ -304,7 +307,12 @@ impl Contender {
             limit
         };
         let record = match shared.call(limit, shared.provider.read(name)).await {
-            Ok(record) => record,
+            Ok(record) => {
+                if !planted!(LookNoAnswer) {
+                    self.answered = shared.clock.look();
+                }
+                record
+            }
             Err(error) if error.kind() == ErrorKind::Fatal && !planted!(FatalLookRetried) => {
                 return Err(error.into());
             }
@@ -347,8 +355,13 @@ impl Contender {
             match attempt::run(&lock, uuid, prev, || self.left()).await {
                 TryEnd::Granted(holding) => return Ok(Some(Acquired::Holding(holding))),
                 TryEnd::Held(record) => {
+                    let before = self.answered;
+                    self.answered = shared.clock.look();
                     state.saw(&shared.clock, &record);
                     if prev != Some(record.version()) && state.is_over(&shared.clock, record.uuid) {
+                        if planted!(OnlyRefusalsAnswer) {
+                            self.answered = before;
+                        }
                         tracing::debug!("refused by a try of our own that is over");
                         prev = Some(record.version());
                         continue;
@@ -357,7 +370,10 @@ impl Contender {
                     return Ok(Some(Acquired::Held(Holder { record, ours })));
                 }
                 TryEnd::Spent if planted!(SpentIsContention) => return Ok(None),
-                TryEnd::Spent => tracing::debug!("spent; asking anew"),
+                TryEnd::Spent => {
+                    self.answered = shared.clock.look();
+                    tracing::debug!("spent; asking anew");
+                }
                 TryEnd::Late => {
                     tracing::debug!("granted too late; asking anew");
                     self.error = Some(ProviderError::unknown(

@@ -18,7 +18,7 @@
 //!     .key("id", AttributeValue::S("a-17".into()))
 //!     .update_expression("SET balance = :b")
 //!     .expression_attribute_values(":b", AttributeValue::N("40".into()));
-//! match Fence::new(token).update(write).await {
+//! match Fence::default().update(write, token).await {
 //!     Ok(_) => {}
 //!     // Somebody else has held the lock and written since: stop.
 //!     Err(FenceError::Stale(stale)) => eprintln!("{stale}"),
@@ -51,42 +51,41 @@ const VALUE: &str = ":dlock_token";
 const CONDITION: &str = "(attribute_not_exists(#dlock_fence) OR #dlock_fence <= :dlock_token)";
 const ASSIGNMENT: &str = "#dlock_fence = :dlock_token";
 
-/// Why a fenced write was not made. Nothing changed.
+/// Why a write was not made. Except for [`FenceError::Store`], nothing changed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FenceError {
     /// A later holder has written: this one has lost its lease.
     #[error(transparent)]
     Stale(#[from] Stale),
-    /// The attribute of the fence holds something else than a token.
-    #[error("the item's attribute {attribute:?} is not a fencing token: name another attribute")]
+    /// What the fence remembers is something else than a token.
+    #[error("{place} is not a fencing token: find out who wrote it, or name another")]
     Foreign {
-        /// The attribute.
-        attribute: String,
+        /// Where.
+        place: String,
     },
-    /// DynamoDB failed or refused for another reason, a condition of the write's own included.
+    /// DynamoDB refused the write for another reason, a condition of the write's own included, or did
+    /// not answer; then it may have been made.
     #[error("the fenced write was not confirmed by DynamoDB")]
     Store(#[source] Box<Error>),
 }
 
-/// Lets only those write whose token is not below the highest that the resource has seen (T3).
+/// Where resources remember the highest token they have seen: in an attribute, `fence` by default, of
+/// their item, or of one that stands for several. Cheap to make; holds no client.
 #[derive(Clone, Debug)]
 pub struct Fence {
-    token: FencingToken,
     attribute: String,
 }
 
-impl Fence {
-    /// The fence for a holder with this token. The resource remembers the highest token in its
-    /// attribute `fence`.
-    #[must_use]
-    pub fn new(token: FencingToken) -> Self {
+impl Default for Fence {
+    fn default() -> Self {
         Self {
-            token,
             attribute: "fence".to_owned(),
         }
     }
+}
 
+impl Fence {
     /// Another attribute for the highest token. All writers of a resource must name the same.
     #[must_use]
     pub fn attribute(mut self, attribute: impl Into<String>) -> Self {
@@ -94,11 +93,11 @@ impl Fence {
         self
     }
 
-    /// Makes an update of one item, if no later holder has written to that item.
+    /// Makes an update of one item, if the token is not stale there, and remembers it.
     ///
     /// # Errors
-    /// [`FenceError::Stale`] if one has; then nothing changed, and the writer should stop. A
-    /// condition of the update's own that does not hold is [`FenceError::Store`]. So is a stale
+    /// [`FenceError::Stale`] if a later holder has written; then nothing changed, and the writer
+    /// should stop. A condition of the update's own that does not hold is [`FenceError::Store`]. So is a stale
     /// token on a compatible store that does not return the item a condition failed on.
     ///
     /// # Cancel safety
@@ -106,10 +105,11 @@ impl Fence {
     pub async fn update(
         &self,
         update: UpdateItemFluentBuilder,
+        token: FencingToken,
     ) -> Result<UpdateItemOutput, FenceError> {
-        match self.guard(update).send().await {
+        match self.guard(update, token).send().await {
             Ok(output) => Ok(output),
-            Err(error) => Err(self.explain(error)),
+            Err(error) => Err(self.explain(error, token)),
         }
     }
 
@@ -117,7 +117,11 @@ impl Fence {
     /// token, and the wish for the old item if the condition fails. [`Fence::explain`] then tells a
     /// stale token from other failures.
     #[must_use]
-    pub fn guard(&self, update: UpdateItemFluentBuilder) -> UpdateItemFluentBuilder {
+    pub fn guard(
+        &self,
+        update: UpdateItemFluentBuilder,
+        token: FencingToken,
+    ) -> UpdateItemFluentBuilder {
         let condition = match update.get_condition_expression() {
             Some(own) => format!("({own}) AND {CONDITION}"),
             None => CONDITION.to_owned(),
@@ -127,32 +131,32 @@ impl Fence {
             .condition_expression(condition)
             .update_expression(assignment)
             .expression_attribute_names(NAME, &self.attribute)
-            .expression_attribute_values(VALUE, self.value())
+            .expression_attribute_values(VALUE, value(token))
             .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
     }
 
     /// What the failure of a guarded update means.
     #[must_use]
-    pub fn explain<R>(&self, error: SdkError<UpdateItemError, R>) -> FenceError
+    pub fn explain<R>(&self, error: SdkError<UpdateItemError, R>, token: FencingToken) -> FenceError
     where
         R: Send + Sync + std::fmt::Debug + 'static,
     {
         let refusal = match error.as_service_error() {
             Some(UpdateItemError::ConditionalCheckFailedException(refused)) => {
-                refused.item().and_then(|item| self.refusal(item))
+                refused.item().and_then(|item| self.refusal(item, token))
             }
             _ => None,
         };
         refusal.unwrap_or_else(|| FenceError::Store(Box::new(error.into())))
     }
 
-    /// Makes a transaction, if no later holder has written to the resource that `key` of `table`
-    /// stands for: an item of its own that remembers the highest token for everything the
-    /// transaction writes.
+    /// Makes a transaction, if the token is not stale for the resource that `key` of `table` stands
+    /// for: an item of its own that remembers the highest token for everything the transaction
+    /// writes.
     ///
     /// # Errors
-    /// [`FenceError::Stale`] if one has; then nothing changed, and the writer should stop. Any
-    /// other reason is [`FenceError::Store`].
+    /// [`FenceError::Stale`] if a later holder has written; then nothing changed, and the writer
+    /// should stop. Any other reason is [`FenceError::Store`].
     ///
     /// # Cancel safety
     /// The transaction may have been made.
@@ -161,15 +165,16 @@ impl Fence {
         transaction: TransactWriteItemsFluentBuilder,
         table: &str,
         key: HashMap<String, AttributeValue>,
+        token: FencingToken,
     ) -> Result<TransactWriteItemsOutput, FenceError> {
         let place = transaction
             .get_transact_items()
             .as_ref()
             .map_or(0, Vec::len);
-        let item = self.item(table, key)?;
+        let item = self.item(table, key, token)?;
         match transaction.transact_items(item).send().await {
             Ok(output) => Ok(output),
-            Err(error) => Err(self.explain_transaction(error, place)),
+            Err(error) => Err(self.explain_transaction(error, place, token)),
         }
     }
 
@@ -182,6 +187,7 @@ impl Fence {
         &self,
         table: &str,
         key: HashMap<String, AttributeValue>,
+        token: FencingToken,
     ) -> Result<TransactWriteItem, FenceError> {
         let update = Update::builder()
             .table_name(table)
@@ -189,7 +195,7 @@ impl Fence {
             .condition_expression(CONDITION)
             .update_expression(assign(""))
             .expression_attribute_names(NAME, &self.attribute)
-            .expression_attribute_values(VALUE, self.value())
+            .expression_attribute_values(VALUE, value(token))
             .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
             .build()
             .map_err(|error| FenceError::Store(Box::new(error.into())))?;
@@ -202,6 +208,7 @@ impl Fence {
         &self,
         error: SdkError<TransactWriteItemsError, R>,
         place: usize,
+        token: FencingToken,
     ) -> FenceError
     where
         R: Send + Sync + std::fmt::Debug + 'static,
@@ -211,34 +218,37 @@ impl Fence {
                 .cancellation_reasons()
                 .get(place)
                 .filter(|reason| reason.code() == Some("ConditionalCheckFailed"))
-                .and_then(|reason| self.refusal(reason.item()?)),
+                .and_then(|reason| self.refusal(reason.item()?, token)),
             _ => None,
         };
         refusal.unwrap_or_else(|| FenceError::Store(Box::new(error.into())))
     }
 
     /// What the item that a condition failed on says of the fence; `None` if it admits the token.
-    fn refusal(&self, item: &HashMap<String, AttributeValue>) -> Option<FenceError> {
-        let foreign = || FenceError::Foreign {
-            attribute: self.attribute.clone(),
-        };
+    fn refusal(
+        &self,
+        item: &HashMap<String, AttributeValue>,
+        token: FencingToken,
+    ) -> Option<FenceError> {
         let highest = match item.get(&self.attribute)? {
             AttributeValue::N(text) => text.parse().ok().and_then(FencingToken::new),
             _ => None,
         };
         match highest {
-            None => Some(foreign()),
-            Some(highest) if self.token < highest => Some(FenceError::Stale(Stale {
-                presented: self.token,
+            None => Some(FenceError::Foreign {
+                place: format!("the attribute {:?} of the item", self.attribute),
+            }),
+            Some(highest) if token < highest => Some(FenceError::Stale(Stale {
+                presented: token,
                 highest,
             })),
             Some(_) => None,
         }
     }
+}
 
-    fn value(&self) -> AttributeValue {
-        AttributeValue::N(self.token.to_string())
-    }
+fn value(token: FencingToken) -> AttributeValue {
+    AttributeValue::N(token.to_string())
 }
 
 /// An update expression with the fence's assignment in its SET clause, which it may not have: each

@@ -4,16 +4,15 @@
 
 mod common;
 
-use std::{collections::HashMap, time::Duration};
-
+use async_trait::async_trait;
 use aws_sdk_dynamodb::{
     Client, Error as StoreError,
-    types::{AttributeValue, Put, TransactWriteItem},
+    types::{AttributeValue, Get, Put, TransactGetItem, TransactWriteItem},
 };
-use common::{Item, client, item, key, provider, put};
-use dlock_core::{DLock, Ended, FencingToken, Stale};
+use common::{Item, client, item, key, provider, provider_on, put, table_name};
+use dlock_core::{FencingToken, Stale};
 use dlock_dynamodb::fence::{Fence, FenceError};
-use tokio::task::JoinSet;
+use dlock_testkit::storage::{self, Storage};
 
 fn token(value: u64) -> FencingToken {
     FencingToken::new(value).unwrap()
@@ -36,7 +35,7 @@ async fn write(
         .set_key(Some(key("page")))
         .update_expression("SET page = :page REMOVE draft")
         .expression_attribute_values(":page", text(page));
-    Fence::new(token).update(update).await.map(|_| ())
+    Fence::default().update(update, token).await.map(|_| ())
 }
 
 /// Writes two items of a resource, of which a third one remembers the token.
@@ -59,57 +58,151 @@ async fn write_both(
         .transact_write_items()
         .transact_items(row("left"))
         .transact_items(row("right"));
-    Fence::new(token)
-        .transact(transaction, table, key("fence of both"))
+    Fence::default()
+        .transact(transaction, table, key("fence of both"), token)
         .await
         .map(|_| ())
 }
 
-async fn pages(client: &Client, table: &str, names: &[&str]) -> Vec<String> {
-    let mut pages = Vec::new();
-    for name in names {
-        let page = item(client, table, name).await.unwrap();
-        pages.push(page["page"].as_s().unwrap().clone());
+/// One of a story's writers: a resource of one item, or of two and a third one for the fence.
+#[derive(Clone)]
+struct Pages {
+    client: Client,
+    table: String,
+    both: bool,
+}
+
+impl Pages {
+    async fn new(both: bool) -> Self {
+        Self {
+            client: client().await,
+            table: provider().await.table().to_owned(),
+            both,
+        }
     }
-    pages
+}
+
+#[async_trait]
+impl Storage for Pages {
+    async fn another(&self) -> Self {
+        self.clone()
+    }
+
+    async fn write(&self, token: FencingToken, value: u64) -> Result<(), Stale> {
+        let (client, table, page) = (&self.client, &self.table, value.to_string());
+        // Two transactions at one item are one too many: DynamoDB cancels the later one, and leaves
+        // it to its sender to repeat it.
+        for _ in 0..1_000 {
+            let written = if self.both {
+                write_both(client, table, token, &page).await
+            } else {
+                write(client, table, token, &page).await
+            };
+            match written {
+                Ok(()) => return Ok(()),
+                Err(FenceError::Stale(stale)) => return Err(stale),
+                Err(FenceError::Store(error)) if collided(&error) => {}
+                Err(other) => panic!("{other:?}"),
+            }
+        }
+        panic!("others are always in the way");
+    }
+
+    async fn read(&self) -> Option<(u64, FencingToken)> {
+        let number = |item: &Item, attribute: &str| -> Option<u64> {
+            match item.get(attribute)? {
+                AttributeValue::N(text) | AttributeValue::S(text) => text.parse().ok(),
+                other => panic!("{other:?}"),
+            }
+        };
+        if !self.both {
+            let page = item(&self.client, &self.table, "page").await?;
+            return Some((number(&page, "page")?, token(number(&page, "fence")?)));
+        }
+        let get = |name| {
+            let get = Get::builder()
+                .table_name(&self.table)
+                .set_key(Some(key(name)))
+                .build()
+                .unwrap();
+            TransactGetItem::builder().get(get).build()
+        };
+        let all = loop {
+            let read = self
+                .client
+                .transact_get_items()
+                .transact_items(get("left"))
+                .transact_items(get("right"))
+                .transact_items(get("fence of both"));
+            match read.send().await {
+                Ok(read) => break read,
+                Err(error) => {
+                    let error = StoreError::from(error);
+                    assert!(collided(&error), "{error:?}");
+                }
+            }
+        };
+        let items: Vec<&Item> = all
+            .responses()
+            .iter()
+            .filter_map(|got| got.item())
+            .collect();
+        let [left, right, fence] = items[..] else {
+            assert!(items.is_empty(), "{items:?}");
+            return None;
+        };
+        assert_eq!(left["page"], right["page"], "of one write");
+        Some((number(left, "page")?, token(number(fence, "fence")?)))
+    }
+}
+
+/// Whether a transaction met another one.
+fn collided(error: &StoreError) -> bool {
+    match error {
+        StoreError::TransactionCanceledException(cancelled) => cancelled
+            .cancellation_reasons()
+            .iter()
+            .any(|reason| reason.code() == Some("TransactionConflict")),
+        StoreError::TransactionConflictException(_) => true,
+        _ => false,
+    }
 }
 
 #[tokio::test]
 async fn equal_and_greater_tokens_pass_and_a_lower_one_changes_nothing() {
-    let (provider, client) = (provider().await, client().await);
-    let table = provider.table();
-    write(&client, table, token(7), "first").await.unwrap();
-    write(&client, table, token(7), "second").await.unwrap();
-    write(&client, table, token(9), "third").await.unwrap();
-    let before = item(&client, table, "page").await;
-    let error = write(&client, table, token(8), "late").await.unwrap_err();
-    let stale = Stale {
-        presented: token(8),
-        highest: token(9),
-    };
-    assert!(
-        matches!(&error, FenceError::Stale(told) if *told == stale),
-        "{error:?}"
-    );
-    assert_eq!(item(&client, table, "page").await, before);
-    assert_eq!(pages(&client, table, &["page"]).await, ["third"]);
+    for both in [false, true] {
+        storage::only_lower_tokens_are_refused(&Pages::new(both).await).await;
+    }
+}
 
-    write_both(&client, table, token(7), "first").await.unwrap();
-    write_both(&client, table, token(7), "second")
-        .await
-        .unwrap();
-    write_both(&client, table, token(9), "third").await.unwrap();
-    let error = write_both(&client, table, token(8), "late")
-        .await
-        .unwrap_err();
-    assert!(
-        matches!(&error, FenceError::Stale(told) if *told == stale),
-        "{error:?}"
-    );
-    assert_eq!(
-        pages(&client, table, &["left", "right"]).await,
-        ["third", "third"]
-    );
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn thousands_of_writes_with_random_tokens_leave_the_highest() {
+    for both in [false, true] {
+        storage::random_tokens_leave_the_highest(Pages::new(both).await).await;
+    }
+}
+
+/// 001-3: the holder is paused past the end of its lease; another takes over and writes; the first
+/// wakes up and writes with its old token.
+#[tokio::test]
+async fn paused_holder_is_refused_by_the_storage() {
+    let table = provider().await.table().to_owned();
+    let provider = move || {
+        let table = table.clone();
+        async move { provider_on(client().await, &table) }
+    };
+    for both in [false, true] {
+        storage::paused_holder_is_refused(provider.clone(), &Pages::new(both).await).await;
+    }
+}
+
+#[tokio::test]
+async fn refused_holder_raises_its_floor_and_gets_above() {
+    let table = table_name();
+    let locks = provider_on(client().await, &table);
+    locks.create_table().await.unwrap();
+    let provider = async || provider_on(client().await, &table);
+    storage::refused_holder_gets_above(provider, &Pages::new(false).await).await;
 }
 
 #[tokio::test]
@@ -125,7 +218,7 @@ async fn writers_own_condition_still_counts_and_is_not_called_stale() {
             .condition_expression("attribute_not_exists(page) OR page = :expected")
             .expression_attribute_values(":new", text("new"))
             .expression_attribute_values(":expected", text(expected));
-        async move { Fence::new(token).update(update).await }
+        async move { Fence::default().update(update, token).await }
     };
     update("", token(7)).await.unwrap();
     let error = update("old", token(9)).await.unwrap_err();
@@ -146,7 +239,7 @@ async fn writers_own_condition_still_counts_and_is_not_called_stale() {
         .update_expression("SET page = :new")
         .condition_expression("attribute_exists(page) OR attribute_exists(draft)")
         .expression_attribute_values(":new", text("late"));
-    let error = Fence::new(token(7)).update(stale).await.unwrap_err();
+    let error = Fence::default().update(stale, token(7)).await.unwrap_err();
     assert!(matches!(error, FenceError::Stale(_)), "{error:?}");
     // Both refuse it, and the fence is what the writer has to know.
     let error = update("old", token(7)).await.unwrap_err();
@@ -162,8 +255,8 @@ async fn writers_own_condition_still_counts_and_is_not_called_stale() {
     let transaction = client
         .transact_write_items()
         .transact_items(TransactWriteItem::builder().put(only_once).build());
-    let error = Fence::new(token(5))
-        .transact(transaction, table, key("fence of another"))
+    let error = Fence::default()
+        .transact(transaction, table, key("fence of another"), token(5))
         .await
         .unwrap_err();
     let FenceError::Store(error) = error else {
@@ -190,8 +283,8 @@ async fn attribute_of_another_meaning_is_left_alone() {
         put(&client, table, foreign).await;
         let before = item(&client, table, "page").await;
         match write(&client, table, token(7), "new").await {
-            Err(FenceError::Foreign { attribute }) => {
-                assert_eq!(attribute, "fence");
+            Err(FenceError::Foreign { place }) => {
+                assert!(place.contains("\"fence\""), "{place}");
                 assert_eq!(item(&client, table, "page").await, before);
             }
             // A number below any token is no more than a low one.
@@ -203,100 +296,8 @@ async fn attribute_of_another_meaning_is_left_alone() {
         .update_item()
         .table_name(table)
         .set_key(Some(key("page")));
-    let elsewhere = Fence::new(token(7)).attribute("token of the writer");
-    elsewhere.update(update).await.unwrap();
+    let elsewhere = Fence::default().attribute("token of the writer");
+    elsewhere.update(update, token(7)).await.unwrap();
     let page = item(&client, table, "page").await.unwrap();
     assert_eq!(page["token of the writer"], AttributeValue::N("7".into()));
-}
-
-#[tokio::test]
-async fn many_writers_with_random_tokens_leave_the_highest_and_nothing_else() {
-    const WRITERS: u64 = 2_000;
-    let (provider, client) = (provider().await, client().await);
-    let table = provider.table().to_owned();
-    // Every token once, in an order that has nothing to do with their size.
-    let tokens = (0..WRITERS).map(|index| 1 + index * 1_009 % WRITERS);
-    let mut writers = JoinSet::new();
-    let mut admitted: HashMap<u64, bool> = HashMap::new();
-    for value in tokens {
-        let (client, table) = (client.clone(), table.clone());
-        writers.spawn(async move {
-            let wrote = write(&client, &table, token(value), &value.to_string()).await;
-            match wrote {
-                Ok(()) => (value, true),
-                Err(FenceError::Stale(stale)) => {
-                    assert_eq!(stale.presented, token(value));
-                    assert!(stale.highest > stale.presented);
-                    (value, false)
-                }
-                Err(other) => panic!("{other:?}"),
-            }
-        });
-        // So many at once.
-        while writers.len() >= 64 {
-            admitted.extend(writers.join_next().await.unwrap());
-        }
-    }
-    while let Some(ended) = writers.join_next().await {
-        admitted.extend([ended.unwrap()]);
-    }
-    assert_eq!(admitted.len(), usize::try_from(WRITERS).unwrap());
-    assert!(admitted[&WRITERS], "the highest was refused");
-    assert!(
-        admitted.values().any(|admitted| !admitted),
-        "nobody was refused"
-    );
-    let left = item(&client, &table, "page").await.unwrap();
-    assert_eq!(left["fence"], AttributeValue::N(WRITERS.to_string()));
-    assert_eq!(left["page"], text(WRITERS.to_string()));
-}
-
-/// 001-3: the holder is paused past the end of its lease; another takes over and writes; the first
-/// wakes up and writes with its old token.
-#[tokio::test]
-async fn paused_holder_is_refused_by_the_storage() {
-    let (provider, client) = (provider().await, client().await);
-    let table = provider.table().to_owned();
-    let lock = |owner: &str, provider| {
-        DLock::builder()
-            .name("nightly")
-            .owner(owner)
-            .duration(Duration::from_millis(600))
-            .provider(provider)
-            .build()
-            .unwrap()
-    };
-    let first = lock("first", provider.clone());
-    // Another process: a provider that does not share the first one's client.
-    let second = lock("second", provider.with_prefix("").unwrap());
-
-    let paused = first.acquire().await.unwrap();
-    write(&client, &table, paused.token(), "of the first")
-        .await
-        .unwrap();
-    // Nobody renews it: to the others it looks dead.
-    let successor = second.acquire().await.unwrap();
-    assert!(successor.token() > paused.token());
-    assert!(!paused.is_valid());
-    write(&client, &table, successor.token(), "of the second")
-        .await
-        .unwrap();
-
-    let error = write(&client, &table, paused.token(), "too late")
-        .await
-        .unwrap_err();
-    assert!(
-        matches!(&error, FenceError::Stale(stale)
-            if stale.presented == paused.token() && stale.highest == successor.token()),
-        "{error:?}"
-    );
-    assert_eq!(pages(&client, &table, &["page"]).await, ["of the second"]);
-    // Its release changes nothing, and says so.
-    let successors = successor.uuid();
-    let ended = paused.release().await.unwrap();
-    assert!(
-        matches!(&ended, Ended::NotHeld(Some(record)) if record.uuid == successors),
-        "{ended:?}"
-    );
-    assert_eq!(successor.release().await.unwrap(), Ended::Released);
 }

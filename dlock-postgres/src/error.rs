@@ -121,6 +121,11 @@ pub(crate) fn no_connection(error: PoolError) -> ProviderError {
                 ErrorKind::Fatal,
                 "the user of the pool may not connect to the database",
             ),
+            None if needs_other_settings(error) => (
+                ErrorKind::Fatal,
+                "the pool's settings do not get it into the database: a password is missing, or the server asks for \
+                 another way to log in",
+            ),
             _ => (
                 ErrorKind::NotApplied,
                 "no connection to the database could be opened",
@@ -141,6 +146,15 @@ pub(crate) fn no_connection(error: PoolError) -> ProviderError {
         ),
     };
     ProviderError::new(kind, message).with_source(error)
+}
+
+/// Whether the driver could not do what the server asked of it before letting it in. It has no code
+/// for that, only these words; `tests/suite/refusals.rs` notices when they change.
+fn needs_other_settings(error: &tokio_postgres::Error) -> bool {
+    matches!(
+        error.to_string().as_str(),
+        "invalid configuration" | "authentication error"
+    )
 }
 
 /// A statement that was sent, or may have been, has no result.

@@ -1,7 +1,7 @@
 //! T3 for resources in the same database: a write with a stale token is refused in the transaction
 //! that would make it.
 //!
-//! Begin a transaction, [check](FenceTable::check) the token, write, commit. The check and the
+//! Begin a transaction, [check](Fence::check) the token, write, commit. The check and the
 //! data become visible together or not at all, and until the transaction ends nobody else's token
 //! passes for the same resource.
 //!
@@ -9,11 +9,11 @@
 //! # // Needs a server.
 //! use dlock_postgres::{
 //!     deadpool_postgres::tokio_postgres::Client,
-//!     fence::{FenceError, FenceTable},
+//!     fence::{Fence, FenceError},
 //! };
-//! # async fn write(client: &mut Client, fences: &FenceTable, token: dlock_core::FencingToken) -> Result<(), FenceError> {
+//! # async fn write(client: &mut Client, fence: &Fence, token: dlock_core::FencingToken) -> Result<(), FenceError> {
 //! let transaction = client.transaction().await?;
-//! fences.check(&transaction, "account 7", token).await?;
+//! fence.check(&transaction, "account 7", token).await?;
 //! transaction
 //!     .execute("UPDATE account SET balance = balance - 10 WHERE id = 7", &[])
 //!     .await?;
@@ -46,37 +46,34 @@ use crate::{
 /// A table that remembers the highest token each resource has seen. Cheap to make; holds no
 /// connection.
 #[derive(Clone, Debug)]
-pub struct FenceTable {
+pub struct Fence {
     sql: String,
     check: String,
     highest: String,
 }
 
-/// A write was not admitted.
+/// Why a write was not admitted. Once the transaction is rolled back, nothing changed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FenceError {
-    /// A greater token has been seen: the writer has lost its lease, and somebody else has written
-    /// since. Nothing changed; roll the transaction back and stop.
+    /// A later holder has written: this one has lost its lease. Roll the transaction back and stop.
     #[error(transparent)]
     Stale(#[from] Stale),
-    /// The database gave no answer. The transaction has failed.
-    #[error("the fencing token could not be checked")]
-    Store(#[from] tokio_postgres::Error),
-    /// What the table remembers for the resource is no token; nothing was admitted or changed.
-    #[error(
-        "the fence of resource {resource:?} remembers {found}, which is no fencing token: find out who wrote it"
-    )]
+    /// What the fence remembers is something else than a token.
+    #[error("{place} is not a fencing token: find out who wrote it")]
     Foreign {
-        /// The resource.
-        resource: String,
-        /// What stands there.
-        found: i64,
+        /// Where.
+        place: String,
     },
+    /// The database gave no answer, and the transaction has to be rolled back. If it was the
+    /// commit that failed, it may have been made.
+    #[error("the fencing token could not be checked in PostgreSQL")]
+    Store(#[from] tokio_postgres::Error),
 }
 
-impl FenceTable {
+impl Fence {
     /// The table of this name in this database schema; `("dlock", "fence")` is a good choice.
+    /// All writers of a resource must name the same.
     ///
     /// # Errors
     /// [`BuildError::Identifier`] if they cannot be names: letters, digits, `_` and `-`, taken as
@@ -142,8 +139,7 @@ impl FenceTable {
             }
             .into()),
             None => Err(FenceError::Foreign {
-                resource: resource.into(),
-                found,
+                place: format!("what the fence remembers of resource {resource:?}"),
             }),
         }
     }

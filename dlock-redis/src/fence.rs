@@ -11,9 +11,9 @@
 //! use dlock_redis::fence::{Fence, FenceError};
 //!
 //! # async fn example(mut connection: redis::aio::MultiplexedConnection, token: FencingToken) -> Result<(), Box<dyn std::error::Error>> {
-//! let written = Fence::new(token)
-//!     .hset(&mut connection, "account:17", &[("balance", "40"), ("currency", "CHF")])
-//!     .await;
+//! let fence = Fence::default();
+//! let fields = [("balance", "40"), ("currency", "CHF")];
+//! let written = fence.hset(&mut connection, "account:17", token, &fields).await;
 //! match written {
 //!     Ok(()) => {}
 //!     // Somebody else has held the lock and written since: stop.
@@ -61,18 +61,18 @@ static SET: LazyLock<Lua> = LazyLock::new(|| {
     ))
 });
 
-/// Why a fenced write was not made. Except for [`FenceError::Store`], nothing changed.
+/// Why a write was not made. Except for [`FenceError::Store`], nothing changed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FenceError {
     /// A later holder has written: this one has lost its lease.
     #[error(transparent)]
     Stale(#[from] Stale),
-    /// What the fence should remember is something else than a token.
-    #[error("the fence of {key:?} holds something else than a fencing token: name another")]
+    /// What the fence remembers is something else than a token.
+    #[error("{place} is not a fencing token: find out who wrote it, or name another")]
     Foreign {
-        /// The resource.
-        key: String,
+        /// Where.
+        place: String,
     },
     /// A cluster would keep the key and the key that remembers its token apart.
     #[error("{key:?} cannot have a key beside it in a cluster: give it a hash tag, or no brace")]
@@ -85,24 +85,23 @@ pub enum FenceError {
     Store(#[from] RedisError),
 }
 
-/// Lets only those write whose token is not below the highest that the resource has seen (T3).
+/// Where resources remember the highest token they have seen: a hash in a field of it, `fence` by
+/// default, a single value in the key [`beside`](Fence::beside) it. Cheap to make; holds no
+/// connection.
 #[derive(Clone, Debug)]
 pub struct Fence {
-    token: FencingToken,
     field: String,
 }
 
-impl Fence {
-    /// The fence for a holder with this token. A hash remembers the highest token in its field
-    /// `fence`.
-    #[must_use]
-    pub fn new(token: FencingToken) -> Self {
+impl Default for Fence {
+    fn default() -> Self {
         Self {
-            token,
             field: "fence".to_owned(),
         }
     }
+}
 
+impl Fence {
     /// Another field of a hash for the highest token. All writers of a resource must name the same.
     #[must_use]
     pub fn field(mut self, field: impl Into<String>) -> Self {
@@ -110,10 +109,11 @@ impl Fence {
         self
     }
 
-    /// Sets fields of the hash at `key`, as `HSET` does, if no later holder has written to it.
+    /// Sets fields of the hash at `key`, as `HSET` does, if the token is not stale, and remembers it.
     ///
     /// # Errors
-    /// [`FenceError::Stale`] if one has; then nothing changed, and the writer should stop.
+    /// [`FenceError::Stale`] if a later holder has written; then nothing changed, and the writer
+    /// should stop.
     ///
     /// # Cancel safety
     /// The fields may have been set. Setting them again is harmless.
@@ -121,6 +121,7 @@ impl Fence {
         &self,
         connection: &mut C,
         key: &str,
+        token: FencingToken,
         fields: &[(F, V)],
     ) -> Result<(), FenceError>
     where
@@ -130,33 +131,41 @@ impl Fence {
     {
         let mut arguments = Vec::with_capacity(2 * fields.len() + 2);
         self.field.write_redis_args(&mut arguments);
-        self.token.get().write_redis_args(&mut arguments);
+        token.get().write_redis_args(&mut arguments);
         for (field, value) in fields {
             field.write_redis_args(&mut arguments);
             value.write_redis_args(&mut arguments);
         }
-        self.write(connection, &HSET, &[key], &arguments).await
+        let place = || format!("the field {:?} of the hash {key:?}", self.field);
+        run(connection, &HSET, &[key], &arguments, token, place).await
     }
 
-    /// Sets `key` to `value`, as `SET` does, if no later holder has. The highest token is kept in
-    /// [`Fence::beside`] the key.
+    /// Sets `key` to `value`, as `SET` does, if the token is not stale, and remembers it in the key
+    /// [`beside`](Fence::beside).
     ///
     /// # Errors
-    /// [`FenceError::Stale`] if one has; then nothing changed, and the writer should stop.
+    /// [`FenceError::Stale`] if a later holder has written; then nothing changed, and the writer
+    /// should stop.
     ///
     /// # Cancel safety
     /// The key may have been set. Setting it again is harmless.
-    pub async fn set<C, V>(&self, connection: &mut C, key: &str, value: V) -> Result<(), FenceError>
+    pub async fn set<C, V>(
+        &self,
+        connection: &mut C,
+        key: &str,
+        token: FencingToken,
+        value: V,
+    ) -> Result<(), FenceError>
     where
         C: ConnectionLike + Send,
         V: ToSingleRedisArg + Send,
     {
         let mut arguments = Vec::with_capacity(2);
-        self.token.get().write_redis_args(&mut arguments);
+        token.get().write_redis_args(&mut arguments);
         value.write_redis_args(&mut arguments);
         let beside = Self::beside(key)?;
-        self.write(connection, &SET, &[key, &beside], &arguments)
-            .await
+        let place = || format!("the key {beside:?}");
+        run(connection, &SET, &[key, &beside], &arguments, token, place).await
     }
 
     /// The key that remembers the highest token of the value at `key`: in the same slot of a
@@ -179,41 +188,39 @@ impl Fence {
             Ok(format!("fence:{{{key}}}"))
         }
     }
-
-    async fn write<C: ConnectionLike + Send>(
-        &self,
-        connection: &mut C,
-        lua: &Lua,
-        keys: &[&str],
-        arguments: &[Vec<u8>],
-    ) -> Result<(), FenceError> {
-        let by_digest = lua.by_digest(keys, arguments);
-        let answer = match by_digest.query_async::<Value>(connection).await {
-            Err(error) if scripts::is_unknown(&error) => {
-                let by_text = lua.by_text(keys, arguments);
-                by_text.query_async(connection).await?
-            }
-            answer => answer?,
-        };
-        let words: Vec<String> = redis::from_redis_value(answer).map_err(RedisError::from)?;
-        match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-            ["written"] => Ok(()),
-            ["stale", highest] => match highest.parse().ok().and_then(FencingToken::new) {
-                Some(highest) => Err(FenceError::Stale(Stale {
-                    presented: self.token,
-                    highest,
-                })),
-                None => Err(foreign(keys)),
-            },
-            _ => Err(foreign(keys)),
-        }
-    }
 }
 
-fn foreign(keys: &[&str]) -> FenceError {
-    FenceError::Foreign {
-        key: keys.first().copied().unwrap_or_default().to_owned(),
-    }
+/// Runs one of the scripts, which compares the token in its arguments with what `place` remembers.
+async fn run<C: ConnectionLike + Send>(
+    connection: &mut C,
+    lua: &Lua,
+    keys: &[&str],
+    arguments: &[Vec<u8>],
+    token: FencingToken,
+    place: impl FnOnce() -> String + Send,
+) -> Result<(), FenceError> {
+    let by_digest = lua.by_digest(keys, arguments);
+    let answer = match by_digest.query_async::<Value>(connection).await {
+        Err(error) if scripts::is_unknown(&error) => {
+            let by_text = lua.by_text(keys, arguments);
+            by_text.query_async(connection).await?
+        }
+        answer => answer?,
+    };
+    let words: Vec<String> = redis::from_redis_value(answer).map_err(RedisError::from)?;
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let highest = match words[..] {
+        ["written"] => return Ok(()),
+        ["stale", highest] => highest.parse().ok().and_then(FencingToken::new),
+        _ => None,
+    };
+    Err(match highest {
+        Some(highest) => FenceError::Stale(Stale {
+            presented: token,
+            highest,
+        }),
+        None => FenceError::Foreign { place: place() },
+    })
 }
 
 #[cfg(test)]

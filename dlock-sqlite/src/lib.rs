@@ -28,7 +28,7 @@
 //!   says what to do; nothing is overwritten.
 //!
 //! # How it can lose a lock
-//! A fencing token protects the resource in each of these cases; the lease alone does not.
+//! A fencing token ([`fence`]) protects the resource in each of these cases; the lease alone does not.
 //! - **The file is deleted, renamed or replaced** while leases live, or its `-wal` or `-shm` file is.
 //!   Who starts afterwards makes a new file and finds no lock in it. Providers that still have the
 //!   old one notice at their next call and answer
@@ -60,6 +60,7 @@ mod admin;
 mod boot;
 mod clock;
 mod error;
+pub mod fence;
 mod files;
 mod key;
 mod open;
@@ -69,6 +70,8 @@ mod rules;
 mod store;
 #[cfg(test)]
 mod tests;
+
+pub use rusqlite;
 
 pub use self::{
     error::OpenError,

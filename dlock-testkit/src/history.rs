@@ -2,7 +2,7 @@
 //!
 //! - [`Log`] collects [`Line`]s in memory or in a file; a [`Process`] of it records what a client
 //!   believes and every call to its provider.
-//! - A line is JSON; a history is a file of lines. [`line`] explains each, [`Header`] what a checker
+//! - A line is JSON; a history is a file of lines. [`mod@line`] explains each, [`Header`] what a checker
 //!   must know beforehand.
 //! - [`checker::check`] judges the lines, and says of each invariant what exactly it asks.
 //! - [`picture`] draws them, [`keep`] keeps a history that failed, [`shrink`] finds the faults that a

@@ -6,11 +6,14 @@
 //! - [`faults`] loses, delays, repeats and refuses the calls of any provider by script, and records
 //!   them.
 //! - [`cancelling`] drops every future at every poll, and shows that nothing is left behind.
-//! - [`history`] writes down what clients of any provider believe and do.
+//! - [`history`] writes down what clients of any provider believe and do, judges it, draws it.
 //! - [`proxy`] does to the wire between a driver and its server what networks do: lost replies,
 //!   resets, silence, delays, by script or by seed; it counts round trips.
 //! - [`overhead`] measures what the frontend adds to a provider's calls.
+//! - [`simulation`] plays the frontend with several clients, drifting clocks and every fault of a
+//!   process and a network, in virtual time and repeatably.
 //! - [`service`] starts real servers for tests and never leaves one behind.
+//! - [`storage`] proves storage that checks fencing tokens.
 //! - [`planted`] proves the suite itself: providers with a bug, and which cases catch it.
 //!
 //! # Adopting the suite
@@ -58,7 +61,9 @@ pub mod proxy;
 pub mod runner;
 #[cfg(unix)]
 pub mod service;
+pub mod simulation;
 mod stall;
+pub mod storage;
 mod subject;
 pub mod wire;
 

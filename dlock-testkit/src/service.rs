@@ -6,8 +6,11 @@
 //! guard ends the server and removes its folder. (`PR_SET_PDEATHSIG` would not do: it fires when the
 //! *thread* that started the server ends, and test runners give each test a thread.)
 
+#[cfg(feature = "dynamodb")]
+pub mod dynamodb;
 mod place;
 pub mod postgres;
+pub mod redis;
 
 use std::{
     fmt, fs,

@@ -123,9 +123,9 @@ const ELSEWHERE: &[(&str, &str, &str, &str)] = &[
     ),
     (
         "I5",
-        "needs a resource; the third diagram has one",
-        "tests/diagrams.rs",
-        "Failure (token=T1 < T2)",
+        "needs a resource; every store's storage is proved by these stories",
+        "dlock-testkit/src/storage/crowd.rs",
+        "was admitted after {known:?} (I5)",
     ),
     (
         "V3",
@@ -142,7 +142,7 @@ const ELSEWHERE: &[(&str, &str, &str, &str)] = &[
     (
         "001-5",
         "an example program on a store of its own",
-        "tests/diagrams.rs",
+        "examples/tests/suite/programs/diagrams.rs",
         "001-5",
     ),
     (

@@ -39,10 +39,21 @@ pub(crate) fn main() -> Option<ExitCode> {
 }
 
 /// A command that starts this program in a role. `channel` becomes its standard input.
+///
+/// The helpers that stay beside the command have no use for the environment, which may contain a
+/// store's password; only what a system's loader may need to start a program stays.
 fn this_program(role: &str, channel: Stdio) -> io::Result<Command> {
     let mut command = Command::new(executable()?);
     command.arg(role).stdin(channel);
     Ok(command)
+}
+
+fn without_environment(command: &mut Command) -> &mut Command {
+    let loader = std::env::vars_os().filter(|(name, _)| {
+        let name = name.to_string_lossy();
+        name.starts_with("LD_") || name.starts_with("DYLD_")
+    });
+    command.env_clear().envs(loader)
 }
 
 /// This very program file, also when an upgrade has replaced it by another since.
@@ -61,7 +72,7 @@ fn executable() -> io::Result<std::path::PathBuf> {
 /// he started, and must not take down what protects him from that.
 pub(crate) fn guard_command(channel: UnixStream) -> io::Result<Command> {
     let mut command = this_program(GUARD, OwnedFd::from(channel).into())?;
-    command
+    without_environment(&mut command)
         .arg0("lease-guard")
         .current_dir("/")
         .stdout(Stdio::null())
@@ -85,7 +96,7 @@ pub(crate) fn stub_command(
 /// The command that leaves a zombie in a process group.
 fn anchor_command(group: i32) -> io::Result<Command> {
     let mut command = this_program(ANCHOR, Stdio::null())?;
-    command
+    without_environment(&mut command)
         .arg0("lease-anchor")
         .stdout(Stdio::null())
         .stderr(Stdio::null())

@@ -64,11 +64,7 @@ pub(super) async fn acquire(
                 Holding(&holder.record)
             ),
         )),
-        Err(error) => Err(Failure::acquire(
-            lock.name().as_str(),
-            &store.location,
-            error,
-        )),
+        Err(error) => Err(store.acquire_failure(lock.name().as_str(), error).await),
     }
 }
 

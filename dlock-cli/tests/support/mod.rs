@@ -1,12 +1,20 @@
 //! What the tests of the program share: scenes with real processes, and watching them.
 //!
-//! Every process of a scene, and whatever it starts, carries the scene's mark in its environment.
-//! At its end, also when the test fails, a scene kills whatever still carries it.
+//! Every process of a scene, and whatever it starts, carries the scene's mark in its environment; or,
+//! since guards have no environment, writes its errors into the scene's folder. At its end, also when
+//! the test fails, a scene kills whatever still does.
 
-#![allow(dead_code, reason = "every test program uses a part of this")]
+#![allow(
+    dead_code,
+    unused_imports,
+    reason = "every test program uses a part of this"
+)]
 #![expect(clippy::unwrap_used, reason = "in a test, that is how it fails")]
 
+pub(crate) mod certificates;
 pub(crate) mod shell;
+pub(crate) mod stores;
+mod waiting;
 
 use std::{
     ffi::OsStr,
@@ -15,11 +23,13 @@ use std::{
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
     sync::atomic::{AtomicU32, Ordering},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
+
+pub(crate) use self::waiting::{Stopwatch, until, within};
 
 /// The program.
 pub(crate) const DLOCK: &str = env!("CARGO_BIN_EXE_dlock");
@@ -36,6 +46,8 @@ const MARK: &str = "DLOCK_TEST_SCENE";
 pub(crate) struct Scene {
     folder: TempDir,
     mark: String,
+    /// Beside, or instead of, what every scene has in its environment.
+    variables: Vec<(&'static str, String)>,
     outputs: AtomicU32,
 }
 
@@ -57,6 +69,11 @@ pub(crate) struct Seen {
 
 impl Scene {
     pub(crate) fn new() -> Self {
+        Self::with(Vec::new())
+    }
+
+    /// A scene whose processes have these environment variables too.
+    pub(crate) fn with(variables: Vec<(&'static str, String)>) -> Self {
         static SCENES: AtomicU32 = AtomicU32::new(0);
         let mark = format!(
             "{}-{}",
@@ -66,6 +83,7 @@ impl Scene {
         Self {
             folder: TempDir::new().unwrap(),
             mark,
+            variables,
             outputs: AtomicU32::new(0),
         }
     }
@@ -89,14 +107,17 @@ impl Scene {
     /// The environment of every process of the scene.
     pub(crate) fn environment(&self) -> Vec<(&'static str, String)> {
         let folder = self.folder.path().to_str().unwrap();
-        vec![
+        let mut environment = vec![
             ("PATH", std::env::var("PATH").unwrap()),
             (MARK, self.mark.clone()),
             ("T", folder.to_owned()),
             ("HOME", folder.to_owned()),
             ("DLOCK", DLOCK.to_owned()),
             ("DLOCK_STORE", format!("sqlite:{folder}/locks.db")),
-        ]
+        ];
+        // The last one of a name counts.
+        environment.extend(self.variables.iter().cloned());
+        environment
     }
 
     /// `dlock` with these arguments, not started yet.
@@ -169,19 +190,23 @@ impl Scene {
 
     /// The processes of this scene, zombies excepted.
     pub(crate) fn processes(&self) -> Vec<Seen> {
-        let mark = format!("{MARK}={}", self.mark);
         let ids = fs::read_dir("/proc")
             .unwrap()
             .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
-        ids.filter(|id: &i32| {
-            let environment = fs::read(format!("/proc/{id}/environ")).unwrap_or_default();
-            environment
-                .split(|byte| *byte == 0)
-                .any(|entry| entry == mark.as_bytes())
-        })
-        .filter_map(seen)
-        .filter(|process| !matches!(process.state, 'Z' | 'X'))
-        .collect()
+        ids.filter(|id| self.owns(*id))
+            .filter_map(seen)
+            .filter(|process| !matches!(process.state, 'Z' | 'X'))
+            .collect()
+    }
+
+    fn owns(&self, id: i32) -> bool {
+        let mark = format!("{MARK}={}", self.mark);
+        let environment = fs::read(format!("/proc/{id}/environ")).unwrap_or_default();
+        environment
+            .split(|byte| *byte == 0)
+            .any(|entry| entry == mark.as_bytes())
+            || fs::read_link(format!("/proc/{id}/fd/2"))
+                .is_ok_and(|errors| errors.starts_with(self.folder()))
     }
 
     /// The guard processes of this scene.
@@ -311,47 +336,6 @@ impl Drop for Process {
         // Ours until it is reaped, so the number is right. What it started is its scene's.
         self.child.kill().ok();
         self.child.wait().ok();
-    }
-}
-
-/// Measures.
-#[derive(Clone, Copy)]
-pub(crate) struct Stopwatch(Instant);
-
-impl Stopwatch {
-    #[expect(clippy::disallowed_methods, reason = "a test measures from outside")]
-    pub(crate) fn start() -> Self {
-        Self(Instant::now())
-    }
-
-    pub(crate) fn elapsed(self) -> Duration {
-        self.0.elapsed()
-    }
-}
-
-/// Waits for a condition, at most a minute.
-#[track_caller]
-pub(crate) fn until<T>(what: &str, condition: impl FnMut() -> Option<T>) -> T {
-    within(Duration::from_secs(60), what, condition)
-}
-
-/// Waits for a condition.
-#[track_caller]
-pub(crate) fn within<T>(
-    limit: Duration,
-    what: &str,
-    mut condition: impl FnMut() -> Option<T>,
-) -> T {
-    let watch = Stopwatch::start();
-    loop {
-        if let Some(value) = condition() {
-            return value;
-        }
-        assert!(
-            watch.elapsed() < limit,
-            "waited {limit:?} in vain for {what}"
-        );
-        std::thread::sleep(Duration::from_millis(5));
     }
 }
 

@@ -16,9 +16,7 @@
 pub mod canned;
 pub mod table;
 
-use std::{
-    collections::HashMap, env, path::Path, process::Command, sync::mpsc, thread, time::Duration,
-};
+use std::{collections::HashMap, env, path::Path, process::Command, time::Duration};
 
 use aws_sdk_dynamodb::{
     Client,
@@ -31,7 +29,7 @@ use aws_sdk_dynamodb::{
 use aws_smithy_http_client::Connector;
 use dlock_core::{Acquire, Name, Provider};
 use dlock_dynamodb::DynamoDbProvider;
-use dlock_testkit::service::Service;
+use dlock_testkit::service::{Service, dynamodb::dynamodb};
 use tokio::sync::OnceCell;
 use uuid::Uuid;
 
@@ -52,30 +50,10 @@ pub async fn url() -> &'static str {
         ) {
             (Ok(url), _) => url,
             (_, Ok(jars)) => local(jars.as_ref()).await,
-            _ => dynoxide().0,
+            _ => dynamodb().unwrap().0,
         }
     })
     .await
-}
-
-/// A server of this process, on a runtime of its own: those of the tests come and go.
-pub fn dynoxide() -> (String, dynoxide::Database) {
-    let database = dynoxide::Database::memory().unwrap();
-    let served = database.clone();
-    let (sender, receiver) = mpsc::channel();
-    thread::spawn(move || {
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(2)
-            .enable_all()
-            .build()
-            .unwrap();
-        runtime.block_on(async move {
-            let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-            sender.send(listener.local_addr().unwrap()).unwrap();
-            dynoxide::server::serve_on(listener, served).await;
-        });
-    });
-    (format!("http://{}", receiver.recv().unwrap()), database)
 }
 
 /// AWS's own, as a child process that is gone when this process is.

@@ -46,6 +46,11 @@ async fn wrong_credentials_are_fatal_and_not_shown() {
     assert!(shown.contains("password"), "{shown}");
     assert!(!shown.contains("the wrong one"), "{shown}");
 
+    let mut none = server.config();
+    none.user("guarded");
+    let error = refused(&on(pool(none, 2), "locks")).await;
+    assert_eq!(error.kind(), ErrorKind::Fatal, "{}", chain(&error));
+
     let mut config = server.config();
     config.dbname("nowhere");
     let error = refused(&on(pool(config, 2), "locks")).await;

@@ -1,177 +1,191 @@
 //! Storage that refuses a stale token (T3).
 
-use std::{sync::Arc, time::Duration};
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
 
-use dlock_core::{FencingToken, Provider, Stale};
+use async_trait::async_trait;
+use dlock_core::{FencingToken, Stale};
 use dlock_redis::fence::{self, Fence, FenceError};
+use dlock_testkit::storage::{self, Storage};
 use redis::{aio::ConnectionLike, cmd};
-use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use uuid::Uuid;
 
-use crate::support::{Cluster, Server, ask, fresh_name, granted, try_for, words};
+use crate::support::{Cluster, Server, ask, eventually, words};
 
 fn token(value: u64) -> FencingToken {
     FencingToken::new(value).unwrap()
 }
 
-fn stale(result: Result<(), FenceError>, presented: u64, highest: u64) {
-    let expected = Stale {
-        presented: token(presented),
-        highest: token(highest),
-    };
-    match result {
-        Err(FenceError::Stale(stale)) => assert_eq!(stale, expected),
-        other => panic!("should have been stale: {other:?}"),
+/// One of a story's writers, who share their connection as applications do.
+#[derive(Clone)]
+struct Account<C> {
+    connection: C,
+    key: String,
+    /// A hash, or a single value.
+    hash: bool,
+}
+
+impl<C> Account<C> {
+    fn new(connection: C, hash: bool) -> Self {
+        Self {
+            connection,
+            key: format!("account {}", Uuid::new_v4()),
+            hash,
+        }
     }
 }
 
-#[tokio::test]
-async fn a_hash_admits_equal_and_greater_tokens_and_no_lesser_one() {
-    let server = Server::start(&[]).await;
-    let mut raw = server.raw().await;
-    let set = async |value: u64, balance: u32| {
-        let fields = [("balance", balance)];
-        Fence::new(token(value))
-            .hset(&mut server.raw().await, "account", &fields)
-            .await
-    };
-    set(7, 1).await.unwrap();
-    set(7, 2).await.unwrap();
-    set(9, 3).await.unwrap();
-    let before: Vec<u8> = ask(&mut raw, &words("DUMP account")).await;
-    stale(set(8, 4).await, 8, 9);
-    let after: Vec<u8> = ask(&mut raw, &words("DUMP account")).await;
-    assert_eq!(before, after, "a stale write changes nothing");
-    // Exact to the last token there is.
-    let top = FencingToken::MAX.get();
-    set(top - 1, 5).await.unwrap();
-    set(top, 6).await.unwrap();
-    stale(set(top - 1, 7).await, top - 1, top);
-    let all: Vec<String> = ask(&mut raw, &words("HMGET account balance fence")).await;
-    assert_eq!(all, ["6", "9007199254740991"]);
-}
-
-#[tokio::test]
-async fn a_value_admits_equal_and_greater_tokens_and_no_lesser_one() {
-    let server = Server::start(&[]).await;
-    let mut raw = server.raw().await;
-    for key in ["value", "{tagged}:value"] {
-        Fence::new(token(7)).set(&mut raw, key, "a").await.unwrap();
-        Fence::new(token(7)).set(&mut raw, key, "b").await.unwrap();
-        Fence::new(token(9)).set(&mut raw, key, "c").await.unwrap();
-        stale(Fence::new(token(8)).set(&mut raw, key, "d").await, 8, 9);
-        assert_eq!(
-            ask::<String>(&mut raw, &words(&format!("GET {key}"))).await,
-            "c"
-        );
-        let beside = Fence::beside(key).unwrap();
-        assert_eq!(
-            ask::<String>(&mut raw, &words(&format!("GET {beside}"))).await,
-            "9"
-        );
-    }
-    let error = Fence::new(token(7)).set(&mut raw, "a}b", "x").await;
-    assert!(matches!(error, Err(FenceError::Key { .. })));
-}
-
-/// 001-3: the paused holder writes with its old token, and the storage says so.
-#[tokio::test]
-async fn a_holder_that_was_paused_past_its_lease_is_refused() {
-    let server = Server::start(&[]).await;
-    let (provider, mut raw) = (server.provider(), server.raw().await);
-    let lease = Duration::from_millis(100);
-    let paused = try_for(&fresh_name("paused"), lease);
-    let first = granted(&provider, &paused).await;
-    Fence::new(first)
-        .hset(&mut raw, "file", &[("text", "first")])
-        .await
-        .unwrap();
-    let left = provider
-        .read(&paused.name)
-        .await
-        .unwrap()
-        .unwrap()
-        .remaining;
-    tokio::time::sleep(left.unwrap()).await;
-    let next = try_for(&paused.name, lease);
-    let second = granted(&provider, &next).await;
-    Fence::new(second)
-        .hset(&mut raw, "file", &[("text", "second")])
-        .await
-        .unwrap();
-    let late = Fence::new(first)
-        .hset(&mut raw, "file", &[("text", "late")])
-        .await;
-    stale(late, first.get(), second.get());
-    assert_eq!(
-        ask::<String>(&mut raw, &words("HGET file text")).await,
-        "second"
-    );
-}
-
-/// Thousands of writers at once: the last word is the highest token's, and nobody else's.
-async fn highest_wins<C>(connection: C)
+#[async_trait]
+impl<C> Storage for Account<C>
 where
     C: ConnectionLike + Clone + Send + Sync + 'static,
 {
-    const WRITES: u64 = 4000;
-    // Every token once, in an order that has nothing to do with their size.
-    let shuffled = (0..WRITES).map(|index| 1 + index * 2741 % WRITES);
-    // So many at once that they overtake each other, and not so many that they time out.
-    let room = Arc::new(Semaphore::new(100));
-    let writers = shuffled.map(|value| {
-        let (mut connection, room) = (connection.clone(), Arc::clone(&room));
-        tokio::spawn(async move {
-            let _room = room.acquire().await.unwrap();
-            let fence = Fence::new(token(value));
-            let fields = [("writer", value), ("twice", 2 * value)];
-            let hash = fence.hset(&mut connection, "crowd", &fields).await;
-            let text = fence.set(&mut connection, "crowded", value).await;
-            for result in [hash, text] {
-                match result {
-                    Ok(()) => {}
-                    Err(FenceError::Stale(stale)) => {
-                        assert_eq!(stale.presented.get(), value);
-                        assert!(stale.highest.get() > value);
-                    }
-                    Err(other) => panic!("{other:?}"),
-                }
-            }
-        })
-    });
-    for writer in writers.collect::<Vec<_>>() {
-        writer.await.unwrap();
+    async fn another(&self) -> Self {
+        self.clone()
     }
-    let mut connection = connection;
-    let mut read = cmd("HMGET");
-    read.arg("crowd").arg(&["writer", "twice", "fence"]);
-    let hash: [u64; 3] = read.query_async(&mut connection).await.unwrap();
-    assert_eq!(hash, [WRITES, 2 * WRITES, WRITES]);
-    let mut read = cmd("GET");
-    let text: u64 = read
-        .arg("crowded")
-        .query_async(&mut connection)
-        .await
-        .unwrap();
-    assert_eq!(text, WRITES);
-    let mut size = cmd("HLEN");
-    let size: u64 = size
-        .arg("crowd")
-        .query_async(&mut connection)
-        .await
-        .unwrap();
-    assert_eq!(size, 3, "nothing else");
+
+    async fn write(&self, token: FencingToken, value: u64) -> Result<(), Stale> {
+        let (mut connection, key) = (self.connection.clone(), self.key.as_str());
+        let written = if self.hash {
+            let fields = [("value", value), ("twice", value.wrapping_mul(2))];
+            Fence::default()
+                .hset(&mut connection, key, token, &fields)
+                .await
+        } else {
+            Fence::default()
+                .set(&mut connection, key, token, value)
+                .await
+        };
+        match written {
+            Ok(()) => Ok(()),
+            Err(FenceError::Stale(stale)) => Err(stale),
+            Err(other) => panic!("{other:?}"),
+        }
+    }
+
+    async fn read(&self) -> Option<(u64, FencingToken)> {
+        let mut connection = self.connection.clone();
+        let found: Vec<Option<u64>> = if self.hash {
+            let mut read = cmd("HMGET");
+            read.arg(&self.key).arg(&["value", "fence", "twice"]);
+            read.query_async(&mut connection).await.unwrap()
+        } else {
+            let mut read = cmd("MGET");
+            read.arg(&self.key).arg(Fence::beside(&self.key).unwrap());
+            read.query_async(&mut connection).await.unwrap()
+        };
+        if let [Some(value), _, twice] = found[..] {
+            assert_eq!(twice, Some(value.wrapping_mul(2)), "of one write");
+        }
+        Some((found[0]?, token(found[1]?)))
+    }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_thousands_of_writers_the_highest_token_wins() {
+#[tokio::test]
+async fn a_stale_token_is_refused_and_changes_nothing() {
     let server = Server::start(&[]).await;
-    highest_wins(server.raw().await).await;
+    for hash in [true, false] {
+        let account = Account::new(server.raw().await, hash);
+        storage::only_lower_tokens_are_refused(&account).await;
+    }
+    let mut raw = server.raw().await;
+    let error = Fence::default().set(&mut raw, "a}b", token(7), "x").await;
+    assert!(matches!(error, Err(FenceError::Key { .. })));
+}
+
+#[tokio::test]
+async fn a_holder_that_was_paused_past_its_lease_is_refused() {
+    let server = Server::start(&[]).await;
+    let client = server.client();
+    for hash in [true, false] {
+        let account = Account::new(server.raw().await, hash);
+        let client = client.clone();
+        let provider = move || {
+            let client = client.clone();
+            async move { crate::support::provider(client) }
+        };
+        storage::paused_holder_is_refused(provider, &account).await;
+    }
+}
+
+#[tokio::test]
+async fn a_refused_holder_raises_its_floor_and_gets_above() {
+    let server = Server::start(&[]).await;
+    let account = Account::new(server.raw().await, true);
+    storage::refused_holder_gets_above(async || server.provider(), &account).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_thousands_of_writers_on_a_cluster_the_highest_token_wins() {
+async fn of_thousands_of_writes_with_random_tokens_the_highest_is_left() {
+    let server = Server::start(&[]).await;
+    for hash in [true, false] {
+        let account = Account::new(server.raw().await, hash);
+        storage::random_tokens_leave_the_highest(account).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_thousands_of_writes_on_a_cluster_the_highest_is_left() {
     let cluster = Cluster::start().await;
-    highest_wins(cluster.connection().await).await;
+    for hash in [true, false] {
+        let account = Account::new(cluster.connection().await, hash);
+        storage::random_tokens_leave_the_highest(account).await;
+    }
+}
+
+/// Token and data are one command of one script: a crash keeps both or neither. With `appendfsync
+/// always` it also keeps what was acknowledged.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_crash_in_the_middle_of_writing_keeps_token_and_data_together() {
+    let durable = ["--appendonly", "yes", "--appendfsync", "always"];
+    let mut server = Server::start(&durable).await;
+    for hash in [true, false] {
+        let mut account = Account::new(server.raw().await, hash);
+        let acknowledged = Arc::new(AtomicU64::new(0));
+        let mut writing = JoinSet::new();
+        let fence = Fence::default();
+        for writer in 0..8 {
+            let (account, acknowledged) = (account.clone(), Arc::clone(&acknowledged));
+            let fence = fence.clone();
+            writing.spawn(async move {
+                let (mut connection, key) = (account.connection, account.key);
+                for n in 0.. {
+                    let value = 1 + n * 8 + writer;
+                    let written = if account.hash {
+                        let fields = [("value", value), ("twice", 2 * value)];
+                        let write = fence.hset(&mut connection, &key, token(value), &fields);
+                        write.await
+                    } else {
+                        let write = fence.set(&mut connection, &key, token(value), value);
+                        write.await
+                    };
+                    match written {
+                        Ok(()) => {
+                            acknowledged.fetch_max(value, Ordering::SeqCst);
+                        }
+                        Err(FenceError::Stale(_)) => {}
+                        // The crash.
+                        Err(FenceError::Store(_)) => return,
+                        Err(other) => panic!("{other:?}"),
+                    }
+                }
+            });
+        }
+        eventually("they are writing", || {
+            let so = acknowledged.load(Ordering::SeqCst) > 200;
+            async move { so }
+        })
+        .await;
+        server.restart().await;
+        writing.join_all().await;
+        account.connection = server.raw().await;
+        let (value, highest) = account.read().await.unwrap();
+        assert_eq!(value, highest.get());
+        assert!(value >= acknowledged.load(Ordering::SeqCst), "{value}");
+    }
 }
 
 #[tokio::test]
@@ -182,31 +196,38 @@ async fn what_is_no_token_is_left_alone() {
         let mut spoil = cmd("HSET");
         spoil.arg("account").arg("fence").arg(nonsense);
         ask::<u64>(&mut raw, &spoil).await;
-        let written = Fence::new(token(7))
-            .hset(&mut raw, "account", &[("a", "b")])
+        let written = Fence::default()
+            .hset(&mut raw, "account", token(7), &[("a", "b")])
             .await;
         assert!(
-            matches!(written, Err(FenceError::Foreign { .. })),
+            matches!(&written, Err(FenceError::Foreign { place }) if place.contains("account")),
             "{nonsense}: {written:?}"
         );
         assert_eq!(ask::<u64>(&mut raw, &words("HLEN account")).await, 1);
         // Another field is another fence.
-        let other = Fence::new(token(7)).field("mine");
+        let other = Fence::default().field("mine");
         other
-            .hset(&mut raw, "account", &[("a", "b")])
+            .hset(&mut raw, "account", token(7), &[("a", "b")])
             .await
             .unwrap();
         ask::<u64>(&mut raw, &words("DEL account")).await;
     }
+    ask::<()>(&mut raw, &words("SET fence:{value} seven")).await;
+    let written = Fence::default().set(&mut raw, "value", token(7), "x").await;
+    assert!(
+        matches!(&written, Err(FenceError::Foreign { place }) if place.contains("fence:{value}")),
+        "{written:?}"
+    );
+    assert_eq!(ask::<u64>(&mut raw, &words("EXISTS value")).await, 0);
     ask::<()>(&mut raw, &words("SET text t")).await;
-    let written = Fence::new(token(7))
-        .hset(&mut raw, "text", &[("a", "b")])
+    let written = Fence::default()
+        .hset(&mut raw, "text", token(7), &[("a", "b")])
         .await;
     assert!(matches!(written, Err(FenceError::Store(_))), "{written:?}");
     // Whoever names the fence's own field does not get past it.
     let cheat = [("fence", "1")];
-    Fence::new(token(9))
-        .hset(&mut raw, "cheat", &cheat)
+    Fence::default()
+        .hset(&mut raw, "cheat", token(9), &cheat)
         .await
         .unwrap();
     assert_eq!(ask::<u64>(&mut raw, &words("HGET cheat fence")).await, 9);
@@ -218,8 +239,8 @@ async fn a_flushed_fence_comes_back() {
     let mut raw = server.raw().await;
     for value in 1..4 {
         ask::<()>(&mut raw, &words("SCRIPT FLUSH")).await;
-        Fence::new(token(value))
-            .hset(&mut raw, "h", &[("a", value)])
+        Fence::default()
+            .hset(&mut raw, "h", token(value), &[("a", value)])
             .await
             .unwrap();
     }

@@ -6,14 +6,14 @@
 )]
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
-use std::{
-    collections::BTreeMap, env, fs, future::Future, net::SocketAddr, process::Command,
-    time::Duration,
-};
+use std::{collections::BTreeMap, env, fs, future::Future, net::SocketAddr, time::Duration};
 
 use dlock_core::{Acquire, AcquireOutcome, FencingToken, Name, Provider};
 use dlock_redis::RedisProvider;
-use dlock_testkit::service::{Place, Service};
+use dlock_testkit::service::{
+    Service,
+    redis::{is_ready, redis as redis_server},
+};
 use redis::{
     AsyncConnectionConfig, Client, Cmd, FromRedisValue, aio::MultiplexedConnection,
     cluster::ClusterClientBuilder, cluster_async::ClusterConnection,
@@ -35,25 +35,9 @@ pub(crate) struct Server {
 impl Server {
     /// An empty server that keeps nothing on disk, with these arguments on top.
     pub(crate) async fn start(arguments: &[&str]) -> Self {
-        let mut tries = 0;
-        loop {
-            tries += 1;
-            let command = |place: &Place| {
-                let mut command = Command::new("redis-server");
-                command
-                    .args(["--bind", "127.0.0.1", "--port", &place.port().to_string()])
-                    .args(["--save", "", "--repl-diskless-sync-delay", "0"])
-                    .args(arguments);
-                command
-            };
-            match Service::builder(command).spawn(ready).await {
-                Ok(service) => return Self { service },
-                // The cluster's own port is 10000 above.
-                Err(error) if tries < 20 && error.to_string().contains("port number too high") => {}
-                Err(error) => panic!(
-                    "no redis-server; scripts/test installs it (Debian: apt-get install redis-server): {error}"
-                ),
-            }
+        match redis_server(arguments).await {
+            Ok(service) => Self { service },
+            Err(error) => panic!("no redis-server; scripts/test installs it: {error}"),
         }
     }
 
@@ -86,7 +70,7 @@ impl Server {
 
     /// Kills the server hard, and starts it again.
     pub(crate) async fn restart(&mut self) {
-        if let Err(error) = self.service.restart(ready).await {
+        if let Err(error) = self.service.restart(is_ready).await {
             panic!("the server did not come back: {error}");
         }
     }
@@ -324,20 +308,6 @@ pub(crate) async fn granted(provider: &dyn Provider, request: &Acquire) -> Fenci
     match provider.acquire(request).await {
         Ok(AcquireOutcome::Acquired(token)) => token,
         other => panic!("should have been granted: {other:?}"),
-    }
-}
-
-async fn ready(place: Place) -> bool {
-    let Ok(client) = Client::open(format!("redis://127.0.0.1:{}", place.port())) else {
-        return false;
-    };
-    match client.get_multiplexed_async_connection().await {
-        // Also one that asks for a password first: it answers.
-        Ok(mut connection) => match redis::cmd("PING").exec_async(&mut connection).await {
-            Ok(()) => true,
-            Err(error) => error.code() == Some("NOAUTH"),
-        },
-        Err(_) => false,
     }
 }
 

@@ -13,6 +13,7 @@ mod batch;
 mod boot;
 mod cancelling;
 mod contention;
+mod fence;
 mod moved;
 mod nonsense;
 mod open;

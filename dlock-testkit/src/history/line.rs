@@ -5,12 +5,14 @@
 //! clock of the process says: whoever writes a line maps the readings of its clock to that axis
 //! ([`Axis`](super::Axis)). Spans (`duration`, `limit`) are microseconds of the clock they were set on.
 
+mod parts;
+
 use std::{fmt, sync::Arc, time::Duration};
 
-use dlock_core::Version;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+pub use self::parts::{Cause, Commit, CommitKind, KILL, Outcome, PAUSE, Prev};
 use super::{Header, Invariant};
 
 /// An instant on the global axis, or a span, in microseconds.
@@ -237,110 +239,6 @@ pub enum What {
     },
 }
 
-/// The kind of a fault that ended its process: nothing is believed there any more.
-pub const KILL: &str = "kill";
-
-/// The kind of a fault in which a process stood still: what it should have noticed it notices late.
-pub const PAUSE: &str = "pause";
-
-/// How a call or an attempt ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Outcome {
-    /// Granted, renewed, released, read.
-    Ok,
-    /// Somebody else holds it.
-    Held,
-    /// A late duplicate (A3).
-    Spent,
-    /// Not ours any more (R3, L3).
-    Lost,
-    /// Certainly not applied.
-    Error,
-    /// A retry cannot help.
-    Fatal,
-    /// Perhaps applied.
-    Unknown,
-    /// The caller's limit passed.
-    Timeout,
-    /// The client was closed.
-    Closed,
-    /// The caller went away.
-    Dropped,
-}
-
-/// How a lease ended, as its holder knows it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Cause {
-    /// Its deadline passed.
-    Expired,
-    /// The store refused a renewal.
-    Refused,
-    /// It was held for the longest time allowed.
-    HeldTooLong,
-    /// It was given back.
-    Released,
-}
-
-/// A version that a try claims to be dead.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[expect(clippy::exhaustive_structs, reason = "a version is this pair")]
-pub struct Prev {
-    /// The term.
-    pub uuid: Uuid,
-    /// Its number.
-    pub n: u64,
-}
-
-/// A record as a write left it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[expect(
-    clippy::exhaustive_structs,
-    reason = "hand-made histories are written as literals"
-)]
-pub struct Commit {
-    /// What the write did.
-    pub kind: CommitKind,
-    /// The term.
-    pub uuid: Uuid,
-    /// The number of its newest applied renewal.
-    pub n: u64,
-    /// Its token.
-    pub token: u64,
-    /// D.
-    pub duration: Micros,
-    /// When it expires, if the store's clock goes on as it does; `None` where the store's clock
-    /// decides nothing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub expiry: Option<Micros>,
-}
-
-/// What a write did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum CommitKind {
-    /// A new term (A1, A4, A5, A6).
-    Take,
-    /// A renewal (R1).
-    Renew,
-    /// A release (L1).
-    Release,
-    /// A revocation (B1).
-    Revoke,
-    /// A request to the holder (B3), or whatever else leaves the term as it is.
-    Touch,
-    /// The record was deleted (T5).
-    Delete,
-    /// A write was undone, by a failover that lost it say: the record is as it was before.
-    Undo,
-    /// As [`CommitKind::Undo`], and before there was no record.
-    Forget,
-}
-
 impl Line {
     /// A line of a process about a lock.
     #[must_use]
@@ -385,12 +283,6 @@ impl fmt::Display for Line {
     /// The line as it stands in a file.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&serde_json::to_string(self).map_err(|_| fmt::Error)?)
-    }
-}
-
-impl From<Version> for Prev {
-    fn from(Version { uuid, renewals }: Version) -> Self {
-        Self { uuid, n: renewals }
     }
 }
 

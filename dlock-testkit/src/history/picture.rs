@@ -1,6 +1,7 @@
 //! A history as a picture: an SVG timeline with a lane for each process, the store and the
 //! resources, on which a person sees at a glance what went wrong.
 
+mod bars;
 mod canvas;
 mod lanes;
 mod legend;

@@ -1,5 +1,7 @@
 //! What a write did, as a line of a history.
 
+use std::time::Duration;
+
 use dlock_core::Discipline;
 
 use super::{
@@ -48,7 +50,14 @@ pub(super) fn kind(before: Option<&Stored>, after: Option<&Stored>) -> CommitKin
 pub(super) fn tell(log: &Log, (_, name): &Key, kind: CommitKind, shown: &Stored, now: &Now) {
     let expiry = (now.discipline == Discipline::StoreClock).then(|| {
         let left = shown.expiry.saturating_sub(now.clock);
-        log.now().saturating_add_signed(left)
+        // The store's clock may run at a rate of its own.
+        let span = micros(Duration::from_micros(left.unsigned_abs()).div_f64(now.rate));
+        let now = log.now();
+        if left < 0 {
+            now.saturating_sub(span)
+        } else {
+            now.saturating_add(span)
+        }
     });
     let Stored { record, .. } = shown;
     log.commit(
@@ -66,7 +75,7 @@ pub(super) fn tell(log: &Log, (_, name): &Key, kind: CommitKind, shown: &Stored,
 
 #[cfg(test)]
 mod tests {
-    use std::time::{Duration, UNIX_EPOCH};
+    use std::time::UNIX_EPOCH;
 
     use dlock_core::{FencingToken, Record};
     use uuid::Uuid;

@@ -22,6 +22,8 @@ pub(crate) struct Now {
     pub(crate) discipline: Discipline,
     /// The store's clock in microseconds: what expiries are measured on.
     pub(crate) clock: i64,
+    /// How fast that clock runs against true time.
+    pub(crate) rate: f64,
     /// Unix time in microseconds, for tokens and `since`.
     pub(crate) wall: u64,
 }

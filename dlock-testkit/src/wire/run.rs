@@ -31,7 +31,7 @@ pub fn run<W: Wired>(shared: &'static Shared, name: &str) {
         let fixture: Arc<dyn Erased> = Arc::new(Erase(runtime.block_on(W::start())));
         (runtime, fixture)
     });
-    runtime.block_on(one::<W>(Arc::clone(fixture), case));
+    runtime.block_on(one::<W>(Arc::clone(fixture), case, 4));
 }
 
 /// Runs one case on a fixture of its own: what it panicked with, if it did. That is how drivers with
@@ -43,7 +43,8 @@ pub fn caught<W: Wired>(start: impl Future<Output = W>, case: &'static Case) -> 
     let run = AssertUnwindSafe(|| {
         let runtime = runtime();
         let fixture = Arc::new(Erase(runtime.block_on(start)));
-        runtime.block_on(one::<W>(fixture, case));
+        // Fewer chances for a slow machine: here a failure is what is expected.
+        runtime.block_on(one::<W>(fixture, case, 2));
         // What is left of a bad driver may hang.
         runtime.shutdown_background();
     });
@@ -55,8 +56,9 @@ pub fn caught<W: Wired>(start: impl Future<Output = W>, case: &'static Case) -> 
     })
 }
 
-async fn one<W: Wired>(fixture: Arc<dyn Erased>, case: &'static Case) {
-    let leases = (0..3).map(|doubled| W::LEASE * (1 << doubled));
+/// One case within its time limit, in at most so many rounds.
+async fn one<W: Wired>(fixture: Arc<dyn Erased>, case: &'static Case, rounds: u32) {
+    let leases = (0..rounds).map(|doubled| W::LEASE * (1 << doubled));
     let rounds = stall::rounds(leases, |_, lease, _| {
         (case.run)(Wiring::new(Arc::clone(&fixture), case.name, lease))
     });

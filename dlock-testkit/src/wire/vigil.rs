@@ -32,11 +32,9 @@ pub(super) async fn vigil(guard: &Guard, lease: Duration) -> Told {
                 let at = Instant::now();
                 assert!(!guard.is_valid(), "told of a loss that is none (V5)");
                 assert!(guard.remaining().is_zero());
-                let late = at.saturating_duration_since(deadline);
-                assert!(late <= TOLD_WITHIN, "told {late:?} after the end (I8)");
+                // The store's refusal ends it early (R3).
                 if matches!(loss.cause, LossCause::Expired { .. }) {
-                    let early = deadline.saturating_duration_since(at);
-                    assert!(early <= TOLD_WITHIN, "told {early:?} before the end");
+                    in_time(at, deadline);
                 }
                 return Told { deadline, loss };
             }
@@ -51,6 +49,14 @@ pub(super) async fn vigil(guard: &Guard, lease: Duration) -> Told {
             }
         }
     }
+}
+
+/// I8: told at the deadline, neither late nor early.
+pub(super) fn in_time(at: Instant, deadline: Instant) {
+    let late = at.saturating_duration_since(deadline);
+    assert!(late <= TOLD_WITHIN, "told {late:?} after the end (I8)");
+    let early = deadline.saturating_duration_since(at);
+    assert!(early <= TOLD_WITHIN, "told {early:?} before the end");
 }
 
 /// I6: the belief rests on a try or renewal that was answered, and on when that was sent.

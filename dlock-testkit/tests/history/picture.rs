@@ -41,9 +41,6 @@ fn picture_says_and_shows_what_is_broken() {
     let report = story.check();
     assert!(!report.is_clean());
     let svg = picture(&story.lines, &report).unwrap();
-    if let Some(path) = std::env::var_os("DLOCK_PICTURE") {
-        std::fs::write(path, &svg).unwrap();
-    }
     let violation = &report.violations[0];
     let title = format!(
         "{} broken: {}",

@@ -96,6 +96,32 @@ pub(in crate::cases) async fn look_without_an_answer_is_repeated(bench: Bench) {
     .await;
 }
 
+pub(in crate::cases) async fn look_is_an_answer_of_its_store(bench: Bench) {
+    rounds(bench, |round| async move {
+        let (bed, hand) = round.by_hand().await;
+        bed.deafen();
+        let (subject, other) = bed.taken_by_another("").await;
+        let lock = lock!(bed, "", poll_every = 5 * SECOND, give_up_after = BY_HAND);
+        let waiter = waiting(&lock);
+        for questions in 1..=12 {
+            bed.asked(questions).await;
+            hand.advance(INTERVAL).await;
+        }
+        // It has answered all the time, so one failure is no silence.
+        for op in [Op::Read, Op::Acquire] {
+            bed.store.next(op, Fault::UNKNOWN_BEFORE);
+        }
+        hand.advance(INTERVAL).await;
+        assert!(!waiter.is_finished(), "gave up on a store that answers");
+        subject.releases(&other, None).await;
+        for _ in 0..3 {
+            hand.advance(INTERVAL).await;
+        }
+        assert!(ok(joined(waiter).await).is_valid());
+    })
+    .await;
+}
+
 pub(in crate::cases) async fn look_at_a_store_beyond_help_ends_the_wait(bench: Bench) {
     rounds(bench, |round| async move {
         let (bed, hand) = round.by_hand().await;

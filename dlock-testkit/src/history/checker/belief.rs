@@ -32,9 +32,13 @@ fn counted_from_departure(
     let slowest = 1.0 - facts.header.drift;
     let rate = facts.rates.get(term.process).copied().unwrap_or(slowest);
     let longest = scaled(belief, 1.0 / rate) + ROUNDING;
+    let mut deadline = 0;
     for success in &term.beliefs {
         let span = success.valid_until.saturating_sub(success.sent);
-        if span > longest {
+        // An older attempt may be answered after a newer one; the deadline stays with the newer.
+        let moved = success.valid_until > deadline;
+        deadline = deadline.max(success.valid_until);
+        if moved && span > longest {
             let says = format!(
                 "{} believes for {} from its request on; the margin leaves {}",
                 term.process,
@@ -134,9 +138,10 @@ fn told_at_once(facts: &Facts<'_>, name: &str, term: &TermFacts<'_>, findings: &
         );
         findings.broken(Invariant::I8, name, &[belief.at, delivered], says);
     }
-    for told in &term.told {
+    // Who begins to wait after the end is told then; the first is told on time.
+    if let Some(told) = term.told.first() {
         let Some(belief) = term.deadline_at(told.t) else {
-            continue;
+            return;
         };
         let known = term.end.filter(|(_, cause)| *cause != Cause::Expired);
         let lost = known.map_or(belief.valid_until, |(end, _)| end.t.min(belief.valid_until));

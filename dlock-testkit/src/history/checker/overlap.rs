@@ -80,7 +80,13 @@ fn deadlines(facts: &Facts<'_>, name: &str, of_name: &NameFacts<'_>, findings: &
         }
     }
     for (uuid, term) in of_name.terms() {
+        let mut deadline = 0;
         for belief in &term.beliefs {
+            // One that did not move the deadline has nothing resting on it.
+            if belief.valid_until <= deadline {
+                continue;
+            }
+            deadline = belief.valid_until;
             let promised = if facts.header.commits {
                 kept.get(&uuid).and_then(|kept| {
                     let after = kept.partition_point(|(at, _)| at.t <= belief.at.t);

@@ -257,7 +257,8 @@ fn by(facts: &Facts<'_>, newest: Micros, duration: Micros, began: Micros) -> Mic
     if header.store_clock {
         // Its last nap was meant to end at the expiry.
         let nap = scaled(poll, slow - 1.0) + scaled(JITTER, slow);
-        (newest + duration).max(began) + nap + trips
+        // On a store's clock that may be slow as any.
+        (newest + scaled(duration, slow)).max(began) + nap + trips
     } else {
         newest.max(began) + scaled(duration + poll + JITTER, slow) + trips
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dlock_core::{Client, Ended, Lease, Name, State};
+use dlock_core::{Client, Ended, Error, Lease, Name, State};
 use tokio::{
     task::{JoinHandle, JoinSet},
     time::{Instant, sleep},
@@ -14,7 +14,7 @@ use crate::{
     proxy::{Direction, Fault, Moment, Proxy},
     wire::{
         Wiring,
-        vigil::{belief_is_founded, last_sent, store_still_keeps_it, vigil},
+        vigil::{belief_is_founded, in_time, last_sent, store_still_keeps_it, vigil},
         wiring::{Wire, lock, ok, soon, within},
     },
 };
@@ -115,7 +115,7 @@ pub(super) async fn hung_renewals_delay_no_loss(wiring: Wiring) {
         Fault::LoseReply,
         Fault::DelayReply(slow),
     ] {
-        let wiring = wiring.clone();
+        let (wiring, by_hand) = (wiring.clone(), wiring.clone());
         all.spawn(async move {
             let wire = wiring.wire().await;
             ends_in_time(&wiring, &wire, &wiring.name(fault), async {
@@ -124,8 +124,24 @@ pub(super) async fn hung_renewals_delay_no_loss(wiring: Wiring) {
             .await;
             assert!(wire.proxy.struck() >= 2, "no renewal hung");
         });
+        all.spawn(lease_by_hand_ends_in_time(by_hand, fault));
     }
     finished(all).await;
+}
+
+/// The same where nobody tries again: who holds the lease is told by its own clock.
+async fn lease_by_hand_ends_in_time(wiring: Wiring, fault: Fault) {
+    let wire = wiring.wire().await;
+    let name = wiring.name(format_args!("by hand: {fault}"));
+    let mut lease = ok(wire.lock(&name).acquire().await);
+    wire.provider.inner().next(Op::Renew, fault);
+    let renewed = soon(fault, lease.renew()).await;
+    assert!(matches!(renewed, Err(Error::Provider(_))), "{renewed:?}");
+    let deadline = Instant::now() + lease.remaining();
+    belief_is_founded(&wire, deadline, wiring.lease());
+    within(4 * wiring.lease(), "the end", lease.expired()).await;
+    in_time(Instant::now(), deadline);
+    assert!(!lease.is_valid());
 }
 
 pub(super) async fn silent_partition_ends_the_lease_in_time(wiring: Wiring) {

@@ -180,7 +180,18 @@ impl<P: Provider> Provider for Recorder<P> {
     }
 
     async fn read(&self, name: &Name) -> Result<Option<Record>, ProviderError> {
-        self.inner.read(name).await
+        let who = self.who;
+        self.asks(|_| "Read".to_owned());
+        let answer = self.inner.read(name).await;
+        self.hears(|w| match &answer {
+            Ok(Some(record)) => {
+                let state = if record.released { "released" } else { "held" };
+                format!("Record ({}, {state})", w.held(who, record))
+            }
+            Ok(None) => "No record".to_owned(),
+            Err(error) => format!("No look ({error})"),
+        });
+        answer
     }
 
     async fn renew_many(&self, requests: &[Renew]) -> Vec<Result<RenewOutcome, ProviderError>> {

@@ -1,15 +1,16 @@
 //! The three scenes. Each is played by two clients on one store; what is written down is what they
 //! sent and heard.
 
-use std::{error::Error, time::Duration};
+use std::{sync::Arc, time::Duration};
 
-use dlock::{Client, Clock, DLock, Fence, FencingToken, Provider};
+use dlock::{Client, Clock, DLock, FencingToken, Provider};
+use dlock_examples::{Failure, store::Storage};
 
 use crate::recorder::{Recorder, Script};
 
 /// Leases of A and of B.
-const D1: Duration = Duration::from_millis(600);
-const D2: Duration = Duration::from_millis(800);
+const D1: Duration = Duration::from_millis(1500);
+const D2: Duration = Duration::from_millis(2000);
 
 /// What happened, line by line.
 pub(crate) struct Scene {
@@ -17,10 +18,10 @@ pub(crate) struct Scene {
     pub(crate) lines: Vec<String>,
 }
 
-type Played = Result<Scene, Box<dyn Error>>;
+type Played = Result<Scene, Failure>;
 
 /// A works under the lock while B waits for it.
-pub(crate) async fn contention<P: Provider + Clone>(provider: &P) -> Played {
+pub(crate) async fn contention(provider: &Arc<dyn Provider>) -> Played {
     let (script, a, b) = cast(provider, "contention")?;
     let lease = a.acquire().await?;
     script.write("A ->> A: Do synchronized work");
@@ -37,7 +38,7 @@ pub(crate) async fn contention<P: Provider + Clone>(provider: &P) -> Played {
 }
 
 /// A dies with the lock in its hands.
-pub(crate) async fn dead<P: Provider + Clone>(provider: &P) -> Played {
+pub(crate) async fn dead(provider: &Arc<dyn Provider>) -> Played {
     let (script, a, b) = cast(provider, "dead")?;
     let lease = a.acquire().await?;
     script.write("A ->> A: Crash!");
@@ -53,19 +54,15 @@ pub(crate) async fn dead<P: Provider + Clone>(provider: &P) -> Played {
 }
 
 /// A stalls past the end of its lease, and wakes up believing nothing happened.
-pub(crate) async fn paused<P: Provider + Clone>(provider: &P) -> Played {
+pub(crate) async fn paused(provider: &Arc<dyn Provider>, storage: &dyn Storage) -> Played {
     let (script, a, b) = cast(provider, "paused")?;
-    let mut storage = Storage {
-        fence: Fence::default(),
-        script: script.clone(),
-    };
     let stalled = a.acquire().await?;
     script.write("A ->> A: Stall");
     let lease = b.acquire().await?;
-    storage.write("B", lease.token());
+    write(storage, &script, "B", lease.token()).await?;
     lease.release().await?;
     script.write("A ->> A: Wake up");
-    storage.write("A", stalled.token());
+    write(storage, &script, "A", stalled.token()).await?;
     stalled.release().await?;
     Ok(Scene {
         title: "Paused holder: the storage refuses A's old token",
@@ -74,20 +71,17 @@ pub(crate) async fn paused<P: Provider + Clone>(provider: &P) -> Played {
 }
 
 /// Two clients that know nothing of each other, on one store and one name.
-fn cast<P: Provider + Clone>(
-    provider: &P,
-    name: &str,
-) -> Result<(Script, DLock, DLock), Box<dyn Error>> {
+fn cast(provider: &Arc<dyn Provider>, name: &str) -> Result<(Script, DLock, DLock), Failure> {
     let script = Script::default();
     let client = |who| {
         Client::with_clock(
-            Recorder::new(provider.clone(), who, &script),
+            Recorder::new(Arc::clone(provider), who, &script),
             Clock::system(),
         )
     };
     let lock = |who: &'static str, duration| {
         DLock::builder()
-            .name(name)
+            .name(format!("diagrams/{name}"))
             .owner(who)
             .duration(duration)
             .provider(client(who))
@@ -97,25 +91,24 @@ fn cast<P: Provider + Clone>(
     Ok((script, a, b))
 }
 
-/// Storage that checks fencing tokens.
-struct Storage {
-    fence: Fence,
-    script: Script,
-}
-
-impl Storage {
-    fn write(&mut self, who: &str, token: FencingToken) {
-        let label = self.script.token(token);
-        self.script.write(format!(
-            "{who} ->> Storage: Synchronized work (token={label})"
-        ));
-        let answer = match self.fence.check(token) {
-            Ok(()) => format!("Storage ->> {who}: Success (token={label})"),
-            Err(stale) => {
-                let highest = self.script.token(stale.highest);
-                format!("Storage ->> {who}: Failure (token={label} < {highest})")
-            }
-        };
-        self.script.write(answer);
-    }
+/// Writes to storage that checks fencing tokens.
+async fn write(
+    storage: &dyn Storage,
+    script: &Script,
+    who: &str,
+    token: FencingToken,
+) -> Result<(), Failure> {
+    let label = script.token(token);
+    script.write(format!(
+        "{who} ->> Storage: Synchronized work (token={label})"
+    ));
+    let answer = match storage.write(token, &format!("the work of {who}")).await? {
+        Ok(()) => format!("Storage ->> {who}: Success (token={label})"),
+        Err(stale) => {
+            let highest = script.token(stale.highest);
+            format!("Storage ->> {who}: Failure (token={label} < {highest})")
+        }
+    };
+    script.write(answer);
+    Ok(())
 }

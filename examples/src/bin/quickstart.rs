@@ -1,17 +1,19 @@
 //! The lock in a few lines: automatic, by hand, and with somebody else in the way.
 //!
 //! ```sh
-//! cargo run --example quickstart --features sqlite
+//! cargo run -p dlock-examples --bin quickstart
+//! cargo run -p dlock-examples --bin quickstart --features redis -- --store redis://localhost
 //! ```
 
-use std::{error::Error, time::Duration};
+use std::time::Duration;
 
-use dlock::{DLock, FencingToken, TryAcquire, sqlite::SqliteProvider};
+use dlock::{DLock, FencingToken, TryAcquire};
+use dlock_examples::Failure;
 
 #[tokio::main]
-async fn main() -> Result<(), Box<dyn Error>> {
-    let folder = tempfile::tempdir()?;
-    let provider = SqliteProvider::open(folder.path().join("locks.db"))?;
+async fn main() -> Result<(), Failure> {
+    let store = dlock_examples::store()?;
+    let provider = store.provider().await?;
     let lock = DLock::builder()
         .name("nightly-report")
         .owner("worker-7")
@@ -37,7 +39,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     // Somebody else asks meanwhile. Being refused is a value, not an error.
     match lock.try_acquire().await? {
-        TryAcquire::Acquired(_) => return Err("two holders".into()),
+        TryAcquire::Acquired(_) => return Err(Failure::new("two holders")),
         TryAcquire::Held(holder) => {
             println!("held by {}, ours: {}", holder.record.owner, holder.ours);
         }

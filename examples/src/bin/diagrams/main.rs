@@ -2,22 +2,24 @@
 //! a dead holder, and a holder that was paused for too long.
 //!
 //! ```sh
-//! cargo run --example diagrams --features sqlite
+//! cargo run -p dlock-examples --bin diagrams
+//! cargo run -p dlock-examples --bin diagrams --features postgres -- --store postgres://localhost/mydb
 //! ```
 
 mod recorder;
 mod scenes;
 
-use std::error::Error;
+use dlock_examples::Failure;
 
 #[tokio::main]
-async fn main() -> Result<(), Box<dyn Error>> {
-    let folder = tempfile::tempdir()?;
-    let provider = dlock::sqlite::SqliteProvider::open(folder.path().join("locks.db"))?;
+async fn main() -> Result<(), Failure> {
+    let store = dlock_examples::store()?;
+    let provider = store.provider().await?;
+    let storage = store.storage("diagrams").await?;
     for scene in [
         scenes::contention(&provider).await?,
         scenes::dead(&provider).await?,
-        scenes::paused(&provider).await?,
+        scenes::paused(&provider, storage.as_ref()).await?,
     ] {
         println!("{}", scene.title);
         for line in scene.lines {

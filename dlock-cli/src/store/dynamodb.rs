@@ -1,0 +1,237 @@
+//! `dynamodb:TABLE`: one table. Region, credentials and endpoint come from where all programs that
+//! use AWS have them: the environment, `~/.aws`, the machine's or the container's role.
+
+use std::{
+    ffi::OsStr,
+    fmt,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use aws_config::{BehaviorVersion, SdkConfig};
+use aws_credential_types::{
+    Credentials,
+    provider::{ProvideCredentials, SharedCredentialsProvider, error::CredentialsError, future},
+};
+use aws_sdk_dynamodb::{Client, config::Builder};
+use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
+use dlock_dynamodb::{DynamoDbProvider, TableError};
+
+use super::{Location, Store, Tables, TablesError, refuse};
+use crate::exit::{Exit, Failure};
+
+/// How long the search for a region and for credentials may take: it may end in asking the machine.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// A table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Table {
+    name: String,
+    partition_key: Option<String>,
+    sort_key: Option<String>,
+    prefix: Option<String>,
+}
+
+/// Makes a location of `dynamodb:TABLE`.
+pub(super) fn parse(argument: &OsStr) -> Result<Box<dyn Location>, Failure> {
+    let text = argument
+        .to_str()
+        .ok_or_else(|| refuse("a table's name is UTF-8, and this is not"))?;
+    let text = text.strip_prefix("dynamodb:").unwrap_or(text);
+    let (name, query) = text.split_once('?').unwrap_or((text, ""));
+    let is_name = |letter: char| letter.is_ascii_alphanumeric() || "_.-:/".contains(letter);
+    if name.is_empty() || name.starts_with('/') || !name.chars().all(is_name) {
+        return Err(refuse(
+            "what follows dynamodb: is no name of a table, and no ARN of one",
+        ));
+    }
+    let mut table = Table {
+        name: name.to_owned(),
+        partition_key: None,
+        sort_key: None,
+        prefix: None,
+    };
+    for parameter in query.split('&').filter(|parameter| !parameter.is_empty()) {
+        let (slot, value) = match parameter.split_once('=') {
+            Some(("partition_key", value)) => (&mut table.partition_key, value),
+            Some(("sort_key", value)) => (&mut table.sort_key, value),
+            Some(("prefix", value)) => (&mut table.prefix, value),
+            _ => {
+                return Err(refuse(
+                    "what follows the question mark is name=value, joined by &, with these names: partition_key, sort_key, prefix",
+                ));
+            }
+        };
+        *slot = Some(value.to_owned());
+    }
+    if table.sort_key.is_some() && table.prefix.is_none() {
+        return Err(refuse(
+            "in a table with a sort key the partition key's value is the prefix: add prefix=..",
+        ));
+    }
+    Ok(Box::new(table))
+}
+
+impl Table {
+    fn unusable(&self) -> Failure {
+        Failure::new(Exit::StoreUnusable, format!("can't open the store {self}"))
+    }
+
+    /// What this process's surroundings say of AWS, with credentials in hand.
+    async fn surroundings(&self) -> Result<(SdkConfig, Primed), Failure> {
+        let http = aws_smithy_http_client::Builder::new()
+            .tls_provider(Provider::Rustls(CryptoMode::Ring))
+            .build_https();
+        let config = aws_config::defaults(BehaviorVersion::latest())
+            .http_client(http)
+            .load()
+            .await;
+        if config.region().is_none() {
+            return Err(self
+                .unusable()
+                .because("no AWS region is set")
+                .advise("set AWS_REGION, or a region in ~/.aws/config"));
+        }
+        let chain = config.credentials_provider().ok_or_else(|| {
+            self.unusable()
+                .because("there is nowhere to look for AWS credentials")
+        })?;
+        match chain.provide_credentials().await {
+            Ok(credentials) => Ok((config, Primed::new(credentials, chain))),
+            Err(
+                error @ (CredentialsError::CredentialsNotLoaded(_)
+                | CredentialsError::InvalidConfiguration(_)),
+            ) => Err(self.unusable().because(error).advise(
+                "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or give this machine a role",
+            )),
+            Err(error) => Err(Failure::new(
+                Exit::StoreUnreachable,
+                format!("no AWS credentials could be fetched for the store {self}"),
+            )
+            .because(error)),
+        }
+    }
+}
+
+#[async_trait]
+impl Location for Table {
+    async fn open(&self) -> Result<Store, Failure> {
+        let Self {
+            name,
+            partition_key,
+            sort_key,
+            prefix,
+        } = self.clone();
+        let found = tokio::time::timeout(PATIENCE, self.surroundings()).await;
+        let (config, credentials) = found.map_err(|_| {
+            Failure::new(
+                Exit::StoreUnreachable,
+                format!("no AWS region and credentials were found for the store {self} within {PATIENCE:?}"),
+            )
+        })??;
+        let client = Client::from_conf(
+            Builder::from(&config)
+                .credentials_provider(credentials)
+                .build(),
+        );
+        // All of one type, whatever is set.
+        let builder = DynamoDbProvider::builder()
+            .client(client)
+            .table(name)
+            .prefix(prefix.unwrap_or_default())
+            .partition_key(partition_key.unwrap_or_else(|| "name".to_owned()));
+        let provider = match sort_key {
+            Some(sort_key) => builder.sort_key(sort_key).build(),
+            None => builder.build(),
+        }
+        .map_err(|error| self.unusable().because(error))?;
+        Ok(Store {
+            provider: Arc::new(provider.clone()),
+            shown: self.to_string(),
+            tables: Some(Arc::new(provider)),
+            if_silent: "can this machine reach DynamoDB, and is AWS_ENDPOINT_URL right if it is set? try again later",
+        })
+    }
+}
+
+#[async_trait]
+impl Tables for DynamoDbProvider {
+    async fn make(&self) -> Result<(), TablesError> {
+        self.create_table().await.map_err(|error| match error {
+            TableError::Store(error) => TablesError::Store(error),
+            other => TablesError::Wrong(other.to_string()),
+        })
+    }
+
+    async fn check(&self) -> Result<(), TablesError> {
+        self.verify_table().await.map_err(|error| match error {
+            TableError::Store(error) => TablesError::Store(error),
+            TableError::Missing { table } => TablesError::Missing(format!(
+                "there is no table {table:?} in this account and region"
+            )),
+            other => TablesError::Wrong(other.to_string()),
+        })
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            name,
+            partition_key,
+            sort_key,
+            prefix,
+        } = self;
+        write!(f, "dynamodb:{name}")?;
+        let set = [
+            ("partition_key", partition_key),
+            ("sort_key", sort_key),
+            ("prefix", prefix),
+        ];
+        let set = set
+            .iter()
+            .filter_map(|(key, value)| Some((key, value.as_ref()?)));
+        for (n, (key, value)) in set.enumerate() {
+            let mark = if n == 0 { '?' } else { '&' };
+            write!(f, "{mark}{key}={}", crate::display::harmless(value))?;
+        }
+        Ok(())
+    }
+}
+
+/// Credentials that were fetched already, and where to fetch others when they have expired.
+///
+/// A request gets a sixth of a lease, which may be less than the first search takes (a program that
+/// asks the user, a role to assume); the client remembers what it was given once.
+#[derive(Debug)]
+struct Primed {
+    first: Mutex<Option<Credentials>>,
+    chain: SharedCredentialsProvider,
+}
+
+impl Primed {
+    fn new(first: Credentials, chain: SharedCredentialsProvider) -> Self {
+        Self {
+            first: Mutex::new(Some(first)),
+            chain,
+        }
+    }
+}
+
+impl ProvideCredentials for Primed {
+    fn provide_credentials<'a>(&'a self) -> future::ProvideCredentials<'a>
+    where
+        Self: 'a,
+    {
+        let first = self
+            .first
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        match first {
+            Some(credentials) => future::ProvideCredentials::ready(Ok(credentials)),
+            None => self.chain.provide_credentials(),
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! Which store, and opening it. Each kind has a file of its own; this one knows which there are.
+//!
+//! What is shown of a store, also in errors, never contains a password: a location is shown by its
+//! parts, never as it was written, and what can't be read as a location is not repeated at all.
+
+#[cfg(feature = "dynamodb")]
+mod dynamodb;
+#[cfg(feature = "postgres")]
+mod pgpass;
+#[cfg(feature = "postgres")]
+mod postgres;
+#[cfg(feature = "redis")]
+mod redis;
+#[cfg(feature = "sqlite")]
+mod sqlite;
+mod tables;
+#[cfg(any(feature = "dynamodb", feature = "postgres", feature = "redis"))]
+mod tls;
+#[cfg(any(feature = "postgres", feature = "redis"))]
+mod url;
+
+use std::{ffi::OsStr, fmt, sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use dlock_core::{Admin, Error, ErrorKind, ProviderError};
+
+use self::tables::{Tables, TablesError};
+use crate::exit::{Exit, Failure};
+
+/// How long a look at a server's tables may take, once it has refused something.
+const LOOK: Duration = Duration::from_secs(10);
+
+/// Where locks are, not opened yet. Its `Display` is for people, and has no secret.
+#[async_trait]
+pub(crate) trait Location: fmt::Display + fmt::Debug + Send + Sync {
+    /// Opens the store. A server is not asked anything yet.
+    async fn open(&self) -> Result<Store, Failure>;
+
+    /// Whether there is something already; always of a server.
+    fn exists(&self) -> bool {
+        true
+    }
+
+    /// Whether nobody asked for this one.
+    fn is_default(&self) -> bool {
+        false
+    }
+}
+
+/// An open store.
+#[derive(Clone)]
+pub(crate) struct Store {
+    pub(crate) provider: Arc<dyn Admin>,
+    /// What people may see of it.
+    shown: String,
+    /// What has to be made before there can be locks; `None` if opening did all.
+    tables: Option<Arc<dyn Tables>>,
+    /// What to look at when it is silent.
+    if_silent: &'static str,
+}
+
+/// Makes a location of what follows the scheme; both are in the text.
+type Parse = fn(&OsStr) -> Result<Box<dyn Location>, Failure>;
+
+/// A kind of store.
+struct Kind {
+    schemes: &'static [&'static str],
+    feature: &'static str,
+    form: &'static str,
+    /// `None`: not compiled in.
+    parse: Option<Parse>,
+}
+
+macro_rules! compiled_with {
+    ($feature:literal, $parse:path) => {{
+        #[cfg(feature = $feature)]
+        {
+            Some($parse)
+        }
+        #[cfg(not(feature = $feature))]
+        {
+            None
+        }
+    }};
+}
+
+const KINDS: [Kind; 4] = [
+    Kind {
+        schemes: &["sqlite"],
+        feature: "sqlite",
+        form: "sqlite:PATH",
+        parse: compiled_with!("sqlite", sqlite::parse),
+    },
+    Kind {
+        schemes: &["postgres", "postgresql"],
+        feature: "postgres",
+        form: "postgres://USER@HOST/DATABASE",
+        parse: compiled_with!("postgres", postgres::parse),
+    },
+    Kind {
+        schemes: &["redis", "rediss"],
+        feature: "redis",
+        form: "redis://HOST or rediss://HOST",
+        parse: compiled_with!("redis", redis::parse),
+    },
+    Kind {
+        schemes: &["dynamodb"],
+        feature: "dynamodb",
+        form: "dynamodb:TABLE",
+        parse: compiled_with!("dynamodb", dynamodb::parse),
+    },
+];
+
+/// What `--store` says, or the file in the user's state directory.
+pub(crate) fn locate(argument: Option<&OsStr>) -> Result<Box<dyn Location>, Failure> {
+    match argument {
+        // An empty one too: a variable that somebody forgot to set must not lead to another store,
+        // where nobody else looks.
+        Some(argument) => parse(argument),
+        None => of_user(),
+    }
+}
+
+fn parse(argument: &OsStr) -> Result<Box<dyn Location>, Failure> {
+    let text = argument.to_string_lossy();
+    let Some(scheme) = scheme(&text) else {
+        return Err(refuse("it does not say which kind of store it is"));
+    };
+    let Some(kind) = KINDS.iter().find(|kind| kind.schemes.contains(&scheme)) else {
+        return Err(refuse(&format!("there is no kind of store {scheme:?}")));
+    };
+    match kind.parse {
+        Some(parse) => parse(argument),
+        None => Err(not_compiled(kind)),
+    }
+}
+
+/// What is before the first colon, if it looks like a scheme: anything else may be a secret that
+/// lost its beginning.
+fn scheme(text: &str) -> Option<&str> {
+    let (scheme, _) = text.split_once(':')?;
+    let plausible = scheme.len() <= 16
+        && scheme.starts_with(|first: char| first.is_ascii_alphabetic())
+        && scheme
+            .chars()
+            .all(|letter| letter.is_ascii_alphanumeric() || "+-.".contains(letter));
+    plausible.then_some(scheme)
+}
+
+#[cfg(feature = "sqlite")]
+fn of_user() -> Result<Box<dyn Location>, Failure> {
+    sqlite::of_user()
+}
+
+#[cfg(not(feature = "sqlite"))]
+fn of_user() -> Result<Box<dyn Location>, Failure> {
+    if KINDS.iter().all(|kind| kind.parse.is_none()) {
+        return Err(refuse("none was named"));
+    }
+    Err(Failure::new(
+        Exit::StoreUnusable,
+        "no store was named, and this 'dlock' has none that it could take by itself: it was built without the feature \"sqlite\"",
+    )
+    .advise(format!("name one, with --store or in DLOCK_STORE: {}", forms())))
+}
+
+fn not_compiled(kind: &Kind) -> Failure {
+    Failure::new(
+        Exit::StoreUnusable,
+        format!(
+            "this 'dlock' was built without stores of the kind {:?}",
+            kind.schemes[0]
+        ),
+    )
+    .advise(format!(
+        "build it with that feature: cargo install --path dlock-cli --features {}",
+        kind.feature
+    ))
+}
+
+/// An argument that is no location. It is not repeated: it may contain a password.
+fn refuse(what: &str) -> Failure {
+    let failure = Failure::new(Exit::StoreUnusable, format!("this is not a store: {what}"));
+    match forms() {
+        forms if forms.is_empty() => failure.advise(
+            "this 'dlock' was built without any store: build it with the features of those you use, \
+             cargo install --path dlock-cli --features sqlite,postgres,redis,dynamodb",
+        ),
+        forms => failure.advise(format!("give one as {forms}")),
+    }
+}
+
+/// How the stores are written that this program can open.
+fn forms() -> String {
+    let compiled = KINDS.iter().filter(|kind| kind.parse.is_some());
+    compiled
+        .map(|kind| kind.form)
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
+impl Store {
+    /// Makes what locks need; nothing if it is there.
+    pub(crate) async fn set_up(&self) -> Result<(), Failure> {
+        let Some(tables) = &self.tables else {
+            return Ok(());
+        };
+        let doing = "can't set it up";
+        match tables.make().await {
+            Ok(()) => Ok(()),
+            Err(TablesError::Store(error)) => Err(self.failure(doing, error).await),
+            Err(error) => Err(self.unusable(doing).because(error)),
+        }
+    }
+
+    /// The store has no answer: why, and what to do.
+    pub(crate) async fn failure(&self, doing: &str, error: ProviderError) -> Failure {
+        #[cfg(any(feature = "dynamodb", feature = "postgres", feature = "redis"))]
+        if let Some(advice) = tls::advice(&error) {
+            return self.unusable(doing).because(error).advise(advice);
+        }
+        match error.kind() {
+            ErrorKind::Fatal => match self.lacking().await {
+                Some(error @ TablesError::Missing(_)) => self
+                    .unusable(doing)
+                    .because(error)
+                    .advise("make it once: 'dlock setup', with the same --store"),
+                Some(error @ TablesError::Wrong(_)) => self.unusable(doing).because(error),
+                Some(TablesError::Store(_)) | None => self.unusable(doing).because(error),
+            },
+            ErrorKind::NotApplied | ErrorKind::Unknown => Failure::new(
+                Exit::StoreUnreachable,
+                format!("{doing}: the store {self} does not answer"),
+            )
+            .because(error)
+            .advise(self.if_silent),
+        }
+    }
+
+    /// An acquire ended without the lock.
+    pub(crate) async fn acquire_failure(&self, name: &str, error: Error) -> Failure {
+        let doing = format!("can't acquire {name:?}");
+        match error {
+            Error::Provider(error)
+            | Error::Timeout {
+                holder: None,
+                source: Some(error),
+                ..
+            } => self.failure(&doing, error).await,
+            other => Failure::new(Exit::NotAcquired, doing).because(other),
+        }
+    }
+
+    fn unusable(&self, doing: &str) -> Failure {
+        Failure::new(
+            Exit::StoreUnusable,
+            format!("{doing}: the store {self} can't be used"),
+        )
+    }
+
+    /// What is wrong with the tables of a store that refused something.
+    async fn lacking(&self) -> Option<TablesError> {
+        let look = self.tables.as_ref()?.check();
+        tokio::time::timeout(LOOK, look).await.ok()?.err()
+    }
+}
+
+impl fmt::Display for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.shown)
+    }
+}
+
+#[cfg(test)]
+mod tests;

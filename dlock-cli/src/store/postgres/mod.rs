@@ -1,0 +1,164 @@
+//! `postgres://USER@HOST/DATABASE`: one table of a database.
+//!
+//! What a URL and the environment say is read in `address`, whom a connection trusts in `trust`.
+
+mod address;
+mod trust;
+
+use std::{ffi::OsStr, fmt, sync::Arc};
+
+use async_trait::async_trait;
+use dlock_postgres::{
+    PostgresProvider, SchemaError,
+    deadpool_postgres::{
+        Manager, ManagerConfig, Pool, RecyclingMethod, tokio_postgres::config::Host,
+    },
+};
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+use self::address::Database;
+use super::{
+    Location, Store, Tables, TablesError,
+    pgpass::{self, Wanted},
+    refuse,
+};
+use crate::{
+    display::harmless,
+    exit::{Exit, Failure},
+};
+
+/// One for a renewal, and some for a waiter that asks and looks at the same time.
+const CONNECTIONS: usize = 4;
+/// Where a server listens, if nobody says otherwise.
+const PORT: u16 = 5432;
+
+/// Makes a location of `postgres://..`.
+pub(super) fn parse(argument: &OsStr) -> Result<Box<dyn Location>, Failure> {
+    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let url = argument
+        .to_str()
+        .ok_or_else(|| refuse("a URL is UTF-8, and this is not"))?;
+    Database::parse(url, &variable, std::env::home_dir().as_deref())
+        .map(|database| Box::new(database) as _)
+}
+
+impl Database {
+    /// The password of the file, for whom we connect as if the URL and the environment had none.
+    fn password_of_file(&self) -> Option<String> {
+        let Self { config, .. } = self;
+        let host = match config.get_hosts().first() {
+            Some(Host::Tcp(host)) => host.as_str(),
+            // As PostgreSQL's programs do for a socket in the usual place.
+            #[cfg(unix)]
+            Some(Host::Unix(_)) => "localhost",
+            None => "",
+        };
+        let user = config.get_user()?;
+        let wanted = Wanted {
+            host,
+            port: config.get_ports().first().copied().unwrap_or(PORT),
+            database: config.get_dbname().unwrap_or(user),
+            user,
+        };
+        pgpass::look_up(self.password_file.as_deref()?, wanted)
+    }
+}
+
+#[async_trait]
+impl Location for Database {
+    async fn open(&self) -> Result<Store, Failure> {
+        let unusable = |what| Failure::new(Exit::StoreUnusable, format!("{what} the store {self}"));
+        let mut config = self.config.clone();
+        if config.get_password().is_none()
+            && let Some(password) = self.password_of_file()
+        {
+            config.password(password);
+        }
+        let tls = trust::settings(self.mode, &self.roots)?;
+        let recycling = ManagerConfig {
+            recycling_method: RecyclingMethod::Fast,
+        };
+        let manager = Manager::from_config(config, MakeRustlsConnect::new(tls), recycling);
+        let pool = Pool::builder(manager)
+            .max_size(CONNECTIONS)
+            .build()
+            .map_err(|error| unusable("no connections for").because(error))?;
+        let provider = PostgresProvider::builder()
+            .pool(pool)
+            .build()
+            .map_err(|error| unusable("can't open").because(error))?;
+        Ok(Store {
+            provider: Arc::new(provider.clone()),
+            shown: self.to_string(),
+            tables: Some(Arc::new(provider)),
+            if_silent: "is the database up, and can this machine reach it? try again later",
+        })
+    }
+}
+
+#[async_trait]
+impl Tables for PostgresProvider {
+    async fn make(&self) -> Result<(), TablesError> {
+        self.create_schema().await.map_err(|error| match error {
+            SchemaError::Store(error) => TablesError::Store(error),
+            // All that was missing has been made.
+            other => TablesError::Wrong(other.to_string()),
+        })
+    }
+
+    async fn check(&self) -> Result<(), TablesError> {
+        self.verify_schema().await.map_err(|error| match error {
+            SchemaError::Store(error) => TablesError::Store(error),
+            SchemaError::Differs { table, lacks }
+                if lacks.iter().any(|lack| lack == "it does not exist") =>
+            {
+                TablesError::Missing(format!("there is no table {table} in this database"))
+            }
+            SchemaError::Differs { table, lacks } => TablesError::Missing(format!(
+                "the table {table} is not as this 'dlock' needs it: {}",
+                lacks.join(", ")
+            )),
+            other => TablesError::Wrong(other.to_string()),
+        })
+    }
+}
+
+impl fmt::Display for Database {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { config, .. } = self;
+        f.write_str("postgres://")?;
+        if let Some(user) = config.get_user() {
+            write!(f, "{}@", harmless(user))?;
+        }
+        let ports = config.get_ports();
+        for (n, host) in config.get_hosts().iter().enumerate() {
+            let comma = if n > 0 { "," } else { "" };
+            match host {
+                Host::Tcp(host) if host.contains(':') => write!(f, "{comma}[{}]", harmless(host))?,
+                Host::Tcp(host) => write!(f, "{comma}{}", harmless(host))?,
+                #[cfg(unix)]
+                Host::Unix(path) => write!(f, "{comma}{}", harmless(&path.to_string_lossy()))?,
+            }
+            match ports.get(n).or(ports.first()) {
+                Some(&port) if port != PORT => write!(f, ":{port}")?,
+                _ => {}
+            }
+        }
+        if config.get_hosts().is_empty()
+            && let Some(address) = config.get_hostaddrs().first()
+        {
+            write!(f, "{address}")?;
+        }
+        match config.get_dbname() {
+            Some(name) => write!(f, "/{}", harmless(name)),
+            None => Ok(()),
+        }
+    }
+}
+
+// Not the settings: they know the password.
+impl fmt::Debug for Database {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Database({self}, {:?})", self.mode)
+    }
+}

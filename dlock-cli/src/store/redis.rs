@@ -1,0 +1,104 @@
+//! `redis://HOST` and, over TLS, `rediss://HOST`: one server, or the primary of its replicas.
+
+use std::{ffi::OsStr, fmt, sync::Arc};
+
+use async_trait::async_trait;
+use dlock_redis::RedisProvider;
+use redis::{Client, ConnectionAddr, ConnectionInfo, IntoConnectionInfo};
+
+use super::{
+    Location, Store, refuse, tls,
+    url::{UNCLEAR, has_clear_credentials},
+};
+use crate::{
+    display::harmless,
+    exit::{Exit, Failure},
+};
+
+/// A server, and one of its databases.
+struct Server(ConnectionInfo);
+
+/// Makes a location of `redis://..` or `rediss://..`.
+pub(super) fn parse(argument: &OsStr) -> Result<Box<dyn Location>, Failure> {
+    let url = argument
+        .to_str()
+        .ok_or_else(|| refuse("a URL is UTF-8, and this is not"))?;
+    if !url.contains("://") {
+        return Err(refuse("a server is written redis://HOST or rediss://HOST"));
+    }
+    if !has_clear_credentials(url) {
+        return Err(refuse(UNCLEAR));
+    }
+    if url.contains('#') {
+        return Err(refuse(
+            "nothing may follow a # in its URL; a certificate is always looked at, and SSL_CERT_FILE names others to trust",
+        ));
+    }
+    let query = url.split_once('?').map_or("", |(_, query)| query);
+    let known = |parameter: &str| parameter.starts_with("protocol=");
+    if !query.is_empty() && !query.split('&').all(known) {
+        return Err(refuse(
+            "the only parameter behind the question mark is protocol=resp2 or protocol=resp3",
+        ));
+    }
+    let server = url
+        .into_connection_info()
+        // The driver names what is wrong, and repeats nothing.
+        .map_err(|error| refuse("its URL can't be read").because(error))?;
+    Ok(Box::new(Server(server)))
+}
+
+#[async_trait]
+impl Location for Server {
+    async fn open(&self) -> Result<Store, Failure> {
+        let unusable = || Failure::new(Exit::StoreUnusable, format!("can't open the store {self}"));
+        // The driver takes the process's default.
+        drop(tls::cryptography());
+        let client = Client::open(self.0.clone()).map_err(|error| unusable().because(error))?;
+        let provider = RedisProvider::builder()
+            .client(client)
+            .build()
+            .map_err(|error| unusable().because(error))?;
+        Ok(Store {
+            provider: Arc::new(provider),
+            shown: self.to_string(),
+            tables: None,
+            if_silent: "is the server up, and can this machine reach it? try again later",
+        })
+    }
+}
+
+impl fmt::Display for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let settings = self.0.redis_settings();
+        let user = settings
+            .username()
+            .map_or_else(String::new, |user| format!("{}@", harmless(user)));
+        match self.0.addr() {
+            ConnectionAddr::Tcp(host, port) => {
+                write!(f, "redis://{user}{}:{port}", bracketed(host))?;
+            }
+            ConnectionAddr::TcpTls { host, port, .. } => {
+                write!(f, "rediss://{user}{}:{port}", bracketed(host))?;
+            }
+            // No URL of ours leads to another one.
+            _ => f.write_str("redis:")?,
+        }
+        write!(f, "/{}", settings.db())
+    }
+}
+
+// Not the settings: they know the password.
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Server({self})")
+    }
+}
+
+fn bracketed(host: &str) -> String {
+    if host.contains(':') {
+        format!("[{}]", harmless(host))
+    } else {
+        harmless(host)
+    }
+}

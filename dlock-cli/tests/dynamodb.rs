@@ -1,0 +1,236 @@
+//! Locks in a table of a compatible store, as a program of AWS finds it: by its environment.
+#![cfg(all(unix, feature = "dynamodb"))]
+#![expect(clippy::unwrap_used, reason = "in a test, that is how it fails")]
+
+mod support;
+
+use std::{
+    io::{Read, Write},
+    net::TcpListener,
+    sync::atomic::{AtomicU32, Ordering},
+    thread,
+};
+
+use support::{
+    Scene,
+    stores::{
+        RUN, SECRET, SETUP, STATUS, STATUS_OF_ONE, TRY, assert_all_end, assert_ended, block_on,
+        command_ends_before_its_lease_when_the_store_is_gone, commands_take_turns,
+        killed_holder_is_followed, secret_is_told_to_nobody, set_up, status_tells_who_holds_what,
+    },
+};
+use tokio::runtime::Runtime;
+
+/// A server of this process, until it is dropped.
+struct Server {
+    runtime: Option<Runtime>,
+    url: String,
+}
+
+impl Server {
+    fn start() -> Self {
+        let database = dynoxide::Database::memory().unwrap();
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()
+            .unwrap();
+        let listener = block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
+        let listener = listener.into_std().unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        runtime.spawn(async move {
+            let listener = tokio::net::TcpListener::from_std(listener).unwrap();
+            dynoxide::server::serve_on(listener, database).await;
+        });
+        Self {
+            runtime: Some(runtime),
+            url,
+        }
+    }
+
+    /// What a program needs to use a table of this server.
+    fn variables(&self, table: &str) -> Vec<(&'static str, String)> {
+        variables(&self.url, table)
+    }
+
+    /// A scene on a new table.
+    fn scene(&self, query: &str) -> Scene {
+        static TABLES: AtomicU32 = AtomicU32::new(0);
+        let n = TABLES.fetch_add(1, Ordering::Relaxed);
+        Scene::with(self.variables(&format!("locks-{n}{query}")))
+    }
+
+    fn stop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn variables(url: &str, table: &str) -> Vec<(&'static str, String)> {
+    vec![
+        ("DLOCK_STORE", format!("dynamodb:{table}")),
+        ("AWS_ENDPOINT_URL", url.to_owned()),
+        ("AWS_REGION", "eu-central-1".into()),
+        ("AWS_ACCESS_KEY_ID", "AKIDTEST".into()),
+        ("AWS_SECRET_ACCESS_KEY", SECRET.into()),
+        ("AWS_SESSION_TOKEN", format!("{SECRET}-of-the-session")),
+        // Never asks a machine that may be there.
+        ("AWS_EC2_METADATA_DISABLED", "true".into()),
+    ]
+}
+
+fn without(variables: Vec<(&'static str, String)>, names: &[&str]) -> Scene {
+    let kept = variables.into_iter();
+    Scene::with(kept.filter(|(name, _)| !names.contains(name)).collect())
+}
+
+fn ready(scene: Scene) -> Scene {
+    set_up(&scene);
+    scene
+}
+
+#[test]
+fn commands_never_run_at_the_same_time() {
+    commands_take_turns(&ready(Server::start().scene("")));
+}
+
+#[test]
+fn waiter_follows_a_killed_holder() {
+    let server = Server::start();
+    killed_holder_is_followed(&ready(server.scene("")));
+}
+
+#[test]
+fn status_shows_the_records() {
+    let server = Server::start();
+    status_tells_who_holds_what(&ready(server.scene("")), false);
+}
+
+#[test]
+fn credentials_are_told_to_nobody() {
+    let server = Server::start();
+    secret_is_told_to_nobody(&ready(server.scene("")));
+}
+
+#[test]
+fn missing_table_is_78_until_it_is_set_up() {
+    let server = Server::start();
+    let scene = server.scene("");
+    assert_all_end(
+        &scene,
+        &[TRY, RUN, STATUS, STATUS_OF_ONE],
+        78,
+        "dlock setup",
+    );
+    set_up(&scene);
+    assert_ended(&scene.finish(RUN), 0, "");
+}
+
+#[test]
+fn keys_of_a_table_are_as_the_store_says() {
+    let server = Server::start();
+    let composite = ready(server.scene("?partition_key=app&sort_key=job&prefix=billing"));
+    commands_take_turns(&composite);
+    let store = composite.environment();
+    let store = store.iter().rfind(|(name, _)| *name == "DLOCK_STORE");
+    let (table, _) = store.unwrap().1.split_once('?').unwrap();
+    let table = table.trim_start_matches("dynamodb:");
+    // Another prefix is another set of locks; another key is another table.
+    let other = format!("{table}?partition_key=app&sort_key=job&prefix=shipping");
+    let other = Scene::with(server.variables(&other));
+    assert_eq!(other.finish(STATUS).out, "no locks\n");
+    let simple = Scene::with(server.variables(table));
+    assert_all_end(&simple, &[TRY, SETUP], 78, "has the key");
+}
+
+#[test]
+fn region_and_credentials_that_are_missing_are_78() {
+    let server = Server::start();
+    let all = || server.variables("locks");
+    let nowhere = without(all(), &["AWS_REGION"]);
+    assert_all_end(&nowhere, &[TRY, STATUS, SETUP], 78, "AWS_REGION");
+    let nobody = without(all(), &["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"]);
+    assert_all_end(&nobody, &[TRY, STATUS, SETUP], 78, "AWS_ACCESS_KEY_ID");
+}
+
+#[test]
+fn profile_of_the_user_is_read() {
+    let server = Server::start();
+    let mut variables = server.variables("locks");
+    variables.push(("AWS_PROFILE", "locker".into()));
+    let scene = without(
+        variables,
+        &["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION"],
+    );
+    let folder = scene.path(".aws");
+    std::fs::create_dir(&folder).unwrap();
+    let credentials =
+        format!("[locker]\naws_access_key_id = AKIDTEST\naws_secret_access_key = {SECRET}\n");
+    std::fs::write(folder.join("credentials"), credentials).unwrap();
+    let config = "[profile locker]\nregion = eu-central-1\n";
+    std::fs::write(folder.join("config"), config).unwrap();
+    set_up(&scene);
+    assert_ended(&scene.finish(RUN), 0, "");
+}
+
+/// A server that refuses every request with this code.
+fn refusing(code: &'static str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    thread::spawn(move || {
+        for client in listener.incoming() {
+            let mut client = client.unwrap();
+            let mut request = [0; 65536];
+            // One read is enough for a small request of this client; it closes its connection then.
+            if client.read(&mut request).is_ok() {
+                let body = format!(r#"{{"__type":"com.amazonaws.dynamodb.v20120810#{code}"}}"#);
+                let length = body.len();
+                let head = "content-type: application/x-amz-json-1.0\r\nconnection: close";
+                let answer =
+                    format!("HTTP/1.1 400 No\r\n{head}\r\ncontent-length: {length}\r\n\r\n{body}");
+                client.write_all(answer.as_bytes()).ok();
+            }
+        }
+    });
+    url
+}
+
+#[test]
+fn wrong_credentials_are_78() {
+    for code in ["UnrecognizedClientException", "InvalidSignatureException"] {
+        let scene = Scene::with(variables(&refusing(code), "locks"));
+        assert_all_end(&scene, &[TRY, RUN, STATUS, SETUP], 78, "credentials");
+    }
+    let scene = Scene::with(variables(&refusing("AccessDeniedException"), "locks"));
+    assert_all_end(&scene, &[TRY], 78, "dynamodb:UpdateItem");
+}
+
+#[test]
+fn server_that_is_gone_ends_the_command_and_newcomers_are_69() {
+    let mut server = Server::start();
+    let scene = ready(server.scene(""));
+    command_ends_before_its_lease_when_the_store_is_gone(&scene, || server.stop());
+}
+
+#[test]
+fn server_that_says_nothing_is_69_in_bounded_time() {
+    // Connections are made by the system, and nobody accepts them.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let scene = Scene::with(variables(&url, "locks"));
+    assert_all_end(&scene, &[TRY, RUN, STATUS, SETUP], 69, "does not answer");
+}
+
+#[test]
+fn plain_server_is_not_taken_for_one_with_tls() {
+    let url = refusing("None").replace("http://", "https://");
+    let scene = Scene::with(variables(&url, "locks"));
+    assert_all_end(&scene, &[TRY, STATUS, SETUP], 78, "TLS");
+}

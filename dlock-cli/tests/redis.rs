@@ -1,0 +1,168 @@
+//! Locks in a real Redis server.
+#![cfg(all(unix, feature = "redis"))]
+
+mod support;
+
+use dlock_testkit::service::{
+    Service,
+    redis::{redis, redis_over_tls},
+};
+use support::{
+    Scene,
+    certificates::Certificates,
+    stores::{
+        RUN, SECRET, SETUP, STATUS, TRY, assert_all_end, assert_ended, block_on,
+        command_ends_before_its_lease_when_the_store_is_gone, commands_take_turns, freeze,
+        killed_holder_is_followed, secret_is_told_to_nobody, set_up, status_tells_who_holds_what,
+    },
+};
+
+fn start() -> Service {
+    block_on(redis(&["--requirepass", SECRET]))
+        .unwrap_or_else(|error| panic!("no redis-server; scripts/test installs it: {error}"))
+}
+
+fn at(url: String) -> Scene {
+    Scene::with(vec![("DLOCK_STORE", url)])
+}
+
+/// A scene on this server; nothing has to be set up.
+fn scene(service: &Service) -> Scene {
+    at(format!(
+        "redis://:{SECRET}@127.0.0.1:{}",
+        service.place().port()
+    ))
+}
+
+#[test]
+fn commands_never_run_at_the_same_time() {
+    commands_take_turns(&scene(&start()));
+}
+
+#[test]
+fn waiter_follows_a_killed_holder() {
+    killed_holder_is_followed(&scene(&start()));
+}
+
+#[test]
+fn status_shows_the_records() {
+    status_tells_who_holds_what(&scene(&start()), true);
+}
+
+#[test]
+fn password_is_told_to_nobody() {
+    secret_is_told_to_nobody(&scene(&start()));
+}
+
+#[test]
+fn setup_only_looks() {
+    set_up(&scene(&start()));
+}
+
+#[test]
+fn wrong_password_is_78() {
+    let service = start();
+    let port = service.place().port();
+    let all = &[TRY, RUN, STATUS, SETUP][..];
+    for credentials in [
+        format!(":wrong-{SECRET}@"),
+        format!("nobody:{SECRET}@"),
+        String::new(),
+    ] {
+        let scene = at(format!("redis://{credentials}127.0.0.1:{port}"));
+        assert_all_end(&scene, all, 78, "credentials");
+    }
+}
+
+#[test]
+fn databases_of_one_server_are_stores_of_their_own() {
+    let service = start();
+    let port = service.place().port();
+    let number = |number: u32| at(format!("redis://:{SECRET}@127.0.0.1:{port}/{number}"));
+    assert_ended(&number(3).finish(RUN), 0, "");
+    assert!(number(3).finish(STATUS).out.contains("released"));
+    assert_eq!(number(0).finish(STATUS).out, "no locks\n");
+}
+
+#[test]
+fn server_that_dies_ends_the_command_and_newcomers_are_69() {
+    let mut service = start();
+    let scene = scene(&service);
+    command_ends_before_its_lease_when_the_store_is_gone(&scene, || {
+        service.signal("KILL").unwrap();
+    });
+}
+
+#[test]
+fn server_that_falls_silent_is_69_in_bounded_time() {
+    let mut service = start();
+    let scene = scene(&service);
+    freeze(&mut service);
+    assert_all_end(&scene, &[TRY, RUN, STATUS, SETUP], 69, "does not answer");
+}
+
+#[test]
+fn connection_over_tls_needs_a_certificate_for_the_host_that_somebody_trusts() {
+    let folder = tempfile::tempdir().unwrap();
+    let ours = Certificates::new(&folder.path().join("ours"), "localhost");
+    let stranger = Certificates::new(&folder.path().join("stranger"), "localhost");
+    let arguments = ["--requirepass", SECRET];
+    let service = block_on(redis_over_tls(&ours.certificate, &ours.key, &arguments))
+        .unwrap_or_else(|error| panic!("no redis-server with TLS: {error}"));
+    let port = service.place().port();
+    let trusting = |certificates: &Certificates, host: &str| {
+        Scene::with(vec![
+            ("DLOCK_STORE", format!("rediss://:{SECRET}@{host}:{port}")),
+            (
+                "SSL_CERT_FILE",
+                certificates.authority.display().to_string(),
+            ),
+        ])
+    };
+    let right = trusting(&ours, "localhost");
+    set_up(&right);
+    commands_take_turns(&right);
+    secret_is_told_to_nobody(&trusting(&ours, "localhost"));
+    let refused = &[TRY, STATUS, SETUP][..];
+    for wrong in [
+        trusting(&stranger, "localhost"),
+        trusting(&ours, "127.0.0.1"),
+        // Nobody in this system's own list signed it either.
+        at(format!("rediss://:{SECRET}@localhost:{port}")),
+    ] {
+        assert_all_end(&wrong, refused, 78, "certificate");
+    }
+    // The other way round: one of the two does not speak TLS.
+    let plain = at(format!("redis://:{SECRET}@localhost:{port}"));
+    assert_all_end(&plain, &[TRY], 69, "does not answer");
+}
+
+#[test]
+fn server_without_tls_is_not_taken_for_one() {
+    let service = start();
+    let port = service.place().port();
+    let scene = at(format!("rediss://:{SECRET}@localhost:{port}"));
+    // It waits for the end of a line that never comes.
+    assert_all_end(&scene, &[TRY, STATUS, SETUP], 69, "does not answer");
+}
+
+#[test]
+fn url_in_the_wrong_place_is_not_repeated_with_its_password() {
+    let service = start();
+    let scene = scene(&service);
+    let url = format!("redis://:{SECRET}@127.0.0.1");
+    let misplaced = scene.finish(["run", "lock", &url, "--", "true"]);
+    assert_ended(&misplaced, 64, "redis://***@127.0.0.1");
+    let name = scene.finish(["status", &url]);
+    assert_ended(&name, 1, "redis://***@127.0.0.1");
+    let help = scene.finish(["setup", "--help"]);
+    assert!(
+        help.out.contains("redis://[USER:PASSWORD@]HOST"),
+        "{help:?}"
+    );
+    // Not even where it belongs, if it can't be read.
+    for store in [&url.replace("redis", "radis"), &url.replace('@', "/@")] {
+        let refused = scene.finish(["status", "--store", store]);
+        assert_ended(&refused, 78, "not a store");
+    }
+}

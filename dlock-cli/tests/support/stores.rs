@@ -1,0 +1,230 @@
+//! What is tried with every kind of server.
+
+use std::{fs, time::Duration};
+
+use dlock_testkit::service::Service;
+use rustix::process::Signal;
+use serde_json::Value;
+
+use super::{ALONE, Finished, Scene, Stopwatch, seen, until};
+
+/// What nobody may print.
+pub(crate) const SECRET: &str = "hunter2-of-these-tests";
+
+/// What a store that does not answer may cost: ten seconds of asking, and what a slow machine adds.
+const BOUND: Duration = Duration::from_secs(30);
+
+/// Runs what starts a server. The server itself does not need the runtime.
+pub(crate) fn block_on<T>(work: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap()
+        .block_on(work)
+}
+
+/// Freezes a server: the system still accepts connections for it, and it says nothing.
+pub(crate) fn freeze(service: &mut Service) {
+    service.signal("STOP").unwrap();
+    let id = i32::try_from(service.place().pid().unwrap()).unwrap();
+    until("the server to stop", || {
+        (seen(id)?.state == 'T').then_some(())
+    });
+}
+
+/// It ended with this code, said this, and did not tell the secret.
+#[track_caller]
+pub(crate) fn assert_ended(finished: &Finished, code: i32, words: &str) {
+    assert_eq!(finished.code(), code, "{finished:?}");
+    assert!(finished.err.contains(words), "not {words:?}: {finished:?}");
+    assert!(!finished.err.contains("panicked"), "{finished:?}");
+    for text in [&finished.out, &finished.err] {
+        assert!(!text.contains(SECRET), "{finished:?}");
+    }
+}
+
+/// Every subcommand that uses the store ends so.
+#[track_caller]
+pub(crate) fn assert_all_end(scene: &Scene, subcommands: &[&[&str]], code: i32, words: &str) {
+    for subcommand in subcommands {
+        let watch = Stopwatch::start();
+        let finished = scene.finish(*subcommand);
+        assert_ended(&finished, code, words);
+        assert!(
+            watch.elapsed() < BOUND,
+            "{subcommand:?}: {:?}",
+            watch.elapsed()
+        );
+    }
+}
+
+pub(crate) const TRY: &[&str] = &["run", "lock", "--no-wait", "--", "true"];
+pub(crate) const RUN: &[&str] = &["run", "lock", "--", "true"];
+pub(crate) const STATUS: &[&str] = &["status"];
+pub(crate) const STATUS_OF_ONE: &[&str] = &["status", "lock"];
+pub(crate) const SETUP: &[&str] = &["setup"];
+
+/// Makes what is missing, twice.
+#[track_caller]
+pub(crate) fn set_up(scene: &Scene) {
+    for _ in 0..2 {
+        let finished = scene.finish(SETUP);
+        assert_ended(&finished, 0, "");
+        assert!(finished.out.starts_with("ready: "), "{finished:?}");
+    }
+}
+
+/// Two at a time never happen, tokens grow, and the exit code is the command's.
+pub(crate) fn commands_take_turns(scene: &Scene) {
+    let script = format!(r#"{ALONE} echo "token $DLOCK_TOKEN" >> "$T/trace"; sleep 0.3; exit 7"#);
+    let runs: Vec<_> = (0..4)
+        .map(|_| scene.run(&["--lease", "5s"], &script))
+        .collect();
+    for run in runs {
+        assert_ended(&run.finish(Duration::from_secs(60)), 7, "");
+    }
+    let trace = scene.trace();
+    let tokens = trace.iter().filter_map(|line| line.strip_prefix("token "));
+    let tokens: Vec<u64> = tokens.filter_map(|token| token.parse().ok()).collect();
+    assert_eq!((tokens.len(), trace.len()), (4, 4), "{trace:?}");
+    assert!(tokens.is_sorted_by(|a, b| a < b), "{trace:?}");
+}
+
+/// A waiter takes over a holder that was killed, and not while its command still works.
+pub(crate) fn killed_holder_is_followed(scene: &Scene) {
+    let script = |line: &str, then: &str| {
+        format!(r#"{ALONE} echo "{line} $DLOCK_TOKEN" >> "$T/trace"; {then}"#)
+    };
+    // Long enough for a busy machine not to lose it before its time.
+    let holder = scene.run(&["--lease", "8s"], &script("first", "sleep 60; sleep 60"));
+    let first: u64 = scene.await_trace("first").parse().unwrap();
+    let refused = scene.finish(TRY);
+    assert_ended(&refused, 75, "held by");
+    let waiter = scene.run(&["--lease", "3s"], &script("second", "exit 5"));
+    waiter.await_err("waiting for \"lock\", held by ");
+    holder.signal(Signal::KILL);
+    assert_ended(&waiter.finish(Duration::from_secs(60)), 5, "");
+    let second: u64 = scene.await_trace("second").parse().unwrap();
+    assert!(first < second);
+    assert_eq!(scene.trace().len(), 2, "{:?}", scene.trace());
+}
+
+/// `dlock status`, of a lock that is held and then released. `clock`: the store knows what is left.
+pub(crate) fn status_tells_who_holds_what(scene: &Scene, clock: bool) {
+    assert_ended(&scene.finish(STATUS_OF_ONE), 1, "nobody ever held it");
+    assert_eq!(scene.finish(STATUS).out, "no locks\n");
+    let script = r#"echo "token $DLOCK_TOKEN" >> "$T/trace"; sleep 60"#;
+    let holder = scene.run(&["--owner", "web 1"], script);
+    let token: u64 = scene.await_trace("token").parse().unwrap();
+    let json = || {
+        let finished = scene.finish(["status", "lock", "--json"]);
+        assert_ended(&finished, 0, "");
+        serde_json::from_str::<Value>(&finished.out).unwrap()
+    };
+    let held = json();
+    assert_eq!(
+        (
+            &held["state"],
+            &held["owner"],
+            &held["token"],
+            &held["lease_ms"]
+        ),
+        (
+            &"held".into(),
+            &"web 1".into(),
+            &token.into(),
+            &15_000.into()
+        )
+    );
+    assert_eq!(held["remaining_ms"].is_u64(), clock, "{held}");
+    let table = scene.finish(STATUS).out;
+    assert!(table.contains("lock  held   "), "{table}");
+    assert!(table.contains("web 1"), "{table}");
+    holder.signal(Signal::TERM);
+    assert_ended(&holder.finish(Duration::from_secs(30)), 143, "");
+    assert_eq!(json()["state"], "released");
+}
+
+/// Takes the store away from a holder, and looks what becomes of it and of newcomers.
+pub(crate) fn command_ends_before_its_lease_when_the_store_is_gone(
+    scene: &Scene,
+    take_away: impl FnOnce(),
+) {
+    let holder = scene.run(
+        &["--lease", "4s"],
+        &format!(r#"{ALONE} trap '' TERM; echo in >> "$T/trace"; while :; do sleep 0.02; done"#),
+    );
+    scene.await_trace("in");
+    take_away();
+    let watch = Stopwatch::start();
+    until("the end of the command", || {
+        scene.nobody_is_alone().then_some(())
+    });
+    assert!(
+        watch.elapsed() < Duration::from_secs(4),
+        "{:?}",
+        watch.elapsed()
+    );
+    assert_ended(&holder.finish(Duration::from_secs(30)), 80, "running out");
+    assert_all_end(scene, &[TRY, RUN, STATUS, SETUP], 69, "does not answer");
+}
+
+/// Everything that is printed while a command runs, and what its helpers can see.
+pub(crate) fn secret_is_told_to_nobody(scene: &Scene) {
+    let traced = |arguments: &[&str]| {
+        let mut command = scene.dlock(arguments);
+        command.env("DLOCK_LOG", "trace").env("RUST_LOG", "trace");
+        scene.start(command)
+    };
+    let script = r#"echo in >> "$T/trace"; until [ -e "$T/go" ]; do sleep 0.05; done"#;
+    let holder = traced(&["run", "lock", "--lease", "5s", "--", "sh", "-c", script]);
+    scene.await_trace("in");
+    let refused = traced(TRY).finish(Duration::from_secs(30));
+    assert_ended(&refused, 75, "");
+    assert_ended(&traced(STATUS).finish(Duration::from_secs(30)), 0, "");
+    let read = |id: i32, what: &str| {
+        let bytes = fs::read(format!("/proc/{id}/{what}")).unwrap_or_default();
+        String::from_utf8_lossy(&bytes).into_owned()
+    };
+    let processes = scene.processes();
+    for process in &processes {
+        let arguments = read(process.id, "cmdline");
+        assert!(!arguments.contains(SECRET), "{process:?}: {arguments:?}");
+    }
+    let [guard] = &scene.guards()[..] else {
+        panic!("{processes:?}")
+    };
+    let environment = read(guard.id, "environ");
+    assert!(!environment.contains(SECRET), "{environment:?}");
+    // The command has what the user has: on purpose, and it shows that this test can see a secret.
+    let others = processes.iter().filter(|process| process.id != guard.id);
+    assert!(
+        others
+            .into_iter()
+            .any(|other| read(other.id, "environ").contains(SECRET))
+    );
+    // Long enough for renewals.
+    until("a renewal", || {
+        let status = scene.finish(["status", "lock", "--json"]).out;
+        let record: Value = serde_json::from_str(&status).unwrap();
+        (record["renewals"].as_u64() > Some(0)).then_some(())
+    });
+    fs::write(scene.path("go"), "").unwrap();
+    let holder = holder.finish(Duration::from_secs(30));
+    assert_ended(&holder, 0, "");
+    // What other libraries log is theirs to choose: requests as a whole, for example.
+    for library in [
+        " aws_",
+        " deadpool",
+        " hyper",
+        " redis::",
+        " rustls",
+        " tokio_",
+    ] {
+        assert!(!holder.err.contains(library), "{holder:?}");
+    }
+    assert!(
+        holder.err.contains(" dlock_core"),
+        "nothing was logged: {holder:?}"
+    );
+}

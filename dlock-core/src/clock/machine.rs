@@ -1,0 +1,214 @@
+//! A machine that simulations can bring to a stand: what its clocks count meanwhile, and what does
+//! not happen on it.
+
+use std::{
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use tokio::{sync::Notify, time::Instant};
+
+/// One machine of a simulation, made by [`Clock::simulated`](super::Clock::simulated). It runs on
+/// Tokio's time, which tests can pause, at a rate of its own, and can be brought to a stand in the
+/// three ways in which real ones are. Meanwhile no timer of its [`Clock`](super::Clock) fires; what
+/// reaches its processes from outside (replies, hints, the caller's own timers) has to wait for
+/// [`running`](Self::running).
+#[derive(Clone)]
+pub struct Machine(Arc<Inner>);
+
+/// How a [`Machine`] stands still.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "every clock either counts or does not"
+)]
+pub enum Standstill {
+    /// Its processes are stopped (`SIGSTOP`, a long collection). Every clock counts, and timers that
+    /// became due fire at once afterwards.
+    Stopped,
+    /// It sleeps. The holder's clock counts, the contender's and the timers do not (V3).
+    Suspended,
+    /// The virtual machine is paused: no clock counts. No lease can survive that; only its token
+    /// protects.
+    Frozen,
+}
+
+struct Inner {
+    start: Instant,
+    rate: f64,
+    state: Mutex<State>,
+    resumed: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    standing: Option<(Standstill, Instant)>,
+    suspended: Duration,
+    frozen: Duration,
+    skipped: Duration,
+}
+
+impl Machine {
+    pub(super) fn new(rate: f64) -> Self {
+        Self(Arc::new(Inner {
+            start: Instant::now(),
+            rate,
+            state: Mutex::default(),
+            resumed: Notify::new(),
+        }))
+    }
+
+    /// Brings the machine to a stand, until [`resume`](Self::resume). `false` if it stands already,
+    /// and goes on standing as it does.
+    #[must_use = "only whoever brought it to a stand should let it run again"]
+    pub fn stand(&self, how: Standstill) -> bool {
+        let mut state = self.state();
+        let runs = state.standing.is_none();
+        if runs {
+            state.standing = Some((how, Instant::now()));
+        }
+        runs
+    }
+
+    /// Lets the machine run again.
+    pub fn resume(&self) {
+        let mut state = self.state();
+        let (suspended, frozen) = (state.suspended(), state.frozen());
+        state.standing = None;
+        (state.suspended, state.frozen) = (suspended, frozen);
+        drop(state);
+        self.0.resumed.notify_waiters();
+    }
+
+    /// The holder's clock counts `by` more, from one instruction to the next, as when the machine
+    /// was suspended between the two: what a task cannot see coming.
+    pub fn skip(&self, by: Duration) {
+        self.state().skipped += by;
+    }
+
+    /// Resolves when the machine runs.
+    pub async fn running(&self) {
+        loop {
+            let mut resumed = std::pin::pin!(self.0.resumed.notified());
+            resumed.as_mut().enable();
+            if self.state().standing.is_none() {
+                return;
+            }
+            resumed.await;
+        }
+    }
+
+    /// Sleeps for a span of this machine's time, and until it runs.
+    pub async fn sleep(&self, span: Duration) {
+        let until = self.ticked() + span.div_f64(self.0.rate);
+        loop {
+            self.running().await;
+            let left = until.saturating_sub(self.ticked());
+            if left.is_zero() {
+                return;
+            }
+            tokio::time::sleep(left).await;
+        }
+    }
+
+    /// What the holder's clock has counted since the machine was made (V3).
+    #[must_use]
+    pub fn holder(&self) -> Duration {
+        let state = self.state();
+        let counted = self.0.start.elapsed().saturating_sub(state.frozen());
+        counted.mul_f64(self.0.rate) + state.skipped
+    }
+
+    /// What a contender's clock has counted since the machine was made (V3).
+    #[must_use]
+    pub fn contender(&self) -> Duration {
+        self.ticked().mul_f64(self.0.rate)
+    }
+
+    /// Tokio's time while timers ran.
+    fn ticked(&self) -> Duration {
+        let state = self.state();
+        let stood = state.frozen() + state.suspended();
+        self.0.start.elapsed().saturating_sub(stood)
+    }
+
+    pub(super) fn rate(&self) -> f64 {
+        self.0.rate
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn suspended(&self) -> Duration {
+        self.suspended + self.standing_as(Standstill::Suspended)
+    }
+
+    fn frozen(&self) -> Duration {
+        self.frozen + self.standing_as(Standstill::Frozen)
+    }
+
+    fn standing_as(&self, wanted: Standstill) -> Duration {
+        match self.standing {
+            Some((how, since)) if how == wanted => since.elapsed(),
+            _ => Duration::ZERO,
+        }
+    }
+}
+
+impl fmt::Debug for Machine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Machine")
+            .field("rate", &self.0.rate)
+            .field("standing", &self.state().standing.map(|(how, _)| how))
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn each_standstill_counts_what_it_should() {
+        let second = Duration::from_secs(1);
+        for (how, holder, contender, wakes) in [
+            (Standstill::Stopped, 4, 4, 4),
+            (Standstill::Suspended, 4, 1, 5),
+            (Standstill::Frozen, 1, 1, 5),
+        ] {
+            let machine = Machine::new(1.0);
+            let start = Instant::now();
+            let sleeper = tokio::spawn({
+                let machine = machine.clone();
+                async move { machine.sleep(2 * second).await }
+            });
+            tokio::time::sleep(second).await;
+            assert!(machine.stand(how));
+            assert!(!machine.stand(Standstill::Stopped), "it stands already");
+            tokio::time::sleep(3 * second).await;
+            assert_eq!(machine.holder(), holder * second, "{how:?}");
+            assert_eq!(machine.contender(), contender * second, "{how:?}");
+            assert!(!sleeper.is_finished(), "{how:?}: a timer fired");
+            machine.resume();
+            sleeper.await.unwrap();
+            assert_eq!(start.elapsed(), wakes * second, "{how:?}");
+            assert_eq!(
+                machine.holder(),
+                holder * second + start.elapsed() - 4 * second
+            );
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn skipped_time_counts_for_the_holder_alone() {
+        let machine = Machine::new(0.5);
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        machine.skip(Duration::from_secs(3));
+        assert_eq!(machine.holder(), Duration::from_secs(4));
+        assert_eq!(machine.contender(), Duration::from_secs(1));
+    }
+}

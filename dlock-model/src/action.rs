@@ -1,0 +1,111 @@
+//! What can happen next. One action is one atomic step of one party.
+
+use crate::state::Claim;
+
+/// A step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "the model and its traces are one crate"
+)]
+pub enum Action {
+    /// Time passes: one tick, for everybody alike unless a clock goes wrong.
+    Tick(Drift),
+    /// The store's clock jumps by so many ticks.
+    ClockStep(i8),
+    /// A client draws a uuid, reads its clock and sends acquire.
+    Start {
+        /// Which client.
+        client: u8,
+        /// What it says in `prev`, and why it may.
+        claim: Claim,
+    },
+    /// The client repeats an open try: same uuid, same `sent`.
+    Repeat(u8),
+    /// An acquire of this term arrives. Copies of it may stay on their way.
+    Acquire {
+        /// Which term.
+        term: u8,
+        /// The network delivers it once more, later.
+        again: bool,
+    },
+    /// An answer to the try arrives.
+    Answer {
+        /// Which term.
+        term: u8,
+        /// Which of the answers on their way.
+        slot: u8,
+    },
+    /// The client gives the try up (W5): no answer, dropped, `Fatal`. A release goes out.
+    GiveUp(u8),
+    /// The holder draws number and `sent` of a renewal, and sends it.
+    Renew {
+        /// Which term.
+        term: u8,
+        /// Which of its attempts.
+        attempt: u8,
+    },
+    /// A renewal arrives.
+    Renewal {
+        /// Which term.
+        term: u8,
+        /// Which of its attempts.
+        attempt: u8,
+        /// The network delivers it once more, later.
+        again: bool,
+    },
+    /// `Renewed` arrives.
+    Renewed {
+        /// Which term.
+        term: u8,
+        /// Which of its attempts.
+        attempt: u8,
+    },
+    /// `Lost` arrives.
+    Lost {
+        /// Which term.
+        term: u8,
+        /// Which of its attempts.
+        attempt: u8,
+    },
+    /// The holder begins its release (V7).
+    Release(u8),
+    /// A release arrives.
+    Released {
+        /// Which term.
+        term: u8,
+        /// The network, or the client after `Unknown`, delivers it once more.
+        again: bool,
+    },
+    /// H1: the holder ends its handle and gives out a ticket.
+    HandOver(u8),
+    /// A client asks what the record is (`read`).
+    Look(u8),
+    /// A process dies, and may start again without memory.
+    Crash(u8),
+    /// A person reads the record and sends a revoke of what it shows (B1).
+    Revoke(u8),
+    /// A revoke arrives.
+    Revoked {
+        /// It is delivered once more, later.
+        again: bool,
+    },
+    /// A person reads the record and sends a release of what it shows (B2).
+    Force,
+    /// The holder of this grant writes to the resource, or a write of it arrives there.
+    Write(u8),
+    /// A trap's: the waiter asks again with the uuid of a try that was answered.
+    Reuse(u8),
+}
+
+/// Whose clock goes wrong in a tick.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "a clock is right, slow or fast")]
+pub enum Drift {
+    /// Nobody's.
+    None,
+    /// This client's stands still.
+    Slow(u8),
+    /// This client's counts two.
+    Fast(u8),
+}

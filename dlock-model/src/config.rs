@@ -1,0 +1,153 @@
+//! What a run searches: who takes part, what may happen, how often.
+
+use crate::{property::Property, state::CLIENTS, trap::Trap};
+
+/// Who decides that a lease ended (section 3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "the protocol has two")]
+pub enum Discipline {
+    /// The store, by its own clock.
+    StoreClock,
+    /// The contenders, by what they have observed.
+    Observer,
+}
+
+/// One configuration. Every number bounds how often something may happen in one history; none says
+/// when.
+#[derive(Clone, Debug)]
+#[expect(clippy::exhaustive_structs, reason = "tests and the binary build it")]
+pub struct Config {
+    /// Section 3.
+    pub discipline: Discipline,
+    /// Processes that want the name.
+    pub clients: u8,
+    /// Acquires of each client, each with its own uuid and `sent`.
+    pub tries: u8,
+    /// Renewals of each client.
+    pub renewals: u8,
+    /// Requests of each client that arrive once more, at any later time: made by the network, by
+    /// an SDK, or by the client after `Unknown`.
+    pub copies: u8,
+    /// Crashes of each client. A process that starts again is a stranger to its own past.
+    pub crashes: u8,
+    /// D of each client, in ticks.
+    pub durations: [u8; CLIENTS],
+    /// Ticks by which a holder stops early (V1).
+    pub margin: u8,
+    /// Ticks that clients' clocks lose or gain against the true time, all clients together.
+    pub drifts: u8,
+    /// A client may start a try while another of its own is open or leased (I12).
+    pub concurrent: bool,
+    /// H1.
+    pub hand_over: bool,
+    /// B1: revokes, and copies of them.
+    pub revokes: u8,
+    /// B2: forced releases.
+    pub forces: u8,
+    /// Steps of the store's clock that may happen, forward positive.
+    pub steps: &'static [i8],
+    /// How many of them.
+    pub step_count: u8,
+    /// Holders write to a resource, at any time after they were granted, however late.
+    pub resource: bool,
+    /// T3: the resource compares tokens.
+    pub fenced: bool,
+    /// What is wrong on purpose.
+    pub trap: Option<Trap>,
+    /// What is checked.
+    pub properties: &'static [Property],
+    /// States that differ in nothing that can matter count as one (`normal`).
+    pub reduced: bool,
+    /// Steps are left out where another one, possible at the same time, can do all that they can do
+    /// and more (`dominance`).
+    pub dominant: bool,
+    /// Of these, a look at the record later than at once.
+    pub looks_at_once: bool,
+}
+
+impl Config {
+    /// Two clients with two tries, two renewals, release, crash and one copy each, one tick of
+    /// drift within a margin of one.
+    #[must_use]
+    pub fn new(discipline: Discipline) -> Self {
+        Self {
+            discipline,
+            clients: 2,
+            tries: 2,
+            renewals: 2,
+            copies: 1,
+            crashes: 1,
+            durations: [3; CLIENTS],
+            margin: 1,
+            drifts: 1,
+            concurrent: false,
+            hand_over: false,
+            revokes: 0,
+            forces: 0,
+            steps: &[],
+            step_count: 0,
+            resource: false,
+            fenced: true,
+            trap: None,
+            properties: Property::ALL,
+            reduced: true,
+            dominant: true,
+            looks_at_once: true,
+        }
+    }
+
+    pub(crate) fn store_clock(&self) -> bool {
+        self.discipline == Discipline::StoreClock
+    }
+
+    /// Clients look at every version as soon as it is there.
+    pub(crate) fn looks_at_once(&self) -> bool {
+        self.dominant && self.looks_at_once
+    }
+
+    pub(crate) fn is(&self, trap: Trap) -> bool {
+        self.trap == Some(trap)
+    }
+
+    /// Which client drew this uuid.
+    pub(crate) fn client(&self, term: usize) -> usize {
+        term / usize::from(self.tries)
+    }
+
+    pub(crate) fn terms(&self) -> usize {
+        usize::from(self.clients) * usize::from(self.tries)
+    }
+
+    /// D of a term.
+    pub(crate) fn duration(&self, term: usize) -> u8 {
+        self.durations[self.client(term)]
+    }
+
+    /// V1: how long after `sent` a holder believes.
+    pub(crate) fn belief(&self, term: usize) -> u8 {
+        self.duration(term) - self.margin
+    }
+
+    /// Clients can be told apart by nothing but their names.
+    pub(crate) fn symmetric(&self) -> bool {
+        self.reduced
+            && self.trap.is_none()
+            && self.durations.iter().all(|d| *d == self.durations[0])
+    }
+
+    /// How far a store's clock may still go back, which decides how long ago an expiry matters.
+    pub(crate) fn longest_step_back(&self, steps: u8) -> i8 {
+        let back = self
+            .steps
+            .iter()
+            .map(|step| -step)
+            .max()
+            .unwrap_or(0)
+            .max(0);
+        if steps == 0 {
+            0
+        } else {
+            back.saturating_mul(i8::try_from(steps).unwrap_or(i8::MAX))
+        }
+    }
+}

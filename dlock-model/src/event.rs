@@ -1,0 +1,205 @@
+//! What happened in one step: counted to show that a search saw it, told to make a trace readable.
+
+use std::{
+    fmt,
+    sync::atomic::{AtomicBool, Ordering},
+};
+
+use crate::store::Rule;
+
+/// Something worth counting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "tests go through all of them")]
+pub enum Event {
+    /// The store answered by this rule.
+    Store(Rule),
+    /// A1, A4, A5 or A6 took a record for a try that nobody waits for any more (G2).
+    Ghost,
+    /// A lost answer was made good: a copy of an open try found its own grant (A2).
+    ReplayAnswered,
+    /// A6 on ground (a).
+    TakenByObservation,
+    /// A6 on ground (b).
+    TakenFromOneself,
+    /// A6 on ground (c).
+    TicketRedeemed,
+    /// A6 on ground (c), with another number than the ticket's.
+    TicketRedeemedAtOtherNumber,
+    /// A client believes in a new lease.
+    Granted,
+    /// V9: a grant came after its deadline.
+    GrantTooLate,
+    /// A try ended because somebody holds the name.
+    Refused,
+    /// V4: a renewal moved the deadline.
+    Extended,
+    /// V4: a renewal that was applied moved nothing, because a later one had.
+    NotExtended,
+    /// V5: a holder heard `Lost`.
+    LossHeard,
+    /// V5: a holder's deadline passed.
+    DeadlinePassed,
+    /// A client kept its observation: the version it was shown is the one it knew.
+    SeenAgain,
+    /// The resource accepted a write.
+    WriteAccepted,
+    /// T3: the resource refused a stale write.
+    WriteRefused,
+}
+
+/// Every event, in the order in which they are counted.
+pub(crate) const EVENTS: [Event; 32] = [
+    Event::Store(Rule::A1),
+    Event::Store(Rule::A2),
+    Event::Store(Rule::A3),
+    Event::Store(Rule::A4),
+    Event::Store(Rule::A5),
+    Event::Store(Rule::A6),
+    Event::Store(Rule::A7),
+    Event::Store(Rule::R1),
+    Event::Store(Rule::R2),
+    Event::Store(Rule::R3),
+    Event::Store(Rule::L1),
+    Event::Store(Rule::L2),
+    Event::Store(Rule::L3),
+    Event::Store(Rule::B1),
+    Event::Store(Rule::B1Again),
+    Event::Store(Rule::B1Changed),
+    Event::Ghost,
+    Event::ReplayAnswered,
+    Event::TakenByObservation,
+    Event::TakenFromOneself,
+    Event::TicketRedeemed,
+    Event::TicketRedeemedAtOtherNumber,
+    Event::Granted,
+    Event::GrantTooLate,
+    Event::Refused,
+    Event::Extended,
+    Event::NotExtended,
+    Event::LossHeard,
+    Event::DeadlinePassed,
+    Event::SeenAgain,
+    Event::WriteAccepted,
+    Event::WriteRefused,
+];
+
+impl Event {
+    fn index(self) -> usize {
+        match self {
+            Self::Store(rule) => rule as usize,
+            Self::Ghost => 16,
+            Self::ReplayAnswered => 17,
+            Self::TakenByObservation => 18,
+            Self::TakenFromOneself => 19,
+            Self::TicketRedeemed => 20,
+            Self::TicketRedeemedAtOtherNumber => 21,
+            Self::Granted => 22,
+            Self::GrantTooLate => 23,
+            Self::Refused => 24,
+            Self::Extended => 25,
+            Self::NotExtended => 26,
+            Self::LossHeard => 27,
+            Self::DeadlinePassed => 28,
+            Self::SeenAgain => 29,
+            Self::WriteAccepted => 30,
+            Self::WriteRefused => 31,
+        }
+    }
+}
+
+impl fmt::Display for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Store(rule) => match rule {
+                Rule::A1 => "A1: created, Acquired",
+                Rule::A2 => "A2: Acquired already",
+                Rule::A3 => "A3: Spent",
+                Rule::A4 => "A4: was released, Acquired",
+                Rule::A5 => "A5: was expired, Acquired",
+                Rule::A6 => "A6: is the version claimed, Acquired",
+                Rule::A7 => "A7: Held",
+                Rule::R1 => "R1: Renewed",
+                Rule::R2 => "R2: nothing to do, Renewed",
+                Rule::R3 => "R3: Lost",
+                Rule::L1 => "L1: Released",
+                Rule::L2 => "L2: Released already",
+                Rule::L3 => "L3: NotHeld",
+                Rule::B1 => "B1: Revoked",
+                Rule::B1Again => "B1: Revoked already",
+                Rule::B1Changed => "B1: Changed",
+            },
+            Self::Ghost => "a ghost: nobody waits for this grant",
+            Self::ReplayAnswered => "its own grant, whose answer was lost",
+            Self::TakenByObservation => "after an observation",
+            Self::TakenFromOneself => "it was its own",
+            Self::TicketRedeemed => "with the ticket",
+            Self::TicketRedeemedAtOtherNumber => "with the ticket, which knew an older number",
+            Self::Granted => "granted",
+            Self::GrantTooLate => "granted too late, given back",
+            Self::Refused => "refused",
+            Self::Extended => "the deadline moves",
+            Self::NotExtended => "the deadline stays",
+            Self::LossHeard => "lost",
+            Self::DeadlinePassed => "a lease has ended",
+            Self::SeenAgain => "nothing new",
+            Self::WriteAccepted => "accepted",
+            Self::WriteRefused => "refused, stale",
+        })
+    }
+}
+
+/// Where steps say what happened.
+pub(crate) trait Log {
+    fn log(&mut self, event: Event);
+}
+
+impl Log for Vec<Event> {
+    fn log(&mut self, event: Event) {
+        self.push(event);
+    }
+}
+
+/// Which events were seen in the transitions of a search. Not how often: threads that count together
+/// wait for each other more than they search.
+#[derive(Debug)]
+pub struct Seen([AtomicBool; EVENTS.len()]);
+
+impl Default for Seen {
+    fn default() -> Self {
+        Self(std::array::from_fn(|_| AtomicBool::new(false)))
+    }
+}
+
+impl Seen {
+    /// This one was.
+    #[must_use]
+    pub fn has(&self, event: Event) -> bool {
+        self.0[event.index()].load(Ordering::Relaxed)
+    }
+
+    /// All of them that were seen.
+    pub fn all(&self) -> impl Iterator<Item = Event> {
+        EVENTS.into_iter().filter(|event| self.has(*event))
+    }
+}
+
+impl Log for &Seen {
+    fn log(&mut self, event: Event) {
+        let seen = &self.0[event.index()];
+        if !seen.load(Ordering::Relaxed) {
+            seen.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::EVENTS;
+
+    #[test]
+    fn each_event_is_counted_in_its_own_place() {
+        for (place, event) in EVENTS.into_iter().enumerate() {
+            assert_eq!(event.index(), place, "{event:?}");
+        }
+    }
+}

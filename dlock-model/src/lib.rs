@@ -1,0 +1,40 @@
+//! The lease protocol of dlock as a model, and a search through all of its states.
+//!
+//! It owns the protocol's rules once more, written from the rules and not from the code, and shows
+//! that they keep their promises under loss, copies, delay and reordering of messages, clocks that
+//! go wrong, and crashes. It leaves to the simulation and to the tests whether the code keeps the
+//! rules. The README says what is modelled, what is not, and what was searched.
+
+mod action;
+mod arrival;
+mod choice;
+mod client;
+mod config;
+mod dominance;
+mod encoded;
+mod event;
+mod model;
+mod normal;
+mod property;
+mod run;
+mod state;
+mod step;
+mod store;
+mod suite;
+mod trace;
+mod trap;
+
+pub use action::{Action, Drift};
+pub use config::{Config, Discipline};
+pub use event::{Event, Seen};
+pub use model::Protocol;
+pub use property::Property;
+pub use run::{Outcome, search, shortest};
+pub use state::{
+    ATTEMPTS, Attempt, CLIENTS, Claim, Client, GRANTS, Ground, Id, NOBODY, Phase, REPLIES, REVOKED,
+    Record, Reply, Resource, Revoke, Row, State, TERMS, Term, Version,
+};
+pub use store::Rule;
+pub use suite::{Entry, suite};
+pub use trace::trace;
+pub use trap::{Control, Trap};

@@ -1,0 +1,150 @@
+//! Searching a model: everything, or the shortest way to a violation.
+
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+    time::{Duration, SystemTime},
+};
+
+use stateright::{Checker, HasDiscoveries, Model, Path};
+
+use crate::{
+    action::Action, config::Config, event::Seen, model::Protocol, property::Property, state::State,
+    trace::trace,
+};
+
+/// How a search ended.
+#[derive(Debug)]
+#[expect(clippy::exhaustive_structs, reason = "read by tests and the binary")]
+pub struct Outcome {
+    /// What was searched.
+    pub protocol: Protocol,
+    /// Different states.
+    pub states: usize,
+    /// Transitions between them.
+    pub transitions: usize,
+    /// The longest path followed.
+    pub depth: usize,
+    /// How long it took.
+    pub took: Duration,
+    /// A violated property and a way to it.
+    pub violation: Option<(&'static str, Path<State, Action>)>,
+}
+
+impl Outcome {
+    /// How often each event was seen.
+    #[must_use]
+    pub fn seen(&self) -> &Seen {
+        &self.protocol.seen
+    }
+
+    /// The way to the violation, for people.
+    #[must_use]
+    pub fn trace(&self) -> Option<String> {
+        let (property, path) = self.violation.as_ref()?;
+        Some(trace(&self.protocol, property, path))
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} states, {} transitions, longest path {}, {:.1} s",
+            self.states,
+            self.transitions,
+            self.depth,
+            self.took.as_secs_f64()
+        )
+    }
+}
+
+/// Goes through every state, until there is none left or one violates a property. Depth first, so
+/// that it remembers eight bytes per state and not the way to each.
+#[must_use]
+pub fn search(config: &Config, label: &str) -> Outcome {
+    let checker = Protocol::new(config.clone())
+        .checker()
+        .threads(2)
+        .finish_when(HasDiscoveries::AnyFailures)
+        .spawn_dfs();
+    finish(checker, label)
+}
+
+/// Looks for the shortest way to a violation of this property.
+#[must_use]
+pub fn shortest(config: &Config, property: Property) -> Outcome {
+    let only: &'static [Property] = Property::ALL
+        .iter()
+        .find(|other| **other == property)
+        .map_or(&[], std::slice::from_ref);
+    let config = Config {
+        properties: only,
+        ..config.clone()
+    };
+    let checker = Protocol::new(config)
+        .checker()
+        .finish_when(HasDiscoveries::AnyFailures)
+        .spawn_bfs();
+    finish(checker, property.name())
+}
+
+fn finish(mut checker: impl Checker<Protocol> + Sync, label: &str) -> Outcome {
+    let began = now();
+    let done = Arc::new(AtomicBool::new(false));
+    let handles = checker.handles();
+    thread::scope(|scope| {
+        let watched = &checker;
+        let reporter = scope.spawn({
+            let done = Arc::clone(&done);
+            move || {
+                loop {
+                    thread::park_timeout(Duration::from_secs(10));
+                    if done.load(Ordering::Acquire) {
+                        return;
+                    }
+                    eprintln!(
+                        "{label}: {} states so far, {:.0} s",
+                        watched.unique_state_count(),
+                        since(began).as_secs_f64()
+                    );
+                }
+            }
+        });
+        let mut failed = None;
+        for handle in handles {
+            if let Err(panic) = handle.join() {
+                failed = Some(panic);
+            }
+        }
+        done.store(true, Ordering::Release);
+        reporter.thread().unpark();
+        if let Some(panic) = failed {
+            std::panic::resume_unwind(panic);
+        }
+    });
+    Outcome {
+        protocol: checker.model().clone(),
+        states: checker.unique_state_count(),
+        transitions: checker.state_count(),
+        depth: checker.max_depth(),
+        took: since(began),
+        violation: checker.discoveries().into_iter().next(),
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "how long a search took is for people; nothing depends on it"
+)]
+fn now() -> SystemTime {
+    SystemTime::now()
+}
+
+fn since(began: SystemTime) -> Duration {
+    now().duration_since(began).unwrap_or_default()
+}

@@ -1,0 +1,268 @@
+//! What is true at one instant: the record, every term, every client, what is on its way.
+//!
+//! All times are distances from now, cut off where more makes no difference, so the space is finite
+//! although time is not. Leaves to others how a state changes (`step`) and which differences do not
+//! matter (`normal`).
+
+#![expect(
+    clippy::exhaustive_structs,
+    clippy::exhaustive_enums,
+    reason = "a model's state hides nothing"
+)]
+
+/// Most clients of any configuration.
+pub const CLIENTS: usize = 3;
+/// Most tries of any configuration, all clients together.
+pub const TERMS: usize = 6;
+/// Renewal attempts of one term.
+pub const ATTEMPTS: usize = 2;
+/// Different answers to one try that can be on their way at once.
+pub const REPLIES: usize = 3;
+/// Grants that the fenced resource can tell apart.
+pub const GRANTS: usize = 12;
+
+/// The uuid of a try: its place in `State::terms` + 1.
+pub type Id = u8;
+/// No uuid.
+pub const NOBODY: Id = 0;
+/// The uuid that a revoke puts in (B1). It belongs to nobody.
+pub const REVOKED: Id = 7;
+
+/// One instant.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct State {
+    /// The one row of the one name.
+    pub record: Record,
+    /// All tries, those of the first client first.
+    pub terms: [Term; TERMS],
+    /// Who wants the name.
+    pub clients: [Client; CLIENTS],
+    /// H1: what a giver handed out, for any client to redeem.
+    pub ticket: Version,
+    /// B1, as a person or a tool sends it.
+    pub revoke: Revoke,
+    /// Ticks by which clocks may still go wrong.
+    pub drifts: u8,
+    /// Steps that the store's clock may still make.
+    pub steps: u8,
+    /// Forced releases that may still be sent (B2).
+    pub forces: u8,
+    /// The resource that the holders write to, where a configuration has one.
+    pub resource: Resource,
+    /// What has been violated by an answer or a belief, a bit for each `Property`.
+    pub violated: u32,
+}
+
+/// (uuid, renewals): what an observer compares.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Version {
+    /// Whose.
+    pub uuid: Id,
+    /// The newest applied renewal.
+    pub renewals: u8,
+}
+
+/// What the store keeps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Record {
+    /// Absent, held or released.
+    pub row: Row,
+    /// uuid and renewals.
+    pub version: Version,
+    /// How long others are kept out.
+    pub duration: u8,
+    /// `StoreClock`: ticks of the store's clock until it has expired; not positive: expired.
+    pub expiry: i8,
+    /// The fencing token of the last grant.
+    pub token: u8,
+    /// How many grants there have been. The store knows nothing of it; properties do.
+    pub grant: u8,
+}
+
+/// The state of the row.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Row {
+    /// Never acquired.
+    #[default]
+    Absent,
+    /// Somebody's.
+    Held,
+    /// Free.
+    Released,
+}
+
+/// A try, the lease that came of it, and its messages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Term {
+    /// How far it is.
+    pub phase: Phase,
+    /// `Pending`: ticks since `sent`. `Leased`: ticks until `valid_until`. Both on its own clock.
+    pub clock: u8,
+    /// `Pending`: what it claims.
+    pub claim: Claim,
+    /// Copies of its acquire on their way.
+    pub acquires: u8,
+    /// Copies of its release on their way.
+    pub releases: u8,
+    /// The highest renewal it knows to be applied.
+    pub confirmed: u8,
+    /// Numbers of renewals that have been drawn, a bit each.
+    pub drawn: u8,
+    /// Its renewals: the nth carries number n + 1.
+    pub attempts: [Attempt; ATTEMPTS],
+    /// Answers to its acquire on their way. The first to come ends the try.
+    pub replies: [Reply; REPLIES],
+}
+
+/// How far a term is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Phase {
+    /// Not drawn yet.
+    #[default]
+    Unused,
+    /// Asked, no answer yet.
+    Pending,
+    /// Its client believes in the lease.
+    Leased,
+    /// Its client no longer does, and its release has not begun.
+    Ended,
+    /// Over (G4): given up, or its release has begun.
+    Over,
+    /// Over (G4): ended by a definite answer that was no grant.
+    Refused,
+    /// Handed over by ticket (H1).
+    Handed,
+    /// Its client has forgotten it, or nothing can come of it any more.
+    Gone,
+}
+
+/// What a try says in `prev`, and why it may.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Claim {
+    /// On which ground.
+    pub ground: Ground,
+    /// The version that nobody acts on any more.
+    pub version: Version,
+}
+
+/// The grounds of section 2 for a claim.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ground {
+    /// No claim: `prev` is none.
+    #[default]
+    None,
+    /// (a) seen unchanged for the record's duration.
+    Observed,
+    /// (b) a try or lease of this client that is over (G4).
+    Own,
+    /// (c) its holder handed it over (H1).
+    Ticket,
+}
+
+/// One renewal.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Attempt {
+    /// Ticks since its own `sent`.
+    pub age: u8,
+    /// Copies on their way.
+    pub copies: u8,
+    /// The answer on its way.
+    pub renewed: bool,
+    /// The other answer on its way.
+    pub lost: bool,
+}
+
+/// An answer to an acquire.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reply {
+    /// Nothing on its way.
+    #[default]
+    None,
+    /// With the token, and the grant it belongs to.
+    Acquired(u8, u8),
+    /// A3.
+    Spent,
+    /// With the version and the duration of the record.
+    Held(Version, u8),
+}
+
+/// What one client process knows beside its terms, and what it may still do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Client {
+    /// Tries it has drawn.
+    pub tried: u8,
+    /// Renewals it may still send.
+    pub renewals: u8,
+    /// Copies of its requests that the network, an SDK or itself may still make.
+    pub copies: u8,
+    /// Crashes it may still suffer.
+    pub crashes: u8,
+    /// The last version it was shown.
+    pub seen: Version,
+    /// The duration of that record.
+    pub seen_duration: u8,
+    /// Ticks of its clock since it was first shown that version.
+    pub seen_age: u8,
+}
+
+/// B1 on its way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Revoke {
+    /// Revokes that may still be sent.
+    pub left: u8,
+    /// Copies on their way.
+    pub copies: u8,
+    /// Copies that may still be made.
+    pub duplicates: u8,
+    /// The version that was read.
+    pub version: Version,
+    /// Which client sent it, if that matters.
+    pub by: u8,
+}
+
+/// T3: a store of data that holders write to, at any time after they were granted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Resource {
+    /// Grants whose holders may write, now or much later: a bit each.
+    pub writers: u16,
+    /// The token of each of these grants.
+    pub tokens: [u8; GRANTS],
+    /// The highest token seen.
+    pub highest: u8,
+    /// The newest grant of which a write was accepted. The resource knows nothing of it.
+    pub newest: u8,
+}
+
+impl Record {
+    /// Held, whatever the time.
+    #[must_use]
+    pub fn held(&self) -> bool {
+        self.row == Row::Held
+    }
+
+    /// Held by this uuid.
+    #[must_use]
+    pub fn held_by(&self, uuid: Id) -> bool {
+        self.held() && self.version.uuid == uuid
+    }
+}
+
+impl Term {
+    /// The lease is valid.
+    #[must_use]
+    pub fn valid(&self) -> bool {
+        self.phase == Phase::Leased
+    }
+}
+
+impl Reply {
+    /// An order among answers, so that a set of them is always written the same way.
+    pub(crate) fn order(self) -> (u8, u8, u8, u8) {
+        match self {
+            Self::Acquired(token, grant) => (0, token, grant, 0),
+            Self::Spent => (1, 0, 0, 0),
+            Self::Held(version, duration) => (2, version.uuid, version.renewals, duration),
+            Self::None => (3, 0, 0, 0),
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! T3 for resources in an SQLite database of the user's: a write with a stale token is refused in
+//! the transaction that would make it.
+//!
+//! Begin a transaction, [check](Fence::check) the token, write, commit. The check and the data reach
+//! the file together or not at all, whichever process dies between them, and until the transaction
+//! ends nobody else writes.
+//!
+//! ```
+//! use dlock_sqlite::{
+//!     fence::{Fence, FenceError},
+//!     rusqlite::{Connection, TransactionBehavior},
+//! };
+//! # fn write(connection: &mut Connection, fence: &Fence, token: dlock_core::FencingToken) -> Result<(), FenceError> {
+//! let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+//! fence.check(&transaction, "account 7", token)?;
+//! transaction.execute("UPDATE account SET balance = balance - 10 WHERE id = 7", [])?;
+//! transaction.commit()?;
+//! # Ok(()) }
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let mut connection = Connection::open_in_memory()?;
+//! # connection.execute_batch("CREATE TABLE account (id INTEGER PRIMARY KEY, balance INTEGER) STRICT")?;
+//! # let fence = Fence::new("fence");
+//! # fence.create_schema(&connection)?;
+//! # let token = |number: u64| dlock_core::FencingToken::try_from(number);
+//! # write(&mut connection, &fence, token(8)?)?;
+//! # assert!(matches!(write(&mut connection, &fence, token(7)?), Err(FenceError::Stale(_))));
+//! # Ok(()) }
+//! ```
+//!
+//! `Immediate` waits for other writers before anything is read. A deferred transaction, rusqlite's
+//! default, is as safe; but if it has read before the check and another connection has written
+//! since, the check fails at once as busy, whatever the busy timeout, and the transaction has to be
+//! begun again.
+//!
+//! The fence belongs into the database of the data it guards, which is not the lock file. It does
+//! not matter whether that database uses the write-ahead log.
+//!
+//! # Without a table of its own
+//! A resource that is one row can keep the token in that row. Then the rule is one predicate, here
+//! with the token as `?2` (see [`integer`]) and a column `token INTEGER NOT NULL DEFAULT 0`:
+//!
+//! ```sql
+//! UPDATE account SET balance = ?1, token = ?2 WHERE id = 7 AND token <= ?2
+//! ```
+//!
+//! If it changes no row the token is stale (or the row is not there): the writer has lost its lease
+//! and must stop.
+
+use dlock_core::{FencingToken, Stale};
+use rusqlite::{Connection, OptionalExtension, Transaction, ffi};
+
+/// A table that remembers the highest token each resource has seen. Cheap to make; holds no
+/// connection.
+#[derive(Clone, Debug)]
+pub struct Fence {
+    sql: String,
+    check: String,
+    highest: String,
+}
+
+/// Why a write was not admitted. Once the transaction is rolled back, nothing changed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FenceError {
+    /// A later holder has written: this one has lost its lease. Roll the transaction back and stop.
+    #[error(transparent)]
+    Stale(#[from] Stale),
+    /// What the fence remembers is something else than a token.
+    #[error("{place} is not a fencing token: find out who wrote it")]
+    Foreign {
+        /// Where.
+        place: String,
+    },
+    /// SQLite failed, and the transaction has to be rolled back.
+    #[error("the fencing token could not be checked in SQLite")]
+    Store(#[from] rusqlite::Error),
+}
+
+impl Fence {
+    /// The table of this name, in the database that a connection has opened as its main one;
+    /// `"fence"` is a good choice. All writers of a resource must name the same.
+    #[must_use]
+    pub fn new(table: &str) -> Self {
+        // Qualified: a temporary table of the same name would come first, and be this connection's.
+        let table = format!("main.\"{}\"", table.replace('"', "\"\""));
+        let fill = |sql: &str| sql.replace("{table}", &table);
+        Self {
+            sql: fill(include_str!("sql/fence_table.sql")),
+            check: fill(include_str!("sql/fence_check.sql")),
+            highest: fill(include_str!("sql/fence_highest.sql")),
+        }
+    }
+
+    /// Makes the table where it is missing; any number of connections may do so at once.
+    ///
+    /// # Errors
+    /// SQLite's error: no right to write the file, another writer for longer than the busy timeout,
+    /// or no such name for a table.
+    pub fn create_schema(&self, connection: &Connection) -> rusqlite::Result<()> {
+        connection.execute_batch(&self.sql)
+    }
+
+    /// What [`create_schema`](Self::create_schema) runs, for those who migrate their databases by
+    /// themselves.
+    #[must_use]
+    pub fn schema_sql(&self) -> &str {
+        &self.sql
+    }
+
+    /// Admits a write that carries `token` to `resource`, and remembers the token (T3). An equal
+    /// token is the same holder's next write and passes.
+    ///
+    /// From here on the transaction is the only one that writes to the file. To undo it undoes this
+    /// too, and so does the end of the process before the commit.
+    ///
+    /// # Errors
+    /// [`FenceError::Stale`]: somebody with a greater token was here; the transaction is as before.
+    /// [`FenceError::Store`]: SQLite's error, the transaction has to be rolled back. One that SQLite
+    /// has rolled back by itself (after a full disk, for one) is among them: a check outside of a
+    /// transaction would commit without the data.
+    pub fn check(
+        &self,
+        transaction: &Transaction<'_>,
+        resource: &str,
+        token: FencingToken,
+    ) -> Result<(), FenceError> {
+        if transaction.is_autocommit() {
+            let misuse = ffi::Error::new(ffi::SQLITE_MISUSE);
+            let why = "the transaction is over already".to_owned();
+            return Err(rusqlite::Error::SqliteFailure(misuse, Some(why)).into());
+        }
+        let admitted = transaction
+            .prepare_cached(&self.check)?
+            .execute((resource, integer(token)))?;
+        if admitted == 1 {
+            return Ok(());
+        }
+        // Nobody else writes by now: this is what refused us.
+        let highest: Option<i64> = transaction
+            .prepare_cached(&self.highest)?
+            .query_row([resource], |row| row.get(0))
+            .optional()?;
+        let highest = highest
+            .and_then(|highest| u64::try_from(highest).ok())
+            .and_then(FencingToken::new);
+        match highest {
+            Some(highest) => Err(Stale {
+                presented: token,
+                highest,
+            }
+            .into()),
+            None => Err(FenceError::Foreign {
+                place: format!("what the fence remembers of resource {resource:?}"),
+            }),
+        }
+    }
+}
+
+/// A token as a parameter for SQLite's `INTEGER`. Exact: tokens are below 2^53.
+#[must_use]
+#[expect(clippy::cast_possible_wrap, reason = "tokens are below 2^53 (T2)")]
+pub const fn integer(token: FencingToken) -> i64 {
+    token.get() as i64
+}

@@ -1,0 +1,93 @@
+//! Redis for tests, from the packages of the system.
+
+use std::{
+    io::{self, Error, ErrorKind},
+    path::Path,
+    process::Command,
+    time::Duration,
+};
+
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+    time::timeout,
+};
+
+use super::{Place, Service};
+
+/// Starts an empty server that keeps nothing on disk, with these arguments on top.
+///
+/// # Errors
+/// If Redis is not installed or does not start.
+pub async fn redis(arguments: &[&str]) -> io::Result<Service> {
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        let command = |place: &Place| {
+            let mut command = command(place, "--port");
+            command.args(arguments);
+            command
+        };
+        match Service::builder(command).spawn(is_ready).await {
+            // The cluster's own port is 10000 above.
+            Err(error) if tries < 20 && error.to_string().contains("port number too high") => {}
+            result => return result.map_err(named),
+        }
+    }
+}
+
+/// Starts a server that speaks TLS only. The files are in the form PEM.
+///
+/// # Errors
+/// As for [`redis`].
+pub async fn redis_over_tls(
+    certificate: &Path,
+    key: &Path,
+    arguments: &[&str],
+) -> io::Result<Service> {
+    let command = |place: &Place| {
+        let mut command = command(place, "--tls-port");
+        command.args(["--port", "0", "--tls-auth-clients", "no"]);
+        command.arg("--tls-cert-file").arg(certificate);
+        command.arg("--tls-key-file").arg(key);
+        command.args(arguments);
+        command
+    };
+    Service::builder(command)
+        .spawn(|place| async move { place.accepts_connections().await })
+        .await
+        .map_err(named)
+}
+
+/// Whether a server without TLS answers, if only to ask for a password. For [`Service::restart`].
+pub async fn is_ready(place: Place) -> bool {
+    let ping = async {
+        let mut stream = TcpStream::connect(("127.0.0.1", place.port())).await?;
+        stream.write_all(b"PING\r\n").await?;
+        let mut answer = [0; 5];
+        stream.read_exact(&mut answer).await?;
+        Ok::<_, Error>(answer)
+    };
+    match timeout(Duration::from_secs(1), ping).await {
+        Ok(Ok(answer)) => answer == *b"+PONG" || answer == *b"-NOAU",
+        _ => false,
+    }
+}
+
+fn command(place: &Place, port: &str) -> Command {
+    let mut command = Command::new("redis-server");
+    command
+        .args(["--bind", "127.0.0.1", port, &place.port().to_string()])
+        .args(["--save", "", "--repl-diskless-sync-delay", "0"]);
+    command
+}
+
+fn named(error: Error) -> Error {
+    if error.kind() == ErrorKind::NotFound {
+        return Error::new(
+            ErrorKind::NotFound,
+            "redis-server is not installed (on Debian: apt-get install redis-server)",
+        );
+    }
+    error
+}

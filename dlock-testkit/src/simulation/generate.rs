@@ -1,0 +1,424 @@
+//! Drawing a plan from a seed. Each seed switches a random part of the faults on, so that some runs
+//! have much of one kind and others none: rare states are reached by what is *absent* as well.
+
+use std::time::Duration;
+
+use dlock_core::{Discipline, ErrorKind, Standstill};
+use fastrand::Rng;
+
+use super::plan::{
+    Away, Cancel, ClientPlan, Effect, Ending, Fault, HandlePlan, Plan, Settings, Step, StoreEvent,
+    Usage, Way, WorkEnd, WritePlan,
+};
+use crate::faults::Op;
+
+/// Roughly how long a run lasts: faults are drawn within it.
+const SPAN: u64 = 12_000;
+
+impl Plan {
+    /// The plan of a seed.
+    #[must_use]
+    pub fn from_seed(seed: u64, discipline: Discipline) -> Self {
+        let mut draw = Draw {
+            rng: Rng::with_seed(seed),
+            names: 1,
+            unit: 100,
+        };
+        draw.names = draw.rng.usize(1..=3);
+        draw.unit = *draw.of(&[100, 200, 400]);
+        let clients = draw.clients();
+        let faults = draw.faults(&clients, discipline);
+        Self {
+            seed,
+            discipline,
+            store_rate: *draw.of(&[0.9, 1.0, 1.0, 1.1]),
+            clients,
+            faults,
+        }
+    }
+}
+
+struct Draw {
+    rng: Rng,
+    names: usize,
+    /// A short lease of this run in milliseconds is three of these.
+    unit: u64,
+}
+
+impl Draw {
+    fn clients(&mut self) -> Vec<ClientPlan> {
+        let count = self.rng.usize(3..=8);
+        let most_handles = if count > 5 { 1 } else { 3 };
+        let wakeups = self.rng.u8(0..3);
+        let slow = self.chance(15);
+        (0..count)
+            .map(|_| {
+                let least = self.rng.u64(1..=2);
+                let most = if slow {
+                    self.unit / 2
+                } else {
+                    least + self.rng.u64(0..=self.unit / 25)
+                };
+                ClientPlan {
+                    rate: *self.of(&[0.9, 0.95, 1.0, 1.0, 1.05, 1.1]),
+                    wakeups: match wakeups {
+                        0 => false,
+                        1 => true,
+                        _ => self.rng.bool(),
+                    },
+                    latency: (least, most),
+                    closes: self.chance(12).then(|| self.at()),
+                    handles: (0..self.rng.usize(1..=most_handles))
+                        .map(|_| self.handle())
+                        .collect(),
+                }
+            })
+            .collect()
+    }
+
+    fn handle(&mut self) -> HandlePlan {
+        let settings = self.settings();
+        let lease = millis(settings.duration);
+        let steps = self.rng.usize(3..=7);
+        HandlePlan {
+            name: format!("n{}", self.rng.usize(0..self.names)),
+            steps: (0..steps).map(|_| self.step(lease)).collect(),
+            settings,
+        }
+    }
+
+    fn settings(&mut self) -> Settings {
+        let lease = self.unit * self.rng.u64(3..=10);
+        Settings {
+            duration: ms(lease),
+            margin: *self.of(&[0.2, 0.2, 0.2, 0.3]),
+            renew_every: ms(lease * *self.of(&[33, 33, 10, 40]) / 100),
+            poll_every: self.chance(25).then(|| ms(*self.of(&[5, 20, 150, 700]))),
+            give_up_after: ms(lease * *self.of(&[1, 2, 4, 8])),
+            max_hold: self
+                .chance(15)
+                .then(|| ms(lease * self.rng.u64(10..=20) / 10)),
+            data: self.chance(30).then(|| vec![self.rng.u8(..); 3]),
+        }
+    }
+
+    fn step(&mut self, lease: u64) -> Step {
+        let way = match self.rng.u8(0..20) {
+            0 => Way::Read,
+            1..=5 => Way::Try,
+            6..=8 => Way::Wait,
+            9..=12 => Way::Within(ms(match self.rng.u8(0..8) {
+                0 => 0,
+                1..=3 => self.rng.u64(1..lease),
+                _ => self.rng.u64(lease..4 * lease),
+            })),
+            13..=15 => Way::Hold,
+            _ => Way::With(match self.rng.u8(0..6) {
+                0 => WorkEnd::Panics,
+                1 | 2 => WorkEnd::Blocks(ms(self.rng.u64(1..2 * lease))),
+                _ => WorkEnd::Returns,
+            }),
+        };
+        Step {
+            pause: ms(match self.rng.u8(0..12) {
+                0 => self.rng.u64(4 * lease..14 * lease),
+                1..=5 => self.rng.u64(0..lease),
+                _ => self.rng.u64(0..=lease / 10),
+            }),
+            way,
+            cancel: self.chance(20).then(|| self.cancel(3 * lease)),
+            away: self.chance(20).then(|| Away {
+                at_poll: self.rng.u32(1..=2),
+                lasting: ms(if self.rng.bool() {
+                    self.rng.u64(1..lease / 6)
+                } else {
+                    self.rng.u64(1..2 * lease)
+                }),
+            }),
+            usage: self.usage(lease),
+        }
+    }
+
+    fn usage(&mut self, lease: u64) -> Usage {
+        let keep = self.chance(60);
+        let renewals = if keep && self.chance(80) {
+            0
+        } else {
+            self.rng.usize(0..=4)
+        };
+        let burst = self.chance(30);
+        Usage {
+            keep,
+            renewals: (0..renewals)
+                .map(|_| {
+                    let after = if burst {
+                        self.rng.u64(0..=lease / 60)
+                    } else {
+                        self.rng.u64(0..lease)
+                    };
+                    let cancel = if burst {
+                        Some(Cancel::AtPoll(1))
+                    } else {
+                        self.chance(50).then(|| self.cancel(lease / 8))
+                    };
+                    (ms(after), cancel)
+                })
+                .collect(),
+            hold: ms(match self.rng.u8(0..10) {
+                0 => self.rng.u64(2 * lease..12 * lease),
+                1..=3 => self.rng.u64(lease / 2..2 * lease),
+                _ => self.rng.u64(0..lease / 2),
+            }),
+            write: self.chance(50).then(|| WritePlan {
+                gap: ms(self.rng.u64(0..=lease / 4)),
+                travel: ms(if self.chance(20) {
+                    self.rng.u64(0..2 * lease)
+                } else {
+                    self.rng.u64(0..=lease / 20)
+                }),
+            }),
+            ending: match self.rng.u8(0..5) {
+                0 => Ending::Drop,
+                1 => Ending::ReleaseDropped(self.cancel(lease / 10)),
+                _ => Ending::Release,
+            },
+        }
+    }
+
+    fn cancel(&mut self, most: u64) -> Cancel {
+        if self.rng.bool() {
+            Cancel::AtPoll(self.rng.u32(1..=3))
+        } else {
+            Cancel::After(ms(self.rng.u64(0..=most)))
+        }
+    }
+
+    fn faults(&mut self, clients: &[ClientPlan], discipline: Discipline) -> Vec<Fault> {
+        let mut faults = Vec::new();
+        if self.chance(8) {
+            return faults;
+        }
+        let effects = self.effects();
+        let count = clients.len();
+        for client in 0..count {
+            if !effects.is_empty() {
+                for _ in 0..self.rng.usize(0..14) {
+                    let effect = *self.of(&effects);
+                    faults.push(self.call(client, effect));
+                }
+            }
+            // Ghosts of refused tries, and leases that end while nobody looks: rare otherwise.
+            if self.chance(25) {
+                for _ in 0..self.rng.usize(1..=4) {
+                    let effect = Effect::Duplicate(self.span(10));
+                    faults.push(self.strike(client, Op::Acquire, 20, effect));
+                }
+            }
+            if self.chance(15) {
+                for _ in 0..self.rng.usize(1..=3) {
+                    let effect = Effect::SleepAnswered(self.span(30));
+                    faults.push(self.strike(client, Op::Acquire, 12, effect));
+                }
+            }
+            if self.chance(6) {
+                faults.push(self.standstill(client, Standstill::Stopped, true));
+            }
+        }
+        if self.chance(40) {
+            for _ in 0..self.rng.usize(1..=5) {
+                let client = self.rng.usize(0..count);
+                let how = *self.of(&[Standstill::Stopped, Standstill::Suspended]);
+                faults.push(self.standstill(client, how, false));
+            }
+        }
+        if self.chance(40) {
+            for _ in 0..self.rng.usize(1..=4) {
+                let client = self.chance(50).then(|| self.rng.usize(0..count));
+                faults.push(self.network(client));
+            }
+        }
+        if self.chance(30) {
+            for _ in 0..self.rng.usize(1..=3) {
+                faults.push(Fault::Mute {
+                    client: self.rng.usize(0..count),
+                    from: self.at(),
+                    lasting: self.span(10),
+                });
+            }
+        }
+        if self.chance(60) {
+            self.operators(&mut faults);
+        }
+        if self.chance(35) {
+            self.stores(&mut faults, discipline);
+        }
+        if self.chance(8) {
+            self.breakers(&mut faults, count);
+        }
+        faults
+    }
+
+    /// What can strike a call in this run.
+    fn effects(&mut self) -> Vec<Effect> {
+        let late = |draw: &mut Self| draw.span(30);
+        let all = [
+            Effect::LoseRequest,
+            Effect::LoseReply,
+            Effect::Refuse(ErrorKind::NotApplied),
+            Effect::Refuse(ErrorKind::Unknown),
+            Effect::Refuse(ErrorKind::Fatal),
+            Effect::Doubt(ErrorKind::Unknown),
+            Effect::Doubt(ErrorKind::NotApplied),
+            Effect::DelayRequest(late(self)),
+            Effect::DelayRequest(self.span(4)),
+            Effect::DelayReply(self.span(2)),
+            Effect::DelayReply(late(self)),
+            Effect::Duplicate(self.span(2)),
+            Effect::Duplicate(late(self)),
+            Effect::Duplicate(late(self)),
+            Effect::Stale(self.rng.usize(1..6)),
+            Effect::Spend,
+            Effect::SleepSent(late(self)),
+            Effect::SleepAnswered(late(self)),
+            Effect::SleepAnswered(late(self)),
+        ];
+        let part = self.rng.u8(10..=70);
+        all.into_iter().filter(|_| self.chance(part)).collect()
+    }
+
+    fn call(&mut self, client: usize, effect: Effect) -> Fault {
+        let (op, most) = match effect {
+            Effect::Stale(_) => (Op::Read, 3),
+            Effect::Spend => (Op::Acquire, 20),
+            Effect::SleepSent(_) | Effect::SleepAnswered(_) => {
+                *self.of(&[(Op::Acquire, 20), (Op::Acquire, 20), (Op::Renew, 20)])
+            }
+            _ => *self.of(&[
+                (Op::Acquire, 30),
+                (Op::Acquire, 30),
+                (Op::Renew, 24),
+                (Op::Renew, 24),
+                (Op::Release, 12),
+                (Op::Watch, 3),
+            ]),
+        };
+        self.strike(client, op, most, effect)
+    }
+
+    /// One of a client's first calls of this operation.
+    fn strike(&mut self, client: usize, op: Op, most: u64, effect: Effect) -> Fault {
+        Fault::Call {
+            client,
+            op,
+            nth: self.rng.u64(0..most),
+            effect,
+        }
+    }
+
+    fn network(&mut self, client: Option<usize>) -> Fault {
+        let effect = *self.of(&[
+            Effect::LoseRequest,
+            Effect::LoseReply,
+            Effect::LoseReply,
+            Effect::Refuse(ErrorKind::NotApplied),
+            Effect::Refuse(ErrorKind::Unknown),
+            Effect::Doubt(ErrorKind::Unknown),
+        ]);
+        let most = *self.of(&[3, 8, 30]);
+        Fault::Network {
+            client,
+            from: self.at(),
+            lasting: self.span(most),
+            effect,
+        }
+    }
+
+    fn standstill(&mut self, client: usize, how: Standstill, for_ever: bool) -> Fault {
+        Fault::Standstill {
+            client,
+            from: self.at(),
+            lasting: (!for_ever).then(|| self.span(20)),
+            how,
+        }
+    }
+
+    fn operators(&mut self, faults: &mut Vec<Fault>) {
+        for _ in 0..self.rng.usize(1..=5) {
+            let name = format!("n{}", self.rng.usize(0..self.names));
+            let event = match self.rng.u8(0..5) {
+                0 | 1 => StoreEvent::Revoke(name),
+                2 | 3 => StoreEvent::Ask(name),
+                _ => StoreEvent::Purge(name),
+            };
+            let at = self.at();
+            faults.push(Fault::Store { at, event });
+        }
+    }
+
+    fn stores(&mut self, faults: &mut Vec<Fault>, discipline: Discipline) {
+        for _ in 0..self.rng.usize(1..=3) {
+            let event = match self.rng.u8(0..6) {
+                0 | 1 => StoreEvent::ReadOnly(self.span(6)),
+                2 => StoreEvent::BreakWatches,
+                3 | 4 => StoreEvent::Backward(self.span(60)),
+                _ if discipline == Discipline::Observer => StoreEvent::Forward(self.span(60)),
+                _ => StoreEvent::BreakWatches,
+            };
+            let at = self.at();
+            faults.push(Fault::Store { at, event });
+        }
+    }
+
+    /// What takes guarantees away.
+    fn breakers(&mut self, faults: &mut Vec<Fault>, clients: usize) {
+        for _ in 0..self.rng.usize(1..=3) {
+            let name = format!("n{}", self.rng.usize(0..self.names));
+            let client = self.rng.usize(0..clients);
+            let at = self.at();
+            faults.push(match self.rng.u8(0..6) {
+                0 => Fault::Store {
+                    at,
+                    event: StoreEvent::Forward(self.span(30)),
+                },
+                1 => Fault::Store {
+                    at,
+                    event: StoreEvent::Rollback(self.rng.usize(1..6)),
+                },
+                2 => Fault::Store {
+                    at,
+                    event: StoreEvent::Force(name),
+                },
+                3 => self.standstill(client, Standstill::Frozen, false),
+                _ => Fault::Store {
+                    at,
+                    event: StoreEvent::Rollback(1),
+                },
+            });
+        }
+    }
+
+    fn at(&mut self) -> Duration {
+        ms(self.rng.u64(0..SPAN))
+    }
+
+    /// Up to so many units.
+    fn span(&mut self, most: u64) -> Duration {
+        ms(self.rng.u64(1..=most * self.unit))
+    }
+
+    fn chance(&mut self, percent: u8) -> bool {
+        self.rng.u8(0..100) < percent
+    }
+
+    fn of<'a, T>(&mut self, choices: &'a [T]) -> &'a T {
+        &choices[self.rng.usize(0..choices.len())]
+    }
+}
+
+const fn ms(count: u64) -> Duration {
+    Duration::from_millis(count)
+}
+
+fn millis(span: Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
+}

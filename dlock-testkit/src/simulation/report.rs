@@ -1,0 +1,126 @@
+//! What happened in a run, in numbers.
+
+use std::{collections::BTreeMap, fmt, time::Duration};
+
+/// What happened in one run or in many.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+#[expect(missing_docs, reason = "each is the number of what it is called")]
+pub struct Figures {
+    pub runs: u64,
+    pub virtual_time: Duration,
+    pub calls: u64,
+    /// Grants by the store, and how many of them ended a term that was not released.
+    pub grants: u64,
+    pub takeovers: u64,
+    /// Leases that reached their callers.
+    pub leases: u64,
+    pub renewals: u64,
+    /// Renewals confirmed when the lease was over, and grants that were.
+    pub late_renewals: u64,
+    pub late_grants: u64,
+    pub losses: u64,
+    pub refused: u64,
+    pub spent: u64,
+    /// Refusals by an identity of the client's own that was over (G4).
+    pub own_ghosts: u64,
+    pub hints: u64,
+    pub cancellations: u64,
+    /// Calls whose outcome nobody knows.
+    pub unknown: u64,
+    /// Writes that a fence refused, and updates lost where there was none.
+    pub writes: u64,
+    pub stale_writes: u64,
+    pub lost_updates: u64,
+    /// What struck, by kind.
+    pub faults: BTreeMap<&'static str, u64>,
+}
+
+impl Figures {
+    pub(super) fn fault(&mut self, kind: &'static str) {
+        *self.faults.entry(kind).or_default() += 1;
+    }
+
+    /// Adds another run's.
+    pub fn add(&mut self, other: &Self) {
+        let Self {
+            runs,
+            virtual_time,
+            calls,
+            grants,
+            takeovers,
+            leases,
+            renewals,
+            late_renewals,
+            late_grants,
+            losses,
+            refused,
+            spent,
+            own_ghosts,
+            hints,
+            cancellations,
+            unknown,
+            writes,
+            stale_writes,
+            lost_updates,
+            faults,
+        } = other;
+        self.runs += runs;
+        self.virtual_time += *virtual_time;
+        self.calls += calls;
+        self.grants += grants;
+        self.takeovers += takeovers;
+        self.leases += leases;
+        self.renewals += renewals;
+        self.late_renewals += late_renewals;
+        self.late_grants += late_grants;
+        self.losses += losses;
+        self.refused += refused;
+        self.spent += spent;
+        self.own_ghosts += own_ghosts;
+        self.hints += hints;
+        self.cancellations += cancellations;
+        self.unknown += unknown;
+        self.writes += writes;
+        self.stale_writes += stale_writes;
+        self.lost_updates += lost_updates;
+        for (kind, count) in faults {
+            *self.faults.entry(kind).or_default() += count;
+        }
+    }
+}
+
+impl fmt::Display for Figures {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let hours = self.virtual_time.as_secs_f64() / 3600.0;
+        writeln!(
+            f,
+            "{} runs, {hours:.1} hours of virtual time, {} calls ({} of unknown outcome)",
+            self.runs, self.calls, self.unknown
+        )?;
+        writeln!(
+            f,
+            "{} grants, {} of them takeovers, {} late, {} spent, {} refused by own ghosts; {} leases, {} renewals ({} late), {} losses, {} refused",
+            self.grants,
+            self.takeovers,
+            self.late_grants,
+            self.spent,
+            self.own_ghosts,
+            self.leases,
+            self.renewals,
+            self.late_renewals,
+            self.losses,
+            self.refused
+        )?;
+        writeln!(
+            f,
+            "{} cancellations, {} hints; {} writes, {} refused by the fence, {} updates lost without one",
+            self.cancellations, self.hints, self.writes, self.stale_writes, self.lost_updates
+        )?;
+        write!(f, "faults:")?;
+        for (kind, count) in &self.faults {
+            write!(f, " {kind} {count},")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,121 @@
+//! Thousands of writes at once, with random tokens.
+
+use std::{
+    collections::HashSet,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use dlock_core::FencingToken;
+use tokio::task::JoinSet;
+use uuid::Uuid;
+
+use super::Storage;
+
+const WRITERS: usize = 32;
+const WRITES_OF_EACH: usize = 80;
+
+/// 2,560 writes by 32 writers at once, with random tokens, leave the highest and nothing else; and
+/// nobody, a reader in between included, ever sees the resource go back.
+///
+/// # Panics
+/// If the storage is wrong.
+pub async fn random_tokens_leave_the_highest(storage: impl Storage) {
+    let mut random = Random::seeded();
+    let shares: Vec<Vec<FencingToken>> = (0..WRITERS)
+        .map(|_| (0..WRITES_OF_EACH).map(|_| random.token()).collect())
+        .collect();
+    let tokens: HashSet<FencingToken> = shares.iter().flatten().copied().collect();
+    let highest = tokens.iter().max().copied();
+
+    let done = Arc::new(AtomicBool::new(false));
+    let watching = tokio::spawn(watch(storage.another().await, Arc::clone(&done)));
+    let mut writing = JoinSet::new();
+    for share in shares {
+        writing.spawn(write(storage.another().await, share));
+    }
+    let seen: Vec<FencingToken> = writing.join_all().await.into_iter().flatten().collect();
+    done.store(true, Ordering::SeqCst);
+    match watching.await {
+        Ok(looks) => assert!(looks > 0, "nobody looked"),
+        Err(error) => panic!("the reader: {error}"),
+    }
+
+    assert!(!seen.is_empty(), "no write was refused");
+    for token in seen {
+        assert!(tokens.contains(&token), "{token} was never presented");
+    }
+    let left = highest.map(|token| (token.get(), token));
+    assert_eq!(storage.read().await, left, "what is left");
+}
+
+/// Writes with these tokens, one after the other, each its own value. What refused it.
+async fn write(storage: impl Storage, tokens: Vec<FencingToken>) -> Vec<FencingToken> {
+    let (mut known, mut seen) = (None, Vec::new());
+    for token in tokens {
+        match storage.write(token, token.get()).await {
+            Ok(()) => {
+                assert!(
+                    Some(token) >= known,
+                    "{token} was admitted after {known:?} (I5)"
+                );
+                known = Some(token);
+            }
+            Err(stale) => {
+                assert_eq!(stale.presented, token);
+                assert!(stale.highest > token, "not stale: {stale}");
+                assert!(
+                    Some(stale.highest) >= known,
+                    "{stale}, which had seen {known:?}"
+                );
+                known = Some(stale.highest);
+                seen.push(stale.highest);
+            }
+        }
+    }
+    seen
+}
+
+/// Looks until it is told to stop; how often it saw something.
+async fn watch(storage: impl Storage, done: Arc<AtomicBool>) -> usize {
+    let (mut looks, mut last) = (0, None);
+    loop {
+        let enough = done.load(Ordering::SeqCst);
+        if let Some((value, token)) = storage.read().await {
+            assert_eq!(value, token.get(), "value and token are not of one write");
+            assert!(Some(token) >= last, "{token} after {last:?}");
+            (looks, last) = (looks + 1, Some(token));
+        }
+        if enough {
+            return looks;
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+/// Vigna's `SplitMix64` (<https://prng.di.unimi.it/splitmix64.c>).
+struct Random(u64);
+
+impl Random {
+    /// Says its seed.
+    fn seeded() -> Self {
+        let (seed, _) = Uuid::new_v4().as_u64_pair();
+        eprintln!("tokens from seed {seed:#x}");
+        Self(seed)
+    }
+
+    fn token(&mut self) -> FencingToken {
+        loop {
+            self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let mut mixed = self.0;
+            mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            // 53 bits; 0 is no token.
+            if let Some(token) = FencingToken::new((mixed ^ (mixed >> 31)) >> 11) {
+                return token;
+            }
+        }
+    }
+}

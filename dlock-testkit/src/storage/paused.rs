@@ -1,0 +1,107 @@
+//! Two writers, one of them paused past its lease.
+
+use std::{future::Future, sync::mpsc, thread, time::Duration};
+
+use dlock_core::{Client, Clock, DLock, Ended, FencingToken, Provider, Stale};
+use tokio::{sync::mpsc::unbounded_channel, time::timeout};
+
+use super::{Storage, admit, good};
+
+const LEASE: Duration = Duration::from_secs(1);
+/// For everything that has to come about on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What the paused holder says.
+#[derive(Debug)]
+enum Said {
+    Holding(FencingToken),
+    Awake { believes: bool },
+    Ended(Ended),
+}
+
+/// 001-3: a holder is paused past the end of its lease; another one takes over and writes; the first
+/// wakes up, believes nothing, and writes with its old token: that is stale and changes nothing, and
+/// neither does its release.
+///
+/// `provider` makes providers on one store: each holder has one of its own, on its own runtime.
+///
+/// # Panics
+/// If the storage or the lock is wrong.
+pub async fn paused_holder_is_refused<P, F>(
+    provider: impl Fn() -> F + Clone + Send + 'static,
+    storage: &impl Storage,
+) where
+    P: Provider,
+    F: Future<Output = P>,
+{
+    let name = format!("paused/{}", uuid::Uuid::new_v4());
+    let (said, mut heard) = unbounded_channel();
+    let (go_on, told) = mpsc::channel::<()>();
+    let paused = {
+        let (provider, name) = (provider.clone(), name.clone());
+        thread::spawn(move || {
+            let runtime = good(
+                tokio::runtime::Builder::new_current_thread()
+                    .enable_all()
+                    .build(),
+            );
+            runtime.block_on(async {
+                let guard = good(lock(&name, provider().await).hold().await);
+                good(said.send(Said::Holding(guard.token())));
+                // The pause: this thread is all its runtime has, so no renewal runs either.
+                good(told.recv());
+                let believes = guard.is_valid() || !guard.remaining().is_zero();
+                guard.lost().await;
+                good(said.send(Said::Awake { believes }));
+                good(told.recv());
+                good(said.send(Said::Ended(good(guard.release().await))));
+            });
+        })
+    };
+    let mut hear = async || match timeout(PATIENCE, heard.recv()).await {
+        Ok(Some(said)) => said,
+        other => panic!("the paused holder does not go on: {other:?}"),
+    };
+
+    let Said::Holding(first) = hear().await else {
+        panic!("it holds first");
+    };
+    admit(storage, Some(first), 1).await;
+    let successor = good(
+        lock(&name, provider().await)
+            .acquire_timeout(PATIENCE)
+            .await,
+    );
+    let second = successor.token();
+    assert!(second > first, "{second} was granted after {first}");
+    admit(storage, Some(second), 2).await;
+
+    good(go_on.send(()));
+    assert!(matches!(hear().await, Said::Awake { believes: false }));
+    let refused = storage.write(first, 3).await;
+    let stale = Stale {
+        presented: first,
+        highest: second,
+    };
+    assert_eq!(refused, Err(stale));
+    assert_eq!(storage.read().await, Some((2, second)));
+    good(go_on.send(()));
+    match hear().await {
+        Said::Ended(Ended::NotHeld(Some(record))) => assert_eq!(record.uuid, successor.uuid()),
+        other => panic!("the successor's lock was released: {other:?}"),
+    }
+    // The lease of the successor ran out meanwhile, or not: its token is the highest either way.
+    admit(storage, Some(second), 4).await;
+    good(successor.release().await);
+    assert!(paused.join().is_ok(), "the paused holder panicked");
+}
+
+/// A lock of a process of its own: its client is not shared.
+fn lock(name: &str, provider: impl Provider) -> DLock {
+    let lock = DLock::builder()
+        .name(name)
+        .duration(LEASE)
+        .provider(Client::with_clock(provider, Clock::system()))
+        .build();
+    good(lock)
+}

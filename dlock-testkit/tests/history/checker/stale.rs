@@ -1,0 +1,97 @@
+//! I9: what is stale or released changes nothing.
+
+use dlock_testkit::history::{
+    Invariant::I9,
+    What,
+    line::{Cause, CommitKind, Outcome},
+};
+
+use crate::{
+    checker::{A, B},
+    story::{Story, id},
+};
+
+#[test]
+fn i9_valid_or_renewed_while_it_is_released() {
+    let mut story = Story::new();
+    story
+        .granted(A, 1, 100, 1.0)
+        .released(A, 1, 100, 3.0)
+        .looked(A, 1, 3.1, true);
+    story.breaks(&[I9]);
+
+    let mut story = Story::new();
+    story
+        .granted(A, 1, 100, 1.0)
+        .released(A, 1, 100, 3.0)
+        .renew(A, 1, 1, 3.05, Some((3.3, Outcome::Lost)));
+    story.breaks(&[I9]);
+}
+
+#[test]
+fn i9_renewal_in_flight_when_the_release_begins() {
+    let mut story = Story::new();
+    story
+        .granted(A, 1, 100, 1.0)
+        .renew(A, 1, 1, 2.9, Some((3.3, Outcome::Lost)))
+        .released(A, 1, 100, 3.0);
+    story.passes();
+}
+
+#[test]
+fn i9_stale_holder_releases_its_successor() {
+    // The store releases whatever there is.
+    let mut story = Story::new();
+    story
+        .granted(A, 1, 100, 1.0)
+        .ended(A, 1, 9.0, Cause::Expired)
+        .granted(B, 2, 101, 12.0)
+        .release(A, 1, 13.0, Some((13.2, Outcome::Lost)));
+    story.passes();
+    story.commit(13.1, CommitKind::Release, 2, 0, 101);
+    story.breaks(&[I9]);
+}
+
+#[test]
+fn i9_stale_holder_is_told_that_it_renewed_or_released() {
+    for renews in [true, false] {
+        let mut story = Story::without_commits();
+        story
+            .granted(A, 1, 100, 1.0)
+            .ended(A, 1, 9.0, Cause::Expired)
+            .granted(B, 2, 101, 12.0);
+        if renews {
+            story.renew(A, 1, 1, 13.0, Some((13.2, Outcome::Ok)));
+        } else {
+            story.release(A, 1, 13.0, Some((13.2, Outcome::Ok)));
+        }
+        story.breaks(&[I9]);
+    }
+}
+
+#[test]
+fn i9_released_without_the_stores_word() {
+    let mut story = Story::without_commits();
+    let ended = What::ReleaseEnded {
+        uuid: id(1),
+        outcome: Outcome::Ok,
+    };
+    story
+        .granted(A, 1, 100, 1.0)
+        .line(9.5, A, What::ReleaseBegan { uuid: id(1) })
+        .release(A, 1, 9.5, Some((9.6, Outcome::Lost)))
+        .line(9.6, A, ended);
+    story.breaks(&[I9]);
+}
+
+#[test]
+fn i9_repeated_release_is_refused() {
+    let mut story = Story::new();
+    story
+        .granted(A, 1, 100, 1.0)
+        .released(A, 1, 100, 3.0)
+        .release(A, 1, 3.5, Some((3.6, Outcome::Ok)));
+    story.passes();
+    story.release(A, 1, 4.0, Some((4.1, Outcome::Lost)));
+    story.breaks(&[I9]);
+}

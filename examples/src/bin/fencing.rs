@@ -1,0 +1,92 @@
+//! Why a lock is not enough: a holder is paused after it has looked whether it still holds, and
+//! writes when it wakes up. Another one has taken over and written since, so the storage, which
+//! checks the fencing token in the same atomic write, refuses.
+//!
+//! ```sh
+//! cargo run -p dlock-examples --bin fencing
+//! AWS_ENDPOINT_URL=http://localhost:8000 cargo run -p dlock-examples --bin fencing --features dynamodb -- --store dynamodb:locks
+//! ```
+
+use std::time::Duration;
+
+use dlock::{Client, Clock, DLock, FencingToken};
+use dlock_examples::{Failure, Store, store::Storage};
+
+#[tokio::main]
+async fn main() -> Result<(), Failure> {
+    let store = dlock_examples::store()?;
+    let storage = store.storage("fencing").await?;
+    let a = process(store.as_ref(), "A").await?;
+    let b = process(store.as_ref(), "B").await?;
+
+    println!("A ->> Lock: acquire");
+    let lease_of_a = a.acquire().await?;
+    println!("Lock ->> A: acquired, token {}", lease_of_a.token());
+    admitted(write(storage.as_ref(), "A", lease_of_a.token()).await?)?;
+
+    // What `is_valid` says is true when it says it, and nothing holds a process to that instant. A
+    // paused process renews nothing either; here nobody renews A's lease in the first place.
+    println!("A ->> A: do I hold the lock? {}", lease_of_a.is_valid());
+    println!("A ->> A: (paused)");
+
+    println!("B ->> Lock: acquire");
+    let lease_of_b = b.acquire().await?;
+    println!(
+        "Lock ->> B: acquired when A's lease was over, token {}",
+        lease_of_b.token()
+    );
+    admitted(write(storage.as_ref(), "B", lease_of_b.token()).await?)?;
+
+    println!("A ->> A: (awake, and about to do what it had decided)");
+    if write(storage.as_ref(), "A", lease_of_a.token()).await? {
+        return Err(Failure::new("the storage admitted a stale token"));
+    }
+    println!("A ->> A: do I hold the lock? {}", lease_of_a.is_valid());
+    println!("A ->> Lock: release");
+    println!("Lock ->> A: {}", ended(&lease_of_a.release().await?));
+    println!("B ->> Lock: release");
+    println!("Lock ->> B: {}", ended(&lease_of_b.release().await?));
+
+    let page = storage.read().await?.unwrap_or_default();
+    println!("Storage: \"{page}\"");
+    Ok(())
+}
+
+/// The lock as a process of its own has it: nothing is shared with others but the store.
+async fn process(store: &dyn Store, owner: &str) -> Result<DLock, Failure> {
+    let client = Client::with_clock(store.provider().await?, Clock::system());
+    Ok(DLock::builder()
+        .name("fencing")
+        .owner(owner)
+        .duration(Duration::from_secs(2))
+        .provider(client)
+        .build()?)
+}
+
+/// Whether the storage admitted it.
+async fn write(storage: &dyn Storage, who: &str, token: FencingToken) -> Result<bool, Failure> {
+    println!("{who} ->> Storage: write with token {token}");
+    let verdict = storage.write(token, &format!("written by {who}")).await?;
+    match &verdict {
+        Ok(()) => println!("Storage ->> {who}: written"),
+        // A holder that learns this stops. It can tell its lock with `DLock::raise_floor`, so that
+        // its next token is above `stale.highest` whatever became of the lock's store.
+        Err(stale) => println!("Storage ->> {who}: refused, {stale}"),
+    }
+    Ok(verdict.is_ok())
+}
+
+fn admitted(admitted: bool) -> Result<(), Failure> {
+    if admitted {
+        return Ok(());
+    }
+    Err(Failure::new("the storage refused the holder"))
+}
+
+fn ended(ended: &dlock::Ended) -> &'static str {
+    match ended {
+        dlock::Ended::Released => "released",
+        dlock::Ended::NotHeld(_) => "it is somebody else's by now",
+        _ => "no answer; the lease ends by itself",
+    }
+}

@@ -1,0 +1,32 @@
+//! The error of a program: what `main` returns.
+
+use std::{error::Error, fmt};
+
+/// Any error. Printed with everything behind it, in one line.
+pub struct Failure(Box<dyn Error + Send + Sync>);
+
+impl Failure {
+    /// An error of the examples' own.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self(message.into().into())
+    }
+}
+
+impl<E: Error + Send + Sync + 'static> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self(Box::new(error))
+    }
+}
+
+/// What `main` shows of its error is its `Debug`.
+impl fmt::Debug for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)?;
+        let mut source = self.0.source();
+        while let Some(error) = source {
+            write!(f, ": {error}")?;
+            source = error.source();
+        }
+        Ok(())
+    }
+}

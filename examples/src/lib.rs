@@ -1,0 +1,36 @@
+//! What the examples share: `--store URL`, and for each kind of store one file that shows how to
+//! open it, and storage in it that refuses a stale token.
+//!
+//! ```text
+//! --store sqlite:PATH            a file; without --store one that is gone afterwards
+//! --store postgres://..          a database
+//! --store redis://..             a server
+//! --store dynamodb:TABLE         a table of the store at AWS_ENDPOINT_URL
+//! ```
+//!
+//! The examples speak plain TCP, which is for servers on one's own machine. In a program, give the
+//! same builders a client with TLS.
+
+mod failure;
+pub mod store;
+
+use std::{env, ffi::OsString};
+
+pub use self::{failure::Failure, store::Store};
+
+/// The store that the command line of this program asks for. Nothing is opened yet.
+///
+/// # Errors
+/// If it asks for something else.
+pub fn store() -> Result<Box<dyn Store>, Failure> {
+    const USAGE: &str = "usage: --store sqlite:PATH | postgres://.. | redis://.. | dynamodb:TABLE";
+    let arguments: Vec<OsString> = env::args_os().skip(1).collect();
+    match &arguments[..] {
+        [] => store::choose(None),
+        [option, url] if option == "--store" => match url.to_str() {
+            Some(url) => store::choose(Some(url)),
+            None => Err(Failure::new("--store takes text in UTF-8")),
+        },
+        _ => Err(Failure::new(USAGE)),
+    }
+}

@@ -1,0 +1,77 @@
+//! The kinds of store, and choosing one by its URL. A feature of the same name brings each.
+
+#[cfg(feature = "dynamodb")]
+mod dynamodb;
+#[cfg(feature = "postgres")]
+mod postgres;
+#[cfg(feature = "redis")]
+mod redis;
+#[cfg(feature = "sqlite")]
+mod sqlite;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use dlock::{FencingToken, Provider, Stale};
+
+use crate::Failure;
+
+/// Where a store is.
+#[async_trait]
+pub trait Store: Send + Sync {
+    /// A provider with connections of its own, as another process would have.
+    async fn provider(&self) -> Result<Arc<dyn Provider>, Failure>;
+
+    /// Storage in the same kind of store. What one lock guards is nobody else's: tokens of two locks
+    /// have no order.
+    async fn storage(&self, page: &str) -> Result<Box<dyn Storage>, Failure>;
+}
+
+/// One page of text in storage that checks fencing tokens (T3).
+#[async_trait]
+pub trait Storage: Send + Sync {
+    /// Writes the page, unless a later holder has: that is the inner error.
+    async fn write(&self, token: FencingToken, text: &str) -> Result<Result<(), Stale>, Failure>;
+
+    /// The page, if there is one.
+    async fn read(&self) -> Result<Option<String>, Failure>;
+}
+
+/// The kinds, by the beginnings of their URLs.
+const KINDS: [(&str, &str); 5] = [
+    ("sqlite:", "sqlite"),
+    ("postgres://", "postgres"),
+    ("postgresql://", "postgres"),
+    ("redis://", "redis"),
+    ("dynamodb:", "dynamodb"),
+];
+
+/// The store with this URL; without one, an SQLite file that is gone when the value is dropped.
+///
+/// # Errors
+/// If there is no such kind of store, or none in this build.
+pub fn choose(url: Option<&str>) -> Result<Box<dyn Store>, Failure> {
+    let url = url.unwrap_or("sqlite:");
+    // What is not understood is not repeated: there may be a password in it.
+    let Some((prefix, kind)) = KINDS.iter().find(|(prefix, _)| url.starts_with(prefix)) else {
+        return Err(Failure::new(
+            "--store takes sqlite:PATH, postgres://.., redis://.. or dynamodb:TABLE (without TLS: \
+             these are examples)",
+        ));
+    };
+    let _place = &url[prefix.len()..];
+    match *kind {
+        #[cfg(feature = "sqlite")]
+        "sqlite" => Ok(Box::new(sqlite::Sqlite::new(_place)?)),
+        #[cfg(feature = "postgres")]
+        "postgres" => Ok(Box::new(postgres::Postgres::new(url)?)),
+        #[cfg(feature = "redis")]
+        "redis" => Ok(Box::new(redis::Redis::new(url)?)),
+        #[cfg(feature = "dynamodb")]
+        "dynamodb" => Ok(Box::new(dynamodb::DynamoDb::new(_place))),
+        missing => Err(Failure::new(format!(
+            "this program was built without the store {missing:?}: add --features {missing} to the \
+             command, before the --"
+        ))),
+    }
+}

@@ -1,0 +1,20 @@
+//! The programs run on every store, on real servers that the tests start, and print what they should.
+
+#![cfg(unix)]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test panics where it fails"
+)]
+
+mod arguments;
+mod place;
+
+// What needs a store to run on.
+#[cfg(any(
+    feature = "dynamodb",
+    feature = "postgres",
+    feature = "redis",
+    feature = "sqlite"
+))]
+mod programs;

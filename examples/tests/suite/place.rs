@@ -1,0 +1,117 @@
+//! Where a store is, and running the programs there.
+
+#![allow(dead_code, reason = "each subset of the stores uses a part of it")]
+
+use std::{any::Any, process::Output, time::Duration};
+
+use dlock_testkit::service;
+use tokio::{process::Command, time::timeout};
+
+const QUICKSTART: &str = env!("CARGO_BIN_EXE_quickstart");
+const DIAGRAMS: &str = env!("CARGO_BIN_EXE_diagrams");
+const FENCING: &str = env!("CARGO_BIN_EXE_fencing");
+
+/// For one program on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A store, and what keeps it running.
+pub(crate) struct Place {
+    url: String,
+    environment: Vec<(&'static str, String)>,
+    _running: Box<dyn Any + Send + Sync>,
+}
+
+pub(crate) fn sqlite() -> Place {
+    let folder = tempfile::tempdir().unwrap();
+    Place {
+        url: format!("sqlite:{}", folder.path().join("locks.db").display()),
+        environment: Vec::new(),
+        _running: Box::new(folder),
+    }
+}
+
+pub(crate) async fn postgres() -> Place {
+    let server = service::postgres::postgres(&[]).await;
+    let server = server.unwrap_or_else(|error| panic!("no PostgreSQL server: {error}"));
+    Place {
+        url: format!(
+            "postgres://postgres@127.0.0.1:{}/postgres",
+            server.place().port()
+        ),
+        environment: Vec::new(),
+        _running: Box::new(server),
+    }
+}
+
+pub(crate) async fn redis() -> Place {
+    let server = service::redis::redis(&[]).await;
+    let server = server.unwrap_or_else(|error| panic!("no Redis server: {error}"));
+    Place {
+        url: format!("redis://127.0.0.1:{}", server.place().port()),
+        environment: Vec::new(),
+        _running: Box::new(server),
+    }
+}
+
+pub(crate) fn dynamodb() -> Place {
+    let (endpoint, database) = service::dynamodb::dynamodb().unwrap();
+    Place {
+        url: "dynamodb:locks".into(),
+        environment: vec![("AWS_ENDPOINT_URL", endpoint)],
+        _running: Box::new(database),
+    }
+}
+
+impl Place {
+    pub(crate) async fn quickstart(&self) -> String {
+        self.run(QUICKSTART).await
+    }
+
+    pub(crate) async fn diagrams(&self) -> String {
+        self.run(DIAGRAMS).await
+    }
+
+    pub(crate) async fn fencing(&self) -> String {
+        self.run(FENCING).await
+    }
+
+    /// What a program prints that must end well.
+    async fn run(&self, program: &str) -> String {
+        let environment = self.environment.iter().cloned();
+        let output = output(program, &["--store", &self.url], environment).await;
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{}: {error}", output.status);
+        assert_eq!(error, "");
+        String::from_utf8(output.stdout).unwrap()
+    }
+}
+
+/// What the quickstart says when it refuses its arguments or its store.
+pub(crate) async fn refusal(arguments: &[&str]) -> String {
+    let output = output(QUICKSTART, arguments, []).await;
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!(output.stdout.is_empty(), "{output:?}");
+    String::from_utf8(output.stderr).unwrap()
+}
+
+/// Without arguments.
+pub(crate) async fn plain_quickstart() -> Output {
+    output(QUICKSTART, &[], []).await
+}
+
+async fn output(
+    program: &str,
+    arguments: &[&str],
+    environment: impl IntoIterator<Item = (&'static str, String)>,
+) -> Output {
+    let mut command = Command::new(program);
+    command
+        .args(arguments)
+        .env_remove("AWS_ENDPOINT_URL")
+        .envs(environment)
+        .kill_on_drop(true);
+    match timeout(PATIENCE, command.output()).await {
+        Ok(output) => output.unwrap(),
+        Err(_) => panic!("{program} {arguments:?} does not end"),
+    }
+}

@@ -1,0 +1,34 @@
+//! What each program prints.
+
+/// One test for each kind of store that is compiled in, with a place of its kind for the function.
+macro_rules! on_every_store {
+    ($test:ident) => {
+        #[cfg(feature = "sqlite")]
+        #[tokio::test]
+        async fn sqlite() {
+            $test(crate::place::sqlite()).await;
+        }
+
+        #[cfg(feature = "postgres")]
+        #[tokio::test]
+        async fn postgres() {
+            $test(crate::place::postgres().await).await;
+        }
+
+        #[cfg(feature = "redis")]
+        #[tokio::test]
+        async fn redis() {
+            $test(crate::place::redis().await).await;
+        }
+
+        #[cfg(feature = "dynamodb")]
+        #[tokio::test]
+        async fn dynamodb() {
+            $test(crate::place::dynamodb()).await;
+        }
+    };
+}
+
+mod diagrams;
+mod fencing;
+mod quickstart;
