@@ -336,6 +336,13 @@ mod tests {
     }
 
     #[test]
+    fn reading_is_what_has_passed() {
+        let (clock, hand) = Clock::manual();
+        hand.advance(Duration::from_secs(5));
+        assert_eq!(clock.reading(), Duration::from_secs(5));
+    }
+
+    #[test]
     fn arithmetic_saturates() {
         assert_eq!(Tick(0) + Duration::MAX, Tick(i64::MAX));
         assert_eq!(Tick(5).since(Tick(9)), Duration::ZERO);

@@ -75,3 +75,38 @@ pub struct Stale {
     /// The highest token the resource has accepted.
     pub highest: FencingToken,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn token(value: u64) -> FencingToken {
+        FencingToken::new(value).unwrap()
+    }
+
+    #[test]
+    fn fence_admits_what_is_not_older_and_remembers_the_highest() {
+        let mut fence = Fence::default();
+        assert_eq!(fence.highest(), None);
+        for admitted in [3, 3, 5] {
+            assert_eq!(fence.check(token(admitted)), Ok(()));
+            assert_eq!(fence.highest(), Some(token(admitted)));
+        }
+        let stale = fence.check(token(4));
+        assert_eq!(
+            stale,
+            Err(Stale {
+                presented: token(4),
+                highest: token(5)
+            })
+        );
+        assert_eq!(fence.highest(), Some(token(5)), "a refusal changes nothing");
+    }
+
+    #[test]
+    fn resumed_fence_refuses_what_was_refused_before() {
+        let mut fence = Fence::resume(Some(token(5)));
+        assert!(fence.check(token(4)).is_err());
+        assert_eq!(fence.check(token(5)), Ok(()));
+    }
+}

@@ -1,6 +1,9 @@
 //! What one client knows of each name: whose turn it is, what it has observed, which of its own
 //! identities are over, the highest token it has seen.
 
+#[cfg(test)]
+mod tests;
+
 use std::{
     collections::{BTreeMap, VecDeque},
     sync::{Arc, Mutex, MutexGuard, PoisonError},

@@ -64,3 +64,40 @@ impl Plan {
         (self.duration / 10).min(Duration::from_millis(50))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn plan(duration: Duration) -> Plan {
+        Plan {
+            duration,
+            margin: duration / 5,
+            renew_every: duration / 3,
+            poll_every: SECOND,
+            poll_watched: 5 * SECOND,
+            give_up_after: duration,
+            max_hold: None,
+        }
+    }
+
+    /// The timers of V2 are of no consequence where time is virtual, so no case sees their length.
+    #[test]
+    fn spans_are_the_protocols() {
+        let plan = plan(60 * SECOND);
+        assert_eq!(plan.belief(), 48 * SECOND);
+        assert_eq!(plan.attempt(), 10 * SECOND);
+        assert_eq!(plan.try_limit(), 20 * SECOND);
+        assert_eq!(plan.step(), 6 * SECOND);
+        assert_eq!(plan.unsure_after(), 30 * SECOND);
+        assert_eq!(plan.pickup(), 10 * SECOND);
+    }
+
+    #[test]
+    fn jitter_at_an_expiry_is_bounded_both_ways() {
+        assert_eq!(plan(60 * SECOND).expiry_jitter(), Duration::from_millis(50));
+        assert_eq!(plan(SECOND / 10).expiry_jitter(), SECOND / 100);
+    }
+}

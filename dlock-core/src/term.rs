@@ -2,6 +2,8 @@
 //! it ended (V1 to V8). Sends nothing; `renewal` and `release` do.
 
 mod belief;
+#[cfg(test)]
+mod tests;
 
 use std::{
     sync::{

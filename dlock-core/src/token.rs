@@ -100,4 +100,10 @@ mod tests {
         assert_eq!(FencingToken::new(1 << 53), None);
         assert!(FencingToken::try_from(u64::MAX).is_err());
     }
+
+    #[test]
+    fn token_is_shown_as_its_number() {
+        assert_eq!(FencingToken::MAX.to_string(), "9007199254740991");
+        assert_eq!(format!("{:>3}", FencingToken::new(7).unwrap()), "  7");
+    }
 }

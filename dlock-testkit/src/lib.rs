@@ -5,6 +5,7 @@
 //!   lost.
 //! - [`faults`] loses, delays, repeats and refuses the calls of any provider by script, and records
 //!   them.
+//! - [`cancelling`] drops every future at every poll, and shows that nothing is left behind.
 //! - [`history`] writes down what clients of any provider believe and do, judges it, draws it.
 //! - [`proxy`] does to the wire between a driver and its server what networks do: lost replies,
 //!   resets, silence, delays, by script or by seed; it counts round trips.
@@ -46,6 +47,7 @@
 //! machine with another clock sees, and whether a call blocks the thread that polls it.
 
 mod bench;
+pub mod cancelling;
 pub mod cases;
 mod conformance;
 pub mod faults;

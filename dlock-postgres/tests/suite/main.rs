@@ -9,6 +9,7 @@
 )]
 
 mod batch;
+mod cancelling;
 mod conformance;
 mod connections;
 mod durability;

@@ -10,6 +10,7 @@ mod support;
 
 mod acknowledged;
 mod broken;
+mod cancelling;
 mod clock;
 mod cluster;
 mod credentials;

@@ -11,6 +11,7 @@
 mod admin;
 mod batch;
 mod boot;
+mod cancelling;
 mod contention;
 mod fence;
 mod moved;

@@ -1,0 +1,166 @@
+//! What is remembered for how long, to the nanosecond, and which names are forgotten.
+
+use std::time::SystemTime;
+
+use super::*;
+use crate::ManualClock;
+
+const LEASE: Duration = Duration::from_secs(60);
+const INSTANT: Duration = Duration::from_nanos(1);
+
+fn name(number: usize) -> Name {
+    Name::new(format!("door {number}")).unwrap()
+}
+
+fn uuid(number: usize) -> Uuid {
+    Uuid::from_u128(number as u128)
+}
+
+fn token(value: u64) -> FencingToken {
+    FencingToken::new(value).unwrap()
+}
+
+fn record(number: usize) -> Record {
+    Record::new(
+        uuid(number),
+        "somebody",
+        SystemTime::UNIX_EPOCH,
+        token(7),
+        LEASE,
+    )
+}
+
+fn one() -> (Clock, ManualClock, Arc<NameState>) {
+    let (clock, hand) = Clock::manual();
+    let state = Names::default().get(&name(0), &clock);
+    (clock, hand, state)
+}
+
+/// How many names there are.
+fn count(names: &Names) -> usize {
+    names.map().names.len()
+}
+
+#[test]
+fn names_nobody_uses_are_forgotten_when_there_are_many() {
+    let (clock, _hand) = Clock::manual();
+    let names = Names::default();
+    for number in 0..SWEEP_AT {
+        names.get(&name(number), &clock);
+        assert_eq!(count(&names), number + 1, "forgotten too early");
+    }
+    names.get(&name(SWEEP_AT), &clock);
+    assert_eq!(count(&names), 1);
+}
+
+#[test]
+fn names_in_use_are_kept_and_make_the_next_sweep_later() {
+    let (clock, _hand) = Clock::manual();
+    let names = Names::default();
+    let used = SWEEP_AT - 100;
+    let held: Vec<_> = (0..used).map(|n| names.get(&name(n), &clock)).collect();
+    for number in used..=SWEEP_AT {
+        names.get(&name(number), &clock);
+    }
+    assert_eq!(count(&names), used + 1, "the unused are forgotten");
+    for (number, state) in held.iter().enumerate() {
+        let found = names.get(&name(number), &clock);
+        assert!(Arc::ptr_eq(state, &found), "the queue of a name was split");
+    }
+    // Again when there are twice as many as were left.
+    for number in SWEEP_AT + 1.. {
+        names.get(&name(number), &clock);
+        if count(&names) == used + 1 {
+            assert_eq!(number, SWEEP_AT + used);
+            break;
+        }
+        assert!(number < SWEEP_AT + used, "swept too late");
+    }
+}
+
+#[test]
+fn names_that_something_is_known_of_are_kept_for_as_long_as_it_matters() {
+    let (clock, hand) = Clock::manual();
+    let names = Names::default();
+    let [live, over, seen, raised] = [0, 1, 2, 3].map(|n| names.get(&name(n), &clock));
+    live.granted(uuid(1), token(7));
+    over.over(&clock, uuid(2), LEASE);
+    seen.saw(&clock, &record(3));
+    raised.raise(token(9));
+    let kept = |state: &NameState| !state.forgettable(&clock);
+    let all = || [&live, &over, &seen, &raised].map(|state| kept(state));
+    assert_eq!(all(), [true, true, true, false]);
+    hand.advance(2 * LEASE - INSTANT);
+    assert_eq!(all(), [true, true, true, false]);
+    hand.advance(INSTANT);
+    assert_eq!(all(), [true, false, true, false], "G4: 2 D");
+    hand.advance(8 * LEASE);
+    assert_eq!(all(), [true, false, true, false]);
+    hand.advance(INSTANT);
+    assert_eq!(all(), [true, false, false, false], "section 3: 10 D");
+    // A lease is live until it is over.
+    live.over(&clock, uuid(1), LEASE);
+    hand.advance(2 * LEASE);
+    assert_eq!(all(), [false; 4]);
+    // What is over says nothing about a lease that lives.
+    live.granted(uuid(4), token(8));
+    assert!(kept(&live));
+    // One that is remembered still is enough.
+    over.over(&clock, uuid(5), LEASE);
+    assert!(kept(&over));
+}
+
+#[test]
+fn identity_that_is_over_is_known_for_two_leases() {
+    let (clock, hand, state) = one();
+    state.over(&clock, uuid(1), LEASE);
+    hand.advance(2 * LEASE - INSTANT);
+    assert!(state.is_over(&clock, uuid(1)));
+    assert!(!state.is_over(&clock, uuid(2)));
+    hand.advance(INSTANT);
+    assert!(!state.is_over(&clock, uuid(1)));
+}
+
+#[test]
+fn observation_is_forgotten_after_ten_leases_without_a_look() {
+    let (clock, hand, state) = one();
+    state.saw(&clock, &record(1));
+    hand.advance(5 * LEASE);
+    state.saw(&clock, &record(1));
+    hand.advance(10 * LEASE);
+    state.forget_old_observation(&clock);
+    assert_eq!(state.claim(&clock, LEASE), Some(record(1).version()));
+    hand.advance(INSTANT);
+    state.forget_old_observation(&clock);
+    assert_eq!(state.claim(&clock, LEASE), None);
+    assert_eq!(state.observation_left(&clock), None);
+}
+
+#[test]
+fn version_is_claimed_when_it_was_seen_for_its_whole_lease() {
+    let (clock, hand, state) = one();
+    state.saw(&clock, &record(1));
+    hand.advance(LEASE - INSTANT);
+    assert_eq!(state.claim(&clock, LEASE), None);
+    assert_eq!(state.observation_left(&clock), Some(INSTANT));
+    hand.advance(INSTANT);
+    assert_eq!(state.claim(&clock, LEASE), Some(record(1).version()));
+    assert_eq!(state.observation_left(&clock), Some(Duration::ZERO));
+    // Any other version starts anew.
+    state.saw(&clock, &record(2));
+    assert_eq!(state.claim(&clock, LEASE), None);
+}
+
+#[test]
+fn floor_is_above_everything_seen() {
+    let (clock, _hand, state) = one();
+    assert_eq!(state.floor(), 0, "T6: none");
+    state.saw(&clock, &record(1));
+    assert_eq!(state.floor(), 8);
+    state.raise(token(5));
+    assert_eq!(state.floor(), 8);
+    state.raise(token(9));
+    assert_eq!(state.floor(), 10);
+    state.granted(uuid(1), token(12));
+    assert_eq!(state.floor(), 13);
+}

@@ -1,0 +1,71 @@
+//! What no provider and no clock of the conformance suite can bring about.
+
+use std::{future::pending, sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+
+use super::*;
+use crate::{
+    Acquire, AcquireOutcome, Capabilities, Client, Clock, Discipline, Provider, Release,
+    ReleaseOutcome, Renew, RenewOutcome,
+};
+
+const LEASE: Duration = Duration::from_secs(60);
+
+/// Nobody asks it here.
+struct Silent;
+
+#[async_trait]
+impl Provider for Silent {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::new("silent", Discipline::StoreClock)
+    }
+
+    async fn acquire(&self, _: &Acquire) -> Result<AcquireOutcome, ProviderError> {
+        pending().await
+    }
+
+    async fn renew(&self, _: &Renew) -> Result<RenewOutcome, ProviderError> {
+        pending().await
+    }
+
+    async fn release(&self, _: &Release) -> Result<ReleaseOutcome, ProviderError> {
+        pending().await
+    }
+
+    async fn read(&self, _: &Name) -> Result<Option<Record>, ProviderError> {
+        pending().await
+    }
+}
+
+fn term(clock: Clock) -> Arc<Term> {
+    let shared = Client::with_clock(Silent, clock).0;
+    let name = Name::new("door").unwrap();
+    let plan = Plan {
+        duration: LEASE,
+        margin: LEASE / 5,
+        renew_every: LEASE / 3,
+        poll_every: LEASE,
+        poll_watched: LEASE,
+        give_up_after: LEASE,
+        max_hold: None,
+    };
+    let state = shared.names.get(&name, &shared.clock);
+    let sent = shared.clock.now();
+    let identity = (Uuid::from_u128(1), FencingToken::MAX);
+    Term::new(shared, state, name, plan, identity, sent)
+}
+
+/// V4: a renewal that read the clock before the deadline, and comes to set the new one after
+/// somebody else was told "no more valid", finds that there is nothing to extend.
+#[tokio::test]
+async fn lease_that_was_said_to_be_over_is_closed_for_ever() {
+    let (clock, hand) = Clock::manual();
+    let term = term(clock);
+    let draw = term.draw().unwrap();
+    hand.advance(LEASE);
+    assert!(!term.is_valid());
+    assert_eq!(term.deadline(), Tick::NEVER);
+    assert!(!term.renewed(draw, false));
+    assert!(!term.is_valid());
+}

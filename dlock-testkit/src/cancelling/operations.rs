@@ -1,0 +1,230 @@
+//! Every public future of the frontend, each prepared, driven to its point, and looked at
+//! afterwards. What holds of them all is checked by the scene.
+
+use std::{
+    future::{Future, pending},
+    pin::{Pin, pin},
+    sync::Arc,
+    task::{Context, Poll, Waker},
+    time::Duration,
+};
+
+use dlock_core::{Error, TryAcquire};
+
+use tokio::time::Instant;
+
+use super::{
+    gate::turn,
+    stage::{Stage, ok},
+};
+
+/// Drives the future of one operation.
+type Run = for<'a> fn(&'a mut Stage) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
+
+/// What a future does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// It asks for the lock, so it can meet others.
+    Asks,
+    /// It does something with what is ours.
+    Acts,
+    /// It lasts until something happens to the lease.
+    Watches,
+}
+
+/// One public future.
+#[derive(Clone, Copy)]
+pub(super) struct Operation {
+    pub(super) name: &'static str,
+    pub(super) kind: Kind,
+    pub(super) run: Run,
+}
+
+macro_rules! operations {
+    ($($kind:ident $name:literal $run:ident;)*) => {
+        /// All of them.
+        pub(super) const OPERATIONS: &[Operation] = &[$(Operation {
+            name: $name,
+            kind: Kind::$kind,
+            run: |stage| Box::pin($run(stage)),
+        }),*];
+    };
+}
+
+operations! {
+    Asks "DLock::try_acquire" try_acquire;
+    Asks "DLock::acquire" acquire;
+    Asks "DLock::acquire_timeout" acquire_timeout;
+    Asks "DLock::hold" hold;
+    Asks "DLock::with" with;
+    Asks "DLock::try_with" try_with;
+    Acts "DLock::read" read;
+    Acts "Lease::renew" renew;
+    Acts "Lease::release" release;
+    Watches "Lease::expired" expired;
+    Watches "Lease::keep_alive" keep_alive;
+    Watches "Guard::lost" lost;
+    Watches "Guard::unsure" unsure;
+    Acts "Guard::release" guard_release;
+    Acts "Client::close" close;
+}
+
+async fn try_acquire(stage: &mut Stage) {
+    let lock = stage.lock.clone();
+    if let Some(Ok(TryAcquire::Acquired(lease))) = stage.cut(lock.try_acquire()).await {
+        assert!(lease.is_valid(), "handed out, and not valid");
+    }
+}
+
+async fn acquire(stage: &mut Stage) {
+    let lock = stage.lock.clone();
+    if let Some(Ok(lease)) = stage.cut(lock.acquire()).await {
+        assert!(lease.is_valid(), "handed out, and not valid");
+    }
+}
+
+async fn acquire_timeout(stage: &mut Stage) {
+    let lock = stage.lock.clone();
+    let limit = lock.duration() / 2;
+    if let Some(Ok(lease)) = stage.cut(lock.acquire_timeout(limit)).await {
+        assert!(lease.is_valid(), "handed out, and not valid");
+    }
+}
+
+async fn hold(stage: &mut Stage) {
+    let lock = stage.lock.clone();
+    if let Some(Ok(guard)) = stage.cut(lock.hold()).await {
+        assert!(guard.is_valid(), "handed out, and not valid");
+    }
+}
+
+async fn with(stage: &mut Stage) {
+    let lock = stage.lock.clone();
+    let exists = Arc::new(());
+    let held = Arc::clone(&exists);
+    drop(stage.cut(lock.with(|_token| work(held))).await);
+    assert_eq!(Arc::strong_count(&exists), 1, "the work still exists");
+}
+
+async fn try_with(stage: &mut Stage) {
+    let lock = stage.lock.clone();
+    let exists = Arc::new(());
+    let held = Arc::clone(&exists);
+    let work = |_token| async {
+        work(held).await;
+        Ok::<_, Error>(())
+    };
+    drop(stage.cut(lock.try_with(work)).await);
+    assert_eq!(Arc::strong_count(&exists), 1, "the work still exists");
+}
+
+/// Work of a few polls, and what it holds while it exists.
+async fn work(held: Arc<()>) {
+    for _ in 0..3 {
+        turn().await;
+    }
+    drop(held);
+}
+
+async fn read(stage: &mut Stage) {
+    let lease = stage.lease().await;
+    let lock = stage.lock.clone();
+    if let Some(Ok(record)) = stage.cut(lock.read()).await {
+        assert_eq!(record.map(|record| record.uuid), Some(lease.uuid()));
+    }
+    assert!(lease.is_valid() || !stage.fair(), "a look ended the lease");
+}
+
+async fn renew(stage: &mut Stage) {
+    let mut lease = stage.lease().await;
+    stage.part_of_the_lease().await;
+    let (before, began) = (lease.remaining(), Instant::now());
+    let ended = stage.cut(lease.renew()).await;
+    if !stage.fair() {
+        return;
+    }
+    assert!(!matches!(ended, Some(Err(_))), "{ended:?}");
+    // What was sent is answered, and counts, whoever waited for it.
+    if stage.paused && stage.cut.polls > 0 {
+        stage.part_of_the_lease().await;
+        let unrenewed = before.saturating_sub(began.elapsed());
+        assert!(lease.remaining() > unrenewed, "the success did not count");
+    }
+    assert!(lease.is_valid(), "a dropped renewal ended the lease");
+}
+
+async fn release(stage: &mut Stage) {
+    let lease = stage.lease().await;
+    let expired = lease.expired();
+    drop(stage.cut(lease.release()).await);
+    assert!(is_ready(expired), "valid after its release began");
+}
+
+async fn guard_release(stage: &mut Stage) {
+    let guard = stage.guard().await;
+    let lost = guard.lost();
+    drop(stage.cut(guard.release()).await);
+    assert!(is_ready(lost), "valid after its release began");
+}
+
+async fn expired(stage: &mut Stage) {
+    let lease = stage.lease().await;
+    if stage.cut(lease.expired()).await.is_some() {
+        assert!(!lease.is_valid(), "said to be over, and valid");
+    }
+}
+
+async fn keep_alive(stage: &mut Stage) {
+    let lease = stage.lease().await;
+    let expired = lease.expired();
+    let kept = async move {
+        let _guard = lease.keep_alive();
+        pending::<()>().await;
+    };
+    assert_eq!(stage.cut(kept).await, None);
+    assert!(is_ready(expired), "valid after its guard was dropped");
+}
+
+async fn lost(stage: &mut Stage) {
+    let guard = stage.guard().await;
+    let ended = stage.cut(guard.lost()).await;
+    assert!(ended.is_none() || !stage.fair(), "{ended:?}");
+    assert!(
+        guard.is_valid() || !stage.fair(),
+        "watching ended the lease"
+    );
+}
+
+async fn unsure(stage: &mut Stage) {
+    let guard = stage.guard().await;
+    let ended = stage.cut(guard.unsure()).await;
+    assert!(ended.is_none() || !stage.fair(), "unsure in fair weather");
+    assert!(
+        guard.is_valid() || !stage.fair(),
+        "watching ended the lease"
+    );
+}
+
+/// While a dropped lease is given back.
+async fn close(stage: &mut Stage) {
+    drop(stage.lease().await);
+    let client = stage.client.clone();
+    if let Some(left) = stage.cut(client.close()).await {
+        assert_eq!(left, 0, "closed with a lease left");
+        assert_eq!(stage.counts.under_way(), 0, "closed before the last answer");
+    }
+    if stage.cut.polls > 0 {
+        let refused = ok_within(stage.lock.acquire(), stage.lock.duration()).await;
+        assert!(matches!(refused, Err(Error::Closed)), "{refused:?}");
+    }
+}
+
+async fn ok_within<F: Future>(future: F, limit: Duration) -> F::Output {
+    ok(tokio::time::timeout(limit, future).await)
+}
+
+/// Whether a future is ready at once.
+fn is_ready(future: impl Future) -> bool {
+    let mut context = Context::from_waker(Waker::noop());
+    matches!(pin!(future).poll(&mut context), Poll::Ready(_))
+}

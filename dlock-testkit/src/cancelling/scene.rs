@@ -1,0 +1,258 @@
+//! One operation, in one situation, dropped at one point; and what must hold then (I14).
+
+use std::{fmt, sync::Arc, thread, time::Duration};
+
+use dlock_core::{DLock, Lease, Name, Provider};
+use tokio::{
+    runtime::Handle,
+    sync::oneshot,
+    task::JoinHandle,
+    time::{Instant, sleep, timeout},
+};
+use uuid::Uuid;
+
+use super::{
+    cut::{Cut, Point, TURNS},
+    operations::{Kind, Operation},
+    stage::{Stage, Weather, client, lock, ok},
+};
+
+/// After which poll the one behind in the queue comes, and after which the holder releases.
+const FOLLOWER_COMES: usize = 1;
+const HOLDER_GOES: usize = 12;
+
+/// What "at once" may take: no lease, no poll interval.
+const AT_ONCE: Duration = Duration::from_millis(200);
+
+/// The same on a machine that has other things to do.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Who has the lock when the operation begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Situation {
+    /// Nobody, and nobody else wants it.
+    Alone,
+    /// Another client, which gives it back after a while. A second caller of the operation's client
+    /// waits behind it.
+    BehindAnother,
+    /// The same, and the holder is of the same client.
+    BehindOneOfUs,
+}
+
+/// Where scenes are played.
+pub(super) struct Ground {
+    /// The operation's provider, and that of everybody else.
+    pub(super) providers: (Arc<dyn Provider>, Arc<dyn Provider>),
+    pub(super) lease: Duration,
+    /// Tokio's clock is paused, and nothing else runs on this runtime.
+    pub(super) paused: bool,
+}
+
+/// One scene.
+#[derive(Clone, Copy)]
+pub(super) struct Scene {
+    pub(super) operation: &'static Operation,
+    pub(super) situation: Situation,
+    pub(super) weather: Weather,
+    pub(super) point: Point,
+}
+
+/// How a scene went.
+pub(super) struct Played {
+    /// The point was reached: the future was dropped there.
+    pub(super) dropped: bool,
+    /// How often it was polled.
+    pub(super) polls: usize,
+}
+
+impl Scene {
+    /// Plays it, and panics if anything of it is left.
+    pub(super) async fn play(self, ground: &Ground) -> Played {
+        let _says = Says(self);
+        let tasks = Handle::current().metrics().num_alive_tasks();
+        let name = ok(Name::new(format!("scene/{}", Uuid::new_v4().simple())));
+        let (ours, theirs) = &ground.providers;
+        let most = self.most(ground);
+        let cut = if ground.paused {
+            Cut::paused(self.point, ground.lease / 12, most)
+        } else {
+            Cut::real(self.point, most)
+        };
+        let place = (&name, ground.lease);
+        let mut stage = Stage::new(Arc::clone(ours), place, cut, self.weather, ground.paused);
+        let elsewhere = client(Arc::clone(theirs), ground.paused, 2);
+        let rival = lock(&elsewhere, &name, ground.lease, ground.paused);
+
+        let crowd = match self.situation {
+            Situation::Alone => None,
+            Situation::BehindAnother => Some(Crowd::gather(&mut stage, &rival).await),
+            Situation::BehindOneOfUs => {
+                let ours = stage.lock.clone();
+                Some(Crowd::gather(&mut stage, &ours).await)
+            }
+        };
+        (self.operation.run)(&mut stage).await;
+        let played = Played {
+            dropped: !stage.cut.ended && stage.cut.polls < most,
+            polls: stage.cut.polls,
+        };
+        if let Some(crowd) = crowd {
+            crowd.serve(&mut stage).await;
+        }
+
+        // G2: free for others; usually at once.
+        let free_within = match (ground.paused, stage.fair()) {
+            (true, true) => AT_ONCE,
+            (true, false) => ground.lease + AT_ONCE,
+            (false, _) => PATIENCE,
+        };
+        let newcomer = async {
+            let answer = timeout(free_within, rival.acquire()).await;
+            let Ok(answer) = answer else {
+                panic!("not free for another client within {free_within:?}")
+            };
+            let lease = ok(answer);
+            assert!(lease.is_valid(), "granted, and not valid");
+            ok(lease.release().await);
+        };
+        let close = async {
+            let Ok(left) = timeout(2 * ground.lease, stage.client.close()).await else {
+                panic!("a call of the client does not end within two leases")
+            };
+            assert_eq!(left, 0, "leases left in nobody's hands");
+        };
+        if ground.paused {
+            tokio::join!(biased; newcomer, close);
+        } else {
+            // A newcomer that is refused once would wait for its next poll.
+            close.await;
+            newcomer.await;
+        }
+        assert_eq!(elsewhere.close().await, 0);
+
+        // Nothing is left: no call, no memory, no task.
+        let counts = Arc::clone(&stage.counts);
+        drop((stage, elsewhere, rival));
+        let gone = || {
+            counts.under_way() == 0
+                && Arc::strong_count(&counts) == 1
+                && (!ground.paused || Handle::current().metrics().num_alive_tasks() <= tasks)
+        };
+        let began = Instant::now();
+        while !gone() {
+            assert!(
+                began.elapsed() < ground.lease,
+                "left behind: {} calls, {} owners of the provider, {} tasks",
+                counts.under_way(),
+                Arc::strong_count(&counts) - 1,
+                Handle::current().metrics().num_alive_tasks() - tasks,
+            );
+            sleep(Duration::from_millis(5)).await;
+        }
+        played
+    }
+
+    /// After how many polls a future that does not end is let go.
+    fn most(self, ground: &Ground) -> usize {
+        let watches = self.operation.kind == Kind::Watches;
+        match (self.situation, self.weather) {
+            _ if !ground.paused && !watches => usize::MAX,
+            (_, Weather::Fair) => TURNS + 15,
+            // Longer than an acquire asks a silent store.
+            (Situation::Alone, _) => TURNS + 18,
+            // Shorter, for the sake of the one behind.
+            (..) => TURNS + 6,
+        }
+    }
+}
+
+/// The others of a contended scene: who holds the lock, and who waits behind the operation.
+struct Crowd {
+    holder: JoinHandle<()>,
+    follower: JoinHandle<Lease>,
+}
+
+impl Crowd {
+    /// The holder holds; both wait for their cues.
+    async fn gather(stage: &mut Stage, holders: &DLock) -> Self {
+        let (goes, gone) = oneshot::channel();
+        let (comes, come) = oneshot::channel();
+        let lease = ok(holders.acquire().await);
+        let holder = tokio::spawn(async move {
+            ok(gone.await);
+            // In bad weather it may be without an answer.
+            drop(lease.release().await);
+        });
+        let lock = stage.lock.clone();
+        let follower = tokio::spawn(async move {
+            ok(come.await);
+            ok(lock.acquire().await)
+        });
+        stage.cut.cues.push((FOLLOWER_COMES, comes));
+        // What a holder releases in bad weather is no matter of cancellation.
+        let goes_after = if stage.fair() {
+            HOLDER_GOES
+        } else {
+            usize::MAX
+        };
+        stage.cut.cues.push((goes_after, goes));
+        Self { holder, follower }
+    }
+
+    /// The next in line is served, and a dropped waiter leaves no hole (W1).
+    async fn serve(self, stage: &mut Stage) {
+        let held_still = stage.cut.cues.iter().any(|(due, _)| *due > FOLLOWER_COMES);
+        stage.cut.polls = stage.cut.polls.max(FOLLOWER_COMES);
+        stage.cut.give_cues();
+        if stage.paused {
+            // Until everybody waits.
+            sleep(AT_ONCE / 4).await;
+        }
+        stage.mend_wire();
+        let granted = stage.counts.granted();
+        stage.cut.polls = usize::MAX;
+        stage.cut.give_cues();
+        let within = match (stage.paused, stage.fair()) {
+            (true, true) => AT_ONCE,
+            (true, false) => stage.lock.duration(),
+            (false, _) => PATIENCE,
+        };
+        let Ok(lease) = timeout(within, self.follower).await else {
+            panic!("the next in line is not served within {within:?}")
+        };
+        let lease = ok(lease);
+        if stage.paused && held_still && stage.fair() {
+            let grants = stage.counts.granted() - granted;
+            assert_eq!(grants, 1, "somebody who has gone away was served first");
+        }
+        ok(lease.release().await);
+        ok(self.holder.await);
+    }
+}
+
+/// Says in which scene something was wrong.
+struct Says(Scene);
+
+impl Drop for Says {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            eprintln!("while playing: {}", self.0);
+        }
+    }
+}
+
+impl fmt::Display for Scene {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            operation,
+            situation,
+            weather,
+            point,
+        } = self;
+        write!(
+            f,
+            "{} ({situation:?}, {weather:?}) dropped {point}",
+            operation.name
+        )
+    }
+}
