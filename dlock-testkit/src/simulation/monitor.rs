@@ -3,12 +3,21 @@
 //! each lease's deadline, each client's observations and each waiter's next try by itself, from what
 //! passed the boundary, and compares.
 //!
-//! `asking` follows acquires, `terms` leases, `sweep` what should have happened and did not.
+//! `asking` follows those who ask for a lock, `turns` and `pauses` when each may call, `tries` and
+//! `answers` what it sends and gets; `terms` follows leases, `renewals` and `releases` their calls,
+//! `handles` what their owners see; `sweep` finds what should have happened and did not.
 
+mod answers;
 mod asking;
+mod handles;
 mod model;
+mod pauses;
+mod releases;
+mod renewals;
 mod sweep;
 mod terms;
+mod tries;
+mod turns;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
