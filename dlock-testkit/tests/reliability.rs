@@ -9,14 +9,12 @@ use std::{
 use dlock_testkit::CASES;
 
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .expect("the crate lies in a workspace")
-        .to_owned()
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
 fn page() -> String {
-    fs::read_to_string(root().join("RELIABILITY.md")).expect("the page exists")
+    let page = root().join("RELIABILITY.md");
+    fs::read_to_string(&page).unwrap_or_else(|error| panic!("{}: {error}", page.display()))
 }
 
 /// Words of the page in code type that look like the name of a test.
