@@ -108,6 +108,7 @@ mod switches {
         FreeLookIgnored: "a waiter that reads a released record goes on waiting (W2)",
         LookUnbounded: "a waiter's read has no limit of its own (W4)",
         FatalLookRetried: "a waiter reads on after `Fatal` (W5)",
+        LookIsNoAnswer: "a waiter that only read for long gives up at its first failure (W5)",
         QueueUncounted: "the time in the queue does not count (W4)",
         LimitPerTry: "the time limit starts anew at every try (W4)",
         AcquireUnbounded: "an acquire attempt has no limit of its own (W4)",

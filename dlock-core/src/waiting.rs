@@ -136,8 +136,8 @@ struct Contender {
     lock: Arc<Settings>,
     wait: Wait,
     started: Look,
-    /// When the store last answered, or we began to ask it. A refusal by a try of our own that is
-    /// over and a spent try are answers too; a grant that came too late is none (W5).
+    /// When the store last answered, or we began to ask it. A look, a refusal by a try of our own
+    /// that is over and a spent try are answers too; a grant that came too late is none (W5).
     answered: Look,
     /// Who held the lock when the store last answered.
     seen: Option<Holder>,
@@ -316,6 +316,9 @@ impl Contender {
                 return Ok(None);
             }
         };
+        if !planted!(LookIsNoAnswer) {
+            self.answered = shared.clock.look();
+        }
         let Some(record) = record else {
             return self.ask().await;
         };

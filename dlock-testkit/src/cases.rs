@@ -275,6 +275,7 @@ macro_rules! __for_each_case {
             required looking look_observes_as_a_refusal_does ["section 3", "A6", "003-3"];
             required looking look_without_an_answer_is_repeated ["W4"];
             required looking look_at_a_store_beyond_help_ends_the_wait ["W5"];
+            required looking look_that_fails_once_ends_no_wait ["W5"];
 
             required observing repeated_tries_take_over_from_a_dead_holder ["section 3", "A6", "003-6"];
             required observing renewal_restarts_the_observation ["section 3", "A6", "003-3"];

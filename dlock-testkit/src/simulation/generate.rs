@@ -16,6 +16,9 @@ use super::plan::{
 /// Roughly how long a run lasts: faults are drawn within it.
 const SPAN: u64 = 12_000;
 
+/// Sets what is drawn about looks apart from the rest of a plan.
+const LOOKS: u64 = 0x6c6f_6f6b;
+
 impl Plan {
     /// The plan of a seed.
     #[must_use]
@@ -28,11 +31,19 @@ impl Plan {
         draw.names = draw.rng.usize(1..=3);
         draw.unit = *draw.of(&[100, 200, 400]);
         let clients = draw.clients();
-        let faults = draw.faults(&clients, discipline);
+        let mut faults = draw.faults(&clients, discipline);
+        let store_rate = *draw.of(&[0.9, 1.0, 1.0, 1.1]);
+        // Drawn apart from all else: what was drawn before there were looks is drawn as it was.
+        draw.rng = Rng::with_seed(seed ^ LOOKS);
+        let cheap_reads = discipline == Discipline::Observer && draw.chance(40);
+        if cheap_reads {
+            draw.looks(clients.len(), &mut faults);
+        }
         Self {
             seed,
             discipline,
-            store_rate: *draw.of(&[0.9, 1.0, 1.0, 1.1]),
+            store_rate,
+            cheap_reads,
             clients,
             faults,
         }

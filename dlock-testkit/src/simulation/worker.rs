@@ -51,7 +51,12 @@ impl Worker {
         let limit = match &step.way {
             Way::Read => {
                 if let Some(lock) = self.lock("reader") {
-                    drop(attend(&self.machine, step.cancel, None, || {}, lock.read()).await);
+                    let read = async {
+                        // It is sent in this very poll, which tells it from a waiter's look.
+                        self.monitor.reads(self.index);
+                        lock.read().await
+                    };
+                    drop(attend(&self.machine, step.cancel, None, || {}, read).await);
                 }
                 return;
             }

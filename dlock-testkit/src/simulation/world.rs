@@ -87,7 +87,7 @@ struct World<'a> {
 
 impl<'a> World<'a> {
     async fn play(plan: &'a Plan, explain: bool) -> Run {
-        let monitor = Monitor::new(plan.broken(), explain);
+        let monitor = Monitor::new(plan.broken(), plan.cheap_reads, explain);
         let log = Log::memory();
         let _allowances = chronicle::open(&log, plan);
         let mut world = Self {
@@ -145,7 +145,9 @@ impl<'a> World<'a> {
         let client = &self.plan.clients[index];
         let (clock, machine) = Clock::simulated(client.rate);
         self.monitor.client(machine.clone());
-        let store = MemoryProvider::new(&self.store).wakeups(client.wakeups);
+        let store = MemoryProvider::new(&self.store)
+            .wakeups(client.wakeups)
+            .cheap_reads(self.plan.cheap_reads);
         let monitor = self.monitor.clone();
         let axis = chronicle::axis(monitor.anchors(index), client.rate);
         let process = self.log.process_on(&format!("c{index}"), &clock, axis);

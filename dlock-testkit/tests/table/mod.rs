@@ -324,7 +324,7 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
         Bug::GivesUpAtOnce,
         "try_without_an_answer_is_given_up silent_store_ends_an_acquire \
          waiter_outlasts_an_outage limit_is_a_total_over_a_store_that_hangs \
-         look_without_an_answer_is_repeated",
+         look_without_an_answer_is_repeated look_that_fails_once_ends_no_wait",
     ),
     (
         Bug::SpentIsContention,
@@ -384,7 +384,8 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
          renewal_restarts_the_observation observation_lasts_for_the_records_duration \
          close_ends_waiters_and_later_acquires clones_of_a_provider_share_a_client \
          contender_is_refused_until_the_holder_releases waiter_takes_over_from_a_dead_holder \
-         holder_cut_off_from_its_store_stops_in_time",
+         holder_cut_off_from_its_store_stops_in_time \
+         look_that_fails_once_ends_no_wait",
     ),
     (
         Bug::HeldForever,
@@ -401,7 +402,10 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
          work_that_ended_too_late_is_reported holder_cut_off_from_its_store_stops_in_time",
     ),
     (Bug::DataLost, "lock_keeps_what_it_was_built_with"),
-    (Bug::LooksAtAnyCost, "waiter_looks_where_that_costs_less"),
+    (
+        Bug::LooksAtAnyCost,
+        "waiter_looks_where_that_costs_less look_that_fails_once_ends_no_wait",
+    ),
     (
         Bug::LooksForEver,
         "holder_stops_before_another_starts waiter_enters_when_the_lease_ends \
@@ -415,11 +419,13 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     (
         Bug::FreeLookIgnored,
         "waiters_are_served_in_the_order_they_came lost_hint_costs_one_interval \
-         waiter_looks_where_that_costs_less look_without_an_answer_is_repeated",
+         waiter_looks_where_that_costs_less look_without_an_answer_is_repeated \
+         look_that_fails_once_ends_no_wait",
     ),
     (Bug::LookUnbounded, "look_without_an_answer_is_repeated"),
     (
         Bug::FatalLookRetried,
         "look_at_a_store_beyond_help_ends_the_wait",
     ),
+    (Bug::LookIsNoAnswer, "look_that_fails_once_ends_no_wait"),
 ];

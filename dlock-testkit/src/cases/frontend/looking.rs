@@ -118,6 +118,30 @@ pub(in crate::cases) async fn look_at_a_store_beyond_help_ends_the_wait(bench: B
     .await;
 }
 
+pub(in crate::cases) async fn look_that_fails_once_ends_no_wait(bench: Bench) {
+    rounds(bench, |round| async move {
+        let (bed, hand) = round.by_hand().await;
+        bed.deafen();
+        let (subject, other) = bed.taken_by_another("").await;
+        let patient = lock!(bed, "", poll_every = 5 * SECOND, give_up_after = 8 * SECOND);
+        let waiter = waiting(&patient);
+        for questions in 1..=3 {
+            bed.asked(questions).await;
+            hand.advance(INTERVAL).await;
+        }
+        bed.asked(4).await;
+        // Its last try was answered longer ago than it asks a silent store, its last look was not.
+        let question = if looks(&bed) { Op::Read } else { Op::Acquire };
+        bed.store.next(question, Fault::UNKNOWN_BEFORE);
+        hand.advance(INTERVAL).await;
+        bed.asked(5).await;
+        subject.releases(&other, None).await;
+        hand.advance(BY_HAND / 6).await;
+        assert!(ok(joined(waiter).await).is_valid());
+    })
+    .await;
+}
+
 fn looks(bed: &Bed) -> bool {
     bed.bench().capabilities().cheap_reads
 }

@@ -131,6 +131,28 @@ impl Draw {
         }
     }
 
+    /// What strikes waiters' looks.
+    pub(super) fn looks(&mut self, clients: usize, faults: &mut Vec<Fault>) {
+        if self.chance(20) {
+            return;
+        }
+        for client in 0..clients {
+            for _ in 0..self.rng.usize(0..5) {
+                let effect = match self.rng.u8(0..16) {
+                    0 => Effect::Refuse(ErrorKind::Fatal),
+                    1..=3 => Effect::Refuse(ErrorKind::NotApplied),
+                    4 | 5 => Effect::Refuse(ErrorKind::Unknown),
+                    6 | 7 => Effect::LoseRequest,
+                    8 | 9 => Effect::LoseReply,
+                    10 | 11 => Effect::DelayReply(self.span(4)),
+                    12 | 13 => Effect::SleepAnswered(self.span(30)),
+                    _ => Effect::Stale(self.rng.usize(1..4)),
+                };
+                faults.push(self.strike(client, Op::Read, 24, effect));
+            }
+        }
+    }
+
     fn network(&mut self, client: Option<usize>) -> Fault {
         let effect = *self.of(&[
             Effect::LoseRequest,

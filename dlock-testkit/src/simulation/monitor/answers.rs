@@ -62,25 +62,33 @@ impl State {
                 if request.prev != Some(record.version()) && self.is_own_ghost(id, record) {
                     self.figures.own_ghosts += 1;
                     self.next_at_once(id, "G4");
-                } else if !self.callers[id].once && !self.may_be_own_ghost(id, record) {
+                } else if self.callers[id].once {
+                    // It has its answer.
+                } else if !self.may_be_own_ghost(id, record) {
+                    self.callers[id].seen = true;
                     self.next_when_due(id, record);
                 }
             }
         }
     }
 
-    pub(super) fn acquire_failed(&mut self, client: usize, request: &Acquire, kind: ErrorKind) {
-        let since = self.stamp(client);
+    pub(super) fn acquire_failed(&mut self, request: &Acquire, kind: ErrorKind) {
         let Some(id) = self.caller_of(request) else {
             return;
         };
+        if kind == ErrorKind::Unknown {
+            self.doubtful.insert(request.new);
+        }
+        self.ask_failed(id, kind);
+    }
+
+    /// A try or a look has no answer.
+    pub(super) fn ask_failed(&mut self, id: CallerId, kind: ErrorKind) {
+        let since = self.stamp(self.callers[id].client);
         let (woken, _) = self.rung(id);
         let caller = &mut self.callers[id];
         let mean = caller.settings.failure_pause();
         caller.fatal |= kind == ErrorKind::Fatal;
-        if kind == ErrorKind::Unknown {
-            self.doubtful.insert(request.new);
-        }
         caller.pause = (kind != ErrorKind::Fatal).then_some(Pause {
             since,
             earliest: mean / 2,

@@ -40,6 +40,7 @@ impl Monitor {
             calls: 0,
             heard: None,
             fatal: false,
+            seen: false,
             pause: None,
             asked: Duration::ZERO,
             chain: 0,

@@ -30,6 +30,9 @@ impl State {
             self.complain("W5", || format!("{id} asks on after a fatal answer"));
         }
         if !repeated {
+            if let Some(pause) = paused {
+                self.check_look_left_out(id, request, &pause);
+            }
             self.check_claim(id, request);
         }
         if let Some(pause) = paused {
@@ -98,10 +101,20 @@ impl State {
 
     /// W5, G4, A6: a new uuid, not too soon, and an honest claim.
     fn check_fresh(&mut self, id: CallerId, request: &Acquire) {
+        self.check_given_up(id);
+        if self.drawn.insert(request.new, id).is_some() {
+            self.complain("W5", || format!("{id} uses {} again", request.new));
+        }
+    }
+
+    /// W5, G4: whatever follows a try, it is over, and not too soon.
+    pub(super) fn check_given_up(&mut self, id: CallerId) {
         let caller = &self.callers[id];
         let (client, name) = (caller.client, caller.name.clone());
-        if let Some(open) = &caller.open_try
-            && !open.answered
+        let keep = caller.settings.duration;
+        let Some(open) = &caller.open_try else { return };
+        let uuid = open.uuid;
+        if !open.answered
             && let Some(pause) = &caller.pause
         {
             let age = pause.since.holder.saturating_sub(open.sent.holder);
@@ -114,16 +127,7 @@ impl State {
                 });
             }
         }
-        if let Some((uuid, keep)) = self.callers[id]
-            .open_try
-            .as_ref()
-            .map(|open| (open.uuid, self.callers[id].settings.duration))
-        {
-            self.is_over_now(client, &name, uuid, keep);
-        }
-        if self.drawn.insert(request.new, id).is_some() {
-            self.complain("W5", || format!("{id} uses {} again", request.new));
-        }
+        self.is_over_now(client, &name, uuid, keep);
     }
 
     fn check_claim(&mut self, id: CallerId, request: &Acquire) {

@@ -16,6 +16,7 @@ impl State {
         let (client, name) = (caller.client, caller.name.clone());
         if std::mem::take(&mut caller.requeued) {
             caller.turn = Turn::NotYet;
+            caller.seen = false;
         }
         let turn = caller.turn;
         let known = self.known(client, &name);
