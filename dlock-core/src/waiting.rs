@@ -1,9 +1,12 @@
 //! Waiting for a lock: turns, tries, pauses, limits, and handing the grant over (W1 to W7).
 
+mod asking;
+mod pausing;
+
 use std::{
     future::{poll_fn, ready},
     pin::{Pin, pin},
-    sync::{Arc, atomic::Ordering},
+    sync::Arc,
     task::Poll,
     time::Duration,
 };
@@ -13,11 +16,9 @@ use tokio::{
     task::unconstrained,
 };
 use tracing::Instrument;
-use uuid::Uuid;
 
 use crate::{
-    Error, ErrorKind, Holder, ProviderError, Record,
-    attempt::{self, TryEnd},
+    Error, Holder, ProviderError,
     clock::Look,
     handoff::{Giver, Taken, handoff},
     holding::Holding,
@@ -26,13 +27,6 @@ use crate::{
     names::NameState,
     recorder::Call,
 };
-
-/// The closest two tries of one waiter come (W2).
-const LEAST_PAUSE: Duration = Duration::from_millis(10);
-
-/// How many tries in a row `Spent`, G4 and V9 may call for. None of them can come twice in a row
-/// for the same reason from a store that keeps the rules, unless it is slower than the lease.
-const AT_ONCE: usize = 6;
 
 /// How long an acquire may take.
 #[derive(Clone, Copy, Debug)]
@@ -136,8 +130,8 @@ struct Contender {
     lock: Arc<Settings>,
     wait: Wait,
     started: Look,
-    /// When the store last answered, or we began to ask it. A look, a refusal by a try of our own
-    /// that is over and a spent try are answers too; a grant that came too late is none (W5).
+    /// When the store last answered, or we began to ask it. A refusal by a try of our own that is
+    /// over and a spent try are answers too; a grant that came too late is none (W5).
     answered: Look,
     /// Who held the lock when the store last answered.
     seen: Option<Holder>,
@@ -271,172 +265,6 @@ impl Contender {
                 () = shared.clock.pause(pause) => {}
                 () = self.out_of_time() => return Some(Err(self.timeout())),
             }
-        }
-    }
-
-    /// Whether to look before asking again: a look must be the cheaper one, somebody must have been
-    /// seen, and as far as we know must still be there.
-    fn may_look(&self) -> bool {
-        let Settings {
-            shared,
-            state,
-            plan,
-            ..
-        } = &*self.lock;
-        (shared.cheap_reads || planted!(LooksAtAnyCost))
-            && self.seen.is_some()
-            && (state.claim(&shared.clock, plan.duration).is_none() || planted!(LooksForEver))
-    }
-
-    /// Reads the record, which observes as well as a refusal does (section 3), and asks only if
-    /// there is something to get.
-    async fn look(&mut self) -> Result<Option<Acquired>, Error> {
-        let lock = Arc::clone(&self.lock);
-        let Settings {
-            shared,
-            state,
-            name,
-            plan,
-            ..
-        } = &*lock;
-        // W4.
-        let limit = self.left().unwrap_or(Duration::MAX).min(plan.attempt());
-        let limit = if planted!(LookUnbounded) {
-            Duration::from_secs(3600)
-        } else {
-            limit
-        };
-        let record = match shared.call(limit, shared.provider.read(name)).await {
-            Ok(record) => record,
-            Err(error) if error.kind() == ErrorKind::Fatal && !planted!(FatalLookRetried) => {
-                return Err(error.into());
-            }
-            Err(error) => {
-                self.error = Some(error);
-                return Ok(None);
-            }
-        };
-        if !planted!(LookIsNoAnswer) {
-            self.answered = shared.clock.look();
-        }
-        let Some(record) = record else {
-            return self.ask().await;
-        };
-        if !planted!(LookUnobserved) {
-            state.saw(&shared.clock, &record);
-        }
-        let free = (record.released && !planted!(FreeLookIgnored))
-            || record.remaining == Some(Duration::ZERO)
-            || state.is_over(&shared.clock, record.uuid);
-        if free {
-            return self.ask().await;
-        }
-        let ours = state.is_live(record.uuid);
-        Ok(Some(Acquired::Held(Holder { record, ours })))
-    }
-
-    /// One try, and those that `Spent`, G4 and V9 call for at once. `None`: no answer, and the last
-    /// error says why.
-    async fn ask(&mut self) -> Result<Option<Acquired>, Error> {
-        let lock = Arc::clone(&self.lock);
-        let Settings {
-            shared,
-            state,
-            plan,
-            ..
-        } = &*lock;
-        state.forget_old_observation(&shared.clock);
-        let mut prev = state.claim(&shared.clock, plan.duration);
-        for _ in 0..AT_ONCE {
-            // W5: each try draws anew.
-            let uuid = self.draw()?;
-            match attempt::run(&lock, uuid, prev, || self.left()).await {
-                TryEnd::Granted(holding) => return Ok(Some(Acquired::Holding(holding))),
-                TryEnd::Held(record) => {
-                    self.answered = shared.clock.look();
-                    state.saw(&shared.clock, &record);
-                    if prev != Some(record.version()) && state.is_over(&shared.clock, record.uuid) {
-                        tracing::debug!("refused by a try of our own that is over");
-                        prev = Some(record.version());
-                        continue;
-                    }
-                    let ours = state.is_live(record.uuid);
-                    return Ok(Some(Acquired::Held(Holder { record, ours })));
-                }
-                TryEnd::Spent if planted!(SpentIsContention) => return Ok(None),
-                TryEnd::Spent => {
-                    self.answered = shared.clock.look();
-                    tracing::debug!("spent; asking anew");
-                }
-                TryEnd::Late => {
-                    tracing::debug!("granted too late; asking anew");
-                    self.error = Some(ProviderError::unknown(
-                        "every grant of the store came after its lease had ended",
-                    ));
-                }
-                TryEnd::GivenUp(error) => {
-                    self.error = Some(error);
-                    return Ok(None);
-                }
-                TryEnd::Fatal(error) => return Err(error.into()),
-            }
-            if self.left().is_some_and(|left| left.is_zero()) {
-                break;
-            }
-            prev = state.claim(&shared.clock, plan.duration);
-        }
-        Ok(None)
-    }
-
-    fn draw(&self) -> Result<Uuid, ProviderError> {
-        let Settings { shared, name, .. } = &*self.lock;
-        if planted!(UuidReused) {
-            return Ok(Uuid::from_u128(
-                u128::from(std::process::id()) << 64 | name.as_str().len() as u128,
-            ));
-        }
-        shared.entropy.uuid()
-    }
-
-    /// W2: the first of the expiry, the end of the observation and the poll. Jitter only delays.
-    fn until_next_try(&self, record: &Record) -> Duration {
-        let Settings {
-            shared,
-            state,
-            plan,
-            ..
-        } = &*self.lock;
-        let watching = shared.watching.load(Ordering::SeqCst);
-        let poll = if watching {
-            plan.poll_watched
-        } else {
-            plan.poll_every
-        };
-        let poll_in = if planted!(NoPoll) && watching {
-            Duration::from_secs(3600)
-        } else if planted!(PollTwiceAsOften) {
-            poll / 2
-        } else {
-            poll + shared.entropy.jitter(poll / 5)
-        };
-        let after = |left: Duration| left + shared.entropy.jitter(plan.expiry_jitter());
-        // A hint: never more than the record's own duration.
-        let expiry_in = record
-            .remaining
-            .filter(|_| !planted!(RemainingIgnored))
-            .map(|left| after(left.min(record.duration)));
-        let observed_in = state
-            .observation_left(&shared.clock)
-            .filter(|_| !planted!(ObservationSleptThrough))
-            .map(after);
-        let next = [expiry_in, observed_in]
-            .into_iter()
-            .flatten()
-            .fold(poll_in, Duration::min);
-        if planted!(NoSpacing) {
-            next.max(Duration::from_micros(100))
-        } else {
-            next.max(LEAST_PAUSE.min(poll))
         }
     }
 

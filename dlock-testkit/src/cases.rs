@@ -247,6 +247,7 @@ macro_rules! __for_each_case {
             required tries fatal_answer_ends_an_acquire_at_once ["W5"];
             required tries silent_store_ends_an_acquire ["W5"];
             required tries waiter_outlasts_an_outage ["W5"];
+            required tries refusal_by_a_ghost_of_our_own_is_an_answer ["W5", "G4"];
             required tries spent_try_is_followed_by_a_fresh_one_at_once ["A3", "W5"];
             required tries late_grant_is_given_back_and_asked_for_again ["V9", "T6"];
 
@@ -274,8 +275,8 @@ macro_rules! __for_each_case {
             required looking waiter_looks_where_that_costs_less ["section 3"];
             required looking look_observes_as_a_refusal_does ["section 3", "A6", "003-3"];
             required looking look_without_an_answer_is_repeated ["W4"];
+            required looking look_is_an_answer_of_its_store ["W5"];
             required looking look_at_a_store_beyond_help_ends_the_wait ["W5"];
-            required looking look_that_fails_once_ends_no_wait ["W5"];
 
             required observing repeated_tries_take_over_from_a_dead_holder ["section 3", "A6", "003-6"];
             required observing renewal_restarts_the_observation ["section 3", "A6", "003-3"];

@@ -95,14 +95,15 @@ pub(crate) fn killed_holder_is_followed(scene: &Scene) {
     let script = |line: &str, then: &str| {
         format!(r#"{ALONE} echo "{line} $DLOCK_TOKEN" >> "$T/trace"; {then}"#)
     };
-    let holder = scene.run(&["--lease", "3s"], &script("first", "sleep 60; sleep 60"));
+    // Long enough for a busy machine not to lose it before its time.
+    let holder = scene.run(&["--lease", "8s"], &script("first", "sleep 60; sleep 60"));
     let first: u64 = scene.await_trace("first").parse().unwrap();
     let refused = scene.finish(TRY);
     assert_ended(&refused, 75, "held by");
     let waiter = scene.run(&["--lease", "3s"], &script("second", "exit 5"));
     waiter.await_err("waiting for \"lock\", held by ");
     holder.signal(Signal::KILL);
-    assert_ended(&waiter.finish(Duration::from_secs(30)), 5, "");
+    assert_ended(&waiter.finish(Duration::from_secs(60)), 5, "");
     let second: u64 = scene.await_trace("second").parse().unwrap();
     assert!(first < second);
     assert_eq!(scene.trace().len(), 2, "{:?}", scene.trace());

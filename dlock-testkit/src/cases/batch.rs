@@ -94,10 +94,10 @@ pub(super) async fn batch_extends_every_lease(bench: Bench) {
         let terms: Vec<Acquire> = (0..20)
             .map(|i| bench.term_of(&bench.name(&format!("{round} {i}")), lease * 2))
             .collect();
+        let granted = tokio::time::Instant::now();
         for term in &terms {
             subject.grants(term).await;
         }
-        let granted = tokio::time::Instant::now();
         tokio::time::sleep(lease).await;
         let requests: Vec<Renew> = terms.iter().map(|term| renewal(term, 1)).collect();
         let asked = tokio::time::Instant::now();

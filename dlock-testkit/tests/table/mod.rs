@@ -270,12 +270,15 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     ),
     (
         Bug::AcquireUnbounded,
-        "dropped_try_runs_to_its_answer grant_that_died_before_it_was_picked_up_is_not_handed_out \
+        "dropped_try_runs_to_its_answer \
+         grant_that_died_before_it_was_picked_up_is_not_handed_out \
          late_copy_of_a_try_given_up_does_not_block_its_client \
          late_copy_of_a_spent_try_does_not_block_its_client \
          lost_reply_of_an_acquire_is_not_contention silent_store_ends_an_acquire \
-         spent_try_is_followed_by_a_fresh_one_at_once release_of_an_orphan_wakes_the_next_waiter \
-         limit_is_a_total_over_a_store_that_hangs no_call_waits_longer_than_a_sixth_of_the_lease",
+         refusal_by_a_ghost_of_our_own_is_an_answer \
+         spent_try_is_followed_by_a_fresh_one_at_once \
+         release_of_an_orphan_wakes_the_next_waiter limit_is_a_total_over_a_store_that_hangs \
+         no_call_waits_longer_than_a_sixth_of_the_lease",
     ),
     (
         Bug::UuidReused,
@@ -291,13 +294,14 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
          unreleased_lease_of_ours_does_not_block_its_client \
          last_eight_are_remembered_for_two_leases live_lease_of_ours_is_never_claimed \
          each_try_of_a_waiter_has_its_own_identity try_without_an_answer_is_given_up \
+         refusal_by_a_ghost_of_our_own_is_an_answer \
          spent_try_is_followed_by_a_fresh_one_at_once \
          late_grant_is_given_back_and_asked_for_again waiters_are_served_in_the_order_they_came \
          release_of_an_orphan_wakes_the_next_waiter limit_is_a_total_while_the_lock_is_held \
-         acquire_asks_for_more_than_the_highest_token_seen floor_that_a_resource_reported_is_kept \
-         clones_of_a_provider_share_a_client lock_keeps_what_it_was_built_with \
-         contender_is_refused_until_the_holder_releases paused_holder_is_fenced_and_told \
-         holder_cut_off_from_its_store_stops_in_time",
+         acquire_asks_for_more_than_the_highest_token_seen \
+         floor_that_a_resource_reported_is_kept clones_of_a_provider_share_a_client \
+         lock_keeps_what_it_was_built_with contender_is_refused_until_the_holder_releases \
+         paused_holder_is_fenced_and_told holder_cut_off_from_its_store_stops_in_time",
     ),
     (
         Bug::FreshUuidPerRepeat,
@@ -312,8 +316,9 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     ),
     (
         Bug::TryNeverGivenUp,
-        "late_copy_of_a_try_given_up_does_not_block_its_client try_without_an_answer_is_given_up \
-         silent_store_ends_an_acquire release_of_an_orphan_wakes_the_next_waiter",
+        "late_copy_of_a_try_given_up_does_not_block_its_client \
+         try_without_an_answer_is_given_up silent_store_ends_an_acquire \
+         refusal_by_a_ghost_of_our_own_is_an_answer release_of_an_orphan_wakes_the_next_waiter",
     ),
     (
         Bug::FatalRetried,
@@ -323,8 +328,9 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     (
         Bug::GivesUpAtOnce,
         "try_without_an_answer_is_given_up silent_store_ends_an_acquire \
-         waiter_outlasts_an_outage limit_is_a_total_over_a_store_that_hangs \
-         look_without_an_answer_is_repeated look_that_fails_once_ends_no_wait",
+         waiter_outlasts_an_outage refusal_by_a_ghost_of_our_own_is_an_answer \
+         limit_is_a_total_over_a_store_that_hangs look_without_an_answer_is_repeated \
+         look_is_an_answer_of_its_store",
     ),
     (
         Bug::SpentIsContention,
@@ -366,7 +372,7 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     ),
     (
         Bug::ObservationByOwnDuration,
-        "observation_lasts_for_the_records_duration \
+        "look_is_an_answer_of_its_store observation_lasts_for_the_records_duration \
          contender_is_refused_until_the_holder_releases",
     ),
     (
@@ -374,18 +380,17 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
         "holder_stops_before_another_starts kept_lease_outlives_its_duration \
          dropped_waiter_leaves_the_queue grant_nobody_picks_up_is_given_back \
          last_eight_are_remembered_for_two_leases each_try_of_a_waiter_has_its_own_identity \
-         waiters_of_one_client_are_one_contender waiters_are_served_in_the_order_they_came \
-         try_stands_in_no_queue waiter_asks_at_its_interval \
-         waiter_does_not_spin_while_nothing_remains hint_wakes_a_waiter_at_once \
-         lost_hint_costs_one_interval broken_channel_wakes_everyone \
+         refusal_by_a_ghost_of_our_own_is_an_answer waiters_of_one_client_are_one_contender \
+         waiters_are_served_in_the_order_they_came try_stands_in_no_queue \
+         waiter_asks_at_its_interval waiter_does_not_spin_while_nothing_remains \
+         hint_wakes_a_waiter_at_once lost_hint_costs_one_interval broken_channel_wakes_everyone \
          limit_is_a_total_while_the_lock_is_held waiter_looks_where_that_costs_less \
          look_observes_as_a_refusal_does look_without_an_answer_is_repeated \
-         look_at_a_store_beyond_help_ends_the_wait repeated_tries_take_over_from_a_dead_holder \
-         renewal_restarts_the_observation observation_lasts_for_the_records_duration \
-         close_ends_waiters_and_later_acquires clones_of_a_provider_share_a_client \
-         contender_is_refused_until_the_holder_releases waiter_takes_over_from_a_dead_holder \
-         holder_cut_off_from_its_store_stops_in_time \
-         look_that_fails_once_ends_no_wait",
+         look_is_an_answer_of_its_store look_at_a_store_beyond_help_ends_the_wait \
+         repeated_tries_take_over_from_a_dead_holder renewal_restarts_the_observation \
+         observation_lasts_for_the_records_duration close_ends_waiters_and_later_acquires \
+         clones_of_a_provider_share_a_client contender_is_refused_until_the_holder_releases \
+         waiter_takes_over_from_a_dead_holder holder_cut_off_from_its_store_stops_in_time",
     ),
     (
         Bug::HeldForever,
@@ -402,10 +407,7 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
          work_that_ended_too_late_is_reported holder_cut_off_from_its_store_stops_in_time",
     ),
     (Bug::DataLost, "lock_keeps_what_it_was_built_with"),
-    (
-        Bug::LooksAtAnyCost,
-        "waiter_looks_where_that_costs_less look_that_fails_once_ends_no_wait",
-    ),
+    (Bug::LooksAtAnyCost, "waiter_looks_where_that_costs_less"),
     (
         Bug::LooksForEver,
         "holder_stops_before_another_starts waiter_enters_when_the_lease_ends \
@@ -420,12 +422,16 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
         Bug::FreeLookIgnored,
         "waiters_are_served_in_the_order_they_came lost_hint_costs_one_interval \
          waiter_looks_where_that_costs_less look_without_an_answer_is_repeated \
-         look_that_fails_once_ends_no_wait",
+         look_is_an_answer_of_its_store",
     ),
     (Bug::LookUnbounded, "look_without_an_answer_is_repeated"),
     (
         Bug::FatalLookRetried,
         "look_at_a_store_beyond_help_ends_the_wait",
     ),
-    (Bug::LookIsNoAnswer, "look_that_fails_once_ends_no_wait"),
+    (Bug::LookNoAnswer, "look_is_an_answer_of_its_store"),
+    (
+        Bug::OnlyRefusalsAnswer,
+        "refusal_by_a_ghost_of_our_own_is_an_answer",
+    ),
 ];

@@ -96,6 +96,32 @@ pub(in crate::cases) async fn look_without_an_answer_is_repeated(bench: Bench) {
     .await;
 }
 
+pub(in crate::cases) async fn look_is_an_answer_of_its_store(bench: Bench) {
+    rounds(bench, |round| async move {
+        let (bed, hand) = round.by_hand().await;
+        bed.deafen();
+        let (subject, other) = bed.taken_by_another("").await;
+        let lock = lock!(bed, "", poll_every = 5 * SECOND, give_up_after = BY_HAND);
+        let waiter = waiting(&lock);
+        for questions in 1..=12 {
+            bed.asked(questions).await;
+            hand.advance(INTERVAL).await;
+        }
+        // It has answered all the time, so one failure is no silence.
+        for op in [Op::Read, Op::Acquire] {
+            bed.store.next(op, Fault::UNKNOWN_BEFORE);
+        }
+        hand.advance(INTERVAL).await;
+        assert!(!waiter.is_finished(), "gave up on a store that answers");
+        subject.releases(&other, None).await;
+        for _ in 0..3 {
+            hand.advance(INTERVAL).await;
+        }
+        assert!(ok(joined(waiter).await).is_valid());
+    })
+    .await;
+}
+
 pub(in crate::cases) async fn look_at_a_store_beyond_help_ends_the_wait(bench: Bench) {
     rounds(bench, |round| async move {
         let (bed, hand) = round.by_hand().await;
@@ -114,30 +140,6 @@ pub(in crate::cases) async fn look_at_a_store_beyond_help_ends_the_wait(bench: B
             Err(Error::Provider(error)) => assert_eq!(error.kind(), ErrorKind::Fatal),
             other => panic!("{other:?}"),
         }
-    })
-    .await;
-}
-
-pub(in crate::cases) async fn look_that_fails_once_ends_no_wait(bench: Bench) {
-    rounds(bench, |round| async move {
-        let (bed, hand) = round.by_hand().await;
-        bed.deafen();
-        let (subject, other) = bed.taken_by_another("").await;
-        let patient = lock!(bed, "", poll_every = 5 * SECOND, give_up_after = 8 * SECOND);
-        let waiter = waiting(&patient);
-        for questions in 1..=3 {
-            bed.asked(questions).await;
-            hand.advance(INTERVAL).await;
-        }
-        bed.asked(4).await;
-        // Its last try was answered longer ago than it asks a silent store, its last look was not.
-        let question = if looks(&bed) { Op::Read } else { Op::Acquire };
-        bed.store.next(question, Fault::UNKNOWN_BEFORE);
-        hand.advance(INTERVAL).await;
-        bed.asked(5).await;
-        subject.releases(&other, None).await;
-        hand.advance(BY_HAND / 6).await;
-        assert!(ok(joined(waiter).await).is_valid());
     })
     .await;
 }

@@ -6,7 +6,7 @@ use dlock_core::{Error, ErrorKind};
 use tokio::time::Instant;
 
 use super::{
-    bed::{acquired, eventually, joined, lock, ok, rounds, settle, soon, trying, waiting},
+    bed::{BY_HAND, acquired, eventually, joined, lock, ok, rounds, settle, soon, trying, waiting},
     ghosts::spend,
 };
 use crate::{
@@ -162,6 +162,34 @@ pub(in crate::cases) async fn waiter_outlasts_an_outage(bench: Bench) {
         tokio::time::sleep(bed.lease).await;
         assert!(!waiter.is_finished());
         bed.store.clear();
+        assert!(ok(joined(waiter).await).is_valid());
+    })
+    .await;
+}
+
+pub(in crate::cases) async fn refusal_by_a_ghost_of_our_own_is_an_answer(bench: Bench) {
+    rounds(bench, |round| async move {
+        let (bed, hand) = round.by_hand().await;
+        bed.deafen();
+        bed.store.always(Op::Release, Fault::LoseRequest);
+        // A call that hangs takes a sixth of the lease, so two of them fit into a try. The first try
+        // leaves a ghost; from then on the store shows it, and takes no claim of it.
+        let answer = Fault::DelayReply(Duration::ZERO);
+        let hangs = [Fault::LoseRequest; 2];
+        let tries = std::iter::repeat_n(hangs, 6).map(|[a, b]| [answer, a, b]);
+        let script = [Fault::LoseReply; 2].into_iter().chain(tries.flatten());
+        script.for_each(|fault| bed.store.next(Op::Acquire, fault));
+        let waiter = waiting(&lock!(bed, "", give_up_after = BY_HAND * 3 / 4));
+        bed.sent(Op::Acquire, 1).await;
+        // Past the end of the second try, and not to the end of an observation of the ghost.
+        for _ in 0..14 {
+            hand.advance(BY_HAND / 12).await;
+        }
+        assert!(!waiter.is_finished(), "gave up on a store that answers");
+        bed.store.clear();
+        for _ in 0..6 {
+            hand.advance(BY_HAND / 12).await;
+        }
         assert!(ok(joined(waiter).await).is_valid());
     })
     .await;

@@ -93,11 +93,18 @@ fn drawn(scene: &[&str]) -> Vec<String> {
             continue;
         }
         if line.contains(": no answer (") {
-            drawn.pop();
+            let question = question(&drawn, &line);
+            drawn.remove(question);
             continue;
         }
-        if line.contains("Failure (uuid=") && drawn.len() >= 3 && drawn[drawn.len() - 2] == line {
-            drawn.pop();
+        if line.contains("Failure (uuid=") {
+            // Somebody else may have spoken between the question and its answer.
+            let question = question(&drawn, &line);
+            if question > 0 && drawn[question - 1] == line {
+                drawn.remove(question);
+            } else {
+                drawn.insert(question + 1, line);
+            }
             continue;
         }
         drawn.push(line);
@@ -116,6 +123,41 @@ fn drawn(scene: &[&str]) -> Vec<String> {
             .replace("prev_uuid=A1", "prev_uuid=*");
     }
     drawn
+}
+
+/// Where the question stands that this line answers: each asks one at a time.
+fn question(drawn: &[String], answer: &str) -> usize {
+    let who = answer
+        .strip_prefix("Provider ->> ")
+        .and_then(|rest| rest.split_once(':'))
+        .map(|(who, _)| format!("{who} ->> Provider: "))
+        .unwrap_or_else(|| panic!("{answer:?}"));
+    drawn
+        .iter()
+        .rposition(|line| line.starts_with(&who))
+        .unwrap_or_else(|| panic!("nobody asked for {answer:?}"))
+}
+
+#[test]
+fn refusal_that_crosses_another_message_is_drawn_with_its_question() {
+    let scene = [
+        "Contention",
+        "    B ->> Provider: Acquire (new_uuid=B1)",
+        "    Provider ->> B: Failure (uuid=A1)",
+        "    B ->> Provider: Acquire (new_uuid=B2)",
+        "    A ->> Provider: Release (uuid=A1)",
+        "    Provider ->> B: Failure (uuid=A1)",
+        "    Provider ->> A: Released (uuid=A1)",
+    ];
+    assert_eq!(
+        drawn(&scene),
+        [
+            "B ->> Provider: Acquire (new_uuid=B*)",
+            "Provider ->> B: Failure (uuid=A1)",
+            "A ->> Provider: Release (uuid=A1)",
+            "Provider ->> A: Released (uuid=A1)",
+        ]
+    );
 }
 
 on_every_store!(scenes_happen_as_drawn);

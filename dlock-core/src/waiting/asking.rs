@@ -1,0 +1,148 @@
+//! What a waiter asks its store: tries (W5), and looks where they cost less (section 3).
+
+use std::{sync::Arc, time::Duration};
+
+use uuid::Uuid;
+
+use super::{Acquired, Contender};
+use crate::{
+    Error, ErrorKind, Holder, ProviderError,
+    attempt::{self, TryEnd},
+    lock::Settings,
+};
+
+/// How many tries in a row `Spent`, G4 and V9 may call for. None of them can come twice in a row
+/// for the same reason from a store that keeps the rules, unless it is slower than the lease.
+const AT_ONCE: usize = 6;
+
+impl Contender {
+    /// Whether to look before asking again: a look must be the cheaper one, somebody must have been
+    /// seen, and as far as we know must still be there.
+    pub(super) fn may_look(&self) -> bool {
+        let Settings {
+            shared,
+            state,
+            plan,
+            ..
+        } = &*self.lock;
+        (shared.cheap_reads || planted!(LooksAtAnyCost))
+            && self.seen.is_some()
+            && (state.claim(&shared.clock, plan.duration).is_none() || planted!(LooksForEver))
+    }
+
+    /// Reads the record, which observes as well as a refusal does (section 3), and asks only if
+    /// there is something to get.
+    pub(super) async fn look(&mut self) -> Result<Option<Acquired>, Error> {
+        let lock = Arc::clone(&self.lock);
+        let Settings {
+            shared,
+            state,
+            name,
+            plan,
+            ..
+        } = &*lock;
+        // W4.
+        let limit = self.left().unwrap_or(Duration::MAX).min(plan.attempt());
+        let limit = if planted!(LookUnbounded) {
+            Duration::from_secs(3600)
+        } else {
+            limit
+        };
+        let record = match shared.call(limit, shared.provider.read(name)).await {
+            Ok(record) => {
+                if !planted!(LookNoAnswer) {
+                    self.answered = shared.clock.look();
+                }
+                record
+            }
+            Err(error) if error.kind() == ErrorKind::Fatal && !planted!(FatalLookRetried) => {
+                return Err(error.into());
+            }
+            Err(error) => {
+                self.error = Some(error);
+                return Ok(None);
+            }
+        };
+        let Some(record) = record else {
+            return self.ask().await;
+        };
+        if !planted!(LookUnobserved) {
+            state.saw(&shared.clock, &record);
+        }
+        let free = (record.released && !planted!(FreeLookIgnored))
+            || record.remaining == Some(Duration::ZERO)
+            || state.is_over(&shared.clock, record.uuid);
+        if free {
+            return self.ask().await;
+        }
+        let ours = state.is_live(record.uuid);
+        Ok(Some(Acquired::Held(Holder { record, ours })))
+    }
+
+    /// One try, and those that `Spent`, G4 and V9 call for at once. `None`: no answer, and the last
+    /// error says why.
+    pub(super) async fn ask(&mut self) -> Result<Option<Acquired>, Error> {
+        let lock = Arc::clone(&self.lock);
+        let Settings {
+            shared,
+            state,
+            plan,
+            ..
+        } = &*lock;
+        state.forget_old_observation(&shared.clock);
+        let mut prev = state.claim(&shared.clock, plan.duration);
+        for _ in 0..AT_ONCE {
+            // W5: each try draws anew.
+            let uuid = self.draw()?;
+            match attempt::run(&lock, uuid, prev, || self.left()).await {
+                TryEnd::Granted(holding) => return Ok(Some(Acquired::Holding(holding))),
+                TryEnd::Held(record) => {
+                    let before = self.answered;
+                    self.answered = shared.clock.look();
+                    state.saw(&shared.clock, &record);
+                    if prev != Some(record.version()) && state.is_over(&shared.clock, record.uuid) {
+                        if planted!(OnlyRefusalsAnswer) {
+                            self.answered = before;
+                        }
+                        tracing::debug!("refused by a try of our own that is over");
+                        prev = Some(record.version());
+                        continue;
+                    }
+                    let ours = state.is_live(record.uuid);
+                    return Ok(Some(Acquired::Held(Holder { record, ours })));
+                }
+                TryEnd::Spent if planted!(SpentIsContention) => return Ok(None),
+                TryEnd::Spent => {
+                    self.answered = shared.clock.look();
+                    tracing::debug!("spent; asking anew");
+                }
+                TryEnd::Late => {
+                    tracing::debug!("granted too late; asking anew");
+                    self.error = Some(ProviderError::unknown(
+                        "every grant of the store came after its lease had ended",
+                    ));
+                }
+                TryEnd::GivenUp(error) => {
+                    self.error = Some(error);
+                    return Ok(None);
+                }
+                TryEnd::Fatal(error) => return Err(error.into()),
+            }
+            if self.left().is_some_and(|left| left.is_zero()) {
+                break;
+            }
+            prev = state.claim(&shared.clock, plan.duration);
+        }
+        Ok(None)
+    }
+
+    fn draw(&self) -> Result<Uuid, ProviderError> {
+        let Settings { shared, name, .. } = &*self.lock;
+        if planted!(UuidReused) {
+            return Ok(Uuid::from_u128(
+                u128::from(std::process::id()) << 64 | name.as_str().len() as u128,
+            ));
+        }
+        shared.entropy.uuid()
+    }
+}

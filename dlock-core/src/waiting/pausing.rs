@@ -1,0 +1,53 @@
+//! How long a waiter sleeps between two questions (W2).
+
+use std::{sync::atomic::Ordering, time::Duration};
+
+use super::Contender;
+use crate::{Record, lock::Settings};
+
+/// The closest two tries of one waiter come (W2).
+const LEAST_PAUSE: Duration = Duration::from_millis(10);
+
+impl Contender {
+    /// W2: the first of the expiry, the end of the observation and the poll. Jitter only delays.
+    pub(super) fn until_next_try(&self, record: &Record) -> Duration {
+        let Settings {
+            shared,
+            state,
+            plan,
+            ..
+        } = &*self.lock;
+        let watching = shared.watching.load(Ordering::SeqCst);
+        let poll = if watching {
+            plan.poll_watched
+        } else {
+            plan.poll_every
+        };
+        let poll_in = if planted!(NoPoll) && watching {
+            Duration::from_secs(3600)
+        } else if planted!(PollTwiceAsOften) {
+            poll / 2
+        } else {
+            poll + shared.entropy.jitter(poll / 5)
+        };
+        let after = |left: Duration| left + shared.entropy.jitter(plan.expiry_jitter());
+        // A hint: never more than the record's own duration.
+        let expiry_in = record
+            .remaining
+            .filter(|_| !planted!(RemainingIgnored))
+            .map(|left| after(left.min(record.duration)));
+        let observed_in = state
+            .observation_left(&shared.clock)
+            .filter(|_| !planted!(ObservationSleptThrough))
+            .map(after);
+        let next = [expiry_in, observed_in]
+            .into_iter()
+            .flatten()
+            .fold(poll_in, Duration::min);
+        if planted!(NoSpacing) {
+            next.max(Duration::from_micros(100))
+        } else {
+            next.max(LEAST_PAUSE.min(poll))
+        }
+    }
+}
