@@ -58,6 +58,14 @@ impl Story {
         story
     }
 
+    /// How late a task may run.
+    pub(crate) fn slack(&mut self, seconds: f64) -> &mut Self {
+        if let What::Header(header) = &mut self.lines[0].what {
+            header.slack = at(seconds);
+        }
+        self
+    }
+
     pub(crate) fn line(&mut self, t: f64, process: &str, what: What) -> &mut Self {
         let name = match what {
             What::Header(_) | What::Start { .. } | What::Fault { .. } | What::Write { .. } => "",

@@ -2,7 +2,7 @@
 
 use super::{
     Findings, ROUNDING, Seconds,
-    facts::{Facts, TermFacts},
+    facts::{At, Facts, TermFacts},
     overlap::scaled,
 };
 use crate::history::{Invariant, Micros, line::Cause};
@@ -15,7 +15,7 @@ pub(super) fn check(facts: &Facts<'_>, findings: &mut Findings<'_>) {
         for (_, term) in of_name.terms() {
             counted_from_departure(facts, name, term, findings);
             never_revived(facts, name, term, findings);
-            never_late(name, term, findings);
+            never_late(facts, name, term, findings);
             told_at_once(facts, name, term, findings);
         }
     }
@@ -95,13 +95,14 @@ fn never_revived(facts: &Facts<'_>, name: &str, term: &TermFacts<'_>, findings: 
     }
 }
 
-/// I8: no answer "valid", and no lease handed out, after the end.
-fn never_late(name: &str, term: &TermFacts<'_>, findings: &mut Findings<'_>) {
+/// I8: no answer "valid" after the end.
+fn never_late(facts: &Facts<'_>, name: &str, term: &TermFacts<'_>, findings: &mut Findings<'_>) {
     for (look, valid) in &term.looks {
         let Some(belief) = term.deadline_at(look.t) else {
             continue;
         };
-        if *valid && look.t > belief.valid_until + ROUNDING {
+        if *valid && look.t > belief.valid_until + ROUNDING && !renewed_by_then(facts, term, *look)
+        {
             let says = format!(
                 "{} was told \"valid\" at {}, after its deadline at {}",
                 term.process,
@@ -119,6 +120,19 @@ fn never_late(name: &str, term: &TermFacts<'_>, findings: &mut Findings<'_>) {
             findings.broken(Invariant::I8, name, &[end, *look], says);
         }
     }
+}
+
+/// A credit takes its stamp after the decision, in another thread: somebody may look in between. The
+/// reply was there before.
+fn renewed_by_then(facts: &Facts<'_>, term: &TermFacts<'_>, look: At) -> bool {
+    let after = term.beliefs.partition_point(|belief| belief.at.t <= look.t);
+    term.beliefs[after..].iter().any(|belief| {
+        let stamped = belief.at.t;
+        let soon = stamped <= look.t + facts.header.slack
+            || facts.faults.paused(term.process, look.t, stamped);
+        let answered = term.confirmed.get(&belief.n);
+        soon && answered.is_some_and(|at| at.t <= look.t) && look.t <= belief.valid_until + ROUNDING
+    })
 }
 
 /// I8: hand-outs and notices, which take a stamp after the decision.

@@ -80,10 +80,18 @@ fn count_name(facts: &Facts<'_>, of_name: &NameFacts<'_>, counts: &mut Counts) {
     }
     let mut terms: Vec<_> = of_name
         .terms()
-        .filter_map(|(_, term)| Some((term.grants.first()?.1, term.releases.is_empty())))
+        .filter_map(|(_, term)| {
+            let (granted, token) = *term.grants.first()?;
+            let released = term.releases.first().map(|call| call.sent.t);
+            Some((token, granted.t, released))
+        })
         .collect();
     terms.sort_unstable();
-    let taken_over = terms.windows(2).filter(|pair| pair[0].1).count();
+    // A stale holder may still ask for its release when another has the lock.
+    let taken_over = terms
+        .windows(2)
+        .filter(|pair| pair[0].2.is_none_or(|released| released > pair[1].1))
+        .count();
     counts.takeovers += taken_over as u64;
 }
 

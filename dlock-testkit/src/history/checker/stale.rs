@@ -13,9 +13,9 @@ use crate::history::{
 
 pub(super) fn check(facts: &Facts<'_>, findings: &mut Findings<'_>) {
     for (name, of_name) in &facts.names {
-        for (_, term) in of_name.terms() {
+        for (uuid, term) in of_name.terms() {
             released_is_over(facts, name, term, findings);
-            stale_is_refused(name, term, findings);
+            stale_is_refused(facts, name, of_name, uuid, term, findings);
             released_on_the_stores_word(facts, name, term, findings);
         }
         if facts.has_calls {
@@ -59,18 +59,51 @@ fn released_is_over(
     }
 }
 
-/// R3, L3: a larger token was known when this call was sent, so the record was another's.
-fn stale_is_refused(name: &str, term: &TermFacts<'_>, findings: &mut Findings<'_>) {
+/// R3, L3: a larger token was known when this call was sent, so the record was another's. Unless a
+/// late copy of the term's own acquire had taken it anew, which is a ghost (I11) and no holder.
+fn stale_is_refused(
+    facts: &Facts<'_>,
+    name: &str,
+    of_name: &NameFacts<'_>,
+    uuid: Uuid,
+    term: &TermFacts<'_>,
+    findings: &mut Findings<'_>,
+) {
     let Some(token) = term.token() else { return };
     for (call, what) in calls(&term.renews, "renewed").chain(calls(&term.releases, "released")) {
         if let (Some((known_at, known)), Some((answered, Outcome::Ok))) =
             (call.known, call.answered)
             && known > token
+            && !may_be_a_ghost(facts, of_name, uuid, term, token, answered)
         {
             let says = format!("token {token} was {what} although token {known} was known before");
             findings.broken(Invariant::I9, name, &[known_at, call.sent, answered], says);
         }
     }
+}
+
+/// Whether a late copy of this term's acquire took the record before this instant: as the store's log
+/// says, or because a copy without a definite answer may still have been under way.
+fn may_be_a_ghost(
+    facts: &Facts<'_>,
+    of_name: &NameFacts<'_>,
+    uuid: Uuid,
+    term: &TermFacts<'_>,
+    token: u64,
+    by: At,
+) -> bool {
+    if facts.header.commits {
+        return of_name.commits.iter().any(|(at, commit)| {
+            let anew = commit.kind == CommitKind::Take && commit.token > token;
+            anew && commit.uuid == uuid && at.t <= by.t
+        });
+    }
+    term.acquires.iter().any(|call| {
+        let settled = call.answered.is_some_and(|(_, outcome)| {
+            matches!(outcome, Outcome::Ok | Outcome::Held | Outcome::Spent)
+        });
+        call.sent.t < by.t && !settled
+    })
 }
 
 fn calls<'a>(

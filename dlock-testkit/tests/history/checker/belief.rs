@@ -180,6 +180,27 @@ fn i8_valid_after_the_deadline() {
     story.breaks(&[I8]);
 }
 
+/// The credit's stamp comes late: a thread that was put aside between its decision and its line.
+#[test]
+fn i8_look_between_a_renewal_and_its_line_is_no_late_one() {
+    let story = |slack, answered, looked| {
+        let mut story = Story::without_commits();
+        story
+            .slack(slack)
+            .granted(A, 1, 100, 1.0)
+            .renew(A, 1, 1, 6.0, Some((answered, Outcome::Ok)))
+            .looked(A, 1, looked, true)
+            .credited(A, 1, 1, 6.0, 9.4);
+        story
+    };
+    // A believes until 9.0, or 14.0 from the credit on.
+    story(0.5, 8.9, 9.1).passes();
+    // Nobody had answered yet; it was not in the middle; a clock that is exact has no middle.
+    story(0.5, 9.2, 9.1).breaks(&[I8]);
+    story(0.3, 8.9, 9.05).breaks(&[I7, I8]);
+    story(0.0, 8.9, 9.1).breaks(&[I7, I8]);
+}
+
 #[test]
 fn i8_loss_told_too_late() {
     let mut story = Story::without_commits();

@@ -53,6 +53,26 @@ fn i15_takeover_comes_too_late() {
     }
 }
 
+/// Who was paused asks for its release when another has taken over.
+#[test]
+fn late_release_does_not_hide_a_takeover() {
+    for commits in [true, false] {
+        let mut story = if commits {
+            Story::new()
+        } else {
+            Story::without_commits()
+        };
+        story
+            .granted(A, 1, 100, 1.0)
+            .fault("pause", A, 2.0, 15.0)
+            .granted(B, 2, 101, 12.0)
+            .release(A, 1, 15.5, Some((15.6, Outcome::Lost)))
+            .released(B, 2, 101, 16.0)
+            .granted(A, 3, 102, 17.0);
+        assert_eq!(story.passes().counts.takeovers, 1, "commits: {commits}");
+    }
+}
+
 #[test]
 fn i15_takeover_that_never_comes() {
     let mut story = Story::new();

@@ -69,6 +69,37 @@ fn i9_stale_holder_is_told_that_it_renewed_or_released() {
     }
 }
 
+/// A copy of A's acquire arrives when B has released: it takes the lock for nobody (I11), and A's
+/// release, which is still repeated, finds the record its own again.
+#[test]
+fn i9_late_copy_of_an_acquire_is_released_by_its_own_term() {
+    let story = |commits: bool, lost_copy: bool| {
+        let mut story = if commits {
+            Story::new()
+        } else {
+            Story::without_commits()
+        };
+        if lost_copy {
+            story.acquire(A, 1, 1.05, Some((1.1, Outcome::Unknown, None)));
+        }
+        story
+            .granted(A, 1, 100, 1.0)
+            .ended(A, 1, 9.0, Cause::Expired)
+            .granted(B, 2, 101, 12.0)
+            .released(B, 2, 101, 13.0);
+        story
+    };
+    let mut log = story(true, true);
+    log.release(A, 1, 14.0, Some((14.2, Outcome::Ok)));
+    log.breaks(&[I9]);
+    log.commit(13.5, CommitKind::Take, 1, 0, 102).passes();
+    let mut told = story(false, true);
+    told.release(A, 1, 14.0, Some((14.2, Outcome::Ok))).passes();
+    let mut told = story(false, false);
+    told.release(A, 1, 14.0, Some((14.2, Outcome::Ok)));
+    told.breaks(&[I9]);
+}
+
 #[test]
 fn i9_released_without_the_stores_word() {
     let mut story = Story::without_commits();

@@ -1,0 +1,154 @@
+//! The command line.
+
+use std::{process::ExitCode, time::Duration};
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::{
+    orders::Orders,
+    run::{self, Sabotage},
+    store::Kind,
+    worker,
+};
+
+/// What every part of the program may fail with.
+pub(crate) type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// Locks under chaos: workers, a store, and somebody who breaks things.
+#[derive(Parser)]
+#[command(name = "dlock-chaos")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Runs workers on a store while a nemesis breaks things, and judges what happened.
+    ///
+    /// Exit code 0: nothing is broken. 1: something is, or the run proves nothing. 2: there was no run.
+    Run(Box<Run>),
+    /// One worker. The controller starts it.
+    #[command(hide = true)]
+    Worker {
+        /// What it shall do, as JSON.
+        orders: String,
+    },
+    /// A server that is compatible with DynamoDB. The controller starts it.
+    #[cfg(feature = "dynamodb")]
+    #[command(hide = true)]
+    Dynamodb {
+        /// The file of its data.
+        file: std::path::PathBuf,
+        /// The port on 127.0.0.1.
+        port: u16,
+    },
+}
+
+/// How to run.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Run {
+    /// The store.
+    #[arg(long, value_enum)]
+    pub(crate) store: Kind,
+    /// What the workers and the nemesis draw their choices from; drawn if not given. The same seed
+    /// gives the same choices, not the same run: the machine takes part too.
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
+    /// How long the nemesis works. Starting, recovering and judging come on top.
+    #[arg(long, default_value_t = 40)]
+    pub(crate) seconds: u64,
+    /// How many worker processes there are, each with two tasks.
+    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u8).range(2..=32))]
+    pub(crate) workers: u8,
+    /// The leases that workers ask for, in milliseconds: each try draws one.
+    #[arg(long, value_delimiter = ',', default_values_t = [300, 1000, 2000],
+          value_parser = clap::value_parser!(u64).range(100..=60_000))]
+    pub(crate) leases: Vec<u64>,
+    /// Keeps the history and its picture also where nothing is broken.
+    #[arg(long)]
+    pub(crate) keep: bool,
+    /// Ends when the standard input closes, so that a test's death is its death too.
+    #[arg(long, hide = true)]
+    pub(crate) tethered: bool,
+    /// Breaks the run itself, to see that it notices.
+    #[arg(long, value_enum)]
+    pub(crate) sabotage: Option<Sabotage>,
+    /// Switches a planted bug of the frontend on in every worker.
+    #[cfg(dlock_planted)]
+    #[arg(long)]
+    pub(crate) plant: Option<String>,
+}
+
+impl Run {
+    /// The longest lease.
+    pub(crate) fn lease(&self) -> Duration {
+        Duration::from_millis(self.leases.iter().copied().max().unwrap_or(1000))
+    }
+
+    /// The planted bug, in builds that have any.
+    pub(crate) fn planted(&self) -> Option<String> {
+        #[cfg(dlock_planted)]
+        return self.plant.clone();
+        #[cfg(not(dlock_planted))]
+        None
+    }
+
+    /// The command that runs it again.
+    pub(crate) fn command(&self, seed: u64) -> String {
+        let leases: Vec<String> = self.leases.iter().map(u64::to_string).collect();
+        let mut command = format!(
+            "cargo run -p dlock-chaos --features {store} -- run --store {store} --seed {seed} \
+             --seconds {} --workers {} --leases {}",
+            self.seconds,
+            self.workers,
+            leases.join(","),
+            store = self.store,
+        );
+        if let Some(sabotage) = self.sabotage {
+            command += &format!(" --sabotage {sabotage}");
+        }
+        if let Some(bug) = self.planted() {
+            command += &format!(" --plant {bug}");
+        }
+        command
+    }
+}
+
+/// The program.
+#[must_use]
+pub fn main() -> ExitCode {
+    let done = match Cli::parse().command {
+        Command::Run(arguments) => block_on(run::run(&arguments)),
+        Command::Worker { orders } => serde_json::from_str::<Orders>(&orders)
+            .map_err(Into::into)
+            .and_then(|orders| block_on(worker::work(orders)))
+            .map(|()| true),
+        #[cfg(feature = "dynamodb")]
+        Command::Dynamodb { file, port } => {
+            block_on(crate::store::dynamodb::serve(&file, port)).map(|()| true)
+        }
+    };
+    match done {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(error) => {
+            eprint!("dlock-chaos: {error}");
+            let mut source = error.source();
+            while let Some(error) = source {
+                eprint!(": {error}");
+                source = error.source();
+            }
+            eprintln!();
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn block_on<T>(part: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()?
+        .block_on(part)
+}

@@ -1,0 +1,26 @@
+//! dlock under chaos: worker processes lock and write on a real store, a nemesis does to them, to the
+//! wire and to the store what machines do, and a checker judges what happened.
+//!
+//! One program plays every part:
+//! - `dlock-chaos run` is the controller. It starts the store, a proxy and a process for each worker,
+//!   the storage that the workers write to, and the nemesis; in the end it gives the verdict.
+//! - `dlock-chaos worker` is one worker, `dlock-chaos dynamodb` a DynamoDB-compatible server. The
+//!   controller starts them.
+//!
+//! The README of this crate says how to run it, and how to read what it prints.
+
+#![cfg(unix)]
+
+mod cli;
+mod fleet;
+mod limits;
+mod nemesis;
+mod orders;
+mod run;
+mod storage;
+mod store;
+mod tether;
+mod verdict;
+mod worker;
+
+pub use self::cli::main;

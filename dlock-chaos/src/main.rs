@@ -1,0 +1,14 @@
+//! The program `dlock-chaos`; its library says what it does.
+
+use std::process::ExitCode;
+
+#[cfg(unix)]
+fn main() -> ExitCode {
+    dlock_chaos::main()
+}
+
+#[cfg(not(unix))]
+fn main() -> ExitCode {
+    eprintln!("dlock-chaos stops and kills processes by Unix signals");
+    ExitCode::from(2)
+}

@@ -1,0 +1,212 @@
+//! The controller: it starts everything, lets the nemesis work, ends everything, and judges.
+
+use std::{fmt, fs, io, net::SocketAddr, path::Path, time::Duration};
+
+use clap::ValueEnum;
+use dlock_core::Discipline;
+use dlock_testkit::{
+    history::{Header, Line, Log, folder, keep, read_all},
+    proxy::Proxy,
+};
+use tokio::time::Instant;
+
+use crate::{
+    cli::{Failure, Run},
+    fleet::Fleet,
+    limits::{RECOVERY, SLACK, TAKEOVER, until},
+    nemesis::{BITTEN, Nemesis, Tally},
+    orders::Orders,
+    storage::Storage,
+    store::{Kind, Place, Store, backend},
+    tether::until_let_go,
+    verdict::Figures,
+    worker::{TASKS, task_name},
+};
+
+/// The locks that the workers compete for.
+const LOCKS: [&str; 3] = ["door", "gate", "hatch"];
+
+/// Ways to break the run itself, each of which it has to notice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Sabotage {
+    /// The fenced storage accepts every token.
+    Unfenced,
+    /// Nobody breaks anything.
+    Peaceful,
+}
+
+impl fmt::Display for Sabotage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Unfenced => "unfenced",
+            Self::Peaceful => "peaceful",
+        })
+    }
+}
+
+/// Runs, and prints what there was and the verdict. Whether it is good.
+pub(crate) async fn run(arguments: &Run) -> Result<bool, Failure> {
+    let seed = arguments.seed.unwrap_or_else(|| fastrand::u64(..));
+    println!(
+        "{} for {} s, seed {seed}",
+        arguments.store, arguments.seconds
+    );
+    let files = tempfile::Builder::new().prefix("dlock-chaos-").tempdir()?;
+    let mut figures = if arguments.tethered {
+        let mut let_go = until_let_go();
+        tokio::select! {
+            figures = act(arguments, seed, files.path()) => figures?,
+            _ = let_go.wait_for(|gone| *gone) => return Err("its starter is gone".into()),
+        }
+    } else {
+        act(arguments, seed, files.path()).await?
+    };
+    let lines = history(files.path())?;
+    figures.judge(&lines);
+    println!("{figures}");
+    let failed = !figures.is_good();
+    if failed || arguments.keep {
+        let name = format!("chaos-{}-{seed}", arguments.store);
+        println!("{}", keep(folder(), &name, &lines)?);
+    }
+    Ok(!failed)
+}
+
+/// Everything but the verdict.
+async fn act(arguments: &Run, seed: u64, files: &Path) -> Result<Figures, Failure> {
+    let log = Log::append(files.join("controller.jsonl"))?;
+    log.header(header(arguments, seed));
+    let mut store = backend(arguments.store)?.start(files).await?;
+    let checks = arguments.sabotage != Some(Sabotage::Unfenced);
+    let storage = Storage::start(log.clone(), checks).await?;
+    let (orders, proxies) = orders(arguments, seed, &store.place(), &storage, files).await?;
+    let networked = !proxies.is_empty();
+    let fleet = Fleet::start(orders, proxies, files, &log)?;
+    let tally = Tally::default();
+    let nemesis = Nemesis {
+        fleet: &fleet,
+        storage: &storage,
+        log: &log,
+        tally: &tally,
+        lease: arguments.lease(),
+        until: Instant::now() + Duration::from_secs(arguments.seconds),
+    };
+    if arguments.sabotage == Some(Sabotage::Peaceful) {
+        tokio::time::sleep_until(nemesis.until).await;
+    } else {
+        strike(&nemesis, store.as_mut(), seed).await?;
+    }
+    let mut complaints = Vec::new();
+    if !recovered(&fleet, &storage).await {
+        complaints.push(format!(
+            "not everybody had worked again {RECOVERY:?} after the last fault"
+        ));
+    }
+    complaints.extend(fleet.end().await?);
+    Ok(Figures {
+        seconds: arguments.seconds,
+        networked,
+        blows: tally.counts(),
+        struck: fleet.proxies().iter().map(Proxy::struck).sum(),
+        complaints,
+        ..Figures::default()
+    })
+}
+
+/// All at once, until the time is over and a scripted pause has bitten.
+async fn strike(nemesis: &Nemesis<'_>, store: &mut dyn Store, seed: u64) -> Result<(), Failure> {
+    let mut random = fastrand::Rng::with_seed(seed);
+    let [workers, whole, wire, traps] = [(); 4].map(|()| random.fork());
+    tokio::try_join!(
+        nemesis.strike_workers(workers),
+        nemesis.strike_store(store, whole),
+        nemesis.strike_wire(wire),
+        nemesis.set_traps(traps),
+    )?;
+    // In peace it bites, if anything does.
+    let patience = Instant::now() + 2 * TAKEOVER;
+    while !nemesis.tally.counts().contains_key(BITTEN) && Instant::now() < patience {
+        nemesis.set_trap().await?;
+    }
+    Ok(())
+}
+
+/// Every task of every worker has written again, and every lock was held again.
+async fn recovered(fleet: &Fleet, storage: &Storage) -> bool {
+    let mut tasks = Vec::new();
+    for process in fleet.names().await {
+        tasks.extend((0..TASKS).map(|number| task_name(&process, number)));
+    }
+    let locks = LOCKS.map(str::to_owned);
+    storage.count_anew();
+    until(RECOVERY, || storage.all_have_written(&tasks, &locks)).await
+}
+
+/// What the workers are told, and their ways to the store.
+async fn orders(
+    arguments: &Run,
+    seed: u64,
+    place: &Place,
+    storage: &Storage,
+    files: &Path,
+) -> io::Result<(Vec<Orders>, Vec<Proxy>)> {
+    let mut random = fastrand::Rng::with_seed(!seed);
+    let (mut orders, mut proxies) = (Vec::new(), Vec::new());
+    for _ in 0..arguments.workers {
+        let seed = random.u64(..);
+        let place = match place {
+            Place::File(_) => place.to_string(),
+            Place::Server(server) => {
+                let proxy = Proxy::seeded(*server, seed).await?;
+                let address: SocketAddr = proxy.address();
+                proxies.push(proxy);
+                address.to_string()
+            }
+        };
+        orders.push(Orders {
+            name: String::new(),
+            store: arguments.store,
+            place,
+            storage: storage.address(),
+            history: files.to_owned(),
+            seed,
+            leases: arguments.leases.clone(),
+            locks: LOCKS.map(str::to_owned).to_vec(),
+            plant: arguments.planted(),
+        });
+    }
+    Ok((orders, proxies))
+}
+
+fn header(arguments: &Run, seed: u64) -> Header {
+    let discipline = match arguments.store {
+        Kind::Dynamodb => Discipline::Observer,
+        Kind::Postgres | Kind::Redis | Kind::Sqlite => Discipline::StoreClock,
+    };
+    let title = format!("chaos on {}", arguments.store);
+    let mut header = Header::new(title, discipline, arguments.lease());
+    let micros = |span: Duration| u64::try_from(span.as_micros()).unwrap_or(u64::MAX);
+    header.seed = Some(seed);
+    header.command = arguments.command(seed);
+    // The longest that any waiter of these leases sleeps, with wake-ups or without.
+    header.poll =
+        micros((arguments.lease() / 3).clamp(Duration::from_secs(1), Duration::from_secs(5)));
+    header.slack = micros(SLACK);
+    header
+}
+
+/// What all processes wrote, in one.
+fn history(files: &Path) -> Result<Vec<Line>, Failure> {
+    let mut paths = Vec::new();
+    for entry in fs::read_dir(files)? {
+        let path = entry?.path();
+        if path
+            .extension()
+            .is_some_and(|extension| extension == "jsonl")
+        {
+            paths.push(path);
+        }
+    }
+    paths.sort();
+    Ok(read_all(paths)?)
+}

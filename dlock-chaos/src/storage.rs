@@ -1,0 +1,372 @@
+//! The storage that the workers write to: for each lock one resource that checks tokens and one that
+//! does not, each a number. It lives in the controller, so that no fault of the store touches it, and
+//! it writes the history of its decisions in the order in which it makes them.
+//!
+//! The fenced resource keeps T3 for reads too: a read presents its token and is remembered. Without
+//! that a holder that was replaced could still write between its successor's read and the successor's
+//! first write, and the successor would overwrite that: no stale write was accepted, and yet an
+//! update is lost. With it none is, ever, and that is judged.
+
+mod door;
+
+use std::{
+    collections::BTreeMap,
+    io,
+    net::SocketAddr,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use dlock_core::{Fence, FencingToken};
+use dlock_testkit::history::{Log, What};
+use serde::{Deserialize, Serialize};
+use tokio::{
+    io::{AsyncBufReadExt, AsyncWriteExt, BufReader},
+    net::{TcpListener, TcpStream},
+    sync::oneshot,
+    task::JoinHandle,
+};
+
+pub(crate) use self::door::Door;
+
+/// What a worker asks, a line of JSON.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Question {
+    /// The task that asks: its process, a slash, and its number.
+    pub(crate) task: String,
+    pub(crate) lock: String,
+    /// Of the two resources of that lock.
+    pub(crate) fenced: bool,
+    pub(crate) token: u64,
+    pub(crate) ask: Ask,
+}
+
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) enum Ask {
+    Read {
+        /// Whoever asks will write without looking at its lease again.
+        blind: bool,
+    },
+    Write {
+        /// What it had read.
+        read: u64,
+        value: u64,
+    },
+}
+
+/// The answer, a line of JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Answer {
+    /// What is there now.
+    Value(u64),
+    /// A later holder was here.
+    Stale { highest: u64 },
+}
+
+/// A worker in the middle of a read-modify-write. It gets its answer when `answer` is used.
+#[derive(Debug)]
+pub(crate) struct Caught {
+    pub(crate) process: String,
+    pub(crate) lock: String,
+    pub(crate) token: u64,
+    pub(crate) answer: oneshot::Sender<()>,
+}
+
+/// The storage. Dropping it ends it.
+#[derive(Debug)]
+pub(crate) struct Storage {
+    address: SocketAddr,
+    shelf: Arc<Shelf>,
+    task: JoinHandle<()>,
+}
+
+#[derive(Debug)]
+struct Shelf {
+    log: Log,
+    /// It looks at tokens; otherwise it only says so.
+    checks: bool,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    resources: BTreeMap<(String, bool), Resource>,
+    trap: Option<oneshot::Sender<Caught>>,
+    /// How often each task has written, and how often was written under each lock.
+    by_task: BTreeMap<String, u64>,
+    by_lock: BTreeMap<String, u64>,
+    /// Tokens whose unfenced writes undid somebody's, and whose fenced ones were refused.
+    undoing: Vec<u64>,
+    refused: Vec<u64>,
+}
+
+#[derive(Debug, Default)]
+struct Resource {
+    value: u64,
+    fence: Fence,
+    /// The highest token that wrote.
+    written: u64,
+}
+
+impl Storage {
+    /// Empty storage, which writes its part of the history there.
+    pub(crate) async fn start(log: Log, checks: bool) -> io::Result<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let shelf = Arc::new(Shelf {
+            log,
+            checks,
+            state: Mutex::default(),
+        });
+        Ok(Self {
+            address: listener.local_addr()?,
+            task: tokio::spawn(serve(listener, Arc::clone(&shelf))),
+            shelf,
+        })
+    }
+
+    pub(crate) const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The next worker that reads an unfenced resource, and will write blindly, is caught there.
+    pub(crate) fn trap(&self) -> oneshot::Receiver<Caught> {
+        let (caught, trapped) = oneshot::channel();
+        self.shelf.state().trap = Some(caught);
+        trapped
+    }
+
+    /// Whether a holder after this one has written to the unfenced resource.
+    pub(crate) fn succeeded(&self, lock: &str, token: u64) -> bool {
+        let state = self.shelf.state();
+        let resource = state.resources.get(&(lock.to_owned(), false));
+        resource.is_some_and(|resource| resource.written > token)
+    }
+
+    /// Whether the holder of this token undid an unfenced write, and was refused the fenced one.
+    pub(crate) fn bitten(&self, token: u64) -> bool {
+        let Shelf { checks, .. } = *self.shelf;
+        let state = self.shelf.state();
+        state.undoing.contains(&token) && (!checks || state.refused.contains(&token))
+    }
+
+    /// Forgets who has written so far.
+    pub(crate) fn count_anew(&self) {
+        let mut state = self.shelf.state();
+        state.by_task.clear();
+        state.by_lock.clear();
+    }
+
+    /// Whether each of these tasks has written since, and somebody under each of these locks.
+    pub(crate) fn all_have_written(&self, tasks: &[String], locks: &[String]) -> bool {
+        let state = self.shelf.state();
+        tasks.iter().all(|task| state.by_task.contains_key(task))
+            && locks.iter().all(|lock| state.by_lock.contains_key(lock))
+    }
+}
+
+impl Drop for Storage {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn serve(listener: TcpListener, shelf: Arc<Shelf>) {
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                let shelf = Arc::clone(&shelf);
+                tokio::spawn(async move {
+                    // A worker that is gone hears nothing.
+                    drop(shelf.converse(stream).await);
+                });
+            }
+            // Too many open files: others will close theirs.
+            Err(_) => tokio::task::yield_now().await,
+        }
+    }
+}
+
+impl Shelf {
+    async fn converse(&self, stream: TcpStream) -> io::Result<()> {
+        stream.set_nodelay(true)?;
+        let (from, mut to) = stream.into_split();
+        let mut lines = BufReader::new(from).lines();
+        while let Some(line) = lines.next_line().await? {
+            let question: Question = serde_json::from_str(&line)?;
+            let answer = self.answer(&question)?;
+            if let Some(held) = self.caught(question) {
+                // If whoever set the trap has gone: as if there had been none.
+                drop(held.await);
+            }
+            let mut line = serde_json::to_vec(&answer)?;
+            line.push(b'\n');
+            to.write_all(&line).await?;
+        }
+        Ok(())
+    }
+
+    /// Decides, and writes the decision down, in one step.
+    fn answer(&self, question: &Question) -> io::Result<Answer> {
+        let Question {
+            task,
+            lock,
+            fenced,
+            token: number,
+            ask,
+        } = question;
+        let token = FencingToken::new(*number)
+            .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "this is no token"))?;
+        let mut state = self.state();
+        let State {
+            resources,
+            by_task,
+            by_lock,
+            undoing,
+            refused,
+            ..
+        } = &mut *state;
+        let resource = resources.entry((lock.clone(), *fenced)).or_default();
+        let passed = if *fenced && self.checks {
+            resource.fence.check(token)
+        } else {
+            Ok(())
+        };
+        if let Ask::Write { read, value } = *ask {
+            // Under the mutex, so that the history has the order of the decisions.
+            self.log.note(
+                "",
+                "",
+                What::Write {
+                    resource: format!("{lock} {}", if *fenced { "fenced" } else { "unfenced" })
+                        .into(),
+                    fenced: *fenced,
+                    token: *number,
+                    accepted: passed.is_ok(),
+                    read: Some(read),
+                    written: Some(value),
+                },
+            );
+            if passed.is_err() {
+                refused.push(*number);
+            } else {
+                if read != resource.value {
+                    undoing.push(*number);
+                }
+                *by_task.entry(task.clone()).or_default() += 1;
+                *by_lock.entry(lock.clone()).or_default() += 1;
+                resource.value = value;
+                resource.written = resource.written.max(*number);
+            }
+        }
+        Ok(match passed {
+            Ok(()) => Answer::Value(resource.value),
+            Err(stale) => Answer::Stale {
+                highest: stale.highest.get(),
+            },
+        })
+    }
+
+    /// Whether whoever asks this is caught, and if so, until when it waits for its answer.
+    fn caught(&self, question: Question) -> Option<oneshot::Receiver<()>> {
+        let Ask::Read { blind: true } = question.ask else {
+            return None;
+        };
+        if question.fenced {
+            return None;
+        }
+        let trap = self.state().trap.take()?;
+        let (answer, held) = oneshot::channel();
+        let caught = Caught {
+            process: question.task.split('/').next()?.to_owned(),
+            lock: question.lock,
+            token: question.token,
+            answer,
+        };
+        trap.send(caught).ok().map(|()| held)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Nothing panics between two related changes.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::time::timeout;
+
+    use super::*;
+
+    async fn doors(checks: bool) -> (Storage, Log, Door, Door) {
+        let log = Log::memory();
+        let storage = Storage::start(log.clone(), checks).await;
+        let storage = storage.unwrap_or_else(|error| panic!("no storage: {error}"));
+        let [one, other] = ["worker-1/0", "worker-2/0"];
+        let (one, other) = (
+            Door::new(storage.address(), one),
+            Door::new(storage.address(), other),
+        );
+        (storage, log, one, other)
+    }
+
+    fn good<T>(answer: io::Result<T>) -> T {
+        answer.unwrap_or_else(|error| panic!("no answer: {error}"))
+    }
+
+    /// Between the successor's read and its first write too.
+    #[tokio::test]
+    async fn late_write_is_refused_once_the_successor_has_read() {
+        let (storage, log, mut old, mut new) = doors(true).await;
+        for fenced in [true, false] {
+            assert_eq!(
+                good(old.read("door", fenced, 7, false).await),
+                Answer::Value(0)
+            );
+            assert_eq!(
+                good(new.read("door", fenced, 8, false).await),
+                Answer::Value(0)
+            );
+        }
+        let refused = Answer::Stale { highest: 8 };
+        assert_eq!(good(old.write("door", true, 7, 0).await), refused);
+        assert_eq!(good(old.write("door", false, 7, 0).await), Answer::Value(1));
+        assert!(!storage.bitten(7), "nobody was overwritten");
+        for fenced in [true, false] {
+            assert_eq!(
+                good(new.write("door", fenced, 8, 0).await),
+                Answer::Value(1)
+            );
+        }
+        assert!(storage.succeeded("door", 7) && !storage.succeeded("door", 8));
+        assert_eq!(log.lines().len(), 4);
+    }
+
+    #[tokio::test]
+    async fn blind_reader_in_the_trap_waits_for_its_answer() {
+        let (storage, _, mut one, mut other) = doors(true).await;
+        let trapped = storage.trap();
+        good(other.read("door", false, 1, false).await);
+        good(one.read("door", true, 2, true).await);
+        let mut asking = Box::pin(one.read("door", false, 2, true));
+        let early = timeout(Duration::from_millis(50), &mut asking).await;
+        assert!(early.is_err(), "it was let go");
+        let Ok(caught) = trapped.await else {
+            panic!("nobody was caught");
+        };
+        assert_eq!(
+            (&*caught.process, &*caught.lock, caught.token),
+            ("worker-1", "door", 2)
+        );
+        good(other.write("door", false, 3, 0).await);
+        let _here = caught.answer.send(());
+        assert_eq!(
+            good(asking.await),
+            Answer::Value(0),
+            "what was there when it asked"
+        );
+        assert_eq!(good(one.write("door", false, 2, 0).await), Answer::Value(1));
+        good(one.write("door", true, 2, 0).await);
+        assert!(!storage.bitten(2), "its fenced write was not stale");
+    }
+}

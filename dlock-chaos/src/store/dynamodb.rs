@@ -1,0 +1,114 @@
+//! A store that is compatible with DynamoDB, in a process of its own: this program as
+//! `dlock-chaos dynamodb`, which serves `dynoxide` from a file. A killed server finds everything
+//! there that it had acknowledged.
+
+use std::{net::SocketAddr, path::Path, process::Command, sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use aws_sdk_dynamodb::{
+    Client, Config,
+    config::{
+        BehaviorVersion, Credentials, IdentityCache, Region, StalledStreamProtectionConfig,
+        retry::RetryConfig, timeout::TimeoutConfig,
+    },
+};
+use aws_smithy_http_client::Connector;
+use dlock_core::Provider;
+use dlock_dynamodb::DynamoDbProvider;
+use dlock_testkit::service::{Place, Service};
+use dynoxide::Database;
+use tokio::net::TcpListener;
+
+use super::{
+    Backend, Blow, Store,
+    server::{address, freeze, restart},
+};
+use crate::cli::Failure;
+
+const TABLE: &str = "locks";
+
+pub(super) struct DynamoDb;
+
+#[async_trait]
+impl Backend for DynamoDb {
+    async fn start(&self, _: &Path) -> Result<Box<dyn Store>, Failure> {
+        let program = std::env::current_exe()?;
+        let server = Service::builder(|place| {
+            let mut command = Command::new(&program);
+            command
+                .arg("dynamodb")
+                .arg(place.dir().join("data.db"))
+                .arg(place.port().to_string());
+            command
+        })
+        .spawn(ready)
+        .await?;
+        let server = Server(server);
+        on(address(&server.0))?.create_table().await?;
+        Ok(Box::new(server))
+    }
+
+    async fn connect(&self, place: &str) -> Result<Arc<dyn Provider>, Failure> {
+        Ok(Arc::new(on(place.parse()?)?))
+    }
+}
+
+struct Server(Service);
+
+#[async_trait]
+impl Store for Server {
+    fn place(&self) -> super::Place {
+        super::Place::Server(address(&self.0))
+    }
+
+    /// It cannot be told to close connections; the proxies do that.
+    fn blows(&self, longest: Duration) -> Vec<Blow> {
+        vec![Blow::Restart(longest / 2), Blow::Freeze(longest)]
+    }
+
+    async fn suffer(&mut self, blow: Blow) -> Result<(), Failure> {
+        match blow {
+            Blow::Restart(down) => restart(&mut self.0, down, ready).await?,
+            Blow::Freeze(time) => freeze(&mut self.0, time).await?,
+            Blow::Cut | Blow::Occupy(_) => {}
+        }
+        Ok(())
+    }
+}
+
+/// Serves the file.
+pub(crate) async fn serve(file: &Path, port: u16) -> Result<(), Failure> {
+    let file = file.to_str().ok_or("the path is not UTF-8")?;
+    let database = Database::new(file)?;
+    let listener = TcpListener::bind(("127.0.0.1", port)).await?;
+    dynoxide::server::serve_on(listener, database).await;
+    Ok(())
+}
+
+fn on(server: SocketAddr) -> Result<DynamoDbProvider, Failure> {
+    let http = aws_smithy_http_client::Builder::new()
+        .build_with_connector_fn(|_, _| Connector::builder().build_http());
+    // Without the SDK's feature `rt-tokio` a client has no timer, so whatever needs one is off here.
+    // The provider brings its own.
+    let config = Config::builder()
+        .retry_config(RetryConfig::disabled())
+        .timeout_config(TimeoutConfig::disabled())
+        .identity_cache(IdentityCache::no_cache())
+        .stalled_stream_protection(StalledStreamProtectionConfig::disabled())
+        .behavior_version(BehaviorVersion::latest())
+        .region(Region::from_static("eu-central-1"))
+        .credentials_provider(Credentials::new("chaos", "chaos", None, None, "chaos"))
+        .endpoint_url(format!("http://{server}"))
+        .http_client(http)
+        .build();
+    let provider = DynamoDbProvider::builder()
+        .client(Client::from_conf(config))
+        .table(TABLE)
+        .attempt_timeout(Duration::from_secs(1))
+        .build()?;
+    Ok(provider)
+}
+
+async fn ready(place: Place) -> bool {
+    place.accepts_connections().await
+}

@@ -1,0 +1,92 @@
+//! PostgreSQL. A killed server recovers from its log, so nothing that it acknowledged is lost.
+
+use std::{net::SocketAddr, path::Path, sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use dlock_core::Provider;
+use dlock_postgres::{
+    PostgresProvider,
+    deadpool_postgres::{
+        Manager, Pool,
+        tokio_postgres::{Config, NoTls},
+    },
+};
+use dlock_testkit::service::{
+    Place, Service,
+    postgres::{is_ready, postgres},
+};
+
+use super::{
+    Backend, Blow, Store,
+    server::{address, freeze, restart},
+};
+use crate::cli::Failure;
+
+/// How many connections a worker has: as many as its tasks may need at once, and one for renewals.
+const POOL: usize = 4;
+
+pub(super) struct Postgres;
+
+#[async_trait]
+impl Backend for Postgres {
+    async fn start(&self, _: &Path) -> Result<Box<dyn Store>, Failure> {
+        let server = Server(postgres(&["max_connections=300"]).await?);
+        on(address(&server.0))?.create_schema().await?;
+        Ok(Box::new(server))
+    }
+
+    async fn connect(&self, place: &str) -> Result<Arc<dyn Provider>, Failure> {
+        Ok(Arc::new(on(place.parse()?)?))
+    }
+}
+
+struct Server(Service);
+
+#[async_trait]
+impl Store for Server {
+    fn place(&self) -> super::Place {
+        super::Place::Server(address(&self.0))
+    }
+
+    fn blows(&self, longest: Duration) -> Vec<Blow> {
+        vec![Blow::Restart(longest / 2), Blow::Freeze(longest), Blow::Cut]
+    }
+
+    async fn suffer(&mut self, blow: Blow) -> Result<(), Failure> {
+        match blow {
+            Blow::Restart(down) => restart(&mut self.0, down, ready).await?,
+            // The process that accepts connections; those that serve them go on.
+            Blow::Freeze(time) => freeze(&mut self.0, time).await?,
+            Blow::Cut => {
+                let (client, connection) = config(address(&self.0)).connect(NoTls).await?;
+                tokio::spawn(connection);
+                let all = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+                           WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()";
+                client.batch_execute(all).await?;
+            }
+            Blow::Occupy(_) => {}
+        }
+        Ok(())
+    }
+}
+
+fn on(server: SocketAddr) -> Result<PostgresProvider, Failure> {
+    let manager = Manager::new(config(server), NoTls);
+    let pool = Pool::builder(manager).max_size(POOL).build()?;
+    Ok(PostgresProvider::builder().pool(pool).build()?)
+}
+
+fn config(server: SocketAddr) -> Config {
+    let mut config = Config::new();
+    config
+        .host(server.ip().to_string())
+        .port(server.port())
+        .user("postgres")
+        .dbname("postgres")
+        .connect_timeout(Duration::from_secs(3));
+    config
+}
+
+async fn ready(place: Place) -> bool {
+    is_ready(&place)
+}

@@ -1,0 +1,63 @@
+//! SQLite: a file of the run, which the workers share.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use dlock_core::Provider;
+use dlock_sqlite::{OpenError, SqliteProvider};
+use rusqlite::Connection;
+use tokio::{task::spawn_blocking, time::sleep};
+
+use super::{Backend, Blow, Place, Store};
+use crate::{cli::Failure, limits::SIGNAL};
+
+pub(super) struct Sqlite;
+
+#[async_trait]
+impl Backend for Sqlite {
+    async fn start(&self, folder: &Path) -> Result<Box<dyn Store>, Failure> {
+        Ok(Box::new(File(folder.join("locks.db"))))
+    }
+
+    async fn connect(&self, place: &str) -> Result<Arc<dyn Provider>, Failure> {
+        loop {
+            let file = PathBuf::from(place);
+            match spawn_blocking(move || SqliteProvider::open(file)).await? {
+                Ok(provider) => return Ok(Arc::new(provider)),
+                // "Try again", it says.
+                Err(OpenError::Busy { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}
+
+/// The file. This process never opens it as a provider: closing one handle of it drops the locks of
+/// the others, and the one here is SQLite's own.
+struct File(PathBuf);
+
+#[async_trait]
+impl Store for File {
+    fn place(&self) -> Place {
+        Place::File(self.0.clone())
+    }
+
+    fn blows(&self, longest: Duration) -> Vec<Blow> {
+        vec![Blow::Occupy(longest)]
+    }
+
+    async fn suffer(&mut self, blow: Blow) -> Result<(), Failure> {
+        if let Blow::Occupy(time) = blow {
+            let connection = Connection::open(&self.0)?;
+            connection.busy_timeout(SIGNAL)?;
+            connection.execute_batch("BEGIN IMMEDIATE")?;
+            sleep(time).await;
+            connection.execute_batch("ROLLBACK")?;
+        }
+        Ok(())
+    }
+}

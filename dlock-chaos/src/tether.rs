@@ -1,0 +1,24 @@
+//! A process that ends with the one that started it: however that ends, the pipe between them closes.
+
+use std::{
+    io::{self, Read},
+    process, thread,
+};
+
+use tokio::sync::watch;
+
+use crate::limits::GOODBYE;
+
+/// Becomes true when the standard input closes. A process that hangs then ends all the same.
+pub(crate) fn until_let_go() -> watch::Receiver<bool> {
+    let (gone, let_go) = watch::channel(false);
+    thread::spawn(move || {
+        let mut byte = [0];
+        while matches!(io::stdin().read(&mut byte), Ok(1..)) {}
+        gone.send_replace(true);
+        thread::sleep(GOODBYE);
+        eprintln!("it hangs");
+        process::exit(3);
+    });
+    let_go
+}

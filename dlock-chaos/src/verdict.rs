@@ -1,0 +1,233 @@
+//! What there was, and what to think of it.
+
+use std::{collections::BTreeMap, fmt};
+
+use dlock_testkit::history::{
+    Line,
+    checker::{Counts, Report, check},
+};
+
+use crate::nemesis::BITTEN;
+
+/// The figures of a run, and what is wrong with it.
+#[derive(Debug, Default)]
+pub(crate) struct Figures {
+    pub(crate) seconds: u64,
+    /// The workers reached the store over a wire.
+    pub(crate) networked: bool,
+    /// What the nemesis did, by name.
+    pub(crate) blows: BTreeMap<&'static str, u64>,
+    /// Single exchanges on the wire that met a fault.
+    pub(crate) struck: usize,
+    /// What is wrong with the lock, in words; whatever the history shows is added by
+    /// [`Figures::judge`].
+    pub(crate) complaints: Vec<String>,
+    pub(crate) report: Report,
+    /// Why the run proves nothing.
+    pub(crate) toothless: Vec<String>,
+}
+
+impl Figures {
+    /// Checks the history.
+    pub(crate) fn judge(&mut self, lines: &[Line]) {
+        self.report = check(lines);
+        self.complaints.extend(wrongs(&self.report));
+        self.toothless = self.lacks();
+    }
+
+    /// Nothing is broken, and enough was tried to say so.
+    pub(crate) const fn is_good(&self) -> bool {
+        self.complaints.is_empty() && self.toothless.is_empty()
+    }
+
+    /// What was too little. The floors are far below what a busy machine reaches.
+    fn lacks(&self) -> Vec<String> {
+        let counts = &self.report.counts;
+        let mut lacks = Vec::new();
+        let mut floor = |what: &str, is: u64, least: u64| {
+            if is < least {
+                lacks.push(format!("{what}: {is}, and {least} would be enough"));
+            }
+        };
+        floor("grants", counts.grants, self.seconds.max(10));
+        floor("renewals", counts.renewals, 10);
+        floor("takeovers", counts.takeovers, 3);
+        floor(
+            "writes to fenced storage",
+            counts.fenced.accepted,
+            self.seconds.max(10),
+        );
+        floor("stale writes refused", counts.fenced.refused, 1);
+        floor(
+            "lost updates on unfenced storage",
+            counts.unfenced.lost_updates,
+            1,
+        );
+        let mut blows = vec!["worker killed", "worker paused", BITTEN];
+        if self.networked {
+            floor("unknown outcomes", counts.unknown, 1);
+            floor("faults on the wire", self.struck as u64, 1);
+            blows.extend(["store killed", "store frozen", "partition"]);
+        } else {
+            blows.push("file locked");
+        }
+        for blow in blows {
+            floor(blow, self.blows.get(blow).copied().unwrap_or_default(), 1);
+        }
+        lacks
+    }
+}
+
+/// What the history shows to be wrong with the lock.
+fn wrongs(report: &Report) -> Vec<String> {
+    let mut wrongs: Vec<String> = report
+        .violations
+        .iter()
+        .take(10)
+        .map(ToString::to_string)
+        .collect();
+    let more = report.violations.len().saturating_sub(10);
+    if more > 0 {
+        wrongs.push(format!("... and {more} more violations"));
+    }
+    let Counts { fenced, calls, .. } = &report.counts;
+    if fenced.lost_updates > 0 {
+        let lost = fenced.lost_updates;
+        wrongs.push(format!(
+            "fenced storage, reads included, lost {lost} updates"
+        ));
+    }
+    for (call, times) in calls {
+        // A retry helped, so it was wrong to say that none can.
+        if call.ends_with(" fatal") {
+            wrongs.push(format!(
+                "{call}: {times} times, on a store that only failed for a while"
+            ));
+        }
+    }
+    wrongs
+}
+
+impl fmt::Display for Figures {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let counts = &self.report.counts;
+        let operations: u64 = counts.calls.values().sum();
+        writeln!(
+            f,
+            "{operations} operations, {} grants, {} takeovers, {} renewals, {} losses, {} unknown outcomes",
+            counts.grants, counts.takeovers, counts.renewals, counts.losses, counts.unknown
+        )?;
+        write!(f, "faults:")?;
+        for (number, (blow, times)) in self.blows.iter().enumerate() {
+            let comma = if number == 0 { "" } else { "," };
+            write!(f, "{comma} {blow} {times}")?;
+        }
+        writeln!(f, "; single exchanges struck: {}", self.struck)?;
+        writeln!(
+            f,
+            "fenced storage: {} writes, {} stale ones refused, {} lost updates",
+            counts.fenced.accepted, counts.fenced.refused, counts.fenced.lost_updates
+        )?;
+        writeln!(
+            f,
+            "unfenced storage: {} writes, {} stale ones among them, {} lost updates",
+            counts.unfenced.accepted, counts.unfenced.stale, counts.unfenced.lost_updates
+        )?;
+        writeln!(
+            f,
+            "bounds of time: {} judged, {} not, since something was under way",
+            counts.judged, counts.not_judged
+        )?;
+        for complaint in &self.complaints {
+            writeln!(f, "BROKEN: {complaint}")?;
+        }
+        for lack in &self.toothless {
+            writeln!(f, "TOOTHLESS: {lack}")?;
+        }
+        f.write_str(
+            match (self.complaints.is_empty(), self.toothless.is_empty()) {
+                (false, _) => "verdict: broken",
+                (true, false) => "verdict: the run proves nothing",
+                (true, true) => "verdict: good",
+            },
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Spoil = fn(&mut Figures);
+
+    /// A run that has just enough of everything.
+    fn enough() -> Figures {
+        let mut figures = Figures {
+            seconds: 40,
+            networked: true,
+            struck: 1,
+            ..Figures::default()
+        };
+        let counts = &mut figures.report.counts;
+        (counts.grants, counts.renewals, counts.takeovers) = (40, 10, 3);
+        (counts.fenced.accepted, counts.fenced.refused) = (40, 1);
+        (counts.unfenced.lost_updates, counts.unknown) = (1, 1);
+        for blow in [
+            "worker killed",
+            "worker paused",
+            BITTEN,
+            "store killed",
+            "store frozen",
+            "partition",
+        ] {
+            figures.blows.insert(blow, 1);
+        }
+        figures
+    }
+
+    #[test]
+    fn run_with_enough_of_everything_has_teeth() {
+        assert_eq!(enough().lacks(), [""; 0]);
+    }
+
+    #[test]
+    fn run_with_too_little_of_anything_proves_nothing() {
+        let spoilt: [(&str, Spoil); 8] = [
+            ("grants", |it| it.report.counts.grants -= 1),
+            ("renewals", |it| it.report.counts.renewals -= 1),
+            ("takeovers", |it| it.report.counts.takeovers -= 1),
+            ("writes", |it| it.report.counts.fenced.accepted -= 1),
+            ("stale writes", |it| it.report.counts.fenced.refused = 0),
+            ("lost", |it| it.report.counts.unfenced.lost_updates = 0),
+            ("unknown", |it| it.report.counts.unknown = 0),
+            ("faults on the wire", |it| it.struck = 0),
+        ];
+        for (what, spoil) in spoilt {
+            let mut figures = enough();
+            spoil(&mut figures);
+            let lacks = figures.lacks();
+            assert!(
+                matches!(&lacks[..], [one] if one.starts_with(what)),
+                "{what}: {lacks:?}"
+            );
+        }
+        for blow in enough().blows.into_keys() {
+            let mut figures = enough();
+            figures.blows.remove(blow);
+            assert_eq!(
+                figures.lacks(),
+                [format!("{blow}: 0, and 1 would be enough")]
+            );
+        }
+    }
+
+    #[test]
+    fn answer_that_no_retry_helps_is_wrong_where_one_helped() {
+        let mut report = Report::default();
+        report.counts.calls.insert("renew ok".into(), 7);
+        assert_eq!(wrongs(&report), [""; 0]);
+        report.counts.calls.insert("renew fatal".into(), 1);
+        report.counts.fenced.lost_updates = 1;
+        assert_eq!(wrongs(&report).len(), 2);
+    }
+}

@@ -1,0 +1,89 @@
+//! One worker: two tasks that lock by every way there is, and read, change and write two numbers
+//! under the lock.
+
+mod task;
+
+use std::time::Duration;
+
+use dlock_core::{Client, DLock};
+use dlock_testkit::history::Log;
+use tokio::{task::JoinSet, time::timeout};
+
+use self::task::Task;
+use crate::{
+    cli::Failure, limits::GOODBYE, orders::Orders, storage::Door, store::backend,
+    tether::until_let_go,
+};
+
+/// How many tasks share a worker's client: two leases of one process compete like those of two (I12).
+pub(crate) const TASKS: u64 = 2;
+
+/// Works until the standard input closes, then gives everything back.
+pub(crate) async fn work(orders: Orders) -> Result<(), Failure> {
+    let mut let_go = until_let_go();
+    plant(orders.plant.as_deref())?;
+    let log = Log::append(&orders.history)?;
+    let process = log.process(&orders.name);
+    let provider = tokio::select! {
+        provider = backend(orders.store)?.connect(&orders.place) => provider?,
+        _ = let_go.wait_for(|gone| *gone) => return Ok(()),
+    };
+    let client = process.client(provider);
+    let locks = locks(&orders, &client)?;
+    let mut tasks = JoinSet::new();
+    for number in 0..TASKS {
+        let random = fastrand::Rng::with_seed(orders.seed.wrapping_mul(TASKS).wrapping_add(number));
+        let door = Door::new(orders.storage, &task_name(&orders.name, number));
+        let task = Task::new(process.clone(), locks.clone(), door, random);
+        tasks.spawn(task.run(let_go.clone()));
+    }
+    while let Some(ended) = tasks.join_next().await {
+        // A panic of the frontend is a finding: the worker ends, and says so.
+        ended?;
+    }
+    timeout(GOODBYE / 2, client.close())
+        .await
+        .map_err(|_| "the client did not close")?;
+    Ok(())
+}
+
+/// What a task is called in the storage.
+pub(crate) fn task_name(process: &str, number: u64) -> String {
+    format!("{process}/{number}")
+}
+
+/// Every name with every lease.
+fn locks(orders: &Orders, client: &Client) -> Result<Vec<DLock>, Failure> {
+    let mut locks = Vec::new();
+    for name in &orders.locks {
+        for lease in &orders.leases {
+            let lock = DLock::builder()
+                .name(name)
+                .owner(orders.name.as_str())
+                .duration(Duration::from_millis(*lease))
+                .provider(client.clone())
+                .build()?;
+            locks.push(lock);
+        }
+    }
+    Ok(locks)
+}
+
+#[cfg(dlock_planted)]
+fn plant(bug: Option<&str>) -> Result<(), Failure> {
+    use dlock_core::Bug;
+    let Some(name) = bug else { return Ok(()) };
+    let mut all = Bug::ALL.iter();
+    let bug = all.find(|bug| format!("{bug:?}") == name);
+    let bug = bug.ok_or_else(|| format!("there is no planted bug {name}"))?;
+    dlock_core::plant(Some(*bug));
+    Ok(())
+}
+
+#[cfg(not(dlock_planted))]
+fn plant(bug: Option<&str>) -> Result<(), Failure> {
+    match bug {
+        Some(bug) => Err(format!("built without the planted bugs, {bug} among them").into()),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,115 @@
+//! A short run of chaos on each store finds nothing, and runs that are broken on purpose are noticed.
+
+#![cfg(unix)]
+
+use std::process::{Command, Output, Stdio};
+
+/// Runs the program, which ends with this process; what it printed is the test's output.
+fn chaos(arguments: &[&str]) -> Output {
+    run(Command::new(env!("CARGO_BIN_EXE_dlock-chaos"))
+        .args(["run", "--tethered"])
+        .args(arguments))
+}
+
+fn run(command: &mut Command) -> Output {
+    let child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
+    let mut child = child.unwrap_or_else(|error| panic!("the program does not start: {error}"));
+    let tether = child.stdin.take();
+    let output = child.wait_with_output();
+    let output = output.unwrap_or_else(|error| panic!("no output: {error}"));
+    drop(tether);
+    println!("{}", String::from_utf8_lossy(&output.stdout));
+    eprintln!("{}", String::from_utf8_lossy(&output.stderr));
+    output
+}
+
+#[cfg(any(
+    feature = "dynamodb",
+    feature = "postgres",
+    feature = "redis",
+    feature = "sqlite"
+))]
+fn nothing_is_found_on(store: &str) {
+    let ended = chaos(&["--store", store, "--seconds", "35"]).status;
+    assert!(ended.success(), "{store}: {ended}");
+}
+
+#[cfg(feature = "dynamodb")]
+#[test]
+fn dynamodb_keeps_its_promises_under_chaos() {
+    nothing_is_found_on("dynamodb");
+}
+
+#[cfg(feature = "postgres")]
+#[test]
+fn postgres_keeps_its_promises_under_chaos() {
+    nothing_is_found_on("postgres");
+}
+
+#[cfg(feature = "redis")]
+#[test]
+fn redis_keeps_its_promises_under_chaos() {
+    nothing_is_found_on("redis");
+}
+
+#[cfg(feature = "sqlite")]
+#[test]
+fn sqlite_keeps_its_promises_under_chaos() {
+    nothing_is_found_on("sqlite");
+}
+
+/// Five seconds that fail on purpose: what they printed, with the history and its picture kept.
+#[cfg(feature = "sqlite")]
+fn sabotaged(how: &str) -> String {
+    let folder = tempfile::tempdir().unwrap_or_else(|error| panic!("no folder: {error}"));
+    let output = run(Command::new(env!("CARGO_BIN_EXE_dlock-chaos"))
+        .args(["run", "--tethered", "--store", "sqlite", "--seconds", "5"])
+        .args(["--sabotage", how])
+        .env("DLOCK_HISTORIES", folder.path()));
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(output.status.code(), Some(1));
+    for what in ["history: ", "picture: "] {
+        let kept = printed.lines().find_map(|line| line.strip_prefix(what));
+        let kept = kept.unwrap_or_else(|| panic!("no {what}"));
+        assert!(
+            std::fs::metadata(kept).is_ok_and(|file| file.len() > 0),
+            "{kept}"
+        );
+    }
+    printed
+}
+
+/// I5: the scripted pause is enough to find storage that checks nothing.
+#[cfg(feature = "sqlite")]
+#[test]
+fn fenced_storage_that_does_not_check_is_found() {
+    assert!(sabotaged("unfenced").contains("BROKEN: I5"), "no I5");
+}
+
+#[cfg(feature = "sqlite")]
+#[test]
+fn run_without_a_fault_proves_nothing() {
+    let printed = sabotaged("peaceful");
+    assert!(printed.contains("TOOTHLESS: worker killed: 0"));
+    assert!(!printed.contains("BROKEN"));
+}
+
+#[test]
+fn store_that_was_not_built_in_is_no_run() {
+    for store in ["dynamodb", "postgres", "redis", "sqlite"] {
+        let built = match store {
+            "dynamodb" => cfg!(feature = "dynamodb"),
+            "postgres" => cfg!(feature = "postgres"),
+            "redis" => cfg!(feature = "redis"),
+            _ => cfg!(feature = "sqlite"),
+        };
+        if !built {
+            assert_eq!(chaos(&["--store", store]).status.code(), Some(2), "{store}");
+        }
+    }
+    assert_eq!(chaos(&["--store", "none"]).status.code(), Some(2));
+}
