@@ -3,12 +3,22 @@
 //! each lease's deadline, each client's observations and each waiter's next try by itself, from what
 //! passed the boundary, and compares.
 //!
-//! `asking` follows acquires, `terms` leases, `sweep` what should have happened and did not.
+//! `asking` follows those who ask for a lock, `turns` and `pauses` when each may call, `tries` and
+//! `answers` what it sends and gets, `looks` what it reads meanwhile; `terms` follows leases, `renewals` and `releases` their calls,
+//! `handles` what their owners see; `sweep` finds what should have happened and did not.
 
+mod answers;
 mod asking;
+mod handles;
+mod looks;
 mod model;
+mod pauses;
+mod releases;
+mod renewals;
 mod sweep;
 mod terms;
+mod tries;
+mod turns;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -55,6 +65,8 @@ pub(super) struct Monitor(Arc<Mutex<State>>);
 pub(super) struct State {
     start: Instant,
     broken: Broken,
+    /// Waiters look before they ask.
+    cheap_reads: bool,
     violations: Vec<Violation>,
     pub(super) figures: Figures,
     clients: Vec<ClientState>,
@@ -77,10 +89,11 @@ pub(super) struct State {
 }
 
 impl Monitor {
-    pub(super) fn new(broken: Broken, explain: bool) -> Self {
+    pub(super) fn new(broken: Broken, cheap_reads: bool, explain: bool) -> Self {
         Self(Arc::new(Mutex::new(State {
             start: Instant::now(),
             broken,
+            cheap_reads,
             violations: Vec::new(),
             figures: Figures::default(),
             clients: Vec::new(),
@@ -109,10 +122,12 @@ impl Monitor {
         state.figures.calls += 1;
         state.note(|| format!("c{client} call {id} {request:?}"));
         let stamp = state.stamp(client);
+        let mut looker = None;
         match request {
             Request::Acquire(request) => state.acquire_called(client, request),
             Request::Renew(request) => state.renew_called(client, request),
             Request::Release(request) => state.release_called(client, request),
+            Request::Read(name) => looker = state.read_called(client, name.as_str()),
             _ => {}
         }
         if let Some(closed) = state.clients[client].closed_down
@@ -126,6 +141,7 @@ impl Monitor {
             client,
             request: request.clone(),
             stamp,
+            looker,
         });
         state.open.push(id);
         id
@@ -146,7 +162,7 @@ impl Monitor {
                 state.acquire_answered(call.client, request, outcome);
             }
             (Request::Acquire(request), Err(error)) => {
-                state.acquire_failed(call.client, request, error.kind());
+                state.acquire_failed(request, error.kind());
             }
             (Request::Renew(request), Ok(Outcome::Renew(outcome))) => {
                 state.renew_answered(call.client, request, outcome);
@@ -160,8 +176,18 @@ impl Monitor {
             (Request::Release(request), Err(error)) => {
                 state.release_failed(call.client, request, error.kind());
             }
-            (Request::Read(name), Ok(Outcome::Read(Some(record)))) => {
-                state.saw(call.client, name.as_str(), record);
+            (Request::Read(name), Ok(Outcome::Read(record))) => {
+                if let Some(record) = record {
+                    state.saw(call.client, name.as_str(), record);
+                }
+                if let Some(id) = call.looker {
+                    state.look_answered(id, record.as_ref());
+                }
+            }
+            (Request::Read(_), Err(error)) => {
+                if let Some(id) = call.looker {
+                    state.ask_failed(id, error.kind());
+                }
             }
             _ => {}
         }
@@ -178,9 +204,14 @@ impl Monitor {
         state.figures.unknown += 1;
         let unknown = dlock_core::ErrorKind::Unknown;
         match &call.request {
-            Request::Acquire(request) => state.acquire_failed(call.client, request, unknown),
+            Request::Acquire(request) => state.acquire_failed(request, unknown),
             Request::Renew(request) => state.renew_failed(call.client, request, unknown),
             Request::Release(request) => state.release_failed(call.client, request, unknown),
+            Request::Read(_) => {
+                if let Some(id) = call.looker {
+                    state.ask_failed(id, unknown);
+                }
+            }
             _ => {}
         }
     }
@@ -333,6 +364,10 @@ impl State {
             },
             Request::Release(request) => match self.terms.get(&request.uuid) {
                 Some(term) => term.settings.duration / 6,
+                None => return,
+            },
+            Request::Read(_) => match call.looker {
+                Some(id) => self.callers[id].settings.duration / 6,
                 None => return,
             },
             _ => return,

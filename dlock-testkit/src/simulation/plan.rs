@@ -17,6 +17,8 @@ pub struct Plan {
     pub discipline: Discipline,
     /// How fast the store's clock runs.
     pub store_rate: f64,
+    /// Whether a read costs the store less than a refusal, so that waiters look before they ask.
+    pub cheap_reads: bool,
     /// The processes, each on a machine of its own.
     pub clients: Vec<ClientPlan>,
     /// What goes wrong. Any of these can be left out.

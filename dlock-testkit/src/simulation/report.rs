@@ -26,6 +26,8 @@ pub struct Figures {
     pub own_ghosts: u64,
     pub hints: u64,
     pub cancellations: u64,
+    /// Reads of waiters, before they ask again.
+    pub looks: u64,
     /// Calls whose outcome nobody knows.
     pub unknown: u64,
     /// Writes that a fence refused, and updates lost where there was none.
@@ -39,6 +41,25 @@ pub struct Figures {
 impl Figures {
     pub(super) fn fault(&mut self, kind: &'static str) {
         *self.faults.entry(kind).or_default() += 1;
+    }
+
+    /// How much was played and what struck, by kind, in one line: for a document to quote.
+    #[must_use]
+    pub fn summary(&self) -> String {
+        let kinds = self.faults.iter();
+        let kinds: Vec<String> = kinds
+            .map(|(kind, count)| format!("{kind} {count}"))
+            .collect();
+        format!(
+            "{} runs, {:.1} hours of virtual time, {} calls, {} grants, {} faults of {} kinds: {}",
+            self.runs,
+            self.virtual_time.as_secs_f64() / 3600.0,
+            self.calls,
+            self.grants,
+            self.faults.values().sum::<u64>(),
+            kinds.len(),
+            kinds.join(", ")
+        )
     }
 
     /// Adds another run's.
@@ -59,6 +80,7 @@ impl Figures {
             own_ghosts,
             hints,
             cancellations,
+            looks,
             unknown,
             writes,
             stale_writes,
@@ -80,6 +102,7 @@ impl Figures {
         self.own_ghosts += own_ghosts;
         self.hints += hints;
         self.cancellations += cancellations;
+        self.looks += looks;
         self.unknown += unknown;
         self.writes += writes;
         self.stale_writes += stale_writes;
@@ -92,12 +115,7 @@ impl Figures {
 
 impl fmt::Display for Figures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let hours = self.virtual_time.as_secs_f64() / 3600.0;
-        writeln!(
-            f,
-            "{} runs, {hours:.1} hours of virtual time, {} calls ({} of unknown outcome)",
-            self.runs, self.calls, self.unknown
-        )?;
+        writeln!(f, "{}", self.summary())?;
         writeln!(
             f,
             "{} grants, {} of them takeovers, {} late, {} spent, {} refused by own ghosts; {} leases, {} renewals ({} late), {} losses, {} refused",
@@ -112,15 +130,16 @@ impl fmt::Display for Figures {
             self.losses,
             self.refused
         )?;
-        writeln!(
+        write!(
             f,
-            "{} cancellations, {} hints; {} writes, {} refused by the fence, {} updates lost without one",
-            self.cancellations, self.hints, self.writes, self.stale_writes, self.lost_updates
-        )?;
-        write!(f, "faults:")?;
-        for (kind, count) in &self.faults {
-            write!(f, " {kind} {count},")?;
-        }
-        Ok(())
+            "{} calls of unknown outcome, {} cancellations, {} hints, {} looks; {} writes, {} refused by the fence, {} updates lost without one",
+            self.unknown,
+            self.cancellations,
+            self.hints,
+            self.looks,
+            self.writes,
+            self.stale_writes,
+            self.lost_updates
+        )
     }
 }

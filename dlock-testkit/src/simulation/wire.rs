@@ -1,33 +1,31 @@
 //! The way between a client and the store: it takes time, loses, delays, repeats and refuses, as the
 //! plan says, and tells the monitor what passes.
 
+mod effects;
+mod requests;
+mod station;
+
 use std::{
     collections::BTreeMap,
     fmt,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
-use async_trait::async_trait;
-use dlock_core::{
-    Acquire, AcquireOutcome, Admin, Capabilities, ErrorKind, Machine, Name, Provider,
-    ProviderError, Record, Release, ReleaseOutcome, Renew, RenewOutcome, Sharing, Standstill,
-    Wakeup, WakeupSender, Wakeups,
-};
-use fastrand::Rng;
+use dlock_core::{Admin, Machine, Provider, ProviderError, Release};
 use tokio::{
     sync::oneshot,
     time::{Instant, sleep},
 };
 
+pub(super) use self::{effects::stand_still, station::Station};
 use super::{
-    chronicle,
     monitor::{CallId, Monitor},
     plan::{ClientPlan, Effect, Fault, Plan},
 };
 use crate::{
     faults::{Op, Outcome, Request},
-    history::{Log, Recorded, line::PAUSE},
+    history::Log,
     memory::MemoryProvider,
 };
 
@@ -229,162 +227,6 @@ impl Wire {
                 .applied(&Request::Release(release), &outcome.into(), now);
         }
     }
-
-    /// The machine is suspended in a moment, for so long.
-    fn sleeps(&self, lasting: Duration) {
-        let this = self.clone();
-        tokio::spawn(async move {
-            let Self(inner) = &this;
-            sleep(Duration::from_millis(1)).await;
-            let (machine, client) = (&inner.machine, inner.client);
-            let how = Standstill::Suspended;
-            stand_still(&inner.monitor, &inner.log, machine, client, how, lasting).await;
-        });
-    }
-
-    fn effect(&self, op: Op, nth: u64) -> Option<Effect> {
-        let Self(inner) = self;
-        let now = inner.start.elapsed();
-        let window = || {
-            let mut windows = inner.windows.iter();
-            let found = windows.find(|(from, to, _)| (*from..*to).contains(&now))?;
-            Some(found.2)
-        };
-        let effect = inner.single.get(&(op, nth)).copied().or_else(window)?;
-        let kind = match effect {
-            Effect::LoseRequest => "lost requests",
-            Effect::LoseReply => "lost replies",
-            Effect::Refuse(ErrorKind::NotApplied) => "throttled",
-            Effect::Refuse(_) => "refused",
-            Effect::Doubt(_) => "doubtful",
-            Effect::DelayRequest(_) => "delayed requests",
-            Effect::DelayReply(_) => "delayed replies",
-            Effect::Duplicate(_) => "duplicates",
-            Effect::Spend => "spent tries",
-            Effect::Stale(_) => "stale reads",
-            Effect::SleepSent(_) | Effect::SleepAnswered(_) => "standstills",
-        };
-        inner.monitor.figures(|figures| figures.fault(kind));
-        chronicle::call_fault(&inner.log, inner.client, kind, &effect);
-        Some(effect)
-    }
-
-    fn count(&self, op: Op) -> u64 {
-        let mut counts = self.0.counts.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = counts.entry(op).or_default();
-        *count += 1;
-        *count - 1
-    }
-
-    /// Drawn for each message by itself, so that leaving a fault out changes as little as possible.
-    fn latency(&self, op: Op, message: u64) -> Duration {
-        let Self(inner) = self;
-        let mut rng = Rng::with_seed(inner.seed);
-        for salt in [inner.client as u64, op as u64, message] {
-            rng = Rng::with_seed(rng.u64(..).wrapping_add(salt));
-        }
-        let (least, most) = inner.latency;
-        Duration::from_millis(rng.u64(least..=most))
-    }
-
-    /// Passes hints on, after their way and in their order, until the source ends.
-    async fn relay(self, mut source: Wakeups, to: WakeupSender) {
-        let Self(inner) = &self;
-        let mut message = 0;
-        while let Some(hint) = source.next().await {
-            message += 1;
-            sleep(self.latency(Op::Watch, 1_000_000 + message)).await;
-            inner.machine.running().await;
-            let now = inner.start.elapsed();
-            if inner
-                .mutes
-                .iter()
-                .any(|(from, until)| (*from..*until).contains(&now))
-            {
-                inner.monitor.figures(|figures| figures.fault("lost hints"));
-                continue;
-            }
-            let name = match &hint {
-                Wakeup::Name(name) => Some(name.as_str()),
-                Wakeup::Everyone => None,
-            };
-            inner.monitor.hinted(inner.client, name);
-            if !to.send(hint) {
-                break;
-            }
-        }
-        inner.machine.running().await;
-        inner.monitor.watching(inner.client, false);
-    }
-}
-
-/// A machine stands still for a while, unless it does already.
-pub(super) async fn stand_still(
-    monitor: &Monitor,
-    log: &Log,
-    machine: &Machine,
-    client: usize,
-    how: Standstill,
-    lasting: Duration,
-) {
-    if !machine.stand(how) {
-        return;
-    }
-    let fault = log.fault(PAUSE, &format!("c{client}"));
-    monitor.disturbed(client, true);
-    sleep(lasting).await;
-    machine.resume();
-    monitor.disturbed(client, false);
-    // Timers that stood still ask the clock again within D/10 (V2).
-    sleep(chronicle::AFTERMATH).await;
-    fault.end();
-}
-
-/// What a client's locks are built with: its wire, recorded, whose clones share the client.
-#[derive(Clone, Debug)]
-pub(super) struct Station {
-    wire: Recorded<Wire>,
-    sharing: Sharing,
-}
-
-impl Station {
-    pub(super) fn new(wire: Recorded<Wire>) -> Self {
-        Self {
-            wire,
-            sharing: Sharing::default(),
-        }
-    }
-}
-
-#[async_trait]
-impl Provider for Station {
-    fn capabilities(&self) -> Capabilities {
-        self.wire.capabilities()
-    }
-
-    async fn acquire(&self, request: &Acquire) -> Result<AcquireOutcome, ProviderError> {
-        self.wire.acquire(request).await
-    }
-
-    async fn renew(&self, request: &Renew) -> Result<RenewOutcome, ProviderError> {
-        self.wire.renew(request).await
-    }
-
-    async fn release(&self, request: &Release) -> Result<ReleaseOutcome, ProviderError> {
-        self.wire.release(request).await
-    }
-
-    async fn read(&self, name: &Name) -> Result<Option<Record>, ProviderError> {
-        self.wire.read(name).await
-    }
-
-    async fn watch(&self) -> Result<Option<Wakeups>, ProviderError> {
-        self.wire.watch().await
-    }
-
-    fn sharing(&self) -> Option<&Sharing> {
-        Some(&self.sharing)
-    }
 }
 
 /// A call under way.
@@ -406,96 +248,6 @@ impl Drop for Open {
         if let Some(id) = self.id.take() {
             self.monitor.dropped(id);
         }
-    }
-}
-
-#[async_trait]
-impl Provider for Wire {
-    fn capabilities(&self) -> Capabilities {
-        self.0.store.capabilities()
-    }
-
-    async fn acquire(&self, request: &Acquire) -> Result<AcquireOutcome, ProviderError> {
-        let sent = request.clone();
-        let ask = move |store: MemoryProvider| {
-            let sent = sent.clone();
-            async move { store.acquire(&sent).await }
-        };
-        self.call(Op::Acquire, Request::Acquire(request.clone()), ask)
-            .await
-    }
-
-    async fn renew(&self, request: &Renew) -> Result<RenewOutcome, ProviderError> {
-        let sent = request.clone();
-        let ask = move |store: MemoryProvider| {
-            let sent = sent.clone();
-            async move { store.renew(&sent).await }
-        };
-        self.call(Op::Renew, Request::Renew(request.clone()), ask)
-            .await
-    }
-
-    async fn release(&self, request: &Release) -> Result<ReleaseOutcome, ProviderError> {
-        let sent = request.clone();
-        let ask = move |store: MemoryProvider| {
-            let sent = sent.clone();
-            async move { store.release(&sent).await }
-        };
-        self.call(Op::Release, Request::Release(request.clone()), ask)
-            .await
-    }
-
-    async fn read(&self, name: &Name) -> Result<Option<Record>, ProviderError> {
-        let (sent, monitor) = (name.clone(), self.0.monitor.clone());
-        let next = self.0.counts.lock().map_or(0, |counts| {
-            counts.get(&Op::Read).copied().unwrap_or_default()
-        });
-        let stale = match self.0.single.get(&(Op::Read, next)) {
-            Some(Effect::Stale(writes)) => Some(*writes),
-            _ => None,
-        };
-        let ask = move |store: MemoryProvider| {
-            let (sent, monitor) = (sent.clone(), monitor.clone());
-            async move {
-                match stale {
-                    Some(writes) => Ok(monitor.stale(sent.as_str(), writes)),
-                    None => store.read(&sent).await,
-                }
-            }
-        };
-        self.call(Op::Read, Request::Read(name.clone()), ask).await
-    }
-
-    async fn watch(&self) -> Result<Option<Wakeups>, ProviderError> {
-        let slot = Arc::new(Mutex::new(None));
-        let put = Arc::clone(&slot);
-        let ask = move |store: MemoryProvider| {
-            let put = Arc::clone(&put);
-            async move {
-                let stream = store.watch().await?;
-                let there = stream.is_some();
-                *put.lock().unwrap_or_else(PoisonError::into_inner) = stream;
-                Ok(Opened(there))
-            }
-        };
-        self.call(Op::Watch, Request::Watch, ask).await?;
-        let source = slot.lock().unwrap_or_else(PoisonError::into_inner).take();
-        Ok(source.map(|source| {
-            let (to, stream) = Wakeups::channel(256);
-            self.0.monitor.watching(self.0.client, true);
-            tokio::spawn(self.clone().relay(source, to));
-            stream
-        }))
-    }
-}
-
-/// Whether there is a stream of hints.
-#[derive(Clone)]
-struct Opened(bool);
-
-impl From<Opened> for Outcome {
-    fn from(Opened(there): Opened) -> Self {
-        Self::Watch(there)
     }
 }
 

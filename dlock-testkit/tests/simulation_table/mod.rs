@@ -59,6 +59,13 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     (Bug::OpeningWakesNobody, "W3"),
     (Bug::BreakWakesNobody, "W3"),
     (Bug::LooksAtAnyCost, "W2"),
+    (Bug::LooksForEver, "I15"),
+    (Bug::LookUnobserved, "A6 W2"),
+    (Bug::FreeLookIgnored, "W2"),
+    (Bug::LookUnbounded, "W4"),
+    (Bug::FatalLookRetried, "W5"),
+    (Bug::LookNoAnswer, "W5"),
+    (Bug::OnlyRefusalsAnswer, "W5"),
     (Bug::QueueUncounted, "W4"),
     (Bug::LimitPerTry, "W4"),
     (Bug::AcquireUnbounded, "W4"),
@@ -82,33 +89,4 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     (Bug::RetriedTooLong, "max_hold"),
     (Bug::AlwaysTooLong, "V5"),
     (Bug::DataLost, "settings"),
-];
-
-/// Bugs that no run can show, why, and the frontend case that catches them.
-pub(crate) const OUT_OF_REACH: &[(Bug, &str, &str)] = &[
-    (
-        Bug::LooksForEver,
-        "the simulated store takes a refusal for as cheap as a read, so no waiter reads",
-        "look_observes_as_a_refusal_does",
-    ),
-    (
-        Bug::LookUnobserved,
-        "the simulated store takes a refusal for as cheap as a read, so no waiter reads",
-        "look_observes_as_a_refusal_does",
-    ),
-    (
-        Bug::FreeLookIgnored,
-        "the simulated store takes a refusal for as cheap as a read, so no waiter reads",
-        "waiter_looks_where_that_costs_less",
-    ),
-    (
-        Bug::LookUnbounded,
-        "the simulated store takes a refusal for as cheap as a read, so no waiter reads",
-        "look_without_an_answer_is_repeated",
-    ),
-    (
-        Bug::FatalLookRetried,
-        "the simulated store takes a refusal for as cheap as a read, so no waiter reads",
-        "look_at_a_store_beyond_help_ends_the_wait",
-    ),
 ];

@@ -38,6 +38,8 @@ pub(super) struct ClientState {
     pub(super) closing: Option<Duration>,
     pub(super) closed_down: Option<Duration>,
     pub(super) names: BTreeMap<String, Known>,
+    /// Its next read is its user's.
+    pub(super) reads: bool,
 }
 
 impl ClientState {
@@ -51,6 +53,7 @@ impl ClientState {
             closing: None,
             closed_down: None,
             names: BTreeMap::new(),
+            reads: false,
         }
     }
 }
@@ -82,6 +85,8 @@ pub(super) struct Call {
     pub(super) client: usize,
     pub(super) request: Request,
     pub(super) stamp: Stamp,
+    /// The waiter whose look it is.
+    pub(super) looker: Option<CallerId>,
 }
 
 impl Call {
@@ -137,6 +142,8 @@ pub(super) struct Caller {
     /// When the store last gave a definite answer to it, or it began to ask.
     pub(super) heard: Option<Duration>,
     pub(super) fatal: bool,
+    /// It knows of somebody who holds the lock.
+    pub(super) seen: bool,
     pub(super) pause: Option<Pause>,
     /// When it last began to ask. A wake-up in the very instant may have come before or after.
     pub(super) asked: Duration,

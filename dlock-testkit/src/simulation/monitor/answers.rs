@@ -1,0 +1,164 @@
+//! What a try's answer means to its caller, and what the client knows from then on (A3, G4, V9).
+
+use std::time::Duration;
+
+use dlock_core::{Acquire, AcquireOutcome, ErrorKind, Record};
+use uuid::Uuid;
+
+use super::{
+    SLACK, State,
+    model::{CallerId, Pause, Seen, held},
+};
+
+/// How many of a client's identities this remembers: fewer than it does itself, which counts also
+/// those that never passed the boundary.
+const OVER: usize = 6;
+
+impl State {
+    pub(super) fn acquire_answered(
+        &mut self,
+        client: usize,
+        request: &Acquire,
+        outcome: &AcquireOutcome,
+    ) {
+        let stamp = self.stamp(client);
+        let Some(id) = self.caller_of(request) else {
+            return;
+        };
+        let caller = &mut self.callers[id];
+        let name = caller.name.clone();
+        if !matches!(outcome, AcquireOutcome::Acquired(_)) {
+            caller.heard = Some(stamp.contender);
+        }
+        let Some(open) = &mut caller.open_try else {
+            return;
+        };
+        open.answered = true;
+        let sent = open.sent;
+        self.doubtful.remove(&request.new);
+        let duration = caller.settings.duration;
+        match outcome {
+            AcquireOutcome::Acquired(token) => {
+                let late = stamp.holder >= sent.holder + caller.settings.belief();
+                let known = self.known(client, &name);
+                known.highest = known.highest.max(token.get());
+                if late {
+                    self.figures.late_grants += 1;
+                    self.is_over_now(client, &name, request.new, duration);
+                    self.next_at_once(id, "V9");
+                } else {
+                    known.observation = None;
+                    self.granted(id, request, *token, sent);
+                }
+            }
+            AcquireOutcome::Spent => {
+                self.figures.spent += 1;
+                self.is_over_now(client, &name, request.new, duration);
+                self.next_at_once(id, "A3");
+            }
+            AcquireOutcome::Held(record) => {
+                self.is_over_now(client, &name, request.new, duration);
+                self.saw(client, &name, record);
+                if request.prev != Some(record.version()) && self.is_own_ghost(id, record) {
+                    self.figures.own_ghosts += 1;
+                    self.next_at_once(id, "G4");
+                } else if self.callers[id].once {
+                    // It has its answer.
+                } else if !self.may_be_own_ghost(id, record) {
+                    self.callers[id].seen = true;
+                    self.next_when_due(id, record);
+                }
+            }
+        }
+    }
+
+    pub(super) fn acquire_failed(&mut self, request: &Acquire, kind: ErrorKind) {
+        let Some(id) = self.caller_of(request) else {
+            return;
+        };
+        if kind == ErrorKind::Unknown {
+            self.doubtful.insert(request.new);
+        }
+        self.ask_failed(id, kind);
+    }
+
+    /// A try or a look has no answer.
+    pub(super) fn ask_failed(&mut self, id: CallerId, kind: ErrorKind) {
+        let since = self.stamp(self.callers[id].client);
+        let (woken, _) = self.rung(id);
+        let caller = &mut self.callers[id];
+        let mean = caller.settings.failure_pause();
+        caller.fatal |= kind == ErrorKind::Fatal;
+        caller.pause = (kind != ErrorKind::Fatal).then_some(Pause {
+            since,
+            earliest: mean / 2,
+            latest: mean * 3 / 2,
+            rule: "W5",
+            wakes: true,
+            woken,
+        });
+    }
+
+    fn caller_of(&self, request: &Acquire) -> Option<CallerId> {
+        let id = request.owner.parse::<CallerId>().ok()?;
+        let asked = self.callers.get(id)?.open_try.as_ref()?;
+        (asked.uuid == request.new).then_some(id)
+    }
+
+    /// A reply or a read showed this record.
+    pub(super) fn saw(&mut self, client: usize, name: &str, record: &Record) {
+        let now = self.clients[client].machine.contender();
+        let known = self.known(client, name);
+        known.highest = known.highest.max(record.token.get());
+        if !held(record) {
+            known.observation = None;
+            return;
+        }
+        match &mut known.observation {
+            Some(seen) if seen.version == record.version() => seen.last = now,
+            _ => {
+                known.observation = Some(Seen {
+                    version: record.version(),
+                    duration: record.duration,
+                    first: now,
+                    last: now,
+                });
+            }
+        }
+    }
+
+    /// G4: an identity of ours is over.
+    pub(super) fn is_over_now(
+        &mut self,
+        client: usize,
+        name: &str,
+        uuid: Uuid,
+        duration: Duration,
+    ) {
+        let until = self.clients[client].machine.contender() + 2 * duration;
+        let known = self.known(client, name);
+        if known.over.iter().any(|(known, _)| *known == uuid) {
+            return;
+        }
+        known.over.push_front((uuid, until));
+        known.over.truncate(2 * OVER);
+    }
+
+    /// Whether the client must know that nobody acts on this record.
+    pub(super) fn is_own_ghost(&mut self, id: CallerId, record: &Record) -> bool {
+        let caller = &self.callers[id];
+        let (client, name) = (caller.client, caller.name.clone());
+        let now = self.clients[client].machine.contender();
+        let known = self.known(client, &name);
+        let over = known.over.iter().take(OVER);
+        over.clone()
+            .any(|(uuid, until)| *uuid == record.uuid && now + SLACK < *until)
+    }
+
+    /// Whether the client may still know that: it remembers more than is demanded here.
+    pub(super) fn may_be_own_ghost(&mut self, id: CallerId, record: &Record) -> bool {
+        let (client, name) = (self.callers[id].client, self.callers[id].name.clone());
+        let known = self.known(client, &name);
+        known.over.iter().any(|(uuid, _)| *uuid == record.uuid)
+    }
+}

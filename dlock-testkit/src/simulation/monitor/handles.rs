@@ -1,0 +1,236 @@
+//! What the owners of leases do with them and are told of them (V5, V7, V9, I11).
+
+use dlock_core::{Ended, ErrorKind, FencingToken, Loss, LossCause};
+use uuid::Uuid;
+
+use super::{
+    Monitor, SLACK,
+    model::{CallerId, Watched},
+};
+
+impl Monitor {
+    /// A caller has the lease in its hands. `uuid` as its handle says; `None` under `with`.
+    pub(in super::super) fn delivered(
+        &self,
+        id: CallerId,
+        token: FencingToken,
+        watch: Option<Watched>,
+    ) -> Option<Uuid> {
+        let mut state = self.state();
+        state.note(|| format!("{id} has {token}"));
+        state.figures.leases += 1;
+        let now = state.now();
+        let found = state
+            .terms
+            .iter_mut()
+            .find(|(_, term)| term.caller == id && term.token == token && term.delivered.is_none());
+        let Some((uuid, term)) = found else {
+            state.complain("I11", || {
+                format!("{id} got a lease with {token}, never granted to it")
+            });
+            return None;
+        };
+        let uuid = *uuid;
+        term.delivered = Some(now);
+        // `with` watches by itself, and renews from the start.
+        if watch.is_none() {
+            let client = term.client;
+            let stamp = state.stamp(client);
+            if let Some(term) = state.terms.get_mut(&uuid) {
+                term.guarded = Some(stamp);
+            }
+        } else {
+            term.watch = watch;
+        }
+        let holder = state.holder(uuid);
+        let term = &state.terms[&uuid];
+        if !term.valid(holder) {
+            let over = term.deadline;
+            state.complain("V9", || format!("{id} got a lease that ended at {over:?}"));
+        }
+        Some(uuid)
+    }
+
+    /// The lease renews itself from now on.
+    pub(in super::super) fn guarded(&self, uuid: Uuid) {
+        let mut state = self.state();
+        let Some(client) = state.terms.get(&uuid).map(|term| term.client) else {
+            return;
+        };
+        let stamp = state.stamp(client);
+        if let Some(term) = state.terms.get_mut(&uuid) {
+            term.guarded = Some(stamp);
+        }
+    }
+
+    /// Somebody waits for the end of the lease.
+    pub(in super::super) fn listens(&self, uuid: Uuid) {
+        if let Some(term) = self.state().terms.get_mut(&uuid) {
+            term.listened = true;
+        }
+    }
+
+    /// Who waited for the end of a lease without a guard was told.
+    pub(in super::super) fn expired(&self, uuid: Uuid) {
+        let mut state = self.state();
+        let holder = state.holder(uuid);
+        let Some(term) = state.terms.get_mut(&uuid) else {
+            return;
+        };
+        term.told = true;
+        if term.valid(holder) {
+            let deadline = term.deadline;
+            state.complain("V5", || {
+                format!("{uuid} is said to have ended, and ends at {deadline:?}")
+            });
+        }
+    }
+
+    /// A renewal by hand begins.
+    pub(in super::super) fn renews_by_hand(&self, uuid: Uuid) {
+        if let Some(term) = self.state().terms.get_mut(&uuid) {
+            term.by_hand += 1;
+        }
+    }
+
+    /// A renewal by hand has ended: whether the lease was extended, if that is said.
+    pub(in super::super) fn renewed_by_hand(&self, uuid: Uuid, lost: Option<&Loss>) {
+        let mut state = self.state();
+        let holder = state.holder(uuid);
+        let Some(term) = state.terms.get(&uuid) else {
+            return;
+        };
+        let valid = term.valid(holder);
+        if valid == lost.is_some() {
+            state.complain("V5", || {
+                format!("a renewal of {uuid} ends with {lost:?}, and the lease is valid: {valid}")
+            });
+        }
+    }
+
+    /// The handle is about to be released or dropped (V7).
+    pub(in super::super) fn ends(&self, uuid: Uuid) {
+        let mut state = self.state();
+        state.note(|| format!("{uuid} ends"));
+        state.release_begins(uuid);
+    }
+
+    /// `release` has answered.
+    pub(in super::super) fn released(&self, uuid: Uuid, answer: &Result<Ended, ErrorKind>) {
+        let mut state = self.state();
+        state.note(|| format!("{uuid} released: {answer:?}"));
+        let Some(term) = state.terms.get(&uuid) else {
+            return;
+        };
+        let (told, fatal) = (term.release_answer, term.release_fatal);
+        let early = !term.let_go_by(state.clients[term.client].machine.holder());
+        let right = match answer {
+            Ok(Ended::Released) => told == Some(true),
+            Ok(Ended::NotHeld(_)) => told == Some(false),
+            Ok(Ended::Unconfirmed) => told.is_none() && !fatal && !early,
+            Err(kind) => fatal && *kind == ErrorKind::Fatal,
+        };
+        if !right {
+            state.complain("V7", || {
+                format!(
+                    "the release of {uuid} ends with {answer:?}; the store said {told:?}, fatal: \
+                     {fatal}, before it had to let go: {early}"
+                )
+            });
+        }
+    }
+
+    /// A watcher was told of the end of the lease.
+    pub(in super::super) fn told(&self, uuid: Uuid, loss: &Loss) {
+        let mut state = self.state();
+        state.note(|| format!("{uuid} lost: {:?}", loss.cause));
+        state.figures.losses += u64::from(!matches!(loss.cause, LossCause::Released));
+        let holder = state.holder(uuid);
+        let Some(term) = state.terms.get_mut(&uuid) else {
+            return;
+        };
+        term.told = true;
+        let stop = term.settings.max_hold.map(|most| term.sent + most);
+        let right = match &loss.cause {
+            LossCause::Released => term.release_began.is_some(),
+            LossCause::Refused { .. } => term.refused.is_some(),
+            LossCause::HeldTooLong => {
+                holder >= term.deadline && stop.is_some_and(|stop| stop <= holder)
+            }
+            _ => holder >= term.deadline,
+        };
+        if !right || loss.token != term.token {
+            let (deadline, cause) = (term.deadline, &loss.cause);
+            state.complain("V5", || {
+                format!("{uuid} is said to have ended by {cause:?}; its deadline is {deadline:?}")
+            });
+        }
+    }
+
+    /// The work under `with` starts or is polled, or is gone. Whether the lease is valid.
+    pub(in super::super) fn works(&self, uuid: Uuid, alive: bool) -> bool {
+        let mut state = self.state();
+        let holder = state.holder(uuid);
+        let Some(client) = state.terms.get(&uuid).map(|term| term.client) else {
+            return false;
+        };
+        let now = state.stamp(client);
+        let Some(term) = state.terms.get_mut(&uuid) else {
+            return false;
+        };
+        term.work_alive = alive;
+        if !alive {
+            term.work_gone.get_or_insert(now);
+        }
+        let valid = term.valid(holder);
+        if !alive {
+            // What follows in the same poll is the release.
+            state.release_begins(uuid);
+        }
+        valid
+    }
+
+    /// `with` has returned. `finished`: whether the work had ended, and in time. `answer`: `None` if
+    /// the work's panic went on.
+    pub(in super::super) fn with_ended(
+        &self,
+        uuid: Uuid,
+        finished: Option<bool>,
+        answer: Option<&Result<(), Loss>>,
+    ) {
+        let mut state = self.state();
+        let Some(term) = state.terms.get(&uuid) else {
+            return;
+        };
+        let client = term.client;
+        let right = match (answer, finished) {
+            (Some(Ok(())), Some(in_time)) => in_time,
+            (Some(Err(loss)), Some(in_time)) => !in_time && loss.work_finished,
+            (Some(Err(loss)), None) => !loss.work_finished,
+            (Some(Ok(())), None) => false,
+            (None, _) => true,
+        };
+        let limit = term.settings.duration / 6;
+        let settled = term.release_answer.is_some()
+            || term.release_fatal
+            || term.refused.is_some()
+            || term.let_go_by(state.clients[client].machine.holder());
+        let gone = term.work_gone;
+        if !right {
+            state.complain("V9", || {
+                format!("`with` says {answer:?}, and its work ended in time: {finished:?}")
+            });
+        }
+        let now = state.stamp(client);
+        if let Some(gone) = gone {
+            let took = now.contender.saturating_sub(gone.contender);
+            if took > limit + SLACK && state.undisturbed_since(client, gone.at) {
+                state.complain("V7", || format!("`with` kept its result back for {took:?}"));
+            }
+            if !settled && took + SLACK < limit {
+                state.complain("V7", || format!("`with` of {uuid} ends before its release"));
+            }
+        }
+        state.release_begins(uuid);
+    }
+}

@@ -1,0 +1,147 @@
+//! When a caller's next call should come, and whether it did (W2, W3, W5).
+
+use std::time::Duration;
+
+use dlock_core::Record;
+
+use super::{
+    SLACK, State,
+    model::{CallerId, Pause, Status, Turn},
+};
+
+impl State {
+    /// W2, W5: neither too early nor too late.
+    pub(super) fn check_pause(&mut self, id: CallerId, pause: &Pause, repeated: bool) {
+        let caller = &self.callers[id];
+        let gap = self.clients[caller.client]
+            .machine
+            .contender()
+            .saturating_sub(pause.since.contender);
+        let woken = pause.woken && !repeated;
+        if gap + Duration::from_micros(1) < pause.earliest && !woken {
+            let earliest = pause.earliest;
+            self.complain(pause.rule, || {
+                format!("{id} asks again after {gap:?}, before {earliest:?} have passed")
+            });
+        }
+        self.check_overdue(id);
+    }
+
+    /// The next call should have come by now.
+    pub(super) fn check_overdue(&mut self, id: CallerId) {
+        let caller = &self.callers[id];
+        let Some(pause) = caller.pause else { return };
+        if caller.status != Status::Waiting
+            || caller.away.is_some()
+            || self.clients[caller.client].closing.is_some()
+        {
+            return;
+        }
+        let machine = &self.clients[caller.client].machine;
+        let gap = machine.contender().saturating_sub(pause.since.contender);
+        let passed = caller.limit.is_some_and(|limit| {
+            machine.contender().saturating_sub(caller.began.contender) + SLACK >= limit
+        });
+        if gap > pause.latest + SLACK
+            && !passed
+            && self.undisturbed_since(caller.client, pause.since.at)
+        {
+            let latest = pause.latest;
+            self.callers[id].pause = None;
+            self.complain(pause.rule, || {
+                format!("{id} should have asked again within {latest:?}, and {gap:?} have passed")
+            });
+        }
+    }
+
+    /// The next try comes without a pause.
+    pub(super) fn next_at_once(&mut self, id: CallerId, rule: &'static str) {
+        let since = self.stamp(self.callers[id].client);
+        let up = self.time_is_up(&self.callers[id]);
+        let caller = &mut self.callers[id];
+        caller.pause = (caller.chain < 4 && !up).then_some(Pause {
+            since,
+            earliest: Duration::ZERO,
+            latest: Duration::ZERO,
+            rule,
+            wakes: false,
+            woken: false,
+        });
+        if caller.pause.is_none() {
+            caller.chain = 0;
+        }
+    }
+
+    /// W2: the first of the expiry, the end of the observation and the poll.
+    pub(super) fn next_when_due(&mut self, id: CallerId, record: &Record) {
+        let caller = &self.callers[id];
+        let (client, name) = (caller.client, caller.name.clone());
+        let poll = caller.settings.poll(self.clients[client].watching);
+        let jitter = caller.settings.expiry_jitter();
+        let since = self.stamp(client);
+        let observed = self.known(client, &name).observation.as_ref().map(|seen| {
+            let unchanged = since.contender.saturating_sub(seen.first);
+            seen.duration.saturating_sub(unchanged)
+        });
+        let remaining = record.remaining.map(|left| left.min(record.duration));
+        let ends = [remaining, observed].into_iter().flatten();
+        let least = poll.min(Duration::from_millis(10));
+        let earliest = ends.clone().fold(poll, Duration::min).max(least);
+        let latest = ends
+            .map(|left| left + jitter)
+            .fold(poll * 6 / 5, Duration::min)
+            .max(least);
+        let (woken, rung) = self.rung(id);
+        self.callers[id].pause = Some(Pause {
+            since,
+            earliest,
+            latest: if rung { Duration::ZERO } else { latest },
+            rule: if rung { "W3" } else { "W2" },
+            wakes: true,
+            woken,
+        });
+    }
+
+    /// The lock may be free: who contends for it asks at once.
+    pub(super) fn wake(&mut self, client: usize, name: Option<&str>, rule: &'static str) {
+        let now = self.stamp(client);
+        let mut heads: Vec<CallerId> = Vec::new();
+        for (known_name, known) in &mut self.clients[client].names {
+            if name.is_none_or(|name| name == known_name) {
+                known.rung = Some(now.at);
+                heads.extend(known.head);
+            }
+        }
+        for id in heads {
+            let caller = &mut self.callers[id];
+            if caller.turn != Turn::Has || caller.once {
+                continue;
+            }
+            match &mut caller.pause {
+                Some(pause) if pause.rule == "W5" || !pause.wakes => pause.woken = true,
+                Some(pause) => {
+                    if !pause.woken {
+                        pause.latest = now
+                            .contender
+                            .saturating_sub(pause.since.contender)
+                            .min(pause.latest);
+                        pause.rule = rule;
+                    }
+                    pause.woken = true;
+                }
+                None => {}
+            }
+        }
+    }
+
+    /// Whether a caller may have been woken since it began to ask, and whether it must have been.
+    pub(super) fn rung(&mut self, id: CallerId) -> (bool, bool) {
+        let caller = &self.callers[id];
+        let (client, name, asked) = (caller.client, caller.name.clone(), caller.asked);
+        let rung = self.known(client, &name).rung;
+        (
+            rung.is_some_and(|rung| rung >= asked),
+            rung.is_some_and(|rung| rung > asked),
+        )
+    }
+}

@@ -1,0 +1,98 @@
+//! Releases: when a lease is over for its client, and what may follow (V7, W7).
+
+use dlock_core::{ErrorKind, Release, ReleaseOutcome};
+use uuid::Uuid;
+
+use super::State;
+
+impl State {
+    /// From here on the lease is invalid (V7).
+    pub(super) fn release_begins(&mut self, uuid: Uuid) {
+        let Some(term) = self.terms.get(&uuid) else {
+            return;
+        };
+        if term.release_began.is_some() {
+            return;
+        }
+        let (client, name, duration) = (term.client, term.name.clone(), term.settings.duration);
+        let now = self.stamp(client);
+        self.is_over_now(client, &name, uuid, duration);
+        if let Some(term) = self.terms.get_mut(&uuid) {
+            term.release_began = Some(now);
+            term.watch = None;
+        }
+    }
+
+    pub(super) fn release_called(&mut self, client: usize, request: &Release) {
+        let uuid = request.uuid;
+        if let Some((id, _)) = self.callers.iter().enumerate().find(|(_, caller)| {
+            caller.client == client
+                && caller
+                    .open_try
+                    .as_ref()
+                    .is_some_and(|open| open.uuid == uuid)
+        }) {
+            let (name, keep) = (
+                self.callers[id].name.clone(),
+                self.callers[id].settings.duration,
+            );
+            if !self.terms.contains_key(&uuid) {
+                self.is_over_now(client, &name, uuid, keep);
+            }
+        }
+        self.given_back.insert(uuid);
+        let began = self
+            .terms
+            .get(&uuid)
+            .is_some_and(|term| term.release_began.is_some());
+        self.release_begins(uuid);
+        let Some(term) = self.terms.get_mut(&uuid) else {
+            return;
+        };
+        let (alive, fatal, valid_in_hand) = (
+            term.work_alive,
+            term.release_fatal,
+            term.delivered.is_some() && term.watch.is_some() && !began,
+        );
+        term.release_called = true;
+        let (id, delivered) = (term.caller, term.delivered.is_some());
+        if !delivered {
+            self.callers[id].requeued = true;
+        }
+        if alive {
+            self.complain("V7", || format!("{uuid} is released while its work exists"));
+        }
+        if fatal {
+            self.complain("V7", || {
+                format!("{uuid} is released again after a fatal answer")
+            });
+        }
+        if valid_in_hand {
+            self.complain("V7", || format!("{uuid} is released, and its handle lives"));
+        }
+    }
+
+    pub(super) fn release_answered(
+        &mut self,
+        client: usize,
+        request: &Release,
+        outcome: &ReleaseOutcome,
+    ) {
+        let name = request.name.as_str();
+        if let ReleaseOutcome::NotHeld(Some(record)) = outcome {
+            self.saw(client, name, record);
+        }
+        if let Some(term) = self.terms.get_mut(&request.uuid) {
+            term.release_answer = Some(matches!(outcome, ReleaseOutcome::Released));
+        }
+        self.wake(client, Some(name), "W7");
+    }
+
+    pub(super) fn release_failed(&mut self, client: usize, request: &Release, kind: ErrorKind) {
+        let now = self.stamp(client);
+        if let Some(term) = self.terms.get_mut(&request.uuid) {
+            term.release_fatal |= kind == ErrorKind::Fatal;
+            term.failing = Some(now);
+        }
+    }
+}

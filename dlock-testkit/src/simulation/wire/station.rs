@@ -1,0 +1,57 @@
+//! What a client's locks are built with.
+
+use async_trait::async_trait;
+use dlock_core::{
+    Acquire, AcquireOutcome, Capabilities, Name, Provider, ProviderError, Record, Release,
+    ReleaseOutcome, Renew, RenewOutcome, Sharing, Wakeups,
+};
+
+use super::Wire;
+use crate::history::Recorded;
+
+/// What a client's locks are built with: its wire, recorded, whose clones share the client.
+#[derive(Clone, Debug)]
+pub(in super::super) struct Station {
+    wire: Recorded<Wire>,
+    sharing: Sharing,
+}
+
+impl Station {
+    pub(in super::super) fn new(wire: Recorded<Wire>) -> Self {
+        Self {
+            wire,
+            sharing: Sharing::default(),
+        }
+    }
+}
+
+#[async_trait]
+impl Provider for Station {
+    fn capabilities(&self) -> Capabilities {
+        self.wire.capabilities()
+    }
+
+    async fn acquire(&self, request: &Acquire) -> Result<AcquireOutcome, ProviderError> {
+        self.wire.acquire(request).await
+    }
+
+    async fn renew(&self, request: &Renew) -> Result<RenewOutcome, ProviderError> {
+        self.wire.renew(request).await
+    }
+
+    async fn release(&self, request: &Release) -> Result<ReleaseOutcome, ProviderError> {
+        self.wire.release(request).await
+    }
+
+    async fn read(&self, name: &Name) -> Result<Option<Record>, ProviderError> {
+        self.wire.read(name).await
+    }
+
+    async fn watch(&self) -> Result<Option<Wakeups>, ProviderError> {
+        self.wire.watch().await
+    }
+
+    fn sharing(&self) -> Option<&Sharing> {
+        Some(&self.sharing)
+    }
+}

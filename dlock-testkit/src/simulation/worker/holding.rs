@@ -1,0 +1,208 @@
+//! A lease or a guard in an owner's hands: renewed, watched, written under, and given back.
+
+use std::{
+    pin::Pin,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use dlock_core::{DLock, Ended, Error, ErrorKind, FencingToken, Guard, Lease, State};
+use tokio::time::sleep;
+use uuid::Uuid;
+
+use super::{Worker, open};
+use crate::simulation::{
+    attend::attend,
+    monitor::{CallerId, Probe},
+    plan::{Ending, Usage, WritePlan},
+};
+
+/// A lease in hand, which the monitor looks at.
+pub(super) enum Held {
+    Lease(Lease),
+    Guard(Guard),
+}
+
+type Slot = Arc<Mutex<Option<Held>>>;
+
+impl Worker {
+    /// A lease or a guard in hand.
+    pub(super) async fn have(&self, id: CallerId, lock: &DLock, held: Held, usage: &Usage) {
+        let (uuid, token) = match &held {
+            Held::Lease(lease) => (lease.uuid(), lease.token()),
+            Held::Guard(guard) => (guard.uuid(), guard.token()),
+        };
+        let slot: Slot = Arc::new(Mutex::new(Some(held)));
+        let looked_at = Arc::clone(&slot);
+        let watch = Arc::new(move || open(&looked_at).as_ref().map(probe));
+        if self.monitor.delivered(id, token, Some(watch)) != Some(uuid) {
+            return;
+        }
+        if matches!(&*open(&slot), Some(Held::Guard(_))) {
+            self.guarded(&slot, uuid);
+        } else {
+            self.listen(&slot, uuid);
+            self.by_hand(&slot, uuid, usage).await;
+            if usage.keep {
+                let held = open(&slot).take();
+                if let Some(Held::Lease(lease)) = held {
+                    *open(&slot) = Some(Held::Guard(lease.keep_alive()));
+                    self.guarded(&slot, uuid);
+                }
+            }
+        }
+        if let Some(write) = usage.write {
+            self.write(lock, token, write, || probe_slot(&slot)).await;
+        }
+        self.hold(&slot, usage.hold).await;
+        self.end(&slot, uuid, usage.ending).await;
+    }
+
+    /// Renewals by hand; each takes the lease out of its slot for a while.
+    async fn by_hand(&self, slot: &Slot, uuid: Uuid, usage: &Usage) {
+        for (after, cancel) in &usage.renewals {
+            self.machine.sleep(*after).await;
+            let held = open(slot).take();
+            let Some(Held::Lease(mut lease)) = held else {
+                return;
+            };
+            self.monitor.renews_by_hand(uuid);
+            let answer = attend(&self.machine, *cancel, None, || {}, lease.renew()).await;
+            match &answer {
+                Some(Err(Error::Lost(loss))) => self.monitor.renewed_by_hand(uuid, Some(loss)),
+                Some(_) => self.monitor.renewed_by_hand(uuid, None),
+                None => {}
+            }
+            *open(slot) = Some(Held::Lease(lease));
+            self.monitor.look(uuid);
+        }
+        // Answers may still be on their way.
+        for _ in 0..if usage.renewals.is_empty() { 0 } else { 12 } {
+            self.machine.sleep(Duration::from_millis(2)).await;
+            self.monitor.look(uuid);
+        }
+    }
+
+    /// Somebody waits for the end of a lease that does not renew itself.
+    fn listen(&self, slot: &Slot, uuid: Uuid) {
+        let Some(Held::Lease(lease)) = &*open(slot) else {
+            return;
+        };
+        let (expired, monitor, machine) =
+            (lease.expired(), self.monitor.clone(), self.machine.clone());
+        monitor.listens(uuid);
+        tokio::spawn(async move {
+            expired.await;
+            machine.running().await;
+            monitor.expired(uuid);
+        });
+    }
+
+    /// Somebody waits for the loss of a guarded lease.
+    fn guarded(&self, slot: &Slot, uuid: Uuid) {
+        self.monitor.guarded(uuid);
+        let Some(Held::Guard(guard)) = &*open(slot) else {
+            return;
+        };
+        let (lost, monitor) = (guard.lost(), self.monitor.clone());
+        let machine = self.machine.clone();
+        monitor.listens(uuid);
+        tokio::spawn(async move {
+            let loss = lost.await;
+            machine.running().await;
+            monitor.told(uuid, &loss);
+        });
+    }
+
+    async fn hold(&self, slot: &Slot, span: Duration) {
+        let lost: Pin<Box<dyn Future<Output = ()> + Send>> = match &*open(slot) {
+            Some(Held::Lease(lease)) => Box::pin(lease.expired()),
+            Some(Held::Guard(guard)) => {
+                let lost = guard.lost();
+                Box::pin(async move { drop(lost.await) })
+            }
+            None => return,
+        };
+        let over = self.machine.sleep(span);
+        tokio::select! {
+            biased;
+            () = lost => {}
+            () = over => {}
+        }
+    }
+
+    async fn end(&self, slot: &Slot, uuid: Uuid, ending: Ending) {
+        let Some(held) = open(slot).take() else {
+            return;
+        };
+        self.monitor.ends(uuid);
+        let cancel = match ending {
+            Ending::Drop => return drop(held),
+            Ending::Release => None,
+            Ending::ReleaseDropped(cancel) => Some(cancel),
+        };
+        let release = async move {
+            match held {
+                Held::Lease(lease) => lease.release().await,
+                Held::Guard(guard) => guard.release().await,
+            }
+        };
+        if let Some(answer) = attend(&self.machine, cancel, None, || {}, release).await {
+            self.monitor.released(uuid, &told(answer));
+        }
+    }
+
+    /// Reads, thinks, asks the lease, and sends a write, which travels on its own.
+    pub(super) async fn write(
+        &self,
+        lock: &DLock,
+        token: FencingToken,
+        plan: WritePlan,
+        valid: impl Fn() -> bool,
+    ) {
+        let WritePlan { gap, travel } = plan;
+        let name = self.plan.name.clone();
+        let seen = self.resources.read(&name, token);
+        self.machine.sleep(gap).await;
+        if !valid() {
+            return;
+        }
+        let (resources, monitor, lock) =
+            (self.resources.clone(), self.monitor.clone(), lock.clone());
+        let (index, machine) = (self.index, self.machine.clone());
+        tokio::spawn(async move {
+            sleep(travel).await;
+            if let Err(stale) = resources.write(&format!("c{index}"), &name, token, seen) {
+                machine.running().await;
+                monitor.raised(index, &name, stale.highest);
+                lock.raise_floor(stale.highest);
+            }
+        });
+    }
+}
+
+fn told(answer: Result<Ended, Error>) -> Result<Ended, ErrorKind> {
+    answer.map_err(|error| match error {
+        Error::Provider(error) => error.kind(),
+        _ => ErrorKind::Unknown,
+    })
+}
+
+fn probe(held: &Held) -> Probe {
+    match held {
+        Held::Lease(lease) => Probe {
+            valid: lease.is_valid(),
+            remaining: lease.remaining(),
+            guard: None,
+        },
+        Held::Guard(guard) => Probe {
+            valid: guard.is_valid(),
+            remaining: guard.remaining(),
+            guard: Some((matches!(guard.state(), State::Unsure), guard.asked())),
+        },
+    }
+}
+
+fn probe_slot(slot: &Slot) -> bool {
+    open(slot).as_ref().is_some_and(|held| probe(held).valid)
+}
