@@ -13,7 +13,7 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     (Bug::CreditReply, "I6"),
     (Bug::EarlierSent, "V6"),
     (Bug::ReviveAfterDeadline, "I7"),
-    (Bug::DeadlineMovesBack, "V4"),
+    (Bug::DeadlineMovesBack, "V4 I7"),
     (Bug::SameNumber, "V4"),
     (Bug::ErrorIsLoss, "V5"),
     (Bug::FatalIsLoss, "V5"),
