@@ -43,6 +43,51 @@ const FAILED_ONCE: &[(u64, &str)] = &[
         3,
         "a waiter that had only looked for long gave up at its first failure (W5)",
     ),
+    // What follows was no fault of the frontend's.
+    (
+        1358,
+        "the monitor missed a lease that was over a moment before its release was sent (G4)",
+    ),
+    (
+        3318,
+        "the monitor missed a lease that was over a moment before its release was sent (G4)",
+    ),
+    (
+        1613,
+        "the monitor missed a try that was over, and that no release followed (G4)",
+    ),
+    (
+        7450,
+        "the monitor missed a try that was over, and that no release followed (G4)",
+    ),
+    (
+        5638,
+        "the monitor took a try for over that its task still repeated for nobody (G1, G4)",
+    ),
+    (
+        2547,
+        "a waiter whose caller did not poll was expected to take over (I15)",
+    ),
+    (
+        9818,
+        "a waiter whose caller did not poll was expected to take over (I10)",
+    ),
+    (
+        6380,
+        "work that was not polled while its machine stood still was expected to be told (I8)",
+    ),
+    (
+        5070,
+        "`with`, which was not polled, was said to keep its result back (V7)",
+    ),
+    (
+        6622,
+        "a try that was granted anew after a rollback was held to its lost token (I3)",
+    ),
+    (
+        813,
+        "a term with too small a token was not allowed to release its own record (I9)",
+    ),
 ];
 
 #[test]

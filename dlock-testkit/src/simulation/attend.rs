@@ -9,13 +9,14 @@ use dlock_core::Machine;
 
 use super::plan::{Away, Cancel};
 
-/// Polls until there is a result; `None` if the future was dropped before.
+/// Polls until there is a result; `None` if the future was dropped before. What `looks_away` returns
+/// is dropped when the caller polls again.
 #[expect(clippy::future_not_send, reason = "as sendable as the future it polls")]
-pub(super) async fn attend<F: Future>(
+pub(super) async fn attend<F: Future, A: Send + 'static>(
     machine: &Machine,
     cancel: Option<Cancel>,
     mut away: Option<Away>,
-    looks_away: impl Fn(),
+    looks_away: impl Fn() -> A,
     future: F,
 ) -> Option<F::Output> {
     let mut future = pin!(future);
@@ -50,9 +51,12 @@ pub(super) async fn attend<F: Future>(
             }
             match away.take_if(|away| away.at_poll == polls) {
                 Some(Away { lasting, .. }) => {
-                    looks_away();
+                    let away = looks_away();
                     let machine = machine.clone();
-                    elsewhere = Some(Box::pin(async move { machine.sleep(lasting).await }));
+                    elsewhere = Some(Box::pin(async move {
+                        machine.sleep(lasting).await;
+                        drop(away);
+                    }));
                 }
                 None => return Poll::Pending,
             }

@@ -3,7 +3,7 @@
 
 use std::{sync::PoisonError, time::Duration};
 
-use tokio::time::sleep;
+use tokio::{runtime::Handle, time::sleep};
 
 use super::{
     monitor::{Anchors, Violation},
@@ -127,13 +127,29 @@ pub(super) fn blocked(log: &Log, client: usize) {
     });
 }
 
-/// A caller does not poll for so long: it is told of nothing.
-pub(super) fn away(log: &Log, client: usize, lasting: Duration) {
-    let fault = log.fault(PAUSE, &format!("c{client}"));
-    tokio::spawn(async move {
-        sleep(lasting * 5 / 4 + AFTERMATH).await;
-        fault.end();
-    });
+/// A caller does not poll, and takes nothing that comes (W6), until this is dropped.
+pub(super) fn away(log: &Log, client: usize) -> Away {
+    Away(Some(log.fault("away", &format!("c{client}"))))
+}
+
+/// The same under `with`: its work stands still, and is told of nothing.
+pub(super) fn away_from_work(log: &Log, client: usize) -> Away {
+    Away(Some(log.fault(PAUSE, &format!("c{client}"))))
+}
+
+/// Somebody does not poll. However long that takes: its machine may stand still meanwhile.
+pub(super) struct Away(Option<OpenFault>);
+
+impl Drop for Away {
+    fn drop(&mut self) {
+        // Without a runtime the run is over, and so is the fault.
+        if let (Some(fault), Ok(runtime)) = (self.0.take(), Handle::try_current()) {
+            runtime.spawn(async move {
+                sleep(AFTERMATH).await;
+                fault.end();
+            });
+        }
+    }
 }
 
 /// Something happens at the store.

@@ -32,7 +32,7 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 pub(super) use self::model::{Anchors, CallId, CallerId, Finished, Probe};
-use self::model::{Call, Caller, ClientState, Known, Stamp, Term};
+use self::model::{Call, Caller, Claim, ClientState, Known, Stamp, Term};
 use super::{plan::Broken, report::Figures};
 use crate::faults::{Op, Outcome, Request};
 
@@ -83,6 +83,8 @@ pub(super) struct State {
     /// Those whose fate no answer told, and those whose release was sent.
     doubtful: BTreeSet<Uuid>,
     given_back: BTreeSet<Uuid>,
+    /// Claims that need a ground in the instant in which they were made.
+    claims: Vec<Claim>,
     /// Notes for people, if somebody wants them.
     notes: Option<Vec<String>>,
     over: bool,
@@ -106,6 +108,7 @@ impl Monitor {
             drawn: BTreeMap::new(),
             doubtful: BTreeSet::new(),
             given_back: BTreeSet::new(),
+            claims: Vec::new(),
             notes: explain.then(Vec::new),
             over: false,
         })))
@@ -286,6 +289,7 @@ impl Monitor {
     /// Ends the watching; what was found.
     pub(super) fn finish(&self) -> (Vec<Violation>, Figures, Vec<String>) {
         let mut state = self.state();
+        state.settle_claims(Duration::MAX);
         state.over = true;
         (
             std::mem::take(&mut state.violations),
@@ -295,7 +299,10 @@ impl Monitor {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = state.now();
+        state.settle_claims(now);
+        state
     }
 }
 

@@ -14,6 +14,7 @@ use tokio::time::Instant;
 use self::holding::Held;
 use super::{
     attend::attend,
+    chronicle,
     monitor::{Finished, Monitor},
     plan::{HandlePlan, Step, Way},
     resource::Resources,
@@ -70,7 +71,10 @@ impl Worker {
         let Some(lock) = self.lock(&id.to_string()) else {
             return;
         };
-        let looks_away = || self.monitor.away(id);
+        let looks_away = || {
+            self.monitor.away(id);
+            chronicle::away(&self.log, self.index)
+        };
         let (machine, cancel, away) = (&self.machine, step.cancel, step.away);
         let held = match &step.way {
             Way::Try => attend(machine, cancel, away, looks_away, lock.try_acquire())

@@ -70,10 +70,13 @@ fn stale_is_refused(
     findings: &mut Findings<'_>,
 ) {
     let Some(token) = term.token() else { return };
+    // A term that began with a smaller token than was known before breaks I4, and is nobody's heir.
+    let before = term.acquires.first().and_then(|call| call.known);
+    let stale = |known: u64| known > token && before.is_none_or(|(_, before)| before < known);
     for (call, what) in calls(&term.renews, "renewed").chain(calls(&term.releases, "released")) {
         if let (Some((known_at, known)), Some((answered, Outcome::Ok))) =
             (call.known, call.answered)
-            && known > token
+            && stale(known)
             && !may_be_a_ghost(facts, of_name, uuid, term, token, answered)
         {
             let says = format!("token {token} was {what} although token {known} was known before");

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::history::{
     Invariant, Micros,
-    line::{CommitKind, Outcome},
+    line::{Commit, CommitKind, Outcome},
 };
 
 /// How long after its expiry a record may be deleted (T5).
@@ -96,9 +96,19 @@ fn written(name: &str, of_name: &NameFacts<'_>, findings: &mut Findings<'_>) {
                 took = Some((commit.uuid, *at));
                 let term = of_name.terms.get(&commit.uuid);
                 let told = term.and_then(|term| term.grants.first());
+                // A store that lost this write grants the same try anew.
+                let lost = |told_at: &At| {
+                    let undone = |(undone, commit): &(At, &Commit)| {
+                        commit.kind == CommitKind::Undo
+                            && (at.t, at.line) < (undone.t, undone.line)
+                            && undone.t <= told_at.t
+                    };
+                    of_name.commits.iter().any(undone)
+                };
                 if let Some((told_at, told)) = told
                     && *told != token
                     && told_at.t >= at.t
+                    && !lost(told_at)
                     && reported.insert(commit.uuid)
                 {
                     let says = format!("the store wrote token {token}, its holder was told {told}");

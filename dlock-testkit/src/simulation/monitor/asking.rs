@@ -74,6 +74,7 @@ impl Monitor {
         state.check_overdue(id);
         state.check_end(id, how);
         state.leave(id, Status::Done);
+        state.ends_its_try(id);
     }
 
     /// A hint reached a client: for one name or all.
@@ -168,5 +169,16 @@ impl State {
         caller.status = status;
         let (client, name) = (caller.client, caller.name.clone());
         self.known(client, &name).queue.retain(|other| *other != id);
+    }
+
+    /// G4: whoever ends without an answer leaves a try that is over. If no call of it is in doubt, no
+    /// release will say so.
+    fn ends_its_try(&mut self, id: CallerId) {
+        let caller = &self.callers[id];
+        let (client, name, keep) = (caller.client, caller.name.clone(), caller.settings.duration);
+        let open = caller.open_try.as_ref().filter(|open| !open.answered);
+        if let Some(uuid) = open.map(|open| open.uuid) {
+            self.is_over_now(client, &name, uuid, keep);
+        }
     }
 }

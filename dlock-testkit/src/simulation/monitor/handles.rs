@@ -202,7 +202,7 @@ impl Monitor {
         let Some(term) = state.terms.get(&uuid) else {
             return;
         };
-        let client = term.client;
+        let (client, caller) = (term.client, term.caller);
         let right = match (answer, finished) {
             (Some(Ok(())), Some(in_time)) => in_time,
             (Some(Err(loss)), Some(in_time)) => !in_time && loss.work_finished,
@@ -224,7 +224,9 @@ impl Monitor {
         let now = state.stamp(client);
         if let Some(gone) = gone {
             let took = now.contender.saturating_sub(gone.contender);
-            if took > limit + SLACK && state.undisturbed_since(client, gone.at) {
+            let looked_away = state.callers[caller].away;
+            let polled = looked_away.is_none_or(|away| away < gone.at);
+            if took > limit + SLACK && polled && state.undisturbed_since(client, gone.at) {
                 state.complain("V7", || format!("`with` kept its result back for {took:?}"));
             }
             if !settled && took + SLACK < limit {

@@ -73,6 +73,16 @@ pub(super) struct Known {
     pub(super) rung: Option<Duration>,
 }
 
+/// A record of the client's own is claimed (G4), and nothing that passed the boundary has ended its
+/// try or its lease yet.
+pub(super) struct Claim {
+    pub(super) at: Duration,
+    pub(super) client: usize,
+    pub(super) name: String,
+    pub(super) uuid: Uuid,
+    pub(super) what: String,
+}
+
 pub(super) struct Seen {
     pub(super) version: Version,
     pub(super) duration: Duration,

@@ -1,11 +1,15 @@
 //! What a try's call carries, and whether it may come at all (W5, G1, G4, T6, A6).
 
+use std::time::Duration;
+
 use dlock_core::Acquire;
+use uuid::Uuid;
 
 use super::{
     SLACK, State,
-    model::{CallerId, Status, Try},
+    model::{CallId, CallerId, Claim, Status, Try},
 };
+use crate::faults::Request;
 
 impl State {
     pub(super) fn acquire_called(&mut self, client: usize, request: &Acquire) {
@@ -35,8 +39,14 @@ impl State {
             }
             self.check_claim(id, request);
         }
-        if let Some(pause) = paused {
-            self.check_pause(id, &pause, repeated);
+        // G4 goes without a pause; whether it may is seen to with its claim.
+        let own = request
+            .prev
+            .is_some_and(|prev| self.is_own(client, prev.uuid));
+        match paused {
+            Some(_) if own && !repeated => self.check_overdue(id),
+            Some(pause) => self.check_pause(id, &pause, repeated),
+            None => {}
         }
         if !repeated && !at_once {
             let caller = &self.callers[id];
@@ -134,11 +144,9 @@ impl State {
         let client = self.callers[id].client;
         let name = self.callers[id].name.clone();
         let now = self.clients[client].machine.contender();
-        let live = request.prev.is_some_and(|prev| {
-            self.terms.get(&prev.uuid).is_some_and(|term| {
-                term.client == client && term.release_began.is_none() && term.refused.is_none()
-            })
-        });
+        let live = request
+            .prev
+            .is_some_and(|prev| self.is_live(client, prev.uuid));
         let known = self.known(client, &name);
         let observed = known.observation.as_ref().map(|seen| {
             let unchanged = now.saturating_sub(seen.first);
@@ -155,6 +163,13 @@ impl State {
         match (request.prev, observed) {
             (Some(_), _) if over && !live => {}
             (Some(prev), Some((version, true, true))) if prev == version => {}
+            (Some(prev), _) if self.is_own(client, prev.uuid) => self.claims.push(Claim {
+                at: self.now(),
+                client,
+                name,
+                uuid: prev.uuid,
+                what: format!("{id} claims {prev:?} and has no ground (observed: {observed:?})"),
+            }),
             (Some(prev), _) => self.complain("A6", || {
                 format!("{id} claims {prev:?} and has no ground (observed: {observed:?})")
             }),
@@ -163,6 +178,52 @@ impl State {
             }),
             (None, _) => {}
         }
+    }
+
+    /// G4: an identity is over for its client in the instant in which its caller goes; that shows at
+    /// the boundary a few polls later, by its release.
+    pub(super) fn settle_claims(&mut self, now: Duration) {
+        while let Some(claim) = self.claims.first()
+            && claim.at < now
+        {
+            let Claim {
+                client,
+                name,
+                uuid,
+                what,
+                ..
+            } = self.claims.remove(0);
+            let live = self.is_live(client, uuid);
+            let known = self.known(client, &name);
+            let over = known.over.iter().any(|(over, _)| *over == uuid);
+            if live || !(over || self.may_be_left(uuid)) {
+                self.complain("A6", || what);
+            }
+        }
+    }
+
+    /// G1: its caller has gone, and no call of it runs. Its task may have ended it since the last; if
+    /// none was in doubt, no release says so.
+    fn may_be_left(&self, uuid: Uuid) -> bool {
+        let gone = self.drawn.get(&uuid).is_some_and(|id| {
+            let caller = &self.callers[*id];
+            let open = caller.open_try.as_ref();
+            caller.status == Status::Gone
+                && open.is_some_and(|open| open.uuid == uuid && !open.answered)
+        });
+        let runs = |call: &CallId| matches!(&self.calls[*call].request, Request::Acquire(request) if request.new == uuid);
+        gone && !self.open.iter().any(runs)
+    }
+
+    fn is_live(&self, client: usize, uuid: Uuid) -> bool {
+        self.terms.get(&uuid).is_some_and(|term| {
+            term.client == client && term.release_began.is_none() && term.refused.is_none()
+        })
+    }
+
+    fn is_own(&self, client: usize, uuid: Uuid) -> bool {
+        let drawn = self.drawn.get(&uuid);
+        drawn.is_some_and(|id| self.callers[*id].client == client)
     }
 
     /// T6, V1 and what the lock was built with.

@@ -5,7 +5,6 @@ use std::{
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     pin::pin,
     sync::{Arc, Mutex},
-    time::Duration,
 };
 
 use dlock_core::{DLock, Error, FencingToken, Loss};
@@ -56,8 +55,7 @@ impl Worker {
         };
         let looks_away = || {
             self.monitor.away(id);
-            let lasting = step.away.map_or(Duration::ZERO, |away| away.lasting);
-            chronicle::away(&self.log, self.index, lasting);
+            chronicle::away_from_work(&self.log, self.index)
         };
         let mut with = pin!(lock.with(work));
         let caught = std::future::poll_fn(|context| {

@@ -1,7 +1,7 @@
 //! I9: what is stale or released changes nothing.
 
 use dlock_testkit::history::{
-    Invariant::I9,
+    Invariant::{I3, I4, I9},
     What,
     line::{Cause, CommitKind, Outcome},
 };
@@ -98,6 +98,31 @@ fn i9_late_copy_of_an_acquire_is_released_by_its_own_term() {
     let mut told = story(false, false);
     told.release(A, 1, 14.0, Some((14.2, Outcome::Ok)));
     told.breaks(&[I9]);
+}
+
+/// A purge, and a clock that is behind: the next grant's token is too small (I4), but the record is
+/// its own.
+#[test]
+fn i9_term_that_began_below_a_known_token_releases_its_own_record() {
+    let mut story = Story::new();
+    story
+        .granted(A, 1, 100, 1.0)
+        .released(A, 1, 100, 2.0)
+        .commit(2.5, CommitKind::Forget, 1, 0, 100)
+        .granted(B, 2, 90, 3.0)
+        .released(B, 2, 90, 4.0);
+    story.breaks(&[I3, I4]);
+
+    // Somebody else had it since.
+    let mut story = Story::without_commits();
+    story
+        .granted(A, 1, 100, 1.0)
+        .released(A, 1, 100, 2.0)
+        .granted(B, 2, 90, 3.0)
+        .ended(B, 2, 11.0, Cause::Expired)
+        .granted(A, 3, 101, 14.0)
+        .release(B, 2, 15.0, Some((15.2, Outcome::Ok)));
+    story.breaks(&[I4, I9]);
 }
 
 #[test]

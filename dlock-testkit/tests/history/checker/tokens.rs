@@ -135,3 +135,27 @@ fn i11_store_that_lost_its_memory_may_grant_again() {
         .commit(1.6, CommitKind::Take, 1, 0, 101);
     story.passes();
 }
+
+/// The first grant's reply was lost, and then the grant: the repeated try is granted anew.
+#[test]
+fn i3_try_is_told_what_was_written_after_a_rollback() {
+    let told = |lost: bool| {
+        let mut story = Story::new();
+        story
+            .granted(B, 9, 99, 0.1)
+            .released(B, 9, 99, 0.5)
+            .tried(A, 1, 1.0)
+            .acquire(A, 1, 1.0, Some((1.3, Outcome::Unknown, None)))
+            .commit(1.1, CommitKind::Take, 1, 0, 100);
+        if lost {
+            story.commit(1.2, CommitKind::Undo, 9, 0, 99);
+        }
+        story
+            .commit(1.5, CommitKind::Take, 1, 0, 101)
+            .acquire(A, 1, 1.4, Some((1.6, Outcome::Ok, Some(101))))
+            .believes(A, 1, 101, 1.0, 1.6);
+        story
+    };
+    told(true).passes();
+    told(false).breaks(&[I3, I11]);
+}
