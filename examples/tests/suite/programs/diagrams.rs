@@ -127,11 +127,11 @@ fn drawn(scene: &[&str]) -> Vec<String> {
 
 /// Where the question stands that this line answers: each asks one at a time.
 fn question(drawn: &[String], answer: &str) -> usize {
-    let who = answer
+    let (who, _) = answer
         .strip_prefix("Provider ->> ")
         .and_then(|rest| rest.split_once(':'))
-        .map(|(who, _)| format!("{who} ->> Provider: "))
         .unwrap_or_else(|| panic!("{answer:?}"));
+    let who = format!("{who} ->> Provider: ");
     drawn
         .iter()
         .rposition(|line| line.starts_with(&who))
