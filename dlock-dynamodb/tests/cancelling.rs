@@ -1,7 +1,5 @@
 //! G1, I14: whoever goes away leaves nothing behind.
 
-#![expect(clippy::unwrap_used, reason = "test code")]
-
 mod common;
 
 use common::{client, provider_on, table_name};
