@@ -14,5 +14,5 @@ async fn dropped_futures_leave_nothing() {
     );
     theirs.create_table().await.unwrap();
     let tally = cancelling::sampled(ours, theirs, 240, 11).await;
-    assert!(tally.dropped > 20, "dropped too seldom: {tally:?}");
+    assert!(tally.dropped > 60, "dropped too seldom: {tally:?}");
 }

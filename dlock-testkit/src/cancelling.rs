@@ -166,7 +166,10 @@ pub async fn sampled(ours: impl Provider, theirs: impl Provider, drops: usize, s
     }
     let mut kinds = every_kind().into_iter().cycle();
     let mut scenes = JoinSet::new();
-    for _ in 0..drops / 2 {
+    let mut played = 0;
+    // How many points lie before the end depends on the speed of the store: on until enough did.
+    while played < drops / 2 || (tally.dropped <= drops / 4 && played < drops * 4) {
+        played += 1;
         let Some((operation, situation)) = kinds.next() else {
             break;
         };

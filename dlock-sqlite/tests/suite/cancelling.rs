@@ -9,7 +9,7 @@ async fn dropped_futures_leave_nothing() {
     let scratch = Scratch::new();
     let (ours, theirs) = (scratch.provider(), scratch.provider());
     let tally = cancelling::sampled(ours, theirs, 240, 11).await;
-    assert!(tally.dropped > 20, "dropped too seldom: {tally:?}");
+    assert!(tally.dropped > 60, "dropped too seldom: {tally:?}");
 
     // No transaction is left open: anybody may write at once.
     let raw = scratch.raw();
