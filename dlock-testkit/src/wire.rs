@@ -8,11 +8,11 @@
 //! ```no_run
 //! // Tests inside of a doctest are not run.
 //! # use std::{net::SocketAddr, time::Duration};
-//! # use dlock_testkit::{memory::MemoryProvider, wire::Wired};
+//! # use dlock_testkit::{memory::{MemoryProvider, MemoryStore}, wire::Wired};
 //! # struct MyStore;
 //! # type MyProvider = MemoryProvider;
-//! # impl MyStore { async fn begin() -> Self { Self } fn address(&self) -> SocketAddr { unimplemented!() } }
-//! # async fn connect(_: SocketAddr, _: Duration) -> MyProvider { unimplemented!() }
+//! # impl MyStore { async fn begin() -> Self { Self } fn address(&self) -> SocketAddr { ([127, 0, 0, 1], 5432).into() } }
+//! # async fn connect(_: SocketAddr, _: Duration) -> MyProvider { MemoryProvider::new(&MemoryStore::store_clock()) }
 //! impl Wired for MyStore {
 //!     type Provider = MyProvider;
 //!     const HANDSHAKE: usize = 1;
