@@ -55,7 +55,7 @@ fn waiter_starts_within_the_poll_interval_after_the_release() {
             .contains(" held ")
             .then_some(())
     });
-    let waiter = scene.run(&[], r#"echo started >> "$T/trace""#);
+    let mut waiter = scene.run(&[], r#"echo started >> "$T/trace""#);
     waiter.await_err("waiting for \"lock\", held by ");
     let watch = Stopwatch::start();
     std::fs::write(scene.path("go"), "").unwrap();

@@ -33,7 +33,7 @@ fn kill_of_dlock_run_ends_its_command_at_once_and_lets_the_waiter_in_when_the_le
     let holder = scene.run(&["--lease", "3s"], &family());
     let first = number(&scene.await_trace("token"));
     scene.await_trace("leader");
-    let waiter = scene.run(
+    let mut waiter = scene.run(
         &["--lease", "3s"],
         &format!(r#"{ALONE} echo "second $DLOCK_TOKEN" >> "$T/trace""#),
     );
@@ -83,7 +83,7 @@ fn stopped_dlock_run_has_no_command_left_when_the_waiter_starts() {
     let scene = Scene::new();
     let holder = scene.run(&["--lease", "3s"], &family());
     scene.await_trace("leader");
-    let waiter = scene.run(
+    let mut waiter = scene.run(
         &["--lease", "3s"],
         &format!(r#"{ALONE} echo in >> "$T/trace""#),
     );

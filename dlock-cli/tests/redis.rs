@@ -3,6 +3,8 @@
 
 mod support;
 
+use std::time::Duration;
+
 use dlock_testkit::service::{
     Service,
     redis::{redis, redis_over_tls},
@@ -42,6 +44,25 @@ fn commands_never_run_at_the_same_time() {
 #[test]
 fn waiter_follows_a_killed_holder() {
     killed_holder_is_followed(&scene(&start()));
+}
+
+#[test]
+fn waiter_tells_of_a_silent_store_and_then_of_the_holder() {
+    let mut service = start();
+    let scene = scene(&service);
+    let holder = scene.run(
+        &[],
+        r#"echo in >> "$T/trace"; until [ -e "$T/go" ]; do sleep 0.05; done"#,
+    );
+    scene.await_trace("in");
+    freeze(&mut service);
+    let mut waiter = scene.run(&[], "true");
+    waiter.await_err("waiting for \"lock\": the lock's store could not be reached");
+    service.signal("CONT").unwrap();
+    waiter.await_err("waiting for \"lock\", held by ");
+    std::fs::write(scene.path("go"), "").unwrap();
+    assert_ended(&holder.finish(Duration::from_secs(30)), 0, "");
+    assert_ended(&waiter.finish(Duration::from_secs(30)), 0, "");
 }
 
 #[test]

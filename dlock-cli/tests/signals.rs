@@ -99,7 +99,7 @@ fn signal_ends_the_waiting() {
         Signal::QUIT,
         Signal::USR2,
     ] {
-        let waiter = scene.run(&[], "touch never");
+        let mut waiter = scene.run(&[], "touch never");
         waiter.await_err("waiting for");
         waiter.signal(number);
         assert_eq!(waiter.code(), 128 + number.as_raw());

@@ -83,18 +83,28 @@ async fn ask(lock: &DLock, patience: Patience) -> Result<Lease, Error> {
     }
 }
 
-/// Tells for whom we wait, until it is dropped: a living line on a terminal, else one line.
+/// Tells for whom we wait, until it is dropped: a living line on a terminal, else one line, after
+/// one that says so where the store did not answer at first.
 async fn tell(lock: &DLock) -> Infallible {
     tokio::time::sleep(QUIET).await;
     let name = lock.name().as_str();
     if !std::io::stderr().is_terminal() {
-        let text = loop {
-            match look(lock).await {
-                Seen::Free => tokio::time::sleep(REFRESH).await,
-                seen => break describe(name, &seen, Duration::ZERO),
+        let mut silent = false;
+        loop {
+            let seen = look(lock).await;
+            let news = match seen {
+                Seen::Held(_) => true,
+                Seen::Free => false,
+                Seen::Silent(_) => !std::mem::replace(&mut silent, true),
+            };
+            if news {
+                say(format_args!("{}", describe(name, &seen, Duration::ZERO)));
             }
-        };
-        say(format_args!("{text}"));
+            if matches!(seen, Seen::Held(_)) {
+                break;
+            }
+            tokio::time::sleep(REFRESH).await;
+        }
         return std::future::pending().await;
     }
     let line = Line::new();

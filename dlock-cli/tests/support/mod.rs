@@ -292,9 +292,19 @@ impl Process {
     }
 
     /// Waits until it says this on standard error.
-    pub(crate) fn await_err(&self, text: &str) {
+    #[track_caller]
+    pub(crate) fn await_err(&mut self, text: &str) {
         until(&format!("{text:?} on standard error"), || {
-            self.err().contains(text).then_some(())
+            let err = self.err();
+            if err.contains(text) {
+                return Some(());
+            }
+            assert!(
+                self.is_running(),
+                "ended without saying {text:?}: {:?}",
+                self.err()
+            );
+            None
         });
     }
 

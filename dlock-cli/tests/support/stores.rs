@@ -100,7 +100,7 @@ pub(crate) fn killed_holder_is_followed(scene: &Scene) {
     let first: u64 = scene.await_trace("first").parse().unwrap();
     let refused = scene.finish(TRY);
     assert_ended(&refused, 75, "held by");
-    let waiter = scene.run(&["--lease", "3s"], &script("second", "exit 5"));
+    let mut waiter = scene.run(&["--lease", "3s"], &script("second", "exit 5"));
     waiter.await_err("waiting for \"lock\", held by ");
     holder.signal(Signal::KILL);
     assert_ended(&waiter.finish(Duration::from_secs(60)), 5, "");
