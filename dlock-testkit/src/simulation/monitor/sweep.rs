@@ -214,8 +214,10 @@ impl State {
                 ));
             }
             if let Some(began) = term.release_began {
-                let since = contender.saturating_sub(began.contender);
-                if !term.release_called && term.refused.is_none() && since > SLACK && calm(SLACK) {
+                let since = contender.saturating_sub(term.release_due(began));
+                let waited = contender.saturating_sub(began.contender);
+                let owed = !term.release_called && !term.by_ticket && term.refused.is_none();
+                if owed && since > SLACK && calm(waited) {
                     term.release_called = true;
                     found.push(("I14", format!("{uuid} is not given back after {since:?}")));
                 }
