@@ -148,6 +148,7 @@ mod switches {
         TicketInsists: "a ticket insists on the number of its renewal (H1)",
         TicketUnclaimed: "a ticket is redeemed without its claim (H1)",
         TicketQueues: "a ticket is redeemed behind the waiters (H1)",
+        LostLeaseHandedOver: "a lost lease yields a ticket (H1)",
         TicketForAnyLock: "a ticket opens any lock (H1)",
     }
 

@@ -214,6 +214,12 @@ impl Contender {
     /// Redeems a ticket, in no queue. Once it is refused it is worth nothing, and its owner waits like
     /// everybody else.
     async fn redeem(&mut self, giver: &Giver<Answer>) -> Option<Answer> {
+        tokio::select! {
+            biased;
+            // Nothing was sent yet: the ticket is as good as before.
+            () = giver.abandoned() => return None,
+            () = ready(()) => {}
+        }
         let answer = self.contend(giver).await;
         let Some(Ok(Acquired::Held(holder))) = answer else {
             return answer;
