@@ -270,7 +270,8 @@ impl Contender {
         let closing = shared.closing();
         self.answered = shared.clock.look();
         listener::ensure(shared);
-        let mut woken = false;
+        // Who was refused with a ticket asks anew when its turn has come, and does not look.
+        let mut woken = self.seen.is_some();
         let mut expecting = true;
         loop {
             // W3: listen first, ask second.
@@ -281,15 +282,17 @@ impl Contender {
                 return Some(Err(self.timeout()));
             }
             let legacy = self.inherit();
-            let expected = self.hand_over_expected();
-            let pause = match expected.filter(|_| expecting && legacy.is_none()) {
+            let expected = self
+                .hand_over_expected()
+                .filter(|_| expecting && legacy.is_none());
+            expecting = false;
+            let pause = match expected {
                 Some(pause) => pause,
-                None => match self.question(legacy, woken).await {
+                None => match self.question(legacy, std::mem::take(&mut woken)).await {
                     ControlFlow::Continue(pause) => pause,
                     ControlFlow::Break(answer) => return Some(answer),
                 },
             };
-            (woken, expecting) = (false, false);
             if self.left().is_some_and(|left| left.is_zero()) {
                 return Some(Err(self.timeout()));
             }

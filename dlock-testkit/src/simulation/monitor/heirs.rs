@@ -1,5 +1,7 @@
 //! Leases that are handed over (H1): by a client to its own next waiter, and by ticket.
 
+use std::collections::BTreeSet;
+
 use dlock_core::{Acquire, Error};
 use uuid::Uuid;
 
@@ -48,6 +50,21 @@ impl State {
         queue
             .iter()
             .any(|id| self.callers[*id].status == Status::Waiting)
+    }
+
+    /// Whose names somebody stands in line for.
+    pub(super) fn awaited_names(&self) -> BTreeSet<(usize, String)> {
+        let waits = |id: &CallerId| self.callers[*id].status == Status::Waiting;
+        let clients = self.clients.iter().enumerate();
+        clients
+            .flat_map(|(client, state)| {
+                let awaited = state
+                    .names
+                    .iter()
+                    .filter(|(_, known)| known.queue.iter().any(waits));
+                awaited.map(move |(name, _)| (client, name.clone()))
+            })
+            .collect()
     }
 
     /// A fresh try claims a term of its own client.
@@ -112,6 +129,7 @@ impl State {
         caller.ticket = None;
         caller.seen = true;
         caller.pause = None;
+        caller.heard = None;
         caller.chain = 0;
         caller.turn = Turn::NotYet;
         let (client, name) = (caller.client, caller.name.clone());

@@ -25,7 +25,7 @@ impl State {
         }
         self.figures.looks += 1;
         let stamp = self.stamp(client);
-        let Some(id) = self.looker(client, name) else {
+        let Some(id) = self.known(client, name).head else {
             self.complain("W1", || {
                 format!("c{client} looks for {name}, and nobody contends")
             });
@@ -81,30 +81,6 @@ impl State {
         caller.chain = 0;
         caller.asked = stamp.at;
         Some(id)
-    }
-
-    /// Who looks: whoever contends, or whoever was refused with a ticket and has its turn now (H1).
-    fn looker(&mut self, client: usize, name: &str) -> Option<CallerId> {
-        let known = self.known(client, name);
-        let (head, queue) = (known.head, known.queue.clone());
-        let contends = |id: &CallerId| {
-            let caller = &self.callers[*id];
-            caller.status == Status::Waiting && caller.turn == Turn::Has
-        };
-        let next = |id: &CallerId| {
-            let caller = &self.callers[*id];
-            caller.status == Status::Waiting && caller.turn == Turn::NotYet
-        };
-        if head.is_some_and(|head| contends(&head)) {
-            return head;
-        }
-        match queue.into_iter().find(next) {
-            Some(id) if self.callers[id].seen => {
-                self.check_turn(id);
-                Some(id)
-            }
-            _ => head,
-        }
     }
 
     /// It saw this, which its client remembers already.

@@ -268,10 +268,15 @@ impl Term {
 }
 
 impl Term {
+    /// H1: how long a lease may be on offer to whoever is first in line.
+    pub(super) fn heirs_patience(&self) -> Duration {
+        (self.settings.duration / 10).min(Duration::from_secs(1))
+    }
+
     /// H1: when the release must have been sent, on the contender's clock, if nobody was granted what
     /// was offered.
     pub(super) fn release_due(&self, began: Stamp) -> Duration {
-        let patience = (self.settings.duration / 10).min(Duration::from_secs(1));
+        let patience = self.heirs_patience();
         let attempt = self.settings.duration / 6;
         match (self.awaited, self.heir_failed) {
             (false, _) => began.contender,

@@ -175,6 +175,7 @@ impl State {
 
     fn sweep_terms(&mut self) {
         let now = self.now();
+        let awaited = self.awaited_names();
         let mut found = Vec::new();
         for (uuid, term) in &mut self.terms {
             let client = &self.clients[term.client];
@@ -200,7 +201,11 @@ impl State {
                     format!("the end of {uuid} was told to nobody in {gone_for:?}"),
                 ));
             }
-            let pickup = term.settings.duration / 6;
+            let mut pickup = term.settings.duration / 6;
+            // H1: for a while it may be on offer to whoever is first in line, and not be released.
+            if awaited.contains(&(term.client, term.name.clone())) {
+                pickup += term.heirs_patience();
+            }
             let waits = contender.saturating_sub(term.granted.contender);
             if term.delivered.is_none()
                 && term.release_began.is_none()
