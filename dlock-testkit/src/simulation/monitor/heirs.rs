@@ -96,6 +96,7 @@ impl State {
         }
         if let Some(term) = self.terms.get_mut(&uuid)
             && term.release_began.is_some()
+            && term.refused.is_none()
             && !once
         {
             term.heir = Some(request.new);
@@ -165,6 +166,10 @@ impl State {
             .limit
             .is_some_and(|limit| limit.saturating_sub(waited) < 2 * pause + SLACK);
         let began = caller.began;
+        // The rest of a question that had begun before.
+        let at_once = caller
+            .pause
+            .is_some_and(|pause| pause.latest.is_zero() && !pause.wakes);
         let known = self.clients[client].names.get(&name);
         let rung = known.and_then(|known| known.rung.max(known.offered).max(known.given_back));
         let of_name = || {
@@ -173,13 +178,16 @@ impl State {
                 .filter(|(_, term)| term.client == client && term.name == name)
         };
         let offered = of_name().find(|(_, term)| {
-            let due = term.release_began.map(|began| began.contender);
-            let open = due.is_some_and(|due| now.contender < due + term.heirs_patience());
+            // What happens in one instant may be seen in another order.
+            let open = term.release_began.is_some_and(|began| {
+                began.at < now.at && now.contender < began.contender + term.heirs_patience()
+            });
             let owed = term.awaited && !term.release_called && !term.by_ticket;
             open && owed && term.heir.is_none() && term.refused.is_none()
         });
         if let Some((uuid, _)) = offered
             && claimed.is_none()
+            && !at_once
         {
             let uuid = *uuid;
             return self.complain("H1", || {
