@@ -64,7 +64,7 @@ async fn drive(
             statement,
             name.as_str(),
             &value,
-        )
+        );
     };
     match driver {
         Driver::Here => work(),

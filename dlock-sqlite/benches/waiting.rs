@@ -34,7 +34,7 @@ fn lock(file: &str) -> DLock {
 /// The other process: takes the lock and gives it back, whenever it is told to go on.
 async fn hold(file: &str) {
     let lock = lock(file);
-    let mut orders = std::io::stdin().lines();
+    let mut orders = BufReader::new(std::io::stdin()).lines();
     while orders.next().is_some() {
         let lease = lock.acquire().await.unwrap();
         println!("held");
