@@ -6,14 +6,16 @@ mod tests;
 
 use std::{
     collections::{BTreeMap, VecDeque},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering},
     time::Duration,
 };
 
 use tokio::sync::{Notify, Semaphore};
 use uuid::Uuid;
 
-use crate::{Clock, FencingToken, Name, Record, Version, clock::Look};
+use crate::{
+    Clock, FencingToken, Name, Record, Version, client::Shared, clock::Look, fairness::Fairness,
+};
 
 /// How many identities that are over a client remembers per name (G4).
 const OVER_KEPT: usize = 8;
@@ -38,6 +40,8 @@ pub(crate) struct NameState {
     /// Rung when the lock may be free (W3, W7). Only the waiter whose turn it is listens.
     pub(crate) freed: Notify,
     known: Mutex<Known>,
+    /// Who else wants it.
+    fairness: Mutex<Fairness>,
 }
 
 #[derive(Default)]
@@ -78,6 +82,7 @@ impl Names {
             turn: Arc::new(Semaphore::new(1)),
             freed: Notify::new(),
             known: Mutex::default(),
+            fairness: Mutex::default(),
         });
         map.names.insert(name.clone(), Arc::clone(&state));
         state
@@ -86,14 +91,14 @@ impl Names {
     /// Passes a hint on to the head waiter of a name (W3).
     pub(crate) fn wake(&self, name: &Name) {
         if let Some(state) = self.map().names.get(name) {
-            state.freed.notify_waiters();
+            state.hinted();
         }
     }
 
     /// Hints may have been missed: everyone asks again (W3).
     pub(crate) fn wake_all(&self) {
         for state in self.map().names.values() {
-            state.freed.notify_waiters();
+            state.hinted();
         }
     }
 
@@ -112,6 +117,26 @@ impl Names {
 }
 
 impl NameState {
+    fn hinted(&self) {
+        self.fairness().heard();
+        self.freed.notify_waiters();
+    }
+
+    /// A release of ours was answered (I18): the others hear of it only now. So do we, but not where
+    /// there are no hints.
+    pub(crate) fn freed_by_us(&self, shared: &Shared) {
+        let mut fairness = self.fairness();
+        fairness.given_back(&shared.clock);
+        if !shared.watching.load(Ordering::SeqCst) {
+            fairness.heard();
+        }
+    }
+
+    /// What is known of others who want the name (I18).
+    pub(crate) fn fairness(&self) -> MutexGuard<'_, Fairness> {
+        self.fairness.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// A reply or a read showed this record. Called after the reply: an observation counts from
     /// there. A read, even a stale one, observes as well as a refusal does, since A6 is conditional.
     pub(crate) fn saw(&self, clock: &Clock, record: &Record) {
@@ -191,6 +216,9 @@ impl NameState {
     pub(crate) fn over(&self, clock: &Clock, uuid: Uuid, duration: Duration) {
         let since = clock.look();
         let mut known = self.known();
+        if known.live.contains(&uuid) {
+            self.fairness().given_back(clock);
+        }
         known.live.retain(|live| *live != uuid);
         if known.over.len() == OVER_KEPT {
             known.over.pop_front();

@@ -105,6 +105,7 @@ impl Giveback {
                 Ended::NotHeld(record)
             }
         };
+        self.state.freed_by_us(&self.shared);
         if !planted!(ReleaseWakesNobody) {
             self.state.freed.notify_waiters();
         }

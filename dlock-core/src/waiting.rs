@@ -2,9 +2,11 @@
 
 mod asking;
 mod pausing;
+mod yielding;
 
 use std::{
     future::{poll_fn, ready},
+    ops::ControlFlow,
     pin::{Pin, pin},
     sync::Arc,
     task::Poll,
@@ -12,7 +14,7 @@ use std::{
 };
 
 use tokio::{
-    sync::{AcquireError, OwnedSemaphorePermit},
+    sync::{AcquireError, OwnedSemaphorePermit, futures::Notified},
     task::unconstrained,
 };
 use tracing::Instrument;
@@ -20,6 +22,7 @@ use tracing::Instrument;
 use crate::{
     Error, Holder, ProviderError,
     clock::Look,
+    fairness::{Entered, Slots},
     handoff::{Giver, Taken, handoff},
     holding::Holding,
     listener,
@@ -71,6 +74,8 @@ async fn ask_for(lock: &Arc<Settings>, wait: Wait) -> Result<Acquired, Error> {
             wait,
             started,
             answered: started,
+            entered: lock.state.fairness().enter(),
+            left_slots: 0,
             seen: None,
             error: None,
         };
@@ -133,6 +138,9 @@ struct Contender {
     /// When the store last answered, or we began to ask it. A refusal by a try of our own that is
     /// over and a spent try are answers too; a grant that came too late is none (W5).
     answered: Look,
+    /// Since when it lets terms of others go by, and what its next try leaves to them (I18).
+    entered: Entered,
+    left_slots: Slots,
     /// Who held the lock when the store last answered.
     seen: Option<Holder>,
     /// The last error since then.
@@ -212,9 +220,11 @@ impl Contender {
             plan,
             ..
         } = &*lock;
-        let closing = shared.closing();
-        self.answered = shared.clock.look();
         listener::ensure(shared);
+        if let ControlFlow::Break(end) = self.let_others_first(giver).await {
+            return end;
+        }
+        self.answered = shared.clock.look();
         let mut woken = false;
         loop {
             // W3: listen first, ask second.
@@ -227,9 +237,11 @@ impl Contender {
             } else {
                 self.ask().await
             };
-            woken = false;
+
             let pause = match answer {
                 Ok(Some(Acquired::Holding(holding))) => {
+                    let mut fairness = state.fairness();
+                    fairness.won(self.entered, self.left_slots, &shared.clock);
                     return Some(Ok(Acquired::Holding(holding)));
                 }
                 Ok(Some(Acquired::Held(holder))) => {
@@ -255,17 +267,40 @@ impl Contender {
             if self.left().is_some_and(|left| left.is_zero()) {
                 return Some(Err(self.timeout()));
             }
-            tokio::select! {
-                biased;
-                () = giver.abandoned(), if !planted!(AbandonedWaits) => return None,
-                () = closing.raised(), if !planted!(CloseUnheard) => {
-                    return Some(Err(Error::Closed));
-                }
-                () = freed, if !planted!(WakeupIgnored) => woken = true,
-                () = shared.clock.pause(pause) => {}
-                () = self.out_of_time() => return Some(Err(self.timeout())),
+            self.left_slots = 0;
+            match self.rest(giver, freed, pause).await {
+                ControlFlow::Break(end) => return end,
+                ControlFlow::Continue(rung) => woken = rung,
+            }
+            if woken && let ControlFlow::Break(end) = self.let_seniors_first(giver).await {
+                return end;
             }
         }
+    }
+
+    /// Sleeps, but not past a wake-up: whether there was one. Ends with the wait.
+    async fn rest(
+        &mut self,
+        giver: &Giver<Answer>,
+        freed: Pin<&mut Notified<'_>>,
+        pause: Duration,
+    ) -> ControlFlow<Option<Answer>, bool> {
+        let clock = self.lock.shared.clock.clone();
+        let closing = self.lock.shared.closing();
+        ControlFlow::Continue(tokio::select! {
+            biased;
+            () = giver.abandoned(), if !planted!(AbandonedWaits) => {
+                return ControlFlow::Break(None);
+            }
+            () = closing.raised(), if !planted!(CloseUnheard) => {
+                return ControlFlow::Break(Some(Err(Error::Closed)));
+            }
+            () = freed, if !planted!(WakeupIgnored) => true,
+            () = clock.pause(pause) => false,
+            () = self.out_of_time() => {
+                return ControlFlow::Break(Some(Err(self.timeout())));
+            }
+        })
     }
 
     /// What is left of the caller's limit, which is a total (W4).

@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::{Acquired, Contender};
 use crate::{
-    Error, ErrorKind, Holder, ProviderError,
+    Error, ErrorKind, Holder, ProviderError, Record,
     attempt::{self, TryEnd},
     lock::Settings,
 };
@@ -75,8 +75,7 @@ impl Contender {
         if free {
             return self.ask().await;
         }
-        let ours = state.is_live(record.uuid);
-        Ok(Some(Acquired::Held(Holder { record, ours })))
+        Ok(Some(Acquired::Held(self.holder(record))))
     }
 
     /// One try, and those that `Spent`, G4 and V9 call for at once. `None`: no answer, and the last
@@ -95,7 +94,10 @@ impl Contender {
             // W5: each try draws anew.
             let uuid = self.draw()?;
             match attempt::run(&lock, uuid, prev, || self.left()).await {
-                TryEnd::Granted(holding) => return Ok(Some(Acquired::Holding(holding))),
+                TryEnd::Granted(holding) => {
+                    state.fairness().granted(&shared.clock);
+                    return Ok(Some(Acquired::Holding(holding)));
+                }
                 TryEnd::Held(record) => {
                     let before = self.answered;
                     self.answered = shared.clock.look();
@@ -108,8 +110,7 @@ impl Contender {
                         prev = Some(record.version());
                         continue;
                     }
-                    let ours = state.is_live(record.uuid);
-                    return Ok(Some(Acquired::Held(Holder { record, ours })));
+                    return Ok(Some(Acquired::Held(self.holder(record))));
                 }
                 TryEnd::Spent if planted!(SpentIsContention) => return Ok(None),
                 TryEnd::Spent => {
@@ -134,6 +135,15 @@ impl Contender {
             prev = state.claim(&shared.clock, plan.duration);
         }
         Ok(None)
+    }
+
+    fn holder(&self, record: Record) -> Holder {
+        let state = &self.lock.state;
+        let ours = state.is_live(record.uuid);
+        if !ours {
+            state.fairness().refused(&record.owner);
+        }
+        Holder { record, ours }
     }
 
     fn draw(&self) -> Result<Uuid, ProviderError> {

@@ -8,6 +8,7 @@
 pub(super) const MODULES: &[&str] = &[
     "cancelling",
     "closing",
+    "fairness",
     "ghosts",
     "limits",
     "looking",
@@ -28,6 +29,7 @@ mod meddler;
 
 pub(super) mod cancelling;
 pub(super) mod closing;
+pub(super) mod fairness;
 pub(super) mod ghosts;
 pub(super) mod limits;
 pub(super) mod looking;
