@@ -35,6 +35,9 @@ const STREAK: Duration = Duration::from_millis(50);
 /// first: as long as the longest delay.
 const RECENT: Duration = Duration::from_millis(MOST_SLOTS + 1);
 
+/// So often in a row a client leaves the lock to others before it takes it that there are none.
+const VAIN: u32 = 4;
+
 /// The most others that are told apart.
 const OTHERS_KEPT: usize = 64;
 
@@ -49,16 +52,22 @@ const MOST_UNSEEN: u64 = 2;
 /// What a client knows of the others who want a name.
 #[derive(Default)]
 pub(crate) struct Fairness {
-    /// The releases of the name that it heard of, its own too.
+    /// The releases of the name that it heard of, its own too, and those that it sent.
+    hints: u64,
+    own: u64,
+    /// The most that the first was ahead of the second: the terms of others that have gone by. The hint
+    /// of its own release may come late, and must not count then.
     heard: u64,
-    /// `heard` when its own last term was granted.
-    served: Option<u64>,
-    /// When it gave that term back.
+    /// When it last gave a term back.
     given_back: Option<Look>,
+    /// It has seen nobody hold the lock since it did.
+    last: bool,
     /// Since when it has taken the lock again each time right after its own release.
     streak: Option<Look>,
     /// Others want the lock, as far as it knows.
     contended: bool,
+    /// How often it has left the lock to them since, and nobody came.
+    in_vain: u32,
     /// Those whom it has seen holding lately.
     others: Vec<Other>,
     /// As many more that it takes into account.
@@ -84,14 +93,18 @@ pub(crate) type Slots = u32;
 
 impl Fairness {
     /// Somebody's term was released, or may have been.
-    pub(crate) fn heard(&mut self) {
-        self.heard += 1;
+    pub(crate) fn hinted(&mut self) {
+        self.hints += 1;
+        self.heard = self.heard.max(self.hints.saturating_sub(self.own));
     }
 
-    /// Somebody else holds the lock.
-    pub(crate) fn refused(&mut self, owner: &str) {
+    /// Somebody else holds the lock: with this label, if it tells anything.
+    pub(crate) fn refused(&mut self, owner: Option<&str>) {
         self.contended = true;
+        self.in_vain = 0;
         self.streak = None;
+        self.last = false;
+        let Some(owner) = owner else { return };
         let mut hasher = DefaultHasher::new();
         owner.hash(&mut hasher);
         let (label, seen) = (hasher.finish(), self.heard);
@@ -107,10 +120,9 @@ impl Fairness {
         self.forget();
     }
 
-    /// A contender begins to wait. Our own last release is none that it lets go by, whether we have
-    /// heard of it yet or not.
+    /// A contender begins to wait.
     pub(crate) fn enter(&self) -> Entered {
-        Entered(self.heard.max(self.served.map_or(0, |served| served + 1)))
+        Entered(self.heard)
     }
 
     /// What the first try of a newcomer leaves to others, and how much of that is left: its client may
@@ -141,10 +153,11 @@ impl Fairness {
         if !self.contended || planted!(SeniorityIgnored) {
             return 0;
         }
-        let before = self.rank().saturating_sub(self.passed(entered));
+        let passed = self.passed(entered);
+        let before = self.rank().saturating_sub(passed);
         // At most MOST_SLOTS, so it fits.
         let slots = Slots::try_from(before.min(MOST_SLOTS)).unwrap_or(Slots::MAX);
-        if self.was_last(clock) && !planted!(ReleaserFirst) {
+        if passed == 0 && self.was_last(clock) && !planted!(ReleaserFirst) {
             slots + 1
         } else {
             slots
@@ -157,9 +170,13 @@ impl Fairness {
             return;
         }
         let (passed, rank) = (self.passed(entered), self.rank());
-        if left > 0 && self.was_last(clock) {
-            // Nobody wanted it.
-            self.contended = false;
+        if left > 0 && passed == 0 && self.was_last(clock) {
+            // Nobody wanted it; or somebody was too slow, on a busy machine.
+            self.in_vain += 1;
+            self.contended = self.in_vain < VAIN;
+            if !self.contended {
+                self.others.clear();
+            }
         }
         if left > 0 && passed < rank {
             // Nobody had waited longer.
@@ -183,12 +200,22 @@ impl Fairness {
             .given_back
             .is_some_and(|since| clock.elapsed(since) < RECENT);
         self.streak = again.then(|| self.streak.unwrap_or_else(|| clock.look()));
-        self.served = Some(self.heard);
+        self.last = true;
     }
 
-    /// A term of ours is over: its release begins, or was answered.
-    pub(crate) fn given_back(&mut self, clock: &Clock) {
+    /// A term of ours ends: its release begins, or was applied just now.
+    pub(crate) fn gives_back(&mut self, clock: &Clock) {
         self.given_back = Some(clock.look());
+    }
+
+    /// A release of ours leaves, which we shall hear of as of any other's.
+    pub(crate) fn releases(&mut self) {
+        self.own += 1;
+    }
+
+    /// It was none: there will be no hint.
+    pub(crate) fn did_not_release(&mut self) {
+        self.own = self.own.saturating_sub(1);
     }
 
     /// How many others go first.
@@ -200,11 +227,10 @@ impl Fairness {
         self.heard.saturating_sub(at)
     }
 
-    /// We have just had the lock, and have heard of nobody who had it since.
+    /// We have just had the lock, as far as we know.
     fn was_last(&self, clock: &Clock) -> bool {
-        let heard_of_ours = |served: u64| self.heard <= served + 1;
         let recent = |since: Look| clock.elapsed(since) < RECENT;
-        self.served.is_some_and(heard_of_ours) && self.given_back.is_some_and(recent)
+        self.last && self.given_back.is_some_and(recent)
     }
 
     /// Forgets those who have not been seen for two rounds, and a few terms that went by unseen.

@@ -1,21 +1,22 @@
 //! What one client knows of each name: whose turn it is, what it has observed, which of its own
 //! identities are over, the highest token it has seen.
 
+mod succession;
 #[cfg(test)]
 mod tests;
 
 use std::{
     collections::{BTreeMap, VecDeque},
-    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use tokio::sync::{Notify, Semaphore};
 use uuid::Uuid;
 
-use crate::{
-    Clock, FencingToken, Name, Record, Version, client::Shared, clock::Look, fairness::Fairness,
-};
+use self::succession::Succession;
+pub(crate) use self::succession::{Legacy, Offer, Place};
+use crate::{Clock, FencingToken, Name, Record, Version, clock::Look, fairness::Fairness};
 
 /// How many identities that are over a client remembers per name (G4).
 const OVER_KEPT: usize = 8;
@@ -50,6 +51,7 @@ struct Known {
     over: VecDeque<Over>,
     live: Vec<Uuid>,
     highest: u64,
+    succession: Succession,
 }
 
 /// A version that has been seen unchanged since `first`.
@@ -118,18 +120,8 @@ impl Names {
 
 impl NameState {
     fn hinted(&self) {
-        self.fairness().heard();
+        self.fairness().hinted();
         self.freed.notify_waiters();
-    }
-
-    /// A release of ours was answered (I18): the others hear of it only now. So do we, but not where
-    /// there are no hints.
-    pub(crate) fn freed_by_us(&self, shared: &Shared) {
-        let mut fairness = self.fairness();
-        fairness.given_back(&shared.clock);
-        if !shared.watching.load(Ordering::SeqCst) {
-            fairness.heard();
-        }
     }
 
     /// What is known of others who want the name (I18).
@@ -211,13 +203,19 @@ impl NameState {
         known.live.push(uuid);
     }
 
+    /// A lease of ours was handed over by a ticket: it is no longer ours, and not ours to claim either.
+    /// Who redeems the ticket must not find its giver before it (G4).
+    pub(crate) fn given_away(&self, uuid: Uuid) {
+        self.known().live.retain(|live| *live != uuid);
+    }
+
     /// Our own identity is over: a try delivered to nobody, or a lease whose release has begun.
     /// Remembered for 2 D, so that a late copy of it cannot block its own client (G4).
     pub(crate) fn over(&self, clock: &Clock, uuid: Uuid, duration: Duration) {
         let since = clock.look();
         let mut known = self.known();
         if known.live.contains(&uuid) {
-            self.fairness().given_back(clock);
+            self.fairness().gives_back(clock);
         }
         known.live.retain(|live| *live != uuid);
         if known.over.len() == OVER_KEPT {

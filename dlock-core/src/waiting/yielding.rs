@@ -14,6 +14,10 @@ impl Contender {
         &mut self,
         giver: &Giver<Answer>,
     ) -> ControlFlow<Option<Answer>> {
+        // Who has a ticket stands in no line.
+        if self.ticket.is_some() {
+            return ControlFlow::Continue(());
+        }
         let (slots, left) = {
             let mut fairness = self.lock.state.fairness();
             self.entered = fairness.enter();
@@ -44,12 +48,14 @@ impl Contender {
         let state = std::sync::Arc::clone(&self.lock.state);
         let mut since = clock.look();
         loop {
-            let left = span.saturating_sub(clock.elapsed(since));
-            if left.is_zero() {
-                return ControlFlow::Continue(());
-            }
+            // Armed before the questions.
             let mut freed = std::pin::pin!(state.freed.notified());
             freed.as_mut().enable();
+            let left = span.saturating_sub(clock.elapsed(since));
+            // H1: what is handed on is nobody else's.
+            if left.is_zero() || state.is_offered() {
+                return ControlFlow::Continue(());
+            }
             if !self.rest(giver, freed, left).await? {
                 return ControlFlow::Continue(());
             }
