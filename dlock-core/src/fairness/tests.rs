@@ -64,7 +64,7 @@ fn hint_that_comes_late_is_no_term_that_goes_by() {
     fairness.granted(&clock);
     fairness.hinted();
     fairness.gives_back(&clock);
-fairness.releases();
+    fairness.releases();
     let entered = fairness.enter();
     fairness.hinted();
     assert_eq!(fairness.slots(entered, &clock), 2);
@@ -104,7 +104,7 @@ fn client_that_nobody_came_after_forgets_the_others_after_a_while() {
         fairness.granted(&clock);
         fairness.won(entered, slots, &clock);
         fairness.gives_back(&clock);
-fairness.releases();
+        fairness.releases();
         fairness.hinted();
     }
     assert_eq!(times, VAIN);
@@ -186,7 +186,7 @@ fn client_that_is_alone_leaves_a_slot_once_in_a_streak() {
         fairness.won(entered, slots, &clock);
         hand.advance(MILLISECOND);
         fairness.gives_back(&clock);
-fairness.releases();
+        fairness.releases();
         fairness.hinted();
     }
     assert!(
@@ -204,7 +204,7 @@ fn client_that_comes_now_and_then_leaves_nothing() {
         assert_eq!(fairness.newcomer(entered, &clock).1, Duration::ZERO);
         fairness.granted(&clock);
         fairness.gives_back(&clock);
-fairness.releases();
+        fairness.releases();
         hand.advance(RECENT);
     }
 }
