@@ -14,7 +14,7 @@ pub(crate) const SOON: Duration = Duration::from_secs(5);
 
 /// A server that executes lines: it remembers each and answers with the same line.
 pub(crate) struct Lines {
-    address: SocketAddr,
+    pub(crate) address: SocketAddr,
     executed: watch::Receiver<Vec<String>>,
 }
 
