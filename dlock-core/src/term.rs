@@ -20,7 +20,7 @@ pub(crate) use self::belief::Draw;
 use self::belief::{Belief, believed};
 use crate::{
     ErrorKind, Event, FencingToken, Loss, LossCause, Name, ProviderError, Record, State,
-    client::Shared, clock::Tick, names::NameState, plan::Plan,
+    client::Shared, clock::Tick, names::NameState, plan::Plan, scheduler::Seat,
 };
 
 /// What a lease's handle, its renewals and everybody who watches it share.
@@ -34,6 +34,10 @@ pub(crate) struct Term {
     /// The runtime that acquired the lease. Its renewals and its release run there: the
     /// connections of another runtime's pool live elsewhere, and a plain thread has none.
     pub(crate) home: Handle,
+    /// The part of the store that the name lives in.
+    pub(crate) shard: u64,
+    /// Its place in the scheduler.
+    pub(crate) seat: Seat,
     /// The holder may act before this instant. [`Tick::NEVER`] once the lease has ended.
     valid_until: AtomicI64,
     /// Without a newer success the lease is unsure from here on (V8).
@@ -61,6 +65,8 @@ impl Term {
             believed: believed(sent, valid_until, unsure_from),
         });
         Arc::new(Self {
+            shard: shared.provider.shard(&name),
+            seat: Seat::default(),
             shared,
             state,
             name,
@@ -185,11 +191,6 @@ impl Term {
         }
     }
 
-    /// Resolves at any change of the lease. The caller looks again.
-    pub(crate) fn changed(&self) -> tokio::sync::futures::Notified<'_> {
-        self.changed.notified()
-    }
-
     /// When the next renewal is due: never earlier than `renew_every` after the `sent` of the grant
     /// or of the last success (V6).
     pub(crate) fn renewal_due(&self) -> Tick {
@@ -218,11 +219,11 @@ impl Term {
     /// Both are drawn under one lock: a larger number never has an earlier `sent`, and only that
     /// makes R2 sound (V4).
     pub(crate) fn draw(&self) -> Option<Draw> {
-        if !self.is_valid() {
+        if !self.is_valid() && !planted!(ReleasedRenewed) {
             return None;
         }
         let mut belief = self.belief();
-        if belief.ended.is_some() {
+        if belief.ended.is_some() && !planted!(ReleasedRenewed) {
             return None;
         }
         if !planted!(SameNumber) || belief.n == 0 {
@@ -327,6 +328,7 @@ impl Term {
     pub(crate) fn begin_release(&self) -> Tick {
         if !planted!(ReleaseBelieves) {
             self.end(LossCause::Released);
+            self.shared.schedulers.leave(self);
         }
         self.state
             .over(&self.shared.clock, self.uuid, self.plan.duration);
@@ -378,7 +380,8 @@ impl Term {
         closed
     }
 
-    fn deadline(&self) -> Tick {
+    /// Until when the lease is valid; long past once it is known to have ended.
+    pub(crate) fn deadline(&self) -> Tick {
         Tick::from_bits(self.valid_until.load(Ordering::SeqCst))
     }
 

@@ -1,6 +1,7 @@
 //! Drawing a plan from a seed. Each seed switches a random part of the faults on, so that some runs
 //! have much of one kind and others none: rare states are reached by what is *absent* as well.
 
+mod crews;
 mod faults;
 
 use std::time::Duration;
@@ -19,6 +20,9 @@ const SPAN: u64 = 12_000;
 /// Sets what is drawn about looks apart from the rest of a plan.
 const LOOKS: u64 = 0x6c6f_6f6b;
 
+/// Sets what is drawn about crews apart.
+const CREWS: u64 = 0x6372_6577;
+
 impl Plan {
     /// The plan of a seed.
     #[must_use]
@@ -30,7 +34,7 @@ impl Plan {
         };
         draw.names = draw.rng.usize(1..=3);
         draw.unit = *draw.of(&[100, 200, 400]);
-        let clients = draw.clients();
+        let mut clients = draw.clients();
         let mut faults = draw.faults(&clients, discipline);
         let store_rate = *draw.of(&[0.9, 1.0, 1.0, 1.1]);
         // Drawn apart from all else: what was drawn before there were looks is drawn as it was.
@@ -39,6 +43,9 @@ impl Plan {
         if cheap_reads {
             draw.looks(clients.len(), &mut faults);
         }
+        // And so are crews.
+        draw.rng = Rng::with_seed(seed ^ CREWS);
+        draw.crews(&mut clients, &mut faults);
         Self {
             seed,
             discipline,

@@ -105,6 +105,7 @@ impl State {
             by_hand: 0,
             delivered: None,
             guarded: None,
+            heard: Duration::ZERO,
             failing: None,
             watch: None,
             listened: false,
