@@ -106,7 +106,7 @@ pub(crate) async fn run(
                     Arc::clone(shared),
                     Arc::clone(state),
                     name.clone(),
-                    *plan,
+                    Arc::clone(plan),
                     identity,
                     credited,
                 );
@@ -197,10 +197,11 @@ impl Drop for OpenTry {
             shared: Arc::clone(shared),
             state: Arc::clone(state),
             name: name.clone(),
-            plan: *plan,
+            plan: Arc::clone(plan),
             uuid: self.uuid,
             token: self.token,
             sent: self.sent,
+            version: None,
         };
         drop(giveback.spawn(&home));
     }

@@ -42,6 +42,7 @@ mod scheduler;
 mod scope;
 mod sharing;
 mod term;
+mod ticket;
 mod token;
 mod waiting;
 mod wakeups;
@@ -64,6 +65,7 @@ pub use self::{
     recorder::{AskEnd, Believed, Event, Recorder},
     request::{Acquire, Ask, List, Release, Renew, Revoke},
     sharing::Sharing,
+    ticket::{NoTicket, Ticket},
     token::{FencingToken, TokenOutOfRange},
     wakeups::{Wakeup, WakeupSender, Wakeups},
 };

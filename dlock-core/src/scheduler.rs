@@ -52,7 +52,7 @@ impl Schedulers {
         }
     }
 
-    /// The release of this term has begun: it is renewed no more, and nothing remembers it (V7).
+    /// This term has ended: it is renewed no more, and nothing remembers it (V7, H1).
     pub(crate) fn leave(&self, term: &Term) {
         let agenda = {
             let agendas = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -125,8 +125,8 @@ impl Drop for Runner {
 fn farewell(term: &Term, clock: &Clock) {
     let (lock, backend, token) = (&term.name, term.shared.backend, term.token.get());
     match term.loss() {
-        Some(loss) if matches!(loss.cause, LossCause::Released) => {
-            tracing::trace!(%lock, backend, token, "renewals ended with the release");
+        Some(loss) if matches!(loss.cause, LossCause::Released | LossCause::HandedOver) => {
+            tracing::trace!(%lock, backend, token, cause = %loss.cause, "renewals ended");
         }
         Some(loss) => {
             tracing::warn!(%lock, backend, token, cause = %loss.cause, "the lease was lost");

@@ -4,6 +4,7 @@
 mod belief;
 #[cfg(test)]
 mod tests;
+mod watching;
 
 use std::{
     sync::{
@@ -19,7 +20,7 @@ use uuid::Uuid;
 pub(crate) use self::belief::Draw;
 use self::belief::{Belief, believed};
 use crate::{
-    ErrorKind, Event, FencingToken, Loss, LossCause, Name, ProviderError, Record, State,
+    ErrorKind, Event, FencingToken, Loss, LossCause, Name, ProviderError, Record, State, Version,
     client::Shared, clock::Tick, names::NameState, plan::Plan, scheduler::Seat,
 };
 
@@ -28,7 +29,8 @@ pub(crate) struct Term {
     pub(crate) shared: Arc<Shared>,
     pub(crate) state: Arc<NameState>,
     pub(crate) name: Name,
-    pub(crate) plan: Plan,
+    /// Shared with its lock, and with all other leases of that lock's settings.
+    pub(crate) plan: Arc<Plan>,
     pub(crate) uuid: Uuid,
     pub(crate) token: FencingToken,
     /// The runtime that acquired the lease. Its renewals and its release run there: the
@@ -53,7 +55,7 @@ impl Term {
         shared: Arc<Shared>,
         state: Arc<NameState>,
         name: Name,
-        plan: Plan,
+        plan: Arc<Plan>,
         (uuid, token): (Uuid, FencingToken),
         sent: Tick,
     ) -> Arc<Self> {
@@ -145,52 +147,6 @@ impl Term {
         self.belief().asked
     }
 
-    /// Resolves when the lease has ended, with its cause (V5). Its timer is its own: it waits for
-    /// no renewal, and it asks the clock at least every D/10 (V2).
-    pub(crate) async fn ended(&self) -> Loss {
-        let mut waited = false;
-        loop {
-            let mut changed = std::pin::pin!(self.changed.notified());
-            changed.as_mut().enable();
-            if let Some(loss) = self.loss() {
-                if waited {
-                    self.tell(|uuid| Event::LossTold { uuid });
-                }
-                return loss;
-            }
-            waited = true;
-            if planted!(LossWaitsForRenewal) {
-                changed.await;
-                continue;
-            }
-            tokio::select! {
-                biased;
-                () = changed => {}
-                () = self.shared.clock.sleep_until(self.deadline(), self.plan.step()) => {
-                    if planted!(FlagInsteadOfClock) {
-                        self.end(LossCause::Expired { last_error: None });
-                    }
-                }
-            }
-        }
-    }
-
-    /// Resolves when the lease is unsure or has ended (V8).
-    pub(crate) async fn unsure(&self) {
-        loop {
-            let mut changed = std::pin::pin!(self.changed.notified());
-            changed.as_mut().enable();
-            if !matches!(self.state(), State::Valid) {
-                return;
-            }
-            tokio::select! {
-                biased;
-                () = changed => {}
-                () = self.shared.clock.sleep_until(self.unsure_from(), self.plan.step()) => {}
-            }
-        }
-    }
-
     /// When the next renewal is due: never earlier than `renew_every` after the `sent` of the grant
     /// or of the last success (V6).
     pub(crate) fn renewal_due(&self) -> Tick {
@@ -252,6 +208,7 @@ impl Term {
     pub(crate) fn renewed(&self, Draw { n, sent }: Draw, asked: bool) -> bool {
         let mut belief = self.belief();
         belief.asked |= asked && !planted!(AskedHidden);
+        belief.confirmed = belief.confirmed.max(n);
         let sent = if planted!(CreditNewest) {
             belief.last_sent
         } else if planted!(CreditReply) {
@@ -326,13 +283,44 @@ impl Term {
     /// V7: from here on the lease is invalid and no renewal is sent. Returns `sent` of the newest
     /// renewal: the store may hold the term until that + D.
     pub(crate) fn begin_release(&self) -> Tick {
-        if !planted!(ReleaseBelieves) {
+        let believes = planted!(HandOverBelieves) && self.state.is_awaited();
+        if !planted!(ReleaseBelieves) && !believes {
             self.end(LossCause::Released);
-            self.shared.schedulers.leave(self);
         }
         self.state
             .over(&self.shared.clock, self.uuid, self.plan.duration);
         self.belief().last_sent
+    }
+
+    /// H1: ends the lease as a release does, but leaves it in the store, for whoever redeems its
+    /// ticket. From here on it is not ours to claim either (G4). A lost lease stays lost.
+    pub(crate) fn hand_over(&self) -> Result<(), Loss> {
+        if !planted!(GiverBelieves) {
+            self.end(LossCause::HandedOver);
+        }
+        match self.loss() {
+            Some(loss)
+                if !matches!(loss.cause, LossCause::HandedOver)
+                    && !planted!(LostLeaseHandedOver) =>
+            {
+                return Err(loss);
+            }
+            _ => {}
+        }
+        if planted!(TicketClaimed) {
+            self.state
+                .over(&self.shared.clock, self.uuid, self.plan.duration);
+        }
+        self.state.given_away(self.uuid);
+        Ok(())
+    }
+
+    /// As far as we know, what the record shows. A renewal in flight may have raised its number.
+    pub(crate) fn version(&self) -> Version {
+        Version {
+            uuid: self.uuid,
+            renewals: self.belief().confirmed,
+        }
     }
 
     /// The store itself has told us that the term is over: there is nothing to give back.
@@ -351,6 +339,7 @@ impl Term {
             .store(Tick::NEVER.to_bits(), Ordering::SeqCst);
         self.end_with(&mut belief, |_| cause);
         drop(belief);
+        self.shared.schedulers.leave(self);
         self.changed.notify_waiters();
     }
 

@@ -10,6 +10,7 @@ pub(super) const MODULES: &[&str] = &[
     "cancelling",
     "closing",
     "ghosts",
+    "handing",
     "limits",
     "looking",
     "observing",
@@ -20,6 +21,7 @@ pub(super) const MODULES: &[&str] = &[
     "scoped",
     "sharing",
     "stories",
+    "tickets",
     "tries",
     "validity",
 ];
@@ -31,6 +33,7 @@ pub(super) mod batching;
 pub(super) mod cancelling;
 pub(super) mod closing;
 pub(super) mod ghosts;
+pub(super) mod handing;
 pub(super) mod limits;
 pub(super) mod looking;
 pub(super) mod observing;
@@ -41,5 +44,6 @@ pub(super) mod renewing;
 pub(super) mod scoped;
 pub(super) mod sharing;
 pub(super) mod stories;
+pub(super) mod tickets;
 pub(super) mod tries;
 pub(super) mod validity;

@@ -50,6 +50,7 @@ impl Draw {
             .map(|_| Step {
                 pause: ms(self.rng.u64(0..lease)),
                 way: Way::Hold,
+                redeems: None,
                 cancel: None,
                 away: None,
                 usage: Usage {
