@@ -162,31 +162,40 @@ async fn ask(shared: &Shared, limit: Duration, requests: &[Renew]) -> Vec<Answer
     }
     let call = async { Ok(provider.renew_many(requests).await) };
     let none = |error: ProviderError| vec![Err(error); requests.len()];
-    match shared.call(limit, call).await {
-        Ok(mut answers) if planted!(AnswersReversed) => {
-            answers.reverse();
-            answers
-        }
-        Ok(mut answers) if planted!(LengthUnchecked) => {
-            let missing = ProviderError::unknown("no answer for this renewal");
-            answers.resize(requests.len(), Err(missing));
-            answers
-        }
-        Ok(answers) if planted!(OneErrorForAll) => {
-            match answers.iter().find_map(|answer| answer.clone().err()) {
-                Some(error) => none(error),
-                None => answers,
-            }
-        }
-        Ok(answers) if answers.len() == requests.len() => answers,
+    let answers = match shared.call(limit, call).await {
+        Ok(answers) => answers,
+        Err(error) => return none(error),
+    };
+    if answers.len() != requests.len() && !planted!(LengthUnchecked) {
         // Whose answers they are, nobody knows.
-        Ok(answers) => none(ProviderError::unknown(format!(
+        return none(ProviderError::unknown(format!(
             "the provider gave {} answers to {} renewals",
             answers.len(),
             requests.len()
-        ))),
-        Err(error) => none(error),
+        )));
     }
+    spoiled(answers, requests.len())
+}
+
+/// What planted bugs make of the answers: nothing in a build without them.
+#[cfg(not(dlock_planted))]
+const fn spoiled(answers: Vec<Answer>, _count: usize) -> Vec<Answer> {
+    answers
+}
+
+#[cfg(dlock_planted)]
+fn spoiled(mut answers: Vec<Answer>, count: usize) -> Vec<Answer> {
+    if planted!(AnswersReversed) {
+        answers.reverse();
+    }
+    let error = answers.iter().find_map(|answer| answer.clone().err());
+    match error {
+        Some(error) if planted!(OneErrorForAll) => answers.fill(Err(error)),
+        _ => {}
+    }
+    let missing = ProviderError::unknown("no answer for this renewal");
+    answers.resize(count, Err(missing));
+    answers
 }
 
 /// The next attempt comes after a short jittered pause (V6). A term that failed in company may have

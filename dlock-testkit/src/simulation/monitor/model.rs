@@ -42,9 +42,8 @@ pub(super) struct ClientState {
     pub(super) reads: bool,
     /// So many of its next renewals travel together.
     pub(super) in_company: usize,
-    /// Its last renewal that travelled alone and was no retry: when, its duration, the end of its
-    /// name.
-    pub(super) sent_alone: Option<(Duration, Duration, Option<u8>)>,
+    /// Its last renewal that travelled alone and was no retry: when, its duration, its shard.
+    pub(super) sent_alone: Option<(Duration, Duration, bool)>,
 }
 
 impl ClientState {
