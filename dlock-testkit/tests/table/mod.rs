@@ -25,7 +25,13 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
          deadline_never_moves_back failed_renewal_is_no_loss expired_lease_tells_its_holder \
          loss_is_told_on_time_while_renewals_hang holder_stops_before_another_starts \
          late_renewal_is_shown_before_the_loss renewals_stop_at_the_longest_hold \
-         failing_renewals_stop_at_the_longest_hold_too lost_lease_ends_the_work \
+         failing_renewals_stop_at_the_longest_hold_too leases_due_together_travel_together \
+         refused_renewal_of_a_batch_ends_one_lease failed_renewal_of_a_batch_leaves_the_others \
+         unanswered_batch_is_retried_one_by_one hung_batch_delays_no_other \
+         dead_shard_delays_only_its_own batch_gets_as_long_as_its_shortest_lease_allows \
+         answers_of_another_number_are_none \
+         late_answer_of_a_batch_counts_for_leases_still_valid \
+         lease_released_during_a_batch_is_renewed_no_more lost_lease_ends_the_work \
          work_is_gone_before_the_release_is_sent work_that_ended_too_late_is_reported \
          grant_that_died_before_it_was_picked_up_is_not_handed_out \
          late_copy_of_a_late_grants_try_does_not_block_its_client \
@@ -55,14 +61,22 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
         "renewal_counts_from_its_own_request success_counts_for_the_attempt_it_answers \
          deadline_never_moves_back failed_renewal_is_no_loss renewal_is_sent_when_it_is_due \
          hung_renewal_is_followed_by_the_next lost_reply_of_a_renewal_is_no_loss \
-         renewals_stop_at_the_longest_hold",
+         renewals_stop_at_the_longest_hold leases_due_together_travel_together \
+         refused_renewal_of_a_batch_ends_one_lease failed_renewal_of_a_batch_leaves_the_others \
+         unanswered_batch_is_retried_one_by_one hung_batch_delays_no_other \
+         dead_shard_delays_only_its_own batch_gets_as_long_as_its_shortest_lease_allows \
+         answers_of_another_number_are_none lease_released_during_a_batch_is_renewed_no_more",
     ),
-    (Bug::ReviveAfterDeadline, "late_renewal_revives_nothing"),
+    (
+        Bug::ReviveAfterDeadline,
+        "late_renewal_revives_nothing late_answer_of_a_batch_counts_for_leases_still_valid",
+    ),
     (Bug::DeadlineMovesBack, "deadline_never_moves_back"),
     (
         Bug::SameNumber,
         "every_renewal_attempt_has_a_larger_number kept_lease_outlives_its_duration \
-         lost_reply_of_a_renewal_is_no_loss holder_cut_off_from_its_store_stops_in_time",
+         lost_reply_of_a_renewal_is_no_loss leases_due_together_travel_together \
+         holder_cut_off_from_its_store_stops_in_time",
     ),
     (
         Bug::ErrorIsLoss,
@@ -70,8 +84,11 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
          loss_is_told_on_time_while_renewals_hang hung_renewal_is_followed_by_the_next \
          lost_reply_of_a_renewal_is_no_loss outage_within_the_bound_loses_no_lease \
          late_renewal_is_shown_before_the_loss fatal_renewal_is_shown_at_once \
-         failing_renewals_stop_at_the_longest_hold_too ticket_is_good_whatever_its_number \
-         failing_calls_are_repeated_only_after_a_pause",
+         failing_renewals_stop_at_the_longest_hold_too \
+         failed_renewal_of_a_batch_leaves_the_others unanswered_batch_is_retried_one_by_one \
+         short_lease_cuts_no_long_ones_attempt batch_gets_as_long_as_its_shortest_lease_allows \
+         answers_of_another_number_are_none lease_released_during_a_batch_is_renewed_no_more \
+         ticket_is_good_whatever_its_number failing_calls_are_repeated_only_after_a_pause",
     ),
     (
         Bug::FatalIsLoss,
@@ -79,7 +96,8 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     ),
     (
         Bug::RefusalIgnored,
-        "refused_renewal_is_a_loss_at_once lost_lease_ends_the_work",
+        "refused_renewal_is_a_loss_at_once refused_renewal_of_a_batch_ends_one_lease \
+         lost_lease_ends_the_work",
     ),
     (
         Bug::LossWaitsForRenewal,
@@ -89,7 +107,10 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
         Bug::RenewalUnbounded,
         "loss_is_told_on_time_while_renewals_hang hung_renewal_is_followed_by_the_next \
          lost_reply_of_a_renewal_is_no_loss outage_within_the_bound_loses_no_lease \
-         late_renewal_is_shown_before_the_loss holder_cut_off_from_its_store_stops_in_time",
+         late_renewal_is_shown_before_the_loss unanswered_batch_is_retried_one_by_one \
+         short_lease_cuts_no_long_ones_attempt batch_gets_as_long_as_its_shortest_lease_allows \
+         lease_released_during_a_batch_is_renewed_no_more \
+         holder_cut_off_from_its_store_stops_in_time",
     ),
     (
         Bug::NoPauseAfterFailure,
@@ -98,14 +119,13 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     (
         Bug::RenewalGivesUp,
         "failed_renewal_is_no_loss loss_is_told_on_time_while_renewals_hang \
-         renewal_is_sent_when_it_is_due kept_lease_outlives_its_duration \
          hung_renewal_is_followed_by_the_next lost_reply_of_a_renewal_is_no_loss \
          outage_within_the_bound_loses_no_lease late_renewal_is_shown_before_the_loss \
-         fatal_renewal_is_shown_at_once polite_request_is_seen_by_the_holder \
-         renewals_stop_at_the_longest_hold failing_renewals_stop_at_the_longest_hold_too \
-         with_acquires_renews_and_releases lost_lease_ends_the_work \
-         limit_is_a_total_while_the_lock_is_held failing_calls_are_repeated_only_after_a_pause \
-         holder_cut_off_from_its_store_stops_in_time",
+         fatal_renewal_is_shown_at_once failing_renewals_stop_at_the_longest_hold_too \
+         failed_renewal_of_a_batch_leaves_the_others unanswered_batch_is_retried_one_by_one \
+         short_lease_cuts_no_long_ones_attempt batch_gets_as_long_as_its_shortest_lease_allows \
+         answers_of_another_number_are_none lease_released_during_a_batch_is_renewed_no_more \
+         failing_calls_are_repeated_only_after_a_pause",
     ),
     (
         Bug::NobodyRenews,
@@ -116,18 +136,26 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
          late_renewal_is_shown_before_the_loss fatal_renewal_is_shown_at_once \
          polite_request_is_seen_by_the_holder renewals_stop_at_the_longest_hold \
          failing_renewals_stop_at_the_longest_hold_too \
-         renewal_under_way_does_not_outlive_the_release with_acquires_renews_and_releases \
+         renewal_under_way_does_not_outlive_the_release leases_due_together_travel_together \
+         refused_renewal_of_a_batch_ends_one_lease failed_renewal_of_a_batch_leaves_the_others \
+         unanswered_batch_is_retried_one_by_one hung_batch_delays_no_other \
+         dead_shard_delays_only_its_own short_lease_cuts_no_long_ones_attempt \
+         batch_gets_as_long_as_its_shortest_lease_allows answers_of_another_number_are_none \
+         late_answer_of_a_batch_counts_for_leases_still_valid \
+         lease_released_during_a_batch_is_renewed_no_more with_acquires_renews_and_releases \
          lost_lease_ends_the_work limit_is_a_total_while_the_lock_is_held \
          failing_calls_are_repeated_only_after_a_pause close_leaves_leases_to_their_holders \
          holder_cut_off_from_its_store_stops_in_time",
     ),
     (
         Bug::RenewEarly,
-        "renewal_is_sent_when_it_is_due failing_calls_are_repeated_only_after_a_pause",
+        "renewal_is_sent_when_it_is_due hung_batch_delays_no_other \
+         failing_calls_are_repeated_only_after_a_pause",
     ),
     (
         Bug::ReleaseBelieves,
         "validity_ends_where_the_release_begins no_renewal_is_sent_after_the_release_began \
+         lease_released_during_a_batch_is_renewed_no_more released_leases_leave_nothing_behind \
          giver_has_stopped_before_the_next_is_asked_for",
     ),
     (
@@ -188,9 +216,11 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     (
         Bug::DropForgets,
         "dropped_lease_is_given_back lease_dropped_without_a_runtime_is_given_back \
-         lease_dropped_while_unwinding_is_given_back work_is_gone_before_the_release_is_sent \
-         dropped_with_gives_the_lock_back acquire_dropped_anywhere_leaves_nothing \
-         dropped_try_runs_to_its_answer grant_nobody_picks_up_is_given_back \
+         lease_dropped_while_unwinding_is_given_back \
+         lease_released_during_a_batch_is_renewed_no_more released_leases_leave_nothing_behind \
+         work_is_gone_before_the_release_is_sent dropped_with_gives_the_lock_back \
+         acquire_dropped_anywhere_leaves_nothing dropped_try_runs_to_its_answer \
+         grant_nobody_picks_up_is_given_back \
          grant_that_died_before_it_was_picked_up_is_not_handed_out \
          limit_that_passed_while_nobody_looked_sends_nothing_more \
          late_copy_of_a_grant_nobody_took_does_not_block_its_client \
@@ -308,6 +338,12 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     (
         Bug::UuidReused,
         "holder_stops_before_another_starts kept_lease_outlives_its_duration \
+         leases_due_together_travel_together refused_renewal_of_a_batch_ends_one_lease \
+         failed_renewal_of_a_batch_leaves_the_others unanswered_batch_is_retried_one_by_one \
+         hung_batch_delays_no_other dead_shard_delays_only_its_own \
+         answers_of_another_number_are_none \
+         late_answer_of_a_batch_counts_for_leases_still_valid \
+         lease_released_during_a_batch_is_renewed_no_more \
          error_of_the_work_comes_through_one_question_mark grant_nobody_picks_up_is_given_back \
          grant_that_died_before_it_was_picked_up_is_not_handed_out \
          late_copy_of_a_try_given_up_does_not_block_its_client \
@@ -441,7 +477,8 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     (
         Bug::AlwaysTooLong,
         "loss_is_told_on_time_while_renewals_hang \
-         lease_that_was_not_renewed_was_not_held_too_long lost_lease_ends_the_work \
+         lease_that_was_not_renewed_was_not_held_too_long \
+         late_answer_of_a_batch_counts_for_leases_still_valid lost_lease_ends_the_work \
          work_that_ended_too_late_is_reported lost_lease_is_not_handed_over \
          holder_cut_off_from_its_store_stops_in_time",
     ),
@@ -473,6 +510,50 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
         Bug::OnlyRefusalsAnswer,
         "refusal_by_a_ghost_of_our_own_is_an_answer",
     ),
+    (
+        Bug::AnswersReversed,
+        "refused_renewal_of_a_batch_ends_one_lease",
+    ),
+    (
+        Bug::OneErrorForAll,
+        "failed_renewal_of_a_batch_leaves_the_others",
+    ),
+    (Bug::LengthUnchecked, "answers_of_another_number_are_none"),
+    (
+        Bug::LongestLimit,
+        "batch_gets_as_long_as_its_shortest_lease_allows",
+    ),
+    (
+        Bug::SentWhenDue,
+        "hung_renewal_is_followed_by_the_next lost_reply_of_a_renewal_is_no_loss \
+         leases_due_together_travel_together failed_renewal_of_a_batch_leaves_the_others \
+         unanswered_batch_is_retried_one_by_one batch_gets_as_long_as_its_shortest_lease_allows \
+         answers_of_another_number_are_none lease_released_during_a_batch_is_renewed_no_more",
+    ),
+    (
+        Bug::RetriedTogether,
+        "unanswered_batch_is_retried_one_by_one",
+    ),
+    (Bug::OneBatchAtATime, "hung_batch_delays_no_other"),
+    (Bug::ShardsTogether, "dead_shard_delays_only_its_own"),
+    (
+        Bug::DurationsTogether,
+        "short_lease_cuts_no_long_ones_attempt",
+    ),
+    (
+        Bug::NoBatches,
+        "leases_due_together_travel_together unanswered_batch_is_retried_one_by_one \
+         hung_batch_delays_no_other batch_gets_as_long_as_its_shortest_lease_allows \
+         answers_of_another_number_are_none \
+         late_answer_of_a_batch_counts_for_leases_still_valid \
+         lease_released_during_a_batch_is_renewed_no_more",
+    ),
+    (
+        Bug::ReleasedRenewed,
+        "late_renewal_revives_nothing no_renewal_is_sent_after_the_release_began \
+         lease_released_during_a_batch_is_renewed_no_more released_leases_leave_nothing_behind",
+    ),
+    (Bug::DeadEntriesKept, "released_leases_leave_nothing_behind"),
     (
         Bug::NothingHandedOver,
         "released_lock_goes_to_the_next_waiter_in_one_write \
@@ -534,24 +615,12 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
         Bug::TicketClaimed,
         "giver_does_not_claim_what_it_handed_over",
     ),
-    (
-        Bug::TicketInsists,
-        "ticket_is_good_whatever_its_number",
-    ),
+    (Bug::TicketInsists, "ticket_is_good_whatever_its_number"),
     (
         Bug::TicketUnclaimed,
         "ticket_gives_the_lock_to_whoever_redeems_it",
     ),
-    (
-        Bug::TicketQueues,
-        "ticket_waits_behind_nobody",
-    ),
-    (
-        Bug::LostLeaseHandedOver,
-        "lost_lease_is_not_handed_over",
-    ),
-    (
-        Bug::TicketForAnyLock,
-        "ticket_opens_no_other_lock",
-    ),
+    (Bug::TicketQueues, "ticket_waits_behind_nobody"),
+    (Bug::LostLeaseHandedOver, "lost_lease_is_not_handed_over"),
+    (Bug::TicketForAnyLock, "ticket_opens_no_other_lock"),
 ];
