@@ -201,6 +201,7 @@ impl Drop for OpenTry {
             uuid: self.uuid,
             token: self.token,
             sent: self.sent,
+            version: None,
         };
         drop(giveback.spawn(&home));
     }

@@ -2,7 +2,7 @@
 
 use std::{error::Error as StdError, fmt, sync::Arc, time::Duration};
 
-use crate::{FencingToken, Holder, Record};
+use crate::{FencingToken, Holder, Name, Record};
 
 /// What is known about a call that got no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -107,6 +107,14 @@ pub enum Error {
     /// the store is given back in the background.
     #[error("{}", no_answer(.0))]
     Provider(#[from] ProviderError),
+    /// The ticket is another lock's. Nothing was asked.
+    #[error("a ticket for {ticket:?} does not open {lock:?}")]
+    OtherLock {
+        /// What the ticket is for.
+        ticket: Name,
+        /// Where it was shown.
+        lock: Name,
+    },
     /// The [`Client`](crate::Client) was closed.
     #[error("the lock's client is closed")]
     Closed,
@@ -184,6 +192,8 @@ pub enum LossCause {
     HeldTooLong,
     /// Its own handle released it.
     Released,
+    /// Its own handle handed it over: whoever redeems the ticket goes on.
+    HandedOver,
 }
 
 impl fmt::Display for LossCause {
@@ -207,6 +217,7 @@ impl fmt::Display for LossCause {
             Self::Refused { record: None } => f.write_str("has no record in the store any more"),
             Self::HeldTooLong => f.write_str("was held for the longest time allowed"),
             Self::Released => f.write_str("was released"),
+            Self::HandedOver => f.write_str("was handed over"),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc, time::Duration};
 use tracing::Instrument;
 use uuid::Uuid;
 
-use crate::{Ended, Error, Event, FencingToken, Loss, holding::Holding, renewal};
+use crate::{Ended, Error, Event, FencingToken, Loss, Ticket, holding::Holding, renewal};
 
 /// A granted lock that is renewed for as long as the guard lives.
 ///
@@ -118,6 +118,16 @@ impl Guard {
     /// As for [`Lease::release`](crate::Lease::release).
     pub async fn release(self) -> Result<Ended, Error> {
         self.0.release().await
+    }
+
+    /// Ends the guard and leaves the lock to whoever redeems the ticket; see
+    /// [`Lease::hand_over`](crate::Lease::hand_over). Who watches [`Guard::lost`] is told
+    /// [`LossCause::HandedOver`](crate::LossCause::HandedOver). End the work first.
+    ///
+    /// # Errors
+    /// As for [`Lease::hand_over`](crate::Lease::hand_over).
+    pub fn hand_over(self) -> Result<Ticket, Error> {
+        self.0.hand_over()
     }
 
     /// The store itself has said that the term is over.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{Ended, Error, ProviderError, release::Giveback, term::Term};
+use crate::{Ended, Error, ProviderError, Ticket, release::Giveback, term::Term};
 
 /// A term with the duty to release it. Dropping it releases in the background (G3).
 pub(crate) struct Holding(Option<Arc<Term>>);
@@ -36,6 +36,17 @@ impl Holding {
         }
     }
 
+    /// Ends the lease without a release: whoever redeems the ticket goes on (H1). If it is lost, it
+    /// is given back like any other.
+    pub(crate) fn hand_over(mut self) -> Result<Ticket, Error> {
+        self.term().hand_over()?;
+        let ticket = Ticket::new(self.term().name.clone(), self.term().version());
+        if !planted!(TicketReleased) {
+            self.0 = None;
+        }
+        Ok(ticket)
+    }
+
     #[cfg(dlock_planted)]
     pub(crate) async fn release_early(&self) {
         drop(giveback(self.term()).spawn(&self.term().home).await);
@@ -67,5 +78,7 @@ fn giveback(term: &Arc<Term>) -> Giveback {
         uuid: term.uuid,
         token: Some(term.token),
         sent,
+        // Where the store itself has said that the term is over, there is nothing to hand over.
+        version: (!term.was_refused()).then(|| term.version()),
     }
 }

@@ -4,7 +4,7 @@ use std::{fmt, time::Duration};
 
 use uuid::Uuid;
 
-use crate::{Error, FencingToken, Guard, ProviderError, Record, holding::Holding, renewal};
+use crate::{Error, FencingToken, Guard, ProviderError, Record, Ticket, holding::Holding, renewal};
 
 /// A granted lock, to be renewed and released by hand. [`Lease::keep_alive`] turns it into a
 /// [`Guard`], which renews itself.
@@ -25,7 +25,9 @@ pub struct Lease(pub(crate) Holding);
     reason = "the three things that can be known"
 )]
 pub enum Ended {
-    /// The store has taken it back; the next contender may have it.
+    /// The store has taken it back; the next contender may have it. Or it has taken it and given it
+    /// to this client's own next waiter, in one write (H1): either way the term is over in the
+    /// store, and whatever happens to the lock from here on is no concern of its holder.
     Released,
     /// It was not ours any more: it had expired and was taken, or was taken away. The record that
     /// shows it, if there is one. Nothing changed in the store.
@@ -105,6 +107,9 @@ impl Lease {
 
     /// Gives the lock back. The lease is invalid from the first poll of this call on (V7).
     ///
+    /// If somebody waits for it in this process, it goes to whoever is first in line there, in one
+    /// write (H1); for a while, or sixteen times in a row. Then it goes back to the store.
+    ///
     /// Waits until the store has answered, or must have let go by itself: at most one duration.
     ///
     /// # Errors
@@ -115,6 +120,20 @@ impl Lease {
     /// Dropping the future does not stop the release, only the waiting for its outcome.
     pub async fn release(self) -> Result<Ended, Error> {
         self.0.release().await
+    }
+
+    /// Ends this handle and leaves the lock to whoever redeems the ticket, in any process:
+    /// [`DLock::redeem`](crate::DLock::redeem). End the work first: from here on the lease is invalid
+    /// and not renewed, and nothing is sent (H1). Until the ticket is redeemed nobody holds the lock,
+    /// and nobody else gets it before the lease runs out.
+    ///
+    /// A renewal that is under way may still extend that by one duration, and makes redeeming take a
+    /// round trip more.
+    ///
+    /// # Errors
+    /// [`Error::Lost`] if the lease has ended already: there is nothing to hand over.
+    pub fn hand_over(self) -> Result<Ticket, Error> {
+        self.0.hand_over()
     }
 
     /// Renews the lease from now on, until the guard is released, dropped or lost.

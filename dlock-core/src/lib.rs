@@ -41,6 +41,7 @@ mod request;
 mod scope;
 mod sharing;
 mod term;
+mod ticket;
 mod token;
 mod waiting;
 mod wakeups;
@@ -63,6 +64,7 @@ pub use self::{
     recorder::{AskEnd, Believed, Event, Recorder},
     request::{Acquire, Ask, List, Release, Renew, Revoke},
     sharing::Sharing,
+    ticket::{NoTicket, Ticket},
     token::{FencingToken, TokenOutOfRange},
     wakeups::{Wakeup, WakeupSender, Wakeups},
 };

@@ -5,6 +5,7 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use crate::{
     Client, ConfigError, DLockBuilder, Error, FencingToken, Guard, Holder, Lease, Name, Record,
+    Ticket,
     builder::Request,
     client::Shared,
     names::NameState,
@@ -101,10 +102,7 @@ impl DLock {
     /// Dropping the future leaves nothing behind: the try runs to its answer in the background and
     /// gives back what it got.
     pub async fn try_acquire(&self) -> Result<TryAcquire, Error> {
-        Ok(match waiting::acquire(&self.0, Wait::No).await? {
-            Acquired::Holding(holding) => TryAcquire::Acquired(Lease(holding)),
-            Acquired::Held(holder) => TryAcquire::Held(holder),
-        })
+        self.once(None).await
     }
 
     /// Waits until the lock is ours: first come, first served among the waiters of this process.
@@ -120,7 +118,7 @@ impl DLock {
     /// Dropping the future gives up the place in the queue and leaves nothing behind: a try under
     /// way runs to its answer in the background and gives back what it got.
     pub async fn acquire(&self) -> Result<Lease, Error> {
-        self.wait(None).await
+        self.wait(None, None).await
     }
 
     /// Waits, but no longer than `limit` in all: queueing, retries and store calls included. A zero
@@ -133,17 +131,63 @@ impl DLock {
     /// # Cancel safety
     /// As for [`DLock::acquire`].
     pub async fn acquire_timeout(&self, limit: Duration) -> Result<Lease, Error> {
-        if !limit.is_zero() {
-            return self.wait(Some(limit)).await;
-        }
-        match self.try_acquire().await? {
-            TryAcquire::Acquired(lease) => Ok(lease),
-            TryAcquire::Held(holder) => Err(Error::Timeout {
-                waited: Duration::ZERO,
-                holder: Some(Box::new(holder)),
-                source: None,
-            }),
-        }
+        self.limited(limit, None).await
+    }
+
+    /// Goes on with a lease that was handed over: asks once, ahead of everybody who waits. What it
+    /// gets is a new term with a new token, so the giver's late writes are refused wherever tokens
+    /// are checked (H1).
+    ///
+    /// A ticket that was redeemed already, or whose lease has run out and was taken, is refused as
+    /// any try is. Where the lock is free by now, it is granted as to any try.
+    ///
+    /// # Errors
+    /// [`Error::OtherLock`] if the ticket is for another name; otherwise as
+    /// [`DLock::try_acquire`]. After [`Error::Provider`] the ticket may have been used up for
+    /// nothing; what it got is given back in the background.
+    ///
+    /// # Cancel safety
+    /// As for [`DLock::try_acquire`]: what was sent runs to its answer. So a call that was dropped
+    /// may have used up the ticket, and the lock is free then.
+    pub async fn try_redeem(&self, ticket: &Ticket) -> Result<TryAcquire, Error> {
+        self.once(Some(ticket)).await
+    }
+
+    /// Goes on with a lease that was handed over, as [`DLock::try_redeem`] does; and if the ticket is
+    /// worth nothing any more, waits for the lock like everybody else.
+    ///
+    /// With a good ticket that takes one round trip to the store, two if a renewal was on its way
+    /// when the lease was handed over. It does not wait behind anybody.
+    ///
+    /// ```no_run
+    /// # // no_run: needs a provider, and this crate has none.
+    /// # async fn example(lock: dlock_core::DLock) -> Result<(), Box<dyn std::error::Error>> {
+    /// let ticket = lock.acquire().await?.hand_over()?.to_string();
+    /// // in another process, to which the text was brought
+    /// let lease = lock.redeem(&ticket.parse()?).await?;
+    /// # drop(lease);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::OtherLock`] if the ticket is for another name; otherwise as [`DLock::acquire`].
+    ///
+    /// # Cancel safety
+    /// As for [`DLock::try_redeem`] and [`DLock::acquire`].
+    pub async fn redeem(&self, ticket: &Ticket) -> Result<Lease, Error> {
+        self.wait(None, Some(ticket)).await
+    }
+
+    /// [`DLock::redeem`], but no longer than `limit` in all. A zero limit asks once.
+    ///
+    /// # Errors
+    /// [`Error::OtherLock`] if the ticket is for another name; otherwise as
+    /// [`DLock::acquire_timeout`].
+    ///
+    /// # Cancel safety
+    /// As for [`DLock::redeem`].
+    pub async fn redeem_timeout(&self, ticket: &Ticket, limit: Duration) -> Result<Lease, Error> {
+        self.limited(limit, Some(ticket)).await
     }
 
     /// Waits until the lock is ours, and renews it from then on.
@@ -264,8 +308,29 @@ impl DLock {
         Client(Arc::clone(&self.0.shared))
     }
 
-    async fn wait(&self, limit: Option<Duration>) -> Result<Lease, Error> {
-        match waiting::acquire(&self.0, Wait::Limit(limit)).await? {
+    async fn once(&self, ticket: Option<&Ticket>) -> Result<TryAcquire, Error> {
+        Ok(match waiting::acquire(&self.0, Wait::No, ticket).await? {
+            Acquired::Holding(holding) => TryAcquire::Acquired(Lease(holding)),
+            Acquired::Held(holder) => TryAcquire::Held(holder),
+        })
+    }
+
+    async fn limited(&self, limit: Duration, ticket: Option<&Ticket>) -> Result<Lease, Error> {
+        if !limit.is_zero() {
+            return self.wait(Some(limit), ticket).await;
+        }
+        match self.once(ticket).await? {
+            TryAcquire::Acquired(lease) => Ok(lease),
+            TryAcquire::Held(holder) => Err(Error::Timeout {
+                waited: Duration::ZERO,
+                holder: Some(Box::new(holder)),
+                source: None,
+            }),
+        }
+    }
+
+    async fn wait(&self, limit: Option<Duration>, ticket: Option<&Ticket>) -> Result<Lease, Error> {
+        match waiting::acquire(&self.0, Wait::Limit(limit), ticket).await? {
             Acquired::Holding(holding) => Ok(Lease(holding)),
             // Waiting ends with a lease or an error.
             Acquired::Held(holder) => Err(Error::Timeout {

@@ -1,6 +1,7 @@
 //! What one client knows of each name: whose turn it is, what it has observed, which of its own
 //! identities are over, the highest token it has seen.
 
+mod succession;
 #[cfg(test)]
 mod tests;
 
@@ -13,6 +14,8 @@ use std::{
 use tokio::sync::{Notify, Semaphore};
 use uuid::Uuid;
 
+use self::succession::Succession;
+pub(crate) use self::succession::{Legacy, Offer, Place};
 use crate::{Clock, FencingToken, Name, Record, Version, clock::Look};
 
 /// How many identities that are over a client remembers per name (G4).
@@ -46,6 +49,7 @@ struct Known {
     over: VecDeque<Over>,
     live: Vec<Uuid>,
     highest: u64,
+    succession: Succession,
 }
 
 /// A version that has been seen unchanged since `first`.
@@ -184,6 +188,12 @@ impl NameState {
         }
         known.highest = known.highest.max(token.get());
         known.live.push(uuid);
+    }
+
+    /// A lease of ours was handed over by a ticket: it is no longer ours, and not ours to claim either.
+    /// Who redeems the ticket must not find its giver before it (G4).
+    pub(crate) fn given_away(&self, uuid: Uuid) {
+        self.known().live.retain(|live| *live != uuid);
     }
 
     /// Our own identity is over: a try delivered to nobody, or a lease whose release has begun.

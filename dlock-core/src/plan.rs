@@ -50,6 +50,19 @@ impl Plan {
         self.renew_every + self.attempt()
     }
 
+    /// How long a client hands a name to its own waiters at most, from the first hand-over on (H1):
+    /// D/10 within 50 ms and 1 s, which is what a waiter of another process without wake-ups sleeps
+    /// between two tries.
+    pub(crate) fn row(&self) -> Duration {
+        (self.duration / 10).clamp(Duration::from_millis(50), Duration::from_secs(1))
+    }
+
+    /// How long a release waits for the first in line to take its term (H1): at most D/10, and at
+    /// most 1 s. Whoever is first is awake and takes it at once, unless its runtime is blocked.
+    pub(crate) fn heirs_patience(&self) -> Duration {
+        (self.duration / 10).min(Duration::from_secs(1))
+    }
+
     /// A grant is given back if nobody has picked it up for so long: D/6 (W6).
     pub(crate) fn pickup(&self) -> Duration {
         if planted!(GrantWaitsForEver) {

@@ -133,6 +133,23 @@ mod switches {
         RetriedTooLong: "failing renewals go on past the longest hold (section 8)",
         AlwaysTooLong: "every lease that ran out was held too long (section 8)",
         DataLost: "the data is not sent (section 8)",
+        NothingHandedOver: "a release goes to the store whoever waits here (H1)",
+        FailedHandOverForgotten: "no release follows a hand-over that failed (H1)",
+        HandOverKeepsTheTerm: "the waiter goes on with the uuid of the giver (H1)",
+        HandOverBelieves: "the giver is valid until its waiter was granted (H1, V7)",
+        RowNeverEnds: "a client keeps a name to its own waiters for ever (H1)",
+        LastInherits: "a hand-over goes to whoever asks, past the head of the queue (H1, W1)",
+        LegacyForgotten: "the last waiter to leave takes a hand-over along (H1)",
+        InheritsWithoutClaim: "a hand-over is asked for without its claim (H1, A6)",
+        RowAsksAnyway: "a waiter asks while its own client hands the lock on (H1)",
+        GiverBelieves: "a lease that was handed over stays valid (H1, V7)",
+        TicketReleased: "a lease that was handed over is released (H1)",
+        TicketClaimed: "the giver claims the lease that it handed over (G4, H1)",
+        TicketInsists: "a ticket insists on the number of its renewal (H1)",
+        TicketUnclaimed: "a ticket is redeemed without its claim (H1)",
+        TicketQueues: "a ticket is redeemed behind the waiters (H1)",
+        LostLeaseHandedOver: "a lost lease yields a ticket (H1)",
+        TicketForAnyLock: "a ticket opens any lock (H1)",
     }
 
     static PLANTED: AtomicUsize = AtomicUsize::new(0);

@@ -113,6 +113,10 @@ pub trait Provider: Send + Sync + 'static {
     /// the store has none. When this returns, the channel listens: what is released from then on is
     /// hinted, or the stream ends.
     ///
+    /// Who waits was refused, and asks again when the record's `remaining` is over at the latest
+    /// (W2). So a provider may leave out names on which no acquire through it was refused since
+    /// then, or none within the last `remaining` and a second.
+    ///
     /// # Errors
     /// As for the trait.
     async fn watch(&self) -> Result<Option<Wakeups>, ProviderError> {

@@ -203,7 +203,7 @@ impl<'a> Call<'a> {
             Err(Error::Closed) => AskEnd::Closed,
             Err(Error::Provider(error)) => AskEnd::Failed(error.kind()),
             // No acquire ends so.
-            Err(Error::Lost(_)) => AskEnd::Failed(ErrorKind::Unknown),
+            Err(Error::Lost(_) | Error::OtherLock { .. }) => AskEnd::Failed(ErrorKind::Unknown),
         });
         self.ended = true;
     }

@@ -1,4 +1,5 @@
-//! Giving a term back, whatever the store answers (V7, G3).
+//! Giving a term back, to the client's own next waiter (H1) or to the store, whatever it answers
+//! (V7, G3).
 
 use std::{sync::Arc, time::Duration};
 
@@ -7,8 +8,11 @@ use tracing::Instrument;
 use uuid::Uuid;
 
 use crate::{
-    Ended, ErrorKind, Event, FencingToken, Name, ProviderError, Release, ReleaseOutcome,
-    client::Shared, clock::Tick, names::NameState, plan::Plan,
+    Ended, ErrorKind, Event, FencingToken, Name, ProviderError, Release, ReleaseOutcome, Version,
+    client::Shared,
+    clock::Tick,
+    names::{NameState, Offer},
+    plan::Plan,
 };
 
 /// The release of a term, or of a try that may have left one.
@@ -21,6 +25,8 @@ pub(crate) struct Giveback {
     pub(crate) token: Option<FencingToken>,
     /// `sent` of the term's newest renewal, or of the try: by that + D the store lets go by itself.
     pub(crate) sent: Tick,
+    /// The version to hand over, if the term was a lease that may still be ours.
+    pub(crate) version: Option<Version>,
 }
 
 impl Giveback {
@@ -35,10 +41,11 @@ impl Giveback {
         let uuid = self.uuid;
         self.shared
             .tell(&self.name, || Event::ReleaseBegan { uuid });
+        let offer = self.offer();
         let span = tracing::debug_span!("release", lock = %self.name, backend = self.shared.backend, token = self.token.map(u64::from));
         home.spawn(
             async move {
-                let answer = self.run().await;
+                let answer = self.run(offer).await;
                 self.shared.tell(&self.name, || Event::ReleaseEnded {
                     uuid,
                     ended: answer.clone(),
@@ -60,9 +67,29 @@ impl Giveback {
         )
     }
 
+    /// H1: offers the term to whoever is first in line here. That is done before the task below runs,
+    /// so that a waiter hears of it at once, also from a runtime that has ended.
+    fn offer(&self) -> Option<Offer> {
+        let Self { shared, state, .. } = self;
+        let version = self.version.filter(|_| !shared.is_closed())?;
+        state.offer(&shared.clock, &self.plan, version)
+    }
+
+    /// The waiter's try ends the term in the write that begins its own. Whatever else becomes of it,
+    /// the release is sent.
+    async fn run(&self, offer: Option<Offer>) -> Result<Ended, ProviderError> {
+        if let Some(offer) = offer
+            && (offer.granted(&self.shared.clock, &self.plan).await
+                || planted!(FailedHandOverForgotten))
+        {
+            return Ok(Ended::Released);
+        }
+        self.send().await
+    }
+
     /// Repeats until the store has answered or must have let go by itself. At least one attempt is
     /// made, however late it is: the answer tells a stale holder that it is stale.
-    async fn run(&self) -> Result<Ended, ProviderError> {
+    async fn send(&self) -> Result<Ended, ProviderError> {
         let Self { shared, plan, .. } = self;
         let until = self.sent + plan.duration;
         let request = Release::new(self.name.clone(), self.uuid, self.token);

@@ -66,8 +66,8 @@ pub(crate) async fn keep(term: Arc<Term>) {
         }
     }
     match term.loss() {
-        Some(loss) if matches!(loss.cause, LossCause::Released) => {
-            tracing::trace!("renewals ended with the release");
+        Some(loss) if matches!(loss.cause, LossCause::Released | LossCause::HandedOver) => {
+            tracing::trace!(cause = %loss.cause, "renewals ended");
         }
         Some(loss) => tracing::warn!(cause = %loss.cause, "the lease was lost"),
         None => {

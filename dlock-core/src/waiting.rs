@@ -1,10 +1,13 @@
-//! Waiting for a lock: turns, tries, pauses, limits, and handing the grant over (W1 to W7).
+//! Waiting for a lock: turns, tries, pauses, limits, and handing the grant to whoever asked for it
+//! (W1 to W7); what is left by a holder of this client, or by a ticket, comes first (H1).
 
 mod asking;
+mod inheriting;
 mod pausing;
 
 use std::{
     future::{poll_fn, ready},
+    ops::ControlFlow,
     pin::{Pin, pin},
     sync::Arc,
     task::Poll,
@@ -18,13 +21,13 @@ use tokio::{
 use tracing::Instrument;
 
 use crate::{
-    Error, Holder, ProviderError,
+    Error, Holder, ProviderError, Ticket, Version,
     clock::Look,
     handoff::{Giver, Taken, handoff},
     holding::Holding,
     listener,
     lock::Settings,
-    names::NameState,
+    names::{Legacy, NameState, Place},
     recorder::Call,
 };
 
@@ -43,10 +46,23 @@ pub(crate) enum Acquired {
     Held(Holder),
 }
 
-/// Acquires, and tells the recorder when there is one.
-pub(crate) async fn acquire(lock: &Arc<Settings>, wait: Wait) -> Result<Acquired, Error> {
+/// Acquires, with a ticket or without, and tells the recorder when there is one.
+pub(crate) async fn acquire(
+    lock: &Arc<Settings>,
+    wait: Wait,
+    ticket: Option<&Ticket>,
+) -> Result<Acquired, Error> {
+    if let Some(ticket) = ticket
+        && *ticket.name() != lock.name
+        && !planted!(TicketForAnyLock)
+    {
+        return Err(Error::OtherLock {
+            ticket: ticket.name().clone(),
+            lock: lock.name.clone(),
+        });
+    }
     let call = Call::begin(lock, wait);
-    let answer = ask_for(lock, wait).await;
+    let answer = ask_for(lock, wait, ticket.map(Ticket::version)).await;
     if let Some(call) = call {
         call.end(&answer);
     }
@@ -55,20 +71,28 @@ pub(crate) async fn acquire(lock: &Arc<Settings>, wait: Wait) -> Result<Acquired
 
 /// Acquires in a task of ours, so that what was sent runs to its answer when the caller goes away
 /// (G1), and waiting does not depend on the caller's polls (W6).
-async fn ask_for(lock: &Arc<Settings>, wait: Wait) -> Result<Acquired, Error> {
+async fn ask_for(
+    lock: &Arc<Settings>,
+    wait: Wait,
+    mut ticket: Option<Version>,
+) -> Result<Acquired, Error> {
     let started = lock.shared.clock.look();
     loop {
         if lock.shared.is_closed() {
             return Err(Error::Closed);
         }
         let (giver, mut taker) = handoff();
-        let turn = match wait {
+        let line = match wait {
             Wait::No => None,
+            // Nobody in line can have the lock before whoever has its ticket.
+            Wait::Limit(_) if ticket.is_some() && !planted!(TicketQueues) => None,
             Wait::Limit(_) => Some(line_up(&lock.state).await),
         };
         let contender = Contender {
             lock: Arc::clone(lock),
             wait,
+            // Once: if its grant comes to nothing, it is used up.
+            ticket: ticket.take(),
             started,
             answered: started,
             seen: None,
@@ -83,7 +107,7 @@ async fn ask_for(lock: &Arc<Settings>, wait: Wait) -> Result<Acquired, Error> {
         let errand = lock.shared.errand();
         tokio::spawn(
             async move {
-                contender.run(giver, turn).await;
+                contender.run(giver, line).await;
                 drop(errand);
             }
             .instrument(span),
@@ -110,25 +134,35 @@ async fn ask_for(lock: &Arc<Settings>, wait: Wait) -> Result<Acquired, Error> {
     }
 }
 
+/// A place in the queue.
+struct Line {
+    turn: Turn,
+    place: Place,
+}
+
 /// Our turn, once it comes.
 type Turn = Pin<Box<dyn Future<Output = Result<OwnedSemaphorePermit, AcquireError>> + Send>>;
 
 /// Takes a place in the queue (W1), at once and in the caller's own poll. In tasks of ours two
 /// callers would be served in the order in which the runtime happens to start those tasks.
-async fn line_up(state: &NameState) -> Turn {
+async fn line_up(state: &Arc<NameState>) -> Line {
     let mut turn: Turn = Box::pin(Arc::clone(&state.turn).acquire_owned());
     // Without a budget: a poll that is put off takes no place.
     let mut first = pin!(unconstrained(turn.as_mut()));
-    match poll_fn(|context| Poll::Ready(first.as_mut().poll(context))).await {
+    let turn = match poll_fn(|context| Poll::Ready(first.as_mut().poll(context))).await {
         Poll::Ready(taken) => Box::pin(ready(taken)),
         Poll::Pending => turn,
-    }
+    };
+    let place = state.place();
+    Line { turn, place }
 }
 
 /// One caller's wish for the lock.
 struct Contender {
     lock: Arc<Settings>,
     wait: Wait,
+    /// What a ticket claims, as long as it may be worth something (H1).
+    ticket: Option<Version>,
     started: Look,
     /// When the store last answered, or we began to ask it. A refusal by a try of our own that is
     /// over and a spent try are answers too; a grant that came too late is none (W5).
@@ -142,15 +176,14 @@ struct Contender {
 type Answer = Result<Acquired, Error>;
 
 impl Contender {
-    async fn run(mut self, giver: Giver<Answer>, turn: Option<Turn>) {
+    async fn run(mut self, giver: Giver<Answer>, line: Option<Line>) {
         let lock = Arc::clone(&self.lock);
-        let answer = match turn {
-            None => self.once().await,
-            Some(turn) => match self.queue(&giver, turn).await {
-                Some(answer) => answer,
-                None => return,
-            },
+        let answer = match (line, self.wait) {
+            (Some(line), _) => self.queue(&giver, line).await,
+            (None, Wait::No) => Some(self.once().await),
+            (None, Wait::Limit(_)) => self.redeem(&giver).await,
         };
+        let Some(answer) = answer else { return };
         let Ok(Acquired::Holding(holding)) = &answer else {
             return giver.leave(answer);
         };
@@ -168,7 +201,7 @@ impl Contender {
         if planted!(TryQueues) {
             let _turn = self.lock.state.turn.acquire().await;
         }
-        match self.ask().await? {
+        match self.ask(None).await? {
             Some(answer) => Ok(answer),
             None => match (self.error.take(), self.seen.take()) {
                 (Some(error), _) => Err(error.into()),
@@ -178,8 +211,32 @@ impl Contender {
         }
     }
 
+    /// Redeems a ticket, in no queue. Once it is refused it is worth nothing, and its owner waits like
+    /// everybody else.
+    async fn redeem(&mut self, giver: &Giver<Answer>) -> Option<Answer> {
+        tokio::select! {
+            biased;
+            // Nothing was sent yet: the ticket is as good as before.
+            () = giver.abandoned() => return None,
+            () = ready(()) => {}
+        }
+        let answer = self.contend(giver).await;
+        let Some(Ok(Acquired::Held(holder))) = answer else {
+            return answer;
+        };
+        self.seen = Some(holder);
+        self.ticket = None;
+        let line = line_up(&self.lock.state).await;
+        self.queue(giver, line).await
+    }
+
     /// Waits for our turn, then contends (W1). `None` if the caller has gone away.
-    async fn queue(&mut self, giver: &Giver<Answer>, turn: Turn) -> Option<Answer> {
+    async fn queue(&mut self, giver: &Giver<Answer>, line: Line) -> Option<Answer> {
+        // The place is left when all is over, in whatever way, with what was offered to it (H1).
+        let Line {
+            turn,
+            place: _place,
+        } = line;
         let lock = Arc::clone(&self.lock);
         let closing = lock.shared.closing();
         let turn = tokio::select! {
@@ -191,6 +248,9 @@ impl Contender {
             // Before our turn: a caller who was away may be back only after its limit (W4).
             () = self.out_of_time(), if !planted!(QueueUncounted) => {
                 return Some(Err(self.timeout()));
+            }
+            () = lock.state.freed.notified(), if planted!(LastInherits) => {
+                return self.contend(giver).await;
             }
             turn = turn => turn,
         };
@@ -206,51 +266,32 @@ impl Contender {
     /// Tries until the lock is ours, time is up, or nothing will help.
     async fn contend(&mut self, giver: &Giver<Answer>) -> Option<Answer> {
         let lock = Arc::clone(&self.lock);
-        let Settings {
-            shared,
-            state,
-            plan,
-            ..
-        } = &*lock;
+        let Settings { shared, state, .. } = &*lock;
         let closing = shared.closing();
         self.answered = shared.clock.look();
         listener::ensure(shared);
-        let mut woken = false;
+        // Who was refused with a ticket asks anew when its turn has come, and does not look.
+        let mut woken = self.seen.is_some();
+        let mut expecting = true;
         loop {
             // W3: listen first, ask second.
             let mut freed = std::pin::pin!(state.freed.notified());
             freed.as_mut().enable();
 
-            // Who was woken has reason to expect a grant.
-            let answer = if !woken && self.may_look() {
-                self.look().await
-            } else {
-                self.ask().await
-            };
-            woken = false;
-            let pause = match answer {
-                Ok(Some(Acquired::Holding(holding))) => {
-                    return Some(Ok(Acquired::Holding(holding)));
-                }
-                Ok(Some(Acquired::Held(holder))) => {
-                    let pause = self.until_next_try(&holder.record);
-                    tracing::debug!(owner = %holder.record.owner, ?pause, "held by another");
-                    self.seen = Some(holder);
-                    self.error = None;
-                    pause
-                }
-                Ok(None) => {
-                    if let Some(error) = &self.error
-                        && (shared.clock.elapsed(self.answered) >= plan.give_up_after
-                            || planted!(GivesUpAtOnce))
-                        && !planted!(SilentStoreForEver)
-                    {
-                        return Some(Err(error.clone().into()));
-                    }
-                    shared.pause_after_failure(plan.duration)
-                }
-                Err(_) if planted!(FatalRetried) => plan.poll_every,
-                Err(error) => return Some(Err(error)),
+            if woken && self.left().is_some_and(|left| left.is_zero()) {
+                return Some(Err(self.timeout()));
+            }
+            let legacy = self.inherit();
+            let expected = self
+                .hand_over_expected()
+                .filter(|_| expecting && legacy.is_none());
+            expecting = false;
+            let pause = match expected {
+                Some(pause) => pause,
+                None => match self.question(legacy, std::mem::take(&mut woken)).await {
+                    ControlFlow::Continue(pause) => pause,
+                    ControlFlow::Break(answer) => return Some(answer),
+                },
             };
             if self.left().is_some_and(|left| left.is_zero()) {
                 return Some(Err(self.timeout()));
@@ -261,10 +302,50 @@ impl Contender {
                 () = closing.raised(), if !planted!(CloseUnheard) => {
                     return Some(Err(Error::Closed));
                 }
-                () = freed, if !planted!(WakeupIgnored) => woken = true,
+                // Who has a ticket waits for no release.
+                () = freed, if self.ticket.is_none() && !planted!(WakeupIgnored) => woken = true,
                 () = shared.clock.pause(pause) => {}
                 () = self.out_of_time() => return Some(Err(self.timeout())),
             }
+        }
+    }
+
+    /// Asks, in one way or another: the answer of the call, or how long to sleep.
+    async fn question(
+        &mut self,
+        legacy: Option<Legacy>,
+        woken: bool,
+    ) -> ControlFlow<Answer, Duration> {
+        let lock = Arc::clone(&self.lock);
+        let Settings { shared, plan, .. } = &*lock;
+        // Who was woken has reason to expect a grant.
+        let looks = !woken && legacy.is_none() && self.may_look();
+        let answer = if looks {
+            self.look().await
+        } else {
+            self.ask(legacy).await
+        };
+        match answer {
+            Ok(Some(Acquired::Held(holder))) if self.ticket.is_none() => {
+                let pause = self.until_next_try(&holder.record);
+                tracing::debug!(owner = %holder.record.owner, ?pause, "held by another");
+                self.seen = Some(holder);
+                self.error = None;
+                ControlFlow::Continue(pause)
+            }
+            Ok(Some(answer)) => ControlFlow::Break(Ok(answer)),
+            Ok(None) => {
+                if let Some(error) = &self.error
+                    && (shared.clock.elapsed(self.answered) >= plan.give_up_after
+                        || planted!(GivesUpAtOnce))
+                    && !planted!(SilentStoreForEver)
+                {
+                    return ControlFlow::Break(Err(error.clone().into()));
+                }
+                ControlFlow::Continue(shared.pause_after_failure(plan.duration))
+            }
+            Err(_) if planted!(FatalRetried) => ControlFlow::Continue(plan.poll_every),
+            Err(error) => ControlFlow::Break(Err(error)),
         }
     }
 

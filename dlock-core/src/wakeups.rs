@@ -51,6 +51,12 @@ impl WakeupSender {
         self.0.try_send(wakeup).is_ok()
     }
 
+    /// Whether the stream was dropped: nobody listens any more.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.0.is_closed()
+    }
+
     /// Resolves when the stream was dropped: nobody listens any more.
     pub async fn closed(&self) {
         self.0.closed().await;

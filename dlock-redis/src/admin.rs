@@ -2,18 +2,16 @@
 //! There is no index, which every acquire would have to write, on one node of a cluster: the keys
 //! of every node are walked.
 
-use std::{collections::BTreeSet, ops::RangeInclusive};
+use std::collections::BTreeSet;
 
 use dlock_core::{List, Name, Page, ProviderError};
-use redis::{Value, cmd};
 
 use crate::{
-    connection::is_reply,
-    error::{self, Failure},
     key::Prefix,
     link::{Link, Run},
     reply, request,
     scripts::{PURGE, READ, SCAN},
+    slots::{self, Share},
 };
 
 /// One page, of the names found on all nodes.
@@ -117,38 +115,16 @@ const FIRST: &[u8] = b"0";
 
 /// A key of each primary of a cluster, or any key of a single server.
 async fn nodes(link: &Link, prefix: &Prefix) -> Result<Vec<String>, ProviderError> {
-    let slots = match link.command(cmd("CLUSTER").arg("SLOTS")).await {
-        Ok(Value::Array(slots)) => slots,
-        Ok(_) => return Err(error::nonsense("something else than slots")),
-        // "ERR This instance has cluster support disabled"
-        Err(Failure::Redis { error, .. }) if is_reply(&error) && error.code() == Some("ERR") => {
-            return Ok(vec![prefix.key_in(&(0..=16383))]);
-        }
-        Err(failure) => return Err(error::provider_error(failure)),
+    let Some(shares) = slots::shares(link).await? else {
+        return Ok(vec![prefix.key_in(&slots::ALL)]);
     };
     let mut primaries = Vec::new();
     let mut keys = Vec::new();
-    for slot in slots {
-        let (slots, primary) =
-            range(&slot).ok_or_else(|| error::nonsense("a range of slots that is none"))?;
-        if !primaries.contains(primary) {
-            primaries.push(primary.clone());
+    for Share { slots, primary } in shares {
+        if !primaries.contains(&primary) {
+            primaries.push(primary);
             keys.push(prefix.key_in(&slots));
         }
     }
     Ok(keys)
-}
-
-/// `[first, last, [address, port, ..], ..]`
-fn range(slot: &Value) -> Option<(RangeInclusive<u16>, &Value)> {
-    let Value::Array(slot) = slot else {
-        return None;
-    };
-    match slot.as_slice() {
-        [Value::Int(first), Value::Int(last), primary, ..] => Some((
-            u16::try_from(*first).ok()?..=u16::try_from(*last).ok()?,
-            primary,
-        )),
-        _ => None,
-    }
 }

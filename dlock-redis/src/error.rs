@@ -29,8 +29,8 @@ pub enum BuildError {
         /// What was asked for.
         timeout: Duration,
     },
-    /// Acknowledgements need connections of their own.
-    #[error("waiting for replicas blocks a connection, so it takes some of its own: add a client")]
+    /// Acknowledgements and wake-ups need connections of their own.
+    #[error("waiting for replicas or for wake-ups takes connections of its own: add a client")]
     NoClient,
     /// How long a call waits for replicas.
     #[error(

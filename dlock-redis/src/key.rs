@@ -6,7 +6,7 @@ use std::{ops::RangeInclusive, sync::Arc};
 
 use dlock_core::{Name, ProviderError};
 
-use crate::error::BuildError;
+use crate::{error::BuildError, slots};
 
 /// A checked prefix.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,22 +72,18 @@ impl Prefix {
 
     /// A key of one of these slots of a cluster: where it is asked about, their node answers.
     pub(crate) fn key_in(&self, slots: &RangeInclusive<u16>) -> String {
-        let tag = (0u32..)
-            .map(|number| number.to_string())
-            .find(|tag| slots.contains(&slot(tag.as_bytes())))
-            .unwrap_or_default();
-        format!("{}:{{{tag}}}", self.0)
+        format!("{}:{{{}}}", self.0, slots::tag_in(slots))
     }
-}
 
-/// The slot of a hash tag: CRC-16/XMODEM modulo 16384, as the specification of Redis Cluster has it.
-fn slot(tag: &[u8]) -> u16 {
-    let crc = tag.iter().fold(0u16, |crc, byte| {
-        (0..8).fold(crc ^ u16::from(*byte) << 8, |crc, _| {
-            crc << 1 ^ if crc & 0x8000 == 0 { 0 } else { 0x1021 }
-        })
-    });
-    crc % 16384
+    /// The channel on which a release is told to everybody.
+    pub(crate) fn channel(&self) -> String {
+        format!("{}:released", self.0)
+    }
+
+    /// The channel of a shard, which lives in one of its slots.
+    pub(crate) fn shard_channel(&self, shard: u16) -> String {
+        format!("{}:released:{{{}}}", self.0, slots::tag_of_shard(shard))
+    }
 }
 
 #[cfg(test)]
@@ -119,13 +115,14 @@ mod tests {
     }
 
     #[test]
-    fn slots_are_those_of_the_specification() {
-        assert_eq!(slot(b"123456789"), 0x31c3);
-        // What `CLUSTER KEYSLOT` answers.
-        assert_eq!(slot(b"foo"), 12182);
-        assert_eq!(slot(b""), 0);
-        let key = prefix("p").key_in(&(16383..=16383));
-        let tag = key.strip_prefix("p:{").and_then(|k| k.strip_suffix('}'));
-        assert_eq!(tag.map(|tag| slot(tag.as_bytes())), Some(16383));
+    fn channels_of_shards_live_in_their_slots_and_are_no_others() {
+        let channels: Vec<String> = (0..slots::SHARDS)
+            .map(|shard| prefix("p:released").shard_channel(shard))
+            .collect();
+        for (shard, channel) in (0..).zip(&channels) {
+            assert_eq!(slots::shard(channel.as_bytes()), shard, "{channel}");
+            assert!(!channels[..usize::from(shard)].contains(channel));
+            assert_ne!(*channel, prefix("p").channel());
+        }
     }
 }

@@ -44,6 +44,38 @@
 //! A time limit of the connection that is shorter than a sixth of the lease (the driver's default is
 //! 500 ms) ends calls early; that is harmless too.
 //!
+//! # Wake-ups
+//! [`wakeups`](RedisProviderBuilder::wakeups) has every release told to those who wait in other
+//! processes: they ask at once instead of at their next poll, and poll less often.
+//! ```
+//! use dlock_redis::{Channels, RedisProvider, redis::Client};
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let provider = RedisProvider::builder()
+//!     .client(Client::open("redis://127.0.0.1/")?)
+//!     .wakeups(Channels::Plain)
+//!     .build()?;
+//! # Ok(()) }
+//! ```
+//! - **All processes say the same.** The release script publishes only where it is configured, since
+//!   it cannot know who waits elsewhere. A process that does not say so wakes nobody; those who wait
+//!   for it poll, more seldom than without wake-ups.
+//! - The message is part of the release script, still one round trip, and goes to every process that
+//!   listens: that has asked for any lock of the prefix other than by `try_acquire`. With n of them a
+//!   release costs the server n messages.
+//!   A database is not a separation, a prefix is.
+//! - It is heard over a connection of its own, opened by the first acquire that would wait, and asked every 3 s
+//!   whether it lives: one that falls silent is found out after 3 s and one more
+//!   [`call_timeout`](RedisProviderBuilder::call_timeout). When it ends everyone who waits asks once,
+//!   and again when there is a new one; in between they poll. Nothing is lost but time, at most one
+//!   poll for each hint.
+//! - In a cluster give a `ClusterConnection` for the requests, a `client` of any node, and
+//!   [`Channels::Sharded`]: 256 channels (of Redis 7 or later) spread over the slots, and a connection to
+//!   each primary. A message stays on the lock's node, except for the locks of a channel that a border
+//!   between two nodes divides: theirs go to every node, as all messages do with [`Channels::Plain`].
+//!   When slots move or a primary is gone, the channels are opened anew; until every primary can be
+//!   reached, everyone polls.
+//! - After a failover the address must lead to the new primary, as for requests.
+//!
 //! # How it can lose a lock
 //! A fencing token ([`fence`]) protects the resource in each of these cases; the lease alone does not.
 //! - **The server restarts and has forgotten.** By default Redis writes to disk now and then, if at
@@ -70,6 +102,7 @@
 //! |---|---|---|
 //! | acquire, granted or refused; renew; release; read | 1 | one `EVALSHA`, 10 to 30 µs |
 //! | `renew_many` | 1 for every 500, over one connection; all at once, one by one, over a cluster's | |
+//! | a message to those who wait | 0 | some µs, and a message for each process that listens |
 //! | the first call of each kind after the server forgot its scripts | 2 | |
 //! | `list`, `purge` | one for every 512 keys **of every kind** on each node | a walk over all keys |
 //!
@@ -79,6 +112,11 @@
 //! A user with `+evalsha +eval +time +hmget +hset +hdel +exists +pexpireat` on the keys `prefix:{*}`
 //! can lock. `+info` lets it notice an eviction policy; `+wait` is for acknowledgements; `+scan`,
 //! `+del` and `+cluster|slots` are for listing and purging.
+//!
+//! Wake-ups take `+publish +subscribe +ping` and the channel `&prefix:released`; sharded ones also
+//! `+spublish +ssubscribe +cluster|slots` and `&prefix:released:*`. Rights to channels are rights of
+//! their own, and new users have none by default. Without them a release is a release all the same;
+//! it is told to nobody, and who may not subscribe polls.
 
 mod admin;
 mod connection;
@@ -92,6 +130,8 @@ mod reply;
 mod request;
 mod scripts;
 mod settings;
+mod slots;
+mod wakeups;
 
 pub use redis;
 
@@ -99,4 +139,5 @@ pub use self::{
     error::{BuildError, Unacknowledged},
     provider::RedisProvider,
     settings::RedisProviderBuilder,
+    wakeups::Channels,
 };

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use dlock_core::{
     Acquire, AcquireOutcome, Admin, Ask, AskOutcome, Capabilities, Discipline, Durability, List,
     Name, Page, Provider, ProviderError, Record, Release, ReleaseOutcome, Renew, RenewOutcome,
-    Revoke, RevokeOutcome, Sharing,
+    Revoke, RevokeOutcome, Sharing, Wakeups,
 };
 
 use crate::{
@@ -19,6 +19,7 @@ use crate::{
     reply, request,
     scripts::{ACQUIRE, ASK, READ, RELEASE, RENEW, REVOKE},
     settings::{RedisProviderBuilder, Settings},
+    wakeups::Hearing,
 };
 
 /// Locks in Redis or Valkey: one server, a primary with replicas, or a cluster.
@@ -38,6 +39,8 @@ use crate::{
 pub struct RedisProvider {
     pub(crate) link: Link,
     pub(crate) replicas: Option<Arc<Replicas>>,
+    /// Wake-ups, where they are configured.
+    pub(crate) hearing: Option<Arc<Hearing>>,
     pub(crate) prefix: Prefix,
     pub(crate) allow_eviction: bool,
     pub(crate) sharing: Sharing,
@@ -88,6 +91,7 @@ impl fmt::Debug for RedisProvider {
 impl Provider for RedisProvider {
     fn capabilities(&self) -> Capabilities {
         Capabilities::new("redis", Discipline::StoreClock)
+            .watch(self.hearing.is_some())
             .batch(true)
             .durability(Durability::Volatile)
     }
@@ -114,7 +118,8 @@ impl Provider for RedisProvider {
     }
 
     async fn release(&self, request: &Release) -> Result<ReleaseOutcome, ProviderError> {
-        let run = request::release(&self.prefix, request)?;
+        let channels = self.hearing.as_ref().map(|hearing| hearing.channels);
+        let run = request::release(&self.prefix, request, channels)?;
         self.link.run(&RELEASE, &run, reply::release).await
     }
 
@@ -149,6 +154,13 @@ impl Provider for RedisProvider {
             .into_iter()
             .map(|run| run.and_then(|_| answer()))
             .collect()
+    }
+
+    async fn watch(&self) -> Result<Option<Wakeups>, ProviderError> {
+        match &self.hearing {
+            Some(hearing) => hearing.begin(&self.link, &self.prefix).await.map(Some),
+            None => Ok(None),
+        }
     }
 
     fn sharing(&self) -> Option<&Sharing> {

@@ -7,7 +7,7 @@ use dlock_core::{
 };
 use uuid::Uuid;
 
-use crate::{key::Prefix, link::Run};
+use crate::{key::Prefix, link::Run, slots, wakeups::Channels};
 
 pub(crate) fn acquire(
     prefix: &Prefix,
@@ -53,9 +53,22 @@ pub(crate) fn renew(prefix: &Prefix, request: &Renew) -> Result<Run, ProviderErr
     Ok(Run::new(prefix.key(name)?, vec![uuid(*held), number(*n)]))
 }
 
-pub(crate) fn release(prefix: &Prefix, request: &Release) -> Result<Run, ProviderError> {
+/// `channels`: where the release is told, if anywhere.
+pub(crate) fn release(
+    prefix: &Prefix,
+    request: &Release,
+    channels: Option<Channels>,
+) -> Result<Run, ProviderError> {
     let key = prefix.key(&request.name)?;
-    Ok(Run::new(key, vec![uuid(request.uuid)]))
+    let mut arguments = vec![uuid(request.uuid)];
+    if let Some(channels) = channels {
+        arguments.push(prefix.channel().into_bytes());
+        if channels == Channels::Sharded {
+            let shard = slots::shard(key.as_bytes());
+            arguments.push(prefix.shard_channel(shard).into_bytes());
+        }
+    }
+    Ok(Run::new(key, arguments))
 }
 
 pub(crate) fn read(prefix: &Prefix, name: &Name) -> Result<Run, ProviderError> {

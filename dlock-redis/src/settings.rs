@@ -13,6 +13,7 @@ use crate::{
     link::Link,
     provider::RedisProvider,
     replicas::Replicas,
+    wakeups::{Channels, Hearing},
 };
 
 /// See [`RedisProvider::builder`].
@@ -62,6 +63,14 @@ pub(crate) struct Settings {
         doc = "How long a grant or a renewal waits for the replicas of [`acknowledged_by`](Self::acknowledged_by); 100 ms by default; a sixth of the lease bounds it anyway. With too few, the call ends as unknown, its source an [`Unacknowledged`](crate::Unacknowledged) that says how many there were; it is repeated as every such call."
     ))]
     acknowledged_within: Duration,
+    #[builder(
+        default,
+        setter(
+            strip_option,
+            doc = "Tells every release on these channels, and listens to them, so that whoever waits elsewhere asks at once and need not poll as often. Off by default. Needs a [`client`](Self::client), for connections of its own: one to its server, or one to each primary of a cluster, with the client's credentials; requests never travel over them. A process that releases cannot know who waits in another, so *every* process that uses the prefix must say the same: one that is left out wakes nobody, and polls. A hint that is lost costs one poll."
+        )
+    )]
+    wakeups: Option<Channels>,
 }
 
 impl From<Settings> for Result<RedisProvider, BuildError> {
@@ -75,6 +84,7 @@ impl From<Settings> for Result<RedisProvider, BuildError> {
             allow_eviction,
             acknowledged_by,
             acknowledged_within: within,
+            wakeups,
         } = settings;
         if timeout < Duration::from_millis(1) || timeout > LONGEST {
             return Err(BuildError::CallTimeout { timeout });
@@ -94,6 +104,15 @@ impl From<Settings> for Result<RedisProvider, BuildError> {
                 Some(Arc::new(Replicas::new(client, wanted, within, timeout)))
             }
         };
+        let hearing = match (wakeups, &client) {
+            (None, _) => None,
+            (Some(_), None) => return Err(BuildError::NoClient),
+            (Some(channels), Some(client)) => Some(Arc::new(Hearing {
+                client: client.clone(),
+                channels,
+                timeout,
+            })),
+        };
         let connection = match (connection, client) {
             (Some(connection), _) => connection,
             (None, Some(client)) => Arc::new(OwnConnection::new(client)),
@@ -102,6 +121,7 @@ impl From<Settings> for Result<RedisProvider, BuildError> {
         Ok(RedisProvider {
             link: Link::new(connection, timeout),
             replicas,
+            hearing,
             prefix,
             allow_eviction,
             sharing: Sharing::default(),

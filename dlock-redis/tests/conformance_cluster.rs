@@ -1,13 +1,14 @@
-//! The provider passes the conformance suite on a cluster of three nodes.
+//! The provider passes the conformance suite on a cluster of three nodes, with wake-ups over
+//! sharded channels.
 
 mod support;
 
 use std::{sync::Arc, time::Duration};
 
 use dlock_core::{Admin, Capabilities, Discipline, Durability, Name};
-use dlock_redis::RedisProvider;
+use dlock_redis::{Channels, RedisProvider};
 use dlock_testkit::Fixture;
-use support::{Cluster, key};
+use support::{Cluster, SOON, built, key};
 
 struct RedisCluster(Cluster);
 
@@ -15,6 +16,7 @@ impl Fixture for RedisCluster {
     type Provider = RedisProvider;
 
     const CAPABILITIES: Capabilities = Capabilities::new("redis", Discipline::StoreClock)
+        .watch(true)
         .batch(true)
         .durability(Durability::Volatile);
 
@@ -25,7 +27,12 @@ impl Fixture for RedisCluster {
     }
 
     async fn provider(&self) -> RedisProvider {
-        self.0.provider().await
+        let provider = RedisProvider::builder()
+            .connection(self.0.connection().await)
+            .client(self.0.nodes[0].client())
+            .wakeups(Channels::Sharded)
+            .call_timeout(SOON);
+        built(provider.build())
     }
 
     fn admin(provider: &RedisProvider) -> Option<Arc<dyn Admin>> {
@@ -45,4 +52,4 @@ impl Fixture for RedisCluster {
     }
 }
 
-dlock_testkit::conformance!(RedisCluster, without[watch]);
+dlock_testkit::conformance!(RedisCluster);

@@ -18,7 +18,7 @@ use crate::error;
 
 /// What tells a file from another one of the same name. Where the system has no such thing nothing
 /// is noticed; Windows does not delete a file in use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct FileId {
     #[cfg(unix)]
     device: u64,
@@ -27,7 +27,7 @@ pub(crate) struct FileId {
 }
 
 /// The database and the two files that SQLite keeps beside it as long as somebody has it open.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Files([(PathBuf, FileId); 3]);
 
 impl FileId {
@@ -78,6 +78,12 @@ impl Files {
             companion("-wal")?,
             companion("-shm")?,
         ]))
+    }
+
+    /// Where the database is, and what tells it from other files.
+    pub(crate) fn database(&self) -> (&Path, FileId) {
+        let [(path, id), ..] = &self.0;
+        (path, *id)
     }
 
     /// # Errors

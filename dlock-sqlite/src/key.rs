@@ -8,14 +8,14 @@ use dlock_core::{Name, ProviderError};
 use crate::error::OpenError;
 
 /// A checked prefix.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Prefix(Arc<str>);
 
 /// The key of one row.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Key {
-    prefix: Prefix,
-    name: Name,
+    pub(crate) prefix: Prefix,
+    pub(crate) name: Name,
 }
 
 impl Prefix {

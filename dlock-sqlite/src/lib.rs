@@ -49,6 +49,15 @@
 //! - **Systems other than Linux** have no such clock here: the wall clock decides there, and a step
 //!   forward ends leases early. The crate compiles, but it is tested on Linux.
 //!
+//! # Waiting
+//! A waiter asks once and then hears of the release: at once in the process of the releaser, within
+//! some milliseconds in another. A hint follows from what the file says, so that a releaser that
+//! dies, or another program that changes the file, loses none. For this a process in which somebody
+//! was refused has a thread that asks SQLite every 5 ms whether the file has changed, and if so looks
+//! at the locks that are waited for; it goes when nobody waits. That takes a fraction of a percent of
+//! one processor, and a twentieth at most. Other processes pay nothing, and a renewal wakes nobody.
+//! Where hints fail, a waiter asks at its interval.
+//!
 //! # What it costs
 //! A call is a hop to a blocking thread and a few microseconds of SQLite; commits of all processes
 //! follow one another. A process must not `fork` without `exec` while it has a provider open.
@@ -70,6 +79,7 @@ mod rules;
 mod store;
 #[cfg(test)]
 mod tests;
+mod watch;
 
 pub use rusqlite;
 

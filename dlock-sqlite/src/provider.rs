@@ -12,7 +12,7 @@ use async_trait::async_trait;
 use dlock_core::{
     Acquire, AcquireOutcome, Admin, Ask, AskOutcome, Capabilities, Discipline, Durability, List,
     Name, Page, Provider, ProviderError, Record, Release, ReleaseOutcome, Renew, RenewOutcome,
-    Revoke, RevokeOutcome, Sharing,
+    Revoke, RevokeOutcome, Sharing, Wakeups,
 };
 use tokio::{
     sync::Mutex,
@@ -20,7 +20,7 @@ use tokio::{
 };
 use typed_builder::TypedBuilder;
 
-use crate::{admin, error::OpenError, key::Prefix, rules, store::Store};
+use crate::{admin, error::OpenError, key::Prefix, rules, store::Store, watch::Watch};
 
 /// Locks in one SQLite file, shared by every process of one host.
 ///
@@ -38,6 +38,8 @@ use crate::{admin, error::OpenError, key::Prefix, rules, store::Store};
 /// usable.
 #[derive(Clone)]
 pub struct SqliteProvider {
+    /// Before the store, so that its connection closes first.
+    watch: Arc<Watch>,
     store: Arc<Mutex<Store>>,
     path: Arc<Path>,
     prefix: Prefix,
@@ -199,6 +201,7 @@ impl From<Settings> for Result<SqliteProvider, OpenError> {
         })?;
         let store = Store::open(&path, synchronous, busy_timeout)?;
         Ok(SqliteProvider {
+            watch: store.watch(),
             store: Arc::new(Mutex::new(store)),
             path: path.into(),
             prefix,
@@ -230,15 +233,22 @@ impl<T> Drop for Running<T> {
 impl Provider for SqliteProvider {
     fn capabilities(&self) -> Capabilities {
         Capabilities::new("sqlite", Discipline::StoreClock)
+            .watch(true)
             .batch(true)
             .durability(Durability::Durable)
     }
 
     async fn acquire(&self, request: &Acquire) -> Result<AcquireOutcome, ProviderError> {
         let key = self.prefix.key(&request.name)?;
-        let request = request.clone();
-        self.call(move |store| rules::acquire(store, &key, &request))
-            .await
+        let (request, watch) = (request.clone(), Arc::clone(&self.watch));
+        self.call(move |store| {
+            let outcome = rules::acquire(store, &key, &request)?;
+            if let AcquireOutcome::Held(record) = &outcome {
+                watch.refused(&key, record);
+            }
+            Ok(outcome)
+        })
+        .await
     }
 
     async fn renew(&self, request: &Renew) -> Result<RenewOutcome, ProviderError> {
@@ -250,9 +260,13 @@ impl Provider for SqliteProvider {
 
     async fn release(&self, request: &Release) -> Result<ReleaseOutcome, ProviderError> {
         let key = self.prefix.key(&request.name)?;
-        let request = request.clone();
-        self.call(move |store| store.write(|view| rules::release(view, &key, &request)))
-            .await
+        let (request, watch) = (request.clone(), Arc::clone(&self.watch));
+        self.call(move |store| {
+            let outcome = store.write(|view| rules::release(view, &key, &request))?;
+            watch.released(&key);
+            Ok(outcome)
+        })
+        .await
     }
 
     async fn read(&self, name: &Name) -> Result<Option<Record>, ProviderError> {
@@ -270,6 +284,13 @@ impl Provider for SqliteProvider {
         self.call(move |store| Ok(rules::renew_many(store, &items)))
             .await
             .unwrap_or_else(|error| requests.iter().map(|_| Err(error.clone())).collect())
+    }
+
+    /// Hints about names on which somebody was refused through a provider of this file in this
+    /// process: at once when a provider of this process releases one, else within a few
+    /// milliseconds.
+    async fn watch(&self) -> Result<Option<Wakeups>, ProviderError> {
+        Ok(Some(self.watch.listen(&self.prefix)))
     }
 
     fn sharing(&self) -> Option<&Sharing> {

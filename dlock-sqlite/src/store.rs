@@ -3,6 +3,7 @@
 
 use std::{
     path::{Path, PathBuf},
+    sync::Arc,
     time::Duration,
 };
 
@@ -17,6 +18,7 @@ use crate::{
     open,
     provider::Synchronous,
     row::{Flaw, Stored},
+    watch::Watch,
 };
 
 /// A lock file that is open.
@@ -67,6 +69,11 @@ impl Store {
             files,
             clock,
         })
+    }
+
+    /// Where the waiters of this process on this file meet.
+    pub(crate) fn watch(&self) -> Arc<Watch> {
+        Watch::of(&self.files, &self.clock)
     }
 
     /// Looks at one statement's state of the file, without a lock.

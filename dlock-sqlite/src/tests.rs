@@ -2,6 +2,7 @@
 
 mod purge;
 mod terms;
+mod watch;
 
 use std::time::Duration;
 

@@ -46,8 +46,9 @@ fn remove_at_the_end(directory: &Path) -> io::Result<Child> {
 impl Fixture for Sqlite {
     type Provider = SqliteProvider;
 
-    const CAPABILITIES: Capabilities =
-        Capabilities::new("sqlite", Discipline::StoreClock).batch(true);
+    const CAPABILITIES: Capabilities = Capabilities::new("sqlite", Discipline::StoreClock)
+        .watch(true)
+        .batch(true);
 
     async fn start() -> Self {
         let started = tempfile::tempdir()
@@ -90,4 +91,4 @@ impl Fixture for Sqlite {
     }
 }
 
-dlock_testkit::conformance!(Sqlite, without[watch]);
+dlock_testkit::conformance!(Sqlite);

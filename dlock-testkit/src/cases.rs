@@ -23,8 +23,8 @@ use std::{future::Future, pin::Pin};
 use tokio::task::JoinError;
 
 use self::frontend::{
-    cancelling, closing, ghosts, limits, looking, observing, polling, queueing, releasing,
-    renewing, scoped, sharing, stories, tries, validity,
+    cancelling, closing, ghosts, handing, limits, looking, observing, polling, queueing, releasing,
+    renewing, scoped, sharing, stories, tickets, tries, validity,
 };
 use crate::Bench;
 
@@ -256,6 +256,22 @@ macro_rules! __for_each_case {
             required queueing try_stands_in_no_queue ["W1"];
             required queueing own_release_wakes_the_next_waiter ["W7", "I16"];
             required queueing release_of_an_orphan_wakes_the_next_waiter ["W7", "W5"];
+
+            required handing released_lock_goes_to_the_next_waiter_in_one_write ["H1", "V7", "A6"];
+            required handing lock_is_handed_on_past_a_renewal_under_way ["H1", "G4"];
+            required handing giver_has_stopped_before_the_next_is_asked_for ["H1", "V7"];
+            required handing hand_over_that_is_refused_is_followed_by_the_release ["H1", "L3"];
+            required handing hand_over_without_an_answer_is_followed_by_the_release ["H1", "V7"];
+            required handing waiter_that_leaves_takes_no_hand_over_along ["H1", "G1"];
+            required handing lock_goes_back_to_the_store_after_a_row_of_hand_overs ["H1", "W1", "I18"];
+            required handing lock_goes_back_to_the_store_after_a_while_of_hand_overs ["H1"];
+
+            required tickets ticket_gives_the_lock_to_whoever_redeems_it ["H1", "A6", "V7"];
+            required tickets ticket_is_good_whatever_its_number ["H1"];
+            required tickets giver_does_not_claim_what_it_handed_over ["H1", "G4"];
+            required tickets ticket_waits_behind_nobody ["H1", "W1"];
+            required tickets ticket_opens_no_other_lock ["H1"];
+            required tickets lost_lease_is_not_handed_over ["H1", "V5"];
 
             required polling waiter_asks_at_its_interval ["W2"];
             required polling waiter_enters_when_the_lease_ends ["W2", "I15"];

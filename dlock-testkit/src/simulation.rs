@@ -19,6 +19,7 @@
 
 mod attend;
 mod chronicle;
+mod counter;
 mod generate;
 mod monitor;
 mod plan;
@@ -31,8 +32,8 @@ mod world;
 pub use self::{
     monitor::Violation,
     plan::{
-        Away, Broken, Cancel, ClientPlan, Effect, Ending, Fault, HandlePlan, Plan, Settings, Step,
-        StoreEvent, Usage, Way, WorkEnd, WritePlan,
+        Away, Broken, Cancel, ClientPlan, Copies, Effect, Ending, Fault, HandlePlan, Plan,
+        Settings, Step, StoreEvent, Usage, Way, WorkEnd, WritePlan,
     },
     report::Figures,
     world::Run,

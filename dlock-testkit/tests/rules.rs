@@ -5,8 +5,7 @@ use std::{collections::BTreeSet, fs, path::Path};
 
 use dlock_testkit::{CASES, wire};
 
-/// What there is to cover: the protocol's sections 2 to 8 (without the hand-over H1, which does not
-/// exist yet), the invariants, and the acceptance numbers of the seeds 000, 001 and 003.
+/// What there is to cover: the protocol's sections 2 to 8, the invariants, and the acceptance numbers of the seeds 000, 001 and 003.
 const RULES: &[&str] = &[
     "A1",
     "A2",
@@ -50,6 +49,7 @@ const RULES: &[&str] = &[
     "W5",
     "W6",
     "W7",
+    "H1",
     "B1",
     "B2",
     "B3",

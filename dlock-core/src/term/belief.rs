@@ -8,7 +8,9 @@ pub(super) struct Belief {
     pub(super) granted: Tick,
     /// Number of the newest renewal attempt.
     pub(super) n: u64,
-    /// When it was sent.
+    /// The highest number that is known to have been applied: 0 at the grant.
+    pub(super) confirmed: u64,
+    /// When the newest was sent.
     pub(super) last_sent: Tick,
     /// `sent` of the newest attempt that is known to have succeeded.
     pub(super) credited: Tick,
@@ -43,6 +45,7 @@ impl Belief {
         Self {
             granted: sent,
             n: 0,
+            confirmed: 0,
             last_sent: sent,
             credited: sent,
             fatal: false,

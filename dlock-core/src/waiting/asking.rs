@@ -9,6 +9,7 @@ use crate::{
     Error, ErrorKind, Holder, ProviderError,
     attempt::{self, TryEnd},
     lock::Settings,
+    names::Legacy,
 };
 
 /// How many tries in a row `Spent`, G4 and V9 may call for. None of them can come twice in a row
@@ -64,7 +65,7 @@ impl Contender {
             }
         };
         let Some(record) = record else {
-            return self.ask().await;
+            return self.ask(None).await;
         };
         if !planted!(LookUnobserved) {
             state.saw(&shared.clock, &record);
@@ -73,15 +74,18 @@ impl Contender {
             || record.remaining == Some(Duration::ZERO)
             || state.is_over(&shared.clock, record.uuid);
         if free {
-            return self.ask().await;
+            return self.ask(None).await;
         }
         let ours = state.is_live(record.uuid);
         Ok(Some(Acquired::Held(Holder { record, ours })))
     }
 
-    /// One try, and those that `Spent`, G4 and V9 call for at once. `None`: no answer, and the last
-    /// error says why.
-    pub(super) async fn ask(&mut self) -> Result<Option<Acquired>, Error> {
+    /// One try, and those that `Spent`, G4, V9 and H1 call for at once. `None`: no answer, and the last
+    /// error says why. Unless one of them is granted that claims it, the legacy goes back to its giver.
+    pub(super) async fn ask(
+        &mut self,
+        mut legacy: Option<Legacy>,
+    ) -> Result<Option<Acquired>, Error> {
         let lock = Arc::clone(&self.lock);
         let Settings {
             shared,
@@ -90,21 +94,32 @@ impl Contender {
             ..
         } = &*lock;
         state.forget_old_observation(&shared.clock);
-        let mut prev = state.claim(&shared.clock, plan.duration);
+        let mut prev = self
+            .inherited_claim(legacy.as_ref())
+            .or_else(|| state.claim(&shared.clock, plan.duration));
         for _ in 0..AT_ONCE {
             // W5: each try draws anew.
-            let uuid = self.draw()?;
+            let uuid = match &legacy {
+                Some(legacy) if planted!(HandOverKeepsTheTerm) => legacy.version.uuid,
+                _ => self.draw()?,
+            };
             match attempt::run(&lock, uuid, prev, || self.left()).await {
-                TryEnd::Granted(holding) => return Ok(Some(Acquired::Holding(holding))),
+                TryEnd::Granted(holding) => {
+                    if let Some(legacy) = legacy {
+                        legacy.granted();
+                    }
+                    return Ok(Some(Acquired::Holding(holding)));
+                }
                 TryEnd::Held(record) => {
                     let before = self.answered;
                     self.answered = shared.clock.look();
                     state.saw(&shared.clock, &record);
-                    if prev != Some(record.version()) && state.is_over(&shared.clock, record.uuid) {
+                    if prev != Some(record.version()) && self.may_claim(record.uuid) {
                         if planted!(OnlyRefusalsAnswer) {
                             self.answered = before;
                         }
-                        tracing::debug!("refused by a try of our own that is over");
+                        tracing::debug!("refused by what is over or was handed to us");
+                        legacy = self.inherited(legacy, record.uuid);
                         prev = Some(record.version());
                         continue;
                     }
@@ -128,6 +143,7 @@ impl Contender {
                 }
                 TryEnd::Fatal(error) => return Err(error.into()),
             }
+            legacy = None;
             if self.left().is_some_and(|left| left.is_zero()) {
                 break;
             }

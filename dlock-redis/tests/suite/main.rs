@@ -22,4 +22,6 @@ mod life;
 mod partition;
 mod replica;
 mod settings;
+mod shards;
+mod wakeups;
 mod wire;

@@ -6,7 +6,7 @@ use dlock_core::{
     Acquire, AcquireOutcome, Admin, Ask, Provider, Release, ReleaseOutcome, Renew, RenewOutcome,
     Revoke, RevokeOutcome,
 };
-use dlock_redis::RedisProvider;
+use dlock_redis::{Channels, RedisProvider};
 use dlock_testkit::proxy::Proxy;
 use uuid::Uuid;
 
@@ -89,6 +89,20 @@ async fn every_request_is_one_round_trip_on_a_connection_of_our_own() {
     let proxy = Proxy::start(server.address()).await.unwrap();
     counts(&provider(client(proxy.address())), &proxy, 1).await;
     assert_eq!(proxy.connections(), 1);
+}
+
+/// What a release tells is part of its script.
+#[tokio::test]
+async fn every_request_is_one_round_trip_also_with_wakeups() {
+    let server = Server::start(&[]).await;
+    for channels in [Channels::Plain, Channels::Sharded] {
+        let proxy = Proxy::start(server.address()).await.unwrap();
+        let provider = RedisProvider::builder()
+            .client(client(proxy.address()))
+            .wakeups(channels);
+        counts(&built(provider.build()), &proxy, 1).await;
+        assert_eq!(proxy.connections(), 1);
+    }
 }
 
 #[tokio::test]

@@ -21,3 +21,4 @@ mod permission;
 mod prefix;
 mod processes;
 mod support;
+mod wakeups;

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use dlock_core::{Error, TryAcquire};
+use dlock_core::{Error, Ticket, TryAcquire};
 
 use tokio::time::Instant;
 
@@ -58,6 +58,9 @@ operations! {
     Asks "DLock::hold" hold;
     Asks "DLock::with" with;
     Asks "DLock::try_with" try_with;
+    Asks "DLock::redeem" redeem;
+    Asks "DLock::redeem_timeout" redeem_timeout;
+    Acts "DLock::try_redeem" try_redeem;
     Acts "DLock::read" read;
     Acts "Lease::renew" renew;
     Acts "Lease::release" release;
@@ -116,6 +119,43 @@ async fn try_with(stage: &mut Stage) {
     };
     drop(stage.cut(lock.try_with(work)).await);
     assert_eq!(Arc::strong_count(&exists), 1, "the work still exists");
+}
+
+/// With a ticket that is worth nothing any more, and so has to wait like everybody else.
+async fn redeem(stage: &mut Stage) {
+    let (lock, ticket) = (stage.lock.clone(), worthless(stage));
+    if let Some(Ok(lease)) = stage.cut(lock.redeem(&ticket)).await {
+        assert!(lease.is_valid(), "handed out, and not valid");
+    }
+}
+
+async fn redeem_timeout(stage: &mut Stage) {
+    let (lock, ticket) = (stage.lock.clone(), worthless(stage));
+    let limit = lock.duration() / 2;
+    if let Some(Ok(lease)) = stage.cut(lock.redeem_timeout(&ticket, limit)).await {
+        assert!(lease.is_valid(), "handed out, and not valid");
+    }
+}
+
+/// With a good ticket: what was sent used it up, and what was not left it as good as it was.
+async fn try_redeem(stage: &mut Stage) {
+    let lock = stage.lock.clone();
+    let ticket = ok(stage.lease().await.hand_over());
+    if let Some(Ok(TryAcquire::Acquired(lease))) = stage.cut(lock.try_redeem(&ticket)).await {
+        assert!(lease.is_valid(), "handed out, and not valid");
+    }
+    // In bad weather the lease runs out, at the latest.
+    if stage.fair() {
+        let limit = lock.duration() / 24;
+        let lease = ok(lock.redeem_timeout(&ticket, limit).await);
+        assert!(lease.is_valid(), "handed out, and not valid");
+    }
+}
+
+/// A ticket for a term that nobody ever had.
+fn worthless(stage: &Stage) -> Ticket {
+    let name = stage.lock.name();
+    ok(format!("dlock-ticket-1:67e55044-10b1-426f-9247-bb680e5fe0c8:0:{name}").parse())
 }
 
 /// Work of a few polls, and what it holds while it exists.

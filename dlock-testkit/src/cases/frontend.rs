@@ -9,6 +9,7 @@ pub(super) const MODULES: &[&str] = &[
     "cancelling",
     "closing",
     "ghosts",
+    "handing",
     "limits",
     "looking",
     "observing",
@@ -19,6 +20,7 @@ pub(super) const MODULES: &[&str] = &[
     "scoped",
     "sharing",
     "stories",
+    "tickets",
     "tries",
     "validity",
 ];
@@ -29,6 +31,7 @@ mod meddler;
 pub(super) mod cancelling;
 pub(super) mod closing;
 pub(super) mod ghosts;
+pub(super) mod handing;
 pub(super) mod limits;
 pub(super) mod looking;
 pub(super) mod observing;
@@ -39,5 +42,6 @@ pub(super) mod renewing;
 pub(super) mod scoped;
 pub(super) mod sharing;
 pub(super) mod stories;
+pub(super) mod tickets;
 pub(super) mod tries;
 pub(super) mod validity;

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use dlock_core::{Name, Provider, Wakeup, Wakeups};
+use dlock_core::{AcquireOutcome, Name, Provider, Wakeup, Wakeups};
 use tokio::time::timeout;
 
 use crate::Bench;
@@ -15,6 +15,8 @@ pub(super) async fn release_wakes_whoever_listens(bench: Bench) {
     let a = bench.term(&bench.name(""));
     let token = subject.grants(&a).await;
     let (mut here, mut there) = (listen(subject.provider()).await, listen(&provider).await);
+    waits(&bench, subject.provider(), &a.name).await;
+    waits(&bench, &provider, &a.name).await;
     subject.releases(&a, Some(token)).await;
     hears(&mut here, &a.name).await;
     hears(&mut there, &a.name).await;
@@ -25,7 +27,9 @@ pub(super) async fn release_right_after_watch_is_hinted(bench: Bench) {
     for round in 0..5 {
         let a = bench.term(&bench.name(&round.to_string()));
         let token = subject.grants(&a).await;
-        let mut stream = listen(&bench.provider().await).await;
+        let provider = bench.provider().await;
+        let mut stream = listen(&provider).await;
+        waits(&bench, &provider, &a.name).await;
         subject.releases(&a, Some(token)).await;
         hears(&mut stream, &a.name).await;
     }
@@ -37,6 +41,7 @@ pub(super) async fn every_release_is_hinted_under_its_own_name(bench: Bench) {
     for label in ["b", "a", "A b'\"%_", "gr\u{fc}n \u{1f512}"] {
         let a = bench.term(&bench.name(label));
         let token = subject.grants(&a).await;
+        waits(&bench, subject.provider(), &a.name).await;
         subject.releases(&a, Some(token)).await;
         hears(&mut stream, &a.name).await;
     }
@@ -44,6 +49,7 @@ pub(super) async fn every_release_is_hinted_under_its_own_name(bench: Bench) {
     let long = format!("{long}{}", "x".repeat(bench.name_bytes() - long.len()));
     let a = bench.term(&Name::new(long).unwrap_or_else(|error| panic!("{error}")));
     let token = subject.grants(&a).await;
+    waits(&bench, subject.provider(), &a.name).await;
     subject.releases(&a, Some(token)).await;
     hears(&mut stream, &a.name).await;
 }
@@ -56,6 +62,7 @@ pub(super) async fn watching_again_after_a_stream_was_dropped_works(bench: Bench
         let mut stream = listen(subject.provider()).await;
         let a = bench.term(&bench.name(&round.to_string()));
         let token = subject.grants(&a).await;
+        waits(&bench, subject.provider(), &a.name).await;
         subject.releases(&a, Some(token)).await;
         hears(&mut stream, &a.name).await;
         hears(&mut kept, &a.name).await;
@@ -68,6 +75,15 @@ async fn listen(provider: &Arc<dyn Provider>) -> Wakeups {
         Ok(None) => panic!("the provider has no wake-ups: leave the group `watch` out"),
         Err(error) => panic!("watch failed: {error:?}"),
     }
+}
+
+/// Is refused, as everybody is who waits: only they need a hint.
+async fn waits(bench: &Bench, provider: &Arc<dyn Provider>, name: &Name) {
+    let refused = provider.acquire(&bench.term(name)).await;
+    assert!(
+        matches!(refused, Ok(AcquireOutcome::Held(_))),
+        "somebody holds {name}, but the answer is {refused:?}"
+    );
 }
 
 /// A hint for this name or for everyone, or the end of the stream (its listener wakes everyone).

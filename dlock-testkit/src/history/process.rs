@@ -211,6 +211,7 @@ impl From<&LossCause> for Cause {
             LossCause::Refused { .. } => Self::Refused,
             LossCause::HeldTooLong => Self::HeldTooLong,
             LossCause::Released => Self::Released,
+            LossCause::HandedOver => Self::HandedOver,
             _ => Self::Expired,
         }
     }

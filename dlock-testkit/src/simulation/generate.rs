@@ -9,15 +9,16 @@ use dlock_core::Discipline;
 use fastrand::Rng;
 
 use super::plan::{
-    Away, Cancel, ClientPlan, Ending, HandlePlan, Plan, Settings, Step, Usage, Way, WorkEnd,
-    WritePlan,
+    Away, Cancel, ClientPlan, Copies, Ending, HandlePlan, Plan, Settings, Step, Usage, Way,
+    WorkEnd, WritePlan,
 };
 
 /// Roughly how long a run lasts: faults are drawn within it.
 const SPAN: u64 = 12_000;
 
-/// Sets what is drawn about looks apart from the rest of a plan.
+/// Sets what is drawn about looks apart from the rest of a plan, and what is about hand-overs.
 const LOOKS: u64 = 0x6c6f_6f6b;
+const HEIRS: u64 = 0x6865_6972;
 
 impl Plan {
     /// The plan of a seed.
@@ -30,7 +31,7 @@ impl Plan {
         };
         draw.names = draw.rng.usize(1..=3);
         draw.unit = *draw.of(&[100, 200, 400]);
-        let clients = draw.clients();
+        let mut clients = draw.clients();
         let mut faults = draw.faults(&clients, discipline);
         let store_rate = *draw.of(&[0.9, 1.0, 1.0, 1.1]);
         // Drawn apart from all else: what was drawn before there were looks is drawn as it was.
@@ -39,6 +40,8 @@ impl Plan {
         if cheap_reads {
             draw.looks(clients.len(), &mut faults);
         }
+        draw.rng = Rng::with_seed(seed ^ HEIRS);
+        draw.heirs(&mut clients);
         Self {
             seed,
             discipline,
@@ -86,6 +89,32 @@ impl Draw {
                 }
             })
             .collect()
+    }
+
+    /// H1: crowds that hand a name on within one client, and tickets.
+    fn heirs(&mut self, clients: &mut [ClientPlan]) {
+        if self.chance(50) {
+            let crowded = self.rng.usize(..clients.len());
+            for _ in 0..self.rng.usize(2..=5) {
+                let mut handle = self.handle();
+                "n0".clone_into(&mut handle.name);
+                for step in &mut handle.steps {
+                    step.pause = step.pause.min(handle.settings.duration / 5);
+                    step.usage.hold = step.usage.hold.min(handle.settings.duration / 4);
+                }
+                clients[crowded].handles.push(handle);
+            }
+        }
+        if self.chance(60) {
+            let handles = clients.iter_mut().flat_map(|client| &mut client.handles);
+            for step in handles.flat_map(|handle| &mut handle.steps) {
+                if self.chance(20) {
+                    step.usage.ending = Ending::HandOver;
+                }
+                let copies = *self.of(&[Copies::One, Copies::One, Copies::More]);
+                step.redeems = self.chance(50).then_some(copies);
+            }
+        }
     }
 
     fn handle(&mut self) -> HandlePlan {
@@ -139,6 +168,7 @@ impl Draw {
             }),
             way,
             cancel: self.chance(20).then(|| self.cancel(3 * lease)),
+            redeems: None,
             away: self.chance(20).then(|| Away {
                 at_poll: self.rng.u32(1..=2),
                 lasting: ms(if self.rng.bool() {

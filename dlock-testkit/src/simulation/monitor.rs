@@ -5,11 +5,12 @@
 //!
 //! `asking` follows those who ask for a lock, `turns` and `pauses` when each may call, `tries` and
 //! `answers` what it sends and gets, `looks` what it reads meanwhile; `terms` follows leases, `renewals` and `releases` their calls,
-//! `handles` what their owners see; `sweep` finds what should have happened and did not.
+//! `heirs` what is handed over, `handles` what their owners see; `sweep` finds what should have happened and did not.
 
 mod answers;
 mod asking;
 mod handles;
+mod heirs;
 mod looks;
 mod model;
 mod pauses;

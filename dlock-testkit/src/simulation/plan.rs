@@ -85,6 +85,8 @@ pub struct Step {
     pub cancel: Option<Cancel>,
     /// It does not poll for a while.
     pub away: Option<Away>,
+    /// It takes a ticket along, if one lies about for its name.
+    pub redeems: Option<Copies>,
     /// What it does with what it got.
     pub usage: Usage,
 }
@@ -175,6 +177,18 @@ pub enum Ending {
     ReleaseDropped(Cancel),
     /// It is dropped.
     Drop,
+    /// It is handed over; the ticket is left for whoever comes.
+    HandOver,
+}
+
+/// How many get a ticket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Copies {
+    /// Whoever takes it.
+    One,
+    /// Whoever takes it leaves a copy for the next.
+    More,
 }
 
 /// Something that goes wrong, or that an operator does.

@@ -24,6 +24,12 @@ pub struct Figures {
     pub spent: u64,
     /// Refusals by an identity of the client's own that was over (G4).
     pub own_ghosts: u64,
+    /// Leases that went to a waiter of the same client in one write, that left with a ticket, whose
+    /// ticket was redeemed, and whose ticket showed an older number than the record (H1).
+    pub handed_over: u64,
+    pub tickets: u64,
+    pub redeemed: u64,
+    pub other_numbers: u64,
     pub hints: u64,
     pub cancellations: u64,
     /// Reads of waiters, before they ask again.
@@ -78,6 +84,10 @@ impl Figures {
             refused,
             spent,
             own_ghosts,
+            handed_over,
+            tickets,
+            redeemed,
+            other_numbers,
             hints,
             cancellations,
             looks,
@@ -100,6 +110,10 @@ impl Figures {
         self.refused += refused;
         self.spent += spent;
         self.own_ghosts += own_ghosts;
+        self.handed_over += handed_over;
+        self.tickets += tickets;
+        self.redeemed += redeemed;
+        self.other_numbers += other_numbers;
         self.hints += hints;
         self.cancellations += cancellations;
         self.looks += looks;
@@ -129,6 +143,11 @@ impl fmt::Display for Figures {
             self.late_renewals,
             self.losses,
             self.refused
+        )?;
+        writeln!(
+            f,
+            "{} handed to a waiter of the same client, {} left with a ticket, {} redeemed, {} of them by another number",
+            self.handed_over, self.tickets, self.redeemed, self.other_numbers
         )?;
         write!(
             f,

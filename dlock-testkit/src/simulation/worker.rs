@@ -8,13 +8,14 @@ use std::{
     time::Duration,
 };
 
-use dlock_core::{Client, DLock, Error, Lease, Machine, TryAcquire};
+use dlock_core::{Client, DLock, Error, Lease, Machine, Ticket, TryAcquire};
 use tokio::time::Instant;
 
 use self::holding::Held;
 use super::{
     attend::attend,
     chronicle,
+    counter::Counter,
     monitor::{Finished, Monitor},
     plan::{HandlePlan, Step, Way},
     resource::Resources,
@@ -32,6 +33,7 @@ pub(super) struct Worker {
     pub(super) machine: Machine,
     pub(super) monitor: Monitor,
     pub(super) resources: Resources,
+    pub(super) counter: Counter,
     pub(super) log: Log,
     pub(super) plan: HandlePlan,
 }
@@ -67,7 +69,11 @@ impl Worker {
         let once = matches!(&step.way, Way::Try)
             || matches!(&step.way, Way::Within(limit) if limit.is_zero());
         let HandlePlan { name, settings, .. } = &self.plan;
-        let id = self.monitor.begins(self.index, name, settings, once, limit);
+        let ticket = self.ticket(step);
+        let term = ticket.as_ref().map(Ticket::uuid);
+        let id = self
+            .monitor
+            .begins(self.index, name, settings, once, limit, term);
         let Some(lock) = self.lock(&id.to_string()) else {
             return;
         };
@@ -77,15 +83,27 @@ impl Worker {
         };
         let (machine, cancel, away) = (&self.machine, step.cancel, step.away);
         let held = match &step.way {
-            Way::Try => attend(machine, cancel, away, looks_away, lock.try_acquire())
-                .await
-                .map(|answer| match answer {
+            Way::Try => {
+                let asking = async {
+                    match &ticket {
+                        Some(ticket) => lock.try_redeem(ticket).await,
+                        None => lock.try_acquire().await,
+                    }
+                };
+                let answer = attend(machine, cancel, away, looks_away, asking).await;
+                answer.map(|answer| match answer {
                     Ok(TryAcquire::Acquired(lease)) => Ok(Held::Lease(lease)),
                     Ok(TryAcquire::Held(_)) => Err(Finished::Held),
                     Err(error) => Err(Finished::of(&error)),
-                }),
+                })
+            }
             Way::Within(limit) => {
-                let asking = lock.acquire_timeout(*limit);
+                let asking = async {
+                    match &ticket {
+                        Some(ticket) => lock.redeem_timeout(ticket, *limit).await,
+                        None => lock.acquire_timeout(*limit).await,
+                    }
+                };
                 let answer = attend(machine, cancel, away, looks_away, asking).await;
                 answer.map(leased)
             }
@@ -97,9 +115,16 @@ impl Worker {
                         .map_err(|error| Finished::of(&error))
                 }),
             Way::With(end) => return self.with(id, &lock, step, *end).await,
-            Way::Wait | Way::Read => attend(machine, cancel, away, looks_away, lock.acquire())
-                .await
-                .map(leased),
+            Way::Wait | Way::Read => {
+                let asking = async {
+                    match &ticket {
+                        Some(ticket) => lock.redeem(ticket).await,
+                        None => lock.acquire().await,
+                    }
+                };
+                let answer = attend(machine, cancel, away, looks_away, asking).await;
+                answer.map(leased)
+            }
         };
         match held {
             None => self.monitor.gone(id),
@@ -107,6 +132,20 @@ impl Worker {
             Some(Ok(held)) => {
                 self.monitor.finished(id, &Finished::Granted);
                 self.have(id, &lock, held, &step.usage).await;
+            }
+        }
+    }
+
+    /// The ticket to redeem, if one lies about and the step can.
+    fn ticket(&self, step: &Step) -> Option<Ticket> {
+        if !matches!(step.way, Way::Try | Way::Within(_) | Way::Wait) {
+            return None;
+        }
+        match self.counter.take(&self.plan.name, step.redeems?)? {
+            Ok(ticket) => Some(ticket),
+            Err(what) => {
+                self.monitor.complain("H1", || what);
+                None
             }
         }
     }

@@ -10,6 +10,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::{
     chronicle,
+    counter::Counter,
     monitor::{Monitor, Violation},
     plan::{Fault, Plan},
     report::Figures,
@@ -165,6 +166,7 @@ impl<'a> World<'a> {
     /// free in the end.
     async fn live(&self) {
         let resources = Resources::new(self.monitor.clone(), self.log.clone());
+        let counter = Counter::default();
         let mut workers = Vec::new();
         for (index, client) in self.plan.clients.iter().enumerate() {
             for handle in &client.handles {
@@ -175,6 +177,7 @@ impl<'a> World<'a> {
                     machine: self.machines[index].clone(),
                     monitor: self.monitor.clone(),
                     resources: resources.clone(),
+                    counter: counter.clone(),
                     log: self.log.clone(),
                     plan: handle.clone(),
                 };

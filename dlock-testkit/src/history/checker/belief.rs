@@ -114,7 +114,7 @@ fn never_late(facts: &Facts<'_>, name: &str, term: &TermFacts<'_>, findings: &mu
         if let Some((end, cause)) = term.end
             && *valid
             && look.t > end.t
-            && cause != Cause::Released
+            && !matches!(cause, Cause::Released | Cause::HandedOver)
         {
             let says = format!("{} was told \"valid\" after its loss", term.process);
             findings.broken(Invariant::I8, name, &[end, *look], says);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{
-    facts::{Facts, NameFacts},
+    facts::{Facts, NameFacts, TermFacts},
     report::Counts,
 };
 use crate::history::{
@@ -61,14 +61,20 @@ fn count_name(facts: &Facts<'_>, of_name: &NameFacts<'_>, counts: &mut Counts) {
         counts.grants += term.grants.len() as u64;
         let successes = term.beliefs.len() as u64;
         counts.renewals += successes.saturating_sub(term.grants.len() as u64);
-        let lost = matches!(term.end, Some((_, cause)) if cause != Cause::Released);
+        let given = [Cause::Released, Cause::HandedOver];
+        let lost = matches!(term.end, Some((_, cause)) if !given.contains(&cause));
         counts.losses += u64::from(lost);
     }
     if facts.header.commits {
         let mut held = false;
-        for (_, commit) in &of_name.commits {
+        let mut before: Option<&TermFacts<'_>> = None;
+        for (at, commit) in &of_name.commits {
             if commit.kind == CommitKind::Take {
-                counts.takeovers += u64::from(held);
+                // What its holder had given away is handed over, and not taken over (H1).
+                let given = before.and_then(|before| before.release_began);
+                let given = given.is_some_and(|given| given.t <= at.t);
+                counts.takeovers += u64::from(held && !given);
+                before = of_name.terms.get(&commit.uuid);
             }
             held = match commit.kind {
                 CommitKind::Take | CommitKind::Renew | CommitKind::Revoke => true,
@@ -82,7 +88,8 @@ fn count_name(facts: &Facts<'_>, of_name: &NameFacts<'_>, counts: &mut Counts) {
         .terms()
         .filter_map(|(_, term)| {
             let (granted, token) = *term.grants.first()?;
-            let released = term.releases.first().map(|call| call.sent.t);
+            let released = term.releases.first().map(|call| call.sent);
+            let released = term.release_began.or(released).map(|at| at.t);
             Some((token, granted.t, released))
         })
         .collect();

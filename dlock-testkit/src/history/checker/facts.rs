@@ -70,6 +70,8 @@ pub(crate) struct TermFacts<'a> {
     pub(crate) told: Vec<At>,
     pub(crate) release_began: Option<At>,
     pub(crate) release_ended: Vec<(At, Outcome)>,
+    /// When the store was first known to have given the name to a try that claimed this term (A6).
+    pub(crate) succeeded: Option<At>,
     pub(crate) looks: Vec<(At, bool)>,
 }
 
@@ -188,6 +190,15 @@ impl<'a> Facts<'a> {
             _ => {}
         }
         let Some(uuid) = line.uuid() else { return };
+        if let What::Acquire {
+            prev: Some(prev),
+            outcome: Some(Outcome::Ok),
+            ..
+        } = &line.what
+            && let Some(before) = facts.terms.get_mut(&prev.uuid)
+        {
+            before.succeeded.get_or_insert(at);
+        }
         let term = facts.term(process, uuid);
         let call = match &line.what {
             What::Acquire {
@@ -315,6 +326,10 @@ impl TermFacts<'_> {
             What::Keep { .. } => self.keep = Some(at),
             What::End { cause, .. } => {
                 self.end.get_or_insert((at, cause));
+                if cause == Cause::HandedOver {
+                    // What holds of a release from its beginning on holds here as well.
+                    self.release_began.get_or_insert(at);
+                }
             }
             What::Told { .. } => self.told.push(at),
             What::ReleaseBegan { .. } => {

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::history::{
     Invariant,
-    line::{CommitKind, Outcome},
+    line::{Cause, CommitKind, Outcome},
 };
 
 pub(super) fn check(facts: &Facts<'_>, findings: &mut Findings<'_>) {
@@ -17,6 +17,7 @@ pub(super) fn check(facts: &Facts<'_>, findings: &mut Findings<'_>) {
             released_is_over(facts, name, term, findings);
             stale_is_refused(facts, name, of_name, uuid, term, findings);
             released_on_the_stores_word(facts, name, term, findings);
+            handed_over_is_not_released(name, term, findings);
         }
         if facts.has_calls {
             only_its_own_calls(name, of_name, findings);
@@ -116,7 +117,7 @@ fn calls<'a>(
     calls.iter().map(move |call| (call, what))
 }
 
-/// "Released" needs a reply that says so.
+/// "Released" needs a reply that says so: to the release, or to the try that it was handed over to (H1).
 fn released_on_the_stores_word(
     facts: &Facts<'_>,
     name: &str,
@@ -125,14 +126,25 @@ fn released_on_the_stores_word(
 ) {
     let said = |call: &&Call| matches!(call.answered, Some((_, Outcome::Ok)));
     for (at, outcome) in &term.release_ended {
-        let told = term.releases.iter().find(said);
-        if facts.has_calls && *outcome == Outcome::Ok && told.is_none() {
+        let told = term.releases.iter().any(|call| said(&call));
+        let handed_over = term.succeeded.is_some_and(|succeeded| succeeded.t <= at.t);
+        if facts.has_calls && *outcome == Outcome::Ok && !told && !handed_over {
             let says = format!(
                 "{} was told \"released\", the store did not say so",
                 term.process
             );
             findings.broken(Invariant::I9, name, &[*at], says);
         }
+    }
+}
+
+/// H1: who has given a ticket away releases nothing, and leaves the term to whoever redeems it.
+fn handed_over_is_not_released(name: &str, term: &TermFacts<'_>, findings: &mut Findings<'_>) {
+    if let Some((end, Cause::HandedOver)) = term.end
+        && let Some(call) = term.releases.iter().find(|call| call.sent.t >= end.t)
+    {
+        let says = format!("{} released what it had handed over", term.process);
+        findings.broken(Invariant::I9, name, &[end, call.sent], says);
     }
 }
 

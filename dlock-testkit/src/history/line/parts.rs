@@ -52,6 +52,8 @@ pub enum Cause {
     HeldTooLong,
     /// It was given back.
     Released,
+    /// It was handed over by a ticket.
+    HandedOver,
 }
 
 /// A version that a try claims to be dead.

@@ -40,6 +40,7 @@ impl State {
         match outcome {
             AcquireOutcome::Acquired(token) => {
                 let late = stamp.holder >= sent.holder + caller.settings.belief();
+                self.heir_answered(id, request, !late);
                 let known = self.known(client, &name);
                 known.highest = known.highest.max(token.get());
                 if late {
@@ -53,13 +54,24 @@ impl State {
             }
             AcquireOutcome::Spent => {
                 self.figures.spent += 1;
+                self.heir_answered(id, request, false);
                 self.is_over_now(client, &name, request.new, duration);
                 self.next_at_once(id, "A3");
             }
             AcquireOutcome::Held(record) => {
                 self.is_over_now(client, &name, request.new, duration);
                 self.saw(client, &name, record);
-                if request.prev != Some(record.version()) && self.is_own_ghost(id, record) {
+                let another = request.prev != Some(record.version());
+                let same_term = request.prev.is_some_and(|prev| prev.uuid == record.uuid);
+                if !another || !same_term {
+                    self.heir_answered(id, request, false);
+                }
+                if another && self.callers[id].ticket == Some(record.uuid) {
+                    self.figures.other_numbers += 1;
+                    self.next_at_once(id, "H1");
+                } else if self.callers[id].ticket.is_some() && !self.callers[id].once {
+                    self.queues_after_all(id);
+                } else if another && self.is_own_ghost(id, record) {
                     self.figures.own_ghosts += 1;
                     self.next_at_once(id, "G4");
                 } else if self.callers[id].once {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use dlock_core::FencingToken;
+use uuid::Uuid;
 
 use super::{
     Monitor, SLACK, State,
@@ -20,6 +21,7 @@ impl Monitor {
         settings: &Settings,
         once: bool,
         limit: Option<Duration>,
+        ticket: Option<Uuid>,
     ) -> CallerId {
         let mut state = self.state();
         let id = state.callers.len();
@@ -31,6 +33,7 @@ impl Monitor {
             settings: settings.clone(),
             once,
             limit,
+            ticket,
             began,
             status: Status::Waiting,
             away: None,
@@ -45,7 +48,7 @@ impl Monitor {
             asked: Duration::ZERO,
             chain: 0,
         });
-        if !once {
+        if !once && ticket.is_none() {
             state.known(client, name).queue.push(id);
         }
         id

@@ -144,7 +144,10 @@ impl Monitor {
     pub(in super::super) fn told(&self, uuid: Uuid, loss: &Loss) {
         let mut state = self.state();
         state.note(|| format!("{uuid} lost: {:?}", loss.cause));
-        state.figures.losses += u64::from(!matches!(loss.cause, LossCause::Released));
+        state.figures.losses += u64::from(!matches!(
+            loss.cause,
+            LossCause::Released | LossCause::HandedOver
+        ));
         let holder = state.holder(uuid);
         let Some(term) = state.terms.get_mut(&uuid) else {
             return;
@@ -152,7 +155,8 @@ impl Monitor {
         term.told = true;
         let stop = term.settings.max_hold.map(|most| term.sent + most);
         let right = match &loss.cause {
-            LossCause::Released => term.release_began.is_some(),
+            LossCause::Released => term.release_began.is_some() && !term.by_ticket,
+            LossCause::HandedOver => term.by_ticket,
             LossCause::Refused { .. } => term.refused.is_some(),
             LossCause::HeldTooLong => {
                 holder >= term.deadline && stop.is_some_and(|stop| stop <= holder)

@@ -105,7 +105,8 @@ impl State {
     pub(super) fn check_look_left_out(&mut self, id: CallerId, request: &Acquire, pause: &Pause) {
         let caller = &self.callers[id];
         let due = self.cheap_reads && caller.seen && !caller.once && pause.wakes;
-        if due && !pause.woken && request.prev.is_none() && self.may_claim(id).is_none() {
+        let woken = pause.woken || self.was_offered(id, pause);
+        if due && !woken && request.prev.is_none() && self.may_claim(id).is_none() {
             self.complain("W2", || format!("{id} asks, and a look costs less"));
         }
     }

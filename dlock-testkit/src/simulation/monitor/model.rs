@@ -71,6 +71,8 @@ pub(super) struct Known {
     pub(super) head: Option<CallerId>,
     /// When it last was told that the lock may be free.
     pub(super) rung: Option<Duration>,
+    /// When a lease of its own was last offered to whoever is first in line (H1).
+    pub(super) offered: Option<Duration>,
 }
 
 /// A record of the client's own is claimed (G4), and nothing that passed the boundary has ended its
@@ -140,6 +142,8 @@ pub(super) struct Caller {
     /// It stands in no queue.
     pub(super) once: bool,
     pub(super) limit: Option<Duration>,
+    /// The term that its ticket is for, as long as it may be worth something (H1).
+    pub(super) ticket: Option<Uuid>,
     pub(super) began: Stamp,
     pub(super) status: Status,
     /// It does not poll, so it cannot see its result.
@@ -235,6 +239,13 @@ pub(super) struct Term {
     pub(super) told: bool,
     pub(super) release_began: Option<Stamp>,
     pub(super) release_called: bool,
+    /// Somebody of its own client waited when its release began (H1).
+    pub(super) awaited: bool,
+    /// The newest try that claims it since then, and when one was refused.
+    pub(super) heir: Option<Uuid>,
+    pub(super) heir_failed: Option<Stamp>,
+    /// It went away with a ticket.
+    pub(super) by_ticket: bool,
     pub(super) release_answer: Option<bool>,
     pub(super) release_fatal: bool,
     pub(super) work_alive: bool,
@@ -257,6 +268,24 @@ impl Term {
 }
 
 impl Term {
+    /// H1: how long a lease may be on offer to whoever is first in line.
+    pub(super) fn heirs_patience(&self) -> Duration {
+        (self.settings.duration / 10).min(Duration::from_secs(1))
+    }
+
+    /// H1: when the release must have been sent, on the contender's clock, if nobody was granted what
+    /// was offered.
+    pub(super) fn release_due(&self, began: Stamp) -> Duration {
+        let patience = self.heirs_patience();
+        let attempt = self.settings.duration / 6;
+        match (self.awaited, self.heir_failed) {
+            (false, _) => began.contender,
+            (true, Some(failed)) => failed.contender,
+            (true, None) if self.heir.is_some() => began.contender + patience + attempt,
+            (true, None) => began.contender + patience,
+        }
+    }
+
     /// The store must have let go by now, or will before a release could be repeated (V7).
     pub(super) fn let_go_by(&self, holder: Duration) -> bool {
         let last = self.attempts.values().map(|attempt| attempt.sent).max();

@@ -17,7 +17,7 @@ impl State {
             .machine
             .contender()
             .saturating_sub(pause.since.contender);
-        let woken = pause.woken && !repeated;
+        let woken = (pause.woken || self.was_offered(id, pause)) && !repeated;
         if gap + Duration::from_micros(1) < pause.earliest && !woken {
             let earliest = pause.earliest;
             self.complain(pause.rule, || {
@@ -25,6 +25,14 @@ impl State {
             });
         }
         self.check_overdue(id);
+    }
+
+    /// H1: a lease may have been offered to it since, and have been taken back before it asked.
+    pub(super) fn was_offered(&self, id: CallerId, pause: &Pause) -> bool {
+        let caller = &self.callers[id];
+        let known = self.clients[caller.client].names.get(&caller.name);
+        let offered = known.and_then(|known| known.offered);
+        offered.is_some_and(|offered| offered >= caller.asked.min(pause.since.at))
     }
 
     /// The next call should have come by now.

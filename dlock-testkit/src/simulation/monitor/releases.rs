@@ -1,4 +1,5 @@
-//! Releases: when a lease is over for its client, and what may follow (V7, W7).
+//! Releases: when a lease is over for its client, and what may follow (V7, W7); `heirs` has what
+//! becomes of those that are handed over.
 
 use dlock_core::{ErrorKind, Release, ReleaseOutcome};
 use uuid::Uuid;
@@ -17,9 +18,14 @@ impl State {
         let (client, name, duration) = (term.client, term.name.clone(), term.settings.duration);
         let now = self.stamp(client);
         self.is_over_now(client, &name, uuid, duration);
+        let awaited = self.is_awaited(client, &name);
         if let Some(term) = self.terms.get_mut(&uuid) {
             term.release_began = Some(now);
             term.watch = None;
+            term.awaited = awaited;
+        }
+        if awaited {
+            self.known(client, &name).offered = Some(now.at);
         }
     }
 
@@ -55,9 +61,13 @@ impl State {
             term.delivered.is_some() && term.watch.is_some() && !began,
         );
         term.release_called = true;
+        let by_ticket = term.by_ticket;
         let (id, delivered) = (term.caller, term.delivered.is_some());
         if !delivered {
             self.callers[id].requeued = true;
+        }
+        if by_ticket {
+            self.complain("H1", || format!("{uuid} is released, and went by ticket"));
         }
         if alive {
             self.complain("V7", || format!("{uuid} is released while its work exists"));

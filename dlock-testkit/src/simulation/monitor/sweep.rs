@@ -175,6 +175,7 @@ impl State {
 
     fn sweep_terms(&mut self) {
         let now = self.now();
+        let awaited = self.awaited_names();
         let mut found = Vec::new();
         for (uuid, term) in &mut self.terms {
             let client = &self.clients[term.client];
@@ -200,7 +201,11 @@ impl State {
                     format!("the end of {uuid} was told to nobody in {gone_for:?}"),
                 ));
             }
-            let pickup = term.settings.duration / 6;
+            let mut pickup = term.settings.duration / 6;
+            // H1: for a while it may be on offer to whoever is first in line, and not be released.
+            if awaited.contains(&(term.client, term.name.clone())) {
+                pickup += term.heirs_patience();
+            }
             let waits = contender.saturating_sub(term.granted.contender);
             if term.delivered.is_none()
                 && term.release_began.is_none()
@@ -214,8 +219,10 @@ impl State {
                 ));
             }
             if let Some(began) = term.release_began {
-                let since = contender.saturating_sub(began.contender);
-                if !term.release_called && term.refused.is_none() && since > SLACK && calm(SLACK) {
+                let since = contender.saturating_sub(term.release_due(began));
+                let waited = contender.saturating_sub(began.contender);
+                let owed = !term.release_called && !term.by_ticket && term.refused.is_none();
+                if owed && since > SLACK && calm(waited) {
                     term.release_called = true;
                     found.push(("I14", format!("{uuid} is not given back after {since:?}")));
                 }

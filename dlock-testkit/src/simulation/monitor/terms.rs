@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use dlock_core::{Acquire, AcquireOutcome, FencingToken};
+use dlock_core::{Acquire, AcquireOutcome, FencingToken, Record};
 use uuid::Uuid;
 
 use super::{
@@ -40,7 +40,13 @@ impl State {
             return;
         }
         self.figures.grants += 1;
-        self.figures.takeovers += u64::from(before.is_some_and(|record| !record.released));
+        // What its holder had given away is handed over, and not taken over (H1).
+        let given = |record: &Record| {
+            let term = self.terms.get(&record.uuid);
+            term.is_some_and(|term| term.release_began.is_some())
+        };
+        let taken_over = before.is_some_and(|record| !record.released && !given(&record));
+        self.figures.takeovers += u64::from(taken_over);
         let last = self.last_tokens.insert(name.to_owned(), token.get());
         if last.is_some_and(|last| last >= token.get()) && !self.broken.tokens {
             self.complain("I3", || format!("{name}: {token} follows {last:?}"));
@@ -111,6 +117,10 @@ impl State {
             told: false,
             release_began: None,
             release_called: false,
+            awaited: false,
+            heir: None,
+            heir_failed: None,
+            by_ticket: false,
             release_answer: None,
             release_fatal: false,
             work_alive: false,

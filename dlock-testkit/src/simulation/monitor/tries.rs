@@ -34,6 +34,7 @@ impl State {
             self.complain("W5", || format!("{id} asks on after a fatal answer"));
         }
         if !repeated {
+            self.heir_asks(id, request);
             if let Some(pause) = paused {
                 self.check_look_left_out(id, request, &pause);
             }
@@ -162,6 +163,8 @@ impl State {
         }
         match (request.prev, observed) {
             (Some(_), _) if over && !live => {}
+            // H1: its holder has handed it over, ground (c).
+            (Some(prev), _) if self.callers[id].ticket == Some(prev.uuid) => {}
             (Some(prev), Some((version, true, true))) if prev == version => {}
             (Some(prev), _) if self.is_own(client, prev.uuid) => self.claims.push(Claim {
                 at: self.now(),

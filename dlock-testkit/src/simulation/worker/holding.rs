@@ -135,10 +135,13 @@ impl Worker {
         let Some(held) = open(slot).take() else {
             return;
         };
+        if ending == Ending::HandOver {
+            return self.hand_over(held, uuid);
+        }
         self.monitor.ends(uuid);
         let cancel = match ending {
             Ending::Drop => return drop(held),
-            Ending::Release => None,
+            Ending::Release | Ending::HandOver => None,
             Ending::ReleaseDropped(cancel) => Some(cancel),
         };
         let release = async move {
@@ -149,6 +152,18 @@ impl Worker {
         };
         if let Some(answer) = attend(&self.machine, cancel, None, || {}, release).await {
             self.monitor.released(uuid, &told(answer));
+        }
+    }
+
+    /// Leaves a ticket for whoever comes (H1).
+    fn hand_over(&self, held: Held, uuid: Uuid) {
+        let answer = match held {
+            Held::Lease(lease) => lease.hand_over(),
+            Held::Guard(guard) => guard.hand_over(),
+        };
+        self.monitor.handed_over(uuid, answer.as_ref().err());
+        if let Ok(ticket) = answer {
+            self.counter.leave(&ticket);
         }
     }
 

@@ -1,0 +1,176 @@
+//! The slots of a cluster: which one a key is in, and who serves it. A *shard* is one of a fixed
+//! number of equal ranges of slots: what belongs to one is served by one node, except where a node's
+//! share ends in the middle of it.
+
+use std::{ops::RangeInclusive, sync::LazyLock};
+
+use dlock_core::ProviderError;
+use redis::{Value, cmd};
+
+use crate::{
+    connection::is_reply,
+    error::{self, Failure},
+    link::Link,
+};
+
+/// Every slot there is.
+pub(crate) const ALL: RangeInclusive<u16> = 0..=16383;
+
+/// So many shards that few keys of a cluster of some dozen nodes are across a border, and so few that
+/// a subscriber can have a channel for each.
+pub(crate) const SHARDS: u16 = 256;
+
+/// The slots of one shard.
+const SHARD: u16 = 16384 / SHARDS;
+
+/// Some slots and the node that writes to them.
+#[derive(Debug)]
+pub(crate) struct Share {
+    pub(crate) slots: RangeInclusive<u16>,
+    pub(crate) primary: Node,
+}
+
+/// A node as the cluster describes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Node {
+    /// `None` where the cluster leaves it to us to know: the host that was asked.
+    pub(crate) host: Option<String>,
+    pub(crate) port: u16,
+}
+
+/// The slot of a key, by its hash tag if it has one: what is between its first `{` and the next `}`,
+/// unless that is nothing.
+pub(crate) fn slot(key: &[u8]) -> u16 {
+    let tag = key.iter().position(|byte| *byte == b'{').and_then(|open| {
+        let rest = key.get(open + 1..)?;
+        let close = rest.iter().position(|byte| *byte == b'}')?;
+        rest.get(..close).filter(|tag| !tag.is_empty())
+    });
+    hash(tag.unwrap_or(key))
+}
+
+/// The shard of a key.
+pub(crate) fn shard(key: &[u8]) -> u16 {
+    slot(key) / SHARD
+}
+
+/// The slots of a shard.
+const fn of_shard(shard: u16) -> RangeInclusive<u16> {
+    shard * SHARD..=shard * SHARD + (SHARD - 1)
+}
+
+/// A hash tag of one of these slots, always the same.
+pub(crate) fn tag_in(slots: &RangeInclusive<u16>) -> String {
+    (0u32..)
+        .map(|number| number.to_string())
+        .find(|tag| slots.contains(&hash(tag.as_bytes())))
+        .unwrap_or_default()
+}
+
+/// A hash tag of a shard.
+pub(crate) fn tag_of_shard(shard: u16) -> &'static str {
+    static TAGS: LazyLock<Vec<String>> =
+        LazyLock::new(|| (0..SHARDS).map(|shard| tag_in(&of_shard(shard))).collect());
+    TAGS.get(usize::from(shard)).map_or("", String::as_str)
+}
+
+/// Who serves which slots; `None` if the server belongs to no cluster.
+pub(crate) async fn shares(link: &Link) -> Result<Option<Vec<Share>>, ProviderError> {
+    match link.command(cmd("CLUSTER").arg("SLOTS")).await {
+        Ok(Value::Array(shares)) => shares
+            .iter()
+            .map(|share| {
+                read(share).ok_or_else(|| error::nonsense("a range of slots that is none"))
+            })
+            .collect::<Result<_, _>>()
+            .map(Some),
+        Ok(_) => Err(error::nonsense("something else than slots")),
+        // "ERR This instance has cluster support disabled"
+        Err(Failure::Redis { error, .. }) if is_reply(&error) && error.code() == Some("ERR") => {
+            Ok(None)
+        }
+        Err(failure) => Err(error::provider_error(failure)),
+    }
+}
+
+/// `[first, last, [host, port, ..], ..]`
+fn read(share: &Value) -> Option<Share> {
+    let Value::Array(share) = share else {
+        return None;
+    };
+    let [
+        Value::Int(first),
+        Value::Int(last),
+        Value::Array(primary),
+        ..,
+    ] = share.as_slice()
+    else {
+        return None;
+    };
+    let [host, Value::Int(port), ..] = primary.as_slice() else {
+        return None;
+    };
+    let host = match host {
+        Value::BulkString(host) => String::from_utf8(host.clone()).ok()?,
+        Value::SimpleString(host) => host.clone(),
+        Value::Nil => String::new(),
+        _ => return None,
+    };
+    Some(Share {
+        slots: u16::try_from(*first).ok()?..=u16::try_from(*last).ok()?,
+        primary: Node {
+            host: Some(host).filter(|host| !host.is_empty()),
+            port: u16::try_from(*port).ok()?,
+        },
+    })
+}
+
+/// CRC-16/XMODEM modulo 16384, as the specification of Redis Cluster has it.
+fn hash(tag: &[u8]) -> u16 {
+    let crc = tag.iter().fold(0u16, |crc, byte| {
+        (0..8).fold(crc ^ u16::from(*byte) << 8, |crc, _| {
+            crc << 1 ^ if crc & 0x8000 == 0 { 0 } else { 0x1021 }
+        })
+    });
+    crc % 16384
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slots_are_those_of_the_specification() {
+        assert_eq!(hash(b"123456789"), 0x31c3);
+        // What `CLUSTER KEYSLOT` answers.
+        assert_eq!(slot(b"foo"), 12182);
+        assert_eq!(slot(b""), 0);
+        assert_eq!(tag_in(&(16383..=16383)), "39296");
+    }
+
+    #[test]
+    fn hash_tags_decide_as_the_specification_says() {
+        for tagged in ["{foo}", "a{foo}b", "a{foo}{bar}", "a{foo}b}"] {
+            assert_eq!(slot(tagged.as_bytes()), 12182, "{tagged}");
+        }
+        for whole in ["a{}{foo}", "a{foo", "a}foo{"] {
+            assert_eq!(slot(whole.as_bytes()), hash(whole.as_bytes()), "{whole}");
+        }
+        assert_eq!(slot(b"a{{foo}}"), hash(b"{foo"));
+    }
+
+    #[test]
+    fn shards_share_all_slots() {
+        let mut next = 0;
+        for shard in 0..SHARDS {
+            let slots = of_shard(shard);
+            assert_eq!(*slots.start(), next);
+            next = slots.end() + 1;
+            assert_eq!(
+                self::shard(format!("{{{}}}", tag_in(&slots)).as_bytes()),
+                shard
+            );
+        }
+        assert_eq!(next, 16384);
+    }
+}

@@ -1,0 +1,32 @@
+//! One channel for all locks of a prefix.
+
+use std::{sync::atomic::AtomicBool, time::Duration};
+
+use dlock_core::{ProviderError, Wakeups};
+use futures_util::stream::StreamExt;
+use redis::Client;
+
+use super::{relay, watch_over};
+use crate::{error, key::Prefix, link};
+
+pub(super) async fn listen(
+    client: &Client,
+    prefix: &Prefix,
+    timeout: Duration,
+) -> Result<Wakeups, ProviderError> {
+    let subscribe = async {
+        let mut channel = client.get_async_pubsub().await?;
+        channel.subscribe(prefix.channel()).await?;
+        Ok(channel.split())
+    };
+    let sent = AtomicBool::new(false);
+    let (sink, messages) = link::within(timeout, &sent, subscribe)
+        .await
+        .map_err(error::provider_error)?;
+    let released = messages.map(|message| message.get_payload_bytes().to_vec());
+    let ping = move || {
+        let mut sink = sink.clone();
+        async move { sink.ping().await }
+    };
+    Ok(relay(prefix.clone(), released, watch_over(ping, timeout)))
+}

@@ -1,0 +1,465 @@
+//! Releases are told to whoever waits elsewhere, and nothing hangs when they are not (W3).
+
+use std::time::Duration;
+
+use dlock_core::{
+    Admin, Ask, DLock, Name, Provider, Release, ReleaseOutcome, Renew, Revoke, Wakeup, Wakeups,
+};
+use dlock_redis::{BuildError, Channels, RedisProvider};
+use dlock_testkit::proxy::{Direction, Proxy};
+use redis::{Client, aio::MultiplexedConnection};
+use tokio::time::{Instant, sleep, timeout};
+
+use crate::support::{
+    LONG, SOON, Server, ask, built, client, connect, eventually, fresh_name, granted, name, soon,
+    try_for, words,
+};
+
+/// The longest that a silent channel looks alive: it is asked every 3 s, and has 1 s here to answer.
+const SILENT: Duration = Duration::from_secs(4);
+/// A hint is a matter of milliseconds; a busy machine has some more. Far below the poll of a
+/// [`LONG`] lease, which is 5 s where there are wake-ups.
+const AT_ONCE: Duration = Duration::from_secs(1);
+
+fn heard(client: Client) -> RedisProvider {
+    let provider = RedisProvider::builder()
+        .client(client)
+        .wakeups(Channels::Plain)
+        .call_timeout(Duration::from_secs(1));
+    built(provider.build())
+}
+
+async fn listen(provider: &RedisProvider) -> Wakeups {
+    provider.watch().await.unwrap().unwrap()
+}
+
+/// A grant and its release by somebody.
+async fn passes(provider: &RedisProvider, name: &Name) {
+    let term = try_for(name, LONG);
+    granted(provider, &term).await;
+    let release = Release::new(term.name, term.new, None);
+    assert_eq!(
+        provider.release(&release).await.unwrap(),
+        ReleaseOutcome::Released
+    );
+}
+
+/// The next hint names this lock.
+async fn hears(wakeups: &mut Wakeups, name: &Name) {
+    let hint = soon("the hint", wakeups.next()).await;
+    assert_eq!(hint, Some(Wakeup::Name(name.clone())));
+}
+
+fn lock(provider: &RedisProvider, name: &Name) -> DLock {
+    DLock::builder()
+        .name(name.as_str())
+        .duration(LONG)
+        .provider(provider.clone())
+        .build()
+        .unwrap()
+}
+
+/// How many connections of this server hear the channel of the default prefix.
+async fn listeners(server: &Server) -> u64 {
+    let (_, count): (String, u64) = server.ask("PUBSUB NUMSUB dlock:released").await;
+    count
+}
+
+#[tokio::test]
+async fn a_waiter_elsewhere_is_woken_at_once() {
+    let server = Server::start(&[]).await;
+    let (here, there) = (heard(server.client()), heard(server.client()));
+    let name = fresh_name("handed");
+    let (here, there) = (lock(&here, &name), lock(&there, &name));
+    let (mut holder, mut waiter) = (here, there);
+    let mut waits = Vec::new();
+    for round in 0..20 {
+        let lease = soon("the lock", holder.acquire()).await.unwrap();
+        let waiting = waiter.clone();
+        let waiting = tokio::spawn(async move {
+            let lease = waiting.acquire().await.unwrap();
+            (Instant::now(), lease)
+        });
+        eventually("somebody listens", || async {
+            listeners(&server).await > 0
+        })
+        .await;
+        // It has asked, and been refused, once it hears.
+        sleep(Duration::from_millis(20)).await;
+        let released = Instant::now();
+        lease.release().await.unwrap();
+        let (acquired, lease) = soon("the hand-off", waiting).await.unwrap();
+        // In the first round the channel was only opening.
+        if round > 1 {
+            waits.push(acquired - released);
+        }
+        lease.release().await.unwrap();
+        std::mem::swap(&mut holder, &mut waiter);
+    }
+    waits.sort_unstable();
+    println!("hand-off, sorted: {waits:?}");
+    assert!(waits[waits.len() - 1] < AT_ONCE, "{waits:?}");
+}
+
+/// What changes nobody's chances is told to nobody: A, R, L2, L3, B1, B3.
+#[tokio::test]
+async fn only_a_release_that_released_is_told() {
+    let server = Server::start(&[]).await;
+    let provider = heard(server.client());
+    let mut wakeups = listen(&provider).await;
+    let term = try_for(&fresh_name("told"), LONG);
+    let (first, last) = (fresh_name("first"), fresh_name("last"));
+    passes(&provider, &first).await;
+
+    let token = granted(&provider, &term).await;
+    granted(&provider, &term).await;
+    provider.acquire(&try_for(&term.name, LONG)).await.unwrap();
+    let renew = Renew::new(term.name.clone(), term.new, 1);
+    provider.renew(&renew).await.unwrap();
+    let ask = Ask::new(term.name.clone(), term.new);
+    provider.ask(&ask).await.unwrap();
+    let stranger = Release::new(term.name.clone(), try_for(&term.name, LONG).new, None);
+    provider.release(&stranger).await.unwrap();
+    let nobody = Release::new(fresh_name("nobody"), term.new, None);
+    provider.release(&nobody).await.unwrap();
+    let release = Release::new(term.name.clone(), term.new, Some(token));
+    for _ in 0..3 {
+        provider.release(&release).await.unwrap();
+    }
+    let other = try_for(&term.name, LONG);
+    granted(&provider, &other).await;
+    let version = provider.read(&term.name).await.unwrap().unwrap().version();
+    let revoke = Revoke::new(term.name.clone(), version).unwrap();
+    provider.revoke(&revoke).await.unwrap();
+    provider.release(&release).await.unwrap();
+    // Force is a release.
+    let seen = provider.read(&term.name).await.unwrap().unwrap();
+    provider.force_release(&term.name, &seen).await.unwrap();
+
+    passes(&provider, &last).await;
+    for name in [&first, &term.name, &term.name, &last] {
+        hears(&mut wakeups, name).await;
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_told_where_nothing_is_configured() {
+    let server = Server::start(&[]).await;
+    let mut wakeups = listen(&heard(server.client())).await;
+    assert!(server.provider().watch().await.unwrap().is_none());
+    passes(&server.provider(), &fresh_name("untold")).await;
+    let told = fresh_name("told");
+    passes(&heard(server.client()), &told).await;
+    hears(&mut wakeups, &told).await;
+}
+
+#[tokio::test]
+async fn both_protocols_hear_odd_names_of_their_own_prefix_only() {
+    let server = Server::start(&[]).await;
+    let newer = format!("redis://{}?protocol=resp3", server.address());
+    for client in [server.client(), Client::open(newer).unwrap()] {
+        let provider = heard(client);
+        let neighbours = ["dlock:released", "dloc", "released"];
+        let neighbours = neighbours.map(|prefix| provider.with_prefix(prefix).unwrap());
+        let mut wakeups = listen(&provider).await;
+        for odd in [
+            "{}",
+            "}",
+            "a}b{c",
+            " ",
+            "\r\n",
+            "$4\r\nPING",
+            "gr\u{fc}n \u{1f512}",
+            "*",
+        ] {
+            let odd = name(&format!("{odd}{}", fresh_name("")));
+            for neighbour in &neighbours {
+                passes(neighbour, &odd).await;
+            }
+            passes(&provider, &odd).await;
+            hears(&mut wakeups, &odd).await;
+        }
+    }
+}
+
+/// Anybody can publish anything.
+#[tokio::test]
+async fn messages_of_others_harm_nobody() {
+    let server = Server::start(&[]).await;
+    let provider = heard(server.client());
+    let mut wakeups = listen(&provider).await;
+    let mut raw = server.raw().await;
+    for message in [
+        &b""[..],
+        b"dlock:{}",
+        b"dlock:{a",
+        b"\xff\xfe",
+        b"dlock:{\0}",
+        b"*3\r\n",
+    ] {
+        let mut publish = redis::cmd("PUBLISH");
+        publish.arg("dlock:released").arg(message);
+        assert_eq!(ask::<u64>(&mut raw, &publish).await, 1);
+    }
+    let name = fresh_name("after");
+    passes(&provider, &name).await;
+    hears(&mut wakeups, &name).await;
+}
+
+/// More hints than anybody takes: the stream ends, which wakes everyone, and memory stays bounded.
+#[tokio::test]
+async fn a_flood_ends_the_channel() {
+    let server = Server::start(&[]).await;
+    let mut wakeups = listen(&heard(server.client())).await;
+    let flood =
+        "for i = 1, 10000 do redis.call('PUBLISH', 'dlock:released', 'dlock:{' .. i .. '}') end";
+    let mut eval = redis::cmd("EVAL");
+    eval.arg(flood).arg(0);
+    ask::<()>(&mut server.raw().await, &eval).await;
+    eventually("nobody listens", || async { listeners(&server).await == 0 }).await;
+    let mut hints = 0;
+    while soon("the end", wakeups.next()).await.is_some() {
+        hints += 1;
+    }
+    assert!((1000..10_000).contains(&hints), "{hints}");
+}
+
+#[tokio::test]
+async fn a_dropped_stream_closes_its_connection_and_no_other() {
+    let server = Server::start(&[]).await;
+    let provider = heard(server.client());
+    let (kept, dropped) = (listen(&provider).await, listen(&provider).await);
+    assert_eq!(listeners(&server).await, 2);
+    drop(dropped);
+    eventually("one listens", || async { listeners(&server).await == 1 }).await;
+    drop(kept);
+    eventually("nobody listens", || async { listeners(&server).await == 0 }).await;
+    // Dropped at every moment of its opening.
+    for micros in (0..3000).step_by(100) {
+        let opening = timeout(Duration::from_micros(micros), provider.watch()).await;
+        drop(opening);
+    }
+    eventually("nobody listens", || async { listeners(&server).await == 0 }).await;
+}
+
+/// The client of all waiters listens once, and not after it is gone.
+#[tokio::test]
+async fn a_client_listens_once_and_leaves_nothing_behind() {
+    let server = Server::start(&[]).await;
+    let name = fresh_name("shared");
+    let held = try_for(&name, LONG);
+    granted(&server.provider(), &held).await;
+    let provider = heard(server.client());
+    let waiting: Vec<_> = (0..5)
+        .map(|_| {
+            let lock = lock(&provider, &name);
+            tokio::spawn(async move { lock.acquire_timeout(SOON).await })
+        })
+        .collect();
+    drop(provider);
+    eventually("one listens", || async { listeners(&server).await == 1 }).await;
+    // Every one of them has had the time to listen.
+    sleep(Duration::from_millis(200)).await;
+    assert_eq!(listeners(&server).await, 1);
+    for task in &waiting {
+        task.abort();
+    }
+    eventually("nobody listens", || async { listeners(&server).await == 0 }).await;
+}
+
+/// A channel that is cut, by the server or by its end, wakes everyone and is opened again.
+#[tokio::test]
+async fn a_cut_channel_comes_back_and_a_waiter_does_not_hang() {
+    let mut server = Server::start(&[]).await;
+    let provider = heard(server.client());
+    let name = fresh_name("cut");
+    let mut stream = listen(&provider).await;
+    let held = try_for(&name, LONG);
+    granted(&provider, &held).await;
+    let waiting = lock(&heard(server.client()), &name);
+    let waiting =
+        tokio::spawn(async move { waiting.acquire().await.map(|lease| (lease, Instant::now())) });
+    eventually("both listen", || async { listeners(&server).await == 2 }).await;
+    let killed: u64 = server.ask("CLIENT KILL TYPE pubsub").await;
+    assert_eq!(killed, 2);
+    assert_eq!(soon("the end", stream.next()).await, None);
+    // Nobody hears this release; the end of the channel, its return and the poll each are enough.
+    let released = Instant::now();
+    let release = Release::new(name.clone(), held.new, None);
+    provider.release(&release).await.unwrap();
+    let (lease, acquired) = soon("the lock", waiting).await.unwrap().unwrap();
+    assert!(
+        acquired - released < Duration::from_secs(7),
+        "{:?}",
+        acquired - released
+    );
+    eventually("it listens again", || async {
+        listeners(&server).await == 1
+    })
+    .await;
+
+    let mut stream = listen(&provider).await;
+    server.restart().await;
+    assert_eq!(soon("the end", stream.next()).await, None);
+    eventually("it listens again", || async {
+        listeners(&server).await == 1
+    })
+    .await;
+    drop(lease);
+}
+
+/// A silent partition, and a server that hangs: nothing is closed, and nothing comes.
+#[tokio::test]
+async fn a_silent_channel_ends_by_itself() {
+    let server = Server::start(&[]).await;
+    for way in [Direction::ToServer, Direction::ToClient] {
+        let proxy = Proxy::start(server.address()).await.unwrap();
+        let provider = heard(client(proxy.address()));
+        let mut stream = listen(&provider).await;
+        proxy.swallow(way);
+        let began = Instant::now();
+        assert_eq!(soon("the end", stream.next()).await, None);
+        assert!(
+            began.elapsed() < SILENT + Duration::from_secs(2),
+            "{:?}",
+            began.elapsed()
+        );
+        proxy.heal();
+        // And a new one hears.
+        let mut stream = listen(&provider).await;
+        let name = fresh_name("healed");
+        passes(&provider, &name).await;
+        hears(&mut stream, &name).await;
+    }
+}
+
+/// A channel that has nothing to say is not dead, also where asking is forbidden.
+#[tokio::test]
+async fn a_quiet_channel_stays_open() {
+    let server = Server::start(&[]).await;
+    let mut raw = server.raw().await;
+    let rights = "ACL SETUSER mute on >mute ~* &* +@all -ping";
+    ask::<()>(&mut raw, &words(rights)).await;
+    let mute = Client::open(format!("redis://mute:mute@{}", server.address())).unwrap();
+    let mut streams = Vec::new();
+    for client in [server.client(), mute] {
+        streams.push(listen(&heard(client)).await);
+    }
+    for stream in &mut streams {
+        let quiet = timeout(SILENT, stream.next()).await;
+        assert!(quiet.is_err(), "{quiet:?}");
+    }
+    let name = fresh_name("loud");
+    passes(&heard(server.client()), &name).await;
+    for stream in &mut streams {
+        hears(stream, &name).await;
+    }
+}
+
+/// A server that does not answer: opening ends by its own limit, and closes what it opened.
+#[tokio::test]
+async fn opening_into_silence_ends_by_itself() {
+    let server = Server::start(&[]).await;
+    let proxy = Proxy::start(server.address()).await.unwrap();
+    proxy.hold(Direction::ToClient);
+    let error = soon("the end", heard(client(proxy.address())).watch()).await;
+    assert!(error.is_err(), "{error:?}");
+    eventually("nobody listens", || async { listeners(&server).await == 0 }).await;
+}
+
+/// Rights to channels are rights of their own. A release counts without them.
+#[tokio::test]
+async fn a_user_without_channels_can_release_and_polls() {
+    let server = Server::start(&[]).await;
+    let mut raw = server.raw().await;
+    let rights = "+evalsha +eval +time +hmget +hset +hdel +exists +pexpireat";
+    for more in ["", " +publish", " +publish +subscribe +ping", " &dlock:*"] {
+        let user =
+            format!("ACL SETUSER few reset on >few ~dlock:{{*}} resetchannels {rights}{more}");
+        ask::<()>(&mut raw, &words(&user)).await;
+        let few = Client::open(format!("redis://few:few@{}", server.address())).unwrap();
+        let few = heard(few);
+        let name = fresh_name("few");
+        passes(&few, &name).await;
+        let record = server.provider().read(&name).await.unwrap().unwrap();
+        assert!(record.released, "{more}");
+        assert!(few.watch().await.is_err(), "{more}");
+        // Who waits there asks now and then.
+        let lease = lock(&server.provider(), &name).acquire().await.unwrap();
+        let waiting = lock(&few, &name);
+        let waiting = tokio::spawn(async move { waiting.acquire().await });
+        sleep(Duration::from_millis(50)).await;
+        lease.release().await.unwrap();
+        let lease = soon("the lock", waiting).await.unwrap().unwrap();
+        lease.release().await.unwrap();
+    }
+    let user = format!(
+        "ACL SETUSER few reset on >few ~dlock:{{*}} &dlock:released {rights} +publish +subscribe +ping"
+    );
+    ask::<()>(&mut raw, &words(&user)).await;
+    let few = Client::open(format!("redis://few:few@{}", server.address())).unwrap();
+    let few = heard(few);
+    let mut stream = listen(&few).await;
+    let name = fresh_name("enough");
+    passes(&few, &name).await;
+    hears(&mut stream, &name).await;
+}
+
+/// The connection for requests works, the client's credentials do not: nobody hangs.
+#[tokio::test]
+async fn wrong_credentials_leave_polling() {
+    let server = Server::start(&[]).await;
+    let wrong = Client::open(format!("redis://nobody:wrong@{}", server.address())).unwrap();
+    let connection: MultiplexedConnection = connect(&server.client()).await;
+    let deaf = RedisProvider::builder()
+        .connection(connection)
+        .client(wrong)
+        .wakeups(Channels::Plain);
+    let deaf = built(deaf.build());
+    let error = deaf.watch().await.unwrap_err();
+    assert_eq!(error.kind(), dlock_core::ErrorKind::Fatal, "{error:?}");
+    assert!(!format!("{error:?}").contains("wrong@"), "{error:?}");
+    let name = fresh_name("deaf");
+    let lease = lock(&heard(server.client()), &name)
+        .acquire()
+        .await
+        .unwrap();
+    let waiting = lock(&deaf, &name);
+    let waiting = tokio::spawn(async move { waiting.acquire().await });
+    sleep(Duration::from_millis(50)).await;
+    lease.release().await.unwrap();
+    let lease = soon("the lock", waiting).await.unwrap().unwrap();
+    lease.release().await.unwrap();
+    // It tells others all the same.
+    let mut stream = listen(&heard(server.client())).await;
+    let name = fresh_name("told");
+    passes(&deaf, &name).await;
+    hears(&mut stream, &name).await;
+}
+
+#[tokio::test]
+async fn wakeups_without_a_client_are_refused() {
+    let server = Server::start(&[]).await;
+    let provider = RedisProvider::builder()
+        .connection(server.raw().await)
+        .wakeups(Channels::Plain)
+        .build();
+    assert_eq!(provider.unwrap_err(), BuildError::NoClient);
+}
+
+/// Redis before 7 knows no sharded channels, and nor does a user without the right: the message takes
+/// the other way.
+#[tokio::test]
+async fn a_release_that_finds_no_sharded_channel_is_told_on_the_plain_one() {
+    let server = Server::start(&["--rename-command", "SPUBLISH", ""]).await;
+    let sharded = RedisProvider::builder()
+        .client(server.client())
+        .wakeups(Channels::Sharded);
+    let sharded = built(sharded.build());
+    let mut plain = listen(&heard(server.client())).await;
+    let mut both = listen(&sharded).await;
+    let name = fresh_name("older");
+    passes(&sharded, &name).await;
+    hears(&mut plain, &name).await;
+    hears(&mut both, &name).await;
+}

@@ -1,0 +1,199 @@
+//! Wake-ups (W3): where the providers of one process on one file meet. It remembers who listens and
+//! on which names somebody was refused; those are looked at until they are free (`watch/looking.rs`).
+//!
+//! A hint follows from what the file says, not from a message beside it. So nothing that a releaser
+//! leaves undone can lose one, a release by another process needs no help from it and costs it
+//! nothing, and renewals, which change the file too, wake nobody. In the process of the releaser the
+//! hint is sent at once.
+
+mod looking;
+
+use std::{
+    collections::BTreeMap,
+    path::PathBuf,
+    sync::{
+        Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread::{self, JoinHandle},
+    time::Duration,
+};
+
+use dlock_core::{Record, Wakeup, WakeupSender, Wakeups};
+
+use crate::{
+    clock::StoreClock,
+    files::{FileId, Files},
+    key::{Key, Prefix},
+};
+
+/// How many hints a listener may leave unread. One that leaves more loses its stream, and is woken
+/// by that.
+const UNREAD: usize = 1024;
+
+/// Who is still waiting when the record's time is over asks again then, so that it need not be
+/// remembered for longer; the second is for jitter and a busy machine.
+const LATEST_QUESTION: Duration = Duration::from_secs(1);
+
+/// The name of the thread, for people.
+const THREAD: &str = "dlock-watch";
+
+/// One file: where it is, and what tells it from another of that name.
+type Place = (PathBuf, FileId);
+
+/// The files that this process has open. They are found by what they are and not handed around,
+/// because two parts of a program that know nothing of each other may open one.
+static OPEN: Mutex<BTreeMap<Place, Weak<Watch>>> = Mutex::new(BTreeMap::new());
+
+/// The waiting for locks of one file in this process.
+#[derive(Debug)]
+pub(crate) struct Watch(Arc<Shared>);
+
+/// What the looking thread has of it.
+#[derive(Debug)]
+struct Shared {
+    files: Files,
+    clock: StoreClock,
+    /// How many names are waited for: a release that wakes nobody costs one load.
+    waited: AtomicUsize,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    listeners: Vec<(Prefix, WakeupSender)>,
+    /// Names that somebody was refused, each with the instant after which nobody can be waiting.
+    waited: BTreeMap<Key, i64>,
+    /// Somebody was refused since the last look.
+    fresh: bool,
+    /// There is a thread that looks.
+    looking: bool,
+    /// The newest of those threads.
+    thread: Option<JoinHandle<()>>,
+    /// The file was closed.
+    over: bool,
+}
+
+impl Watch {
+    /// The watch of this file; all who have it open share one.
+    pub(crate) fn of(files: &Files, clock: &StoreClock) -> Arc<Self> {
+        let (path, id) = files.database();
+        // One path for all links to it.
+        let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let place = (path, id);
+        let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(watch) = open.get(&place).and_then(Weak::upgrade) {
+            return watch;
+        }
+        open.retain(|_, watch| watch.strong_count() > 0);
+        let watch = Arc::new(Self(Arc::new(Shared {
+            files: files.clone(),
+            clock: clock.clone(),
+            waited: AtomicUsize::new(0),
+            state: Mutex::default(),
+            changed: Condvar::new(),
+        })));
+        open.insert(place, Arc::downgrade(&watch));
+        watch
+    }
+
+    /// Opens a stream of hints about locks with this prefix.
+    pub(crate) fn listen(&self, prefix: &Prefix) -> Wakeups {
+        let (sender, wakeups) = Wakeups::channel(UNREAD);
+        let mut state = self.0.state();
+        state.listeners.retain(|(_, sender)| !sender.is_closed());
+        state.listeners.push((prefix.clone(), sender));
+        wakeups
+    }
+
+    /// Somebody was refused by this record, and may wait. May start a thread: not in a caller's
+    /// poll.
+    pub(crate) fn refused(&self, key: &Key, record: &Record) {
+        let shared = &self.0;
+        let mut state = shared.state();
+        if !state.listeners.iter().any(|(p, _)| *p == key.prefix) {
+            return;
+        }
+        let patience = record.remaining.unwrap_or(record.duration) + LATEST_QUESTION;
+        let until = StoreClock::expiry(shared.clock.now(), patience);
+        state.waited.insert(key.clone(), until);
+        state.fresh = true;
+        shared.count(&state);
+        if state.looking {
+            shared.changed.notify_all();
+            return;
+        }
+        let started = thread::Builder::new().name(THREAD.into()).spawn({
+            let shared = Arc::clone(shared);
+            move || looking::look_while_somebody_waits(&shared)
+        });
+        match started {
+            Ok(thread) => {
+                state.looking = true;
+                state.thread = Some(thread);
+            }
+            Err(error) => tracing::warn!(
+                error = &error as &dyn std::error::Error,
+                "no thread to look for released locks; waiters poll"
+            ),
+        }
+    }
+
+    /// A lock was released by this process: whoever waits in it hears at once.
+    pub(crate) fn released(&self, key: &Key) {
+        // A refusal that is being remembered in this moment is looked at soon.
+        if self.0.waited.load(Ordering::SeqCst) > 0 {
+            self.0.hint(&mut self.0.state(), key);
+        }
+    }
+}
+
+#[cfg(test)]
+impl Watch {
+    /// How many names are waited for.
+    pub(crate) fn waited(&self) -> usize {
+        self.0.waited.load(Ordering::SeqCst)
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        let mut state = self.0.state();
+        state.over = true;
+        state.listeners.clear();
+        self.0.changed.notify_all();
+        let thread = state.thread.take();
+        drop(state);
+        // Its connection is closed when this returns, so that the provider's is the last one. It is
+        // asleep, or a look is about to end.
+        if let Some(Err(panic)) = thread.map(JoinHandle::join) {
+            tracing::warn!(
+                ?panic,
+                "the thread that looked for released locks had panicked"
+            );
+        }
+    }
+}
+
+impl Shared {
+    /// Tells whoever listens, once: those who are refused again say so.
+    fn hint(&self, state: &mut State, key: &Key) {
+        if state.waited.remove(key).is_none() {
+            return;
+        }
+        self.count(state);
+        let wakeup = Wakeup::Name(key.name.clone());
+        state
+            .listeners
+            .retain(|(prefix, sender)| *prefix != key.prefix || sender.send(wakeup.clone()));
+    }
+
+    fn count(&self, state: &State) {
+        self.waited.store(state.waited.len(), Ordering::SeqCst);
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,214 @@
+//! Waiters hear of releases by others (W3), and cost next to nothing until then (W2).
+
+use std::{fs, time::Duration};
+
+use dlock_core::{Client, DLock, Lease, Provider};
+use dlock_sqlite::SqliteProvider;
+use dlock_testkit::faults::{Faulty, Op};
+use tokio::{
+    task::JoinHandle,
+    time::{Instant, sleep, timeout},
+};
+
+use crate::support::{Kid, PATIENCE, Role, Scratch, block_on, name, take};
+
+/// Neither the end of a lease nor a poll wakes anybody here.
+const LONG: Duration = Duration::from_secs(600);
+const HOUR: Duration = Duration::from_secs(3600);
+const TICK: Duration = Duration::from_millis(1);
+
+fn lock(provider: impl dlock_core::IntoClient, name: &str) -> DLock {
+    DLock::builder()
+        .name(name)
+        .duration(LONG)
+        .poll_every(HOUR)
+        .provider(provider)
+        .build()
+        .unwrap()
+}
+
+fn waiting(lock: &DLock) -> JoinHandle<Lease> {
+    let lock = lock.clone();
+    tokio::spawn(async move { lock.acquire().await.unwrap() })
+}
+
+async fn granted(waiter: JoinHandle<Lease>) -> Lease {
+    let lease = timeout(PATIENCE, waiter).await;
+    lease.expect("it never hears of it").unwrap()
+}
+
+/// A waiter whose questions are counted, once it has been refused and listens.
+async fn counted(
+    provider: SqliteProvider,
+    name: &str,
+) -> (Faulty<SqliteProvider>, JoinHandle<Lease>) {
+    let faulty = Faulty::new(provider);
+    let waiter = waiting(&lock(Client::new(faulty.clone()), name));
+    let began = Instant::now();
+    // It asks again when the channel opens.
+    while faulty.count(Op::Watch) == 0 || faulty.count(Op::Acquire) < 2 {
+        assert!(began.elapsed() < PATIENCE, "it never waits");
+        sleep(TICK).await;
+    }
+    (faulty, waiter)
+}
+
+#[test]
+fn a_release_by_another_process_is_heard_within_milliseconds() {
+    const TEST: &str = "wakeups::a_release_by_another_process_is_heard_within_milliseconds";
+    const ROUNDS: usize = 40;
+    if let Some(role) = Role::get() {
+        let lock = lock(SqliteProvider::open(&role.file).unwrap(), "a");
+        block_on(async {
+            role.say("ready");
+            while role.listen() == "acquire" {
+                let lease = lock.acquire().await.unwrap();
+                role.say("held");
+                role.listen();
+                lease.release().await.unwrap();
+                role.say("released");
+            }
+        });
+        return;
+    }
+    let scratch = Scratch::new();
+    let mut holder = Kid::start(TEST, "holder", &scratch.path());
+    assert_eq!(holder.hear(), "ready");
+    let waits = block_on(async {
+        let lock = lock(scratch.provider(), "a");
+        let mut waits = Vec::new();
+        for round in 0..ROUNDS {
+            holder.tell("acquire");
+            assert_eq!(holder.hear(), "held");
+            let waiter = waiting(&lock);
+            // Not in step with the looks.
+            sleep(Duration::from_millis(20) + round.try_into().unwrap_or(0) * TICK / 4).await;
+            assert!(!waiter.is_finished());
+            let began = Instant::now();
+            holder.tell("release");
+            let lease = granted(waiter).await;
+            waits.push(began.elapsed());
+            lease.release().await.unwrap();
+            assert_eq!(holder.hear(), "released");
+        }
+        waits
+    });
+    holder.tell("end");
+    holder.join();
+    let mut waits = waits;
+    waits.sort_unstable();
+    let (median, worst) = (waits[ROUNDS / 2], waits[ROUNDS - 1]);
+    println!("from the order to release to the grant: median {median:?}, worst {worst:?}");
+    // On a busy machine some may be late, but not most.
+    assert!(median < Duration::from_millis(100), "{waits:?}");
+}
+
+/// A hint follows from what the file says: the dlock of another language needs to know of none.
+#[tokio::test]
+async fn a_release_by_any_program_is_heard() {
+    let scratch = Scratch::new();
+    take(&scratch.provider(), "a", LONG).await;
+    let (_, waiter) = counted(scratch.provider(), "a").await;
+    let raw = scratch.raw();
+    raw.execute("UPDATE lock SET released = 1", []).unwrap();
+    drop(granted(waiter).await);
+}
+
+#[tokio::test]
+async fn renewals_and_other_locks_wake_nobody() {
+    let scratch = Scratch::new();
+    let holder = scratch.provider();
+    let (uuid, _) = take(&holder, "a", LONG).await;
+    let (faulty, waiter) = counted(scratch.provider(), "a").await;
+    let other = lock(scratch.provider(), "b");
+    let elsewhere = lock(scratch.provider().with_prefix("p").unwrap(), "a");
+    let asked = faulty.count(Op::Acquire);
+    let began = Instant::now();
+    let mut n = 0;
+    // Many looks long, each of which finds the file changed.
+    while began.elapsed() < Duration::from_millis(300) {
+        n += 1;
+        let renewal = dlock_core::Renew::new(name("a"), uuid, n);
+        holder.renew(&renewal).await.unwrap();
+        for lock in [&other, &elsewhere] {
+            lock.acquire().await.unwrap().release().await.unwrap();
+        }
+    }
+    assert!(n > 10, "{n} renewals");
+    assert_eq!(faulty.count(Op::Acquire), asked, "asked without need");
+    let release = dlock_core::Release::new(name("a"), uuid, None);
+    holder.release(&release).await.unwrap();
+    drop(granted(waiter).await);
+    assert_eq!(faulty.count(Op::Acquire), asked + 1);
+}
+
+#[tokio::test]
+async fn a_hint_that_is_lost_costs_one_interval() {
+    let scratch = Scratch::new();
+    let holder = scratch.provider();
+    let (uuid, _) = take(&holder, "a", LONG).await;
+    let faulty = Faulty::new(scratch.provider());
+    faulty.mute_wakeups(true);
+    let interval = Duration::from_secs(1);
+    let lock = DLock::builder()
+        .name("a")
+        .duration(LONG)
+        .poll_every(interval)
+        .provider(Client::new(faulty.clone()))
+        .build()
+        .unwrap();
+    let waiter = waiting(&lock);
+    sleep(interval / 4).await;
+    let release = dlock_core::Release::new(name("a"), uuid, None);
+    holder.release(&release).await.unwrap();
+    sleep(interval / 4).await;
+    assert!(!waiter.is_finished(), "the hint was not lost");
+    drop(granted(waiter).await);
+}
+
+/// How many threads of this process look for released locks.
+fn looking() -> usize {
+    fs::read_dir("/proc/self/task")
+        .unwrap()
+        .filter_map(Result::ok)
+        // It may end while we look.
+        .filter_map(|task| fs::read_to_string(task.path().join("comm")).ok())
+        .filter(|name| name.trim() == "dlock-watch")
+        .count()
+}
+
+#[test]
+fn nobody_looks_where_nobody_waits() {
+    const TEST: &str = "wakeups::nobody_looks_where_nobody_waits";
+    // In a process of its own, whose threads are its own.
+    if let Some(role) = Role::get() {
+        block_on(async {
+            let holder = lock(SqliteProvider::open(&role.file).unwrap(), "a");
+            let other = lock(SqliteProvider::open(&role.file).unwrap(), "a");
+            let lease = holder.acquire().await.unwrap();
+            assert_eq!(looking(), 0, "nobody was refused");
+            let waiter = waiting(&other);
+            let began = Instant::now();
+            while looking() == 0 {
+                assert!(began.elapsed() < PATIENCE, "nobody looks");
+                sleep(TICK).await;
+            }
+            assert_eq!(looking(), 1, "one for each file");
+            lease.release().await.unwrap();
+            waiter.await.unwrap().release().await.unwrap();
+            let began = Instant::now();
+            drop((holder, other));
+            // The background tasks of both clients may have their provider for a moment longer.
+            while looking() > 0 {
+                sleep(TICK).await;
+            }
+            assert!(began.elapsed() < Duration::from_secs(5), "it lingers");
+        });
+        role.say("done");
+        return;
+    }
+    let scratch = Scratch::new();
+    let kid = Kid::start(TEST, "both", &scratch.path());
+    assert_eq!(kid.hear(), "done");
+    kid.join();
+}
