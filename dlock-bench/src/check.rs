@@ -74,8 +74,7 @@ struct Check(Medians);
 
 impl Check {
     fn ours(&self, experiment: &str, store: Store, case: &str, figure: &str) -> Option<f64> {
-        // The first line of ours is the recommended setting.
-        let ours = store.ours().next()?;
+        let ours = store.ours()?;
         self.0.get(experiment, store, ours.name, case, figure)
     }
 

@@ -67,7 +67,7 @@ fn carries(medians: &Medians, results: &Results) -> Table {
         (Store::Postgres, "one Postgres"),
         (Store::Redis, "one Redis shard"),
     ] {
-        let Some(ours) = store.ours().next() else {
+        let Some(ours) = store.ours() else {
             continue;
         };
         let rate = |tasks: &usize| {
@@ -152,7 +152,7 @@ struct Units {
 }
 
 fn units(medians: &Medians) -> Option<Units> {
-    let ours = Store::DynamoDb.ours().next()?;
+    let ours = Store::DynamoDb.ours()?;
     let get = |figure| medians.get("costs", Store::DynamoDb, ours.name, "", figure);
     Some(Units {
         acquire: get("acquire_units")?,

@@ -3,10 +3,7 @@
 use std::{fs, path::Path};
 
 use anyhow::{Result, anyhow};
-use plotters::{
-    coord::{combinators::IntoLogRange as _, ranged1d::ValueFormatter as _},
-    prelude::*,
-};
+use plotters::prelude::*;
 
 use crate::{
     medians::Medians,

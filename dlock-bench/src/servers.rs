@@ -1,7 +1,7 @@
 //! The servers of a run: child processes on free loopback ports, their files in temporary folders,
 //! gone with this process.
 
-use std::{path::Path, process::Command};
+use std::process::Command;
 
 use anyhow::{Context, Result};
 use aws_sdk_dynamodb::types::{
@@ -182,9 +182,4 @@ pub(crate) async fn serve_dynamodb(port: u16) -> Result<()> {
     let listener = TcpListener::bind(("127.0.0.1", port)).await?;
     server::serve_on(listener, Database::memory()?).await;
     Ok(())
-}
-
-/// The size of a file, or 0.
-pub(crate) fn size_of(path: &Path) -> u64 {
-    std::fs::metadata(path).map_or(0, |data| data.len())
 }

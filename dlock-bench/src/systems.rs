@@ -16,6 +16,7 @@ use async_trait::async_trait;
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
+use self::ours::Waiting;
 pub(crate) use self::{
     dynamodb::{
         client_at as dynamodb_client, client_with as dynamodb_client_with,
@@ -118,7 +119,10 @@ impl Entry {
 /// Everything that is compared. The order is that of the tables.
 pub(crate) const SYSTEMS: &[Entry] = &[
     entry(Store::Redis, Kind::Ours, "dlock", |p| {
-        Box::pin(ours::open(Store::Redis, p))
+        Box::pin(ours::open(Store::Redis, p, Waiting::Called))
+    }),
+    entry(Store::Redis, Kind::Ours, "dlock, polling", |p| {
+        Box::pin(ours::open(Store::Redis, p, Waiting::Polled))
     }),
     entry(Store::Redis, Kind::Raw, "raw compare-and-set", |p| {
         Box::pin(redis::raw(p))
@@ -144,7 +148,7 @@ pub(crate) const SYSTEMS: &[Entry] = &[
     })
     .cannot_wait(),
     entry(Store::Postgres, Kind::Ours, "dlock", |p| {
-        Box::pin(ours::open(Store::Postgres, p))
+        Box::pin(ours::open(Store::Postgres, p, Waiting::Called))
     }),
     entry(Store::Postgres, Kind::Raw, "raw compare-and-set", |p| {
         Box::pin(postgres::raw(p))
@@ -169,13 +173,13 @@ pub(crate) const SYSTEMS: &[Entry] = &[
         |p| Box::pin(postgres_peers::distributed_lock(p)),
     ),
     entry(Store::SQLite, Kind::Ours, "dlock", |p| {
-        Box::pin(ours::open(Store::SQLite, p))
+        Box::pin(ours::open(Store::SQLite, p, Waiting::Called))
     }),
     entry(Store::SQLite, Kind::Raw, "raw statements", |p| {
         Box::pin(sqlite::raw(p))
     }),
     entry(Store::DynamoDb, Kind::Ours, "dlock", |p| {
-        Box::pin(ours::open(Store::DynamoDb, p))
+        Box::pin(ours::open(Store::DynamoDb, p, Waiting::Called))
     }),
     entry(Store::DynamoDb, Kind::Raw, "raw UpdateItem", |p| {
         Box::pin(dynamodb::raw(p))
@@ -197,9 +201,10 @@ impl Store {
         raw.find(|entry| entry.store == self)
     }
 
-    pub(crate) fn ours(self) -> impl Iterator<Item = &'static Entry> {
-        let ours = SYSTEMS.iter().filter(|entry| entry.kind == Kind::Ours);
-        ours.filter(move |entry| entry.store == self)
+    /// Ours in the recommended setting: the first line.
+    pub(crate) fn ours(self) -> Option<&'static Entry> {
+        let mut ours = SYSTEMS.iter().filter(|entry| entry.kind == Kind::Ours);
+        ours.find(|entry| entry.store == self)
     }
 }
 

@@ -29,14 +29,18 @@ use uuid::Uuid;
 use crate::{
     bench::{At, Bench},
     results::{Figures, figures},
-    systems::{Entry, Store, dynamodb_client_with, ours, postgres_pool},
+    systems::{
+        Entry, Store, dynamodb_client_with,
+        ours::{self, Waiting},
+        postgres_pool,
+    },
 };
 
 /// Operations of each kind; what the machine adds to one is spread over all.
 const TIMES: u64 = 200;
 
 pub(super) async fn measure(bench: &Bench) -> Result<()> {
-    for entry in bench.stores.iter().filter_map(|store| store.ours().next()) {
+    for entry in bench.stores.iter().filter_map(|store| store.ours()) {
         let measured = match entry.store {
             Store::Postgres => log(bench).await,
             Store::DynamoDb => capacity(bench).await,
@@ -62,7 +66,7 @@ fn note(bench: &Bench, at: At<'_>, entry: &Entry, measured: Result<Figures>) {
 /// Bytes of Postgres's log for each operation.
 async fn log(bench: &Bench) -> Result<Figures> {
     let client = postgres_pool(bench.places())?.get().await?;
-    let provider = ours::provider(Store::Postgres, bench.places())?;
+    let provider = ours::provider(Store::Postgres, bench.places(), Waiting::Called)?;
     let mut term = Term::new(provider, bench.name("costs"))?;
     // The first change of a page after a checkpoint writes the whole page.
     client.batch_execute("CHECKPOINT").await?;

@@ -32,7 +32,7 @@ const RELEASED: [(&str, &str); 9] = [
 ];
 
 pub(super) async fn measure(bench: &Bench) -> Result<()> {
-    for entry in bench.stores.iter().filter_map(|store| store.ours().next()) {
+    for entry in bench.stores.iter().filter_map(|store| store.ours()) {
         let mut there = 0;
         for &names in &bench.sizes.names {
             if names > most(entry.store) {

@@ -11,7 +11,10 @@ use crate::{
     bench::{At, Bench},
     counters::{Server, requests},
     results::{Figures, figures},
-    systems::{Entry, LEASE, Store, ours},
+    systems::{
+        Entry, LEASE, Store,
+        ours::{self, Waiting},
+    },
 };
 
 /// The poll interval, stated so that both kinds of waiters have the same.
@@ -29,6 +32,7 @@ pub(super) async fn measure(bench: &Bench, run: u32) -> Result<()> {
     let (by_servers, by_us): (Vec<Store>, Vec<Store>) = bench
         .stores
         .iter()
+        .copied()
         .partition(|store| matches!(store, Store::Redis | Store::Postgres));
     join_all(by_servers.into_iter().map(|store| on(bench, at, store))).await;
     for store in by_us {
@@ -38,7 +42,7 @@ pub(super) async fn measure(bench: &Bench, run: u32) -> Result<()> {
 }
 
 async fn on(bench: &Bench, at: At<'_>, store: Store) {
-    for entry in store.ours() {
+    if let Some(entry) = store.ours() {
         bench.settle(at, entry, watch(bench, entry).await);
     }
 }
@@ -48,7 +52,11 @@ async fn watch(bench: &Bench, entry: &Entry) -> Result<Figures> {
     let name = bench.name("idle");
     // Two clients, as of two processes.
     let lock = || {
-        let client = Client::new(ours::provider(entry.store, bench.places())?);
+        let client = Client::new(ours::provider(
+            entry.store,
+            bench.places(),
+            Waiting::Called,
+        )?);
         Ok::<_, anyhow::Error>(
             DLock::builder()
                 .name(name.clone())

@@ -13,7 +13,10 @@ use crate::{
     clock::Moment,
     results::{Figures, figures},
     statistics::{median, micros},
-    systems::{Entry, LEASE, Store, ours},
+    systems::{
+        Entry, LEASE, Store,
+        ours::{self, Waiting},
+    },
     worker::{Answer, Lease, Order, Worker},
 };
 
@@ -22,12 +25,12 @@ const BATCH: u64 = 1_000;
 const ROUNDS: u64 = 9;
 
 pub(super) async fn measure(bench: &Bench) -> Result<()> {
-    for entry in bench.stores.iter().flat_map(|store| store.ours()) {
+    for entry in bench.stores.iter().filter_map(|store| store.ours()) {
         bench
             .progress
             .set_message(format!("renewing a thousand leases on {}", entry.store));
         for (case, figures) in match batches(bench, entry).await {
-            Ok(both) => both.map(|(case, figures)| (case, Ok(figures))).to_vec(),
+            Ok(both) => Vec::from(both.map(|(case, figures)| (case, Ok(figures)))),
             Err(error) => vec![("", Err(error))],
         } {
             let at = At {
@@ -102,7 +105,7 @@ async fn keep(bench: &Bench, entry: &Entry, leases: usize) -> Result<Figures> {
 
 /// Through the provider alone.
 async fn batches(bench: &Bench, entry: &Entry) -> Result<[(&'static str, Figures); 2]> {
-    let provider: Arc<dyn Provider> = ours::provider(entry.store, bench.places())?;
+    let provider: Arc<dyn Provider> = ours::provider(entry.store, bench.places(), Waiting::Called)?;
     let name = bench.name("batch");
     let terms = stream::iter(0..BATCH).map(|number| {
         let (provider, name) = (Arc::clone(&provider), Name::new(format!("{name}-{number}")));

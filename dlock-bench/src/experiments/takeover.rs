@@ -25,7 +25,7 @@ const LIFE: Duration = Duration::from_millis(1500);
 
 pub(super) async fn measure(bench: &Bench, run: u32) -> Result<()> {
     bench.progress.set_message("takeover of killed holders");
-    let stores = bench.stores.iter().flat_map(|store| store.ours());
+    let stores = bench.stores.iter().filter_map(|store| store.ours());
     let all = stores.map(|entry| async move { (entry, take_over(bench, entry).await) });
     for (entry, measured) in join_all(all).await {
         let at = At {

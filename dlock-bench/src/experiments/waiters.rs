@@ -11,7 +11,7 @@ use crate::{
 };
 
 pub(super) async fn measure(bench: &Bench) -> Result<()> {
-    for entry in bench.stores.iter().flat_map(|store| store.ours()) {
+    for entry in bench.stores.iter().filter_map(|store| store.ours()) {
         for &waiters in &bench.sizes.waiters {
             bench
                 .progress

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use dlock_core::{Client, DLock, Ended, Lease, Provider};
 use dlock_dynamodb::DynamoDbProvider;
 use dlock_postgres::PostgresProvider;
-use dlock_redis::RedisProvider;
+use dlock_redis::{Channels, RedisProvider};
 use dlock_sqlite::SqliteProvider;
 
 use super::{Held, LEASE, Lock, Places, Store, System, dynamodb, postgres};
@@ -16,10 +16,23 @@ use crate::counters::Counted;
 /// The table of the DynamoDB-compatible store.
 pub(crate) const TABLE: &str = "dlock";
 
+/// How waiters of other processes learn of a release, where the store can call.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Waiting {
+    /// The store calls them: the recommended setting.
+    Called,
+    /// They poll, as without any setting.
+    Polled,
+}
+
 /// A provider of this process, as a user would make it.
-pub(crate) fn provider(store: Store, places: &Places) -> Result<Arc<dyn Provider>> {
+pub(crate) fn provider(
+    store: Store,
+    places: &Places,
+    waiting: Waiting,
+) -> Result<Arc<dyn Provider>> {
     Ok(match store {
-        Store::Redis => Arc::new(redis(places)?),
+        Store::Redis => Arc::new(redis(places, waiting)?),
         Store::Postgres => Arc::new(postgres_provider(places)?),
         // Nobody but the provider knows how often a file was asked.
         Store::SQLite => Arc::new(Counted(SqliteProvider::open(file(places)?)?)),
@@ -27,10 +40,14 @@ pub(crate) fn provider(store: Store, places: &Places) -> Result<Arc<dyn Provider
     })
 }
 
-fn redis(places: &Places) -> Result<RedisProvider> {
+fn redis(places: &Places, waiting: Waiting) -> Result<RedisProvider> {
     let port = places.redis.context("there is no Redis")?;
     let client = redis::Client::open(("127.0.0.1", port))?;
-    Ok(RedisProvider::builder().client(client).build()?)
+    let builder = RedisProvider::builder().client(client);
+    Ok(match waiting {
+        Waiting::Called => builder.wakeups(Channels::Plain).build()?,
+        Waiting::Polled => builder.build()?,
+    })
 }
 
 pub(crate) fn postgres_provider(places: &Places) -> Result<PostgresProvider> {
@@ -52,9 +69,13 @@ pub(crate) fn file(places: &Places) -> Result<std::path::PathBuf> {
     Ok(folder.join("dlock.db"))
 }
 
-pub(super) async fn open(store: Store, places: Places) -> Result<Arc<dyn System>> {
+pub(super) async fn open(
+    store: Store,
+    places: Places,
+    waiting: Waiting,
+) -> Result<Arc<dyn System>> {
     // Opening a file blocks.
-    let provider = tokio::task::spawn_blocking(move || provider(store, &places)).await??;
+    let provider = tokio::task::spawn_blocking(move || provider(store, &places, waiting)).await??;
     let lock = DLock::builder()
         .name("template")
         .duration(LEASE)

@@ -9,7 +9,7 @@ use ::sqlx::{
 };
 use anyhow::{Context, Result};
 use async_trait::async_trait;
-use distributed_lock_core::traits::{DistributedLock as _, LockHandle as _, LockProvider as _};
+use distributed_lock_core::traits::{DistributedLock as _, LockProvider as _};
 use distributed_lock_postgres::{
     PostgresLockProvider, handle::PostgresLockHandle, lock::PostgresDistributedLock,
 };
@@ -49,7 +49,7 @@ impl Lock for SqlxLock {
     async fn acquire(&self) -> Result<Box<dyn Held>> {
         let connection = Connection(Some(self.0.acquire().await?));
         let guard = self.1.acquire(connection).await?;
-        Ok(Box::new(SqlxHeld(guard.leave(), Arc::clone(&self.1))))
+        Ok(Box::new(SqlxHeld(guard.leak(), Arc::clone(&self.1))))
     }
 }
 

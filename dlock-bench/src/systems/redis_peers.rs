@@ -6,7 +6,7 @@ use ::redis_lock::LockAcrossOptions;
 use ::rlock::{AcquireOptions, async_lock::RLockGuard};
 use anyhow::{Context, Result, anyhow};
 use async_trait::async_trait;
-use distributed_lock_core::traits::{DistributedLock as _, LockHandle as _, LockProvider as _};
+use distributed_lock_core::traits::{DistributedLock as _, LockProvider as _};
 use distributed_lock_redis::{RedisDistributedLock, RedisLockHandle, RedisLockProvider};
 use redis_0_27::aio::MultiplexedConnection;
 use tokio::{

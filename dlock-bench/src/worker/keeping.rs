@@ -12,7 +12,7 @@ use crate::{
     clock::{Moment, process_time, thread_time},
     results::{Figures, figures},
     statistics::millis,
-    systems::ours,
+    systems::ours::{self, Waiting},
 };
 
 /// How many acquires are under way while many leases are taken.
@@ -24,7 +24,7 @@ const LOOK: Duration = Duration::from_millis(250);
 async fn provider(lease: &Lease) -> Result<Arc<dyn Provider>> {
     let (store, places) = (lease.store, lease.places.clone());
     // Opening a file blocks.
-    tokio::task::spawn_blocking(move || ours::provider(store, &places)).await?
+    tokio::task::spawn_blocking(move || ours::provider(store, &places, Waiting::Called)).await?
 }
 
 pub(super) async fn lock(lease: &Lease) -> Result<DLock> {
