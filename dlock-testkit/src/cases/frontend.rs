@@ -8,6 +8,7 @@
 pub(super) const MODULES: &[&str] = &[
     "cancelling",
     "closing",
+    "fairness",
     "ghosts",
     "handing",
     "limits",
@@ -30,6 +31,7 @@ mod meddler;
 
 pub(super) mod cancelling;
 pub(super) mod closing;
+pub(super) mod fairness;
 pub(super) mod ghosts;
 pub(super) mod handing;
 pub(super) mod limits;

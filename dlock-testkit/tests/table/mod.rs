@@ -29,7 +29,8 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
          work_is_gone_before_the_release_is_sent work_that_ended_too_late_is_reported \
          grant_that_died_before_it_was_picked_up_is_not_handed_out \
          late_copy_of_a_late_grants_try_does_not_block_its_client \
-         late_grant_is_given_back_and_asked_for_again holder_cut_off_from_its_store_stops_in_time",
+         late_grant_is_given_back_and_asked_for_again lost_lease_is_not_handed_over \
+         holder_cut_off_from_its_store_stops_in_time",
     ),
     (
         Bug::FlagInsteadOfClock,
@@ -38,7 +39,8 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
          renewals_stop_at_the_longest_hold failing_renewals_stop_at_the_longest_hold_too \
          work_that_ended_too_late_is_reported \
          grant_that_died_before_it_was_picked_up_is_not_handed_out \
-         paused_holder_is_fenced_and_told holder_cut_off_from_its_store_stops_in_time",
+         lost_lease_is_not_handed_over paused_holder_is_fenced_and_told \
+         holder_cut_off_from_its_store_stops_in_time",
     ),
     (
         Bug::CreditNewest,
@@ -68,7 +70,7 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
          loss_is_told_on_time_while_renewals_hang hung_renewal_is_followed_by_the_next \
          lost_reply_of_a_renewal_is_no_loss outage_within_the_bound_loses_no_lease \
          late_renewal_is_shown_before_the_loss fatal_renewal_is_shown_at_once \
-         failing_renewals_stop_at_the_longest_hold_too \
+         failing_renewals_stop_at_the_longest_hold_too ticket_is_good_whatever_its_number \
          failing_calls_are_repeated_only_after_a_pause",
     ),
     (
@@ -125,7 +127,8 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     ),
     (
         Bug::ReleaseBelieves,
-        "validity_ends_where_the_release_begins no_renewal_is_sent_after_the_release_began",
+        "validity_ends_where_the_release_begins no_renewal_is_sent_after_the_release_began \
+         giver_has_stopped_before_the_next_is_asked_for",
     ),
     (
         Bug::ReleaseFirst,
@@ -148,7 +151,8 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     ),
     (
         Bug::StaleReleaseHidden,
-        "stale_holder_releases_nothing_and_is_told paused_holder_is_fenced_and_told",
+        "stale_holder_releases_nothing_and_is_told \
+         hand_over_that_is_refused_is_followed_by_the_release paused_holder_is_fenced_and_told",
     ),
     (
         Bug::ReleaseOnce,
@@ -191,6 +195,7 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
          limit_that_passed_while_nobody_looked_sends_nothing_more \
          late_copy_of_a_grant_nobody_took_does_not_block_its_client \
          unreleased_lease_of_ours_does_not_block_its_client own_release_wakes_the_next_waiter \
+         released_lock_goes_to_the_next_waiter_in_one_write lost_lease_is_not_handed_over \
          floor_that_a_resource_reported_is_kept close_waits_until_everything_is_given_back",
     ),
     (
@@ -219,7 +224,7 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
          late_copy_of_a_grant_nobody_took_does_not_block_its_client \
          late_copy_of_a_released_leases_try_does_not_block_its_client \
          unreleased_lease_of_ours_does_not_block_its_client \
-         last_eight_are_remembered_for_two_leases",
+         last_eight_are_remembered_for_two_leases lock_is_handed_on_past_a_renewal_under_way",
     ),
     (
         Bug::HeldTriesForgotten,
@@ -230,11 +235,21 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     (
         Bug::OwnLeaseClaimed,
         "dropped_waiter_leaves_the_queue grant_nobody_picks_up_is_given_back \
-         live_lease_of_ours_is_never_claimed clones_of_a_provider_share_a_client",
+         live_lease_of_ours_is_never_claimed released_lock_goes_to_the_next_waiter_in_one_write \
+         lock_is_handed_on_past_a_renewal_under_way \
+         giver_has_stopped_before_the_next_is_asked_for \
+         hand_over_that_is_refused_is_followed_by_the_release \
+         hand_over_without_an_answer_is_followed_by_the_release \
+         waiter_that_leaves_takes_no_hand_over_along \
+         lock_goes_back_to_the_store_after_a_row_of_hand_overs \
+         lock_goes_back_to_the_store_after_a_while_of_hand_overs \
+         ticket_gives_the_lock_to_whoever_redeems_it ticket_waits_behind_nobody \
+         clones_of_a_provider_share_a_client",
     ),
     (
         Bug::NoTurns,
-        "waiters_of_one_client_are_one_contender waiters_are_served_in_the_order_they_came",
+        "waiters_of_one_client_are_one_contender waiters_are_served_in_the_order_they_came \
+         lock_goes_back_to_the_store_after_a_row_of_hand_overs",
     ),
     (Bug::ClientPerLock, "clones_of_a_provider_share_a_client"),
     (Bug::TryQueues, "try_stands_in_no_queue"),
@@ -253,7 +268,15 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
         Bug::WakeupIgnored,
         "dropped_waiter_leaves_the_queue grant_nobody_picks_up_is_given_back \
          own_release_wakes_the_next_waiter release_of_an_orphan_wakes_the_next_waiter \
-         hint_wakes_a_waiter_at_once broken_channel_wakes_everyone opened_channel_wakes_everyone",
+         released_lock_goes_to_the_next_waiter_in_one_write \
+         lock_is_handed_on_past_a_renewal_under_way \
+         giver_has_stopped_before_the_next_is_asked_for \
+         hand_over_that_is_refused_is_followed_by_the_release \
+         hand_over_without_an_answer_is_followed_by_the_release \
+         lock_goes_back_to_the_store_after_a_row_of_hand_overs \
+         lock_goes_back_to_the_store_after_a_while_of_hand_overs ticket_waits_behind_nobody \
+         hint_wakes_a_waiter_at_once broken_channel_wakes_everyone \
+         opened_channel_wakes_everyone",
     ),
     (Bug::OpeningWakesNobody, "opened_channel_wakes_everyone"),
     (Bug::BreakWakesNobody, "broken_channel_wakes_everyone"),
@@ -277,7 +300,9 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
          lost_reply_of_an_acquire_is_not_contention silent_store_ends_an_acquire \
          refusal_by_a_ghost_of_our_own_is_an_answer \
          spent_try_is_followed_by_a_fresh_one_at_once \
-         release_of_an_orphan_wakes_the_next_waiter limit_is_a_total_over_a_store_that_hangs \
+         release_of_an_orphan_wakes_the_next_waiter \
+         hand_over_without_an_answer_is_followed_by_the_release \
+         limit_is_a_total_over_a_store_that_hangs \
          no_call_waits_longer_than_a_sixth_of_the_lease",
     ),
     (
@@ -297,7 +322,17 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
          refusal_by_a_ghost_of_our_own_is_an_answer \
          spent_try_is_followed_by_a_fresh_one_at_once \
          late_grant_is_given_back_and_asked_for_again waiters_are_served_in_the_order_they_came \
-         release_of_an_orphan_wakes_the_next_waiter limit_is_a_total_while_the_lock_is_held \
+         release_of_an_orphan_wakes_the_next_waiter \
+         released_lock_goes_to_the_next_waiter_in_one_write \
+         lock_is_handed_on_past_a_renewal_under_way \
+         giver_has_stopped_before_the_next_is_asked_for \
+         hand_over_that_is_refused_is_followed_by_the_release \
+         hand_over_without_an_answer_is_followed_by_the_release \
+         lock_goes_back_to_the_store_after_a_row_of_hand_overs \
+         lock_goes_back_to_the_store_after_a_while_of_hand_overs \
+         ticket_gives_the_lock_to_whoever_redeems_it ticket_is_good_whatever_its_number \
+         giver_does_not_claim_what_it_handed_over ticket_waits_behind_nobody \
+         limit_is_a_total_while_the_lock_is_held \
          acquire_asks_for_more_than_the_highest_token_seen \
          floor_that_a_resource_reported_is_kept clones_of_a_provider_share_a_client \
          lock_keeps_what_it_was_built_with contender_is_refused_until_the_holder_releases \
@@ -344,7 +379,9 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     ),
     (
         Bug::ReleaseWakesNobody,
-        "own_release_wakes_the_next_waiter release_of_an_orphan_wakes_the_next_waiter",
+        "release_of_an_orphan_wakes_the_next_waiter \
+         lock_goes_back_to_the_store_after_a_row_of_hand_overs \
+         lock_goes_back_to_the_store_after_a_while_of_hand_overs",
     ),
     (
         Bug::ObservationNotShared,
@@ -382,8 +419,9 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
          last_eight_are_remembered_for_two_leases each_try_of_a_waiter_has_its_own_identity \
          refusal_by_a_ghost_of_our_own_is_an_answer waiters_of_one_client_are_one_contender \
          waiters_are_served_in_the_order_they_came try_stands_in_no_queue \
-         waiter_asks_at_its_interval waiter_does_not_spin_while_nothing_remains \
-         hint_wakes_a_waiter_at_once lost_hint_costs_one_interval broken_channel_wakes_everyone \
+         hand_over_that_is_refused_is_followed_by_the_release waiter_asks_at_its_interval \
+         waiter_does_not_spin_while_nothing_remains hint_wakes_a_waiter_at_once \
+         lost_hint_costs_one_interval broken_channel_wakes_everyone \
          limit_is_a_total_while_the_lock_is_held waiter_looks_where_that_costs_less \
          look_observes_as_a_refusal_does look_without_an_answer_is_repeated \
          look_is_an_answer_of_its_store look_at_a_store_beyond_help_ends_the_wait \
@@ -404,7 +442,8 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
         Bug::AlwaysTooLong,
         "loss_is_told_on_time_while_renewals_hang \
          lease_that_was_not_renewed_was_not_held_too_long lost_lease_ends_the_work \
-         work_that_ended_too_late_is_reported holder_cut_off_from_its_store_stops_in_time",
+         work_that_ended_too_late_is_reported lost_lease_is_not_handed_over \
+         holder_cut_off_from_its_store_stops_in_time",
     ),
     (Bug::DataLost, "lock_keeps_what_it_was_built_with"),
     (Bug::LooksAtAnyCost, "waiter_looks_where_that_costs_less"),
@@ -433,5 +472,86 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     (
         Bug::OnlyRefusalsAnswer,
         "refusal_by_a_ghost_of_our_own_is_an_answer",
+    ),
+    (
+        Bug::NothingHandedOver,
+        "released_lock_goes_to_the_next_waiter_in_one_write \
+         lock_is_handed_on_past_a_renewal_under_way \
+         hand_over_without_an_answer_is_followed_by_the_release \
+         lock_goes_back_to_the_store_after_a_row_of_hand_overs \
+         lock_goes_back_to_the_store_after_a_while_of_hand_overs",
+    ),
+    (
+        Bug::FailedHandOverForgotten,
+        "hand_over_that_is_refused_is_followed_by_the_release \
+         hand_over_without_an_answer_is_followed_by_the_release \
+         waiter_that_leaves_takes_no_hand_over_along",
+    ),
+    (
+        Bug::HandOverKeepsTheTerm,
+        "grant_nobody_picks_up_is_given_back released_lock_goes_to_the_next_waiter_in_one_write \
+         lock_is_handed_on_past_a_renewal_under_way \
+         lock_goes_back_to_the_store_after_a_row_of_hand_overs",
+    ),
+    (
+        Bug::HandOverBelieves,
+        "giver_has_stopped_before_the_next_is_asked_for",
+    ),
+    (
+        Bug::RowNeverEnds,
+        "lock_goes_back_to_the_store_after_a_row_of_hand_overs \
+         lock_goes_back_to_the_store_after_a_while_of_hand_overs",
+    ),
+    (
+        Bug::LastInherits,
+        "waiters_are_served_in_the_order_they_came \
+         lock_goes_back_to_the_store_after_a_row_of_hand_overs",
+    ),
+    (
+        Bug::LegacyForgotten,
+        "waiter_that_leaves_takes_no_hand_over_along",
+    ),
+    (
+        Bug::InheritsWithoutClaim,
+        "released_lock_goes_to_the_next_waiter_in_one_write \
+         lock_is_handed_on_past_a_renewal_under_way \
+         lock_goes_back_to_the_store_after_a_row_of_hand_overs",
+    ),
+    (
+        Bug::RowAsksAnyway,
+        "lock_goes_back_to_the_store_after_a_row_of_hand_overs",
+    ),
+    (
+        Bug::GiverBelieves,
+        "ticket_gives_the_lock_to_whoever_redeems_it",
+    ),
+    (
+        Bug::TicketReleased,
+        "ticket_gives_the_lock_to_whoever_redeems_it ticket_is_good_whatever_its_number \
+         giver_does_not_claim_what_it_handed_over ticket_waits_behind_nobody",
+    ),
+    (
+        Bug::TicketClaimed,
+        "giver_does_not_claim_what_it_handed_over",
+    ),
+    (
+        Bug::TicketInsists,
+        "ticket_is_good_whatever_its_number",
+    ),
+    (
+        Bug::TicketUnclaimed,
+        "ticket_gives_the_lock_to_whoever_redeems_it",
+    ),
+    (
+        Bug::TicketQueues,
+        "ticket_waits_behind_nobody",
+    ),
+    (
+        Bug::LostLeaseHandedOver,
+        "lost_lease_is_not_handed_over",
+    ),
+    (
+        Bug::TicketForAnyLock,
+        "ticket_opens_no_other_lock",
     ),
 ];
