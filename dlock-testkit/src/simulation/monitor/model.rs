@@ -40,6 +40,10 @@ pub(super) struct ClientState {
     pub(super) names: BTreeMap<String, Known>,
     /// Its next read is its user's.
     pub(super) reads: bool,
+    /// So many of its next renewals travel together.
+    pub(super) in_company: usize,
+    /// Its last renewal that travelled alone and was no retry: when, its duration, its shard.
+    pub(super) sent_alone: Option<(Duration, Duration, bool)>,
 }
 
 impl ClientState {
@@ -54,6 +58,8 @@ impl ClientState {
             closed_down: None,
             names: BTreeMap::new(),
             reads: false,
+            in_company: 0,
+            sent_alone: None,
         }
     }
 }
@@ -73,6 +79,9 @@ pub(super) struct Known {
     pub(super) rung: Option<Duration>,
     /// When a lease of its own was last offered to whoever is first in line (H1).
     pub(super) offered: Option<Duration>,
+    /// When its last waiter left, on its contender's clock, and when a release of it was last sent.
+    pub(super) deserted: Duration,
+    pub(super) given_back: Option<Duration>,
 }
 
 /// A record of the client's own is claimed (G4), and nothing that passed the boundary has ended its
@@ -231,6 +240,8 @@ pub(super) struct Term {
     pub(super) by_hand: usize,
     pub(super) delivered: Option<Duration>,
     pub(super) guarded: Option<Stamp>,
+    /// When its last renewal was answered: the next may be due by then.
+    pub(super) heard: Duration,
     /// Since when the guard has to repeat a failed attempt.
     pub(super) failing: Option<Stamp>,
     pub(super) watch: Option<Watched>,
@@ -246,6 +257,9 @@ pub(super) struct Term {
     pub(super) heir_failed: Option<Stamp>,
     /// It went away with a ticket.
     pub(super) by_ticket: bool,
+    /// How often in a row it had been handed over when it began, and since when on its client's
+    /// contender's clock.
+    pub(super) row: (usize, Duration),
     pub(super) release_answer: Option<bool>,
     pub(super) release_fatal: bool,
     pub(super) work_alive: bool,
@@ -268,21 +282,27 @@ impl Term {
 }
 
 impl Term {
+    /// H1: how long a client may keep the name to itself.
+    pub(super) fn longest_row(&self) -> Duration {
+        (self.settings.duration / 10).clamp(Duration::from_millis(50), Duration::from_secs(1))
+    }
+
     /// H1: how long a lease may be on offer to whoever is first in line.
     pub(super) fn heirs_patience(&self) -> Duration {
         (self.settings.duration / 10).min(Duration::from_secs(1))
     }
 
     /// H1: when the release must have been sent, on the contender's clock, if nobody was granted what
-    /// was offered.
-    pub(super) fn release_due(&self, began: Stamp) -> Duration {
+    /// was offered. `deserted`: since when nobody has been in line for it.
+    pub(super) fn release_due(&self, began: Stamp, deserted: Option<Duration>) -> Duration {
         let patience = self.heirs_patience();
+        let deserted = began.contender.max(deserted.unwrap_or(Duration::MAX));
         let attempt = self.settings.duration / 6;
         match (self.awaited, self.heir_failed) {
             (false, _) => began.contender,
             (true, Some(failed)) => failed.contender,
             (true, None) if self.heir.is_some() => began.contender + patience + attempt,
-            (true, None) => began.contender + patience,
+            (true, None) => deserted.min(began.contender + patience),
         }
     }
 
@@ -304,6 +324,11 @@ impl Settings {
     /// The mean pause after a failure.
     pub(super) fn failure_pause(&self) -> Duration {
         (self.duration / 60).clamp(Duration::from_millis(2), Duration::from_millis(500))
+    }
+
+    /// Renewals that come due within this travel together.
+    pub(super) fn gather(&self) -> Duration {
+        (self.duration / 60).min(Duration::from_millis(10))
     }
 
     pub(in super::super) fn poll(&self, watching: bool) -> Duration {
