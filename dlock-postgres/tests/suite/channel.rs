@@ -215,7 +215,7 @@ async fn watch_that_is_dropped_or_runs_out_of_time_leaves_no_session() {
     .await;
 }
 
-/// What is logged on this thread.
+/// What is logged.
 #[derive(Clone, Default)]
 struct Logged(Arc<Mutex<Vec<u8>>>);
 
@@ -244,13 +244,13 @@ async fn waiter_without_a_channel_polls_and_says_why() {
     let error = provider.watch().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Fatal, "{error:?}");
 
+    // For the whole program: whether a message is of interest is remembered once for all threads.
     let logged = Logged::default();
     let writer = logged.clone();
-    let subscriber = tracing_subscriber::fmt()
-        .with_max_level(tracing_subscriber::filter::LevelFilter::DEBUG)
+    tracing_subscriber::fmt()
+        .with_env_filter("dlock_core::listener=debug")
         .with_writer(move || writer.clone())
-        .finish();
-    let logging = tracing::subscriber::set_default(subscriber);
+        .init();
     let a = term("lock");
     silent.acquire(&a).await.unwrap();
     let lock = DLock::builder()
@@ -269,7 +269,6 @@ async fn waiter_without_a_channel_polls_and_says_why() {
     // P is that of a waiter without wake-ups: a second.
     let lease = timeout(Duration::from_secs(5), waiter).await;
     drop(lease.expect("it does not poll").unwrap().unwrap());
-    drop(logging);
     let logged = logged.0.lock().unwrap();
     assert!(!String::from_utf8_lossy(&logged).contains("the wrong one"));
 }

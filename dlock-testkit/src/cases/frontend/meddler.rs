@@ -218,6 +218,8 @@ impl Provider for Meddler {
     }
 
     async fn watch(&self) -> Result<Option<Wakeups>, ProviderError> {
+        // A store may take its time to listen, and once it does everyone is woken.
+        let _under_way = self.lag.call();
         self.inner.watch().await
     }
 }

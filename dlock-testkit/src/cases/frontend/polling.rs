@@ -119,6 +119,7 @@ pub(in crate::cases) async fn hint_wakes_a_waiter_at_once(bench: Bench) {
         let (subject, other) = bed.taken_by_another("").await;
         let waiter = waiting(&lock!(bed, "", poll_every = HOUR));
         bed.sent(Op::Watch, 1).await;
+        settle().await;
         bed.sent(Op::Acquire, 1).await;
         settle().await;
         assert!(!waiter.is_finished());
@@ -136,6 +137,7 @@ pub(in crate::cases) async fn lost_hint_costs_one_interval(bench: Bench) {
         let (subject, other) = bed.taken_by_another("").await;
         let waiter = waiting(&lock!(bed, "", poll_every = 5 * SECOND));
         bed.sent(Op::Watch, 1).await;
+        settle().await;
         bed.sent(Op::Acquire, 1).await;
         settle().await;
         subject.releases(&other, None).await;
@@ -154,6 +156,7 @@ pub(in crate::cases) async fn broken_channel_wakes_everyone(bench: Bench) {
         let (subject, other) = bed.taken_by_another("").await;
         let waiter = waiting(&lock!(bed, "", poll_every = HOUR));
         bed.sent(Op::Watch, 1).await;
+        settle().await;
         bed.sent(Op::Acquire, 1).await;
         settle().await;
         // The hint was lost, and then the channel.
@@ -170,6 +173,7 @@ pub(in crate::cases) async fn broken_channel_wakes_everyone(bench: Bench) {
         hand.advance(SECOND).await;
         bed.sent(Op::Watch, 2).await;
         settle().await;
+        settle().await;
         subject.releases(&other, None).await;
         assert!(ok(joined(waiter).await).is_valid());
     })
@@ -183,6 +187,7 @@ pub(in crate::cases) async fn opened_channel_wakes_everyone(bench: Bench) {
         let (subject, other) = bed.taken_by_another("").await;
         let waiter = waiting(&lock!(bed, "", poll_every = HOUR));
         bed.sent(Op::Watch, 1).await;
+        settle().await;
         bed.sent(Op::Acquire, 1).await;
         settle().await;
         subject.releases(&other, None).await;
@@ -191,6 +196,7 @@ pub(in crate::cases) async fn opened_channel_wakes_everyone(bench: Bench) {
         // What was released before the channel was open, nobody hints.
         hand.advance(SECOND).await;
         bed.sent(Op::Watch, 2).await;
+        settle().await;
         assert!(ok(joined(waiter).await).is_valid());
     })
     .await;
