@@ -19,6 +19,7 @@ mod client;
 mod clock;
 mod entropy;
 mod error;
+mod fairness;
 mod fence;
 mod guard;
 mod handoff;

@@ -23,8 +23,8 @@ use std::{future::Future, pin::Pin};
 use tokio::task::JoinError;
 
 use self::frontend::{
-    batching, cancelling, closing, ghosts, handing, limits, looking, observing, polling, queueing,
-    releasing, renewing, scoped, sharing, stories, tickets, tries, validity,
+    batching, cancelling, closing, fairness, ghosts, handing, limits, looking, observing, polling,
+    queueing, releasing, renewing, scoped, sharing, stories, tickets, tries, validity,
 };
 use crate::Bench;
 
@@ -267,6 +267,16 @@ macro_rules! __for_each_case {
             required queueing waiters_of_one_client_are_one_contender ["W1"];
             required queueing waiters_are_served_in_the_order_they_came ["W1", "I18"];
             required queueing try_stands_in_no_queue ["W1"];
+            watch fairness waiter_is_served_before_the_releaser ["I18"];
+            watch fairness equal_processes_get_equal_shares ["I18"];
+            watch fairness waiters_ask_at_most_once_a_grant ["I18"];
+            watch fairness process_that_was_never_refused_lets_others_in ["I18"];
+            required fairness lone_process_is_hardly_slowed ["I18"];
+            required fairness releaser_leaves_the_lock_to_others_for_an_instant ["I18", "W2"];
+            required fairness try_leaves_nothing_to_others ["W1"];
+            required fairness limit_holds_while_others_go_first ["W4"];
+            watch fairness hint_during_a_delay_counts ["W3"];
+            watch fairness hint_during_a_delay_does_not_start_it_anew ["W3"];
             required queueing own_release_wakes_the_next_waiter ["W7", "I16"];
             required queueing release_of_an_orphan_wakes_the_next_waiter ["W7", "W5"];
 

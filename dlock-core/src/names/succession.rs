@@ -66,6 +66,10 @@ impl NameState {
     ) -> Option<Offer> {
         let now = clock.look();
         let mut known = self.known();
+        // We were granted a later term: this one is over in the store, and says nothing of the row.
+        if known.newest != Some(version.uuid) {
+            return None;
+        }
         let Succession {
             queued,
             legacy,
@@ -95,6 +99,11 @@ impl NameState {
         self.known().succession.queued > 0
     }
 
+    /// Something is on offer to whoever is first in line.
+    pub(crate) fn is_offered(&self) -> bool {
+        self.known().succession.legacy.is_some()
+    }
+
     /// For whoever is first in line: what is on offer.
     pub(crate) fn inherit(&self) -> Option<Legacy> {
         self.known().succession.legacy.take()
@@ -105,6 +114,11 @@ impl NameState {
         let mut known = self.known();
         let legacy = &mut known.succession.legacy;
         legacy.take_if(|legacy| legacy.version.uuid == uuid)
+    }
+
+    /// The name came from the store, or goes back there: whatever follows is another row.
+    pub(crate) fn row_ends(&self) {
+        self.known().succession.row = Row::default();
     }
 
     /// The name came to a lease of ours by a hand-over, and will probably go on to whoever is first in
@@ -129,7 +143,7 @@ impl Offer {
     pub(crate) async fn granted(mut self, clock: &Clock, plan: &Plan) -> bool {
         let granted = self.verdict(clock, plan).await;
         if !granted {
-            self.state.known().succession.row = Row::default();
+            self.state.row_ends();
         }
         granted
     }

@@ -9,6 +9,7 @@ pub(super) const MODULES: &[&str] = &[
     "batching",
     "cancelling",
     "closing",
+    "fairness",
     "ghosts",
     "handing",
     "limits",
@@ -32,6 +33,7 @@ mod meddler;
 pub(super) mod batching;
 pub(super) mod cancelling;
 pub(super) mod closing;
+pub(super) mod fairness;
 pub(super) mod ghosts;
 pub(super) mod handing;
 pub(super) mod limits;

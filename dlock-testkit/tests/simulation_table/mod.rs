@@ -99,6 +99,23 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     (Bug::RetriedTooLong, "max_hold"),
     (Bug::AlwaysTooLong, "V5"),
     (Bug::DataLost, "settings"),
+    (Bug::NothingHandedOver, "H1"),
+    (Bug::FailedHandOverForgotten, "V7 I14"),
+    (Bug::HandOverKeepsTheTerm, "W5"),
+    (Bug::HandOverBelieves, "I1 I2"),
+    (Bug::RowNeverEnds, "H1"),
+    (Bug::LastInherits, "I18 W1"),
+    (Bug::LegacyForgotten, "I14"),
+    (Bug::InheritsWithoutClaim, "A6"),
+    (Bug::RowAsksAnyway, "H1"),
+    (Bug::GiverBelieves, "I1 I2"),
+    (Bug::TicketReleased, "H1"),
+    (Bug::TicketClaimed, "A6"),
+    (Bug::TicketInsists, "H1"),
+    (Bug::TicketUnclaimed, "H1"),
+    (Bug::TicketQueues, "H1"),
+    (Bug::LostLeaseHandedOver, "H1"),
+    (Bug::TicketForAnyLock, "H1"),
 ];
 
 /// What no run can show, and why.
