@@ -8,10 +8,11 @@ const MAX_IDENTIFIER: usize = 63;
 /// The functions, their versions, and the files that create them. A function that takes or answers
 /// something else than before has the next version, which is part of its name: so processes of two
 /// releases can work on one table while one replaces the other.
-const FUNCTIONS: [(&str, u32, &str); 6] = [
+const FUNCTIONS: [(&str, u32, &str); 7] = [
     ("sound", 1, include_str!("sql/table.sql")),
     ("acquire", 1, include_str!("sql/acquire.sql")),
     ("renew", 1, include_str!("sql/renew.sql")),
+    ("batch", 1, include_str!("sql/batch.sql")),
     ("release", 2, include_str!("sql/release.sql")),
     ("revoke", 1, include_str!("sql/revoke.sql")),
     ("ask", 1, include_str!("sql/ask.sql")),

@@ -73,7 +73,10 @@ impl Store for Server {
 fn on(server: SocketAddr) -> Result<PostgresProvider, Failure> {
     let manager = Manager::new(config(server), NoTls);
     let pool = Pool::builder(manager).max_size(POOL).build()?;
-    Ok(PostgresProvider::builder().pool(pool).build()?)
+    let provider = PostgresProvider::builder()
+        .pool(pool)
+        .listen(config(server), NoTls);
+    Ok(provider.build()?)
 }
 
 fn config(server: SocketAddr) -> Config {

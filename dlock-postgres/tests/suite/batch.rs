@@ -6,7 +6,7 @@ use dlock_core::{ErrorKind, Name, Provider, Renew, RenewOutcome};
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use crate::support::{create, fresh, name, on, server, term};
+use crate::support::{Table, create, fresh, name, on, server, term, until};
 
 const RENEWED: RenewOutcome = RenewOutcome::Renewed { asked: false };
 
@@ -81,4 +81,56 @@ async fn thousand_renewals_are_one_quick_statement() {
         assert_eq!(answer.unwrap(), RENEWED);
     }
     assert!(took < Duration::from_secs(5), "{took:?}");
+}
+
+#[tokio::test]
+async fn batch_reads_no_more_rows_than_it_renews() {
+    let table = Table::create().await;
+    let client = server().await.client().await;
+    let fill = format!(
+        "INSERT INTO \"{0}\".lock SELECT '', 'lock ' || n, gen_random_uuid(), 0, 'o', now(), 1, 600000,
+             now() + interval '10 minutes', false, false, NULL FROM generate_series(1, 5000) AS n;
+         ANALYZE \"{0}\".lock",
+        table.schema()
+    );
+    client.batch_execute(&fill).await.unwrap();
+    let some = format!(
+        "SELECT name, uuid FROM \"{}\".lock WHERE length(name) = 8",
+        table.schema()
+    );
+    let renewals: Vec<Renew> = client
+        .query(&some, &[])
+        .await
+        .unwrap()
+        .iter()
+        .map(|row| Renew::new(name(row.get(0)), row.get(1), 1))
+        .collect();
+    assert_eq!(renewals.len(), 900);
+    let read = async || {
+        let read = "SELECT pg_stat_clear_snapshot(), seq_tup_read, idx_tup_fetch, n_tup_upd
+             FROM pg_stat_user_tables WHERE schemaname = $1";
+        let row = client.query_one(read, &[&table.schema()]).await.unwrap();
+        [1, 2, 3].map(|column| row.get::<_, i64>(column))
+    };
+    // Sessions report what they have done when they are idle for a while, or at their end.
+    let mut before = read().await;
+    until("what we did is counted", async || {
+        before = read().await;
+        before[0] >= 5000
+    })
+    .await;
+    let pool = server().await.pool(1);
+    for answer in table.provider(pool.clone()).renew_many(&renewals).await {
+        assert_eq!(answer.unwrap(), RENEWED);
+    }
+    pool.close();
+    let mut after = before;
+    until("the renewals are counted", async || {
+        after = read().await;
+        after[2] - before[2] >= 900
+    })
+    .await;
+    assert_eq!(after[0], before[0], "rows read by reading the whole table");
+    let fetched = after[1] - before[1];
+    assert!(fetched <= 2 * 900, "{fetched} rows read for 900");
 }

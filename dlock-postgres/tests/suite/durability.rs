@@ -1,6 +1,11 @@
 //! What a crash leaves: every acknowledged grant and renewal, with real flushes to the disk.
 
-use dlock_core::{AcquireOutcome, Provider, Release, Renew, RenewOutcome};
+use std::time::Duration;
+
+use dlock_core::{
+    AcquireOutcome, ErrorKind, Provider, Release, ReleaseOutcome, Renew, RenewOutcome,
+};
+use dlock_postgres::PostgresProvider;
 
 use crate::support::{Server, create, on, server, term, until};
 
@@ -51,6 +56,110 @@ async fn grants_and_renewals_survive_a_killed_server() {
     assert!(matches!(renewed, RenewOutcome::Renewed { .. }));
     let next = provider.acquire(&term("gone")).await.unwrap();
     assert!(matches!(next, AcquireOutcome::Acquired(_)), "{next:?}");
+}
+
+/// Every commit that waits for durability waits here for a replica that does not exist; one that does
+/// not wait is answered.
+#[tokio::test]
+async fn answers_to_grants_and_renewals_wait_and_those_to_releases_do_not() {
+    let server = Server::start(&[]).await;
+    let schema = "dlock";
+    create(&on(server.pool(2), schema)).await;
+    let provider = PostgresProvider::builder()
+        .pool(server.pool(4))
+        .schema(schema)
+        .notify(true)
+        .timeout(Duration::from_millis(700))
+        .build()
+        .unwrap();
+    let held = term("held");
+    provider.acquire(&held).await.unwrap();
+    let client = server.client().await;
+    client
+        .batch_execute("ALTER SYSTEM SET synchronous_standby_names = 'nobody'")
+        .await
+        .unwrap();
+    client
+        .batch_execute("SELECT pg_reload_conf()")
+        .await
+        .unwrap();
+    // The sessions hear of it one after the other, so ask until it holds.
+    let mut round = 0;
+    until("a grant waits", async || {
+        round += 1;
+        let granted = provider.acquire(&term(&format!("lock {round}"))).await;
+        granted.is_err_and(|error| error.kind() == ErrorKind::Unknown)
+    })
+    .await;
+    let renewed = provider
+        .renew(&Renew::new(held.name.clone(), held.new, 1))
+        .await;
+    assert_eq!(renewed.unwrap_err().kind(), ErrorKind::Unknown);
+    let release = Release::new(held.name.clone(), held.new, None);
+    // The renewal, which nobody hears of, keeps the row until its session is gone: so end it.
+    let end = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
+    client.batch_execute(end).await.unwrap();
+    until("the release is answered", async || {
+        let released = provider.release(&release).await;
+        released.is_ok_and(|released| released == ReleaseOutcome::Released)
+    })
+    .await;
+    let record = provider.read(&held.name).await.unwrap().unwrap();
+    assert!(record.released);
+}
+
+/// A release is answered before it is on the disk. If a crash undoes it, the lease runs out, and that
+/// is all.
+#[tokio::test]
+async fn release_that_a_crash_undoes_leaves_a_lease_that_runs_out() {
+    // The log is written at commits that wait, and else as seldom as the server can.
+    let mut server = Server::start(&["fsync=on", "wal_writer_delay=10s"]).await;
+    let provider = on(server.pool(2), "dlock");
+    create(&provider).await;
+    let mut undone = false;
+    // The log may be written just then, though that is rare.
+    for round in 0..4 {
+        let mut a = term(&format!("lock {round}"));
+        a.duration = Duration::from_secs(4);
+        let AcquireOutcome::Acquired(token) = provider.acquire(&a).await.unwrap() else {
+            panic!("nobody else wants it");
+        };
+        let release = Release::new(a.name.clone(), a.new, None);
+        let released = provider.release(&release).await.unwrap();
+        assert_eq!(released, ReleaseOutcome::Released);
+
+        server.crash().await;
+        let mut record = None;
+        until("the server is back", async || {
+            record = provider.read(&a.name).await.ok().flatten();
+            record.is_some()
+        })
+        .await;
+        let record = record.unwrap();
+        assert_eq!((record.uuid, record.token), (a.new, token));
+        undone |= !record.released;
+        let mut next = None;
+        until("the next one enters", async || {
+            next = match provider.acquire(&term(&format!("lock {round}"))).await {
+                Ok(AcquireOutcome::Acquired(next)) => Some(next),
+                Ok(AcquireOutcome::Held(shown)) => {
+                    assert!(shown.uuid == a.new && shown.remaining <= Some(a.duration));
+                    None
+                }
+                other => panic!("no answer: {other:?}"),
+            };
+            next.is_some()
+        })
+        .await;
+        assert!(next > Some(token), "the token grows");
+        // Its holder's repeat finds out, and changes nothing.
+        let late = provider.release(&release).await.unwrap();
+        assert!(matches!(late, ReleaseOutcome::NotHeld(Some(_))), "{late:?}");
+        if undone {
+            return;
+        }
+    }
+    panic!("every release waited for the disk");
 }
 
 /// What the session's setting is inside of a transaction after one call, and after the transaction.

@@ -77,6 +77,38 @@ async fn every_call_is_one_round_trip() {
 }
 
 #[tokio::test]
+async fn hints_and_prepared_statements_cost_no_round_trip() {
+    for (notify, prepared) in [(true, false), (false, true), (true, true)] {
+        let proxy = server().await.proxy().await;
+        let provider = PostgresProvider::builder()
+            .pool(pool(server().await.through(&proxy), 1))
+            .schema(Table::create().await.schema())
+            .notify(notify)
+            .prepared(prepared)
+            .build()
+            .unwrap();
+        for round in 0..8 {
+            let a = term(&format!("lock {round}"));
+            let renew = Renew::new(a.name.clone(), a.new, 1);
+            let release = Release::new(a.name.clone(), a.new, None);
+            let before = proxy.round_trips();
+            provider.acquire(&a).await.unwrap();
+            let acquired = proxy.round_trips();
+            provider.renew(&renew).await.unwrap();
+            let renewed = proxy.round_trips();
+            provider.release(&release).await.unwrap();
+            let released = proxy.round_trips();
+            let trips = (acquired - before, renewed - acquired, released - renewed);
+            // The first round opens the connection, and prepares.
+            if round > 0 {
+                assert_eq!(trips, (1, 1, 1), "notify {notify}, prepared {prepared}");
+            }
+        }
+        assert_eq!(proxy.connections(), 1);
+    }
+}
+
+#[tokio::test]
 async fn nothing_stays_in_the_session() {
     let table = Table::create().await;
     let connections = server().await.pool(1);

@@ -1,8 +1,9 @@
-//! The provider keeps its promises when the wire to its server breaks.
+//! The provider keeps its promises when the wire to its server breaks. It listens for wake-ups on a
+//! way that does not: what becomes of the channel itself is in `channel.rs`.
 
 use std::{net::SocketAddr, time::Duration};
 
-use dlock_postgres::PostgresProvider;
+use dlock_postgres::{PostgresProvider, deadpool_postgres::tokio_postgres::NoTls};
 use dlock_testkit::wire::Wired;
 
 use crate::support::{Table, pool, server};
@@ -38,6 +39,7 @@ impl Wired for Postgres {
             .pool(pool(config, POOL))
             .schema(self.table.schema())
             .timeout(limit)
+            .listen(server().await.config(), NoTls)
             .build()
             .unwrap()
     }
