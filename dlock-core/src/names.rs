@@ -50,6 +50,8 @@ struct Known {
     observation: Option<Observation>,
     over: VecDeque<Over>,
     live: Vec<Uuid>,
+    /// The term of our last grant.
+    newest: Option<Uuid>,
     highest: u64,
     succession: Succession,
 }
@@ -201,6 +203,7 @@ impl NameState {
         }
         known.highest = known.highest.max(token.get());
         known.live.push(uuid);
+        known.newest = Some(uuid);
     }
 
     /// A lease of ours was handed over by a ticket: it is no longer ours, and not ours to claim either.

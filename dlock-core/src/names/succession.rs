@@ -66,6 +66,10 @@ impl NameState {
     ) -> Option<Offer> {
         let now = clock.look();
         let mut known = self.known();
+        // We were granted a later term: this one is over in the store, and says nothing of the row.
+        if known.newest != Some(version.uuid) {
+            return None;
+        }
         let Succession {
             queued,
             legacy,
@@ -112,6 +116,11 @@ impl NameState {
         legacy.take_if(|legacy| legacy.version.uuid == uuid)
     }
 
+    /// The name came from the store, or goes back there: whatever follows is another row.
+    pub(crate) fn row_ends(&self) {
+        self.known().succession.row = Row::default();
+    }
+
     /// The name came to a lease of ours by a hand-over, and will probably go on to whoever is first in
     /// line in the same way.
     pub(crate) fn in_a_row(&self) -> bool {
@@ -134,7 +143,7 @@ impl Offer {
     pub(crate) async fn granted(mut self, clock: &Clock, plan: &Plan) -> bool {
         let granted = self.verdict(clock, plan).await;
         if !granted {
-            self.state.known().succession.row = Row::default();
+            self.state.row_ends();
         }
         granted
     }

@@ -65,7 +65,7 @@ impl Contender {
             }
         };
         let Some(record) = record else {
-            return self.ask(None).await;
+            return self.ask(self.inherit()).await;
         };
         if !planted!(LookUnobserved) {
             state.saw(&shared.clock, &record);
@@ -74,7 +74,7 @@ impl Contender {
             || record.remaining == Some(Duration::ZERO)
             || state.is_over(&shared.clock, record.uuid);
         if free {
-            return self.ask(None).await;
+            return self.ask(self.inherit()).await;
         }
         Ok(Some(Acquired::Held(self.holder(record))))
     }
@@ -105,8 +105,9 @@ impl Contender {
             match attempt::run(&lock, uuid, prev, || self.left()).await {
                 TryEnd::Granted(holding) => {
                     state.fairness().granted(&shared.clock);
-                    if let Some(legacy) = legacy {
-                        legacy.granted();
+                    match legacy {
+                        Some(legacy) => legacy.granted(),
+                        None => state.row_ends(),
                     }
                     return Ok(Some(Acquired::Holding(holding)));
                 }

@@ -44,11 +44,14 @@ impl Contender {
 
     /// Whether the record of this term that refused us may be claimed: one of our own that is over
     /// (G4), or the one that our ticket is for. A renewal was in flight when it was handed over, and
-    /// raised its number.
+    /// raised its number. Who waits and has a ticket stands in no line, and leaves what is over to
+    /// whoever is first in it.
     pub(super) fn may_claim(&self, uuid: Uuid) -> bool {
         let Settings { shared, state, .. } = &*self.lock;
         let ticket = self.ticket.filter(|_| !planted!(TicketInsists));
-        state.is_over(&shared.clock, uuid) || ticket.is_some_and(|ticket| ticket.uuid == uuid)
+        let in_no_line = self.ticket.is_some() && matches!(self.wait, Wait::Limit(_));
+        let over = !in_no_line && state.is_over(&shared.clock, uuid);
+        over || ticket.is_some_and(|ticket| ticket.uuid == uuid)
     }
 
     /// The legacy that goes with a claim of this term: ours if it is that one, or one that has come

@@ -11,12 +11,15 @@ use std::{
 
 use dlock_core::{Error, Ticket, TryAcquire};
 
-use tokio::time::Instant;
+use tokio::{task::JoinHandle, time::Instant};
 
 use super::{
     gate::turn,
     stage::{Stage, ok},
 };
+
+/// For how many turns the lock is another's.
+const HELD_FOR: usize = 12;
 
 /// Drives the future of one operation.
 type Run = for<'a> fn(&'a mut Stage) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
@@ -58,8 +61,8 @@ operations! {
     Asks "DLock::hold" hold;
     Asks "DLock::with" with;
     Asks "DLock::try_with" try_with;
-    Asks "DLock::redeem" redeem;
-    Asks "DLock::redeem_timeout" redeem_timeout;
+    Acts "DLock::redeem" redeem;
+    Acts "DLock::redeem_timeout" redeem_timeout;
     Acts "DLock::try_redeem" try_redeem;
     Acts "DLock::read" read;
     Acts "Lease::renew" renew;
@@ -123,17 +126,25 @@ async fn try_with(stage: &mut Stage) {
 
 /// With a ticket that is worth nothing any more, and so has to wait like everybody else.
 async fn redeem(stage: &mut Stage) {
-    let (lock, ticket) = (stage.lock.clone(), worthless(stage));
+    let lock = stage.lock.clone();
+    let (ticket, holder) = worthless(stage).await;
     if let Some(Ok(lease)) = stage.cut(lock.redeem(&ticket)).await {
         assert!(lease.is_valid(), "handed out, and not valid");
+    }
+    if stage.fair() {
+        ok(holder.await);
     }
 }
 
 async fn redeem_timeout(stage: &mut Stage) {
-    let (lock, ticket) = (stage.lock.clone(), worthless(stage));
+    let lock = stage.lock.clone();
+    let (ticket, holder) = worthless(stage).await;
     let limit = lock.duration() / 2;
     if let Some(Ok(lease)) = stage.cut(lock.redeem_timeout(&ticket, limit)).await {
         assert!(lease.is_valid(), "handed out, and not valid");
+    }
+    if stage.fair() {
+        ok(holder.await);
     }
 }
 
@@ -152,10 +163,19 @@ async fn try_redeem(stage: &mut Stage) {
     }
 }
 
-/// A ticket for a term that nobody ever had.
-fn worthless(stage: &Stage) -> Ticket {
+/// A ticket for a term that nobody ever had. Somebody else has the lock, for a while.
+async fn worthless(stage: &Stage) -> (Ticket, JoinHandle<()>) {
+    let lease = stage.lease().await;
+    let holder = tokio::spawn(async move {
+        for _ in 0..HELD_FOR {
+            turn().await;
+        }
+        // In bad weather it may be without an answer.
+        drop(lease.release().await);
+    });
     let name = stage.lock.name();
-    ok(format!("dlock-ticket-1:67e55044-10b1-426f-9247-bb680e5fe0c8:0:{name}").parse())
+    let ticket = format!("dlock-ticket-1:67e55044-10b1-426f-9247-bb680e5fe0c8:0:{name}");
+    (ok(ticket.parse()), holder)
 }
 
 /// Work of a few polls, and what it holds while it exists.

@@ -84,6 +84,8 @@ pub(super) struct State {
     /// Those whose fate no answer told, and those whose release was sent.
     doubtful: BTreeSet<Uuid>,
     given_back: BTreeSet<Uuid>,
+    /// Terms that began with a hand-over, how many in a row, and since when.
+    inherited: BTreeMap<Uuid, (usize, Duration)>,
     /// Claims that need a ground in the instant in which they were made.
     claims: Vec<Claim>,
     /// Notes for people, if somebody wants them.
@@ -109,6 +111,7 @@ impl Monitor {
             drawn: BTreeMap::new(),
             doubtful: BTreeSet::new(),
             given_back: BTreeSet::new(),
+            inherited: BTreeMap::new(),
             claims: Vec::new(),
             notes: explain.then(Vec::new),
             over: false,

@@ -4,7 +4,9 @@ mod holding;
 mod scoped;
 
 use std::{
+    pin::pin,
     sync::{Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll, Waker},
     time::Duration,
 };
 
@@ -77,6 +79,7 @@ impl Worker {
         let Some(lock) = self.lock(&id.to_string()) else {
             return;
         };
+        self.try_another_lock(&lock, ticket.as_ref());
         let looks_away = || {
             self.monitor.away(id);
             chronicle::away(&self.log, self.index)
@@ -147,6 +150,23 @@ impl Worker {
                 self.monitor.complain("H1", || what);
                 None
             }
+        }
+    }
+
+    /// A ticket opens no other lock, and that is said at once.
+    fn try_another_lock(&self, lock: &DLock, ticket: Option<&Ticket>) {
+        let Some(ticket) = ticket else { return };
+        let refused = lock.named("another").map(|another| {
+            let mut redeeming = pin!(another.try_redeem(ticket));
+            let mut context = Context::from_waker(Waker::noop());
+            matches!(
+                redeeming.as_mut().poll(&mut context),
+                Poll::Ready(Err(Error::OtherLock { .. }))
+            )
+        });
+        if !matches!(refused, Ok(true)) {
+            self.monitor
+                .complain("H1", || format!("{ticket} opens another lock"));
         }
     }
 

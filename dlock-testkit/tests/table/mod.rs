@@ -431,7 +431,8 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
          waiters_ask_at_most_once_a_grant process_that_was_never_refused_lets_others_in \
          releaser_leaves_the_lock_to_others_for_an_instant try_leaves_nothing_to_others \
          limit_holds_while_others_go_first hint_during_a_delay_counts \
-         hint_during_a_delay_does_not_start_it_anew waiter_asks_at_its_interval \
+         hint_during_a_delay_does_not_start_it_anew \
+         hand_over_that_is_refused_is_followed_by_the_release waiter_asks_at_its_interval \
          waiter_does_not_spin_while_nothing_remains hint_wakes_a_waiter_at_once \
          lost_hint_costs_one_interval broken_channel_wakes_everyone \
          limit_is_a_total_while_the_lock_is_held waiter_looks_where_that_costs_less \
@@ -484,30 +485,6 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     (
         Bug::OnlyRefusalsAnswer,
         "refusal_by_a_ghost_of_our_own_is_an_answer",
-    ),
-    (
-        Bug::ReleaserFirst,
-        "waiter_is_served_before_the_releaser equal_processes_get_equal_shares \
-         releaser_leaves_the_lock_to_others_for_an_instant limit_holds_while_others_go_first \
-         hint_during_a_delay_counts hint_during_a_delay_does_not_start_it_anew",
-    ),
-    (
-        Bug::SeniorityIgnored,
-        "equal_processes_get_equal_shares releaser_leaves_the_lock_to_others_for_an_instant \
-         limit_holds_while_others_go_first hint_during_a_delay_counts \
-         hint_during_a_delay_does_not_start_it_anew",
-    ),
-    (
-        Bug::LoneClientYieldsAlways,
-        "lone_process_is_hardly_slowed",
-    ),
-    (
-        Bug::LoneClientNeverYields,
-        "equal_processes_get_equal_shares",
-    ),
-    (
-        Bug::DelayRestarts,
-        "hint_during_a_delay_counts hint_during_a_delay_does_not_start_it_anew",
     ),
     (
         Bug::NothingHandedOver,
@@ -570,24 +547,33 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
         Bug::TicketClaimed,
         "giver_does_not_claim_what_it_handed_over",
     ),
-    (
-        Bug::TicketInsists,
-        "ticket_is_good_whatever_its_number",
-    ),
+    (Bug::TicketInsists, "ticket_is_good_whatever_its_number"),
     (
         Bug::TicketUnclaimed,
         "ticket_gives_the_lock_to_whoever_redeems_it",
     ),
+    (Bug::TicketQueues, "ticket_waits_behind_nobody"),
+    (Bug::LostLeaseHandedOver, "lost_lease_is_not_handed_over"),
+    (Bug::TicketForAnyLock, "ticket_opens_no_other_lock"),
     (
-        Bug::TicketQueues,
-        "ticket_waits_behind_nobody",
+        Bug::ReleaserFirst,
+        "waiter_is_served_before_the_releaser equal_processes_get_equal_shares \
+         releaser_leaves_the_lock_to_others_for_an_instant limit_holds_while_others_go_first \
+         hint_during_a_delay_counts hint_during_a_delay_does_not_start_it_anew",
     ),
     (
-        Bug::LostLeaseHandedOver,
-        "lost_lease_is_not_handed_over",
+        Bug::SeniorityIgnored,
+        "equal_processes_get_equal_shares releaser_leaves_the_lock_to_others_for_an_instant \
+         limit_holds_while_others_go_first hint_during_a_delay_counts \
+         hint_during_a_delay_does_not_start_it_anew",
+    ),
+    (Bug::LoneClientYieldsAlways, "lone_process_is_hardly_slowed"),
+    (
+        Bug::LoneClientNeverYields,
+        "equal_processes_get_equal_shares",
     ),
     (
-        Bug::TicketForAnyLock,
-        "ticket_opens_no_other_lock",
+        Bug::DelayRestarts,
+        "hint_during_a_delay_counts hint_during_a_delay_does_not_start_it_anew",
     ),
 ];

@@ -171,7 +171,10 @@ impl State {
         let caller = &mut self.callers[id];
         caller.status = status;
         let (client, name) = (caller.client, caller.name.clone());
-        self.known(client, &name).queue.retain(|other| *other != id);
+        let now = self.clients[client].machine.contender();
+        let known = self.known(client, &name);
+        known.queue.retain(|other| *other != id);
+        known.deserted = now;
     }
 
     /// G4: whoever ends without an answer leaves a try that is over. If no call of it is in doubt, no

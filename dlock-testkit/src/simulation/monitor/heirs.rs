@@ -1,14 +1,17 @@
 //! Leases that are handed over (H1): by a client to its own next waiter, and by ticket.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, time::Duration};
 
-use dlock_core::{Acquire, Error};
+use dlock_core::{Acquire, Error, Release};
 use uuid::Uuid;
 
 use super::{
     Monitor, SLACK, State,
     model::{CallerId, Status, Turn},
 };
+
+/// How often in a row a client may keep a name to itself.
+const ROW: usize = 16;
 
 impl Monitor {
     /// The handle was handed over, or was not because the lease had ended: then it is dropped.
@@ -93,6 +96,7 @@ impl State {
         }
         if let Some(term) = self.terms.get_mut(&uuid)
             && term.release_began.is_some()
+            && term.refused.is_none()
             && !once
         {
             term.heir = Some(request.new);
@@ -119,7 +123,138 @@ impl State {
         } else if !term.release_called {
             term.release_called = true;
             term.release_answer = Some(true);
+            let began = term.release_began.map_or(Duration::ZERO, |at| at.contender);
+            let (handed, since) = match term.row {
+                (0, _) => (1, began),
+                (handed, since) => (handed + 1, since),
+            };
+            let longest = term.longest_row();
             self.figures.handed_over += 1;
+            self.inherited.insert(request.new, (handed, since));
+            let lasted = began.saturating_sub(since);
+            if handed > ROW || lasted > longest + SLACK {
+                self.complain("H1", || {
+                    format!("{uuid} is the {handed}th in a row to be handed over, after {lasted:?}")
+                });
+            }
+        }
+    }
+
+    /// Whoever is first in line claims what is on offer to it, and asks for nothing else; whoever has
+    /// a ticket claims that; and nobody asks while the name goes from hand to hand.
+    pub(super) fn check_heir(&mut self, id: CallerId, request: &Acquire) {
+        let caller = &self.callers[id];
+        let (client, name, calls) = (caller.client, caller.name.clone(), caller.calls);
+        let now = self.stamp(client);
+        let claimed = request.prev.map(|prev| prev.uuid);
+        if let Some(ticket) = caller.ticket {
+            if calls == 0 && claimed != Some(ticket) {
+                self.complain("H1", || {
+                    format!("{id} does not claim what its ticket is for")
+                });
+            }
+            return;
+        }
+        if caller.once || self.time_is_up(caller) {
+            return;
+        }
+        let pause = (caller.settings.duration / 10)
+            .min(Duration::from_secs(1))
+            .min(caller.settings.poll(false));
+        let waited = now.contender.saturating_sub(caller.began.contender);
+        let hurries = caller
+            .limit
+            .is_some_and(|limit| limit.saturating_sub(waited) < 2 * pause + SLACK);
+        let began = caller.began;
+        // The rest of a question that had begun before.
+        let at_once = caller
+            .pause
+            .is_some_and(|pause| pause.latest.is_zero() && !pause.wakes);
+        let known = self.clients[client].names.get(&name);
+        let rung = known.and_then(|known| known.rung.max(known.offered).max(known.given_back));
+        let of_name = || {
+            self.terms
+                .iter()
+                .filter(|(_, term)| term.client == client && term.name == name)
+        };
+        let offered = of_name().find(|(_, term)| {
+            // What happens in one instant may be seen in another order.
+            let open = term.release_began.is_some_and(|began| {
+                began.at < now.at && now.contender < began.contender + term.heirs_patience()
+            });
+            let owed = term.awaited && !term.release_called && !term.by_ticket;
+            open && owed && term.heir.is_none() && term.refused.is_none()
+        });
+        if let Some((uuid, _)) = offered
+            && claimed.is_none()
+            && !at_once
+        {
+            let uuid = *uuid;
+            return self.complain("H1", || {
+                format!("{id} does not claim {uuid}, its own client's")
+            });
+        }
+        let asks_anyway = of_name().find(|(_, term)| {
+            let since = term.granted.contender.max(began.contender);
+            term.release_began.is_none()
+                && term.refused.is_none()
+                && term.row.0 > 0
+                && rung.is_none_or(|rung| rung < term.granted.at)
+                && now.contender + SLACK < since + pause
+        });
+        if let Some((uuid, _)) = asks_anyway
+            && calls == 0
+            && claimed.is_none()
+            && !hurries
+        {
+            let uuid = *uuid;
+            self.complain("H1", || {
+                format!("{id} asks, and {uuid} goes from hand to hand")
+            });
+        }
+    }
+
+    /// A release is sent of what somebody of the same client waits for, and it was not even offered.
+    pub(super) fn check_not_handed_over(&mut self, client: usize, request: &Release) {
+        let now = self.stamp(client);
+        let Some(term) = self.terms.get(&request.uuid) else {
+            return;
+        };
+        let at_once = term
+            .release_began
+            .is_some_and(|began| began.at == now.at && term.awaited);
+        let name = term.name.clone();
+        let busy = self.terms.iter().any(|(uuid, other)| {
+            *uuid != request.uuid
+                && other.client == client
+                && other.name == name
+                && (other.granted.at > term.granted.at
+                    || (other.release_began.is_some() && !other.release_called))
+        });
+        let exempt = term.release_called
+            || term.heir.is_some()
+            || term.row.0 > 0
+            || term.refused.is_some()
+            || term.by_ticket
+            || self.clients[client].closing.is_some();
+        let queue = self.known(client, &name).queue.clone();
+        let waits = queue.iter().any(|id| {
+            let caller = &self.callers[*id];
+            let granted = caller
+                .open_try
+                .as_ref()
+                .is_some_and(|open| self.terms.contains_key(&open.uuid));
+            caller.status == Status::Waiting
+                && caller.began.at < now.at
+                && !granted
+                && !caller.fatal
+                && !self.time_is_up(caller)
+        });
+        if at_once && waits && !exempt && !busy {
+            let uuid = request.uuid;
+            self.complain("H1", || {
+                format!("{uuid} is released, and its own client waits for it")
+            });
         }
     }
 

@@ -73,6 +73,9 @@ pub(super) struct Known {
     pub(super) rung: Option<Duration>,
     /// When a lease of its own was last offered to whoever is first in line (H1).
     pub(super) offered: Option<Duration>,
+    /// When its last waiter left, on its contender's clock, and when a release of it was last sent.
+    pub(super) deserted: Duration,
+    pub(super) given_back: Option<Duration>,
 }
 
 /// A record of the client's own is claimed (G4), and nothing that passed the boundary has ended its
@@ -246,6 +249,9 @@ pub(super) struct Term {
     pub(super) heir_failed: Option<Stamp>,
     /// It went away with a ticket.
     pub(super) by_ticket: bool,
+    /// How often in a row it had been handed over when it began, and since when on its client's
+    /// contender's clock.
+    pub(super) row: (usize, Duration),
     pub(super) release_answer: Option<bool>,
     pub(super) release_fatal: bool,
     pub(super) work_alive: bool,
@@ -268,21 +274,27 @@ impl Term {
 }
 
 impl Term {
+    /// H1: how long a client may keep the name to itself.
+    pub(super) fn longest_row(&self) -> Duration {
+        (self.settings.duration / 10).clamp(Duration::from_millis(50), Duration::from_secs(1))
+    }
+
     /// H1: how long a lease may be on offer to whoever is first in line.
     pub(super) fn heirs_patience(&self) -> Duration {
         (self.settings.duration / 10).min(Duration::from_secs(1))
     }
 
     /// H1: when the release must have been sent, on the contender's clock, if nobody was granted what
-    /// was offered.
-    pub(super) fn release_due(&self, began: Stamp) -> Duration {
+    /// was offered. `deserted`: since when nobody has been in line for it.
+    pub(super) fn release_due(&self, began: Stamp, deserted: Option<Duration>) -> Duration {
         let patience = self.heirs_patience();
+        let deserted = began.contender.max(deserted.unwrap_or(Duration::MAX));
         let attempt = self.settings.duration / 6;
         match (self.awaited, self.heir_failed) {
             (false, _) => began.contender,
             (true, Some(failed)) => failed.contender,
             (true, None) if self.heir.is_some() => began.contender + patience + attempt,
-            (true, None) => began.contender + patience,
+            (true, None) => deserted.min(began.contender + patience),
         }
     }
 

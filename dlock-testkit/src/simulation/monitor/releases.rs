@@ -47,6 +47,9 @@ impl State {
             }
         }
         self.given_back.insert(uuid);
+        self.check_not_handed_over(client, request);
+        let at = self.now();
+        self.known(client, request.name.as_str()).given_back = Some(at);
         let began = self
             .terms
             .get(&uuid)

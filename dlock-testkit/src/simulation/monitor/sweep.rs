@@ -219,7 +219,10 @@ impl State {
                 ));
             }
             if let Some(began) = term.release_began {
-                let since = contender.saturating_sub(term.release_due(began));
+                let deserted = (!awaited.contains(&(term.client, term.name.clone())))
+                    .then(|| client.names.get(&term.name).map(|known| known.deserted))
+                    .flatten();
+                let since = contender.saturating_sub(term.release_due(began, deserted));
                 let waited = contender.saturating_sub(began.contender);
                 let owed = !term.release_called && !term.by_ticket && term.refused.is_none();
                 if owed && since > SLACK && calm(waited) {
@@ -283,7 +286,9 @@ impl State {
                 + caller.settings.duration / 2
                 + caller.settings.failure_pause() * 4;
             let mut found = None;
-            if caller.once && caller.calls == 0 && waited > SLACK {
+            if caller.ticket.is_some() && caller.calls == 0 && waited > SLACK {
+                found = Some(("H1", format!("{id} has a ticket and is kept waiting")));
+            } else if caller.once && caller.calls == 0 && waited > SLACK {
                 found = Some((
                     "W1",
                     format!("{id} asks once and is kept waiting for {waited:?}"),

@@ -121,6 +121,11 @@ impl State {
             heir: None,
             heir_failed: None,
             by_ticket: false,
+            row: self
+                .inherited
+                .get(&request.new)
+                .copied()
+                .unwrap_or_default(),
             release_answer: None,
             release_fatal: false,
             work_alive: false,
