@@ -68,7 +68,14 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     ),
     (
         Bug::RenewalGivesUp,
-        "failed_renewal_is_no_loss loss_is_told_on_time_while_renewals_hang hung_renewal_is_followed_by_the_next lost_reply_of_a_renewal_is_no_loss outage_within_the_bound_loses_no_lease late_renewal_is_shown_before_the_loss fatal_renewal_is_shown_at_once failing_renewals_stop_at_the_longest_hold_too failed_renewal_of_a_batch_leaves_the_others unanswered_batch_is_retried_one_by_one short_lease_cuts_no_long_ones_attempt batch_gets_as_long_as_its_shortest_lease_allows answers_of_another_number_are_none lease_released_during_a_batch_is_renewed_no_more failing_calls_are_repeated_only_after_a_pause",
+        "failed_renewal_is_no_loss loss_is_told_on_time_while_renewals_hang \
+         hung_renewal_is_followed_by_the_next lost_reply_of_a_renewal_is_no_loss \
+         outage_within_the_bound_loses_no_lease late_renewal_is_shown_before_the_loss \
+         fatal_renewal_is_shown_at_once failing_renewals_stop_at_the_longest_hold_too \
+         failed_renewal_of_a_batch_leaves_the_others unanswered_batch_is_retried_one_by_one \
+         short_lease_cuts_no_long_ones_attempt batch_gets_as_long_as_its_shortest_lease_allows \
+         answers_of_another_number_are_none lease_released_during_a_batch_is_renewed_no_more \
+         failing_calls_are_repeated_only_after_a_pause",
     ),
     (
         Bug::NobodyRenews,
