@@ -38,6 +38,9 @@ const RECENT: Duration = Duration::from_millis(MOST_SLOTS + 1);
 /// So often in a row a client leaves the lock to others before it takes it that there are none.
 const VAIN: u32 = 4;
 
+/// Hints that are due for a client's own releases, at most: the rest have been lost.
+const MOST_OWED: u64 = 2;
+
 /// The most others that are told apart.
 const OTHERS_KEPT: usize = 64;
 
@@ -52,12 +55,10 @@ const MOST_UNSEEN: u64 = 2;
 /// What a client knows of the others who want a name.
 #[derive(Default)]
 pub(crate) struct Fairness {
-    /// The releases of the name that it heard of, its own too, and those that it sent.
-    hints: u64,
-    own: u64,
-    /// The most that the first was ahead of the second: the terms of others that have gone by. The hint
-    /// of its own release may come late, and must not count then.
+    /// The terms of others that have gone by: the hints that it got, but for those of its own releases.
     heard: u64,
+    /// Releases of its own that it has yet to hear of.
+    owed: u64,
     /// When it last gave a term back.
     given_back: Option<Look>,
     /// It has seen nobody hold the lock since it did.
@@ -94,8 +95,10 @@ pub(crate) type Slots = u32;
 impl Fairness {
     /// Somebody's term was released, or may have been.
     pub(crate) fn hinted(&mut self) {
-        self.hints += 1;
-        self.heard = self.heard.max(self.hints.saturating_sub(self.own));
+        match self.owed {
+            0 => self.heard += 1,
+            owed => self.owed = owed - 1,
+        }
     }
 
     /// Somebody else holds the lock: with this label, if it tells anything.
@@ -182,11 +185,11 @@ impl Fairness {
             // Nobody had waited longer.
             let known = self.others.len() as u64;
             self.unseen = passed.saturating_sub(known).min(MOST_UNSEEN);
-            self.trial = (4 * self.trial.max(1)).min(LAST_TRIAL);
+            self.trial = (4 * self.trial.max(FIRST_TRIAL)).min(LAST_TRIAL);
             self.wins = 0;
         } else {
             self.wins += 1;
-            if self.wins >= self.trial {
+            if self.wins >= self.trial.max(FIRST_TRIAL) {
                 self.unseen = (self.unseen + 1).min(MOST_UNSEEN);
                 self.wins = 0;
             }
@@ -210,12 +213,12 @@ impl Fairness {
 
     /// A release of ours leaves, which we shall hear of as of any other's.
     pub(crate) fn releases(&mut self) {
-        self.own += 1;
+        self.owed = (self.owed + 1).min(MOST_OWED);
     }
 
     /// It was none: there will be no hint.
     pub(crate) fn did_not_release(&mut self) {
-        self.own = self.own.saturating_sub(1);
+        self.owed = self.owed.saturating_sub(1);
     }
 
     /// How many others go first.

@@ -39,6 +39,7 @@ mod recorder;
 mod release;
 mod renewal;
 mod request;
+mod scheduler;
 mod scope;
 mod sharing;
 mod term;

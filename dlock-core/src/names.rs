@@ -202,6 +202,8 @@ impl NameState {
             known.observation = None;
         }
         known.highest = known.highest.max(token.get());
+        // One, nearly always: a process may hold very many names.
+        known.live.reserve_exact(1);
         known.live.push(uuid);
         known.newest = Some(uuid);
     }

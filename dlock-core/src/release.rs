@@ -23,7 +23,7 @@ pub(crate) struct Giveback {
     pub(crate) shared: Arc<Shared>,
     pub(crate) state: Arc<NameState>,
     pub(crate) name: Name,
-    pub(crate) plan: Plan,
+    pub(crate) plan: Arc<Plan>,
     pub(crate) uuid: Uuid,
     pub(crate) token: Option<FencingToken>,
     /// `sent` of the term's newest renewal, or of the try: by that + D the store lets go by itself.

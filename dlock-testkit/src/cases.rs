@@ -23,8 +23,8 @@ use std::{future::Future, pin::Pin};
 use tokio::task::JoinError;
 
 use self::frontend::{
-    cancelling, closing, fairness, ghosts, handing, limits, looking, observing, polling, queueing,
-    releasing, renewing, scoped, sharing, stories, tickets, tries, validity,
+    batching, cancelling, closing, fairness, ghosts, handing, limits, looking, observing, polling,
+    queueing, releasing, renewing, scoped, sharing, stories, tickets, tries, validity,
 };
 use crate::Bench;
 
@@ -214,6 +214,19 @@ macro_rules! __for_each_case {
             required releasing dropped_lease_is_given_back ["G3", "I14", "000-2", "003-7"];
             required releasing lease_dropped_without_a_runtime_is_given_back ["G3"];
             required releasing lease_dropped_while_unwinding_is_given_back ["G3"];
+
+            required batching leases_due_together_travel_together ["V4", "V6", "renew_many"];
+            required batching refused_renewal_of_a_batch_ends_one_lease ["V5", "renew_many"];
+            required batching failed_renewal_of_a_batch_leaves_the_others ["V5", "V6"];
+            required batching unanswered_batch_is_retried_one_by_one ["V5", "V6"];
+            required batching hung_batch_delays_no_other ["V6"];
+            required batching dead_shard_delays_only_its_own ["V6"];
+            required batching short_lease_cuts_no_long_ones_attempt ["V6"];
+            required batching batch_gets_as_long_as_its_shortest_lease_allows ["V6"];
+            required batching answers_of_another_number_are_none ["V4", "renew_many"];
+            required batching late_answer_of_a_batch_counts_for_leases_still_valid ["V4", "V5"];
+            required batching lease_released_during_a_batch_is_renewed_no_more ["V7"];
+            required batching released_leases_leave_nothing_behind ["V7", "G3"];
 
             required scoped with_acquires_renews_and_releases ["001-4", "V6"];
             required scoped lost_lease_ends_the_work ["V5", "V9"];

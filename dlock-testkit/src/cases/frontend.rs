@@ -6,6 +6,7 @@
 
 /// The modules whose cases check the frontend.
 pub(super) const MODULES: &[&str] = &[
+    "batching",
     "cancelling",
     "closing",
     "fairness",
@@ -29,6 +30,7 @@ pub(super) const MODULES: &[&str] = &[
 mod bed;
 mod meddler;
 
+pub(super) mod batching;
 pub(super) mod cancelling;
 pub(super) mod closing;
 pub(super) mod fairness;

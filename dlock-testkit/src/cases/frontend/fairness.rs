@@ -34,7 +34,7 @@ async fn hears(bed: &Bed) {
     bed.sent(Op::Acquire, 1).await;
     settle().await;
     subject.releases(&other, None).await;
-    drop(ok(joined(waiter).await));
+    ok(ok(joined(waiter).await).release().await);
 }
 
 /// The processes of one case: a client each, and a label each.
@@ -143,6 +143,8 @@ pub(in crate::cases) async fn equal_processes_get_equal_shares(bench: Bench) {
     rounds(bench, |round| async move {
         const PROCESSES: usize = 8;
         let crowd = crowd(&round, PROCESSES).await;
+        // They have to see each other first.
+        race(&crowd, 10 * PROCESSES).await;
         let order = race(&crowd, 25 * PROCESSES).await;
         let turns = |process: usize| (0..).zip(&order).filter(move |(_, by)| **by == process);
         let grants: Vec<usize> = (0..PROCESSES)
