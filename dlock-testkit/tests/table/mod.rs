@@ -534,24 +534,12 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
         Bug::TicketClaimed,
         "giver_does_not_claim_what_it_handed_over",
     ),
-    (
-        Bug::TicketInsists,
-        "ticket_is_good_whatever_its_number",
-    ),
+    (Bug::TicketInsists, "ticket_is_good_whatever_its_number"),
     (
         Bug::TicketUnclaimed,
         "ticket_gives_the_lock_to_whoever_redeems_it",
     ),
-    (
-        Bug::TicketQueues,
-        "ticket_waits_behind_nobody",
-    ),
-    (
-        Bug::LostLeaseHandedOver,
-        "lost_lease_is_not_handed_over",
-    ),
-    (
-        Bug::TicketForAnyLock,
-        "ticket_opens_no_other_lock",
-    ),
+    (Bug::TicketQueues, "ticket_waits_behind_nobody"),
+    (Bug::LostLeaseHandedOver, "lost_lease_is_not_handed_over"),
+    (Bug::TicketForAnyLock, "ticket_opens_no_other_lock"),
 ];

@@ -186,7 +186,7 @@ pub(in crate::cases) async fn waiter_that_leaves_takes_no_hand_over_along(bench:
                             sent.uuid == uuid || Some(sent.uuid) == last
                         })
                     })
-                    .await
+                    .await;
                 }
             }
         }
