@@ -106,7 +106,7 @@ pub(crate) async fn run(
                     Arc::clone(shared),
                     Arc::clone(state),
                     name.clone(),
-                    *plan,
+                    Arc::clone(plan),
                     identity,
                     credited,
                 );
@@ -197,7 +197,7 @@ impl Drop for OpenTry {
             shared: Arc::clone(shared),
             state: Arc::clone(state),
             name: name.clone(),
-            plan: *plan,
+            plan: Arc::clone(plan),
             uuid: self.uuid,
             token: self.token,
             sent: self.sent,

@@ -87,7 +87,7 @@ pub(crate) struct Request {
 
 impl From<Request> for Result<DLock, ConfigError> {
     fn from(request: Request) -> Self {
-        let plan = plan(&request)?;
+        let plan = Arc::new(plan(&request)?);
         let Request {
             name,
             provider: Client(shared),

@@ -10,7 +10,7 @@ use tokio::sync::watch;
 
 use crate::{
     Clock, Event, Name, Provider, ProviderError, Recorder, entropy::Entropy, latch::Latch,
-    names::Names, recorder::Recording,
+    names::Names, recorder::Recording, scheduler::Schedulers,
 };
 
 /// One process's side of one provider: the queues of its waiters, what it has observed, its own
@@ -29,9 +29,12 @@ pub(crate) struct Shared {
     pub(crate) backend: &'static str,
     /// Waiters look before they ask again.
     pub(crate) cheap_reads: bool,
+    /// Renewals may travel together.
+    pub(crate) batches: bool,
     pub(crate) clock: Clock,
     pub(crate) entropy: Entropy,
     pub(crate) names: Names,
+    pub(crate) schedulers: Schedulers,
     /// There is a task that listens for hints.
     pub(crate) listener: AtomicBool,
     /// Its channel is open: waiters need not poll as often (W2).
@@ -125,10 +128,12 @@ impl Shared {
         Arc::new(Self {
             backend: capabilities.backend,
             cheap_reads: capabilities.cheap_reads,
+            batches: capabilities.batch,
             provider,
             clock,
             entropy,
             names: Names::default(),
+            schedulers: Schedulers::default(),
             listener: AtomicBool::new(false),
             watching: AtomicBool::new(false),
             recording: OnceLock::new(),

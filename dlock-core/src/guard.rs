@@ -2,10 +2,9 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use tracing::Instrument;
 use uuid::Uuid;
 
-use crate::{Ended, Error, Event, FencingToken, Loss, Ticket, holding::Holding, renewal};
+use crate::{Ended, Error, Event, FencingToken, Loss, Ticket, holding::Holding};
 
 /// A granted lock that is renewed for as long as the guard lives.
 ///
@@ -31,21 +30,10 @@ pub enum State {
 
 impl Guard {
     pub(crate) fn new(holding: Holding) -> Self {
-        let term = Arc::clone(holding.term());
-        let span = tracing::debug_span!(
-            "renewals",
-            lock = %term.name,
-            backend = term.shared.backend,
-            token = term.token.get()
-        );
+        let term = holding.term();
         term.tell(|uuid| Event::KeptAlive { uuid });
-        // The task ends when the term does; dropping the handle leaves it running.
         if !planted!(NobodyRenews) {
-            drop(
-                term.home
-                    .clone()
-                    .spawn(renewal::keep(term).instrument(span)),
-            );
+            term.shared.schedulers.keep(term);
         }
         Self(holding)
     }

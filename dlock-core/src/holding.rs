@@ -74,7 +74,7 @@ fn giveback(term: &Arc<Term>) -> Giveback {
         shared: Arc::clone(&term.shared),
         state: Arc::clone(&term.state),
         name: term.name.clone(),
-        plan: term.plan,
+        plan: Arc::clone(&term.plan),
         uuid: term.uuid,
         token: Some(term.token),
         sent,

@@ -38,7 +38,7 @@ pub(crate) struct Settings {
     pub(crate) state: Arc<NameState>,
     pub(crate) name: Name,
     pub(crate) owner: Arc<str>,
-    pub(crate) plan: Plan,
+    pub(crate) plan: Arc<Plan>,
     pub(crate) data: Option<Arc<[u8]>>,
 }
 
@@ -84,7 +84,7 @@ impl DLock {
             state: shared.names.get(&name, &shared.clock),
             name,
             owner: Arc::clone(owner),
-            plan: *plan,
+            plan: Arc::clone(plan),
             data: data.clone(),
         })))
     }

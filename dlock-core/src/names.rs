@@ -16,7 +16,7 @@ use uuid::Uuid;
 
 use self::succession::Succession;
 pub(crate) use self::succession::{Legacy, Offer, Place};
-use crate::{Clock, FencingToken, Name, Record, Version, clock::Look};
+use crate::{Clock, FencingToken, Name, Record, Version, clock::Look, fairness::Fairness};
 
 /// How many identities that are over a client remembers per name (G4).
 const OVER_KEPT: usize = 8;
@@ -41,6 +41,8 @@ pub(crate) struct NameState {
     /// Rung when the lock may be free (W3, W7). Only the waiter whose turn it is listens.
     pub(crate) freed: Notify,
     known: Mutex<Known>,
+    /// Who else wants it.
+    fairness: Mutex<Fairness>,
 }
 
 #[derive(Default)]
@@ -84,6 +86,7 @@ impl Names {
             turn: Arc::new(Semaphore::new(1)),
             freed: Notify::new(),
             known: Mutex::default(),
+            fairness: Mutex::default(),
         });
         map.names.insert(name.clone(), Arc::clone(&state));
         state
@@ -92,14 +95,14 @@ impl Names {
     /// Passes a hint on to the head waiter of a name (W3).
     pub(crate) fn wake(&self, name: &Name) {
         if let Some(state) = self.map().names.get(name) {
-            state.freed.notify_waiters();
+            state.hinted();
         }
     }
 
     /// Hints may have been missed: everyone asks again (W3).
     pub(crate) fn wake_all(&self) {
         for state in self.map().names.values() {
-            state.freed.notify_waiters();
+            state.hinted();
         }
     }
 
@@ -118,6 +121,16 @@ impl Names {
 }
 
 impl NameState {
+    fn hinted(&self) {
+        self.fairness().hinted();
+        self.freed.notify_waiters();
+    }
+
+    /// What is known of others who want the name (I18).
+    pub(crate) fn fairness(&self) -> MutexGuard<'_, Fairness> {
+        self.fairness.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// A reply or a read showed this record. Called after the reply: an observation counts from
     /// there. A read, even a stale one, observes as well as a refusal does, since A6 is conditional.
     pub(crate) fn saw(&self, clock: &Clock, record: &Record) {
@@ -189,6 +202,8 @@ impl NameState {
             known.observation = None;
         }
         known.highest = known.highest.max(token.get());
+        // One, nearly always: a process may hold very many names.
+        known.live.reserve_exact(1);
         known.live.push(uuid);
         known.newest = Some(uuid);
     }
@@ -204,6 +219,9 @@ impl NameState {
     pub(crate) fn over(&self, clock: &Clock, uuid: Uuid, duration: Duration) {
         let since = clock.look();
         let mut known = self.known();
+        if known.live.contains(&uuid) {
+            self.fairness().gives_back(clock);
+        }
         known.live.retain(|live| *live != uuid);
         if known.over.len() == OVER_KEPT {
             known.over.pop_front();

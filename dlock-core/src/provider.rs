@@ -101,12 +101,31 @@ pub trait Provider: Send + Sync + 'static {
     /// Independent renewals, in as few trips as the store allows: as many answers as requests, in
     /// their order. No atomicity. An implementation sorts its row locks by name, so that two
     /// batches cannot deadlock. The provided one asks one by one.
+    ///
+    /// The frontend sends at most 500 renewals at a time, all of one [`shard`](Self::shard) and of
+    /// leases of about the same duration, and only where
+    /// [`Capabilities::batch`](crate::Capabilities::batch) says that this pays; elsewhere it calls
+    /// [`renew`](Self::renew) for each lease, many at a time. A call gets as long as its shortest
+    /// lease allows and is dropped then: all its items are unknown. An answer of another length is
+    /// none at all. Where one item has to wait (for a row that somebody has locked), answer it with
+    /// an error in time rather than hold the others back: an item that got no answer is asked for
+    /// again alone.
     async fn renew_many(&self, requests: &[Renew]) -> Vec<Result<RenewOutcome, ProviderError>> {
         let mut answers = Vec::with_capacity(requests.len());
         for request in requests {
             answers.push(self.renew(request).await);
         }
         answers
+    }
+
+    /// Which part of the store a name lives in: renewals of different parts never travel in one
+    /// call, so that a part which is gone delays no renewal but its own. A pure function of the
+    /// name: the same answer every time, at once, without asking the store. It may be coarse (a
+    /// node, a range of slots); a part for every name would leave nothing to send together. The
+    /// provided one knows one part.
+    fn shard(&self, name: &Name) -> u64 {
+        let _ = name;
+        0
     }
 
     /// Opens a channel of wake-ups: hints that a name may be free, sent after releases. `None` if
@@ -206,6 +225,10 @@ impl<P: Provider + ?Sized> Provider for Arc<P> {
 
     async fn renew_many(&self, requests: &[Renew]) -> Vec<Result<RenewOutcome, ProviderError>> {
         (**self).renew_many(requests).await
+    }
+
+    fn shard(&self, name: &Name) -> u64 {
+        (**self).shard(name)
     }
 
     async fn watch(&self) -> Result<Option<Wakeups>, ProviderError> {

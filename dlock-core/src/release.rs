@@ -1,7 +1,10 @@
 //! Giving a term back, to the client's own next waiter (H1) or to the store, whatever it answers
 //! (V7, G3).
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use tokio::runtime::Handle;
 use tracing::Instrument;
@@ -20,7 +23,7 @@ pub(crate) struct Giveback {
     pub(crate) shared: Arc<Shared>,
     pub(crate) state: Arc<NameState>,
     pub(crate) name: Name,
-    pub(crate) plan: Plan,
+    pub(crate) plan: Arc<Plan>,
     pub(crate) uuid: Uuid,
     pub(crate) token: Option<FencingToken>,
     /// `sent` of the term's newest renewal, or of the try: by that + D the store lets go by itself.
@@ -94,9 +97,18 @@ impl Giveback {
         let until = self.sent + plan.duration;
         let request = Release::new(self.name.clone(), self.uuid, self.token);
         let mut limit = plan.attempt();
+        let heard = shared.watching.load(Ordering::SeqCst);
+        if heard {
+            self.state.fairness().releases();
+        }
         loop {
             match shared.call(limit, shared.provider.release(&request)).await {
-                Ok(outcome) => return Ok(self.answered(outcome)),
+                Ok(outcome) => {
+                    if heard && matches!(outcome, ReleaseOutcome::NotHeld(_)) {
+                        self.state.fairness().did_not_release();
+                    }
+                    return Ok(self.answered(outcome));
+                }
                 Err(error)
                     if error.kind() == ErrorKind::Fatal && !planted!(FatalReleaseRepeated) =>
                 {
@@ -123,7 +135,11 @@ impl Giveback {
     /// W7: any release of ours, an orphan's too, wakes our own head waiter.
     fn answered(&self, outcome: ReleaseOutcome) -> Ended {
         let ended = match outcome {
-            ReleaseOutcome::Released => Ended::Released,
+            ReleaseOutcome::Released => {
+                // I18: the others hear of it only now.
+                self.state.fairness().gives_back(&self.shared.clock);
+                Ended::Released
+            }
             ReleaseOutcome::NotHeld(_) if planted!(StaleReleaseHidden) => Ended::Released,
             ReleaseOutcome::NotHeld(record) => {
                 if let Some(record) = &record {

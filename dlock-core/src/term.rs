@@ -5,6 +5,7 @@ mod belief;
 mod giving;
 #[cfg(test)]
 mod tests;
+mod watching;
 
 use std::{
     sync::{
@@ -21,7 +22,7 @@ pub(crate) use self::belief::Draw;
 use self::belief::{Belief, believed};
 use crate::{
     ErrorKind, Event, FencingToken, Loss, LossCause, Name, ProviderError, Record, State,
-    client::Shared, clock::Tick, names::NameState, plan::Plan,
+    client::Shared, clock::Tick, names::NameState, plan::Plan, scheduler::Seat,
 };
 
 /// What a lease's handle, its renewals and everybody who watches it share.
@@ -29,12 +30,17 @@ pub(crate) struct Term {
     pub(crate) shared: Arc<Shared>,
     pub(crate) state: Arc<NameState>,
     pub(crate) name: Name,
-    pub(crate) plan: Plan,
+    /// Shared with its lock, and with all other leases of that lock's settings.
+    pub(crate) plan: Arc<Plan>,
     pub(crate) uuid: Uuid,
     pub(crate) token: FencingToken,
     /// The runtime that acquired the lease. Its renewals and its release run there: the
     /// connections of another runtime's pool live elsewhere, and a plain thread has none.
     pub(crate) home: Handle,
+    /// The part of the store that the name lives in.
+    pub(crate) shard: u64,
+    /// Its place in the scheduler.
+    pub(crate) seat: Seat,
     /// The holder may act before this instant. [`Tick::NEVER`] once the lease has ended.
     valid_until: AtomicI64,
     /// Without a newer success the lease is unsure from here on (V8).
@@ -50,7 +56,7 @@ impl Term {
         shared: Arc<Shared>,
         state: Arc<NameState>,
         name: Name,
-        plan: Plan,
+        plan: Arc<Plan>,
         (uuid, token): (Uuid, FencingToken),
         sent: Tick,
     ) -> Arc<Self> {
@@ -62,6 +68,8 @@ impl Term {
             believed: believed(sent, valid_until, unsure_from),
         });
         Arc::new(Self {
+            shard: shared.provider.shard(&name),
+            seat: Seat::default(),
             shared,
             state,
             name,
@@ -140,57 +148,6 @@ impl Term {
         self.belief().asked
     }
 
-    /// Resolves when the lease has ended, with its cause (V5). Its timer is its own: it waits for
-    /// no renewal, and it asks the clock at least every D/10 (V2).
-    pub(crate) async fn ended(&self) -> Loss {
-        let mut waited = false;
-        loop {
-            let mut changed = std::pin::pin!(self.changed.notified());
-            changed.as_mut().enable();
-            if let Some(loss) = self.loss() {
-                if waited {
-                    self.tell(|uuid| Event::LossTold { uuid });
-                }
-                return loss;
-            }
-            waited = true;
-            if planted!(LossWaitsForRenewal) {
-                changed.await;
-                continue;
-            }
-            tokio::select! {
-                biased;
-                () = changed => {}
-                () = self.shared.clock.sleep_until(self.deadline(), self.plan.step()) => {
-                    if planted!(FlagInsteadOfClock) {
-                        self.end(LossCause::Expired { last_error: None });
-                    }
-                }
-            }
-        }
-    }
-
-    /// Resolves when the lease is unsure or has ended (V8).
-    pub(crate) async fn unsure(&self) {
-        loop {
-            let mut changed = std::pin::pin!(self.changed.notified());
-            changed.as_mut().enable();
-            if !matches!(self.state(), State::Valid) {
-                return;
-            }
-            tokio::select! {
-                biased;
-                () = changed => {}
-                () = self.shared.clock.sleep_until(self.unsure_from(), self.plan.step()) => {}
-            }
-        }
-    }
-
-    /// Resolves at any change of the lease. The caller looks again.
-    pub(crate) fn changed(&self) -> tokio::sync::futures::Notified<'_> {
-        self.changed.notified()
-    }
-
     /// When the next renewal is due: never earlier than `renew_every` after the `sent` of the grant
     /// or of the last success (V6).
     pub(crate) fn renewal_due(&self) -> Tick {
@@ -219,11 +176,11 @@ impl Term {
     /// Both are drawn under one lock: a larger number never has an earlier `sent`, and only that
     /// makes R2 sound (V4).
     pub(crate) fn draw(&self) -> Option<Draw> {
-        if !self.is_valid() {
+        if !self.is_valid() && !planted!(ReleasedRenewed) {
             return None;
         }
         let mut belief = self.belief();
-        if belief.ended.is_some() {
+        if belief.ended.is_some() && !planted!(ReleasedRenewed) {
             return None;
         }
         if !planted!(SameNumber) || belief.n == 0 {
@@ -340,6 +297,7 @@ impl Term {
             .store(Tick::NEVER.to_bits(), Ordering::SeqCst);
         self.end_with(&mut belief, |_| cause);
         drop(belief);
+        self.shared.schedulers.leave(self);
         self.changed.notify_waiters();
     }
 
@@ -369,7 +327,8 @@ impl Term {
         closed
     }
 
-    fn deadline(&self) -> Tick {
+    /// Until when the lease is valid; long past once it is known to have ended.
+    pub(crate) fn deadline(&self) -> Tick {
         Tick::from_bits(self.valid_until.load(Ordering::SeqCst))
     }
 

@@ -4,6 +4,7 @@
 mod asking;
 mod inheriting;
 mod pausing;
+mod yielding;
 
 use std::{
     future::{poll_fn, ready},
@@ -15,7 +16,7 @@ use std::{
 };
 
 use tokio::{
-    sync::{AcquireError, OwnedSemaphorePermit},
+    sync::{AcquireError, OwnedSemaphorePermit, futures::Notified},
     task::unconstrained,
 };
 use tracing::Instrument;
@@ -23,6 +24,7 @@ use tracing::Instrument;
 use crate::{
     Error, Holder, ProviderError, Ticket, Version,
     clock::Look,
+    fairness::{Entered, Slots},
     handoff::{Giver, Taken, handoff},
     holding::Holding,
     listener,
@@ -95,6 +97,8 @@ async fn ask_for(
             ticket: ticket.take(),
             started,
             answered: started,
+            entered: lock.state.fairness().enter(),
+            left_slots: 0,
             seen: None,
             error: None,
         };
@@ -167,6 +171,9 @@ struct Contender {
     /// When the store last answered, or we began to ask it. A refusal by a try of our own that is
     /// over and a spent try are answers too; a grant that came too late is none (W5).
     answered: Look,
+    /// Since when it lets terms of others go by, and what its next try leaves to them (I18).
+    entered: Entered,
+    left_slots: Slots,
     /// Who held the lock when the store last answered.
     seen: Option<Holder>,
     /// The last error since then.
@@ -267,9 +274,11 @@ impl Contender {
     async fn contend(&mut self, giver: &Giver<Answer>) -> Option<Answer> {
         let lock = Arc::clone(&self.lock);
         let Settings { shared, state, .. } = &*lock;
-        let closing = shared.closing();
-        self.answered = shared.clock.look();
         listener::ensure(shared);
+        if let ControlFlow::Break(end) = self.let_others_first(giver).await {
+            return end;
+        }
+        self.answered = shared.clock.look();
         // Who was refused with a ticket asks anew when its turn has come, and does not look.
         let mut woken = self.seen.is_some();
         let mut expecting = true;
@@ -296,17 +305,38 @@ impl Contender {
             if self.left().is_some_and(|left| left.is_zero()) {
                 return Some(Err(self.timeout()));
             }
-            tokio::select! {
-                biased;
-                () = giver.abandoned(), if !planted!(AbandonedWaits) => return None,
-                () = closing.raised(), if !planted!(CloseUnheard) => {
-                    return Some(Err(Error::Closed));
-                }
-                // Who has a ticket waits for no release.
-                () = freed, if self.ticket.is_none() && !planted!(WakeupIgnored) => woken = true,
-                () = shared.clock.pause(pause) => {}
-                () = self.out_of_time() => return Some(Err(self.timeout())),
+            self.left_slots = 0;
+            match self.rest(giver, freed, pause).await {
+                ControlFlow::Break(end) => return end,
+                ControlFlow::Continue(rung) => woken = rung,
             }
+            if woken && let ControlFlow::Break(end) = self.let_seniors_first(giver).await {
+                return end;
+            }
+        }
+    }
+
+    /// Sleeps, but not past a wake-up: whether there was one. Or ends with the wait.
+    async fn rest(
+        &mut self,
+        giver: &Giver<Answer>,
+        freed: Pin<&mut Notified<'_>>,
+        pause: Duration,
+    ) -> ControlFlow<Option<Answer>, bool> {
+        let clock = self.lock.shared.clock.clone();
+        let closing = self.lock.shared.closing();
+        tokio::select! {
+            biased;
+            () = giver.abandoned(), if !planted!(AbandonedWaits) => ControlFlow::Break(None),
+            () = closing.raised(), if !planted!(CloseUnheard) => {
+                ControlFlow::Break(Some(Err(Error::Closed)))
+            }
+            // Who has a ticket waits for no release.
+            () = freed, if self.ticket.is_none() && !planted!(WakeupIgnored) => {
+                ControlFlow::Continue(true)
+            }
+            () = clock.pause(pause) => ControlFlow::Continue(false),
+            () = self.out_of_time() => ControlFlow::Break(Some(Err(self.timeout()))),
         }
     }
 
@@ -333,7 +363,13 @@ impl Contender {
                 self.error = None;
                 ControlFlow::Continue(pause)
             }
-            Ok(Some(answer)) => ControlFlow::Break(Ok(answer)),
+            Ok(Some(answer)) => {
+                if let Acquired::Holding(_) = &answer {
+                    let mut fairness = self.lock.state.fairness();
+                    fairness.won(self.entered, self.left_slots, &shared.clock);
+                }
+                ControlFlow::Break(Ok(answer))
+            }
             Ok(None) => {
                 if let Some(error) = &self.error
                     && (shared.clock.elapsed(self.answered) >= plan.give_up_after

@@ -61,6 +61,11 @@ impl Provider for Counting {
         Vec::new()
     }
 
+    fn shard(&self, _: &Name) -> u64 {
+        self.note("shard");
+        7
+    }
+
     async fn watch(&self) -> Result<Option<Wakeups>, ProviderError> {
         self.note("watch");
         Ok(None)
@@ -128,6 +133,7 @@ async fn call_everything(admin: &impl Admin) {
             .await
             .is_empty()
     );
+    assert_eq!(admin.shard(&name), 7);
     assert!(admin.watch().await.unwrap().is_none());
     assert!(admin.sharing().is_some());
     admin.list(&List::new("")).await.unwrap();
@@ -152,6 +158,7 @@ async fn every_method_reaches_the_provider_inside() {
         "release",
         "read",
         "renew_many",
+        "shard",
         "watch",
         "sharing",
         "list",

@@ -33,22 +33,30 @@ pub(crate) struct Connections {
     /// the holder's renewals (G1). `None`: a pool of one leaves nothing to keep.
     others: Option<Arc<Semaphore>>,
     limit: Duration,
+    /// Whether statements are prepared, once a connection.
+    prepared: bool,
 }
 
 impl Connections {
-    pub(crate) fn new(pool: Pool, limit: Duration) -> Self {
+    pub(crate) fn new(pool: Pool, limit: Duration, prepared: bool) -> Self {
         let size = pool.status().max_size;
         Self {
             pool,
             others: (size > 1).then(|| Arc::new(Semaphore::new(size - 1))),
             limit,
+            prepared,
         }
+    }
+
+    /// How long a call may take.
+    pub(crate) const fn limit(&self) -> Duration {
+        self.limit
     }
 
     /// Sends one statement in one flight and waits for its rows.
     ///
-    /// The statement is unnamed: nothing prepared stays in the session, so a pooler may give every
-    /// call another one.
+    /// Unless the user wants it otherwise the statement is unnamed: nothing prepared stays in the
+    /// session, so a pooler may give every call another one.
     pub(crate) async fn query(
         &self,
         caller: Caller,
@@ -56,7 +64,11 @@ impl Connections {
         parameters: &Parameters<'_>,
     ) -> Result<Vec<Row>, ProviderError> {
         self.run(caller, async |connection| {
-            connection.query_typed(statement, parameters).await
+            if self.prepared {
+                query_prepared(connection, statement, parameters).await
+            } else {
+                connection.query_typed(statement, parameters).await
+            }
         })
         .await
     }
@@ -111,6 +123,28 @@ impl Connections {
             Ok(result) => result,
             Err(_) => Err(error::timed_out(sent, self.limit)),
         }
+    }
+}
+
+/// Sends a statement that this connection has prepared, or prepares it first.
+async fn query_prepared(
+    connection: &Object,
+    statement: &str,
+    parameters: &Parameters<'_>,
+) -> Result<Vec<Row>, tokio_postgres::Error> {
+    let types: Vec<Type> = parameters.iter().map(|(_, of)| of.clone()).collect();
+    let values: Vec<&(dyn ToSql + Sync)> = parameters.iter().map(|(value, _)| *value).collect();
+    let answer = async {
+        let prepared = connection.prepare_typed_cached(statement, &types).await?;
+        connection.query(&prepared, &values).await
+    };
+    match answer.await {
+        // Not begun: the session has forgotten its statements, or they fit its tables no more.
+        Err(error) if error::of_the_preparation(&error) => {
+            connection.statement_cache.clear();
+            connection.query_typed(statement, parameters).await
+        }
+        answer => answer,
     }
 }
 

@@ -148,6 +148,58 @@ pub(crate) fn no_connection(error: PoolError) -> ProviderError {
     ProviderError::new(kind, message).with_source(error)
 }
 
+/// There is no channel for wake-ups, or there was one until now. Whoever waits asks at intervals.
+pub(crate) fn no_channel(error: tokio_postgres::Error) -> ProviderError {
+    let kind = if refuses_entry(&error) {
+        ErrorKind::Fatal
+    } else {
+        ErrorKind::NotApplied
+    };
+    ProviderError::new(
+        kind,
+        "no connection to the database that listens for wake-ups",
+    )
+    .with_source(error)
+}
+
+/// Whether other settings are needed to get into the database.
+fn refuses_entry(error: &tokio_postgres::Error) -> bool {
+    match error.code().map(SqlState::code) {
+        Some(code) => code.starts_with("28") || matches!(code, "3D000" | "42501"),
+        None => needs_other_settings(error),
+    }
+}
+
+/// The server closed the connection that listened.
+pub(crate) fn channel_closed() -> ProviderError {
+    ProviderError::not_applied("the database closed the connection that listened for wake-ups")
+}
+
+/// The session does not listen, although it was told to.
+pub(crate) fn deaf() -> ProviderError {
+    ProviderError::not_applied(
+        "the session that should listen for wake-ups does not: listen() needs a way to the database \
+         that leads through no pooler",
+    )
+}
+
+/// The connection that listened says nothing any more.
+pub(crate) fn silent(limit: Duration) -> ProviderError {
+    ProviderError::not_applied(format!(
+        "the connection that listened for wake-ups did not answer within {limit:?}"
+    ))
+}
+
+/// More hints came than were picked up.
+pub(crate) fn too_many_hints() -> ProviderError {
+    ProviderError::not_applied("wake-ups came faster than they were picked up")
+}
+
+/// Whether the server could not take a release's hint: then it has undone the release too.
+pub(crate) fn of_the_hint(error: &ProviderError) -> bool {
+    code(error).is_some_and(|code| *code == SqlState::PROGRAM_LIMIT_EXCEEDED)
+}
+
 /// Whether the driver could not do what the server asked of it before letting it in. It has no code
 /// for that, only these words; `tests/suite/refusals.rs` notices when they change.
 fn needs_other_settings(error: &tokio_postgres::Error) -> bool {
@@ -227,16 +279,30 @@ pub(crate) fn leaves_usable(error: &tokio_postgres::Error) -> bool {
     error.as_db_error().is_some_and(|db| !fatal_severity(db))
 }
 
+/// Whether a prepared statement could not even be begun: the session has forgotten it, knows another
+/// of its name, or its result has changed with the table. Then nothing was applied.
+pub(crate) fn of_the_preparation(error: &tokio_postgres::Error) -> bool {
+    leaves_usable(error)
+        && error
+            .code()
+            .is_some_and(|code| matches!(code.code(), "26000" | "42P05" | "0A000"))
+}
+
 /// Whether a batch may have failed because of one of its rows: a conflict, a row that somebody
 /// keeps locked, a value the database cannot hold. Then the others are better off alone.
 pub(crate) fn of_one_row(error: &ProviderError) -> bool {
+    code(error)
+        .and_then(|code| code.code().get(..2))
+        .is_some_and(|class| matches!(class, "22" | "23" | "40" | "55"))
+}
+
+/// The code with which the server refused a statement, and lives on.
+fn code(error: &ProviderError) -> Option<&SqlState> {
     error
         .source()
         .and_then(|source| source.downcast_ref::<tokio_postgres::Error>())
         .filter(|error| leaves_usable(error))
         .and_then(tokio_postgres::Error::code)
-        .and_then(|code| code.code().get(..2))
-        .is_some_and(|class| matches!(class, "22" | "23" | "40" | "55"))
 }
 
 fn fatal_severity(db: &DbError) -> bool {

@@ -29,6 +29,43 @@
 //! - A row that somebody spoilt, a foreign table, a missing right: an error that says what to do;
 //!   nothing is overwritten.
 //!
+//! # Wake-ups
+//! Without more a waiter finds out at its next poll that a lock was released. With
+//! [`listen`](PostgresProviderBuilder::listen) it is told:
+//!
+//! ```no_run
+//! # // Needs a server.
+//! # use dlock_postgres::{
+//! #     PostgresProvider,
+//! #     deadpool_postgres::{Manager, Pool, tokio_postgres::{Config, NoTls}},
+//! # };
+//! # fn open() -> Result<PostgresProvider, Box<dyn std::error::Error>> {
+//! let database: Config = "host=localhost user=app dbname=app connect_timeout=3".parse()?;
+//! let pool = Pool::builder(Manager::new(database.clone(), NoTls)).build()?;
+//! let provider = PostgresProvider::builder()
+//!     .pool(pool)
+//!     .listen(database, NoTls)
+//!     .build()?;
+//! # Ok(provider) }
+//! ```
+//!
+//! - Each [`Client`](dlock_core::Client) keeps one connection of its own from its first waiter on,
+//!   and each release sends one notification (`NOTIFY`) with its commit, so that whoever hears it
+//!   finds the lock free. Nothing else is hinted.
+//! - All programs that use the table configure the same, or [`notify`](PostgresProviderBuilder::notify)
+//!   where they do not wait themselves: who releases cannot know who waits elsewhere.
+//! - A hint that is missed costs one poll, D/3 within 1 to 5 s. A connection that broke is opened
+//!   anew, and then everybody asks; one that fell silent is noticed within 5 s and the
+//!   [`timeout`](PostgresProviderBuilder::timeout) of a call. One that cannot be opened leaves waiters
+//!   to their polls, and a `debug` message says why.
+//! - The pool may lead through PgBouncer; `listen` leads to the server itself, and to the one that
+//!   takes writes (`target_session_attrs=read-write` where there are several).
+//! - A notification takes a lock on the whole database while it commits. Releases hold it for
+//!   microseconds, since they do not wait for the disk. Another application's transaction that
+//!   notifies in the same database and waits long for its commit, for a replica say, delays them.
+//! - Hints name table, prefix and lock. Any user of the database can listen to them, and forge
+//!   them: a forged one costs a try.
+//!
 //! # How it can lose a lock
 //! A fencing token ([`fence`]) protects the resource in each of these cases; the lease alone does not.
 //! - **Failover to a replica that was behind** forgets grants and renewals that were acknowledged.
@@ -54,7 +91,8 @@
 //!   more than one and nothing else empties it. A pool that other work can exhaust loses leases: give
 //!   the locks one of their own.
 //! - `RecyclingMethod::Fast`, deadpool's default, adds no round trip; `Verified` and `Clean` add one.
-//! - Poolers in transaction mode (PgBouncer) are fine: no session state, no named statements.
+//! - Poolers in transaction mode (PgBouncer) are fine: no session state, no named statements, unless
+//!   [`prepared`](PostgresProviderBuilder::prepared) asks for them.
 //! - A hot standby can be read, and refuses whoever is to be refused; what would have to be written
 //!   ends as not applied.
 //!
@@ -77,18 +115,22 @@
 mod admin;
 mod answer;
 mod batch;
+mod channel;
 mod connections;
 mod error;
 pub mod fence;
+mod hints;
 mod key;
 mod provider;
 mod row;
 mod schema;
+mod settings;
 mod setup;
 
 pub use deadpool_postgres;
 
 pub use self::{
     error::{BuildError, SchemaError},
-    provider::{PostgresProvider, PostgresProviderBuilder},
+    provider::PostgresProvider,
+    settings::PostgresProviderBuilder,
 };

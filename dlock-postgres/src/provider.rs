@@ -1,25 +1,26 @@
-//! The provider: settings, clones, and what each answer of the database means. The rules
+//! The provider: clones, and what each answer of the database means. The rules
 //! themselves are in `sql/`.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{fmt, sync::Arc};
 
 use async_trait::async_trait;
-use deadpool_postgres::{Pool, tokio_postgres};
+use deadpool_postgres::tokio_postgres::types::Type;
 use dlock_core::{
     Acquire, AcquireOutcome, Capabilities, Discipline, Durability, Name, Provider, ProviderError,
-    Record, Release, ReleaseOutcome, Renew, RenewOutcome, Sharing,
+    Record, Release, ReleaseOutcome, Renew, RenewOutcome, Sharing, Wakeups,
 };
-use tokio_postgres::types::Type;
-use typed_builder::TypedBuilder;
 
 use crate::{
     answer::Answer,
     batch,
+    channel::{self, Connect},
     connections::{Caller, Connections, Parameters},
     error::{self, BuildError},
+    hints::Hints,
     key::Prefix,
     row,
     schema::{Schema, Statements},
+    settings::{PostgresProviderBuilder, Settings},
 };
 
 /// Locks in one table of a PostgreSQL database.
@@ -41,48 +42,12 @@ pub struct PostgresProvider {
     pub(crate) schema: Arc<Schema>,
     pub(crate) statements: Arc<Statements>,
     pub(crate) prefix: Prefix,
-    sharing: Sharing,
-}
-
-/// What a provider is built from.
-#[derive(TypedBuilder)]
-#[builder(
-    builder_type(vis = "pub", name = PostgresProviderBuilder, doc = "Builds a [`PostgresProvider`]; made by [`PostgresProvider::builder`]."),
-    build_method(into = Result<PostgresProvider, BuildError>, doc = "Checks the settings. Nothing is sent to the database yet.\n\n# Errors\n[`BuildError`] says which setting is not possible, and what is.")
-)]
-pub(crate) struct Settings {
-    #[builder(setter(
-        doc = "The pool to borrow connections from. Give the locks a pool of their own if other work may keep all connections of this one: a renewal that gets none in time is a lost lease. One connection is left to renewals and releases; a pool of a single connection has none to leave."
-    ))]
-    pool: Pool,
-    #[builder(
-        default,
-        setter(
-            into,
-            doc = "Separates the locks of one application from those of others in the same table: providers with different prefixes never meet. None by default. With the name at most 1024 bytes."
-        )
-    )]
-    prefix: String,
-    #[builder(
-        default = "dlock".into(),
-        setter(
-            into,
-            doc = "The database schema that holds the table and its functions; `dlock` by default. Letters, digits, `_` and `-`, taken as written, at most 63 bytes."
-        )
-    )]
-    schema: String,
-    #[builder(
-        default = "lock".into(),
-        setter(
-            into,
-            doc = "The table; `lock` by default. Its functions are named after it. Letters, digits, `_` and `-`, taken as written, at most 51 bytes."
-        )
-    )]
-    table: String,
-    #[builder(default = Duration::from_secs(5), setter(
-        doc = "How long one call may take, the wait for a connection included; 5 s by default. The frontend allows a sixth of a lease at most; this also bounds what is called without it."
-    ))]
-    timeout: Duration,
+    pub(crate) hints: Arc<Hints>,
+    /// How to open the channel for wake-ups, if there is to be one.
+    pub(crate) listen: Option<Connect>,
+    /// Whether releases are hinted.
+    pub(crate) notify: bool,
+    pub(crate) sharing: Sharing,
 }
 
 impl PostgresProvider {
@@ -115,11 +80,40 @@ impl PostgresProvider {
     /// # Errors
     /// [`BuildError::Prefix`] if the text cannot be one.
     pub fn with_prefix(&self, prefix: &str) -> Result<Self, BuildError> {
+        let prefix = Prefix::new(prefix)?;
         Ok(Self {
-            prefix: Prefix::new(prefix)?,
+            hints: Arc::new(Hints::new(&self.schema, &prefix)),
+            prefix,
             sharing: Sharing::default(),
             ..self.clone()
         })
+    }
+
+    /// Releases, and says so to those who listen if there is a hint.
+    async fn release_with(
+        &self,
+        Release { name, uuid, .. }: &Release,
+        hint: Option<String>,
+    ) -> Result<ReleaseOutcome, ProviderError> {
+        let answer = self
+            .call(
+                Caller::Holder,
+                &self.statements.release,
+                name,
+                &[
+                    (&self.prefix.as_str(), Type::TEXT),
+                    (&name.as_str(), Type::TEXT),
+                    (uuid, Type::UUID),
+                    (&hint, Type::TEXT),
+                ],
+            )
+            .await?;
+        match answer.verdict()? {
+            "released" => Ok(ReleaseOutcome::Released),
+            "not held" => Ok(ReleaseOutcome::NotHeld(Some(answer.record()?))),
+            "absent" => Ok(ReleaseOutcome::NotHeld(None)),
+            other => Err(error::bad_answer(other)),
+        }
     }
 
     /// Calls one of the functions for one lock.
@@ -139,29 +133,6 @@ impl PostgresProvider {
     }
 }
 
-impl From<Settings> for Result<PostgresProvider, BuildError> {
-    fn from(settings: Settings) -> Self {
-        let Settings {
-            pool,
-            prefix,
-            schema,
-            table,
-            timeout,
-        } = settings;
-        if !(Duration::from_millis(1)..=Duration::from_secs(60)).contains(&timeout) {
-            return Err(BuildError::Timeout { timeout });
-        }
-        let schema = Schema::new(&schema, &table)?;
-        Ok(PostgresProvider {
-            connections: Connections::new(pool, timeout),
-            statements: Arc::new(schema.statements()),
-            schema: Arc::new(schema),
-            prefix: Prefix::new(&prefix)?,
-            sharing: Sharing::default(),
-        })
-    }
-}
-
 // Not the pool: what it shows of itself is the driver's choice, and it knows a password.
 impl fmt::Debug for PostgresProvider {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -177,6 +148,7 @@ impl Provider for PostgresProvider {
     fn capabilities(&self) -> Capabilities {
         Capabilities::new("postgres", Discipline::StoreClock)
             .batch(true)
+            .watch(self.listen.is_some())
             .durability(Durability::Durable)
     }
 
@@ -240,24 +212,13 @@ impl Provider for PostgresProvider {
     }
 
     async fn release(&self, request: &Release) -> Result<ReleaseOutcome, ProviderError> {
-        let Release { name, uuid, .. } = request;
-        let answer = self
-            .call(
-                Caller::Holder,
-                &self.statements.release,
-                name,
-                &[
-                    (&self.prefix.as_str(), Type::TEXT),
-                    (&name.as_str(), Type::TEXT),
-                    (uuid, Type::UUID),
-                ],
-            )
-            .await?;
-        match answer.verdict()? {
-            "released" => Ok(ReleaseOutcome::Released),
-            "not held" => Ok(ReleaseOutcome::NotHeld(Some(answer.record()?))),
-            "absent" => Ok(ReleaseOutcome::NotHeld(None)),
-            other => Err(error::bad_answer(other)),
+        let hint = self.notify.then(|| self.hints.about(&request.name));
+        match self.release_with(request, hint).await {
+            // The server's queue of notifications is full. The release matters more than the hint.
+            Err(error) if self.notify && error::of_the_hint(&error) => {
+                self.release_with(request, None).await
+            }
+            outcome => outcome,
         }
     }
 
@@ -282,6 +243,16 @@ impl Provider for PostgresProvider {
 
     async fn renew_many(&self, requests: &[Renew]) -> Vec<Result<RenewOutcome, ProviderError>> {
         batch::renew_many(self, requests).await
+    }
+
+    async fn watch(&self) -> Result<Option<Wakeups>, ProviderError> {
+        let Some(connect) = &self.listen else {
+            return Ok(None);
+        };
+        let hints = Arc::clone(&self.hints);
+        channel::open(connect, hints, self.connections.limit())
+            .await
+            .map(Some)
     }
 
     fn sharing(&self) -> Option<&Sharing> {

@@ -2,21 +2,19 @@
 
 use crate::error::BuildError;
 
-/// The version of the table and the functions below. It is part of the functions' names, so that
-/// processes of two releases can work on one table while one replaces the other.
-const VERSION: u32 = 1;
-
 /// What the server keeps of a name, in bytes; it cuts the rest off without an error.
 const MAX_IDENTIFIER: usize = 63;
 
-/// The functions, and the files that create them.
-const FUNCTIONS: [(&str, &str); 6] = [
-    ("sound", include_str!("sql/table.sql")),
-    ("acquire", include_str!("sql/acquire.sql")),
-    ("renew", include_str!("sql/renew.sql")),
-    ("release", include_str!("sql/release.sql")),
-    ("revoke", include_str!("sql/revoke.sql")),
-    ("ask", include_str!("sql/ask.sql")),
+/// The functions, their versions, and the files that create them. A function that takes or answers
+/// something else than before has the next version, which is part of its name: so processes of two
+/// releases can work on one table while one replaces the other.
+const FUNCTIONS: [(&str, u32, &str); 6] = [
+    ("sound", 1, include_str!("sql/table.sql")),
+    ("acquire", 1, include_str!("sql/acquire.sql")),
+    ("renew", 1, include_str!("sql/renew.sql")),
+    ("release", 2, include_str!("sql/release.sql")),
+    ("revoke", 1, include_str!("sql/revoke.sql")),
+    ("ask", 1, include_str!("sql/ask.sql")),
 ];
 
 /// The longest ending of a function's name.
@@ -73,18 +71,31 @@ impl Schema {
         format!("{}.{}", self.schema, self.table)
     }
 
+    /// The same without quotes, for people and for hints.
+    pub(crate) fn table_unquoted(&self) -> String {
+        self.table().replace('"', "")
+    }
+
+    /// The channel on which releases of this table are hinted. Two tables with long names may share
+    /// one.
+    pub(crate) fn channel(&self) -> String {
+        let mut channel = format!("dlock:{}", self.table_unquoted());
+        channel.truncate(channel.floor_char_boundary(MAX_IDENTIFIER));
+        channel
+    }
+
     /// All functions, quoted and qualified.
     pub(crate) fn functions(&self) -> Vec<String> {
         FUNCTIONS
             .iter()
-            .map(|(name, _)| self.function(name))
+            .map(|(name, version, _)| self.function(name, *version))
             .collect()
     }
 
     /// What makes the schema; safe to run again.
     pub(crate) fn sql(&self) -> String {
-        let mut sql = format!("-- The schema of dlock for PostgreSQL, version {VERSION}.\n\n");
-        for (_, file) in FUNCTIONS {
+        let mut sql = String::from("-- The schema of dlock for PostgreSQL.\n\n");
+        for (_, _, file) in FUNCTIONS {
             sql.push_str(&self.fill(file));
             sql.push('\n');
         }
@@ -94,7 +105,7 @@ impl Schema {
     pub(crate) fn statements(&self) -> Statements {
         let call = |name: &str, parameters: usize| {
             let parameters: Vec<String> = (1..=parameters).map(|n| format!("${n}")).collect();
-            let call = format!("{}({})", self.function(name), parameters.join(", "));
+            let call = self.fill(&format!("{{{name}}}({})", parameters.join(", ")));
             without_comments(&include_str!("sql/call.sql").replace("{call}", &call))
         };
         let plain = |file: &str| without_comments(&self.fill(file));
@@ -102,7 +113,7 @@ impl Schema {
             acquire: call("acquire", 9),
             renew: call("renew", 4),
             renew_many: plain(include_str!("sql/renew_many.sql")),
-            release: call("release", 3),
+            release: call("release", 4),
             read: plain(include_str!("sql/read.sql")),
             list: plain(include_str!("sql/list.sql")),
             revoke: call("revoke", 5),
@@ -116,16 +127,17 @@ impl Schema {
     pub(crate) fn fill(&self, sql: &str) -> String {
         let mut filled = sql
             .replace("{schema}", &self.schema)
-            .replace("{table}", &self.table());
-        for (name, _) in FUNCTIONS {
-            filled = filled.replace(&format!("{{{name}}}"), &self.function(name));
+            .replace("{table}", &self.table())
+            .replace("{channel}", &self.channel());
+        for (name, version, _) in FUNCTIONS {
+            filled = filled.replace(&format!("{{{name}}}"), &self.function(name, version));
         }
         filled
     }
 
-    fn function(&self, name: &str) -> String {
+    fn function(&self, name: &str, version: u32) -> String {
         let table = self.table.trim_matches('"');
-        format!("{}.\"{table}_{name}_{VERSION}\"", self.schema)
+        format!("{}.\"{table}_{name}_{version}\"", self.schema)
     }
 }
 

@@ -41,6 +41,10 @@
 //! minutes unless the client's TCP settings have a user timeout. Late answers never reach another
 //! caller. In a cluster use a `ClusterConnection`; it repeats requests by itself, which is harmless.
 //!
+//! The driver leaves `TCP_NODELAY` off. Where many calls share a connection that merges small packets and
+//! is faster on one machine; over a network a lone call may wait for an acknowledgement that the other
+//! side delays. `ConnectionInfo::set_tcp_settings` of the client changes it: measure before.
+//!
 //! A time limit of the connection that is shorter than a sixth of the lease (the driver's default is
 //! 500 ms) ends calls early; that is harmless too.
 //!
@@ -101,7 +105,7 @@
 //! | call | round trips | on the server |
 //! |---|---|---|
 //! | acquire, granted or refused; renew; release; read | 1 | one `EVALSHA`, 10 to 30 µs |
-//! | `renew_many` | 1 for every 500, over one connection; all at once, one by one, over a cluster's | |
+//! | `renew_many` | 1 for every 500, over one connection; one by one over a cluster's, some 500 at once | |
 //! | a message to those who wait | 0 | some µs, and a message for each process that listens |
 //! | the first call of each kind after the server forgot its scripts | 2 | |
 //! | `list`, `purge` | one for every 512 keys **of every kind** on each node | a walk over all keys |

@@ -2,6 +2,7 @@
 //! forgotten it; many of them in one flight where the connection takes that.
 
 use std::{
+    collections::BTreeMap,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -18,10 +19,15 @@ use crate::{
     connection::Connection,
     error::{self, Failure},
     scripts::{self, Lua},
+    slots,
 };
 
 /// At most so many scripts under way at once, so that others on the connection wait a few milliseconds.
 pub(crate) const FLIGHT: usize = 500;
+
+/// And in a cluster so many of each shard, which is about as many.
+const ABREAST: usize = 2;
+
 /// A connection and how long a call on it may take. Clones share the connection.
 #[derive(Clone)]
 pub(crate) struct Link {
@@ -70,20 +76,60 @@ impl Link {
         runs: &[Run],
         decode: fn(&str, Value) -> Result<T, ProviderError>,
     ) -> Vec<Result<T, ProviderError>> {
-        let mut answers = Vec::with_capacity(runs.len());
-        for runs in runs.chunks(FLIGHT) {
-            let flight = match self.flight(lua, runs).await {
-                Some(flight) => flight,
-                None => {
-                    let mut single = Vec::with_capacity(runs.len());
-                    for run in runs {
-                        single.push(self.answer(lua, run));
-                    }
-                    join_all(single).await
-                }
-            };
-            let decoded = runs.iter().zip(flight);
-            answers.extend(decoded.map(|(run, answer)| decode(run.key(), answer?)));
+        let mut landed = Vec::with_capacity(runs.len());
+        for flight in runs.chunks(FLIGHT) {
+            match self.flight(lua, flight).await {
+                Some(answers) => landed.extend(answers),
+                None => break,
+            }
+        }
+        if let Some(rest) = runs.get(landed.len()..).filter(|rest| !rest.is_empty()) {
+            landed.extend(self.spread(lua, rest).await);
+        }
+        let decoded = runs.iter().zip(landed);
+        decoded
+            .map(|(run, answer)| decode(run.key(), answer?))
+            .collect()
+    }
+
+    /// Runs a script on many locks of a cluster, whose connection takes them one by one and leads each to
+    /// its node. Each shard has a lane of its own, so that a node that hangs holds up its own locks only.
+    async fn spread(&self, lua: &Lua, runs: &[Run]) -> Vec<Result<Value, ProviderError>> {
+        let mut lanes: BTreeMap<u16, Vec<(usize, &Run)>> = BTreeMap::new();
+        for (index, run) in runs.iter().enumerate() {
+            let shard = slots::shard(run.key().as_bytes());
+            lanes.entry(shard).or_default().push((index, run));
+        }
+        let lanes = lanes.values().map(|lane| self.follow(lua, lane));
+        let mut answers: Vec<_> = join_all(lanes).await.into_iter().flatten().collect();
+        answers.sort_unstable_by_key(|(index, _)| *index);
+        answers.into_iter().map(|(_, answer)| answer).collect()
+    }
+
+    /// Some locks of one shard, a few at a time. Behind one that got no answer the others are not sent:
+    /// a long lane would take many times the limit of a call.
+    async fn follow<'r>(
+        &self,
+        lua: &Lua,
+        lane: &'r [(usize, &'r Run)],
+    ) -> Vec<(usize, Result<Value, ProviderError>)> {
+        let mut answers = Vec::with_capacity(lane.len());
+        let mut silent = false;
+        for some in lane.chunks(ABREAST) {
+            if silent {
+                let unsent = || ProviderError::not_applied("others of this batch got no answer");
+                answers.extend(some.iter().map(|(index, _)| (*index, Err(unsent()))));
+                continue;
+            }
+            let mut asked = Vec::with_capacity(some.len());
+            for (index, run) in some {
+                asked.push(async { (*index, self.answer(lua, run).await) });
+            }
+            let answered = join_all(asked).await;
+            silent = answered.iter().any(|(_, answer)| {
+                matches!(answer, Err(error) if error.kind() == dlock_core::ErrorKind::Unknown)
+            });
+            answers.extend(answered);
         }
         answers
     }

@@ -59,8 +59,8 @@
 //! Where hints fail, a waiter asks at its interval.
 //!
 //! # What it costs
-//! A call is a hop to a blocking thread and a few microseconds of SQLite; commits of all processes
-//! follow one another. A process must not `fork` without `exec` while it has a provider open.
+//! A call is a hop to the provider's thread and some microseconds of SQLite, as much as the bare
+//! statements on a blocking thread of the runtime; commits of all processes follow one another. A process must not `fork` without `exec` while it has a provider open.
 //! Dropping the last clone of a provider closes the file, which may move the log into it.
 //! Deleting old records ([`Admin::purge`](dlock_core::Admin::purge)) takes those of an earlier boot
 //! once this one is 7 days old.
@@ -80,6 +80,7 @@ mod store;
 #[cfg(test)]
 mod tests;
 mod watch;
+mod worker;
 
 pub use rusqlite;
 

@@ -2,9 +2,9 @@
 //! The rules themselves are in `rules.rs`.
 
 use std::{
-    fmt, panic,
+    fmt,
     path::{self, Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
@@ -14,33 +14,29 @@ use dlock_core::{
     Name, Page, Provider, ProviderError, Record, Release, ReleaseOutcome, Renew, RenewOutcome,
     Revoke, RevokeOutcome, Sharing, Wakeups,
 };
-use tokio::{
-    sync::Mutex,
-    task::{JoinHandle, spawn_blocking},
-};
 use typed_builder::TypedBuilder;
 
-use crate::{admin, error::OpenError, key::Prefix, rules, store::Store, watch::Watch};
+use crate::{
+    admin, error::OpenError, key::Prefix, rules, store::Store, watch::Watch, worker::Worker,
+};
 
 /// Locks in one SQLite file, shared by every process of one host.
 ///
 /// Cheap to clone; clones use one connection and one [`Client`](dlock_core::Client). What the file
-/// guarantees, and how it can lose a lock, is said in the [documentation of the crate](crate).
-///
-/// # Panics
-/// The methods of [`Provider`] and [`Admin`] run on a blocking thread of the tokio runtime they are
-/// polled in, and panic outside one.
+/// guarantees, and how it can lose a lock, is said in the [documentation of the crate](crate). Its
+/// calls run one at a time on a thread that they share, and need no runtime.
 ///
 /// # Cancel safety
-/// One call at a time has the connection; the others wait in line without a thread. A future that
-/// is dropped in line has done nothing. One that is dropped later leaves a call that runs to its
-/// end, at most the busy timeout and a few writes: it may be applied, and the connection stays
-/// usable.
+/// A future that is dropped in line has done nothing. One that is dropped later leaves a call that
+/// runs to its end, at most the busy timeout and a few writes: it may be applied, and the connection
+/// stays usable.
 #[derive(Clone)]
 pub struct SqliteProvider {
     /// Before the store, so that its connection closes first.
     watch: Arc<Watch>,
+    /// Only calls on the worker's thread lock it.
     store: Arc<Mutex<Store>>,
+    worker: Worker,
     path: Arc<Path>,
     prefix: Prefix,
     sharing: Sharing,
@@ -147,24 +143,14 @@ impl SqliteProvider {
         &self.path
     }
 
-    /// Waits for the connection and runs `work` with it on a blocking thread.
+    /// Runs `work` with the connection when its turn comes.
     async fn call<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Store) -> Result<T, ProviderError> + Send + 'static,
     ) -> Result<T, ProviderError> {
-        // First the connection, then a thread: a caller in line occupies none, and once dropped it
-        // never runs.
-        let mut store = Arc::clone(&self.store).lock_owned().await;
-        let mut running = Running(spawn_blocking(move || work(&mut store)));
-        match (&mut running.0).await {
-            Ok(answer) => answer,
-            Err(error) => match error.try_into_panic() {
-                Ok(panic) => panic::resume_unwind(panic),
-                Err(_) => Err(ProviderError::not_applied(
-                    "the runtime shut down before the call began",
-                )),
-            },
-        }
+        let store = Arc::clone(&self.store);
+        let work = move || work(&mut store.lock().unwrap_or_else(PoisonError::into_inner));
+        self.worker.run(work).await
     }
 }
 
@@ -200,9 +186,14 @@ impl From<Settings> for Result<SqliteProvider, OpenError> {
             source: Box::new(error),
         })?;
         let store = Store::open(&path, synchronous, busy_timeout)?;
+        let worker = Worker::start().map_err(|error| OpenError::Other {
+            path: path.clone(),
+            source: Box::new(error),
+        })?;
         Ok(SqliteProvider {
             watch: store.watch(),
             store: Arc::new(Mutex::new(store)),
+            worker,
             path: path.into(),
             prefix,
             sharing: Sharing::default(),
@@ -216,16 +207,6 @@ impl fmt::Debug for SqliteProvider {
             .field("path", &self.path)
             .field("prefix", &self.prefix.as_str())
             .finish_non_exhaustive()
-    }
-}
-
-/// A call on a blocking thread. Dropped before a thread took it up, it never runs; afterwards it
-/// runs to its end (G1).
-struct Running<T>(JoinHandle<T>);
-
-impl<T> Drop for Running<T> {
-    fn drop(&mut self) {
-        self.0.abort();
     }
 }
 

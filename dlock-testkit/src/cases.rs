@@ -23,8 +23,8 @@ use std::{future::Future, pin::Pin};
 use tokio::task::JoinError;
 
 use self::frontend::{
-    cancelling, closing, ghosts, handing, limits, looking, observing, polling, queueing, releasing,
-    renewing, scoped, sharing, stories, tickets, tries, validity,
+    batching, cancelling, closing, fairness, ghosts, handing, limits, looking, observing, polling,
+    queueing, releasing, renewing, scoped, sharing, stories, tickets, tries, validity,
 };
 use crate::Bench;
 
@@ -215,6 +215,19 @@ macro_rules! __for_each_case {
             required releasing lease_dropped_without_a_runtime_is_given_back ["G3"];
             required releasing lease_dropped_while_unwinding_is_given_back ["G3"];
 
+            required batching leases_due_together_travel_together ["V4", "V6", "renew_many"];
+            required batching refused_renewal_of_a_batch_ends_one_lease ["V5", "renew_many"];
+            required batching failed_renewal_of_a_batch_leaves_the_others ["V5", "V6"];
+            required batching unanswered_batch_is_retried_one_by_one ["V5", "V6"];
+            required batching hung_batch_delays_no_other ["V6"];
+            required batching dead_shard_delays_only_its_own ["V6"];
+            required batching short_lease_cuts_no_long_ones_attempt ["V6"];
+            required batching batch_gets_as_long_as_its_shortest_lease_allows ["V6"];
+            required batching answers_of_another_number_are_none ["V4", "renew_many"];
+            required batching late_answer_of_a_batch_counts_for_leases_still_valid ["V4", "V5"];
+            required batching lease_released_during_a_batch_is_renewed_no_more ["V7"];
+            required batching released_leases_leave_nothing_behind ["V7", "G3"];
+
             required scoped with_acquires_renews_and_releases ["001-4", "V6"];
             required scoped lost_lease_ends_the_work ["V5", "V9"];
             required scoped work_is_gone_before_the_release_is_sent ["V7"];
@@ -254,6 +267,16 @@ macro_rules! __for_each_case {
             required queueing waiters_of_one_client_are_one_contender ["W1"];
             required queueing waiters_are_served_in_the_order_they_came ["W1", "I18"];
             required queueing try_stands_in_no_queue ["W1"];
+            watch fairness waiter_is_served_before_the_releaser ["I18"];
+            watch fairness equal_processes_get_equal_shares ["I18"];
+            watch fairness waiters_ask_at_most_once_a_grant ["I18"];
+            watch fairness process_that_was_never_refused_lets_others_in ["I18"];
+            required fairness lone_process_is_hardly_slowed ["I18"];
+            required fairness releaser_leaves_the_lock_to_others_for_an_instant ["I18", "W2"];
+            required fairness try_leaves_nothing_to_others ["W1"];
+            required fairness limit_holds_while_others_go_first ["W4"];
+            watch fairness hint_during_a_delay_counts ["W3"];
+            watch fairness hint_during_a_delay_does_not_start_it_anew ["W3"];
             required queueing own_release_wakes_the_next_waiter ["W7", "I16"];
             required queueing release_of_an_orphan_wakes_the_next_waiter ["W7", "W5"];
 

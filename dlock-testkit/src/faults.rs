@@ -63,6 +63,12 @@ impl<P: Provider> Faulty<P> {
         &self.inner
     }
 
+    /// How many clones of it there are, this one and calls under way included: who still has it.
+    #[must_use]
+    pub fn clones(&self) -> usize {
+        Arc::strong_count(&self.inner)
+    }
+
     /// Strikes one coming call of this operation: the next one that has none from an earlier
     /// `next`. Comes before [`always`](Self::always).
     pub fn next(&self, op: Op, fault: Fault) {

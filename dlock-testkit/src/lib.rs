@@ -10,6 +10,7 @@
 //! - [`proxy`] does to the wire between a driver and its server what networks do: lost replies,
 //!   resets, silence, delays, by script or by seed; it counts round trips.
 //! - [`overhead`] measures what the frontend adds to a provider's calls.
+//! - [`scale`] holds a crowd of leases and measures what that costs.
 //! - [`simulation`] plays the frontend with several clients, drifting clocks and every fault of a
 //!   process and a network, in virtual time and repeatably.
 //! - [`service`] starts real servers for tests and never leaves one behind.
@@ -59,6 +60,7 @@ pub mod planted;
 pub mod proxy;
 #[doc(hidden)]
 pub mod runner;
+pub mod scale;
 #[cfg(unix)]
 pub mod service;
 pub mod simulation;

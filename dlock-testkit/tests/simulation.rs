@@ -208,6 +208,7 @@ fn bites(figures: &Figures) {
         ("grants", figures.grants, runs * 8),
         ("takeovers", figures.takeovers, runs / 2),
         ("renewals", figures.renewals, runs * 15),
+        ("renewals sent in batches", figures.batched, runs * 3),
         ("losses", figures.losses, runs / 2),
         ("refused renewals", figures.refused, runs / 20),
         ("late renewals", figures.late_renewals, runs / 5),

@@ -5,7 +5,7 @@ use std::{path::Path, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use dlock_core::Provider;
-use dlock_redis::{RedisProvider, redis};
+use dlock_redis::{Channels, RedisProvider, redis};
 use dlock_testkit::service::{Service, redis as redis_server};
 
 use super::{
@@ -25,8 +25,10 @@ impl Backend for Redis {
 
     async fn connect(&self, place: &str) -> Result<Arc<dyn Provider>, Failure> {
         let client = redis::Client::open(format!("redis://{place}/"))?;
-        let provider = RedisProvider::builder().client(client).build()?;
-        Ok(Arc::new(provider))
+        let provider = RedisProvider::builder()
+            .client(client)
+            .wakeups(Channels::Plain);
+        Ok(Arc::new(provider.build()?))
     }
 }
 
@@ -50,10 +52,12 @@ impl Store for Server {
                 let client = redis::Client::open(format!("redis://{}/", address(&self.0)))?;
                 let mut connection = client.get_multiplexed_async_connection().await?;
                 // All but the one that asks.
-                redis::cmd("CLIENT")
-                    .arg(&["KILL", "TYPE", "normal"])
-                    .query_async::<i64>(&mut connection)
-                    .await?;
+                for kind in ["normal", "pubsub"] {
+                    redis::cmd("CLIENT")
+                        .arg(&["KILL", "TYPE", kind])
+                        .query_async::<i64>(&mut connection)
+                        .await?;
+                }
             }
             Blow::Occupy(_) => {}
         }

@@ -99,6 +99,11 @@ impl NameState {
         self.known().succession.queued > 0
     }
 
+    /// Something is on offer to whoever is first in line.
+    pub(crate) fn is_offered(&self) -> bool {
+        self.known().succession.legacy.is_some()
+    }
+
     /// For whoever is first in line: what is on offer.
     pub(crate) fn inherit(&self) -> Option<Legacy> {
         self.known().succession.legacy.take()

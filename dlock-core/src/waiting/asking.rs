@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::{Acquired, Contender};
 use crate::{
-    Error, ErrorKind, Holder, ProviderError,
+    Error, ErrorKind, Holder, ProviderError, Record,
     attempt::{self, TryEnd},
     lock::Settings,
     names::Legacy,
@@ -76,8 +76,7 @@ impl Contender {
         if free {
             return self.ask(self.inherit()).await;
         }
-        let ours = state.is_live(record.uuid);
-        Ok(Some(Acquired::Held(Holder { record, ours })))
+        Ok(Some(Acquired::Held(self.holder(record))))
     }
 
     /// One try, and those that `Spent`, G4, V9 and H1 call for at once. `None`: no answer, and the last
@@ -105,6 +104,7 @@ impl Contender {
             };
             match attempt::run(&lock, uuid, prev, || self.left()).await {
                 TryEnd::Granted(holding) => {
+                    state.fairness().granted(&shared.clock);
                     match legacy {
                         Some(legacy) => legacy.granted(),
                         None => state.row_ends(),
@@ -124,8 +124,7 @@ impl Contender {
                         prev = Some(record.version());
                         continue;
                     }
-                    let ours = state.is_live(record.uuid);
-                    return Ok(Some(Acquired::Held(Holder { record, ours })));
+                    return Ok(Some(Acquired::Held(self.holder(record))));
                 }
                 TryEnd::Spent if planted!(SpentIsContention) => return Ok(None),
                 TryEnd::Spent => {
@@ -151,6 +150,17 @@ impl Contender {
             prev = state.claim(&shared.clock, plan.duration);
         }
         Ok(None)
+    }
+
+    fn holder(&self, record: Record) -> Holder {
+        let Settings { state, owner, .. } = &*self.lock;
+        let ours = state.is_live(record.uuid);
+        if !ours {
+            // Under our own label it may be a try of ours that has not heard of its grant.
+            let label = Some(&record.owner).filter(|label| ***label != **owner);
+            state.fairness().refused(label.map(String::as_str));
+        }
+        Holder { record, ours }
     }
 
     fn draw(&self) -> Result<Uuid, ProviderError> {

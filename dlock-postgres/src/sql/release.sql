@@ -1,5 +1,5 @@
 -- Gives a term back (L1 to L3).
--- Parameters: prefix; name; the term's uuid.
+-- Parameters: prefix; name; the term's uuid; what to say to those who listen, or null.
 -- Result: one row: verdict, the record shown, the store's clock. The verdict is
 --   'released'  L1, L2
 --   'not held'  L3, and the record that shows it
@@ -7,7 +7,7 @@
 --   'unsound'   the row is no record; nothing was written
 --   'open'      somebody else was faster, three times: no answer
 CREATE OR REPLACE FUNCTION {release}(
-    p_prefix text, p_name text, p_uuid uuid,
+    p_prefix text, p_name text, p_uuid uuid, p_hint text,
     OUT verdict text, OUT shown {table}, OUT clock timestamptz
 ) LANGUAGE plpgsql SET lock_timeout = '2s' AS $dlock$
 BEGIN
@@ -18,6 +18,11 @@ BEGIN
         UPDATE {table} AS l SET released = true
         WHERE l.prefix = p_prefix AND l.name = p_name AND l.uuid = p_uuid AND NOT l.released AND {sound}(l);
         IF FOUND THEN
+            IF p_hint IS NOT NULL THEN
+                -- Heard once this is committed, so whoever asks then finds the lock free (W3). It takes
+                -- a lock on the whole database until then; without a wait for the disk that is short.
+                PERFORM pg_notify('{channel}', p_hint);
+            END IF;
             verdict := 'released';  -- L1
             RETURN;
         END IF;

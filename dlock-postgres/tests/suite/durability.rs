@@ -76,7 +76,7 @@ async fn only_releases_do_not_wait_for_the_disk() {
         "SELECT FROM \"{{schema}}\".lock_acquire_1('', 'a', 'o', NULL, NULL, {UUID}, 1000, NULL, 0)"
     );
     let renew = format!("SELECT FROM \"{{schema}}\".lock_renew_1('', 'a', {UUID}, 1)");
-    let release = format!("SELECT FROM \"{{schema}}\".lock_release_1('', 'a', {UUID})");
+    let release = format!("SELECT FROM \"{{schema}}\".lock_release_2('', 'a', {UUID}, NULL)");
     for (default, call, within) in [
         ("on", &acquire, "on"),
         ("remote_apply", &acquire, "remote_apply"),

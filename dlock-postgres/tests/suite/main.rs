@@ -10,12 +10,15 @@
 
 mod batch;
 mod cancelling;
+mod channel;
 mod conformance;
 mod connections;
 mod durability;
 mod fence;
+mod listening;
 mod partition;
 mod pooler;
+mod prepared;
 mod races;
 mod refusals;
 mod rows;
@@ -24,6 +27,7 @@ mod sessions;
 mod settings;
 mod support;
 mod waits;
+mod wakeups;
 mod wal;
 mod wire;
 mod wire_conformance;

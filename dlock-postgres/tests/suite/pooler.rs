@@ -1,5 +1,6 @@
 //! The provider passes the conformance suite through PgBouncer in transaction mode: 16 clients share
-//! two connections to the server, so every call may meet another session.
+//! two connections to the server, so every call may meet another session. What listens for wake-ups
+//! goes to the server itself.
 
 use std::{sync::Arc, time::Duration};
 
@@ -15,15 +16,16 @@ use crate::support::{Server, Table, local, pool};
 struct Pooled {
     table: Table,
     clients: Pool,
+    server: Server,
     _pooler: Service,
-    _server: Server,
 }
 
 impl Fixture for Pooled {
     type Provider = PostgresProvider;
 
-    const CAPABILITIES: Capabilities =
-        Capabilities::new("postgres", Discipline::StoreClock).batch(true);
+    const CAPABILITIES: Capabilities = Capabilities::new("postgres", Discipline::StoreClock)
+        .watch(true)
+        .batch(true);
 
     async fn start() -> Self {
         let server = Server::start(&[]).await;
@@ -34,13 +36,14 @@ impl Fixture for Pooled {
         Self {
             table: Table::create_over(clients.clone()).await,
             clients,
+            server,
             _pooler: pooler,
-            _server: server,
         }
     }
 
     async fn provider(&self) -> PostgresProvider {
-        self.table.provider(self.clients.clone())
+        self.table
+            .listening(self.clients.clone(), self.server.config())
     }
 
     fn admin(provider: &PostgresProvider) -> Option<Arc<dyn Admin>> {
@@ -56,4 +59,4 @@ impl Fixture for Pooled {
     }
 }
 
-dlock_testkit::conformance!(Pooled, without[watch]);
+dlock_testkit::conformance!(Pooled);

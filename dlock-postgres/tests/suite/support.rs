@@ -130,6 +130,13 @@ impl Server {
         connect(&self.config).await
     }
 
+    /// How many of its sessions listen for the locks in this database schema.
+    pub(crate) async fn listeners(&self, schema: &str) -> usize {
+        let find = "SELECT FROM pg_stat_activity WHERE application_name = $1";
+        let found = self.client().await.query(find, &[&schema]).await;
+        found.unwrap().len()
+    }
+
     /// A provider in a new database schema, over a pool of this size.
     pub(crate) async fn provider(&self, size: usize) -> PostgresProvider {
         let provider = on(self.pool(size), &fresh());
@@ -164,6 +171,19 @@ pub(crate) fn on(pool: Pool, schema: &str) -> PostgresProvider {
     PostgresProvider::builder()
         .pool(pool)
         .schema(schema)
+        .build()
+        .unwrap()
+}
+
+/// The same, and it listens for wake-ups on a connection that leads there. The connection is called
+/// after the schema, so that it can be found among the sessions of the server.
+pub(crate) fn listening(pool: Pool, schema: &str, mut listen: Config) -> PostgresProvider {
+    listen.application_name(schema);
+    PostgresProvider::builder()
+        .pool(pool)
+        .schema(schema)
+        .timeout(Duration::from_secs(2))
+        .listen(listen, NoTls)
         .build()
         .unwrap()
 }
@@ -228,6 +248,11 @@ impl Table {
 
     pub(crate) fn provider(&self, pool: Pool) -> PostgresProvider {
         on(pool, &self.schema)
+    }
+
+    /// A provider that listens for wake-ups, and whose way to do so leads there.
+    pub(crate) fn listening(&self, pool: Pool, listen: Config) -> PostgresProvider {
+        listening(pool, &self.schema, listen)
     }
 
     /// Moves an expiry into the past, behind the provider's back. Whether there was one.

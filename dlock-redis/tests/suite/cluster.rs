@@ -7,7 +7,9 @@ use dlock_core::{
 };
 use dlock_redis::RedisProvider;
 
-use crate::support::{Cluster, LONG, SOON, built, fresh_name, granted, key, name, try_for, words};
+use crate::support::{
+    Cluster, LONG, SOON, ask, built, fresh_name, granted, key, name, try_for, words,
+};
 
 #[tokio::test]
 async fn locks_are_on_every_node_and_listed_in_order() {
@@ -135,6 +137,49 @@ async fn a_dead_node_does_not_stop_the_others() {
             assert_eq!(released, ReleaseOutcome::Released);
         }
     }
+}
+
+/// A node that hangs is worse than one that is dead: each of its locks takes as long as a call may. The
+/// others are answered as ever, and the batch takes about one such time, however many of them it holds.
+#[tokio::test]
+async fn a_node_that_hangs_delays_a_batch_by_one_call() {
+    const LIMIT: Duration = Duration::from_secs(2);
+    let mut cluster = Cluster::start().await;
+    let provider = RedisProvider::builder()
+        .connection(cluster.connection().await)
+        .call_timeout(LIMIT);
+    let provider = built(provider.build());
+    let mut renewals = Vec::new();
+    for _ in 0..2000 {
+        let term = try_for(&fresh_name("hung"), LONG);
+        renewals.push(Renew::new(term.name, term.new, 1));
+    }
+    // Nobody holds them: each is lost, which only its node can say.
+    for answer in provider.renew_many(&renewals).await {
+        assert_eq!(answer.unwrap(), RenewOutcome::Lost(None));
+    }
+    let mut raw = cluster.nodes[0].raw().await;
+    let mut slots = Vec::new();
+    for renewal in &renewals {
+        let slot = words(&format!("CLUSTER KEYSLOT {}", key(&renewal.name)));
+        slots.push(ask::<u16>(&mut raw, &slot).await);
+    }
+    cluster.nodes[2].freeze().await;
+    let began = tokio::time::Instant::now();
+    let answers = provider.renew_many(&renewals).await;
+    let took = began.elapsed();
+    cluster.nodes[2].thaw().await;
+    // The shard that two nodes divide fails as a whole.
+    for (slot, answer) in slots.iter().zip(answers) {
+        match answer {
+            Ok(outcome) => assert_eq!(outcome, RenewOutcome::Lost(None)),
+            Err(error) => {
+                assert!(*slot >= 10880, "slot {slot} is a living node's: {error:?}");
+                assert_ne!(error.kind(), ErrorKind::Fatal, "{error:?}");
+            }
+        }
+    }
+    assert!((LIMIT..3 * LIMIT).contains(&took), "{took:?}");
 }
 
 /// Slots move while locks are held: every redirection is followed, and nothing is lost.

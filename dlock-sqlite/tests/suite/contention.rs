@@ -1,6 +1,13 @@
 //! Writers that wait, losers that do not, and futures that are dropped on the way.
 
-use std::{future::poll_fn, sync::Arc, task::Poll, time::Duration};
+use std::{
+    future::poll_fn,
+    pin::pin,
+    sync::Arc,
+    task::{Context, Poll, Wake},
+    thread::{self, Thread},
+    time::Duration,
+};
 
 use dlock_core::{ErrorKind, Provider, Release, ReleaseOutcome, Renew, RenewOutcome};
 use dlock_sqlite::SqliteProvider;
@@ -183,25 +190,28 @@ fn a_dropped_call_leaves_the_connection_usable_and_those_behind_it_never_run() {
     });
 }
 
+/// So no other work of a runtime's blocking threads can delay a renewal, and the end of a runtime
+/// can cut off none.
 #[test]
-fn a_call_dropped_before_a_thread_took_it_up_never_runs() {
+fn calls_need_no_runtime() {
+    struct Unpark(Thread);
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
     let scratch = Scratch::new();
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
-        .max_blocking_threads(1)
-        .enable_all()
-        .build()
-        .unwrap();
-    runtime.block_on(async {
-        let provider = scratch.provider();
-        let (go, wait) = std::sync::mpsc::channel::<()>();
-        let occupied = tokio::task::spawn_blocking(move || wait.recv().unwrap());
-        let request = request("a", LONG);
-        assert!(timeout(SHORT, provider.acquire(&request)).await.is_err());
-        go.send(()).unwrap();
-        occupied.await.unwrap();
-        assert!(provider.read(&name("a")).await.unwrap().is_none());
-    });
+    let provider = scratch.provider();
+    let waker = Arc::new(Unpark(thread::current())).into();
+    let mut taking = pin!(take(&provider, "a", LONG));
+    while taking
+        .as_mut()
+        .poll(&mut Context::from_waker(&waker))
+        .is_pending()
+    {
+        thread::park_timeout(PATIENCE);
+    }
+    assert_eq!(scratch.count(), 1);
 }
 
 #[test]

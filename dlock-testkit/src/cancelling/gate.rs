@@ -132,6 +132,10 @@ impl Provider for Gate {
         self.through(self.inner.renew_many(requests)).await
     }
 
+    fn shard(&self, name: &Name) -> u64 {
+        self.inner.shard(name)
+    }
+
     async fn watch(&self) -> Result<Option<Wakeups>, ProviderError> {
         // Not counted: it belongs to no operation, and nobody waits for its end.
         self.pass().await;

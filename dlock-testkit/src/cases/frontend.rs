@@ -6,8 +6,10 @@
 
 /// The modules whose cases check the frontend.
 pub(super) const MODULES: &[&str] = &[
+    "batching",
     "cancelling",
     "closing",
+    "fairness",
     "ghosts",
     "handing",
     "limits",
@@ -28,8 +30,10 @@ pub(super) const MODULES: &[&str] = &[
 mod bed;
 mod meddler;
 
+pub(super) mod batching;
 pub(super) mod cancelling;
 pub(super) mod closing;
+pub(super) mod fairness;
 pub(super) mod ghosts;
 pub(super) mod handing;
 pub(super) mod limits;

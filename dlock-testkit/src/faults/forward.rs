@@ -111,6 +111,10 @@ impl<P: Provider> Provider for Faulty<P> {
         answers
     }
 
+    fn shard(&self, name: &Name) -> u64 {
+        self.inner.shard(name)
+    }
+
     async fn watch(&self) -> Result<Option<Wakeups>, ProviderError> {
         let entry = self.log.began(Op::Watch, Request::Watch);
         let fault = self.script.due(Op::Watch);

@@ -157,6 +157,10 @@ impl<P: Provider> Provider for Recorded<P> {
         answers
     }
 
+    fn shard(&self, name: &Name) -> u64 {
+        self.inner.shard(name)
+    }
+
     async fn watch(&self) -> Result<Option<Wakeups>, ProviderError> {
         self.inner.watch().await
     }

@@ -1,6 +1,7 @@
 //! Drawing a plan from a seed. Each seed switches a random part of the faults on, so that some runs
 //! have much of one kind and others none: rare states are reached by what is *absent* as well.
 
+mod crews;
 mod faults;
 
 use std::time::Duration;
@@ -19,6 +20,9 @@ const SPAN: u64 = 12_000;
 /// Sets what is drawn about looks apart from the rest of a plan, and what is about hand-overs.
 const LOOKS: u64 = 0x6c6f_6f6b;
 const HEIRS: u64 = 0x6865_6972;
+
+/// Sets what is drawn about crews apart.
+const CREWS: u64 = 0x6372_6577;
 
 impl Plan {
     /// The plan of a seed.
@@ -42,6 +46,9 @@ impl Plan {
         }
         draw.rng = Rng::with_seed(seed ^ HEIRS);
         draw.heirs(&mut clients);
+        // And so are crews.
+        draw.rng = Rng::with_seed(seed ^ CREWS);
+        draw.crews(&mut clients, &mut faults);
         Self {
             seed,
             discipline,

@@ -16,6 +16,9 @@ pub struct Figures {
     /// Leases that reached their callers.
     pub leases: u64,
     pub renewals: u64,
+    /// Calls for several renewals, and the renewals in them.
+    pub batches: u64,
+    pub batched: u64,
     /// Renewals confirmed when the lease was over, and grants that were.
     pub late_renewals: u64,
     pub late_grants: u64,
@@ -78,6 +81,8 @@ impl Figures {
             takeovers,
             leases,
             renewals,
+            batches,
+            batched,
             late_renewals,
             late_grants,
             losses,
@@ -104,6 +109,8 @@ impl Figures {
         self.takeovers += takeovers;
         self.leases += leases;
         self.renewals += renewals;
+        self.batches += batches;
+        self.batched += batched;
         self.late_renewals += late_renewals;
         self.late_grants += late_grants;
         self.losses += losses;
@@ -132,7 +139,7 @@ impl fmt::Display for Figures {
         writeln!(f, "{}", self.summary())?;
         writeln!(
             f,
-            "{} grants, {} of them takeovers, {} late, {} spent, {} refused by own ghosts; {} leases, {} renewals ({} late), {} losses, {} refused",
+            "{} grants, {} of them takeovers, {} late, {} spent, {} refused by own ghosts; {} leases, {} renewals ({} late; {} were sent in {} batches), {} losses, {} refused",
             self.grants,
             self.takeovers,
             self.late_grants,
@@ -141,6 +148,8 @@ impl fmt::Display for Figures {
             self.leases,
             self.renewals,
             self.late_renewals,
+            self.batched,
+            self.batches,
             self.losses,
             self.refused
         )?;

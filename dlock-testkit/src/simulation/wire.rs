@@ -1,6 +1,7 @@
 //! The way between a client and the store: it takes time, loses, delays, repeats and refuses, as the
 //! plan says, and tells the monitor what passes.
 
+mod batches;
 mod effects;
 mod requests;
 mod station;
@@ -12,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-use dlock_core::{Admin, Machine, Provider, ProviderError, Release};
+use dlock_core::{Admin, Machine, Name, Provider, ProviderError, Release};
 use tokio::{
     sync::oneshot,
     time::{Instant, sleep},
@@ -101,6 +102,12 @@ impl Wire {
             mutes,
             counts: Mutex::default(),
         }))
+    }
+
+    /// In some runs the store has two parts.
+    pub(super) fn shard_of(&self, name: &Name) -> u64 {
+        let last = name.as_str().bytes().last().unwrap_or_default();
+        u64::from(self.0.seed.is_multiple_of(3) && last % 4 == 3)
     }
 
     /// One call: sent, delivered, applied, answered, each at its own time.

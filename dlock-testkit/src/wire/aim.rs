@@ -102,6 +102,10 @@ impl Provider for Aim {
         self.inner.renew_many(requests).await
     }
 
+    fn shard(&self, name: &Name) -> u64 {
+        self.inner.shard(name)
+    }
+
     async fn watch(&self) -> Result<Option<Wakeups>, ProviderError> {
         self.inner.watch().await
     }

@@ -24,6 +24,16 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     (Bug::RenewalGivesUp, "I17"),
     (Bug::NobodyRenews, "I17"),
     (Bug::RenewEarly, "V6"),
+    (Bug::AnswersReversed, "V4 V5 V6 I6"),
+    (Bug::OneErrorForAll, "V4 V5 V6"),
+    (Bug::LongestLimit, "V6"),
+    (Bug::SentWhenDue, "V4 V6"),
+    (Bug::RetriedTogether, "V6"),
+    (Bug::OneBatchAtATime, "I17"),
+    (Bug::ShardsTogether, "V6"),
+    (Bug::DurationsTogether, "V6"),
+    (Bug::NoBatches, "V6"),
+    (Bug::ReleasedRenewed, "V7"),
     (Bug::ReleaseBelieves, "V7"),
     (Bug::ReleaseFirst, "V9"),
     (Bug::PanicFirst, "V7"),
@@ -106,4 +116,13 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     (Bug::TicketQueues, "H1 W4"),
     (Bug::LostLeaseHandedOver, "H1"),
     (Bug::TicketForAnyLock, "H1"),
+];
+
+/// What no run can show, and why.
+pub(crate) const UNSEEN: &[(Bug, &str)] = &[
+    (Bug::LengthUnchecked, "the model's provider can count"),
+    (
+        Bug::DeadEntriesKept,
+        "memory is nothing that passes the boundary",
+    ),
 ];

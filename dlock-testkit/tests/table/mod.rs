@@ -7,40 +7,19 @@ use dlock_core::Bug;
 pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     (
         Bug::ReplyTimeBase,
-        "deadline_counts_from_the_request repeated_try_keeps_its_first_deadline \
-         grant_that_died_before_it_was_picked_up_is_not_handed_out \
-         late_copy_of_a_late_grants_try_does_not_block_its_client \
-         late_grant_is_given_back_and_asked_for_again",
+        "deadline_counts_from_the_request repeated_try_keeps_its_first_deadline grant_that_died_before_it_was_picked_up_is_not_handed_out late_copy_of_a_late_grants_try_does_not_block_its_client late_grant_is_given_back_and_asked_for_again",
     ),
     (
         Bug::RetryRestartsClock,
-        "repeated_try_keeps_its_first_deadline \
-         grant_that_died_before_it_was_picked_up_is_not_handed_out",
+        "repeated_try_keeps_its_first_deadline grant_that_died_before_it_was_picked_up_is_not_handed_out",
     ),
     (
         Bug::NoMargin,
-        "deadline_counts_from_the_request repeated_try_keeps_its_first_deadline margin_is_kept \
-         validity_is_computed_at_every_question renewal_counts_from_its_own_request \
-         late_renewal_revives_nothing success_counts_for_the_attempt_it_answers \
-         deadline_never_moves_back failed_renewal_is_no_loss expired_lease_tells_its_holder \
-         loss_is_told_on_time_while_renewals_hang holder_stops_before_another_starts \
-         late_renewal_is_shown_before_the_loss renewals_stop_at_the_longest_hold \
-         failing_renewals_stop_at_the_longest_hold_too lost_lease_ends_the_work \
-         work_is_gone_before_the_release_is_sent work_that_ended_too_late_is_reported \
-         grant_that_died_before_it_was_picked_up_is_not_handed_out \
-         late_copy_of_a_late_grants_try_does_not_block_its_client \
-         late_grant_is_given_back_and_asked_for_again lost_lease_is_not_handed_over \
-         holder_cut_off_from_its_store_stops_in_time",
+        "deadline_counts_from_the_request repeated_try_keeps_its_first_deadline margin_is_kept validity_is_computed_at_every_question renewal_counts_from_its_own_request late_renewal_revives_nothing success_counts_for_the_attempt_it_answers deadline_never_moves_back failed_renewal_is_no_loss expired_lease_tells_its_holder loss_is_told_on_time_while_renewals_hang holder_stops_before_another_starts late_renewal_is_shown_before_the_loss renewals_stop_at_the_longest_hold failing_renewals_stop_at_the_longest_hold_too leases_due_together_travel_together refused_renewal_of_a_batch_ends_one_lease failed_renewal_of_a_batch_leaves_the_others unanswered_batch_is_retried_one_by_one hung_batch_delays_no_other dead_shard_delays_only_its_own batch_gets_as_long_as_its_shortest_lease_allows answers_of_another_number_are_none late_answer_of_a_batch_counts_for_leases_still_valid lease_released_during_a_batch_is_renewed_no_more lost_lease_ends_the_work work_is_gone_before_the_release_is_sent work_that_ended_too_late_is_reported grant_that_died_before_it_was_picked_up_is_not_handed_out late_copy_of_a_late_grants_try_does_not_block_its_client late_grant_is_given_back_and_asked_for_again lost_lease_is_not_handed_over holder_cut_off_from_its_store_stops_in_time",
     ),
     (
         Bug::FlagInsteadOfClock,
-        "margin_is_kept validity_is_computed_at_every_question \
-         loss_is_told_on_time_while_renewals_hang late_renewal_is_shown_before_the_loss \
-         renewals_stop_at_the_longest_hold failing_renewals_stop_at_the_longest_hold_too \
-         work_that_ended_too_late_is_reported \
-         grant_that_died_before_it_was_picked_up_is_not_handed_out \
-         lost_lease_is_not_handed_over paused_holder_is_fenced_and_told \
-         holder_cut_off_from_its_store_stops_in_time",
+        "margin_is_kept validity_is_computed_at_every_question loss_is_told_on_time_while_renewals_hang late_renewal_is_shown_before_the_loss renewals_stop_at_the_longest_hold failing_renewals_stop_at_the_longest_hold_too work_that_ended_too_late_is_reported grant_that_died_before_it_was_picked_up_is_not_handed_out lost_lease_is_not_handed_over paused_holder_is_fenced_and_told holder_cut_off_from_its_store_stops_in_time",
     ),
     (
         Bug::CreditNewest,
@@ -52,26 +31,20 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     ),
     (
         Bug::EarlierSent,
-        "renewal_counts_from_its_own_request success_counts_for_the_attempt_it_answers \
-         deadline_never_moves_back failed_renewal_is_no_loss renewal_is_sent_when_it_is_due \
-         hung_renewal_is_followed_by_the_next lost_reply_of_a_renewal_is_no_loss \
-         renewals_stop_at_the_longest_hold",
+        "renewal_counts_from_its_own_request success_counts_for_the_attempt_it_answers deadline_never_moves_back failed_renewal_is_no_loss renewal_is_sent_when_it_is_due hung_renewal_is_followed_by_the_next lost_reply_of_a_renewal_is_no_loss renewals_stop_at_the_longest_hold leases_due_together_travel_together refused_renewal_of_a_batch_ends_one_lease failed_renewal_of_a_batch_leaves_the_others unanswered_batch_is_retried_one_by_one hung_batch_delays_no_other dead_shard_delays_only_its_own batch_gets_as_long_as_its_shortest_lease_allows answers_of_another_number_are_none lease_released_during_a_batch_is_renewed_no_more",
     ),
-    (Bug::ReviveAfterDeadline, "late_renewal_revives_nothing"),
+    (
+        Bug::ReviveAfterDeadline,
+        "late_renewal_revives_nothing late_answer_of_a_batch_counts_for_leases_still_valid",
+    ),
     (Bug::DeadlineMovesBack, "deadline_never_moves_back"),
     (
         Bug::SameNumber,
-        "every_renewal_attempt_has_a_larger_number kept_lease_outlives_its_duration \
-         lost_reply_of_a_renewal_is_no_loss holder_cut_off_from_its_store_stops_in_time",
+        "every_renewal_attempt_has_a_larger_number kept_lease_outlives_its_duration lost_reply_of_a_renewal_is_no_loss leases_due_together_travel_together holder_cut_off_from_its_store_stops_in_time",
     ),
     (
         Bug::ErrorIsLoss,
-        "every_renewal_attempt_has_a_larger_number failed_renewal_is_no_loss \
-         loss_is_told_on_time_while_renewals_hang hung_renewal_is_followed_by_the_next \
-         lost_reply_of_a_renewal_is_no_loss outage_within_the_bound_loses_no_lease \
-         late_renewal_is_shown_before_the_loss fatal_renewal_is_shown_at_once \
-         failing_renewals_stop_at_the_longest_hold_too ticket_is_good_whatever_its_number \
-         failing_calls_are_repeated_only_after_a_pause",
+        "every_renewal_attempt_has_a_larger_number failed_renewal_is_no_loss loss_is_told_on_time_while_renewals_hang hung_renewal_is_followed_by_the_next lost_reply_of_a_renewal_is_no_loss outage_within_the_bound_loses_no_lease late_renewal_is_shown_before_the_loss fatal_renewal_is_shown_at_once failing_renewals_stop_at_the_longest_hold_too failed_renewal_of_a_batch_leaves_the_others unanswered_batch_is_retried_one_by_one short_lease_cuts_no_long_ones_attempt batch_gets_as_long_as_its_shortest_lease_allows answers_of_another_number_are_none lease_released_during_a_batch_is_renewed_no_more ticket_is_good_whatever_its_number failing_calls_are_repeated_only_after_a_pause",
     ),
     (
         Bug::FatalIsLoss,
@@ -79,7 +52,7 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     ),
     (
         Bug::RefusalIgnored,
-        "refused_renewal_is_a_loss_at_once lost_lease_ends_the_work",
+        "refused_renewal_is_a_loss_at_once refused_renewal_of_a_batch_ends_one_lease lost_lease_ends_the_work",
     ),
     (
         Bug::LossWaitsForRenewal,
@@ -87,9 +60,7 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     ),
     (
         Bug::RenewalUnbounded,
-        "loss_is_told_on_time_while_renewals_hang hung_renewal_is_followed_by_the_next \
-         lost_reply_of_a_renewal_is_no_loss outage_within_the_bound_loses_no_lease \
-         late_renewal_is_shown_before_the_loss holder_cut_off_from_its_store_stops_in_time",
+        "loss_is_told_on_time_while_renewals_hang hung_renewal_is_followed_by_the_next lost_reply_of_a_renewal_is_no_loss outage_within_the_bound_loses_no_lease late_renewal_is_shown_before_the_loss unanswered_batch_is_retried_one_by_one short_lease_cuts_no_long_ones_attempt batch_gets_as_long_as_its_shortest_lease_allows lease_released_during_a_batch_is_renewed_no_more holder_cut_off_from_its_store_stops_in_time",
     ),
     (
         Bug::NoPauseAfterFailure,
@@ -97,45 +68,23 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     ),
     (
         Bug::RenewalGivesUp,
-        "failed_renewal_is_no_loss loss_is_told_on_time_while_renewals_hang \
-         renewal_is_sent_when_it_is_due kept_lease_outlives_its_duration \
-         hung_renewal_is_followed_by_the_next lost_reply_of_a_renewal_is_no_loss \
-         outage_within_the_bound_loses_no_lease late_renewal_is_shown_before_the_loss \
-         fatal_renewal_is_shown_at_once polite_request_is_seen_by_the_holder \
-         renewals_stop_at_the_longest_hold failing_renewals_stop_at_the_longest_hold_too \
-         with_acquires_renews_and_releases lost_lease_ends_the_work \
-         limit_is_a_total_while_the_lock_is_held failing_calls_are_repeated_only_after_a_pause \
-         holder_cut_off_from_its_store_stops_in_time",
+        "failed_renewal_is_no_loss loss_is_told_on_time_while_renewals_hang hung_renewal_is_followed_by_the_next lost_reply_of_a_renewal_is_no_loss outage_within_the_bound_loses_no_lease late_renewal_is_shown_before_the_loss fatal_renewal_is_shown_at_once failing_renewals_stop_at_the_longest_hold_too failed_renewal_of_a_batch_leaves_the_others unanswered_batch_is_retried_one_by_one short_lease_cuts_no_long_ones_attempt batch_gets_as_long_as_its_shortest_lease_allows answers_of_another_number_are_none lease_released_during_a_batch_is_renewed_no_more failing_calls_are_repeated_only_after_a_pause",
     ),
     (
         Bug::NobodyRenews,
-        "refused_renewal_is_a_loss_at_once failed_renewal_is_no_loss \
-         loss_is_told_on_time_while_renewals_hang renewal_is_sent_when_it_is_due \
-         kept_lease_outlives_its_duration hung_renewal_is_followed_by_the_next \
-         lost_reply_of_a_renewal_is_no_loss outage_within_the_bound_loses_no_lease \
-         late_renewal_is_shown_before_the_loss fatal_renewal_is_shown_at_once \
-         polite_request_is_seen_by_the_holder renewals_stop_at_the_longest_hold \
-         failing_renewals_stop_at_the_longest_hold_too \
-         renewal_under_way_does_not_outlive_the_release with_acquires_renews_and_releases \
-         lost_lease_ends_the_work limit_is_a_total_while_the_lock_is_held \
-         failing_calls_are_repeated_only_after_a_pause close_leaves_leases_to_their_holders \
-         holder_cut_off_from_its_store_stops_in_time",
+        "refused_renewal_is_a_loss_at_once failed_renewal_is_no_loss loss_is_told_on_time_while_renewals_hang renewal_is_sent_when_it_is_due kept_lease_outlives_its_duration hung_renewal_is_followed_by_the_next lost_reply_of_a_renewal_is_no_loss outage_within_the_bound_loses_no_lease late_renewal_is_shown_before_the_loss fatal_renewal_is_shown_at_once polite_request_is_seen_by_the_holder renewals_stop_at_the_longest_hold failing_renewals_stop_at_the_longest_hold_too renewal_under_way_does_not_outlive_the_release leases_due_together_travel_together refused_renewal_of_a_batch_ends_one_lease failed_renewal_of_a_batch_leaves_the_others unanswered_batch_is_retried_one_by_one hung_batch_delays_no_other dead_shard_delays_only_its_own short_lease_cuts_no_long_ones_attempt batch_gets_as_long_as_its_shortest_lease_allows answers_of_another_number_are_none late_answer_of_a_batch_counts_for_leases_still_valid lease_released_during_a_batch_is_renewed_no_more with_acquires_renews_and_releases lost_lease_ends_the_work limit_is_a_total_while_the_lock_is_held failing_calls_are_repeated_only_after_a_pause close_leaves_leases_to_their_holders holder_cut_off_from_its_store_stops_in_time",
     ),
     (
         Bug::RenewEarly,
-        "renewal_is_sent_when_it_is_due failing_calls_are_repeated_only_after_a_pause",
+        "renewal_is_sent_when_it_is_due hung_batch_delays_no_other failing_calls_are_repeated_only_after_a_pause",
     ),
     (
         Bug::ReleaseBelieves,
-        "validity_ends_where_the_release_begins no_renewal_is_sent_after_the_release_began \
-         giver_has_stopped_before_the_next_is_asked_for",
+        "validity_ends_where_the_release_begins no_renewal_is_sent_after_the_release_began lease_released_during_a_batch_is_renewed_no_more released_leases_leave_nothing_behind giver_has_stopped_before_the_next_is_asked_for",
     ),
     (
         Bug::ReleaseFirst,
-        "with_acquires_renews_and_releases lost_lease_ends_the_work \
-         work_is_gone_before_the_release_is_sent panic_of_the_work_goes_on_after_the_release \
-         failing_release_does_not_hide_the_result \
-         error_of_the_work_comes_through_one_question_mark",
+        "with_acquires_renews_and_releases lost_lease_ends_the_work work_is_gone_before_the_release_is_sent panic_of_the_work_goes_on_after_the_release failing_release_does_not_hide_the_result error_of_the_work_comes_through_one_question_mark",
     ),
     (
         Bug::PanicFirst,
@@ -151,14 +100,11 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     ),
     (
         Bug::StaleReleaseHidden,
-        "stale_holder_releases_nothing_and_is_told \
-         hand_over_that_is_refused_is_followed_by_the_release paused_holder_is_fenced_and_told",
+        "stale_holder_releases_nothing_and_is_told hand_over_that_is_refused_is_followed_by_the_release paused_holder_is_fenced_and_told",
     ),
     (
         Bug::ReleaseOnce,
-        "unanswered_release_is_repeated release_without_an_answer_ends_unconfirmed \
-         no_call_waits_longer_than_a_sixth_of_the_lease \
-         failing_calls_are_repeated_only_after_a_pause",
+        "unanswered_release_is_repeated release_without_an_answer_ends_unconfirmed no_call_waits_longer_than_a_sixth_of_the_lease failing_calls_are_repeated_only_after_a_pause",
     ),
     (
         Bug::UnconfirmedIsError,
@@ -175,34 +121,20 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     ),
     (
         Bug::LateGrantHandedOut,
-        "grant_that_died_before_it_was_picked_up_is_not_handed_out \
-         late_copy_of_a_late_grants_try_does_not_block_its_client \
-         late_grant_is_given_back_and_asked_for_again",
+        "grant_that_died_before_it_was_picked_up_is_not_handed_out late_copy_of_a_late_grants_try_does_not_block_its_client late_grant_is_given_back_and_asked_for_again",
     ),
     (Bug::LateWorkIsFine, "work_that_ended_too_late_is_reported"),
     (
         Bug::FloorForgotten,
-        "late_grant_is_given_back_and_asked_for_again \
-         acquire_asks_for_more_than_the_highest_token_seen floor_that_a_resource_reported_is_kept",
+        "late_grant_is_given_back_and_asked_for_again acquire_asks_for_more_than_the_highest_token_seen floor_that_a_resource_reported_is_kept",
     ),
     (
         Bug::DropForgets,
-        "dropped_lease_is_given_back lease_dropped_without_a_runtime_is_given_back \
-         lease_dropped_while_unwinding_is_given_back work_is_gone_before_the_release_is_sent \
-         dropped_with_gives_the_lock_back acquire_dropped_anywhere_leaves_nothing \
-         dropped_try_runs_to_its_answer grant_nobody_picks_up_is_given_back \
-         grant_that_died_before_it_was_picked_up_is_not_handed_out \
-         limit_that_passed_while_nobody_looked_sends_nothing_more \
-         late_copy_of_a_grant_nobody_took_does_not_block_its_client \
-         unreleased_lease_of_ours_does_not_block_its_client own_release_wakes_the_next_waiter \
-         released_lock_goes_to_the_next_waiter_in_one_write lost_lease_is_not_handed_over \
-         floor_that_a_resource_reported_is_kept close_waits_until_everything_is_given_back",
+        "dropped_lease_is_given_back lease_dropped_without_a_runtime_is_given_back lease_dropped_while_unwinding_is_given_back lease_released_during_a_batch_is_renewed_no_more released_leases_leave_nothing_behind work_is_gone_before_the_release_is_sent dropped_with_gives_the_lock_back acquire_dropped_anywhere_leaves_nothing dropped_try_runs_to_its_answer grant_nobody_picks_up_is_given_back grant_that_died_before_it_was_picked_up_is_not_handed_out limit_that_passed_while_nobody_looked_sends_nothing_more late_copy_of_a_grant_nobody_took_does_not_block_its_client unreleased_lease_of_ours_does_not_block_its_client own_release_wakes_the_next_waiter released_lock_goes_to_the_next_waiter_in_one_write lost_lease_is_not_handed_over floor_that_a_resource_reported_is_kept close_waits_until_everything_is_given_back",
     ),
     (
         Bug::CancelForgets,
-        "acquire_dropped_anywhere_leaves_nothing dropped_try_runs_to_its_answer \
-         grant_nobody_picks_up_is_given_back \
-         limit_that_passed_while_nobody_looked_sends_nothing_more",
+        "acquire_dropped_anywhere_leaves_nothing dropped_try_runs_to_its_answer grant_nobody_picks_up_is_given_back limit_that_passed_while_nobody_looked_sends_nothing_more",
     ),
     (Bug::AbandonedWaits, "dropped_waiter_leaves_the_queue"),
     (Bug::CloseUnheard, "close_ends_waiters_and_later_acquires"),
@@ -212,44 +144,23 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     ),
     (
         Bug::CloseDoesNotWait,
-        "acquire_dropped_anywhere_leaves_nothing dropped_try_runs_to_its_answer \
-         close_waits_until_everything_is_given_back",
+        "acquire_dropped_anywhere_leaves_nothing dropped_try_runs_to_its_answer close_waits_until_everything_is_given_back",
     ),
     (
         Bug::OwnGhostBlocks,
-        "late_copy_of_a_try_given_up_does_not_block_its_client \
-         late_copy_of_a_refused_try_does_not_block_its_client \
-         late_copy_of_a_spent_try_does_not_block_its_client \
-         late_copy_of_a_late_grants_try_does_not_block_its_client \
-         late_copy_of_a_grant_nobody_took_does_not_block_its_client \
-         late_copy_of_a_released_leases_try_does_not_block_its_client \
-         unreleased_lease_of_ours_does_not_block_its_client \
-         last_eight_are_remembered_for_two_leases lock_is_handed_on_past_a_renewal_under_way",
+        "late_copy_of_a_try_given_up_does_not_block_its_client late_copy_of_a_refused_try_does_not_block_its_client late_copy_of_a_spent_try_does_not_block_its_client late_copy_of_a_late_grants_try_does_not_block_its_client late_copy_of_a_grant_nobody_took_does_not_block_its_client late_copy_of_a_released_leases_try_does_not_block_its_client unreleased_lease_of_ours_does_not_block_its_client last_eight_are_remembered_for_two_leases lock_is_handed_on_past_a_renewal_under_way",
     ),
     (
         Bug::HeldTriesForgotten,
-        "late_copy_of_a_refused_try_does_not_block_its_client \
-         late_copy_of_a_spent_try_does_not_block_its_client \
-         last_eight_are_remembered_for_two_leases",
+        "late_copy_of_a_refused_try_does_not_block_its_client late_copy_of_a_spent_try_does_not_block_its_client last_eight_are_remembered_for_two_leases",
     ),
     (
         Bug::OwnLeaseClaimed,
-        "dropped_waiter_leaves_the_queue grant_nobody_picks_up_is_given_back \
-         live_lease_of_ours_is_never_claimed released_lock_goes_to_the_next_waiter_in_one_write \
-         lock_is_handed_on_past_a_renewal_under_way \
-         giver_has_stopped_before_the_next_is_asked_for \
-         hand_over_that_is_refused_is_followed_by_the_release \
-         hand_over_without_an_answer_is_followed_by_the_release \
-         waiter_that_leaves_takes_no_hand_over_along \
-         lock_goes_back_to_the_store_after_a_row_of_hand_overs \
-         lock_goes_back_to_the_store_after_a_while_of_hand_overs \
-         ticket_gives_the_lock_to_whoever_redeems_it ticket_waits_behind_nobody \
-         clones_of_a_provider_share_a_client",
+        "dropped_waiter_leaves_the_queue grant_nobody_picks_up_is_given_back live_lease_of_ours_is_never_claimed released_lock_goes_to_the_next_waiter_in_one_write lock_is_handed_on_past_a_renewal_under_way giver_has_stopped_before_the_next_is_asked_for hand_over_that_is_refused_is_followed_by_the_release hand_over_without_an_answer_is_followed_by_the_release waiter_that_leaves_takes_no_hand_over_along lock_goes_back_to_the_store_after_a_row_of_hand_overs lock_goes_back_to_the_store_after_a_while_of_hand_overs ticket_gives_the_lock_to_whoever_redeems_it ticket_waits_behind_nobody clones_of_a_provider_share_a_client",
     ),
     (
         Bug::NoTurns,
-        "waiters_of_one_client_are_one_contender waiters_are_served_in_the_order_they_came \
-         lock_goes_back_to_the_store_after_a_row_of_hand_overs",
+        "waiters_of_one_client_are_one_contender waiters_are_served_in_the_order_they_came lock_goes_back_to_the_store_after_a_row_of_hand_overs",
     ),
     (Bug::ClientPerLock, "clones_of_a_provider_share_a_client"),
     (Bug::TryQueues, "try_stands_in_no_queue"),
@@ -266,94 +177,33 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     (Bug::NoSpacing, "waiter_does_not_spin_while_nothing_remains"),
     (
         Bug::WakeupIgnored,
-        "dropped_waiter_leaves_the_queue grant_nobody_picks_up_is_given_back \
-         own_release_wakes_the_next_waiter release_of_an_orphan_wakes_the_next_waiter \
-         released_lock_goes_to_the_next_waiter_in_one_write \
-         lock_is_handed_on_past_a_renewal_under_way \
-         giver_has_stopped_before_the_next_is_asked_for \
-         hand_over_that_is_refused_is_followed_by_the_release \
-         hand_over_without_an_answer_is_followed_by_the_release \
-         lock_goes_back_to_the_store_after_a_row_of_hand_overs \
-         lock_goes_back_to_the_store_after_a_while_of_hand_overs ticket_waits_behind_nobody \
-         hint_wakes_a_waiter_at_once broken_channel_wakes_everyone \
-         opened_channel_wakes_everyone",
+        "dropped_waiter_leaves_the_queue grant_nobody_picks_up_is_given_back own_release_wakes_the_next_waiter release_of_an_orphan_wakes_the_next_waiter released_lock_goes_to_the_next_waiter_in_one_write lock_is_handed_on_past_a_renewal_under_way giver_has_stopped_before_the_next_is_asked_for hand_over_that_is_refused_is_followed_by_the_release hand_over_without_an_answer_is_followed_by_the_release lock_goes_back_to_the_store_after_a_row_of_hand_overs lock_goes_back_to_the_store_after_a_while_of_hand_overs ticket_waits_behind_nobody hint_wakes_a_waiter_at_once broken_channel_wakes_everyone opened_channel_wakes_everyone waiter_is_served_before_the_releaser equal_processes_get_equal_shares waiters_ask_at_most_once_a_grant process_that_was_never_refused_lets_others_in releaser_leaves_the_lock_to_others_for_an_instant try_leaves_nothing_to_others limit_holds_while_others_go_first hint_during_a_delay_counts hint_during_a_delay_does_not_start_it_anew",
     ),
     (Bug::OpeningWakesNobody, "opened_channel_wakes_everyone"),
     (Bug::BreakWakesNobody, "broken_channel_wakes_everyone"),
     (
         Bug::QueueUncounted,
-        "limit_that_passed_while_nobody_looked_sends_nothing_more \
-         limit_counts_the_time_in_the_queue",
+        "limit_that_passed_while_nobody_looked_sends_nothing_more limit_counts_the_time_in_the_queue",
     ),
     (
         Bug::LimitPerTry,
-        "limit_that_passed_while_nobody_looked_sends_nothing_more \
-         limit_is_a_total_while_the_lock_is_held limit_is_a_total_over_a_store_that_hangs \
-         limit_counts_the_time_in_the_queue",
+        "limit_that_passed_while_nobody_looked_sends_nothing_more limit_is_a_total_while_the_lock_is_held limit_is_a_total_over_a_store_that_hangs limit_counts_the_time_in_the_queue limit_holds_while_others_go_first",
     ),
     (
         Bug::AcquireUnbounded,
-        "dropped_try_runs_to_its_answer \
-         grant_that_died_before_it_was_picked_up_is_not_handed_out \
-         late_copy_of_a_try_given_up_does_not_block_its_client \
-         late_copy_of_a_spent_try_does_not_block_its_client \
-         lost_reply_of_an_acquire_is_not_contention silent_store_ends_an_acquire \
-         refusal_by_a_ghost_of_our_own_is_an_answer \
-         spent_try_is_followed_by_a_fresh_one_at_once \
-         release_of_an_orphan_wakes_the_next_waiter \
-         hand_over_without_an_answer_is_followed_by_the_release \
-         limit_is_a_total_over_a_store_that_hangs \
-         no_call_waits_longer_than_a_sixth_of_the_lease",
+        "dropped_try_runs_to_its_answer grant_that_died_before_it_was_picked_up_is_not_handed_out late_copy_of_a_try_given_up_does_not_block_its_client late_copy_of_a_spent_try_does_not_block_its_client lost_reply_of_an_acquire_is_not_contention silent_store_ends_an_acquire refusal_by_a_ghost_of_our_own_is_an_answer spent_try_is_followed_by_a_fresh_one_at_once release_of_an_orphan_wakes_the_next_waiter hand_over_without_an_answer_is_followed_by_the_release limit_is_a_total_over_a_store_that_hangs no_call_waits_longer_than_a_sixth_of_the_lease",
     ),
     (
         Bug::UuidReused,
-        "holder_stops_before_another_starts kept_lease_outlives_its_duration \
-         error_of_the_work_comes_through_one_question_mark grant_nobody_picks_up_is_given_back \
-         grant_that_died_before_it_was_picked_up_is_not_handed_out \
-         late_copy_of_a_try_given_up_does_not_block_its_client \
-         late_copy_of_a_refused_try_does_not_block_its_client \
-         late_copy_of_a_spent_try_does_not_block_its_client \
-         late_copy_of_a_late_grants_try_does_not_block_its_client \
-         late_copy_of_a_grant_nobody_took_does_not_block_its_client \
-         late_copy_of_a_released_leases_try_does_not_block_its_client \
-         unreleased_lease_of_ours_does_not_block_its_client \
-         last_eight_are_remembered_for_two_leases live_lease_of_ours_is_never_claimed \
-         each_try_of_a_waiter_has_its_own_identity try_without_an_answer_is_given_up \
-         refusal_by_a_ghost_of_our_own_is_an_answer \
-         spent_try_is_followed_by_a_fresh_one_at_once \
-         late_grant_is_given_back_and_asked_for_again waiters_are_served_in_the_order_they_came \
-         release_of_an_orphan_wakes_the_next_waiter \
-         released_lock_goes_to_the_next_waiter_in_one_write \
-         lock_is_handed_on_past_a_renewal_under_way \
-         giver_has_stopped_before_the_next_is_asked_for \
-         hand_over_that_is_refused_is_followed_by_the_release \
-         hand_over_without_an_answer_is_followed_by_the_release \
-         lock_goes_back_to_the_store_after_a_row_of_hand_overs \
-         lock_goes_back_to_the_store_after_a_while_of_hand_overs \
-         ticket_gives_the_lock_to_whoever_redeems_it ticket_is_good_whatever_its_number \
-         giver_does_not_claim_what_it_handed_over ticket_waits_behind_nobody \
-         limit_is_a_total_while_the_lock_is_held \
-         acquire_asks_for_more_than_the_highest_token_seen \
-         floor_that_a_resource_reported_is_kept clones_of_a_provider_share_a_client \
-         lock_keeps_what_it_was_built_with contender_is_refused_until_the_holder_releases \
-         paused_holder_is_fenced_and_told holder_cut_off_from_its_store_stops_in_time",
+        "holder_stops_before_another_starts kept_lease_outlives_its_duration leases_due_together_travel_together refused_renewal_of_a_batch_ends_one_lease failed_renewal_of_a_batch_leaves_the_others unanswered_batch_is_retried_one_by_one hung_batch_delays_no_other dead_shard_delays_only_its_own answers_of_another_number_are_none late_answer_of_a_batch_counts_for_leases_still_valid lease_released_during_a_batch_is_renewed_no_more error_of_the_work_comes_through_one_question_mark grant_nobody_picks_up_is_given_back grant_that_died_before_it_was_picked_up_is_not_handed_out late_copy_of_a_try_given_up_does_not_block_its_client late_copy_of_a_refused_try_does_not_block_its_client late_copy_of_a_spent_try_does_not_block_its_client late_copy_of_a_late_grants_try_does_not_block_its_client late_copy_of_a_grant_nobody_took_does_not_block_its_client late_copy_of_a_released_leases_try_does_not_block_its_client unreleased_lease_of_ours_does_not_block_its_client last_eight_are_remembered_for_two_leases live_lease_of_ours_is_never_claimed each_try_of_a_waiter_has_its_own_identity try_without_an_answer_is_given_up refusal_by_a_ghost_of_our_own_is_an_answer spent_try_is_followed_by_a_fresh_one_at_once late_grant_is_given_back_and_asked_for_again waiters_are_served_in_the_order_they_came release_of_an_orphan_wakes_the_next_waiter released_lock_goes_to_the_next_waiter_in_one_write lock_is_handed_on_past_a_renewal_under_way giver_has_stopped_before_the_next_is_asked_for hand_over_that_is_refused_is_followed_by_the_release hand_over_without_an_answer_is_followed_by_the_release lock_goes_back_to_the_store_after_a_row_of_hand_overs lock_goes_back_to_the_store_after_a_while_of_hand_overs ticket_gives_the_lock_to_whoever_redeems_it ticket_is_good_whatever_its_number giver_does_not_claim_what_it_handed_over ticket_waits_behind_nobody limit_is_a_total_while_the_lock_is_held acquire_asks_for_more_than_the_highest_token_seen floor_that_a_resource_reported_is_kept clones_of_a_provider_share_a_client lock_keeps_what_it_was_built_with contender_is_refused_until_the_holder_releases paused_holder_is_fenced_and_told holder_cut_off_from_its_store_stops_in_time waiter_is_served_before_the_releaser equal_processes_get_equal_shares waiters_ask_at_most_once_a_grant process_that_was_never_refused_lets_others_in lone_process_is_hardly_slowed releaser_leaves_the_lock_to_others_for_an_instant try_leaves_nothing_to_others",
     ),
     (
         Bug::FreshUuidPerRepeat,
-        "dropped_try_runs_to_its_answer late_copy_of_a_try_given_up_does_not_block_its_client \
-         late_copy_of_a_refused_try_does_not_block_its_client \
-         late_copy_of_a_spent_try_does_not_block_its_client \
-         late_copy_of_a_late_grants_try_does_not_block_its_client \
-         last_eight_are_remembered_for_two_leases lost_reply_of_an_acquire_is_not_contention \
-         try_without_an_answer_is_given_up fatal_answer_ends_an_acquire_at_once \
-         spent_try_is_followed_by_a_fresh_one_at_once \
-         late_grant_is_given_back_and_asked_for_again release_of_an_orphan_wakes_the_next_waiter",
+        "dropped_try_runs_to_its_answer late_copy_of_a_try_given_up_does_not_block_its_client late_copy_of_a_refused_try_does_not_block_its_client late_copy_of_a_spent_try_does_not_block_its_client late_copy_of_a_late_grants_try_does_not_block_its_client last_eight_are_remembered_for_two_leases lost_reply_of_an_acquire_is_not_contention try_without_an_answer_is_given_up fatal_answer_ends_an_acquire_at_once spent_try_is_followed_by_a_fresh_one_at_once late_grant_is_given_back_and_asked_for_again release_of_an_orphan_wakes_the_next_waiter",
     ),
     (
         Bug::TryNeverGivenUp,
-        "late_copy_of_a_try_given_up_does_not_block_its_client \
-         try_without_an_answer_is_given_up silent_store_ends_an_acquire \
-         refusal_by_a_ghost_of_our_own_is_an_answer release_of_an_orphan_wakes_the_next_waiter",
+        "late_copy_of_a_try_given_up_does_not_block_its_client try_without_an_answer_is_given_up silent_store_ends_an_acquire refusal_by_a_ghost_of_our_own_is_an_answer release_of_an_orphan_wakes_the_next_waiter",
     ),
     (
         Bug::FatalRetried,
@@ -362,35 +212,23 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     (Bug::SilentStoreForEver, "silent_store_ends_an_acquire"),
     (
         Bug::GivesUpAtOnce,
-        "try_without_an_answer_is_given_up silent_store_ends_an_acquire \
-         waiter_outlasts_an_outage refusal_by_a_ghost_of_our_own_is_an_answer \
-         limit_is_a_total_over_a_store_that_hangs look_without_an_answer_is_repeated \
-         look_is_an_answer_of_its_store",
+        "try_without_an_answer_is_given_up silent_store_ends_an_acquire waiter_outlasts_an_outage refusal_by_a_ghost_of_our_own_is_an_answer limit_is_a_total_over_a_store_that_hangs look_without_an_answer_is_repeated look_is_an_answer_of_its_store",
     ),
     (
         Bug::SpentIsContention,
-        "late_copy_of_a_spent_try_does_not_block_its_client \
-         spent_try_is_followed_by_a_fresh_one_at_once",
+        "late_copy_of_a_spent_try_does_not_block_its_client spent_try_is_followed_by_a_fresh_one_at_once",
     ),
     (
         Bug::GrantWaitsForEver,
-        "grant_nobody_picks_up_is_given_back \
-         limit_that_passed_while_nobody_looked_sends_nothing_more",
+        "grant_nobody_picks_up_is_given_back limit_that_passed_while_nobody_looked_sends_nothing_more",
     ),
     (
         Bug::ReleaseWakesNobody,
-        "release_of_an_orphan_wakes_the_next_waiter \
-         lock_goes_back_to_the_store_after_a_row_of_hand_overs \
-         lock_goes_back_to_the_store_after_a_while_of_hand_overs",
+        "release_of_an_orphan_wakes_the_next_waiter lock_goes_back_to_the_store_after_a_row_of_hand_overs lock_goes_back_to_the_store_after_a_while_of_hand_overs",
     ),
     (
         Bug::ObservationNotShared,
-        "holder_stops_before_another_starts waiter_enters_when_the_lease_ends \
-         waiter_of_another_duration_waits_for_the_records look_observes_as_a_refusal_does \
-         repeated_tries_take_over_from_a_dead_holder renewal_restarts_the_observation \
-         observation_lasts_for_the_records_duration read_observes_too \
-         observation_is_forgotten_after_ten_leases waiter_takes_over_from_a_dead_holder \
-         holder_cut_off_from_its_store_stops_in_time",
+        "holder_stops_before_another_starts waiter_enters_when_the_lease_ends waiter_of_another_duration_waits_for_the_records look_observes_as_a_refusal_does repeated_tries_take_over_from_a_dead_holder renewal_restarts_the_observation observation_lasts_for_the_records_duration read_observes_too observation_is_forgotten_after_ten_leases waiter_takes_over_from_a_dead_holder holder_cut_off_from_its_store_stops_in_time",
     ),
     (
         Bug::ObservationForEver,
@@ -403,32 +241,15 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     ),
     (
         Bug::ObservationKept,
-        "kept_lease_outlives_its_duration limit_is_a_total_while_the_lock_is_held \
-         look_observes_as_a_refusal_does renewal_restarts_the_observation \
-         holder_cut_off_from_its_store_stops_in_time",
+        "kept_lease_outlives_its_duration limit_is_a_total_while_the_lock_is_held look_observes_as_a_refusal_does renewal_restarts_the_observation holder_cut_off_from_its_store_stops_in_time",
     ),
     (
         Bug::ObservationByOwnDuration,
-        "look_is_an_answer_of_its_store observation_lasts_for_the_records_duration \
-         contender_is_refused_until_the_holder_releases",
+        "look_is_an_answer_of_its_store observation_lasts_for_the_records_duration contender_is_refused_until_the_holder_releases",
     ),
     (
         Bug::ClaimWithoutLook,
-        "holder_stops_before_another_starts kept_lease_outlives_its_duration \
-         dropped_waiter_leaves_the_queue grant_nobody_picks_up_is_given_back \
-         last_eight_are_remembered_for_two_leases each_try_of_a_waiter_has_its_own_identity \
-         refusal_by_a_ghost_of_our_own_is_an_answer waiters_of_one_client_are_one_contender \
-         waiters_are_served_in_the_order_they_came try_stands_in_no_queue \
-         hand_over_that_is_refused_is_followed_by_the_release waiter_asks_at_its_interval \
-         waiter_does_not_spin_while_nothing_remains hint_wakes_a_waiter_at_once \
-         lost_hint_costs_one_interval broken_channel_wakes_everyone \
-         limit_is_a_total_while_the_lock_is_held waiter_looks_where_that_costs_less \
-         look_observes_as_a_refusal_does look_without_an_answer_is_repeated \
-         look_is_an_answer_of_its_store look_at_a_store_beyond_help_ends_the_wait \
-         repeated_tries_take_over_from_a_dead_holder renewal_restarts_the_observation \
-         observation_lasts_for_the_records_duration close_ends_waiters_and_later_acquires \
-         clones_of_a_provider_share_a_client contender_is_refused_until_the_holder_releases \
-         waiter_takes_over_from_a_dead_holder holder_cut_off_from_its_store_stops_in_time",
+        "holder_stops_before_another_starts kept_lease_outlives_its_duration dropped_waiter_leaves_the_queue grant_nobody_picks_up_is_given_back last_eight_are_remembered_for_two_leases each_try_of_a_waiter_has_its_own_identity refusal_by_a_ghost_of_our_own_is_an_answer waiters_of_one_client_are_one_contender waiters_are_served_in_the_order_they_came try_stands_in_no_queue hand_over_that_is_refused_is_followed_by_the_release waiter_asks_at_its_interval waiter_does_not_spin_while_nothing_remains hint_wakes_a_waiter_at_once lost_hint_costs_one_interval broken_channel_wakes_everyone limit_is_a_total_while_the_lock_is_held waiter_looks_where_that_costs_less look_observes_as_a_refusal_does look_without_an_answer_is_repeated look_is_an_answer_of_its_store look_at_a_store_beyond_help_ends_the_wait repeated_tries_take_over_from_a_dead_holder renewal_restarts_the_observation observation_lasts_for_the_records_duration close_ends_waiters_and_later_acquires clones_of_a_provider_share_a_client contender_is_refused_until_the_holder_releases waiter_takes_over_from_a_dead_holder holder_cut_off_from_its_store_stops_in_time waiter_is_served_before_the_releaser equal_processes_get_equal_shares waiters_ask_at_most_once_a_grant process_that_was_never_refused_lets_others_in releaser_leaves_the_lock_to_others_for_an_instant try_leaves_nothing_to_others limit_holds_while_others_go_first hint_during_a_delay_counts hint_during_a_delay_does_not_start_it_anew",
     ),
     (
         Bug::HeldForever,
@@ -440,18 +261,13 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     ),
     (
         Bug::AlwaysTooLong,
-        "loss_is_told_on_time_while_renewals_hang \
-         lease_that_was_not_renewed_was_not_held_too_long lost_lease_ends_the_work \
-         work_that_ended_too_late_is_reported lost_lease_is_not_handed_over \
-         holder_cut_off_from_its_store_stops_in_time",
+        "loss_is_told_on_time_while_renewals_hang lease_that_was_not_renewed_was_not_held_too_long late_answer_of_a_batch_counts_for_leases_still_valid lost_lease_ends_the_work work_that_ended_too_late_is_reported lost_lease_is_not_handed_over holder_cut_off_from_its_store_stops_in_time",
     ),
     (Bug::DataLost, "lock_keeps_what_it_was_built_with"),
     (Bug::LooksAtAnyCost, "waiter_looks_where_that_costs_less"),
     (
         Bug::LooksForEver,
-        "holder_stops_before_another_starts waiter_enters_when_the_lease_ends \
-         waiter_of_another_duration_waits_for_the_records look_observes_as_a_refusal_does \
-         waiter_takes_over_from_a_dead_holder holder_cut_off_from_its_store_stops_in_time",
+        "holder_stops_before_another_starts waiter_enters_when_the_lease_ends waiter_of_another_duration_waits_for_the_records look_observes_as_a_refusal_does waiter_takes_over_from_a_dead_holder holder_cut_off_from_its_store_stops_in_time",
     ),
     (
         Bug::LookUnobserved,
@@ -459,9 +275,7 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     ),
     (
         Bug::FreeLookIgnored,
-        "waiters_are_served_in_the_order_they_came lost_hint_costs_one_interval \
-         waiter_looks_where_that_costs_less look_without_an_answer_is_repeated \
-         look_is_an_answer_of_its_store",
+        "waiters_are_served_in_the_order_they_came lost_hint_costs_one_interval waiter_looks_where_that_costs_less look_without_an_answer_is_repeated look_is_an_answer_of_its_store",
     ),
     (Bug::LookUnbounded, "look_without_an_answer_is_repeated"),
     (
@@ -474,24 +288,52 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
         "refusal_by_a_ghost_of_our_own_is_an_answer",
     ),
     (
+        Bug::AnswersReversed,
+        "refused_renewal_of_a_batch_ends_one_lease",
+    ),
+    (
+        Bug::OneErrorForAll,
+        "failed_renewal_of_a_batch_leaves_the_others",
+    ),
+    (Bug::LengthUnchecked, "answers_of_another_number_are_none"),
+    (
+        Bug::LongestLimit,
+        "batch_gets_as_long_as_its_shortest_lease_allows",
+    ),
+    (
+        Bug::SentWhenDue,
+        "hung_renewal_is_followed_by_the_next lost_reply_of_a_renewal_is_no_loss leases_due_together_travel_together failed_renewal_of_a_batch_leaves_the_others unanswered_batch_is_retried_one_by_one batch_gets_as_long_as_its_shortest_lease_allows answers_of_another_number_are_none lease_released_during_a_batch_is_renewed_no_more",
+    ),
+    (
+        Bug::RetriedTogether,
+        "unanswered_batch_is_retried_one_by_one",
+    ),
+    (Bug::OneBatchAtATime, "hung_batch_delays_no_other"),
+    (Bug::ShardsTogether, "dead_shard_delays_only_its_own"),
+    (
+        Bug::DurationsTogether,
+        "short_lease_cuts_no_long_ones_attempt",
+    ),
+    (
+        Bug::NoBatches,
+        "leases_due_together_travel_together unanswered_batch_is_retried_one_by_one hung_batch_delays_no_other batch_gets_as_long_as_its_shortest_lease_allows answers_of_another_number_are_none late_answer_of_a_batch_counts_for_leases_still_valid lease_released_during_a_batch_is_renewed_no_more",
+    ),
+    (
+        Bug::ReleasedRenewed,
+        "late_renewal_revives_nothing no_renewal_is_sent_after_the_release_began lease_released_during_a_batch_is_renewed_no_more released_leases_leave_nothing_behind",
+    ),
+    (Bug::DeadEntriesKept, "released_leases_leave_nothing_behind"),
+    (
         Bug::NothingHandedOver,
-        "released_lock_goes_to_the_next_waiter_in_one_write \
-         lock_is_handed_on_past_a_renewal_under_way \
-         hand_over_without_an_answer_is_followed_by_the_release \
-         lock_goes_back_to_the_store_after_a_row_of_hand_overs \
-         lock_goes_back_to_the_store_after_a_while_of_hand_overs",
+        "released_lock_goes_to_the_next_waiter_in_one_write lock_is_handed_on_past_a_renewal_under_way hand_over_without_an_answer_is_followed_by_the_release lock_goes_back_to_the_store_after_a_row_of_hand_overs lock_goes_back_to_the_store_after_a_while_of_hand_overs",
     ),
     (
         Bug::FailedHandOverForgotten,
-        "hand_over_that_is_refused_is_followed_by_the_release \
-         hand_over_without_an_answer_is_followed_by_the_release \
-         waiter_that_leaves_takes_no_hand_over_along",
+        "hand_over_that_is_refused_is_followed_by_the_release hand_over_without_an_answer_is_followed_by_the_release waiter_that_leaves_takes_no_hand_over_along",
     ),
     (
         Bug::HandOverKeepsTheTerm,
-        "grant_nobody_picks_up_is_given_back released_lock_goes_to_the_next_waiter_in_one_write \
-         lock_is_handed_on_past_a_renewal_under_way \
-         lock_goes_back_to_the_store_after_a_row_of_hand_overs",
+        "grant_nobody_picks_up_is_given_back released_lock_goes_to_the_next_waiter_in_one_write lock_is_handed_on_past_a_renewal_under_way lock_goes_back_to_the_store_after_a_row_of_hand_overs",
     ),
     (
         Bug::HandOverBelieves,
@@ -499,13 +341,11 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     ),
     (
         Bug::RowNeverEnds,
-        "lock_goes_back_to_the_store_after_a_row_of_hand_overs \
-         lock_goes_back_to_the_store_after_a_while_of_hand_overs",
+        "lock_goes_back_to_the_store_after_a_row_of_hand_overs lock_goes_back_to_the_store_after_a_while_of_hand_overs",
     ),
     (
         Bug::LastInherits,
-        "waiters_are_served_in_the_order_they_came \
-         lock_goes_back_to_the_store_after_a_row_of_hand_overs",
+        "waiters_are_served_in_the_order_they_came lock_goes_back_to_the_store_after_a_row_of_hand_overs",
     ),
     (
         Bug::LegacyForgotten,
@@ -513,9 +353,7 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     ),
     (
         Bug::InheritsWithoutClaim,
-        "released_lock_goes_to_the_next_waiter_in_one_write \
-         lock_is_handed_on_past_a_renewal_under_way \
-         lock_goes_back_to_the_store_after_a_row_of_hand_overs",
+        "released_lock_goes_to_the_next_waiter_in_one_write lock_is_handed_on_past_a_renewal_under_way lock_goes_back_to_the_store_after_a_row_of_hand_overs",
     ),
     (
         Bug::RowAsksAnyway,
@@ -527,8 +365,7 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     ),
     (
         Bug::TicketReleased,
-        "ticket_gives_the_lock_to_whoever_redeems_it ticket_is_good_whatever_its_number \
-         giver_does_not_claim_what_it_handed_over ticket_waits_behind_nobody",
+        "ticket_gives_the_lock_to_whoever_redeems_it ticket_is_good_whatever_its_number giver_does_not_claim_what_it_handed_over ticket_waits_behind_nobody",
     ),
     (
         Bug::TicketClaimed,
@@ -542,4 +379,21 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     (Bug::TicketQueues, "ticket_waits_behind_nobody"),
     (Bug::LostLeaseHandedOver, "lost_lease_is_not_handed_over"),
     (Bug::TicketForAnyLock, "ticket_opens_no_other_lock"),
+    (
+        Bug::ReleaserFirst,
+        "waiter_is_served_before_the_releaser equal_processes_get_equal_shares releaser_leaves_the_lock_to_others_for_an_instant limit_holds_while_others_go_first hint_during_a_delay_counts hint_during_a_delay_does_not_start_it_anew",
+    ),
+    (
+        Bug::SeniorityIgnored,
+        "equal_processes_get_equal_shares releaser_leaves_the_lock_to_others_for_an_instant limit_holds_while_others_go_first hint_during_a_delay_counts hint_during_a_delay_does_not_start_it_anew",
+    ),
+    (Bug::LoneClientYieldsAlways, "lone_process_is_hardly_slowed"),
+    (
+        Bug::LoneClientNeverYields,
+        "equal_processes_get_equal_shares",
+    ),
+    (
+        Bug::DelayRestarts,
+        "hint_during_a_delay_counts hint_during_a_delay_does_not_start_it_anew",
+    ),
 ];

@@ -97,6 +97,10 @@ where
 }
 
 impl Round {
+    pub(super) fn bench(&self) -> &Bench {
+        &self.bench
+    }
+
     /// A client on the fixture's clock.
     pub(super) async fn bed(&self) -> Bed {
         self.make(self.bench.clock(), self.lease).await

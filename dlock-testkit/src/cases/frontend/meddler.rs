@@ -48,6 +48,10 @@ struct Plan {
     after: Mutex<Deeds>,
     asked: AtomicBool,
     nothing_remains: AtomicBool,
+    shards: AtomicBool,
+    lost_shard: Mutex<Option<u64>>,
+    /// Whether the next batch gets an answer more than it should, or less.
+    miscounts: Mutex<Option<bool>>,
 }
 
 impl Meddler {
@@ -62,7 +66,7 @@ impl Meddler {
     /// Does this when the next call of this operation has been answered, before the caller sees
     /// the answer.
     pub(super) fn after(&self, op: Op, deed: impl FnOnce() + Send + 'static) {
-        self.deeds().push_back((op, Box::new(deed)));
+        open(&self.plan.after).push_back((op, Box::new(deed)));
     }
 
     /// Every renewal from now on is answered "somebody asked".
@@ -73,6 +77,30 @@ impl Meddler {
     /// Every refusal from now on says that nothing remains of the holder's lease.
     pub(super) fn nothing_remains(&self) {
         self.plan.nothing_remains.store(true, Ordering::SeqCst);
+    }
+
+    /// From now on names live in two shards, by the last letter in them.
+    pub(super) fn shards(&self) {
+        self.plan.shards.store(true, Ordering::SeqCst);
+    }
+
+    /// Every renewal in this name's shard hangs from now on, with all that travels with it.
+    pub(super) fn lose_shard_of(&self, name: &Name) {
+        *open(&self.plan.lost_shard) = Some(self.shard(name));
+    }
+
+    /// The next batch is answered with one answer more than it should have, or without its first.
+    pub(super) fn miscount(&self, more: bool) {
+        *open(&self.plan.miscounts) = Some(more);
+    }
+
+    /// Hangs if one of these is in the shard that is lost.
+    async fn reach(&self, requests: &[Renew]) {
+        let lost = *open(&self.plan.lost_shard);
+        let hangs = |renew: &Renew| Some(self.shard(&renew.name)) == lost;
+        if requests.iter().any(hangs) {
+            std::future::pending::<()>().await;
+        }
     }
 
     async fn call<T, Fut>(&self, op: Op, call: impl Fn() -> Fut + Send) -> Result<T, ProviderError>
@@ -94,23 +122,21 @@ impl Meddler {
                 _ => break answer,
             }
         };
+        self.answered(op);
+        drop(under_way);
+        answer
+    }
+
+    /// Does what is to be done now.
+    fn answered(&self, op: Op) {
         let due = {
-            let mut deeds = self.deeds();
+            let mut deeds = open(&self.plan.after);
             let first = deeds.iter().position(|(due, _)| *due == op);
             first.and_then(|first| deeds.remove(first))
         };
         if let Some((_, deed)) = due {
             deed();
         }
-        drop(under_way);
-        answer
-    }
-
-    fn deeds(&self) -> MutexGuard<'_, Deeds> {
-        self.plan
-            .after
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
     }
 
     fn shown(&self, mut record: Record) -> Record {
@@ -140,6 +166,7 @@ impl Provider for Meddler {
     }
 
     async fn renew(&self, request: &Renew) -> Result<RenewOutcome, ProviderError> {
+        self.reach(std::slice::from_ref(request)).await;
         let answer = self.call(Op::Renew, || self.inner.renew(request)).await?;
         let asked = self.plan.asked.load(Ordering::SeqCst);
         Ok(match answer {
@@ -158,10 +185,43 @@ impl Provider for Meddler {
     }
 
     async fn renew_many(&self, requests: &[Renew]) -> Vec<Result<RenewOutcome, ProviderError>> {
-        self.inner.renew_many(requests).await
+        self.reach(requests).await;
+        let under_way = self.lag.call();
+        let timing = Timing(Instant::now(), &self.lag);
+        let mut answers = self.inner.renew_many(requests).await;
+        drop(timing);
+        for (answer, request) in answers.iter_mut().zip(requests) {
+            // What a busy store refused is repeated here too.
+            if answer
+                .as_ref()
+                .is_err_and(|error| error.kind() != ErrorKind::Fatal)
+            {
+                *answer = self.renew(request).await;
+            }
+        }
+        match open(&self.plan.miscounts).take() {
+            Some(true) => answers.extend(answers.first().cloned()),
+            Some(false) => drop(answers.remove(0)),
+            None => {}
+        }
+        self.answered(Op::RenewMany);
+        drop(under_way);
+        answers
+    }
+
+    fn shard(&self, name: &Name) -> u64 {
+        if !self.plan.shards.load(Ordering::SeqCst) {
+            return self.inner.shard(name);
+        }
+        let letter = name.as_str().chars().rev().find(char::is_ascii_lowercase);
+        u64::from(letter.map_or(0, u32::from))
     }
 
     async fn watch(&self) -> Result<Option<Wakeups>, ProviderError> {
         self.inner.watch().await
     }
+}
+
+fn open<T>(slot: &Mutex<T>) -> MutexGuard<'_, T> {
+    slot.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -122,7 +122,7 @@ impl Draw {
     }
 
     /// One of a client's first calls of this operation.
-    fn strike(&mut self, client: usize, op: Op, most: u64, effect: Effect) -> Fault {
+    pub(super) fn strike(&mut self, client: usize, op: Op, most: u64, effect: Effect) -> Fault {
         Fault::Call {
             client,
             op,

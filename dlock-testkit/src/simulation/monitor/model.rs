@@ -40,6 +40,10 @@ pub(super) struct ClientState {
     pub(super) names: BTreeMap<String, Known>,
     /// Its next read is its user's.
     pub(super) reads: bool,
+    /// So many of its next renewals travel together.
+    pub(super) in_company: usize,
+    /// Its last renewal that travelled alone and was no retry: when, its duration, its shard.
+    pub(super) sent_alone: Option<(Duration, Duration, bool)>,
 }
 
 impl ClientState {
@@ -54,6 +58,8 @@ impl ClientState {
             closed_down: None,
             names: BTreeMap::new(),
             reads: false,
+            in_company: 0,
+            sent_alone: None,
         }
     }
 }
@@ -234,6 +240,8 @@ pub(super) struct Term {
     pub(super) by_hand: usize,
     pub(super) delivered: Option<Duration>,
     pub(super) guarded: Option<Stamp>,
+    /// When its last renewal was answered: the next may be due by then.
+    pub(super) heard: Duration,
     /// Since when the guard has to repeat a failed attempt.
     pub(super) failing: Option<Stamp>,
     pub(super) watch: Option<Watched>,
@@ -316,6 +324,11 @@ impl Settings {
     /// The mean pause after a failure.
     pub(super) fn failure_pause(&self) -> Duration {
         (self.duration / 60).clamp(Duration::from_millis(2), Duration::from_millis(500))
+    }
+
+    /// Renewals that come due within this travel together.
+    pub(super) fn gather(&self) -> Duration {
+        (self.duration / 60).min(Duration::from_millis(10))
     }
 
     pub(in super::super) fn poll(&self, watching: bool) -> Duration {

@@ -9,6 +9,9 @@ use super::{
     model::{CallerId, Pause, Status, Turn},
 };
 
+/// The most that a woken try leaves to others who may have waited longer (I18).
+const LEFT_TO_OTHERS: Duration = Duration::from_millis(5);
+
 impl State {
     /// W2, W5: neither too early nor too late.
     pub(super) fn check_pause(&mut self, id: CallerId, pause: &Pause, repeated: bool) {
@@ -103,14 +106,14 @@ impl State {
         self.callers[id].pause = Some(Pause {
             since,
             earliest,
-            latest: if rung { Duration::ZERO } else { latest },
+            latest: if rung { LEFT_TO_OTHERS } else { latest },
             rule: if rung { "W3" } else { "W2" },
             wakes: true,
             woken,
         });
     }
 
-    /// The lock may be free: who contends for it asks at once.
+    /// The lock may be free: who contends for it asks, but for what it leaves to others.
     pub(super) fn wake(&mut self, client: usize, name: Option<&str>, rule: &'static str) {
         let now = self.stamp(client);
         let mut heads: Vec<CallerId> = Vec::new();
@@ -132,7 +135,8 @@ impl State {
                         pause.latest = now
                             .contender
                             .saturating_sub(pause.since.contender)
-                            .min(pause.latest);
+                            .min(pause.latest)
+                            + LEFT_TO_OTHERS;
                         pause.rule = rule;
                     }
                     pause.woken = true;

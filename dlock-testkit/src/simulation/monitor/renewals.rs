@@ -2,7 +2,37 @@
 
 use dlock_core::{ErrorKind, Renew, RenewOutcome};
 
-use super::{State, model::Attempt};
+use super::{Monitor, State, model::Attempt};
+
+impl Monitor {
+    /// Renewals of several leases leave in one call.
+    pub(in super::super) fn company(&self, client: usize, requests: &[Renew], shards: &[u64]) {
+        let mut state = self.state();
+        state.note(|| format!("c{client} sends {} renewals together", requests.len()));
+        state.figures.batches += 1;
+        state.figures.batched += requests.len() as u64;
+        state.clients[client].in_company = requests.len();
+        if shards.iter().any(|shard| *shard != shards[0]) {
+            state.complain("V6", || "renewals of two shards travel together".into());
+        }
+        let terms = requests
+            .iter()
+            .filter_map(|request| state.terms.get(&request.uuid));
+        let durations = terms.clone().map(|term| term.settings.duration);
+        let (least, most) = (durations.clone().min(), durations.max());
+        let failed = terms.filter(|term| term.failing.is_some()).count();
+        if most > least.map(|least| least * 5 / 4) {
+            state.complain("V6", || {
+                format!("leases of {least:?} and of {most:?} are renewed together")
+            });
+        }
+        if failed > 0 {
+            state.complain("V6", || {
+                format!("{failed} renewals that failed are repeated with others")
+            });
+        }
+    }
+}
 
 impl State {
     pub(super) fn renew_called(&mut self, client: usize, request: &Renew) {
@@ -28,6 +58,9 @@ impl State {
         let stop = term.settings.max_hold.map(|most| term.sent + most);
         let stopped = by_guard && stop.is_some_and(|stop| now.holder > stop);
         let guarded = term.guarded.is_some();
+        let left = term.deadline.saturating_sub(now.holder);
+        let hurried = left < term.settings.duration / 6 * 3 / 4;
+        let duration = term.settings.duration;
         if last.is_some_and(|last| n <= last) || newest.is_some_and(|newest| newest > now.holder) {
             self.complain("V4", || format!("{uuid}: attempt {n} follows {last:?}"));
         }
@@ -46,6 +79,19 @@ impl State {
             self.complain("V6", || {
                 format!("{uuid} is renewed, and nobody asked for it")
             });
+        }
+        let state = &mut self.clients[client];
+        let alone = state.in_company == 0;
+        state.in_company = state.in_company.saturating_sub(1);
+        if alone && !hurried && failing.is_none() {
+            // The shard of a name is its last letter's.
+            let last = request.name.as_str().bytes().last().unwrap_or_default();
+            let lane = (now.at, duration, last % 4 == 3);
+            if state.sent_alone.replace(lane) == Some(lane) {
+                self.complain("V6", || {
+                    format!("{uuid} is renewed alone, and another one at the same time")
+                });
+            }
         }
         match failing {
             Some(failed) => {
@@ -79,6 +125,7 @@ impl State {
         };
         attempt.open = false;
         let sent = attempt.sent;
+        term.heard = now.holder;
         match outcome {
             RenewOutcome::Renewed { asked } => {
                 term.asked |= asked;

@@ -247,11 +247,11 @@ impl State {
                 Some(failed) => contender
                     .saturating_sub(failed.contender + term.settings.failure_pause() * 3 / 2),
                 None => {
-                    let due = (term.credited + term.settings.renew_every).max(guarded.holder);
-                    holder.saturating_sub(due)
+                    let due = term.credited + term.settings.renew_every;
+                    holder.saturating_sub(due.max(guarded.holder).max(term.heard))
                 }
             };
-            if late > SLACK && calm(late.max(step)) {
+            if late > SLACK + term.settings.gather() && calm(late.max(step)) {
                 term.guarded = None;
                 found.push(("I17", format!("the renewal of {uuid} is {late:?} late")));
             }

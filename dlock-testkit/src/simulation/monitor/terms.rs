@@ -111,6 +111,7 @@ impl State {
             by_hand: 0,
             delivered: None,
             guarded: None,
+            heard: Duration::ZERO,
             failing: None,
             watch: None,
             listened: false,

@@ -26,6 +26,7 @@ impl Wire {
         });
     }
 
+    /// What strikes a call: meant for it, or for all of this time.
     pub(super) fn effect(&self, op: Op, nth: u64) -> Option<Effect> {
         let Self(inner) = self;
         let now = inner.start.elapsed();
@@ -35,6 +36,19 @@ impl Wire {
             Some(found.2)
         };
         let effect = inner.single.get(&(op, nth)).copied().or_else(window)?;
+        self.strikes(effect);
+        Some(effect)
+    }
+
+    /// What is meant for this call.
+    pub(super) fn single_effect(&self, op: Op, nth: u64) -> Option<Effect> {
+        let effect = self.0.single.get(&(op, nth)).copied()?;
+        self.strikes(effect);
+        Some(effect)
+    }
+
+    fn strikes(&self, effect: Effect) {
+        let Self(inner) = self;
         let kind = match effect {
             Effect::LoseRequest => "lost requests",
             Effect::LoseReply => "lost replies",
@@ -50,7 +64,6 @@ impl Wire {
         };
         inner.monitor.figures(|figures| figures.fault(kind));
         chronicle::call_fault(&inner.log, inner.client, kind, &effect);
-        Some(effect)
     }
 
     pub(super) fn count(&self, op: Op) -> u64 {

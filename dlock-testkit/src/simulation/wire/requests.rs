@@ -73,6 +73,14 @@ impl Provider for Wire {
         self.call(Op::Read, Request::Read(name.clone()), ask).await
     }
 
+    async fn renew_many(&self, requests: &[Renew]) -> Vec<Result<RenewOutcome, ProviderError>> {
+        self.batch(requests).await
+    }
+
+    fn shard(&self, name: &Name) -> u64 {
+        self.shard_of(name)
+    }
+
     async fn watch(&self) -> Result<Option<Wakeups>, ProviderError> {
         let slot = Arc::new(Mutex::new(None));
         let put = Arc::clone(&slot);

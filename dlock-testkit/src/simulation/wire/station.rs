@@ -47,6 +47,14 @@ impl Provider for Station {
         self.wire.read(name).await
     }
 
+    async fn renew_many(&self, requests: &[Renew]) -> Vec<Result<RenewOutcome, ProviderError>> {
+        self.wire.renew_many(requests).await
+    }
+
+    fn shard(&self, name: &Name) -> u64 {
+        self.wire.shard(name)
+    }
+
     async fn watch(&self) -> Result<Option<Wakeups>, ProviderError> {
         self.wire.watch().await
     }

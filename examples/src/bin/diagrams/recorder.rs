@@ -198,6 +198,10 @@ impl<P: Provider> Provider for Recorder<P> {
         self.inner.renew_many(requests).await
     }
 
+    fn shard(&self, name: &Name) -> u64 {
+        self.inner.shard(name)
+    }
+
     async fn watch(&self) -> Result<Option<Wakeups>, ProviderError> {
         self.inner.watch().await
     }

@@ -1,123 +1,22 @@
 //! The proxy does to single exchanges what it says, at the moment it says.
 
-use std::{io, net::SocketAddr, sync::Arc, time::Duration};
+mod lines;
+
+use std::{io, time::Duration};
 
 use dlock_testkit::proxy::{Direction, Event, Fault, Happening, Mix, Moment, Proxy, Rule};
 use tokio::{
-    io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
+    io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
-    sync::watch,
     time::{Instant, timeout},
 };
 
-const SOON: Duration = Duration::from_secs(5);
+use crate::lines::{Heard, Lines, SOON, ask, ask_for, client, struck};
+
 /// How long nothing is heard before we believe that nothing comes.
 const WHILE: Duration = Duration::from_millis(100);
 /// Longer than this machine stalls, and short enough to wait for.
 const DELAY: Duration = Duration::from_secs(1);
-
-/// A server that executes lines: it remembers each and answers with the same line.
-struct Lines {
-    address: SocketAddr,
-    executed: watch::Receiver<Vec<String>>,
-}
-
-impl Lines {
-    async fn start() -> io::Result<Self> {
-        let listener = TcpListener::bind("127.0.0.1:0").await?;
-        let address = listener.local_addr()?;
-        let (execute, executed) = watch::channel(Vec::new());
-        let execute = Arc::new(execute);
-        tokio::spawn(async move {
-            while let Ok((mut socket, _)) = listener.accept().await {
-                let execute = Arc::clone(&execute);
-                tokio::spawn(async move {
-                    let (from, mut to) = socket.split();
-                    let mut from = BufReader::new(from);
-                    let mut line = String::new();
-                    while let Ok(1..) = from.read_line(&mut line).await {
-                        // Half a line at the end of the stream is no request.
-                        if line.ends_with('\n') {
-                            execute.send_modify(|lines| lines.push(line.trim().to_owned()));
-                            if to.write_all(line.as_bytes()).await.is_err() {
-                                return;
-                            }
-                        }
-                        line.clear();
-                    }
-                });
-            }
-        });
-        Ok(Self { address, executed })
-    }
-
-    async fn proxy(&self) -> io::Result<Proxy> {
-        Proxy::start(self.address).await
-    }
-
-    fn executed(&self) -> Vec<String> {
-        self.executed.borrow().clone()
-    }
-
-    async fn until_executed(&self, line: &str) -> io::Result<()> {
-        let mut executed = self.executed.clone();
-        let seen = executed.wait_for(|lines| lines.iter().any(|executed| executed == line));
-        timeout(SOON, seen).await?.map_err(io::Error::other)?;
-        Ok(())
-    }
-}
-
-/// What a client heard.
-#[derive(Debug, PartialEq, Eq)]
-enum Heard {
-    Answer,
-    /// The connection ended in good order after so many bytes.
-    End(usize),
-    Reset,
-    Nothing,
-}
-
-async fn ask(socket: &mut TcpStream, line: &str) -> io::Result<Heard> {
-    ask_for(SOON, socket, line).await
-}
-
-async fn ask_for(patience: Duration, socket: &mut TcpStream, line: &str) -> io::Result<Heard> {
-    let line = format!("{line}\n");
-    if let Err(error) = socket.write_all(line.as_bytes()).await {
-        return broken(&error);
-    }
-    let mut heard = 0;
-    let mut answer = vec![0; line.len()];
-    while heard < line.len() {
-        match timeout(patience, socket.read(&mut answer[heard..])).await {
-            Err(_elapsed) => return Ok(Heard::Nothing),
-            Ok(Ok(0)) => return Ok(Heard::End(heard)),
-            Ok(Ok(more)) => heard += more,
-            Ok(Err(error)) => return broken(&error),
-        }
-    }
-    Ok(Heard::Answer)
-}
-
-fn broken(error: &io::Error) -> io::Result<Heard> {
-    match error.kind() {
-        io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => Ok(Heard::Reset),
-        other => Err(other.into()),
-    }
-}
-
-/// A client that was answered once.
-async fn client(proxy: &Proxy) -> io::Result<TcpStream> {
-    let mut socket = TcpStream::connect(proxy.address()).await?;
-    assert_eq!(ask(&mut socket, "hello").await?, Heard::Answer);
-    Ok(socket)
-}
-
-/// Waits until the proxy has struck.
-async fn struck(proxy: &Proxy, exchanges: usize) -> io::Result<()> {
-    timeout(SOON, proxy.until_struck(exchanges)).await?;
-    Ok(())
-}
 
 #[tokio::test]
 async fn request_is_lost_before_the_server_and_reply_after_it() -> io::Result<()> {

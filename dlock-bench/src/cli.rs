@@ -1,0 +1,66 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::{experiments::Experiment, systems::Store};
+
+/// Measures dlock beside the raw calls of its stores, locks written by hand, and its peers.
+#[derive(Debug, Parser)]
+#[command(version)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Start the servers, measure, write the results, and print them.
+    Run(Order),
+    /// Print the results of a run as tables, and draw them.
+    Report {
+        /// What a run wrote.
+        file: PathBuf,
+        /// A document whose tables are replaced by those of this run, instead of printing them.
+        #[arg(long)]
+        into: Option<PathBuf>,
+        /// A folder for SVG files.
+        #[arg(long)]
+        plots: Option<PathBuf>,
+    },
+    /// Compare a run with the figures that are to be reached; fails if one is not.
+    Check {
+        /// What a run wrote.
+        file: PathBuf,
+    },
+    /// One of a run's other processes.
+    #[command(hide = true)]
+    Worker,
+    /// The store that is compatible with DynamoDB.
+    #[command(hide = true)]
+    Dynamodb { port: u16 },
+}
+
+/// What to measure.
+#[derive(Args, Debug)]
+pub(crate) struct Order {
+    /// Only these loads.
+    #[arg(long, value_enum, value_delimiter = ',')]
+    pub(crate) only: Vec<Experiment>,
+    /// Only these stores.
+    #[arg(long, value_enum, value_delimiter = ',')]
+    pub(crate) stores: Vec<Store>,
+    /// How often to measure; the tables show medians.
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) runs: u32,
+    /// One run with small sizes, about two minutes: to see that it works.
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Where the results go.
+    #[arg(long, default_value = "results/latest.json")]
+    pub(crate) output: PathBuf,
+    /// A folder for SVG files.
+    #[arg(long)]
+    pub(crate) plots: Option<PathBuf>,
+}

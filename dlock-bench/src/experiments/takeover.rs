@@ -1,0 +1,78 @@
+//! `kill -9` of a holder, and when a waiter of another process gets the lock: all stores at the same
+//! time, since all there is to do is to wait.
+
+use std::{convert::Infallible, time::Duration};
+
+use anyhow::{Context, Result, bail};
+use futures_util::future::join_all;
+use tokio::time::sleep;
+
+use crate::{
+    bench::{At, Bench},
+    clock::Moment,
+    results::{Figures, figures},
+    statistics::millis,
+    systems::Entry,
+    worker::{Answer, Lease, Order, Worker},
+};
+
+/// The lease.
+const DURATION: Duration = Duration::from_secs(3);
+
+/// The holder lives so long: one renewal at a third of the lease has been applied, the next is not
+/// yet due.
+const LIFE: Duration = Duration::from_millis(1500);
+
+pub(super) async fn measure(bench: &Bench, run: u32) -> Result<()> {
+    bench.progress.set_message("takeover of killed holders");
+    let stores = bench.stores.iter().filter_map(|store| store.ours());
+    let all = stores.map(|entry| async move { (entry, take_over(bench, entry).await) });
+    for (entry, measured) in join_all(all).await {
+        let at = At {
+            run,
+            experiment: "takeover",
+            case: "",
+        };
+        bench.settle(at, entry, measured);
+    }
+    Ok(())
+}
+
+async fn take_over(bench: &Bench, entry: &Entry) -> Result<Figures> {
+    let lease = Lease {
+        store: entry.store,
+        places: bench.places().clone(),
+        name: bench.name("takeover"),
+        duration: DURATION,
+    };
+    let mut holder = Worker::start()?;
+    holder.tell(&Order::Keep(lease.clone())).await?;
+    let Answer::Sent(mut last) = holder.hear().await? else {
+        bail!("the holder did not say that it has the lock");
+    };
+    let mut waiter = Worker::start()?;
+    waiter.tell(&Order::Await(lease)).await?;
+
+    tokio::select! {
+        never = listen(&mut holder, &mut last) => match never.context("the holder")? {},
+        () = sleep(LIFE) => {}
+    }
+    holder.kill().await?;
+    let Answer::Granted(granted) = waiter.hear().await? else {
+        bail!("the waiter did not get the lock");
+    };
+    Ok(figures([(
+        "after_last_renewal_ms",
+        millis(granted.since(last)),
+    )]))
+}
+
+/// Keeps the last renewal that the holder knew of. One that it was killed before it could tell of
+/// would only make the takeover look later than it was.
+async fn listen(holder: &mut Worker, last: &mut Moment) -> Result<Infallible> {
+    loop {
+        if let Answer::Sent(sent) = holder.hear().await? {
+            *last = sent;
+        }
+    }
+}

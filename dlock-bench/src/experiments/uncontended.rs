@@ -1,0 +1,121 @@
+//! Acquire and release with nobody else there: the systems of a store take short turns, so that what
+//! disturbs the machine disturbs all of them.
+
+use std::time::Duration;
+
+use anyhow::Result;
+
+use crate::{
+    bench::{At, Bench},
+    clock::Moment,
+    results::{Figures, figures},
+    statistics::{median, micros, percentile},
+    systems::{Entry, Lock},
+};
+
+/// Not counted: connections, plans and caches get warm.
+const WARM: u32 = 20;
+
+pub(super) async fn measure(bench: &Bench, run: u32) -> Result<()> {
+    let at = At {
+        run,
+        experiment: "uncontended",
+        case: "",
+    };
+    for &store in &bench.stores {
+        bench
+            .progress
+            .set_message(format!("uncontended on {store}"));
+        let mut turns: Vec<(&'static Entry, Series)> = Vec::new();
+        for entry in bench.systems(store) {
+            match Series::begin(bench, entry).await {
+                Ok(series) => turns.push((entry, series)),
+                Err(error) => bench.settle(at, entry, Err(error)),
+            }
+        }
+        for _ in 0..bench.sizes.turns {
+            let mut after = Vec::new();
+            for (entry, series) in turns {
+                // In a task: the main thread is no worker of the runtime, and would pay for a
+                // thread's wake-up in every call.
+                let turn = tokio::spawn(series.turn(bench.sizes.turn));
+                after.push((entry, turn.await?));
+            }
+            turns = after;
+        }
+        for (entry, series) in turns {
+            bench.settle(at, entry, series.figures());
+        }
+    }
+    Ok(())
+}
+
+/// Pairs of one system.
+pub(super) struct Series {
+    lock: Box<dyn Lock>,
+    acquires: Vec<f64>,
+    releases: Vec<f64>,
+    pairs: Vec<f64>,
+    failed: Option<anyhow::Error>,
+}
+
+impl Series {
+    async fn begin(bench: &Bench, entry: &'static Entry) -> Result<Self> {
+        let lock = bench.open(entry).await?.lock(&bench.name("free"))?;
+        for _ in 0..WARM {
+            lock.acquire().await?.release().await?;
+        }
+        Ok(Self::of(lock))
+    }
+
+    pub(super) const fn of(lock: Box<dyn Lock>) -> Self {
+        Self {
+            lock,
+            acquires: Vec::new(),
+            releases: Vec::new(),
+            pairs: Vec::new(),
+            failed: None,
+        }
+    }
+
+    /// Another lock of the same system from here on.
+    pub(super) fn switch(&mut self, lock: Box<dyn Lock>) {
+        self.lock = lock;
+    }
+
+    async fn turn(mut self, span: Duration) -> Self {
+        let begin = Moment::now();
+        while self.failed.is_none() && Moment::now().since(begin) < span {
+            self.failed = self.pair().await.err();
+        }
+        self
+    }
+
+    pub(super) async fn pair(&mut self) -> Result<()> {
+        let asked = Moment::now();
+        let held = self.lock.acquire().await?;
+        let granted = Moment::now();
+        held.release().await?;
+        let released = Moment::now();
+        self.acquires.push(micros(granted.since(asked)));
+        self.releases.push(micros(released.since(granted)));
+        self.pairs.push(micros(released.since(asked)));
+        Ok(())
+    }
+
+    pub(super) fn figures(mut self) -> Result<Figures> {
+        if let Some(error) = self.failed {
+            return Err(error);
+        }
+        let seconds = self.pairs.iter().sum::<f64>() / 1e6;
+        Ok(figures([
+            ("pairs_per_second", self.pairs.len() as f64 / seconds),
+            ("acquire_p50_us", median(&mut self.acquires)),
+            ("acquire_p99_us", percentile(&mut self.acquires, 0.99)),
+            ("release_p50_us", median(&mut self.releases)),
+            ("release_p99_us", percentile(&mut self.releases, 0.99)),
+            ("pair_p50_us", median(&mut self.pairs)),
+            ("pair_p99_us", percentile(&mut self.pairs, 0.99)),
+        ]))
+    }
+}

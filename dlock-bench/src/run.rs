@@ -1,0 +1,99 @@
+//! A run: servers, every experiment in every run, results.
+
+use std::{
+    process::ExitCode,
+    time::{Duration, UNIX_EPOCH},
+};
+
+use anyhow::Result;
+use clap::ValueEnum as _;
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::{
+    bench::Bench, check, cli::Order, clock::Moment, experiments::Experiment, machine::Machine,
+    plots, report, results::Results, servers::Servers, sizes::Sizes, systems::Store,
+};
+
+pub(crate) async fn run(order: Order) -> Result<ExitCode> {
+    let Order {
+        only,
+        stores,
+        runs,
+        quick,
+        output,
+        plots,
+    } = order;
+    let stores = if stores.is_empty() {
+        Store::ALL.to_vec()
+    } else {
+        stores
+    };
+    let sizes = if quick {
+        Sizes::quick()
+    } else {
+        Sizes::full(runs)
+    };
+    let began = Moment::now();
+    let machine = Machine::here();
+    let steps = steps(&only, sizes.runs);
+    let progress = ProgressBar::new(steps.len() as u64).with_style(ProgressStyle::with_template(
+        "{bar:24} {pos}/{len} {elapsed} {wide_msg}",
+    )?);
+    progress.enable_steady_tick(Duration::from_millis(500));
+    progress.set_message("starting servers");
+
+    let servers = Servers::start(&stores).await?;
+    let bench = Bench::new(servers, sizes.clone(), stores, progress.clone());
+    for (experiment, run) in steps {
+        experiment.measure(&bench, run).await?;
+        progress.inc(1);
+    }
+    progress.finish_and_clear();
+
+    let (samples, failures) = bench.finish();
+    let results = Results {
+        command: std::env::args().collect::<Vec<_>>().join(" "),
+        began: since_1970(),
+        took_seconds: Moment::now().since(began).as_secs(),
+        machine,
+        sizes,
+        failures,
+        samples,
+    };
+    results.write(&output)?;
+    print!("{}", report::render(&results));
+    print!("{}", check::render(&results).0);
+    if let Some(folder) = plots {
+        plots::draw(&results, &folder)?;
+    }
+    println!("\nThe results are in {}.", output.display());
+    // A figure that is missing is not a figure that was reached.
+    Ok(if results.failures.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+/// Every run measures everything that repeats; then comes what is measured once.
+fn steps(only: &[Experiment], runs: u32) -> Vec<(Experiment, u32)> {
+    let wanted = |experiment: &Experiment| only.is_empty() || only.contains(experiment);
+    let all = Experiment::value_variants().iter().copied().filter(wanted);
+    let (repeated, once): (Vec<_>, Vec<_>) = all.partition(|experiment| experiment.repeats());
+    let mut steps = Vec::new();
+    for run in 1..=runs {
+        steps.extend(repeated.iter().map(|experiment| (*experiment, run)));
+    }
+    steps.extend(once.into_iter().map(|experiment| (experiment, 0)));
+    steps
+}
+
+/// For people: when the figures were taken.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the date of a report decides nothing about a lease"
+)]
+fn since_1970() -> u64 {
+    let now = std::time::SystemTime::now().duration_since(UNIX_EPOCH);
+    now.unwrap_or_default().as_secs()
+}

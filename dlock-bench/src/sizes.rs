@@ -1,0 +1,77 @@
+//! How long and how much is measured.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// The sizes of a run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Sizes {
+    /// How often everything that varies is measured.
+    pub(crate) runs: u32,
+    /// Uncontended: each system's turn, and how many turns it has.
+    pub(crate) turn: Duration,
+    pub(crate) turns: u32,
+    /// Throughput: each system, at each number of tasks.
+    pub(crate) throughput: Duration,
+    pub(crate) tasks: Vec<usize>,
+    /// Contended, with critical sections of 0 and of 5 ms.
+    pub(crate) empty_sections: Duration,
+    pub(crate) sections: Duration,
+    /// The same across processes, where fairness is a matter of chance and needs more grants.
+    pub(crate) sections_across: Duration,
+    /// Hand-offs between two processes.
+    pub(crate) handoffs: Duration,
+    /// How long an idle waiter is watched.
+    pub(crate) idle: Duration,
+    /// Leases that are renewed, and for how long.
+    pub(crate) leases: Vec<usize>,
+    pub(crate) renewals: Duration,
+    /// Names in the table.
+    pub(crate) names: Vec<usize>,
+    /// Waiters on one name.
+    pub(crate) waiters: Vec<usize>,
+}
+
+impl Sizes {
+    /// About a quarter of an hour with five runs.
+    pub(crate) fn full(runs: u32) -> Self {
+        let millis = Duration::from_millis;
+        Self {
+            runs,
+            turn: millis(50),
+            turns: 6,
+            throughput: millis(200),
+            tasks: vec![1, 16, 64, 256],
+            empty_sections: millis(400),
+            sections: millis(1200),
+            sections_across: millis(1800),
+            handoffs: millis(900),
+            idle: millis(3000),
+            leases: vec![1_000, 10_000, 100_000],
+            renewals: millis(10_500),
+            names: vec![10, 1_000, 100_000, 1_000_000],
+            waiters: vec![1, 10, 100, 1_000],
+        }
+    }
+
+    /// To see that it works: every number is there, few mean much.
+    pub(crate) fn quick() -> Self {
+        let millis = Duration::from_millis;
+        Self {
+            runs: 1,
+            turn: millis(30),
+            turns: 3,
+            throughput: millis(80),
+            empty_sections: millis(150),
+            sections: millis(500),
+            sections_across: millis(700),
+            handoffs: millis(300),
+            idle: millis(1500),
+            leases: vec![1_000, 10_000],
+            renewals: millis(6_000),
+            names: vec![10, 1_000, 100_000],
+            ..Self::full(1)
+        }
+    }
+}

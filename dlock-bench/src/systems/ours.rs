@@ -1,0 +1,114 @@
+//! dlock itself, through its frontend.
+
+use std::{path::Path, sync::Arc};
+
+use anyhow::{Context, Result, bail};
+use async_trait::async_trait;
+use dlock_core::{Client, DLock, Ended, Lease, Provider};
+use dlock_dynamodb::DynamoDbProvider;
+use dlock_postgres::PostgresProvider;
+use dlock_redis::{Channels, RedisProvider};
+use dlock_sqlite::SqliteProvider;
+
+use super::{Held, LEASE, Lock, Places, Store, System, dynamodb, postgres};
+use crate::counters::Counted;
+
+/// The table of the DynamoDB-compatible store.
+pub(crate) const TABLE: &str = "dlock";
+
+/// How waiters of other processes learn of a release, where the store can call.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Waiting {
+    /// The store calls them: the recommended setting.
+    Called,
+    /// They poll, as without any setting.
+    Polled,
+}
+
+/// A provider of this process, as a user would make it.
+pub(crate) fn provider(
+    store: Store,
+    places: &Places,
+    waiting: Waiting,
+) -> Result<Arc<dyn Provider>> {
+    Ok(match store {
+        Store::Redis => Arc::new(redis(places, waiting)?),
+        Store::Postgres => Arc::new(postgres_provider(places)?),
+        // Nobody but the provider knows how often a file was asked.
+        Store::SQLite => Arc::new(Counted(SqliteProvider::open(file(places)?)?)),
+        Store::DynamoDb => Arc::new(dynamodb_provider(places)?),
+    })
+}
+
+fn redis(places: &Places, waiting: Waiting) -> Result<RedisProvider> {
+    let port = places.redis.context("there is no Redis")?;
+    let client = redis::Client::open(("127.0.0.1", port))?;
+    let builder = RedisProvider::builder().client(client);
+    Ok(match waiting {
+        Waiting::Called => builder.wakeups(Channels::Plain).build()?,
+        Waiting::Polled => builder.build()?,
+    })
+}
+
+pub(crate) fn postgres_provider(places: &Places) -> Result<PostgresProvider> {
+    let pool = postgres::pool_at(places)?;
+    Ok(PostgresProvider::builder().pool(pool).build()?)
+}
+
+pub(crate) fn dynamodb_provider(places: &Places) -> Result<DynamoDbProvider> {
+    let client = dynamodb::client_at(places)?;
+    Ok(DynamoDbProvider::builder()
+        .client(client)
+        .table(TABLE)
+        .build()?)
+}
+
+/// The file of the locks.
+pub(crate) fn file(places: &Places) -> Result<std::path::PathBuf> {
+    let folder: &Path = places.sqlite.as_deref().context("there is no SQLite")?;
+    Ok(folder.join("dlock.db"))
+}
+
+pub(super) async fn open(
+    store: Store,
+    places: Places,
+    waiting: Waiting,
+) -> Result<Arc<dyn System>> {
+    // Opening a file blocks.
+    let provider = tokio::task::spawn_blocking(move || provider(store, &places, waiting)).await??;
+    let lock = DLock::builder()
+        .name("template")
+        .duration(LEASE)
+        .provider(Client::new(provider))
+        .build()?;
+    Ok(Arc::new(Ours(lock)))
+}
+
+struct Ours(DLock);
+
+impl System for Ours {
+    fn lock(&self, name: &str) -> Result<Box<dyn Lock>> {
+        Ok(Box::new(OurLock(self.0.named(name)?)))
+    }
+}
+
+struct OurLock(DLock);
+
+#[async_trait]
+impl Lock for OurLock {
+    async fn acquire(&self) -> Result<Box<dyn Held>> {
+        Ok(Box::new(OurLease(self.0.acquire().await?)))
+    }
+}
+
+struct OurLease(Lease);
+
+#[async_trait]
+impl Held for OurLease {
+    async fn release(self: Box<Self>) -> Result<()> {
+        match self.0.release().await? {
+            Ended::Released => Ok(()),
+            other => bail!("the lease ended as {other:?}"),
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! The rule, without anybody who sleeps.
+
+use super::*;
+
+const MILLISECOND: Duration = Duration::from_millis(1);
+
+/// One that has seen so many others, was granted the lock and has given it back just now.
+fn releaser(others: usize) -> (Fairness, Clock, crate::ManualClock) {
+    let (clock, hand) = Clock::manual();
+    let mut fairness = Fairness::default();
+    for other in 0..others {
+        fairness.refused(Some(&format!("other {other}")));
+    }
+    fairness.granted(&clock);
+    fairness.gives_back(&clock);
+    fairness.releases();
+    (fairness, clock, hand)
+}
+
+#[test]
+fn who_has_waited_longest_leaves_nothing() {
+    let (mut fairness, clock, _hand) = releaser(7);
+    let entered = fairness.enter();
+    fairness.hinted();
+    let mut slots = Vec::new();
+    for _ in 0..8 {
+        slots.push(fairness.slots(entered, &clock));
+        fairness.hinted();
+    }
+    // Four at most, and one more for who has just had the lock.
+    assert_eq!(slots, [5, 4, 4, 4, 3, 2, 1, 0]);
+}
+
+#[test]
+fn own_release_is_no_term_that_goes_by() {
+    let (clock, _hand) = Clock::manual();
+    let mut fairness = Fairness::default();
+    fairness.refused(Some("other"));
+    for hint_first in [false, true, true, false, false] {
+        fairness.granted(&clock);
+        fairness.releases();
+        if hint_first {
+            fairness.hinted();
+        }
+        fairness.gives_back(&clock);
+        let entered = fairness.enter();
+        if !hint_first {
+            fairness.hinted();
+        }
+        assert_eq!(
+            fairness.slots(entered, &clock),
+            2,
+            "hint first: {hint_first}"
+        );
+    }
+}
+
+#[test]
+fn hint_that_comes_late_is_no_term_that_goes_by() {
+    let (clock, _hand) = Clock::manual();
+    let mut fairness = Fairness::default();
+    fairness.refused(Some("other"));
+    // The other's release, heard of after our grant.
+    fairness.granted(&clock);
+    fairness.hinted();
+    fairness.gives_back(&clock);
+    fairness.releases();
+    let entered = fairness.enter();
+    fairness.hinted();
+    assert_eq!(fairness.slots(entered, &clock), 2);
+}
+
+#[test]
+fn newcomer_leaves_what_is_left_of_the_moment_after_its_release() {
+    let (mut fairness, clock, hand) = releaser(1);
+    let entered = fairness.enter();
+    assert_eq!(fairness.newcomer(entered, &clock), (2, 2 * MILLISECOND));
+    hand.advance(MILLISECOND);
+    assert_eq!(fairness.newcomer(entered, &clock), (2, MILLISECOND));
+    hand.advance(4 * MILLISECOND);
+    assert_eq!(fairness.newcomer(entered, &clock).1, Duration::ZERO);
+}
+
+#[test]
+fn newcomer_of_a_client_that_others_came_after_leaves_nothing() {
+    let (mut fairness, clock, _hand) = releaser(3);
+    fairness.refused(Some("other 0"));
+    let entered = fairness.enter();
+    assert_eq!(fairness.newcomer(entered, &clock).1, Duration::ZERO);
+}
+
+#[test]
+fn client_that_nobody_came_after_forgets_the_others_after_a_while() {
+    let (mut fairness, clock, _hand) = releaser(1);
+    fairness.hinted();
+    let mut times = 0;
+    loop {
+        let entered = fairness.enter();
+        let (slots, left) = fairness.newcomer(entered, &clock);
+        if left.is_zero() {
+            break;
+        }
+        times += 1;
+        fairness.granted(&clock);
+        fairness.won(entered, slots, &clock);
+        fairness.gives_back(&clock);
+        fairness.releases();
+        fairness.hinted();
+    }
+    assert_eq!(times, VAIN);
+    fairness.refused(Some("other 0"));
+    let entered = fairness.enter();
+    assert_eq!(fairness.slots(entered, &clock), 1);
+}
+
+#[test]
+fn one_other_counts_once() {
+    let (mut fairness, clock, _hand) = releaser(1);
+    let entered = fairness.enter();
+    for _ in 0..5 {
+        fairness.refused(Some("other 0"));
+    }
+    assert_eq!(fairness.slots(entered, &clock), 1);
+}
+
+#[test]
+fn others_are_forgotten_once_they_are_not_seen_any_more() {
+    let (mut fairness, _clock, _hand) = releaser(7);
+    for _ in 0..25 {
+        fairness.hinted();
+    }
+    fairness.refused(Some("other 0"));
+    assert_eq!(fairness.rank(), 7);
+    fairness.hinted();
+    fairness.refused(Some("other 0"));
+    assert_eq!(fairness.rank(), 1);
+}
+
+#[test]
+fn crowd_is_bounded() {
+    let (mut fairness, ..) = releaser(2 * OTHERS_KEPT);
+    assert_eq!(fairness.others.len(), OTHERS_KEPT);
+    fairness.refused(Some("other 0"));
+    assert_eq!(fairness.others.len(), OTHERS_KEPT);
+}
+
+/// One that wins by tries without a delay lets one more go first, as a trial, and returns when that
+/// was in vain; each time later.
+#[test]
+fn unseen_others_get_a_chance_now_and_then() {
+    let (mut fairness, clock, _hand) = releaser(1);
+    let mut wins_until_a_trial = Vec::new();
+    for _ in 0..4 {
+        let mut wins = 0;
+        while fairness.rank() == 1 {
+            let entered = fairness.enter();
+            fairness.hinted();
+            fairness.hinted();
+            fairness.refused(Some("other 0"));
+            fairness.won(entered, 0, &clock);
+            wins += 1;
+        }
+        wins_until_a_trial.push(wins);
+        let entered = fairness.enter();
+        fairness.hinted();
+        fairness.hinted();
+        fairness.refused(Some("other 0"));
+        assert_eq!(fairness.rank(), 2);
+        fairness.won(Entered(entered.0 + 1), 1, &clock);
+        assert_eq!(fairness.rank(), 1, "in vain");
+    }
+    assert_eq!(wins_until_a_trial, [2, 8, 32, 64]);
+}
+
+#[test]
+fn client_that_is_alone_leaves_a_slot_once_in_a_streak() {
+    let (clock, hand) = Clock::manual();
+    let mut fairness = Fairness::default();
+    let mut left = Duration::ZERO;
+    for _ in 0..1000 {
+        let entered = fairness.enter();
+        let (slots, delay) = fairness.newcomer(entered, &clock);
+        hand.advance(delay);
+        left += delay;
+        fairness.granted(&clock);
+        fairness.won(entered, slots, &clock);
+        hand.advance(MILLISECOND);
+        fairness.gives_back(&clock);
+        fairness.releases();
+        fairness.hinted();
+    }
+    assert!(
+        left >= 18 * MILLISECOND && left <= 20 * MILLISECOND,
+        "{left:?} of a second"
+    );
+}
+
+#[test]
+fn client_that_comes_now_and_then_leaves_nothing() {
+    let (clock, hand) = Clock::manual();
+    let mut fairness = Fairness::default();
+    for _ in 0..100 {
+        let entered = fairness.enter();
+        assert_eq!(fairness.newcomer(entered, &clock).1, Duration::ZERO);
+        fairness.granted(&clock);
+        fairness.gives_back(&clock);
+        fairness.releases();
+        hand.advance(RECENT);
+    }
+}

@@ -1,0 +1,53 @@
+//! Waiting for what becomes of a term. Each watcher has a timer of its own: where nobody watches, there
+//! is none.
+
+use super::Term;
+use crate::{Event, Loss, LossCause, State};
+
+impl Term {
+    /// Resolves when the lease has ended, with its cause (V5). Its timer is its own: it waits for
+    /// no renewal, and it asks the clock at least every D/10 (V2).
+    pub(crate) async fn ended(&self) -> Loss {
+        let mut waited = false;
+        loop {
+            let mut changed = std::pin::pin!(self.changed.notified());
+            changed.as_mut().enable();
+            if let Some(loss) = self.loss() {
+                if waited {
+                    self.tell(|uuid| Event::LossTold { uuid });
+                }
+                return loss;
+            }
+            waited = true;
+            if planted!(LossWaitsForRenewal) {
+                changed.await;
+                continue;
+            }
+            tokio::select! {
+                biased;
+                () = changed => {}
+                () = self.shared.clock.sleep_until(self.deadline(), self.plan.step()) => {
+                    if planted!(FlagInsteadOfClock) {
+                        self.end(LossCause::Expired { last_error: None });
+                    }
+                }
+            }
+        }
+    }
+
+    /// Resolves when the lease is unsure or has ended (V8).
+    pub(crate) async fn unsure(&self) {
+        loop {
+            let mut changed = std::pin::pin!(self.changed.notified());
+            changed.as_mut().enable();
+            if !matches!(self.state(), State::Valid) {
+                return;
+            }
+            tokio::select! {
+                biased;
+                () = changed => {}
+                () = self.shared.clock.sleep_until(self.unsure_from(), self.plan.step()) => {}
+            }
+        }
+    }
+}

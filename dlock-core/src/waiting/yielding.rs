@@ -1,0 +1,78 @@
+//! Leaving the lock to those who have waited longer (I18). Only ever delays a try (W2).
+
+use std::{ops::ControlFlow, time::Duration};
+
+use super::{Answer, Contender};
+use crate::{
+    fairness::{SLOT, Slots},
+    handoff::Giver,
+};
+
+impl Contender {
+    /// Before the first try: somebody may wait for the lock that we have just given back.
+    pub(super) async fn let_others_first(
+        &mut self,
+        giver: &Giver<Answer>,
+    ) -> ControlFlow<Option<Answer>> {
+        // Who has a ticket stands in no line.
+        if self.ticket.is_some() {
+            return ControlFlow::Continue(());
+        }
+        let (slots, left) = {
+            let mut fairness = self.lock.state.fairness();
+            self.entered = fairness.enter();
+            fairness.newcomer(self.entered, &self.lock.shared.clock)
+        };
+        self.leave(giver, slots, left).await
+    }
+
+    /// After a wake-up: as long as others may have waited longer.
+    pub(super) async fn let_seniors_first(
+        &mut self,
+        giver: &Giver<Answer>,
+    ) -> ControlFlow<Option<Answer>> {
+        let slots = self.slots();
+        self.leave(giver, slots, SLOT * slots).await
+    }
+
+    /// Sleeps. Whoever is woken meanwhile has let another term go by, and may have to leave less; the
+    /// sleep never starts anew, and the try comes in any case.
+    async fn leave(
+        &mut self,
+        giver: &Giver<Answer>,
+        slots: Slots,
+        mut span: Duration,
+    ) -> ControlFlow<Option<Answer>> {
+        self.left_slots = slots;
+        let clock = self.lock.shared.clock.clone();
+        let state = std::sync::Arc::clone(&self.lock.state);
+        let mut since = clock.look();
+        loop {
+            // Armed before the questions.
+            let mut freed = std::pin::pin!(state.freed.notified());
+            freed.as_mut().enable();
+            let left = span.saturating_sub(clock.elapsed(since));
+            // H1: what is handed on is nobody else's.
+            if left.is_zero() || state.is_offered() {
+                return ControlFlow::Continue(());
+            }
+            if !self.rest(giver, freed, left).await? {
+                return ControlFlow::Continue(());
+            }
+            let now = self.slots();
+            if planted!(DelayRestarts) {
+                (since, span) = (clock.look(), SLOT * slots);
+                continue;
+            }
+            let until = clock.elapsed(since) + SLOT * now;
+            if until < span {
+                (span, self.left_slots) = (until, now);
+            }
+        }
+    }
+
+    fn slots(&self) -> Slots {
+        let clock = &self.lock.shared.clock;
+        self.lock.state.fairness().slots(self.entered, clock)
+    }
+}

@@ -1,0 +1,117 @@
+//! What one lease in a guard's hands costs in memory, and that what is given back leaves nothing. One
+//! test in a process of its own: every allocation counts.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "what is unwrapped here is a failed test"
+)]
+
+use std::{alloc::System, time::Duration};
+
+use async_trait::async_trait;
+use dlock_core::{
+    Acquire, AcquireOutcome, Capabilities, Client, DLock, Discipline, FencingToken, Guard, Name,
+    Provider, ProviderError, Record, Release, ReleaseOutcome, Renew, RenewOutcome,
+};
+use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
+
+#[global_allocator]
+static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+/// What an allocator keeps for itself with each piece of memory, at most.
+const OVERHEAD: usize = 16;
+
+/// Says yes and remembers nothing.
+struct Generous;
+
+#[async_trait]
+impl Provider for Generous {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::new("generous", Discipline::StoreClock).batch(true)
+    }
+
+    async fn acquire(&self, _: &Acquire) -> Result<AcquireOutcome, ProviderError> {
+        Ok(AcquireOutcome::Acquired(FencingToken::MAX))
+    }
+
+    async fn renew(&self, _: &Renew) -> Result<RenewOutcome, ProviderError> {
+        Ok(RenewOutcome::Renewed { asked: false })
+    }
+
+    async fn release(&self, _: &Release) -> Result<ReleaseOutcome, ProviderError> {
+        Ok(ReleaseOutcome::Released)
+    }
+
+    async fn read(&self, _: &Name) -> Result<Option<Record>, ProviderError> {
+        Ok(None)
+    }
+
+    async fn renew_many(&self, requests: &[Renew]) -> Vec<Result<RenewOutcome, ProviderError>> {
+        vec![Ok(RenewOutcome::Renewed { asked: false }); requests.len()]
+    }
+}
+
+/// Bytes that are in use, with what the allocator needs for them.
+fn in_use() -> usize {
+    let stats = ALLOCATOR.stats();
+    let pieces = stats.allocations - stats.deallocations;
+    stats.bytes_allocated - stats.bytes_deallocated + pieces * OVERHEAD
+}
+
+async fn hold(lock: &DLock, count: usize) -> Vec<Guard> {
+    let mut guards = Vec::with_capacity(count);
+    for number in 0..count {
+        let name = format!("a name of a usual length/{number}");
+        guards.push(lock.named(name).unwrap().hold().await.unwrap());
+    }
+    guards
+}
+
+#[tokio::test]
+async fn leases_take_little_memory_and_leave_none() {
+    const LEASES: usize = 20_000;
+    let client = Client::new(Generous);
+    let lock = DLock::builder()
+        .name("lock")
+        .duration(Duration::from_secs(15))
+        .provider(&client)
+        .build()
+        .unwrap();
+
+    // The machinery is there already.
+    drop(hold(&lock, 10).await);
+    let before = in_use();
+    let guards = hold(&lock, LEASES).await;
+    let each = (in_use() - before) / LEASES;
+    println!("{each} bytes a lease");
+    assert!(each < 1024, "{each} bytes a lease");
+    // After the first renewals, too.
+    tokio::time::sleep(Duration::from_secs(6)).await;
+    assert!(
+        guards
+            .iter()
+            .all(|guard| guard.remaining() > Duration::from_secs(9))
+    );
+    let each = (in_use() - before) / LEASES;
+    println!("{each} bytes a lease after a renewal");
+    assert!(each < 1024, "{each} bytes a lease after a renewal");
+    drop(guards);
+    assert_eq!(client.close().await, 0);
+
+    // Cycles of one lock, none of which would be due before the end of the test.
+    let lock = DLock::builder()
+        .name("a name of a usual length/0")
+        .duration(Duration::from_secs(3600))
+        .provider(Generous)
+        .build()
+        .unwrap();
+    for _ in 0..100 {
+        lock.hold().await.unwrap().release().await.unwrap();
+    }
+    let before = in_use();
+    for _ in 0..100_000 {
+        lock.hold().await.unwrap().release().await.unwrap();
+    }
+    let grown = in_use().saturating_sub(before);
+    assert!(grown < 64 << 10, "{grown} bytes more after 100,000 cycles");
+}

@@ -1,0 +1,196 @@
+//! Wake-ups: one connection beside the pool, which listens to what releases say (W3).
+//!
+//! The stream ends when the connection does, and when it falls silent: the session is asked again
+//! and again whether it listens. Opening it anew, and waking everyone then, is the frontend's.
+
+use std::{
+    future::poll_fn,
+    pin::{Pin, pin},
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use deadpool_postgres::tokio_postgres::{
+    AsyncMessage, Client, Config, Error, Socket,
+    tls::{MakeTlsConnect, TlsConnect},
+    types::{ToSql, Type},
+};
+use dlock_core::{ProviderError, Wakeup, WakeupSender, Wakeups};
+use tokio::time::{sleep, timeout};
+
+use crate::{error, hints::Hints};
+
+/// How long the session may say nothing before it is asked whether it still listens.
+const ASK_EVERY: Duration = Duration::from_secs(5);
+/// Hints that may wait for the frontend. When more come the stream ends, which wakes everyone.
+const ROOM: usize = 1024;
+const STILL_LISTENS: &str = "SELECT FROM pg_listening_channels() AS c WHERE c = $1";
+
+/// Opens a connection of our own. It is what is left of the user's connector, whose type nobody
+/// else needs to know.
+pub(crate) type Connect = Arc<dyn Fn() -> Opening + Send + Sync>;
+type Opening = Pin<Box<dyn Future<Output = Result<(Client, Messages), Error>> + Send>>;
+/// What a server sends unasked; asking for it is what moves the connection.
+type Messages =
+    Box<dyn FnMut(&mut Context<'_>) -> Poll<Option<Result<AsyncMessage, Error>>> + Send>;
+
+/// How to open connections with these settings.
+pub(crate) fn connector(
+    config: Config,
+    tls: impl MakeTlsConnect<
+        Socket,
+        Stream: Send + 'static,
+        TlsConnect: TlsConnect<Socket, Future: Send> + Send,
+    > + Clone
+    + Send
+    + Sync
+    + 'static,
+) -> Connect {
+    Arc::new(move || {
+        let (config, tls) = (config.clone(), tls.clone());
+        Box::pin(async move {
+            let (client, mut connection) = config.connect(tls).await?;
+            let messages: Messages = Box::new(move |context| connection.poll_message(context));
+            Ok((client, messages))
+        })
+    })
+}
+
+/// Opens the channel. When this returns the server has confirmed that the session listens.
+///
+/// # Errors
+/// Nothing was applied, whatever it is.
+///
+/// # Cancel safety
+/// Until it returns nothing runs but this future; dropping it closes the connection.
+pub(crate) async fn open(
+    connect: &Connect,
+    hints: Arc<Hints>,
+    limit: Duration,
+) -> Result<Wakeups, ProviderError> {
+    let (sender, wakeups) = Wakeups::channel(ROOM);
+    let opening = async {
+        let (client, messages) = connect().await.map_err(error::no_channel)?;
+        let mut channel = Channel {
+            client,
+            inbox: Inbox {
+                messages,
+                sender,
+                hints,
+            },
+        };
+        channel.listen().await?;
+        Ok(channel)
+    };
+    match timeout(limit, opening).await {
+        Ok(channel) => tokio::spawn(channel?.attend(limit)),
+        Err(_) => return Err(error::timed_out(false, limit)),
+    };
+    Ok(wakeups)
+}
+
+/// An open connection that listens.
+struct Channel {
+    client: Client,
+    inbox: Inbox,
+}
+
+/// The half that hears.
+struct Inbox {
+    messages: Messages,
+    sender: WakeupSender,
+    hints: Arc<Hints>,
+}
+
+impl Channel {
+    async fn listen(&mut self) -> Result<(), ProviderError> {
+        let Self { client, inbox } = self;
+        let listen = format!("LISTEN \"{}\"", inbox.hints.channel());
+        inbox.until(client.batch_execute(&listen)).await?;
+        self.check().await
+    }
+
+    /// Asks the session whether it listens. One that a pooler lends to others may not.
+    async fn check(&mut self) -> Result<(), ProviderError> {
+        let Self { client, inbox } = self;
+        let hints = Arc::clone(&inbox.hints);
+        let channel = hints.channel();
+        let parameters: [(&(dyn ToSql + Sync), Type); 1] = [(&channel, Type::TEXT)];
+        let asked = client.query_typed(STILL_LISTENS, &parameters);
+        if inbox.until(asked).await?.is_empty() {
+            return Err(error::deaf());
+        }
+        Ok(())
+    }
+
+    /// Passes hints on until nobody listens to us or we hear nothing any more. Ends with its
+    /// runtime, and the connection with it.
+    async fn attend(mut self, limit: Duration) {
+        let sender = self.inbox.sender.clone();
+        let ended = tokio::select! {
+            biased;
+            () = sender.closed() => return,
+            ended = self.pass_on(limit) => ended,
+        };
+        tracing::debug!(
+            error = &ended as &dyn std::error::Error,
+            "the channel for wake-ups ended"
+        );
+    }
+
+    async fn pass_on(&mut self, limit: Duration) -> ProviderError {
+        loop {
+            let silent = tokio::select! {
+                biased;
+                message = next(&mut self.inbox.messages) => match self.inbox.pass(message) {
+                    Ok(()) => continue,
+                    Err(ended) => return ended,
+                },
+                () = sleep(ASK_EVERY) => timeout(limit, self.check()).await,
+            };
+            match silent {
+                Ok(Ok(())) => {}
+                Ok(Err(ended)) => return ended,
+                Err(_) => return error::silent(limit),
+            }
+        }
+    }
+}
+
+impl Inbox {
+    /// Waits for an answer; the connection moves, and what it hears meanwhile is passed on.
+    async fn until<T>(
+        &mut self,
+        answer: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, ProviderError> {
+        let mut answer = pin!(answer);
+        loop {
+            tokio::select! {
+                biased;
+                answer = &mut answer => return answer.map_err(error::no_channel),
+                message = next(&mut self.messages) => self.pass(message)?,
+            }
+        }
+    }
+
+    fn pass(&self, message: Option<Result<AsyncMessage, Error>>) -> Result<(), ProviderError> {
+        let hint = match message {
+            Some(Ok(AsyncMessage::Notification(hint))) => hint,
+            // Notices.
+            Some(Ok(_)) => return Ok(()),
+            Some(Err(error)) => return Err(error::no_channel(error)),
+            None => return Err(error::channel_closed()),
+        };
+        // Those of other prefixes are none of ours.
+        let ours = self.hints.name(hint.payload());
+        if ours.is_some_and(|name| !self.sender.send(Wakeup::Name(name))) {
+            return Err(error::too_many_hints());
+        }
+        Ok(())
+    }
+}
+
+async fn next(messages: &mut Messages) -> Option<Result<AsyncMessage, Error>> {
+    poll_fn(|context| messages(context)).await
+}

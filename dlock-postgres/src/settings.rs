@@ -1,0 +1,117 @@
+//! What a provider is built from, and what of it is refused.
+
+use std::{sync::Arc, time::Duration};
+
+use deadpool_postgres::{
+    Pool,
+    tokio_postgres::{
+        Config, Socket,
+        tls::{MakeTlsConnect, TlsConnect},
+    },
+};
+use dlock_core::Sharing;
+use typed_builder::TypedBuilder;
+
+use crate::{
+    channel::{Connect, connector},
+    connections::Connections,
+    error::BuildError,
+    hints::Hints,
+    key::Prefix,
+    provider::PostgresProvider,
+    schema::Schema,
+};
+
+/// What a provider is built from.
+#[derive(TypedBuilder)]
+#[builder(
+    builder_type(vis = "pub", name = PostgresProviderBuilder, doc = "Builds a [`PostgresProvider`]; made by [`PostgresProvider::builder`]."),
+    build_method(into = Result<PostgresProvider, BuildError>, doc = "Checks the settings. Nothing is sent to the database yet.\n\n# Errors\n[`BuildError`] says which setting is not possible, and what is.")
+)]
+pub(crate) struct Settings {
+    #[builder(setter(
+        doc = "The pool to borrow connections from. Give the locks a pool of their own if other work may keep all connections of this one: a renewal that gets none in time is a lost lease. One connection is left to renewals and releases; a pool of a single connection has none to leave."
+    ))]
+    pool: Pool,
+    #[builder(
+        default,
+        setter(
+            into,
+            doc = "Separates the locks of one application from those of others in the same table: providers with different prefixes never meet. None by default. With the name at most 1024 bytes."
+        )
+    )]
+    prefix: String,
+    #[builder(
+        default = "dlock".into(),
+        setter(
+            into,
+            doc = "The database schema that holds the table and its functions; `dlock` by default. Letters, digits, `_` and `-`, taken as written, at most 63 bytes."
+        )
+    )]
+    schema: String,
+    #[builder(
+        default = "lock".into(),
+        setter(
+            into,
+            doc = "The table; `lock` by default. Its functions are named after it. Letters, digits, `_` and `-`, taken as written, at most 51 bytes."
+        )
+    )]
+    table: String,
+    #[builder(default = Duration::from_secs(5), setter(
+        doc = "How long one call may take, the wait for a connection included; 5 s by default. The frontend allows a sixth of a lease at most; this also bounds what is called without it."
+    ))]
+    timeout: Duration,
+    #[builder(default, setter(
+        transform = |config: Config, tls: impl MakeTlsConnect<
+            Socket,
+            Stream: Send + 'static,
+            TlsConnect: TlsConnect<Socket, Future: Send> + Send,
+        > + Clone + Send + Sync + 'static| Some(connector(config, tls)),
+        doc = "Wakes waiters as soon as a lock is released, instead of letting them find out at their next poll: one connection of its own for each [`Client`](dlock_core::Client) that has waited, which listens, and a notification with each release.\n\nThe settings lead to the same database as the pool, and to the server itself: a pooler would lend the session to others. All programs that use the table configure the same, for who releases cannot know who waits elsewhere. A program that should tell others and needs no wake-ups itself sets [`notify`](Self::notify). Where the connection cannot be opened or breaks, waiters poll, and it is tried again."
+    ))]
+    listen: Option<Connect>,
+    #[builder(
+        default,
+        setter(
+            doc = "Tells those who listen of each release, also if this provider does not listen itself; one that listens always does. Off by default."
+        )
+    )]
+    notify: bool,
+    #[builder(
+        default,
+        setter(
+            doc = "Prepares each statement once a connection, at the cost of one more round trip then; after that the server neither parses nor plans it. Off by default.\n\n**Never through a pooler in transaction or statement mode**, unless it follows the protocol's prepared statements (PgBouncer does from 1.21 with `max_prepared_statements` above 0): the driver of every process numbers its statements alike, so a session that is shared may run a statement of somebody else. A session that has forgotten its statements (`DISCARD ALL`, `DEALLOCATE ALL`) is noticed, and costs one more round trip."
+        )
+    )]
+    prepared: bool,
+}
+
+impl From<Settings> for Result<PostgresProvider, BuildError> {
+    fn from(settings: Settings) -> Self {
+        let Settings {
+            pool,
+            prefix,
+            schema,
+            table,
+            timeout,
+            listen,
+            notify,
+            prepared,
+        } = settings;
+        if !(Duration::from_millis(1)..=Duration::from_secs(60)).contains(&timeout) {
+            return Err(BuildError::Timeout { timeout });
+        }
+        let schema = Schema::new(&schema, &table)?;
+        let prefix = Prefix::new(&prefix)?;
+        Ok(PostgresProvider {
+            connections: Connections::new(pool, timeout, prepared),
+            statements: Arc::new(schema.statements()),
+            hints: Arc::new(Hints::new(&schema, &prefix)),
+            notify: notify || listen.is_some(),
+            listen,
+            schema: Arc::new(schema),
+            prefix,
+            sharing: Sharing::default(),
+        })
+    }
+}

@@ -1,0 +1,294 @@
+//! The connection that listens: it breaks, falls silent, is refused, is given up. A waiter that
+//! misses a hint for any of these reasons enters all the same (W3).
+
+use std::{
+    io,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use dlock_core::{Client, DLock, ErrorKind, Provider, Release, Wakeup, Wakeups};
+use dlock_postgres::{PostgresProvider, deadpool_postgres::tokio_postgres::Config};
+use dlock_testkit::{proxy::Direction, service::postgres::pgbouncer};
+use tokio::{
+    task::JoinHandle,
+    time::{Instant, sleep, timeout},
+};
+
+use crate::support::{
+    Server, Table, connect, create, fresh, listening, local, name, on, server, term, until,
+};
+
+/// A poll that a test never lives to see: whoever enters was woken.
+const NEVER: Duration = Duration::from_secs(3600);
+/// How often a silent session is asked whether it listens, and the time that it has to answer.
+const NOTICED: Duration = Duration::from_secs(5 + 2);
+
+/// A lock that somebody holds, and somebody who waits for it on a connection that listens.
+struct Waiting {
+    silent: PostgresProvider,
+    release: Release,
+    waiter: JoinHandle<Result<dlock_core::Lease, dlock_core::Error>>,
+    client: Client,
+}
+
+impl Waiting {
+    /// The waiter has been refused, and listens.
+    async fn new(server: &Server, schema: &str, listen: Config, poll_every: Duration) -> Self {
+        let silent = on(server.pool(2), schema);
+        let a = term("lock");
+        silent.acquire(&a).await.unwrap();
+        let client = Client::new(listening(server.pool(2), schema, listen));
+        let lock = DLock::builder()
+            .name("lock")
+            .poll_every(poll_every)
+            .provider(client.clone())
+            .build()
+            .unwrap();
+        let waiter = tokio::spawn(async move { lock.acquire().await });
+        until("the waiter listens", async || {
+            server.listeners(schema).await == 1
+        })
+        .await;
+        // What it asks once the channel is open, it has asked.
+        sleep(Duration::from_millis(500)).await;
+        assert!(!waiter.is_finished(), "the lock is held");
+        Self {
+            silent,
+            release: Release::new(a.name.clone(), a.new, None),
+            waiter,
+            client,
+        }
+    }
+
+    /// Frees the lock, and tells nobody.
+    async fn free_in_silence(&self) {
+        self.silent.release(&self.release).await.unwrap();
+    }
+
+    async fn enters(self) -> Client {
+        let lease = timeout(Duration::from_secs(20), self.waiter).await;
+        let lease = lease.expect("it waits for ever").unwrap().unwrap();
+        lease.release().await.unwrap();
+        self.client
+    }
+}
+
+#[tokio::test]
+async fn waiters_are_woken_when_the_channel_is_killed() {
+    let table = Table::create().await;
+    let server = server().await;
+    let waiting = Waiting::new(server, table.schema(), server.config(), NEVER).await;
+    waiting.free_in_silence().await;
+    sleep(Duration::from_millis(300)).await;
+    assert!(!waiting.waiter.is_finished(), "nobody told it");
+    let kill = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1";
+    let client = server.client().await;
+    assert_eq!(client.execute(kill, &[&table.schema()]).await.unwrap(), 1);
+    let _client = waiting.enters().await;
+    // It is opened anew.
+    until("it listens again", async || {
+        server.listeners(table.schema()).await == 1
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn channel_is_opened_anew_after_a_restart() {
+    let mut server = Server::start(&[]).await;
+    let schema = fresh();
+    create(&on(server.pool(2), &schema)).await;
+    let waiting = Waiting::new(&server, &schema, server.config(), NEVER).await;
+    server.crash().await;
+    let telling = listening(server.pool(2), &schema, server.config());
+    until("the server is back", async || {
+        telling.read(&name("lock")).await.is_ok()
+    })
+    .await;
+    telling.release(&waiting.release).await.unwrap();
+    waiting.enters().await;
+}
+
+#[tokio::test]
+async fn hint_lost_in_a_silent_channel_costs_one_poll() {
+    let table = Table::create().await;
+    let server = server().await;
+    let proxy = server.proxy().await;
+    let poll = Duration::from_secs(1);
+    let waiting = Waiting::new(server, table.schema(), server.through(&proxy), poll).await;
+    proxy.swallow(Direction::ToClient);
+    let telling = table.listening(server.pool(2), server.config());
+    telling.release(&waiting.release).await.unwrap();
+    let released = Instant::now();
+    waiting.enters().await;
+    // P, its jitter, and time for two calls of a busy server (section 9).
+    let took = released.elapsed();
+    assert!(took < poll + poll / 5 + Duration::from_secs(1), "{took:?}");
+}
+
+#[tokio::test]
+async fn silent_channel_is_noticed_in_time() {
+    let server = server().await;
+    for direction in Direction::BOTH {
+        for swallowed in [false, true] {
+            let (table, proxy) = (Table::create().await, server.proxy().await);
+            let mut stream = watch(&table, server.through(&proxy)).await;
+            if swallowed {
+                proxy.swallow(direction);
+            } else {
+                proxy.hold(direction);
+            }
+            let began = Instant::now();
+            let end = timeout(NOTICED * 3, stream.next()).await;
+            assert_eq!(end.expect("nobody notices"), None);
+            let took = began.elapsed();
+            assert!(took < NOTICED + Duration::from_secs(2), "{took:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn channel_that_hears_nothing_for_long_stays_open() {
+    let table = Table::create().await;
+    let mut stream = watch(&table, server().await.config()).await;
+    assert!(timeout(NOTICED * 2, stream.next()).await.is_err());
+    let telling = table.listening(server().await.pool(2), server().await.config());
+    let a = term("lock");
+    telling.acquire(&a).await.unwrap();
+    let release = Release::new(a.name.clone(), a.new, None);
+    telling.release(&release).await.unwrap();
+    let hint = timeout(NOTICED, stream.next()).await.expect("deaf");
+    assert_eq!(hint, Some(Wakeup::Name(a.name)));
+}
+
+#[tokio::test]
+async fn session_is_closed_when_nobody_listens_any_more() {
+    let table = Table::create().await;
+    let server = server().await;
+    let gone = async || {
+        until("the session is gone", async || {
+            server.listeners(table.schema()).await == 0
+        })
+        .await;
+    };
+    let stream = watch(&table, server.config()).await;
+    assert_eq!(server.listeners(table.schema()).await, 1);
+    drop(stream);
+    gone().await;
+
+    let waiting = Waiting::new(server, table.schema(), server.config(), NEVER).await;
+    waiting.free_in_silence().await;
+    waiting.waiter.abort();
+    waiting.client.close().await;
+    gone().await;
+}
+
+#[tokio::test]
+async fn watch_that_is_dropped_or_runs_out_of_time_leaves_no_session() {
+    let table = Table::create().await;
+    let server = server().await;
+    let proxy = server.proxy().await;
+    // At any moment of its beginning: while it connects, and while it waits for each answer.
+    for moment in 0..40 {
+        let provider = table.listening(server.pool(2), server.through(&proxy));
+        let limit = Duration::from_micros(500 * moment);
+        let opened = timeout(limit, provider.watch()).await;
+        drop(opened);
+    }
+    until("the sessions are gone", async || {
+        server.listeners(table.schema()).await == 0
+    })
+    .await;
+
+    proxy.hold(Direction::ToClient);
+    let provider = table.listening(server.pool(2), server.through(&proxy));
+    let error = provider.watch().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotApplied, "{error}");
+    proxy.heal();
+    until("the session is gone", async || {
+        server.listeners(table.schema()).await == 0
+    })
+    .await;
+}
+
+/// What is logged on this thread.
+#[derive(Clone, Default)]
+struct Logged(Arc<Mutex<Vec<u8>>>);
+
+impl io::Write for Logged {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn waiter_without_a_channel_polls_and_says_why() {
+    let server = Server::start(&[]).await;
+    let schema = fresh();
+    let silent = on(server.pool(2), &schema);
+    create(&silent).await;
+    let role = "CREATE ROLE guarded LOGIN PASSWORD 'the right one'";
+    server.client().await.batch_execute(role).await.unwrap();
+    let mut wrong = server.config();
+    wrong.user("guarded").password("the wrong one");
+    let provider = listening(server.pool(2), &schema, wrong);
+    let error = provider.watch().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Fatal, "{error:?}");
+
+    let logged = Logged::default();
+    let writer = logged.clone();
+    let subscriber = tracing_subscriber::fmt()
+        .with_max_level(tracing_subscriber::filter::LevelFilter::DEBUG)
+        .with_writer(move || writer.clone())
+        .finish();
+    let logging = tracing::subscriber::set_default(subscriber);
+    let a = term("lock");
+    silent.acquire(&a).await.unwrap();
+    let lock = DLock::builder()
+        .name("lock")
+        .provider(provider)
+        .build()
+        .unwrap();
+    let waiter = tokio::spawn(async move { lock.acquire().await });
+    until("it says why", async || {
+        let logged = logged.0.lock().unwrap();
+        String::from_utf8_lossy(&logged).contains("password authentication failed")
+    })
+    .await;
+    let release = Release::new(a.name.clone(), a.new, None);
+    silent.release(&release).await.unwrap();
+    // P is that of a waiter without wake-ups: a second.
+    let lease = timeout(Duration::from_secs(5), waiter).await;
+    drop(lease.expect("it does not poll").unwrap().unwrap());
+    drop(logging);
+    let logged = logged.0.lock().unwrap();
+    assert!(!String::from_utf8_lossy(&logged).contains("the wrong one"));
+}
+
+#[tokio::test]
+async fn way_through_a_pooler_is_noticed() {
+    let server = Server::start(&[]).await;
+    let schema = fresh();
+    create(&on(server.pool(2), &schema)).await;
+    let pooler = pgbouncer(server.port(), 2).await;
+    let pooler = pooler.unwrap_or_else(|error| panic!("no pooler: {error}"));
+    let way = local(pooler.place().port());
+    let provider = listening(server.pool(2), &schema, way.clone());
+    let mut stream = provider.watch().await.unwrap().expect("it listens");
+    // The session that was told to listen now serves somebody else.
+    let other = connect(&way).await;
+    other.batch_execute("BEGIN").await.unwrap();
+    let end = timeout(NOTICED * 2, stream.next()).await;
+    assert_eq!(end.expect("nobody notices"), None);
+    other.batch_execute("COMMIT").await.unwrap();
+}
+
+async fn watch(table: &Table, listen: Config) -> Wakeups {
+    let provider = table.listening(server().await.pool(2), listen);
+    provider.watch().await.unwrap().expect("it listens")
+}

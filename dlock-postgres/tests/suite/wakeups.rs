@@ -1,0 +1,233 @@
+//! Wake-ups: what is hinted, to whom, and that whoever hears it finds the lock free (W3).
+
+use std::time::Duration;
+
+use dlock_core::{
+    Acquire, AcquireOutcome, Admin, Ask, Client, DLock, FencingToken, Name, Provider, Release,
+    ReleaseOutcome, Renew, Revoke, Version, Wakeup, Wakeups,
+};
+use dlock_postgres::PostgresProvider;
+use tokio::time::{Instant, timeout};
+
+use crate::support::{Table, name, pool, server, term, until};
+
+const SOON: Duration = Duration::from_secs(10);
+/// A poll that a test never lives to see: whoever enters was woken.
+const NEVER: Duration = Duration::from_secs(3600);
+
+async fn listening(table: &Table) -> PostgresProvider {
+    table.listening(server().await.pool(4), server().await.config())
+}
+
+async fn watch(provider: &PostgresProvider) -> Wakeups {
+    provider.watch().await.unwrap().expect("it listens")
+}
+
+/// The next hint, which has to be about one lock.
+async fn heard(stream: &mut Wakeups) -> Name {
+    match timeout(SOON, stream.next()).await {
+        Ok(Some(Wakeup::Name(name))) => name,
+        other => panic!("no hint about one lock: {other:?}"),
+    }
+}
+
+async fn granted(provider: &PostgresProvider, request: &Acquire) -> FencingToken {
+    match provider.acquire(request).await.unwrap() {
+        AcquireOutcome::Acquired(token) => token,
+        other => panic!("it should be free: {other:?}"),
+    }
+}
+
+/// One term of this lock, from its grant to its release.
+async fn use_once(provider: &PostgresProvider, lock: &str) {
+    let a = term(lock);
+    granted(provider, &a).await;
+    let release = Release::new(a.name.clone(), a.new, None);
+    let released = provider.release(&release).await.unwrap();
+    assert_eq!(released, ReleaseOutcome::Released);
+}
+
+#[tokio::test]
+async fn waiter_in_another_process_enters_at_once() {
+    let table = Table::create().await;
+    let (ours, theirs) = (listening(&table).await, listening(&table).await);
+    let lock = |provider| {
+        let lock = DLock::builder()
+            .name("lock")
+            .poll_every(NEVER)
+            .provider(Client::new(provider));
+        lock.build().unwrap()
+    };
+    let locks = [lock(ours), lock(theirs)];
+    let mut lease = locks[0].acquire().await.unwrap();
+    let mut waits = Vec::new();
+    for round in 1..=20 {
+        let lock = locks[round % 2].clone();
+        let waiter = tokio::spawn(async move { (lock.acquire().await, Instant::now()) });
+        // Long enough for the waiter to be refused; it is none of the measure.
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        let released = Instant::now();
+        lease.release().await.unwrap();
+        let (entered, at) = timeout(SOON, waiter).await.expect("never woken").unwrap();
+        lease = entered.unwrap();
+        waits.push(at - released);
+    }
+    waits.sort_unstable();
+    println!("from the release to the next grant: {waits:?}");
+    assert!(waits[10] < Duration::from_millis(250), "{waits:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn whoever_hears_of_a_release_is_granted_the_lock() {
+    let table = Table::create().await;
+    let (ours, theirs) = (listening(&table).await, listening(&table).await);
+    let mut stream = watch(&theirs).await;
+    let mut token = None;
+    for _ in 0..300 {
+        let a = term("lock");
+        token = token.max(Some(granted(&ours, &a).await));
+        let provider = ours.clone();
+        // The hint may be here before the answer to the release is.
+        let release = Release::new(a.name.clone(), a.new, None);
+        let release = tokio::spawn(async move { provider.release(&release).await });
+        assert_eq!(heard(&mut stream).await, a.name);
+        let b = term("lock");
+        let next = Some(granted(&theirs, &b).await);
+        assert!(next > token);
+        token = next;
+        assert_eq!(release.await.unwrap().unwrap(), ReleaseOutcome::Released);
+        let release = Release::new(b.name.clone(), b.new, None);
+        theirs.release(&release).await.unwrap();
+        assert_eq!(heard(&mut stream).await, b.name);
+    }
+}
+
+#[tokio::test]
+async fn only_what_frees_a_lock_is_hinted() {
+    let table = Table::create().await;
+    let provider = listening(&table).await;
+    let mut stream = watch(&provider).await;
+    let (a, b) = (term("a"), term("b"));
+    let renew = |n| Renew::new(a.name.clone(), a.new, n);
+    provider.acquire(&a).await.unwrap();
+    provider.acquire(&b).await.unwrap();
+    provider.renew(&renew(1)).await.unwrap();
+    provider.renew_many(&[renew(2), renew(3)]).await;
+    provider.read(&a.name).await.unwrap();
+    let ask = Ask::new(a.name.clone(), a.new);
+    provider.ask(&ask).await.unwrap();
+    let refused = Release::new(a.name.clone(), b.new, None);
+    provider.release(&refused).await.unwrap();
+    let nothing = Release::new(name("nobody's"), b.new, None);
+    provider.release(&nothing).await.unwrap();
+    // Nobody may enter a revoked lock before its lease is over.
+    let seen = Version {
+        uuid: b.new,
+        renewals: 0,
+    };
+    let revoke = Revoke::new(b.name.clone(), seen).unwrap();
+    provider.revoke(&revoke).await.unwrap();
+
+    let record = provider.read(&a.name).await.unwrap().unwrap();
+    for _ in 0..2 {
+        // The second one finds it released already.
+        provider.force_release(&a.name, &record).await.unwrap();
+    }
+    let release = Release::new(a.name.clone(), a.new, None);
+    provider.release(&release).await.unwrap();
+    use_once(&provider, "the end").await;
+    assert_eq!(heard(&mut stream).await, a.name);
+    assert_eq!(heard(&mut stream).await, name("the end"));
+}
+
+#[tokio::test]
+async fn hints_stay_with_their_table_and_prefix() {
+    let (one, other) = (Table::create().await, Table::create().await);
+    let plain = listening(&one).await;
+    let all = [
+        plain.clone(),
+        plain.with_prefix("p").unwrap(),
+        plain.with_prefix("p:").unwrap(),
+        listening(&other).await,
+    ];
+    let mut streams = Vec::new();
+    for provider in &all {
+        streams.push(watch(provider).await);
+    }
+    for (n, provider) in all.iter().enumerate() {
+        use_once(provider, &format!(":lock {n}")).await;
+    }
+    for provider in &all {
+        use_once(provider, "the end").await;
+    }
+    for (n, stream) in streams.iter_mut().enumerate() {
+        assert_eq!(heard(stream).await, name(&format!(":lock {n}")));
+        assert_eq!(heard(stream).await, name("the end"));
+    }
+}
+
+#[tokio::test]
+async fn provider_that_need_not_tell_anybody_does_not() {
+    let table = Table::create().await;
+    let plain = table.provider(server().await.pool(2));
+    let telling = PostgresProvider::builder()
+        .pool(server().await.pool(2))
+        .schema(table.schema())
+        .notify(true)
+        .build()
+        .unwrap();
+    for provider in [&plain, &telling] {
+        assert!(!provider.capabilities().watch);
+        assert!(provider.watch().await.unwrap().is_none());
+    }
+    let mut stream = watch(&listening(&table).await).await;
+    use_once(&plain, "in silence").await;
+    use_once(&telling, "aloud").await;
+    assert_eq!(heard(&mut stream).await, name("aloud"));
+}
+
+#[tokio::test]
+async fn hint_that_the_server_cannot_take_does_not_keep_the_lock() {
+    let table = Table::create().await;
+    // What the server says when its queue of notifications is full, 8 GB of them.
+    let full = format!(
+        "CREATE FUNCTION \"{0}\".pg_notify(text, text) RETURNS void LANGUAGE plpgsql AS
+         $$ BEGIN RAISE EXCEPTION 'too many notifications in the NOTIFY queue' USING ERRCODE = '54000'; END $$",
+        table.schema()
+    );
+    let client = server().await.client().await;
+    client.batch_execute(&full).await.unwrap();
+    let mut config = server().await.config();
+    config.options(format!("-c search_path={},pg_catalog", table.schema()));
+    let provider = table.listening(pool(config, 2), server().await.config());
+    let mut stream = watch(&provider).await;
+    use_once(&provider, "unheard").await;
+    let record = provider.read(&name("unheard")).await.unwrap().unwrap();
+    assert!(record.released);
+    use_once(&listening(&table).await, "the end").await;
+    assert_eq!(heard(&mut stream).await, name("the end"));
+}
+
+#[tokio::test]
+async fn hints_that_nobody_picks_up_end_the_stream() {
+    let table = Table::create().await;
+    let provider = listening(&table).await;
+    let mut idle = watch(&provider).await;
+    // As many releases at once; the server passes the same text on only once.
+    let flood = format!(
+        "SELECT pg_notify('dlock:{0}.lock', '{0}.lock:0:' || n) FROM generate_series(1, 1200) AS n",
+        table.schema()
+    );
+    let client = server().await.client().await;
+    client.batch_execute(&flood).await.unwrap();
+    until("it is given up", async || {
+        server().await.listeners(table.schema()).await == 0
+    })
+    .await;
+    let mut picked_up = 0;
+    while let Some(hint) = timeout(SOON, idle.next()).await.expect("it goes on") {
+        picked_up += 1;
+        assert_eq!(hint, Wakeup::Name(name(&picked_up.to_string())));
+    }
+    assert!((1000..1200).contains(&picked_up), "{picked_up}");
+}

@@ -1,0 +1,203 @@
+//! Properties of renewals that need runtimes of their own, or a crowd. The memory provider stands for
+//! all.
+
+use std::{
+    sync::atomic::{AtomicUsize, Ordering},
+    thread,
+    time::{Duration, Instant},
+};
+
+use async_trait::async_trait;
+use dlock_core::{
+    Acquire, AcquireOutcome, Capabilities, Client, Clock, DLock, Guard, Name, Provider,
+    ProviderError, Record, Release, ReleaseOutcome, Renew, RenewOutcome,
+};
+use dlock_testkit::{
+    faults::{Fault, Faulty, Op},
+    memory::{MemoryProvider, MemoryStore},
+};
+use tokio::{
+    runtime::{Builder, Runtime},
+    time::sleep,
+};
+
+const LEASE: Duration = Duration::from_secs(10);
+
+fn faulty() -> Faulty<MemoryProvider> {
+    Faulty::new(MemoryProvider::new(&MemoryStore::store_clock()))
+}
+
+fn lock(provider: impl Provider) -> DLock {
+    DLock::builder()
+        .name("door")
+        .provider(Client::with_clock(provider, Clock::tokio(1.0)))
+        .duration(LEASE)
+        .build()
+        .unwrap_or_else(|error| panic!("{error}"))
+}
+
+async fn hold(lock: &DLock, count: usize) -> Vec<Guard> {
+    let mut guards = Vec::new();
+    for number in 0..count {
+        let lock = lock.named(number.to_string()).unwrap();
+        guards.push(lock.hold().await.unwrap());
+    }
+    guards
+}
+
+fn paused() -> Runtime {
+    Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .unwrap()
+}
+
+fn threaded() -> Runtime {
+    Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_time()
+        .build()
+        .unwrap()
+}
+
+/// V6: a runtime takes only its own leases along, and its number may come again.
+#[test]
+fn renewals_end_with_their_runtime_and_no_other() {
+    let lease = Duration::from_millis(1200);
+    let (one, other) = (threaded(), threaded());
+    let provider = faulty();
+    let lock = DLock::builder()
+        .name("door")
+        .provider(Client::with_clock(provider, Clock::system()))
+        .duration(lease)
+        .build()
+        .unwrap();
+    let hold = |runtime: &Runtime, name: &str| {
+        let lock = lock.named(name).unwrap();
+        runtime.block_on(async move { lock.hold().await.unwrap() })
+    };
+    let (left, kept) = (hold(&one, "left"), hold(&other, "kept"));
+    drop(one);
+    let third = threaded();
+    let late = hold(&third, "late");
+    let began = Instant::now();
+    while left.is_valid() {
+        assert!(began.elapsed() < 2 * lease, "renewed without a runtime");
+        thread::sleep(Duration::from_millis(20));
+    }
+    while began.elapsed() < 2 * lease {
+        assert!(kept.is_valid() && late.is_valid());
+        thread::sleep(Duration::from_millis(20));
+    }
+    drop((left, kept, late));
+}
+
+/// G1: a provider that panics in the middle of a batch costs one attempt, and no lease.
+#[test]
+fn panic_of_a_provider_in_a_batch_costs_one_attempt() {
+    struct Panicking(MemoryProvider, &'static AtomicUsize);
+
+    #[async_trait]
+    impl Provider for Panicking {
+        fn capabilities(&self) -> Capabilities {
+            self.0.capabilities()
+        }
+        async fn acquire(&self, request: &Acquire) -> Result<AcquireOutcome, ProviderError> {
+            self.0.acquire(request).await
+        }
+        async fn renew(&self, request: &Renew) -> Result<RenewOutcome, ProviderError> {
+            self.0.renew(request).await
+        }
+        async fn renew_many(&self, requests: &[Renew]) -> Vec<Result<RenewOutcome, ProviderError>> {
+            if self.1.fetch_add(1, Ordering::SeqCst) == 0 {
+                std::panic::resume_unwind(Box::new("on purpose"));
+            }
+            self.0.renew_many(requests).await
+        }
+        async fn release(&self, request: &Release) -> Result<ReleaseOutcome, ProviderError> {
+            self.0.release(request).await
+        }
+        async fn read(&self, name: &Name) -> Result<Option<Record>, ProviderError> {
+            self.0.read(name).await
+        }
+    }
+
+    static BATCHES: AtomicUsize = AtomicUsize::new(0);
+    paused().block_on(async {
+        let memory = MemoryProvider::new(&MemoryStore::store_clock());
+        let guards = hold(&lock(Panicking(memory, &BATCHES)), 5).await;
+        sleep(LEASE * 3).await;
+        assert!(guards.iter().all(Guard::is_valid));
+        assert!(BATCHES.load(Ordering::SeqCst) > 0, "nobody panicked");
+    });
+}
+
+/// V6: the number of calls is that of the batches, whatever the number of leases.
+#[test]
+fn many_leases_are_renewed_in_few_calls() {
+    paused().block_on(async {
+        let provider = faulty();
+        let guards = hold(&lock(provider.clone()), 3000).await;
+        sleep(LEASE * 3).await;
+        assert!(guards.iter().all(Guard::is_valid));
+        let rounds = provider.count(Op::Renew) / 3000;
+        assert!((8..=9).contains(&rounds), "{rounds} rounds");
+        let calls = provider.count(Op::RenewMany);
+        assert!(calls <= 9 * 6, "{calls} calls for {rounds} rounds of 3000");
+    });
+}
+
+/// I17, and no storm: a crowd rides out what a single lease rides out, and asks a store that is down
+/// no more often than a few would.
+#[test]
+fn crowd_outlasts_an_outage_without_a_storm() {
+    for outage in [Fault::LoseRequest, Fault::UNKNOWN_BEFORE] {
+        paused().block_on(async {
+            let provider = faulty();
+            let guards = hold(&lock(provider.clone()), 3000).await;
+            provider.everything(outage);
+            // `valid_until` - D/6 - the longest pause - R and what a crowd may be held back.
+            sleep(LEASE * 8 / 10 - LEASE / 6 - LEASE / 40 - LEASE / 15).await;
+            let calls = provider.count(Op::Renew) - provider.count(Op::RenewMany);
+            // Each was tried once in a batch; then there are 16 probes for each pause of D/60.
+            let probes = calls.saturating_sub(3000);
+            assert!(probes < 16 * 60 / 4, "{probes} retries while {outage:?}");
+            provider.clear();
+            sleep(LEASE * 3).await;
+            let lost = guards.iter().filter(|guard| !guard.is_valid()).count();
+            assert_eq!(lost, 0, "lost after {outage:?}");
+        });
+    }
+}
+
+/// Lets everybody act who can.
+async fn settle() {
+    for _ in 0..50 {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// I14: nothing runs where there is nothing to renew.
+#[test]
+fn scheduler_ends_with_its_last_lease() {
+    paused().block_on(async {
+        let alive = || {
+            tokio::runtime::Handle::current()
+                .metrics()
+                .num_alive_tasks()
+        };
+        let before = alive();
+        let lock = lock(MemoryProvider::new(&MemoryStore::store_clock()).wakeups(false));
+        for _ in 0..3 {
+            let guards = hold(&lock, 10).await;
+            settle().await;
+            assert_eq!(alive(), before + 1, "a task for each lease");
+            for guard in guards {
+                guard.release().await.unwrap();
+            }
+            settle().await;
+            assert_eq!(alive(), before, "it goes on for nobody");
+        }
+    });
+}
