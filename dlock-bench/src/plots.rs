@@ -9,7 +9,7 @@ use crate::{
     medians::Medians,
     results::Results,
     systems::{Entry, Kind, SYSTEMS, Store},
-    table::number,
+    table::{count, number},
 };
 
 const WIDTH: u32 = 860;
@@ -53,15 +53,15 @@ pub(crate) fn draw(results: &Results, folder: &Path) -> Result<()> {
         )?;
         bars(
             &on("contended"),
-            &format!("{store}: 8 waiters of one process, 5 ms: grants a second"),
+            &format!("{store}: 8 waiters of one process, 5 ms: worst wait (ms)"),
             store,
-            of("contended, one process", "5 ms", "grants_per_second"),
+            of("contended, one process", "5 ms", "wait_worst_ms"),
         )?;
         bars(
             &on("processes"),
-            &format!("{store}: 8 processes, 5 ms: grants a second"),
+            &format!("{store}: 8 processes, 5 ms: worst wait (ms)"),
             store,
-            of("contended, 8 processes", "5 ms", "grants_per_second"),
+            of("contended, 8 processes", "5 ms", "wait_worst_ms"),
         )?;
         let tasks = |entry: &Entry| {
             let point = |tasks: &usize| {
@@ -173,12 +173,13 @@ fn lines(
         let mut chart = ChartBuilder::on(&area)
             .caption(title, ("sans-serif", 17))
             .margin(12)
+            .margin_right(40)
             .x_label_area_size(32)
             .y_label_area_size(72)
             .build_cartesian_2d((near..far).log_scale(), 0.0..high * 1.08)?;
         chart
             .configure_mesh()
-            .x_label_formatter(&|x| number(Some(*x)))
+            .x_label_formatter(&|x| count(*x))
             .y_label_formatter(&|y| number(Some(*y)))
             .draw()?;
         for ((entry, points), color) in all.iter().zip(COLORS.iter().cycle()) {

@@ -17,7 +17,11 @@ use dlock_testkit::service::{
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 
-use crate::systems::{Places, Store, dynamodb_client, dynamodb_tables, ours, postgres_pool};
+use crate::systems::{
+    Places, Store, dynamodb_client, dynamodb_tables,
+    ours::{self, Waiting},
+    postgres_pool,
+};
 
 /// The servers; dropping them ends them.
 pub(crate) struct Servers {
@@ -70,7 +74,7 @@ impl Servers {
                 client
                     .batch_execute(crate::systems::POSTGRES_TABLES)
                     .await?;
-                ours::postgres_provider(&self.places)?
+                ours::postgres_provider(&self.places, Waiting::Polled)?
                     .create_schema()
                     .await?;
                 service

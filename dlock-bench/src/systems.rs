@@ -150,6 +150,9 @@ pub(crate) const SYSTEMS: &[Entry] = &[
     entry(Store::Postgres, Kind::Ours, "dlock", |p| {
         Box::pin(ours::open(Store::Postgres, p, Waiting::Called))
     }),
+    entry(Store::Postgres, Kind::Ours, "dlock, polling", |p| {
+        Box::pin(ours::open(Store::Postgres, p, Waiting::Polled))
+    }),
     entry(Store::Postgres, Kind::Raw, "raw compare-and-set", |p| {
         Box::pin(postgres::raw(p))
     })

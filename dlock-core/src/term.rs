@@ -2,6 +2,7 @@
 //! it ended (V1 to V8). Sends nothing; `renewal` and `release` do.
 
 mod belief;
+mod giving;
 #[cfg(test)]
 mod tests;
 mod watching;
@@ -20,7 +21,7 @@ use uuid::Uuid;
 pub(crate) use self::belief::Draw;
 use self::belief::{Belief, believed};
 use crate::{
-    ErrorKind, Event, FencingToken, Loss, LossCause, Name, ProviderError, Record, State, Version,
+    ErrorKind, Event, FencingToken, Loss, LossCause, Name, ProviderError, Record, State,
     client::Shared, clock::Tick, names::NameState, plan::Plan, scheduler::Seat,
 };
 
@@ -278,49 +279,6 @@ impl Term {
         self.end(LossCause::Refused {
             record: record.map(Box::new),
         });
-    }
-
-    /// V7: from here on the lease is invalid and no renewal is sent. Returns `sent` of the newest
-    /// renewal: the store may hold the term until that + D.
-    pub(crate) fn begin_release(&self) -> Tick {
-        let believes = planted!(HandOverBelieves) && self.state.is_awaited();
-        if !planted!(ReleaseBelieves) && !believes {
-            self.end(LossCause::Released);
-        }
-        self.state
-            .over(&self.shared.clock, self.uuid, self.plan.duration);
-        self.belief().last_sent
-    }
-
-    /// H1: ends the lease as a release does, but leaves it in the store, for whoever redeems its
-    /// ticket. From here on it is not ours to claim either (G4). A lost lease stays lost.
-    pub(crate) fn hand_over(&self) -> Result<(), Loss> {
-        if !planted!(GiverBelieves) {
-            self.end(LossCause::HandedOver);
-        }
-        match self.loss() {
-            Some(loss)
-                if !matches!(loss.cause, LossCause::HandedOver)
-                    && !planted!(LostLeaseHandedOver) =>
-            {
-                return Err(loss);
-            }
-            _ => {}
-        }
-        if planted!(TicketClaimed) {
-            self.state
-                .over(&self.shared.clock, self.uuid, self.plan.duration);
-        }
-        self.state.given_away(self.uuid);
-        Ok(())
-    }
-
-    /// As far as we know, what the record shows. A renewal in flight may have raised its number.
-    pub(crate) fn version(&self) -> Version {
-        Version {
-            uuid: self.uuid,
-            renewals: self.belief().confirmed,
-        }
     }
 
     /// The store itself has told us that the term is over: there is nothing to give back.

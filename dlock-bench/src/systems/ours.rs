@@ -4,6 +4,7 @@ use std::{path::Path, sync::Arc};
 
 use anyhow::{Context, Result, bail};
 use async_trait::async_trait;
+use deadpool_postgres::tokio_postgres::NoTls;
 use dlock_core::{Client, DLock, Ended, Lease, Provider};
 use dlock_dynamodb::DynamoDbProvider;
 use dlock_postgres::PostgresProvider;
@@ -33,7 +34,7 @@ pub(crate) fn provider(
 ) -> Result<Arc<dyn Provider>> {
     Ok(match store {
         Store::Redis => Arc::new(redis(places, waiting)?),
-        Store::Postgres => Arc::new(postgres_provider(places)?),
+        Store::Postgres => Arc::new(postgres_provider(places, waiting)?),
         // Nobody but the provider knows how often a file was asked.
         Store::SQLite => Arc::new(Counted(SqliteProvider::open(file(places)?)?)),
         Store::DynamoDb => Arc::new(dynamodb_provider(places)?),
@@ -50,9 +51,12 @@ fn redis(places: &Places, waiting: Waiting) -> Result<RedisProvider> {
     })
 }
 
-pub(crate) fn postgres_provider(places: &Places) -> Result<PostgresProvider> {
-    let pool = postgres::pool_at(places)?;
-    Ok(PostgresProvider::builder().pool(pool).build()?)
+pub(crate) fn postgres_provider(places: &Places, waiting: Waiting) -> Result<PostgresProvider> {
+    let builder = PostgresProvider::builder().pool(postgres::pool_at(places)?);
+    Ok(match waiting {
+        Waiting::Called => builder.listen(postgres::config(places)?, NoTls).build()?,
+        Waiting::Polled => builder.build()?,
+    })
 }
 
 pub(crate) fn dynamodb_provider(places: &Places) -> Result<DynamoDbProvider> {

@@ -45,8 +45,8 @@ UPDATE raw_lock SET released = true FROM careless
 WHERE name = $1 AND uuid = $2 AND NOT released AND careless.set = 'off'
 RETURNING true";
 
-/// A pool of the driver that dlock uses too.
-pub(crate) fn pool_at(places: &Places) -> Result<Pool> {
+/// The way to the server.
+pub(super) fn config(places: &Places) -> Result<Config> {
     let port = places.postgres.context("there is no Postgres")?;
     let mut config = Config::new();
     config
@@ -55,9 +55,13 @@ pub(crate) fn pool_at(places: &Places) -> Result<Pool> {
         .user("postgres")
         .dbname("postgres")
         .connect_timeout(std::time::Duration::from_secs(5));
-    Ok(Pool::builder(Manager::new(config, NoTls))
-        .max_size(POOL)
-        .build()?)
+    Ok(config)
+}
+
+/// A pool of the driver that dlock uses too.
+pub(crate) fn pool_at(places: &Places) -> Result<Pool> {
+    let manager = Manager::new(config(places)?, NoTls);
+    Ok(Pool::builder(manager).max_size(POOL).build()?)
 }
 
 pub(super) async fn raw(places: Places) -> Result<Arc<dyn System>> {

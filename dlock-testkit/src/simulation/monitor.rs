@@ -84,7 +84,7 @@ pub(super) struct State {
     /// Those whose fate no answer told, and those whose release was sent.
     doubtful: BTreeSet<Uuid>,
     given_back: BTreeSet<Uuid>,
-    /// Terms that began with a hand-over, how many in a row, and since when.
+    /// Terms that were handed over: how many in a row, and since when.
     inherited: BTreeMap<Uuid, (usize, Duration)>,
     /// Claims that need a ground in the instant in which they were made.
     claims: Vec<Claim>,
@@ -271,11 +271,6 @@ impl Monitor {
     /// Where a client's clock stood at which time: whenever it began to run differently.
     pub(super) fn anchors(&self, client: usize) -> Anchors {
         Arc::clone(&self.state().clients[client].anchors)
-    }
-
-    /// Something that is not the frontend's doing, for the log.
-    pub(super) fn remark(&self, what: impl FnOnce() -> String) {
-        self.state().note(what);
     }
 
     pub(super) fn complain(&self, rule: &'static str, what: impl FnOnce() -> String) {

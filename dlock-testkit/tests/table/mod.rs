@@ -68,7 +68,14 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     ),
     (
         Bug::RenewalGivesUp,
-        "failed_renewal_is_no_loss loss_is_told_on_time_while_renewals_hang hung_renewal_is_followed_by_the_next lost_reply_of_a_renewal_is_no_loss outage_within_the_bound_loses_no_lease late_renewal_is_shown_before_the_loss fatal_renewal_is_shown_at_once failing_renewals_stop_at_the_longest_hold_too failed_renewal_of_a_batch_leaves_the_others unanswered_batch_is_retried_one_by_one short_lease_cuts_no_long_ones_attempt batch_gets_as_long_as_its_shortest_lease_allows answers_of_another_number_are_none lease_released_during_a_batch_is_renewed_no_more failing_calls_are_repeated_only_after_a_pause",
+        "failed_renewal_is_no_loss loss_is_told_on_time_while_renewals_hang \
+         hung_renewal_is_followed_by_the_next lost_reply_of_a_renewal_is_no_loss \
+         outage_within_the_bound_loses_no_lease late_renewal_is_shown_before_the_loss \
+         fatal_renewal_is_shown_at_once failing_renewals_stop_at_the_longest_hold_too \
+         failed_renewal_of_a_batch_leaves_the_others unanswered_batch_is_retried_one_by_one \
+         short_lease_cuts_no_long_ones_attempt batch_gets_as_long_as_its_shortest_lease_allows \
+         answers_of_another_number_are_none lease_released_during_a_batch_is_renewed_no_more \
+         failing_calls_are_repeated_only_after_a_pause",
     ),
     (
         Bug::NobodyRenews,
@@ -249,7 +256,25 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     ),
     (
         Bug::ClaimWithoutLook,
-        "holder_stops_before_another_starts kept_lease_outlives_its_duration dropped_waiter_leaves_the_queue grant_nobody_picks_up_is_given_back last_eight_are_remembered_for_two_leases each_try_of_a_waiter_has_its_own_identity refusal_by_a_ghost_of_our_own_is_an_answer waiters_of_one_client_are_one_contender waiters_are_served_in_the_order_they_came try_stands_in_no_queue hand_over_that_is_refused_is_followed_by_the_release waiter_asks_at_its_interval waiter_does_not_spin_while_nothing_remains hint_wakes_a_waiter_at_once lost_hint_costs_one_interval broken_channel_wakes_everyone limit_is_a_total_while_the_lock_is_held waiter_looks_where_that_costs_less look_observes_as_a_refusal_does look_without_an_answer_is_repeated look_is_an_answer_of_its_store look_at_a_store_beyond_help_ends_the_wait repeated_tries_take_over_from_a_dead_holder renewal_restarts_the_observation observation_lasts_for_the_records_duration close_ends_waiters_and_later_acquires clones_of_a_provider_share_a_client contender_is_refused_until_the_holder_releases waiter_takes_over_from_a_dead_holder holder_cut_off_from_its_store_stops_in_time waiter_is_served_before_the_releaser equal_processes_get_equal_shares waiters_ask_at_most_once_a_grant process_that_was_never_refused_lets_others_in releaser_leaves_the_lock_to_others_for_an_instant try_leaves_nothing_to_others limit_holds_while_others_go_first hint_during_a_delay_counts hint_during_a_delay_does_not_start_it_anew",
+        "holder_stops_before_another_starts kept_lease_outlives_its_duration \
+         dropped_waiter_leaves_the_queue grant_nobody_picks_up_is_given_back \
+         last_eight_are_remembered_for_two_leases each_try_of_a_waiter_has_its_own_identity \
+         refusal_by_a_ghost_of_our_own_is_an_answer waiters_of_one_client_are_one_contender \
+         waiters_are_served_in_the_order_they_came try_stands_in_no_queue \
+         waiter_is_served_before_the_releaser equal_processes_get_equal_shares \
+         waiters_ask_at_most_once_a_grant process_that_was_never_refused_lets_others_in \
+         releaser_leaves_the_lock_to_others_for_an_instant try_leaves_nothing_to_others \
+         limit_holds_while_others_go_first hint_during_a_delay_counts \
+         hint_during_a_delay_does_not_start_it_anew waiter_asks_at_its_interval \
+         waiter_does_not_spin_while_nothing_remains hint_wakes_a_waiter_at_once \
+         lost_hint_costs_one_interval broken_channel_wakes_everyone \
+         limit_is_a_total_while_the_lock_is_held waiter_looks_where_that_costs_less \
+         look_observes_as_a_refusal_does look_without_an_answer_is_repeated \
+         look_is_an_answer_of_its_store look_at_a_store_beyond_help_ends_the_wait \
+         repeated_tries_take_over_from_a_dead_holder renewal_restarts_the_observation \
+         observation_lasts_for_the_records_duration close_ends_waiters_and_later_acquires \
+         clones_of_a_provider_share_a_client contender_is_refused_until_the_holder_releases \
+         waiter_takes_over_from_a_dead_holder holder_cut_off_from_its_store_stops_in_time",
     ),
     (
         Bug::HeldForever,

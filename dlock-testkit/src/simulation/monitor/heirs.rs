@@ -14,6 +14,11 @@ use super::{
 const ROW: usize = 16;
 
 impl Monitor {
+    /// Something that is not the frontend's doing, for the log.
+    pub(in super::super) fn remark(&self, what: impl FnOnce() -> String) {
+        self.state().note(what);
+    }
+
     /// The handle was handed over, or was not because the lease had ended: then it is dropped.
     pub(in super::super) fn handed_over(&self, uuid: Uuid, refused: Option<&Error>) {
         let mut state = self.state();
