@@ -53,8 +53,12 @@
 //!
 //! A waiter asks once and then looks at most once per poll interval, by a consistent read that costs
 //! a fifth of a refused write (on demand, in us-east-1): at the default lease of 15 s, one read unit a
-//! second. It asks again when the lock was given back or its observation is over. One partition takes
-//! about 1,000 writes a second: with a sort key, all locks of a prefix begin in one partition.
+//! second. It asks again when the lock was given back or its observation is over. The interval is
+//! what a hand-over may take, so it follows from the lease (a tenth of it, 100 ms to 1 s) and does not
+//! grow while somebody waits; jitter keeps waiters apart, and the end of an observation has its own
+//! appointment. So a holder that died is replaced within its lease, one interval and jitter of its
+//! last renewal, and its waiter has then sent two writes and a read for each interval. One partition
+//! takes about 1,000 writes a second: with a sort key, all locks of a prefix begin in one partition.
 //!
 //! # How it can lose a lock
 //! A fencing token protects the resource in each of these cases ([`fence`]); the lease alone does not.

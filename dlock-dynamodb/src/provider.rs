@@ -24,7 +24,8 @@ use crate::{
     wall::Wall,
 };
 
-/// How many renewals of one batch are under way at once.
+/// How many renewals of one batch are under way at once: requests of some milliseconds keep 1,000
+/// locks well below a second, and one batch does not take all of a client's connections.
 const AT_ONCE: usize = 32;
 
 /// Locks in one DynamoDB table, over the user's own client.
@@ -270,13 +271,19 @@ impl Provider for DynamoDbProvider {
     }
 
     /// DynamoDB has no batch of conditional writes: a transaction costs twice as much and fails as
-    /// a whole. So they travel side by side.
+    /// a whole. So they travel side by side, 32 at once. One that hangs keeps one of these places
+    /// until its attempt's time is over, and nobody else waits for it. Dropping the future ends
+    /// those that are under way and sends no others.
     async fn renew_many(&self, requests: &[Renew]) -> Vec<Result<RenewOutcome, ProviderError>> {
-        stream::iter(requests.to_vec())
-            .map(|request| async move { self.renew(&request).await })
-            .buffered(AT_ONCE)
+        let mut answers: Vec<_> = stream::iter(requests.iter().cloned().enumerate())
+            .map(|(index, request)| async move { (index, self.renew(&request).await) })
+            // As they come: in order, the places of those that have answered would stay taken
+            // behind one that hangs.
+            .buffer_unordered(AT_ONCE)
             .collect()
-            .await
+            .await;
+        answers.sort_unstable_by_key(|(index, _)| *index);
+        answers.into_iter().map(|(_, answer)| answer).collect()
     }
 
     fn sharing(&self) -> Option<&Sharing> {

@@ -8,17 +8,28 @@ use std::{
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
+    sync::Notify,
 };
 
 /// An HTTP status and a body.
 pub type Answer = (u16, String);
 
-/// The answers still to be given, in order; the last one is given again and again.
+/// What is answered to the text of a request; nothing at all if there is none.
+type Script = dyn FnMut(&str) -> Option<Answer> + Send;
+
+/// A server that answers as it was told.
 #[derive(Clone)]
 pub struct Canned {
-    answers: Arc<Mutex<VecDeque<Answer>>>,
-    requests: Arc<Mutex<usize>>,
+    script: Arc<Mutex<Script>>,
+    counts: Arc<Mutex<Counts>>,
+    hung_up: Arc<Notify>,
     url: String,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    requests: usize,
+    unanswered: usize,
 }
 
 /// A refusal as DynamoDB words it.
@@ -28,11 +39,23 @@ pub fn refusal(status: u16, code: &str) -> Answer {
 }
 
 impl Canned {
+    /// Gives these answers in order, and the last one again and again.
     pub async fn start(answers: impl IntoIterator<Item = Answer>) -> Self {
+        let mut answers: VecDeque<Answer> = answers.into_iter().collect();
+        Self::scripted(move |_| match answers.len() {
+            1 => answers.front().cloned(),
+            _ => answers.pop_front(),
+        })
+        .await
+    }
+
+    /// Answers what the script says.
+    pub async fn scripted(script: impl FnMut(&str) -> Option<Answer> + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let canned = Self {
-            answers: Arc::new(Mutex::new(answers.into_iter().collect())),
-            requests: Arc::default(),
+            script: Arc::new(Mutex::new(script)),
+            counts: Arc::default(),
+            hung_up: Arc::default(),
             url: format!("http://{}", listener.local_addr().unwrap()),
         };
         let serving = canned.clone();
@@ -50,7 +73,17 @@ impl Canned {
 
     /// How many requests came so far.
     pub fn requests(&self) -> usize {
-        *self.requests.lock().unwrap()
+        self.counts.lock().unwrap().requests
+    }
+
+    /// How many requests wait for an answer that they will not get, by somebody who is still there.
+    pub fn unanswered(&self) -> usize {
+        self.counts.lock().unwrap().unanswered
+    }
+
+    /// Closes the connections of those requests.
+    pub fn hang_up(&self) {
+        self.hung_up.notify_waiters();
     }
 
     async fn serve(self, mut client: TcpStream) {
@@ -64,9 +97,20 @@ impl Canned {
                 }
                 continue;
             };
-            received.drain(..length);
-            *self.requests.lock().unwrap() += 1;
-            let (status, body) = self.next();
+            let request: Vec<u8> = received.drain(..length).collect();
+            self.counts.lock().unwrap().requests += 1;
+            let answer = (self.script.lock().unwrap())(&String::from_utf8_lossy(&request));
+            let Some((status, body)) = answer else {
+                self.counts.lock().unwrap().unanswered += 1;
+                let mut piece = [0; 4096];
+                tokio::select! {
+                    // The other side closes: it has sent all it will.
+                    _ = client.read(&mut piece) => {}
+                    () = self.hung_up.notified() => {}
+                }
+                self.counts.lock().unwrap().unanswered -= 1;
+                return;
+            };
             let reply = format!(
                 "HTTP/1.1 {status} Canned\r\ncontent-type: application/x-amz-json-1.0\r\ncontent-length: {}\r\n\r\n{body}",
                 body.len()
@@ -74,15 +118,6 @@ impl Canned {
             if client.write_all(reply.as_bytes()).await.is_err() {
                 return;
             }
-        }
-    }
-
-    fn next(&self) -> Answer {
-        let mut answers = self.answers.lock().unwrap();
-        if answers.len() > 1 {
-            answers.pop_front().unwrap()
-        } else {
-            answers[0].clone()
         }
     }
 }
