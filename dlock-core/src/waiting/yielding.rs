@@ -14,13 +14,13 @@ impl Contender {
         &mut self,
         giver: &Giver<Answer>,
     ) -> ControlFlow<Option<Answer>> {
-        // Who has a ticket stands in no line.
-        if self.ticket.is_some() {
+        self.entered = self.lock.state.fairness().enter();
+        // Who has a ticket stands in no line; in a row of hand-overs our own client holds the lock (H1).
+        if self.ticket.is_some() || self.lock.state.in_a_row() {
             return ControlFlow::Continue(());
         }
         let (slots, left) = {
             let mut fairness = self.lock.state.fairness();
-            self.entered = fairness.enter();
             fairness.newcomer(self.entered, &self.lock.shared.clock)
         };
         self.leave(giver, slots, left).await
