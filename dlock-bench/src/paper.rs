@@ -108,6 +108,9 @@ fn carries(medians: &Medians, results: &Results) -> Table {
 }
 
 fn row(table: &mut Table, what: &str, pairs: Option<f64>, renewals: Option<f64>) {
+    if pairs.or(renewals).is_none() {
+        return;
+    }
     let held = LEASES.map(|lease| renewals.map(|renewals| renewals * lease / 3.0));
     let numbers = [pairs, renewals].into_iter().chain(held).map(number);
     table.row(std::iter::once(what.to_owned()).chain(numbers));
