@@ -1,5 +1,6 @@
 //! Handing a lock on within one client (H1), where a case cannot look: runtimes that stand still or
 //! end, and what it costs and gains.
+#![expect(clippy::unwrap_used, reason = "in a test, that is how it fails")]
 
 use std::{
     sync::{
@@ -74,7 +75,7 @@ fn runtime_that_stands_still_holds_no_release_up() {
     let lock = lock(&provider, Clock::system());
     let lease = home.block_on(lock.acquire()).unwrap();
     let elsewhere = waiter_elsewhere(&provider, &lock);
-    let began = std::time::Instant::now();
+    let began = Instant::now();
     let ended = home.block_on(lease.release()).unwrap();
     assert_eq!(ended, Ended::Released);
     assert_eq!(provider.count(Op::Release), 1);

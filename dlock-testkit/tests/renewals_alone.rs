@@ -1,10 +1,11 @@
 //! Properties of renewals that need runtimes of their own, or a crowd. The memory provider stands for
 //! all.
+#![expect(clippy::unwrap_used, reason = "in a test, that is how it fails")]
 
 use std::{
     sync::atomic::{AtomicUsize, Ordering},
     thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use async_trait::async_trait;
@@ -18,7 +19,7 @@ use dlock_testkit::{
 };
 use tokio::{
     runtime::{Builder, Runtime},
-    time::sleep,
+    time::{Instant, sleep},
 };
 
 const LEASE: Duration = Duration::from_secs(10);

@@ -199,7 +199,12 @@ impl State {
                 format!("{id} does not claim {uuid}, its own client's")
             });
         }
+        // A grant that nobody handed on, a takeover for example, ends the row.
+        let newest = of_name().map(|(_, term)| term.granted.at).max();
         let asks_anyway = of_name().find(|(_, term)| {
+            if newest.is_some_and(|newest| term.granted.at < newest) {
+                return false;
+            }
             let since = term.granted.contender.max(began.contender);
             term.release_began.is_none()
                 && term.refused.is_none()

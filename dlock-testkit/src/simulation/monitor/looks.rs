@@ -18,12 +18,28 @@ impl Monitor {
 }
 
 impl State {
+    /// Whoever was refused with a ticket has seen a holder already, and may begin its turn with a look
+    /// (H1). Everybody else begins with a try.
+    fn begins_with_a_look(&mut self, client: usize, name: &str) {
+        let known = self.known(client, name);
+        let (head, queue) = (known.head, known.queue.clone());
+        let waits = |id: &CallerId| self.callers[*id].status == Status::Waiting;
+        if head.is_some_and(|head| waits(&head)) {
+            return;
+        }
+        let next = queue.iter().copied().find(waits);
+        if let Some(next) = next.filter(|next| self.callers[*next].seen) {
+            self.check_turn(next);
+        }
+    }
+
     /// Somebody reads: whose look it is, unless a user wants to know.
     pub(super) fn read_called(&mut self, client: usize, name: &str) -> Option<CallerId> {
         if std::mem::take(&mut self.clients[client].reads) {
             return None;
         }
         self.figures.looks += 1;
+        self.begins_with_a_look(client, name);
         let stamp = self.stamp(client);
         let Some(id) = self.known(client, name).head else {
             self.complain("W1", || {
