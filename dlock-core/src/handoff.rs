@@ -93,7 +93,7 @@ impl<T> Taker<T> {
                 match std::mem::replace(&mut *phase, Phase::TakerGone) {
                     Phase::Offered(value) => {
                         drop(phase);
-                        self.0.to_giver.notify_one();
+                        self.0.to_giver.notify_waiters();
                         return Taken::Value(value);
                     }
                     Phase::GivenBack => return Taken::GivenBack,
@@ -108,9 +108,15 @@ impl<T> Taker<T> {
 }
 
 impl<T> Slot<T> {
+    /// More than one may wait here at a time.
     async fn giver_waits(&self, done: impl Fn(&Phase<T>) -> bool) {
-        while !done(&self.phase()) {
-            self.to_giver.notified().await;
+        loop {
+            let mut rung = std::pin::pin!(self.to_giver.notified());
+            rung.as_mut().enable();
+            if done(&self.phase()) {
+                return;
+            }
+            rung.await;
         }
     }
 
@@ -135,7 +141,7 @@ impl<T> Drop for Taker<T> {
         let mut phase = self.0.phase();
         let left = std::mem::replace(&mut *phase, Phase::TakerGone);
         drop(phase);
-        self.0.to_giver.notify_one();
+        self.0.to_giver.notify_waiters();
         // Last: dropping a lease takes other locks.
         drop(left);
     }

@@ -10,7 +10,10 @@ use std::{
     future::{poll_fn, ready},
     ops::ControlFlow,
     pin::{Pin, pin},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     task::Poll,
     time::Duration,
 };
@@ -97,6 +100,7 @@ async fn ask_for(
             ticket: ticket.take(),
             started,
             answered: started,
+            gone: Arc::default(),
             entered: lock.state.fairness().enter(),
             left_slots: 0,
             seen: None,
@@ -171,6 +175,8 @@ struct Contender {
     /// When the store last answered, or we began to ask it. A refusal by a try of our own that is
     /// over and a spent try are answers too; a grant that came too late is none (W5).
     answered: Look,
+    /// Nobody waits for the answer any more.
+    gone: Arc<AtomicBool>,
     /// Since when it lets terms of others go by, and what its next try leaves to them (I18).
     entered: Entered,
     left_slots: Slots,
@@ -240,10 +246,7 @@ impl Contender {
     /// Waits for our turn, then contends (W1). `None` if the caller has gone away.
     async fn queue(&mut self, giver: &Giver<Answer>, line: Line) -> Option<Answer> {
         // The place is left when all is over, in whatever way, with what was offered to it (H1).
-        let Line {
-            turn,
-            place: _place,
-        } = line;
+        let Line { turn, place } = line;
         let lock = Arc::clone(&self.lock);
         let closing = lock.shared.closing();
         let turn = tokio::select! {
@@ -265,7 +268,19 @@ impl Contender {
             drop(turn);
             return self.contend(giver).await;
         }
-        let answer = self.contend(giver).await;
+        let gone = Arc::clone(&self.gone);
+        let mut contending = pin!(self.contend(giver));
+        let answer = tokio::select! {
+            biased;
+            answer = &mut contending => answer,
+            // A try that is under way runs to its answer (G1), and is not repeated. What is offered
+            // meanwhile is offered to others (H1).
+            () = giver.abandoned(), if !planted!(AbandonedWaits) => {
+                gone.store(true, Ordering::SeqCst);
+                drop(place);
+                contending.await
+            }
+        };
         drop(turn);
         answer
     }
@@ -387,6 +402,9 @@ impl Contender {
 
     /// What is left of the caller's limit, which is a total (W4).
     fn left(&self) -> Option<Duration> {
+        if self.gone.load(Ordering::SeqCst) {
+            return Some(Duration::ZERO);
+        }
         match self.wait {
             Wait::No | Wait::Limit(None) => None,
             Wait::Limit(Some(_)) if planted!(LimitPerTry) && self.error.is_none() => None,
