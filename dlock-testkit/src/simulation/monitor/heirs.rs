@@ -96,7 +96,7 @@ impl State {
             let gone = self.callers[caller].status != Status::Waiting;
             if passed || gone || !term.valid(machine.holder()) {
                 self.release_begins(uuid);
-                self.callers[caller].requeued = true;
+                self.queues_again(caller);
             }
         }
         if let Some(term) = self.terms.get_mut(&uuid)
@@ -265,6 +265,16 @@ impl State {
             self.complain("H1", || {
                 format!("{uuid} is released, and its own client waits for it")
             });
+        }
+    }
+
+    /// Its grant was given back, since it did not come for it (W6): if it is still there it lines up
+    /// again, and a ticket that it had is used up.
+    pub(super) fn queues_again(&mut self, id: CallerId) {
+        self.callers[id].requeued = true;
+        let caller = &self.callers[id];
+        if caller.ticket.is_some() && !caller.once && caller.status == Status::Waiting {
+            self.queues_after_all(id);
         }
     }
 

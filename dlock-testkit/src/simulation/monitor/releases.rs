@@ -67,7 +67,7 @@ impl State {
         let by_ticket = term.by_ticket;
         let (id, delivered) = (term.caller, term.delivered.is_some());
         if !delivered {
-            self.callers[id].requeued = true;
+            self.queues_again(id);
         }
         if by_ticket {
             self.complain("H1", || format!("{uuid} is released, and went by ticket"));
