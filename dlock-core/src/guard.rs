@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc, time::Duration};
 use tracing::Instrument;
 use uuid::Uuid;
 
-use crate::{Ended, Error, Event, FencingToken, Loss, holding::Holding, renewal};
+use crate::{Ended, Error, Event, FencingToken, Loss, holding::Holding, renewal, term::Term};
 
 /// A granted lock that is renewed for as long as the guard lives.
 ///
@@ -118,6 +118,10 @@ impl Guard {
     /// As for [`Lease::release`](crate::Lease::release).
     pub async fn release(self) -> Result<Ended, Error> {
         self.0.release().await
+    }
+
+    pub(crate) fn term(&self) -> &Arc<Term> {
+        self.0.term()
     }
 
     /// The store itself has said that the term is over.

@@ -42,6 +42,7 @@ mod scope;
 mod sharing;
 mod term;
 mod token;
+mod validity;
 mod waiting;
 mod wakeups;
 
@@ -64,6 +65,7 @@ pub use self::{
     request::{Acquire, Ask, List, Release, Renew, Revoke},
     sharing::Sharing,
     token::{FencingToken, TokenOutOfRange},
+    validity::Validity,
     wakeups::{Wakeup, WakeupSender, Wakeups},
 };
 
