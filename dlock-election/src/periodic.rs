@@ -48,8 +48,8 @@ pub(crate) async fn repeat<F, Fut>(
 /// Whether it ended without a panic.
 async fn run_once<F, Fut>(task: &F, leadership: Leadership) -> bool
 where
-    F: Fn(Leadership) -> Fut,
-    Fut: Future<Output = ()>,
+    F: Fn(Leadership) -> Fut + Sync,
+    Fut: Future<Output = ()> + Send,
 {
     // Nothing of a run is looked at after its panic, hence the assertions.
     let Ok(run) = catch_unwind(AssertUnwindSafe(|| task(leadership))) else {
