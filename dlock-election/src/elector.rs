@@ -153,7 +153,7 @@ async fn asked(leadership: &Leadership) {
             return;
         }
     }
-    std::future::pending().await;
+    std::future::pending::<()>().await;
 }
 
 /// Tells when the leadership becomes unsure, and when it is not so any more. Never returns.
@@ -171,7 +171,7 @@ async fn tell_of_doubt(shared: &Shared, leadership: &Leadership) {
         }
         shared.announcer.tell(Transition::Recovered { token });
     }
-    std::future::pending().await;
+    std::future::pending::<()>().await;
 }
 
 /// Releases, and waits a little for it: who stops wants to be gone, and a store that does not answer
