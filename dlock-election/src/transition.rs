@@ -98,7 +98,7 @@ impl Announcer {
             Transition::Gained { token } => tracing::info!(%token, "leading"),
             Transition::Unsure { token } => tracing::warn!(%token, "unsure of leading"),
             Transition::Recovered { token } => {
-                tracing::info!(%token, "leading without doubt again")
+                tracing::info!(%token, "leading without doubt again");
             }
             Transition::Lost { loss } => tracing::warn!(%loss, "not leading any more"),
             Transition::Resigned { token, reason } => {
