@@ -56,6 +56,12 @@ pub mod dynamodb {
     pub use dlock_dynamodb::*;
 }
 
+/// Leader election: work that runs only on one instance.
+#[cfg(feature = "election")]
+pub mod election {
+    pub use dlock_election::*;
+}
+
 /// Locks in one table of a PostgreSQL database.
 #[cfg(feature = "postgres")]
 pub mod postgres {

@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use uuid::Uuid;
 
-use crate::{Ended, Error, Event, FencingToken, Loss, Ticket, holding::Holding};
+use crate::{Ended, Error, Event, FencingToken, Loss, Ticket, holding::Holding, term::Term};
 
 /// A granted lock that is renewed for as long as the guard lives.
 ///
@@ -116,6 +116,10 @@ impl Guard {
     /// As for [`Lease::hand_over`](crate::Lease::hand_over).
     pub fn hand_over(self) -> Result<Ticket, Error> {
         self.0.hand_over()
+    }
+
+    pub(crate) fn term(&self) -> &Arc<Term> {
+        self.0.term()
     }
 
     /// The store itself has said that the term is over.

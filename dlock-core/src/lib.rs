@@ -45,6 +45,7 @@ mod sharing;
 mod term;
 mod ticket;
 mod token;
+mod validity;
 mod waiting;
 mod wakeups;
 
@@ -68,6 +69,7 @@ pub use self::{
     sharing::Sharing,
     ticket::{NoTicket, Ticket},
     token::{FencingToken, TokenOutOfRange},
+    validity::Validity,
     wakeups::{Wakeup, WakeupSender, Wakeups},
 };
 

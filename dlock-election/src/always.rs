@@ -1,0 +1,137 @@
+//! For one process and no store: always leading, with the same work and the same events.
+
+use std::{
+    fmt,
+    sync::{Mutex, PoisonError},
+};
+
+use async_trait::async_trait;
+use dlock_core::FencingToken;
+use tokio::sync::Mutex as Turn;
+
+use crate::{
+    Coordinator, Leadership, Reason, RunError, Shutdown, Transition, Transitions, Work,
+    jobs::Works, transition::Announcer,
+};
+
+/// Leads from the start of [`Coordinator::run`] to its end, and asks no store: for development on one
+/// machine. **Two processes with one of these both lead.**
+pub struct AlwaysLeader {
+    token: FencingToken,
+    works: Works,
+    announcer: Announcer,
+    running: Turn<()>,
+    leadership: Mutex<Option<Leadership>>,
+}
+
+impl AlwaysLeader {
+    /// A coordinator that leads. Its token is the wall clock in microseconds, as a store's first one
+    /// is, so that it grows from run to run as long as that clock does.
+    #[must_use]
+    pub fn new() -> Self {
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "nothing is decided by it: where nobody else leads, the token only has to grow"
+        )]
+        let now = std::time::SystemTime::now()
+            .duration_since(std::time::UNIX_EPOCH)
+            .ok()
+            .and_then(|since| u64::try_from(since.as_micros()).ok())
+            .and_then(FencingToken::new);
+        Self {
+            token: now.unwrap_or(FencingToken::MAX),
+            works: Works::new(),
+            announcer: Announcer::new(),
+            running: Turn::new(()),
+            leadership: Mutex::new(None),
+        }
+    }
+
+    fn set(&self, leadership: Option<Leadership>) {
+        *self
+            .leadership
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = leadership;
+    }
+}
+
+#[async_trait]
+impl Coordinator for AlwaysLeader {
+    fn leadership(&self) -> Option<Leadership> {
+        self.leadership
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+            .filter(Leadership::is_valid)
+    }
+
+    fn transitions(&self) -> Transitions {
+        self.announcer.listen()
+    }
+
+    fn add(&self, work: Work) {
+        self.works.add(work);
+    }
+
+    async fn run(&self, mut shutdown: Shutdown) -> Result<(), RunError> {
+        /// How long work may take to end by itself: as long as under an election's default lease.
+        const GRACE: std::time::Duration = std::time::Duration::from_secs(10);
+        let _turn = self
+            .running
+            .try_lock()
+            .map_err(|_| RunError::AlreadyRunning)?;
+        let token = self.token;
+        let leadership = Leadership::new(token, None);
+        let _reign = Reign::begin(self, &leadership);
+        let mut jobs = self.works.under(&leadership, None);
+        self.announcer.tell(Transition::Gained { token });
+        tokio::select! {
+            biased;
+            () = &mut shutdown => {}
+            () = jobs.run() => {}
+        }
+        leadership.end();
+        tokio::select! {
+            biased;
+            () = jobs.ended() => {}
+            () = tokio::time::sleep(GRACE) => {}
+        }
+        jobs.cancel().await;
+        self.announcer.tell(Transition::Resigned {
+            token,
+            reason: Reason::Shutdown,
+        });
+        Ok(())
+    }
+}
+
+/// It leads, until this is dropped.
+struct Reign<'a>(&'a AlwaysLeader, Leadership);
+
+impl<'a> Reign<'a> {
+    fn begin(always: &'a AlwaysLeader, leadership: &Leadership) -> Self {
+        always.set(Some(leadership.clone()));
+        Self(always, leadership.clone())
+    }
+}
+
+impl Drop for Reign<'_> {
+    fn drop(&mut self) {
+        self.1.end();
+        self.0.set(None);
+    }
+}
+
+impl Default for AlwaysLeader {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for AlwaysLeader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AlwaysLeader")
+            .field("leadership", &self.leadership())
+            .finish_non_exhaustive()
+    }
+}

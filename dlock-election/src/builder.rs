@@ -1,0 +1,126 @@
+//! Building an election, and every check of its settings.
+
+use std::time::Duration;
+
+use dlock_core::{Client, ConfigError, DLock, IntoClient};
+use typed_builder::TypedBuilder;
+
+use crate::Election;
+
+/// Seed values of the design that this crate grew from (002-1); the ratios stay when the lease is
+/// another.
+const LEASE: Duration = Duration::from_secs(60);
+/// The locks' own default.
+const MARGIN: f64 = 0.2;
+
+/// What was asked for; `build()` checks it.
+#[derive(TypedBuilder)]
+#[builder(
+    builder_type(name = ElectionBuilder, vis = "pub", doc = "Builds an [`Election`]; made by [`Election::builder`]."),
+    builder_method(vis = "pub(crate)", name = start),
+    build_method(into = Result<Election, ConfigError>, doc = "Checks the settings. Talks to no store.\n\n# Errors\nA [`ConfigError`] for the first setting that no lease can have.")
+)]
+pub(crate) struct Request {
+    #[builder(setter(transform = |provider: impl IntoClient| provider.into_client(), doc = "The store: a provider, an `Arc<dyn Provider>`, or a [`Client`]."))]
+    provider: Client,
+    #[builder(setter(
+        into,
+        doc = "What the instances elect a leader for: the name of a lock, the same on all of them."
+    ))]
+    name: String,
+    #[builder(default = LEASE, setter(doc = "How long the store keeps others out after the leader's last renewal. Default 60 s; see [`DLockBuilder::duration`](dlock_core::DLockBuilder::duration)."))]
+    lease: Duration,
+    #[builder(
+        default,
+        setter(
+            strip_option,
+            doc = "How often the leader renews: a twentieth of the lease to 0.4 of it. Default a third of the lease (20 s)."
+        )
+    )]
+    renew_every: Option<Duration>,
+    #[builder(
+        default,
+        setter(
+            strip_option,
+            doc = "How often a follower asks the store, at most, besides at the end of the leader's lease and when it is woken. Default half the lease (30 s)."
+        )
+    )]
+    attempt_every: Option<Duration>,
+    #[builder(
+        default = MARGIN,
+        setter(
+            doc = "The part of the lease after which a leader that hears nothing steps down early; see [`DLockBuilder::margin`](dlock_core::DLockBuilder::margin). Default 0.2: a leader is gone by 48 s."
+        )
+    )]
+    margin: f64,
+    #[builder(
+        default,
+        setter(
+            into,
+            strip_option,
+            doc = "How people recognise this instance. It decides nothing. Default `host:pid`."
+        )
+    )]
+    id: Option<String>,
+    #[builder(setter(strip_bool, doc = "This instance only follows."))]
+    never_lead: bool,
+    #[builder(
+        default,
+        setter(
+            strip_option,
+            doc = "How long work may take to end by itself when the leader resigns, before it is dropped. Renewals go on meanwhile. Default a sixth of the lease (10 s)."
+        )
+    )]
+    grace: Option<Duration>,
+    #[builder(
+        default,
+        setter(
+            strip_option,
+            doc = "How long an instance that has resigned on request stays a follower, so that another one can win. Default one and a quarter `attempt_every`: by then everybody has asked once."
+        )
+    )]
+    cool_down: Option<Duration>,
+}
+
+/// The settings that are the elector's own; the others are the lock's.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Times {
+    pub(crate) attempt_every: Duration,
+    pub(crate) grace: Duration,
+    pub(crate) cool_down: Duration,
+}
+
+impl From<Request> for Result<Election, ConfigError> {
+    fn from(request: Request) -> Self {
+        let Request {
+            provider,
+            name,
+            lease,
+            renew_every,
+            attempt_every,
+            margin,
+            id,
+            never_lead,
+            grace,
+            cool_down,
+        } = request;
+        let attempt_every = attempt_every.unwrap_or(lease / 2);
+        let lock = DLock::builder()
+            .name(name)
+            .provider(provider)
+            .duration(lease)
+            .margin(margin)
+            .poll_every(attempt_every)
+            .renew_every(renew_every.unwrap_or(lease / 3));
+        let lock = match id {
+            Some(id) => lock.owner(id).build(),
+            None => lock.build(),
+        }?;
+        let times = Times {
+            attempt_every,
+            grace: grace.unwrap_or(lease / 6),
+            cool_down: cool_down.unwrap_or(attempt_every * 5 / 4),
+        };
+        Ok(Election::new(lock, times, never_lead))
+    }
+}

@@ -1,0 +1,143 @@
+//! The election that people use: what every task of a process can ask and say.
+
+use std::{
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use async_trait::async_trait;
+use dlock_core::{Admin, Ask, AskOutcome, DLock, Error};
+use tokio::sync::Mutex as Turn;
+
+use crate::{
+    Coordinator, ElectionBuilder, Leader, Leadership, RunError, Shutdown, Transitions, Work,
+    builder::{Request, Times},
+    elector,
+    jobs::Works,
+    transition::Announcer,
+};
+
+/// Elects one leader among all instances that use the same store and name.
+///
+/// Cheap to clone; clones are the same instance. Nothing happens until [`Coordinator::run`].
+#[derive(Clone)]
+pub struct Election(Arc<Shared>);
+
+/// What the clones of an election and its elector share.
+pub(crate) struct Shared {
+    pub(crate) lock: DLock,
+    pub(crate) times: Times,
+    pub(crate) never_lead: bool,
+    pub(crate) works: Works,
+    pub(crate) announcer: Announcer,
+    /// Held by the one that runs.
+    pub(crate) running: Turn<()>,
+    leadership: Mutex<Option<Leadership>>,
+}
+
+impl Election {
+    /// Starts building an election. Provider and name are required.
+    pub fn builder() -> ElectionBuilder {
+        Request::start()
+    }
+
+    pub(crate) fn new(lock: DLock, times: Times, never_lead: bool) -> Self {
+        Self(Arc::new(Shared {
+            lock,
+            times,
+            never_lead,
+            works: Works::new(),
+            announcer: Announcer::new(),
+            running: Turn::new(()),
+            leadership: Mutex::new(None),
+        }))
+    }
+
+    /// How people recognise this instance.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        self.0.lock.owner()
+    }
+
+    /// Who leads, as the store has it now; `None` if nobody does. Any instance can ask. It may have
+    /// changed when this returns.
+    ///
+    /// # Errors
+    /// [`Error::Provider`] if the store gave no answer within a sixth of the lease.
+    ///
+    /// # Cancel safety
+    /// Cancel safe: nothing changes.
+    pub async fn leader(&self) -> Result<Option<Leader>, Error> {
+        Ok(self.0.lock.read().await?.and_then(Leader::of))
+    }
+
+    /// Makes this instance resign if it leads: its work is told and may end by itself for the grace
+    /// time, is dropped, and then the leadership is given back. The instance follows for the
+    /// [cool-down](ElectionBuilder::cool_down). Does nothing otherwise.
+    pub fn resign(&self) {
+        if let Some(leadership) = self.leadership() {
+            leadership.resign();
+        }
+    }
+
+    /// Asks whoever leads to resign (B3): the leader learns it from its next renewal, ends its work
+    /// and gives the leadership back. A polite request through the store, on which nothing depends.
+    /// `false` if nobody leads, or the leader changed meanwhile.
+    ///
+    /// # Errors
+    /// [`Error::Provider`] if the store gave no answer.
+    ///
+    /// # Cancel safety
+    /// The leader may have been asked.
+    pub async fn ask_leader_to_resign(&self, admin: &impl Admin) -> Result<bool, Error> {
+        let Some(record) = self.0.lock.read().await? else {
+            return Ok(false);
+        };
+        let request = Ask::new(self.0.lock.name().clone(), record.uuid);
+        Ok(matches!(admin.ask(&request).await?, AskOutcome::Asked))
+    }
+}
+
+#[async_trait]
+impl Coordinator for Election {
+    fn leadership(&self) -> Option<Leadership> {
+        self.0
+            .current()
+            .as_ref()
+            .filter(|leadership| leadership.is_valid())
+            .cloned()
+    }
+
+    fn transitions(&self) -> Transitions {
+        self.0.announcer.listen()
+    }
+
+    fn add(&self, work: Work) {
+        self.0.works.add(work);
+    }
+
+    async fn run(&self, shutdown: Shutdown) -> Result<(), RunError> {
+        elector::run(&self.0, shutdown).await
+    }
+}
+
+impl Shared {
+    pub(crate) fn lead(&self, leadership: Option<Leadership>) {
+        *self.current() = leadership;
+    }
+
+    fn current(&self) -> MutexGuard<'_, Option<Leadership>> {
+        self.leadership
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Election {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Election")
+            .field("lock", &self.0.lock)
+            .field("leadership", &self.leadership())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,204 @@
+//! The elector: follows, leads, steps down, follows again.
+
+use std::{pin::pin, sync::Arc, time::Duration};
+
+use dlock_core::{Error, Guard, Loss, State};
+use tokio::time::sleep;
+
+use crate::{
+    Leadership, Reason, Shutdown, Transition,
+    election::Shared,
+    jobs::{Held, Jobs},
+};
+
+/// Why an election does not run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// It runs already: an instance takes part once.
+    #[error("this election runs already")]
+    AlreadyRunning,
+    /// Its [`Client`](dlock_core::Client) was closed.
+    #[error("the client of this election is closed")]
+    Closed,
+}
+
+/// Why a leadership ended.
+enum End {
+    Lost(Loss),
+    Resigned(Reason),
+}
+
+/// Follows and leads until `shutdown` resolves.
+pub(crate) async fn run(shared: &Shared, mut shutdown: Shutdown) -> Result<(), RunError> {
+    let _turn = shared
+        .running
+        .try_lock()
+        .map_err(|_| RunError::AlreadyRunning)?;
+    loop {
+        let guard = tokio::select! {
+            biased;
+            () = &mut shutdown => return Ok(()),
+            guard = win(shared) => guard?,
+        };
+        match lead(shared, guard, &mut shutdown).await {
+            End::Lost(_) => {}
+            End::Resigned(Reason::Shutdown) => return Ok(()),
+            End::Resigned(_) => tokio::select! {
+                biased;
+                () = &mut shutdown => return Ok(()),
+                () = sleep(shared.times.cool_down) => {}
+            },
+        }
+    }
+}
+
+/// Follows until this instance has won.
+async fn win(shared: &Shared) -> Result<Guard, RunError> {
+    if shared.never_lead {
+        return std::future::pending().await;
+    }
+    loop {
+        match shared.lock.hold().await {
+            Ok(guard) => return Ok(guard),
+            Err(Error::Closed) => return Err(RunError::Closed),
+            // The store is down, or refuses us. Whoever runs it may mend it; we only ask again.
+            Err(error) => {
+                tracing::warn!(
+                    error = &error as &dyn std::error::Error,
+                    "cannot take part in the election"
+                );
+                sleep(shared.times.attempt_every).await;
+            }
+        }
+    }
+}
+
+/// Leads until the leadership is lost, or somebody wants this instance to resign. The work has ended
+/// when this returns, and before the leadership is given back.
+async fn lead(shared: &Shared, guard: Guard, shutdown: &mut Shutdown) -> End {
+    let validity = guard.validity();
+    let token = guard.token();
+    let held = Held::new(guard);
+    let leadership = Leadership::new(token, Some(validity));
+    // Whatever drops this future, nobody is told any more that this instance leads.
+    let _reign = Reign::begin(shared, &leadership);
+    let mut jobs = shared.works.under(&leadership, Some(Arc::clone(&held)));
+    shared.announcer.tell(Transition::Gained { token });
+
+    let mut end = reign(shared, &leadership, &mut jobs, shutdown).await;
+    leadership.end();
+    if let End::Resigned(_) = end {
+        // What the work still does is protected: renewals go on until it has ended.
+        tokio::select! {
+            biased;
+            loss = lost(&leadership) => end = End::Lost(loss),
+            () = jobs.ended() => {}
+            () = sleep(shared.times.grace) => {}
+        }
+    }
+    if let End::Lost(loss) = &end {
+        shared
+            .announcer
+            .tell(Transition::Lost { loss: loss.clone() });
+    }
+    jobs.cancel().await;
+    drop(jobs);
+    if let (Some(guard), End::Resigned(reason)) = (held.take(), &end) {
+        give_back(guard).await;
+        shared.announcer.tell(Transition::Resigned {
+            token,
+            reason: *reason,
+        });
+    }
+    end
+}
+
+/// Until the leadership has to end.
+async fn reign(
+    shared: &Shared,
+    leadership: &Leadership,
+    jobs: &mut Jobs,
+    shutdown: &mut Shutdown,
+) -> End {
+    let mut working = pin!(jobs.run());
+    let mut lost = pin!(lost(leadership));
+    let mut asked = pin!(asked(leadership));
+    let mut told = pin!(tell_of_doubt(shared, leadership));
+    let mut resign = pin!(leadership.resigning());
+    tokio::select! {
+        biased;
+        loss = &mut lost => End::Lost(loss),
+        () = shutdown => End::Resigned(Reason::Shutdown),
+        () = &mut resign => End::Resigned(Reason::Requested),
+        () = &mut asked => End::Resigned(Reason::Asked),
+        () = &mut told => std::future::pending().await,
+        () = &mut working => std::future::pending().await,
+    }
+}
+
+/// Resolves when the leadership is lost.
+async fn lost(leadership: &Leadership) -> Loss {
+    match leadership.validity() {
+        Some(validity) => validity.lost().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Resolves when another process has asked this one to resign.
+async fn asked(leadership: &Leadership) {
+    if let Some(validity) = leadership.validity() {
+        validity.until_asked().await;
+        if validity.asked() {
+            return;
+        }
+    }
+    std::future::pending::<()>().await;
+}
+
+/// Tells when the leadership becomes unsure, and when it is not so any more. Never returns.
+async fn tell_of_doubt(shared: &Shared, leadership: &Leadership) {
+    let token = leadership.token();
+    while let Some(validity) = leadership.validity() {
+        validity.unsure().await;
+        if !matches!(validity.state(), State::Unsure) {
+            break;
+        }
+        shared.announcer.tell(Transition::Unsure { token });
+        validity.settled().await;
+        if !matches!(validity.state(), State::Valid) {
+            break;
+        }
+        shared.announcer.tell(Transition::Recovered { token });
+    }
+    std::future::pending::<()>().await;
+}
+
+/// Releases, and waits a little for it: who stops wants to be gone, and a store that does not answer
+/// must not keep it. The release goes on in the background then, or the lease ends by itself.
+async fn give_back(guard: Guard) {
+    const PATIENCE: Duration = Duration::from_secs(10);
+    tokio::select! {
+        biased;
+        // Its outcome is logged where it runs.
+        _ = guard.release() => {}
+        () = sleep(PATIENCE) => {}
+    }
+}
+
+/// This instance leads, until this is dropped.
+struct Reign<'a>(&'a Shared, Leadership);
+
+impl<'a> Reign<'a> {
+    fn begin(shared: &'a Shared, leadership: &Leadership) -> Self {
+        shared.lead(Some(leadership.clone()));
+        Self(shared, leadership.clone())
+    }
+}
+
+impl Drop for Reign<'_> {
+    fn drop(&mut self) {
+        self.1.end();
+        self.0.lead(None);
+    }
+}

@@ -1,0 +1,184 @@
+//! Work that exists only while an instance leads.
+
+use std::{
+    fmt,
+    pin::Pin,
+    sync::{Arc, Mutex, PoisonError},
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use dlock_core::Guard;
+use tokio::{sync::watch, task::JoinSet};
+use tracing::Instrument;
+
+use crate::{Leadership, periodic};
+
+type Running = Pin<Box<dyn Future<Output = ()> + Send>>;
+type Start = dyn Fn(Leadership) -> Running + Send + Sync;
+
+/// Work for the leader, ready to be started with each leadership.
+#[derive(Clone)]
+pub struct Work {
+    name: &'static str,
+    start: Arc<Start>,
+}
+
+impl Work {
+    /// Work that is started once for each leadership. The name is for logs.
+    pub fn new<F, Fut>(name: &'static str, work: F) -> Self
+    where
+        F: Fn(Leadership) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = ()> + Send + 'static,
+    {
+        Self {
+            name,
+            start: Arc::new(move |leadership| Box::pin(work(leadership))),
+        }
+    }
+
+    /// A task that is run every `period` while an instance leads; see
+    /// [`Coordinator::every`](crate::Coordinator::every).
+    pub fn periodic<F, Fut>(name: &'static str, period: Duration, task: F) -> Self
+    where
+        F: Fn(Leadership) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = ()> + Send + 'static,
+    {
+        let task = Arc::new(task);
+        Self::new(name, move |leadership| {
+            periodic::repeat(name, period, Arc::clone(&task), leadership)
+        })
+    }
+}
+
+impl fmt::Debug for Work {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Work")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
+/// All work that was added, in that order.
+pub(crate) struct Works(watch::Sender<Vec<Work>>);
+
+impl Works {
+    pub(crate) fn new() -> Self {
+        Self(watch::Sender::new(Vec::new()))
+    }
+
+    pub(crate) fn add(&self, work: Work) {
+        self.0.send_modify(|works| works.push(work));
+    }
+
+    pub(crate) fn under(&self, leadership: &Leadership, held: Option<Arc<Held>>) -> Jobs {
+        let mut added = self.0.subscribe();
+        // What is there already is new to these jobs.
+        added.mark_changed();
+        Jobs {
+            added,
+            started: 0,
+            running: JoinSet::new(),
+            leadership: leadership.clone(),
+            held,
+        }
+    }
+}
+
+/// What a leadership rests on. It is given back when the last one lets go: work that was not awaited,
+/// because its elector was dropped, still ends before the release.
+pub(crate) struct Held(Mutex<Option<Guard>>);
+
+impl Held {
+    pub(crate) fn new(guard: Guard) -> Arc<Self> {
+        Arc::new(Self(Mutex::new(Some(guard))))
+    }
+
+    /// For the elector, when all work has ended.
+    pub(crate) fn take(&self) -> Option<Guard> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+/// The work of one leadership. Dropping it drops the work.
+pub(crate) struct Jobs {
+    added: watch::Receiver<Vec<Work>>,
+    started: usize,
+    running: JoinSet<()>,
+    leadership: Leadership,
+    held: Option<Arc<Held>>,
+}
+
+impl Jobs {
+    /// Starts what was added, whenever something is, and looks after what has ended. Never returns.
+    ///
+    /// Cancel safe: what was started runs on.
+    pub(crate) async fn run(&mut self) {
+        loop {
+            let fresh: Vec<Work> = {
+                let works = self.added.borrow_and_update();
+                works.iter().skip(self.started).cloned().collect()
+            };
+            self.started += fresh.len();
+            for work in fresh {
+                self.start(&work);
+            }
+            tokio::select! {
+                biased;
+                Some(ended) = self.running.join_next() => said(ended),
+                // The sender outlives every leadership; if not, there is nothing to wait for.
+                changed = self.added.changed() => if changed.is_err() {
+                    std::future::pending::<()>().await;
+                },
+            }
+        }
+    }
+
+    /// Resolves when all work that was started has ended by itself.
+    pub(crate) async fn ended(&mut self) {
+        while let Some(ended) = self.running.join_next().await {
+            said(ended);
+        }
+    }
+
+    /// Drops all work, and waits until it is gone.
+    pub(crate) async fn cancel(&mut self) {
+        self.running.abort_all();
+        self.ended().await;
+    }
+
+    fn start(&mut self, work: &Work) {
+        let span = tracing::debug_span!(
+            "leading",
+            work = work.name,
+            token = self.leadership.token().get()
+        );
+        let job = Job {
+            running: (work.start)(self.leadership.clone()),
+            _held: self.held.clone(),
+        };
+        self.running.spawn(job.instrument(span));
+    }
+}
+
+/// Work, and what it rests on: dropped in this order.
+struct Job {
+    running: Running,
+    _held: Option<Arc<Held>>,
+}
+
+impl Future for Job {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        self.running.as_mut().poll(context)
+    }
+}
+
+fn said(ended: Result<(), tokio::task::JoinError>) {
+    if let Err(error) = ended
+        && error.is_panic()
+    {
+        tracing::error!(%error, "work of the leader panicked; it is started again with the next leadership");
+    }
+}

@@ -1,0 +1,121 @@
+//! What work gets: the leadership it runs under.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use dlock_core::{FencingToken, Validity};
+use tokio::sync::{Notify, watch};
+
+/// One instance's leadership, from its gain to its end. Cheap to clone; it watches and keeps nothing
+/// alive.
+#[derive(Clone)]
+pub struct Leadership {
+    token: FencingToken,
+    /// `None`: without a store nobody takes it away.
+    validity: Option<Validity>,
+    ending: Arc<watch::Sender<bool>>,
+    resign: Arc<Notify>,
+}
+
+impl Leadership {
+    pub(crate) fn new(token: FencingToken, validity: Option<Validity>) -> Self {
+        Self {
+            token,
+            validity,
+            ending: Arc::new(watch::Sender::new(false)),
+            resign: Arc::default(),
+        }
+    }
+
+    /// The fencing token of this leadership: a later leader's is larger. Hand it to the storage.
+    #[must_use]
+    pub fn token(&self) -> FencingToken {
+        self.token
+    }
+
+    /// Whether this instance still leads, computed from the clock at every call. True means that
+    /// nobody else can lead *at this instant*.
+    #[must_use]
+    pub fn is_valid(&self) -> bool {
+        self.validity
+            .as_ref()
+            .map_or_else(|| !self.is_given_up(), Validity::is_valid)
+    }
+
+    /// How much of the lease is left if no renewal succeeds any more; [`Duration::MAX`] where there
+    /// is no lease, zero once the leadership has ended.
+    #[must_use]
+    pub fn remaining(&self) -> Duration {
+        match &self.validity {
+            Some(validity) => validity.remaining(),
+            None if self.is_given_up() => Duration::ZERO,
+            None => Duration::MAX,
+        }
+    }
+
+    /// Resolves when this instance resigns or has lost its leadership: time to stop. After a loss the
+    /// work is dropped at its next await; when resigning, after a grace time. Borrows nothing.
+    ///
+    /// # Cancel safety
+    /// Cancel safe: it only watches.
+    pub fn ending(&self) -> impl Future<Output = ()> + Send + use<> {
+        let (lost, mut ending) = (self.lost(), self.ending.subscribe());
+        async move {
+            tokio::select! {
+                biased;
+                () = lost => {}
+                // The sender lives in a leadership; when none is left, it has ended.
+                _ = ending.wait_for(|ending| *ending) => {}
+            }
+        }
+    }
+
+    /// Resolves when this instance does not lead any more, at the deadline at the latest, whatever
+    /// the store does. Borrows nothing.
+    ///
+    /// # Cancel safety
+    /// Cancel safe: it only watches.
+    pub fn lost(&self) -> impl Future<Output = ()> + Send + use<> {
+        let validity = self.validity.clone();
+        let mut ending = self.ending.subscribe();
+        async move {
+            match validity {
+                Some(validity) => drop(validity.lost().await),
+                None => drop(ending.wait_for(|ending| *ending).await),
+            }
+        }
+    }
+
+    /// Makes this instance resign; see [`Election::resign`](crate::Election::resign). Does nothing
+    /// once this leadership has ended.
+    pub fn resign(&self) {
+        // One elector waits; a request that comes before it does is kept for it.
+        self.resign.notify_one();
+    }
+
+    /// Resolves when this process wants to resign.
+    pub(crate) async fn resigning(&self) {
+        self.resign.notified().await;
+    }
+
+    pub(crate) fn validity(&self) -> Option<&Validity> {
+        self.validity.as_ref()
+    }
+
+    /// Tells the work that it has to end.
+    pub(crate) fn end(&self) {
+        self.ending.send_replace(true);
+    }
+
+    fn is_given_up(&self) -> bool {
+        *self.ending.borrow()
+    }
+}
+
+impl fmt::Debug for Leadership {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Leadership")
+            .field("token", &self.token)
+            .field("valid", &self.is_valid())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,66 @@
+//! Tasks that a leader runs again and again.
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    pin::pin,
+    sync::Arc,
+    task::Poll,
+    time::Duration,
+};
+
+use tokio::time::{MissedTickBehavior, interval};
+
+use crate::Leadership;
+
+/// Runs the task every `period` for as long as the leadership lasts. Dropped, it drops a run under way.
+pub(crate) async fn repeat<F, Fut>(
+    name: &'static str,
+    period: Duration,
+    task: Arc<F>,
+    leadership: Leadership,
+) where
+    F: Fn(Leadership) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = ()> + Send + 'static,
+{
+    // An interval of zero would never let anybody else run.
+    let mut ticks = interval(period.max(Duration::from_millis(1)));
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut ending = pin!(leadership.ending());
+    loop {
+        tokio::select! {
+            biased;
+            () = &mut ending => return,
+            _ = ticks.tick() => {}
+        }
+        // A timer that is due may not have been looked at yet; the clock decides (V2).
+        if !leadership.is_valid() {
+            return;
+        }
+        if !run_once(&*task, leadership.clone()).await {
+            tracing::error!(
+                task = name,
+                "a run of a periodic task panicked; the next one comes in its time"
+            );
+        }
+    }
+}
+
+/// Whether it ended without a panic.
+async fn run_once<F, Fut>(task: &F, leadership: Leadership) -> bool
+where
+    F: Fn(Leadership) -> Fut + Sync,
+    Fut: Future<Output = ()> + Send,
+{
+    // Nothing of a run is looked at after its panic, hence the assertions.
+    let Ok(run) = catch_unwind(AssertUnwindSafe(|| task(leadership))) else {
+        return false;
+    };
+    let mut run = pin!(run);
+    std::future::poll_fn(|context| {
+        match catch_unwind(AssertUnwindSafe(|| run.as_mut().poll(context))) {
+            Ok(poll) => poll.map(|()| true),
+            Err(_) => Poll::Ready(false),
+        }
+    })
+    .await
+}

@@ -1,0 +1,115 @@
+//! What happened to an instance's leadership, in order, for whoever listens. A listener that does not
+//! keep up misses the oldest and is told how many; it never holds up the elector.
+
+use dlock_core::{FencingToken, Loss};
+use tokio::sync::broadcast;
+
+/// How many transitions a listener may be behind.
+const KEPT: usize = 256;
+
+/// One change of an instance's leadership.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Transition {
+    /// This instance leads from now on.
+    Gained {
+        /// The token of the leadership.
+        token: FencingToken,
+    },
+    /// Still leading, but a renewal is overdue or was refused for good: without a success the
+    /// leadership will be lost.
+    Unsure {
+        /// The token of the leadership.
+        token: FencingToken,
+    },
+    /// Leading without doubt again.
+    Recovered {
+        /// The token of the leadership.
+        token: FencingToken,
+    },
+    /// This instance does not lead any more. Told at once, while its work is still being dropped.
+    Lost {
+        /// Why, and the token of the leadership.
+        loss: Loss,
+    },
+    /// The work has ended and the leadership was given back.
+    Resigned {
+        /// The token of the leadership.
+        token: FencingToken,
+        /// Who wanted it.
+        reason: Reason,
+    },
+}
+
+/// Why an instance resigned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Reason {
+    /// The program stops.
+    Shutdown,
+    /// [`Election::resign`](crate::Election::resign) was called in this process.
+    Requested,
+    /// Another process asked for it ([`Election::ask_leader_to_resign`](crate::Election::ask_leader_to_resign)).
+    Asked,
+}
+
+/// What a listener gets.
+#[derive(Clone, Debug)]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "either the next one or how many are gone"
+)]
+pub enum Next {
+    /// The next transition.
+    Transition(Transition),
+    /// The listener was too slow: so many transitions are gone. The next one is the oldest kept.
+    Missed(u64),
+}
+
+/// A listener. It hears everything from when it was made.
+#[derive(Debug)]
+pub struct Transitions(broadcast::Receiver<Transition>);
+
+impl Transitions {
+    /// The next transition; `None` when the election is gone.
+    ///
+    /// # Cancel safety
+    /// Cancel safe: a dropped call has taken nothing.
+    pub async fn next(&mut self) -> Option<Next> {
+        match self.0.recv().await {
+            Ok(transition) => Some(Next::Transition(transition)),
+            Err(broadcast::error::RecvError::Lagged(missed)) => Some(Next::Missed(missed)),
+            Err(broadcast::error::RecvError::Closed) => None,
+        }
+    }
+}
+
+/// The elector's end.
+pub(crate) struct Announcer(broadcast::Sender<Transition>);
+
+impl Announcer {
+    pub(crate) fn new() -> Self {
+        Self(broadcast::Sender::new(KEPT))
+    }
+
+    /// Tells whoever listens; never waits.
+    pub(crate) fn tell(&self, transition: Transition) {
+        match &transition {
+            Transition::Gained { token } => tracing::info!(%token, "leading"),
+            Transition::Unsure { token } => tracing::warn!(%token, "unsure of leading"),
+            Transition::Recovered { token } => {
+                tracing::info!(%token, "leading without doubt again");
+            }
+            Transition::Lost { loss } => tracing::warn!(%loss, "not leading any more"),
+            Transition::Resigned { token, reason } => {
+                tracing::info!(%token, ?reason, "resigned");
+            }
+        }
+        // Without a listener there is nobody to tell.
+        drop(self.0.send(transition));
+    }
+
+    pub(crate) fn listen(&self) -> Transitions {
+        Transitions(self.0.subscribe())
+    }
+}
