@@ -148,6 +148,11 @@ impl Term {
         self.belief().asked
     }
 
+    /// Resolves at any change of the lease. The caller looks again.
+    pub(crate) fn changed(&self) -> tokio::sync::futures::Notified<'_> {
+        self.changed.notified()
+    }
+
     /// When the next renewal is due: never earlier than `renew_every` after the `sent` of the grant
     /// or of the last success (V6).
     pub(crate) fn renewal_due(&self) -> Tick {
