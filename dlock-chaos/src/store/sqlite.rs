@@ -9,7 +9,7 @@ use std::{
 use async_trait::async_trait;
 use dlock_core::Provider;
 use dlock_sqlite::{OpenError, SqliteProvider};
-use rusqlite::Connection;
+use rusqlite::{Connection, ErrorCode};
 use tokio::{task::spawn_blocking, time::sleep};
 
 use super::{Backend, Blow, Place, Store};
@@ -54,9 +54,15 @@ impl Store for File {
         if let Blow::Occupy(time) = blow {
             let connection = Connection::open(&self.0)?;
             connection.busy_timeout(SIGNAL)?;
-            connection.execute_batch("BEGIN IMMEDIATE")?;
-            sleep(time).await;
-            connection.execute_batch("ROLLBACK")?;
+            match connection.execute_batch("BEGIN IMMEDIATE") {
+                Ok(()) => {
+                    sleep(time).await;
+                    connection.execute_batch("ROLLBACK")?;
+                }
+                // A worker that stands still has it: it is occupied all the same.
+                Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => {}
+                Err(error) => return Err(error.into()),
+            }
         }
         Ok(())
     }
