@@ -266,16 +266,19 @@ async fn releaser(round: &Round, others: usize) -> (Bed, Hand, DLock) {
         subject.releases(&term, None).await;
     }
     let lease = acquired(soon("the try", lock.try_acquire()).await);
+    // A store may send hints only of names that somebody was refused.
+    subject.refuses(&bed.bench().term(&bed.name(""))).await;
     ok(soon("the release", lease.release()).await);
     settle().await;
     (bed, hand, lock)
 }
 
-/// Somebody takes the lock for an instant.
+/// Somebody takes the lock for an instant, which somebody else wants.
 async fn passes_by(bed: &Bed) {
     let subject = bed.subject().await;
     let other = bed.bench().term(&bed.name(""));
     subject.grants(&other).await;
+    subject.refuses(&bed.bench().term(&bed.name(""))).await;
     subject.releases(&other, None).await;
     settle().await;
 }
