@@ -200,7 +200,8 @@ async fn records_of_another_length_are_left_alone() {
         granted(&provider, &term).await;
         let key = key(&term.name);
         let sound: Vec<u8> = ask(&mut raw, &words(&format!("GET {key}"))).await;
-        let mut spoilt: Vec<Vec<u8>> = (0..sound.len()).map(|end| sound[..end].to_vec()).collect();
+        let ends = (0..sound.len()).step_by(3);
+        let mut spoilt: Vec<Vec<u8>> = ends.map(|end| sound[..end].to_vec()).collect();
         for more in [" ", "x", "\n", "\0"] {
             spoilt.push([&sound, more.as_bytes()].concat());
         }
