@@ -15,6 +15,7 @@ use crate::{
     client::Shared,
     clock::Tick,
     names::{NameState, Offer},
+    observe::{self, Operation},
     plan::Plan,
 };
 
@@ -85,9 +86,12 @@ impl Giveback {
             && (offer.granted(&self.shared.clock, &self.plan).await
                 || planted!(FailedHandOverForgotten))
         {
+            observe::handed_on(&self.shared, &self.plan);
             return Ok(Ended::Released);
         }
-        self.send().await
+        let answer = self.send().await;
+        observe::released(&self.shared, &self.plan, &answer);
+        answer
     }
 
     /// Repeats until the store has answered or must have let go by itself. At least one attempt is
@@ -96,13 +100,15 @@ impl Giveback {
         let Self { shared, plan, .. } = self;
         let until = self.sent + plan.duration;
         let request = Release::new(self.name.clone(), self.uuid, self.token);
+        let what = (Operation::Release, &plan.group);
         let mut limit = plan.attempt();
         let heard = shared.watching.load(Ordering::SeqCst);
         if heard {
             self.state.fairness().releases();
         }
         loop {
-            match shared.call(limit, shared.provider.release(&request)).await {
+            let call = shared.provider.release(&request);
+            match shared.call(what, limit, call).await {
                 Ok(outcome) => {
                     if heard && matches!(outcome, ReleaseOutcome::NotHeld(_)) {
                         self.state.fairness().did_not_release();

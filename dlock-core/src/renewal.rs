@@ -3,6 +3,7 @@
 
 use crate::{
     ProviderError, Renew, RenewOutcome,
+    observe::Operation,
     term::{Draw, Term},
 };
 
@@ -14,8 +15,9 @@ pub(crate) async fn attempt(term: &Term) -> Result<(), ProviderError> {
     };
     let request = request(term, draw);
     let shared = &term.shared;
+    let what = (Operation::Renew, &term.plan.group);
     let answer = shared
-        .call(term.attempt_limit(), shared.provider.renew(&request))
+        .call(what, term.attempt_limit(), shared.provider.renew(&request))
         .await;
     settle(term, draw, answer)
 }

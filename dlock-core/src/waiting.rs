@@ -33,6 +33,7 @@ use crate::{
     listener,
     lock::Settings,
     names::{Legacy, NameState, Place},
+    observe::Asking,
     recorder::Call,
 };
 
@@ -51,7 +52,7 @@ pub(crate) enum Acquired {
     Held(Holder),
 }
 
-/// Acquires, with a ticket or without, and tells the recorder when there is one.
+/// Acquires, with a ticket or without, and tells whoever wants to know.
 pub(crate) async fn acquire(
     lock: &Arc<Settings>,
     wait: Wait,
@@ -67,7 +68,9 @@ pub(crate) async fn acquire(
         });
     }
     let call = Call::begin(lock, wait);
+    let observed = Asking::begin(lock, wait);
     let answer = ask_for(lock, wait, ticket.map(Ticket::version)).await;
+    observed.end(&answer);
     if let Some(call) = call {
         call.end(&answer);
     }
