@@ -192,12 +192,21 @@ impl Metric {
         });
     }
 
-    /// Counts so many, of the series with these values of its labels. Zero makes the series known.
-    pub fn count<const N: usize>(&self, values: [SharedString; N], many: u64) {
+    /// Makes the series with these values of its labels known, at zero unless it has a value: what
+    /// appears only when it happens has no rate at its first time.
+    pub fn known<const N: usize>(&self, values: [SharedString; N]) {
         let key = self.key(values);
-        contained(|recorder| {
-            recorder.register_counter(&key, &METADATA).increment(many);
+        contained(|recorder| match self.kind {
+            Kind::Counter => recorder.register_counter(&key, &METADATA).increment(0),
+            Kind::Gauge => recorder.register_gauge(&key, &METADATA).increment(0.0),
+            Kind::Histogram => drop(recorder.register_histogram(&key, &METADATA)),
         });
+    }
+
+    /// Counts one, of the series with these values of its labels.
+    pub fn count<const N: usize>(&self, values: [SharedString; N]) {
+        let key = self.key(values);
+        contained(|recorder| recorder.register_counter(&key, &METADATA).increment(1));
     }
 
     /// Sets a gauge.

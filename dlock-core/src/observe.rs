@@ -141,7 +141,7 @@ impl<'a> StoreCall<'a> {
         // Renewals tell that themselves, each of a batch for its own lease.
         let renewals = matches!(self.operation, Operation::Renew | Operation::RenewMany);
         if is_unknown(answer.as_ref().err()) && !renewals {
-            UNKNOWN_OUTCOMES.count(values(), 1);
+            UNKNOWN_OUTCOMES.count(values());
         }
     }
 }
@@ -157,7 +157,7 @@ pub(crate) fn tried(Settings { shared, plan, .. }: &Settings, end: &TryEnd) {
         TryEnd::Fatal(_) => "fatal",
     };
     let [backend, group] = labels(shared, plan);
-    TRIES.count([backend, group, outcome.into()], 1);
+    TRIES.count([backend, group, outcome.into()]);
 }
 
 /// A question that only observing asks.
@@ -167,7 +167,7 @@ pub(crate) fn asks(question: impl FnOnce() -> bool) -> bool {
 
 /// A grant took a lock over.
 pub(crate) fn took_over(Settings { shared, plan, .. }: &Settings) {
-    TAKEOVERS.count(labels(shared, plan), 1);
+    TAKEOVERS.count(labels(shared, plan));
 }
 
 /// A renewal was answered: this was the deadline before. `None`: it had passed.
@@ -175,7 +175,7 @@ pub(crate) fn renewed(term: &Term, before: Option<Tick>) {
     let Term { shared, plan, .. } = term;
     let [backend, group] = labels(shared, plan);
     let outcome = if before.is_some() { "renewed" } else { "late" };
-    RENEWALS.count([backend.clone(), group.clone(), outcome.into()], 1);
+    RENEWALS.count([backend.clone(), group.clone(), outcome.into()]);
     if let Some(before) = before {
         let left = before.since(shared.clock.now());
         let part = left.as_secs_f64() / plan.duration.as_secs_f64();
@@ -186,18 +186,15 @@ pub(crate) fn renewed(term: &Term, before: Option<Tick>) {
 /// The store said that the term is over.
 pub(crate) fn refused(Term { shared, plan, .. }: &Term) {
     let [backend, group] = labels(shared, plan);
-    RENEWALS.count([backend, group, "refused".into()], 1);
+    RENEWALS.count([backend, group, "refused".into()]);
 }
 
 /// A renewal got no answer.
 pub(crate) fn renewal_failed(Term { shared, plan, .. }: &Term, error: &ProviderError) {
     let [backend, group] = labels(shared, plan);
-    RENEWALS.count(
-        [backend.clone(), group.clone(), without_answer(error).into()],
-        1,
-    );
+    RENEWALS.count([backend.clone(), group.clone(), without_answer(error).into()]);
     if is_unknown(Some(error)) {
-        UNKNOWN_OUTCOMES.count([backend, group, Operation::Renew.word()], 1);
+        UNKNOWN_OUTCOMES.count([backend, group, Operation::Renew.word()]);
     }
 }
 
@@ -219,14 +216,14 @@ pub(crate) fn ended(term: &Term, granted: Tick, deadline: Tick, cause: &LossCaus
         held.as_secs_f64(),
     );
     if lost {
-        LOSSES.count([backend, group, end.into()], 1);
+        LOSSES.count([backend, group, end.into()]);
     }
 }
 
 /// A term went to the client's own next waiter, in its write.
 pub(crate) fn handed_on(shared: &Shared, plan: &Plan) {
     let [backend, group] = labels(shared, plan);
-    RELEASES.count([backend, group, "handed_on".into()], 1);
+    RELEASES.count([backend, group, "handed_on".into()]);
 }
 
 /// A release was sent, and ended so.
@@ -238,7 +235,7 @@ pub(crate) fn released(shared: &Shared, plan: &Plan, answer: &Result<Ended, Prov
         Err(_) => "failed",
     };
     let [backend, group] = labels(shared, plan);
-    RELEASES.count([backend, group, outcome.into()], 1);
+    RELEASES.count([backend, group, outcome.into()]);
 }
 
 fn labels(shared: &Shared, plan: &Plan) -> [SharedString; 2] {

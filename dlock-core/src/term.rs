@@ -142,6 +142,15 @@ impl Term {
         })
     }
 
+    /// `sent` of the newest attempt that is known to have succeeded.
+    pub(crate) fn credited(&self) -> Tick {
+        self.belief().credited
+    }
+
+    pub(crate) fn since_success(&self) -> Duration {
+        self.shared.clock.now().since(self.credited())
+    }
+
     /// Somebody asked for the lock (B3).
     pub(crate) fn asked(&self) -> bool {
         self.belief().asked

@@ -14,6 +14,7 @@ use crate::{
     builder::{Request, Times},
     elector,
     jobs::Works,
+    observe::Label,
     transition::Announcer,
 };
 
@@ -28,6 +29,7 @@ pub(crate) struct Shared {
     pub(crate) lock: DLock,
     pub(crate) times: Times,
     pub(crate) never_lead: bool,
+    pub(crate) label: Label,
     pub(crate) works: Works,
     pub(crate) announcer: Announcer,
     /// Held by the one that runs.
@@ -42,12 +44,14 @@ impl Election {
     }
 
     pub(crate) fn new(lock: DLock, times: Times, never_lead: bool) -> Self {
+        let label = Label::new(lock.name().as_str());
         Self(Arc::new(Shared {
             lock,
             times,
             never_lead,
-            works: Works::new(),
-            announcer: Announcer::new(),
+            works: Works::new(&label),
+            announcer: Announcer::new(&label),
+            label,
             running: Turn::new(()),
             leadership: Mutex::new(None),
         }))

@@ -4,6 +4,8 @@
 use dlock_core::{FencingToken, Loss};
 use tokio::sync::broadcast;
 
+use crate::observe::{self, Label};
+
 /// How many transitions a listener may be behind.
 const KEPT: usize = 256;
 
@@ -85,11 +87,11 @@ impl Transitions {
 }
 
 /// The elector's end.
-pub(crate) struct Announcer(broadcast::Sender<Transition>);
+pub(crate) struct Announcer(broadcast::Sender<Transition>, Label);
 
 impl Announcer {
-    pub(crate) fn new() -> Self {
-        Self(broadcast::Sender::new(KEPT))
+    pub(crate) fn new(election: &Label) -> Self {
+        Self(broadcast::Sender::new(KEPT), election.clone())
     }
 
     /// Tells whoever listens; never waits.
@@ -105,6 +107,7 @@ impl Announcer {
                 tracing::info!(%token, ?reason, "resigned");
             }
         }
+        observe::changed(&self.1, &transition);
         // Without a listener there is nobody to tell.
         drop(self.0.send(transition));
     }

@@ -61,6 +61,7 @@ impl Kept {
     }
 
     /// Is told what happens on this thread, until the guard is dropped.
+    #[must_use = "it listens until this is dropped"]
     pub fn listen(&self) -> LocalRecorderGuard<'_> {
         metrics::set_default_local_recorder(self)
     }
