@@ -37,7 +37,7 @@ impl Told {
     }
 
     /// How far from now, in seconds of the wall clock, which stands nearly still here.
-    fn from_now(&self, name: &str, labels: &[(&str, &str)]) -> f64 {
+    fn seconds_ahead(&self, name: &str, labels: &[(&str, &str)]) -> f64 {
         #[expect(
             clippy::disallowed_methods,
             reason = "compared with what was told of it"
@@ -85,15 +85,15 @@ async fn a_leadership_is_told_with_the_instant_at_which_it_ends_by_itself() {
     until(SECOND, || leader.election.is_leader()).await;
     assert_eq!(told.gauge(LEADS), Some(1.0));
     assert_eq!(told.gauge(LEASE), Some(60.0));
-    assert!(about(told.from_now(UNTIL, &[ELECTION]), 48.0));
-    assert!(about(told.from_now(RENEWED, &[ELECTION]), 0.0));
+    assert!(about(told.seconds_ahead(UNTIL, &[ELECTION]), 48.0));
+    assert!(about(told.seconds_ahead(RENEWED, &[ELECTION]), 0.0));
     // A slow renewal counts from when it left.
     leader
         .provider
         .next(Op::Renew, Fault::DelayReply(9 * SECOND));
     sleep(30 * SECOND).await;
-    assert!(about(told.from_now(UNTIL, &[ELECTION]), 48.0 - 9.0));
-    assert!(about(told.from_now(RENEWED, &[ELECTION]), -9.0));
+    assert!(about(told.seconds_ahead(UNTIL, &[ELECTION]), 48.0 - 9.0));
+    assert!(about(told.seconds_ahead(RENEWED, &[ELECTION]), -9.0));
     // What fails moves nothing: whoever reads the instant late finds it in the past.
     let before = told.gauge(UNTIL);
     leader.provider.everything(Fault::UNKNOWN_BEFORE);
@@ -207,7 +207,7 @@ async fn runs_of_tasks_are_told_with_how_they_ended_and_when() {
     assert_eq!(runs("broken", "panicked").len(), 4);
     assert!(runs("hanging", "finished").is_empty());
     let finished = |task: &'static str| [ELECTION, ("task", task)];
-    assert!(about(told.from_now(FINISHED, &finished("good")), 0.0));
+    assert!(about(told.seconds_ahead(FINISHED, &finished("good")), 0.0));
     assert_eq!(told.0.gauge(FINISHED, &finished("broken")), Some(0.0));
     assert_eq!(told.0.gauge(FINISHED, &finished("hanging")), Some(0.0));
     leader.stop().await;

@@ -7,7 +7,7 @@ mod scene;
 mod stories;
 
 use dlock_core::metrics;
-use scene::{Scene, Story, stores};
+use scene::{Scene, stores};
 
 /// Each name once, at least.
 #[tokio::test(start_paused = true)]
@@ -32,22 +32,18 @@ fn every_name_is_described_with_its_kind() {
     assert_eq!(kept.described(), names);
 }
 
-/// One story under both disciplines, each with a recorder of its own.
-async fn on_both(story: Story) {
-    for store in stores() {
-        let scene = Scene::new(store);
-        let kept = scene.kept.clone();
-        let _listening = kept.listen();
-        story(scene).await;
-    }
-}
-
+/// Each story under both disciplines, with a recorder of its own.
 macro_rules! tests {
     ($($name:ident,)*) => {
         $(
             #[tokio::test(start_paused = true)]
             async fn $name() {
-                on_both(|scene| Box::pin(stories::$name(scene))).await;
+                for store in stores() {
+                    let scene = Scene::new(store);
+                    let kept = scene.kept.clone();
+                    let _listening = kept.listen();
+                    stories::$name(scene).await;
+                }
             }
         )*
     };

@@ -14,7 +14,7 @@ pub(crate) const SECOND: Duration = Duration::from_secs(1);
 pub(crate) const LEASE: Duration = Duration::from_secs(60);
 
 pub(crate) type Provider = Faulty<MemoryProvider>;
-pub(crate) type Story = fn(Scene) -> Pin<Box<dyn Future<Output = ()>>>;
+pub(crate) type Story = fn(Scene) -> Pin<Box<dyn Future<Output = ()> + Send>>;
 
 #[derive(Clone)]
 pub(crate) struct Scene {
