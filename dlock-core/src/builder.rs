@@ -5,7 +5,9 @@ use std::{sync::Arc, time::Duration};
 use typed_builder::TypedBuilder;
 
 use crate::{
-    Client, ConfigError, DLock, IntoClient, Name, Record, lock, observe::Group, plan::Plan,
+    Client, ConfigError, DLock, IntoClient, Name, Record, lock,
+    observe::{self, Group},
+    plan::Plan,
 };
 
 const DEFAULT_DURATION: Duration = Duration::from_secs(15);
@@ -119,14 +121,16 @@ impl From<Request> for Result<DLock, ConfigError> {
         {
             return Err(ConfigError::Data { bytes });
         }
-        Ok(DLock(Arc::new(lock::Settings {
+        let lock = DLock(Arc::new(lock::Settings {
             state: shared.names.get(&name, &shared.clock),
             shared,
             name,
             owner: owner.into(),
             plan,
             data: data.map(Into::into),
-        })))
+        }));
+        observe::built(&lock.0);
+        Ok(lock)
     }
 }
 

@@ -241,3 +241,33 @@ fn contained(tell: impl FnOnce(&dyn Recorder)) {
         tracing::error!("the metrics recorder panicked; what it was told is lost");
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The chapter above is the table, row by row.
+    #[test]
+    fn chapter_and_table_agree() {
+        let chapter = include_str!("../METRICS.md");
+        let rows: Vec<&str> = chapter
+            .lines()
+            .filter(|line| line.starts_with("| `dlock_"))
+            .collect();
+        assert_eq!(rows.len(), ALL.len());
+        for (metric, row) in ALL.iter().zip(rows) {
+            let kind = match metric.kind {
+                Kind::Counter => "counter",
+                Kind::Gauge => "gauge",
+                Kind::Histogram => "histogram",
+            };
+            let labels: Vec<String> = metric
+                .labels
+                .iter()
+                .map(|label| format!("`{label}`"))
+                .collect();
+            let begins = format!("| `{}` | {kind} | {} | ", metric.name, labels.join(", "));
+            assert!(row.starts_with(&begins), "{row} is not {begins}");
+        }
+    }
+}

@@ -146,6 +146,16 @@ impl<'a> StoreCall<'a> {
     }
 }
 
+/// A lock was built. What rarely happens is told as zero, since a counter that appears with its first
+/// event has no rate at it.
+pub(crate) fn built(Settings { shared, plan, .. }: &Settings) {
+    let [backend, group] = labels(shared, plan);
+    for cause in ["expired", "refused"] {
+        LOSSES.known([backend.clone(), group.clone(), cause.into()]);
+    }
+    TAKEOVERS.known([backend, group]);
+}
+
 /// A try has ended.
 pub(crate) fn tried(Settings { shared, plan, .. }: &Settings, end: &TryEnd) {
     let outcome = match end {

@@ -77,6 +77,12 @@ impl Kept {
         values.sum()
     }
 
+    /// Whether there is a series with these labels, of whatever value.
+    #[must_use]
+    pub fn knows(&self, name: &str, labels: &[(&str, &str)]) -> bool {
+        self.told().of(name, labels).next().is_some()
+    }
+
     /// What the one series of a gauge that has these labels was set to last.
     #[must_use]
     pub fn gauge(&self, name: &str, labels: &[(&str, &str)]) -> Option<f64> {

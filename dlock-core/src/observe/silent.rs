@@ -59,6 +59,8 @@ impl<'a> StoreCall<'a> {
     pub(crate) fn end<T>(self, _answer: &Result<T, ProviderError>) {}
 }
 
+pub(crate) const fn built(_lock: &Settings) {}
+
 pub(crate) const fn tried(_lock: &Settings, _end: &TryEnd) {}
 
 pub(crate) fn asks(_question: impl FnOnce() -> bool) -> bool {

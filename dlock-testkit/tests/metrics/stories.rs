@@ -321,6 +321,10 @@ pub(crate) async fn renewals_that_fail_are_told_by_what_is_known(scene: Scene) {
 pub(crate) async fn a_lock_without_a_group_has_an_empty_one(scene: Scene) {
     let Process { client, .. } = scene.process("grouped");
     let build = |name: &str| DLock::builder().name(name).provider(&client);
+    // What has not happened is told as well: an alert needs something to begin at.
+    for name in [LOSSES, TAKEOVERS] {
+        assert!(scene.kept.knows(name, &[("group", "grouped")]), "{name}");
+    }
     let plain = build("plain").build().unwrap();
     let before = scene.count(TRIES, &[("group", "")]);
     plain.acquire().await.unwrap().release().await.unwrap();
