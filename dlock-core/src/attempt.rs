@@ -126,6 +126,7 @@ pub(crate) async fn run(
             Err(error) => error,
         };
         tracing::debug!(
+            name: "acquire_unanswered",
             error = &error as &dyn std::error::Error,
             "no answer to an acquire"
         );

@@ -63,6 +63,7 @@ async fn listen(client: &Weak<Shared>) {
             Ok(None) => return,
             Err(error) => {
                 tracing::debug!(
+                    name: "wakeups_unavailable",
                     error = &error as &dyn std::error::Error,
                     "no channel for wake-ups; polling"
                 );

@@ -238,7 +238,7 @@ static METADATA: Metadata<'static> = Metadata::new("dlock", Level::INFO, Some("d
 fn contained(tell: impl FnOnce(&dyn Recorder)) {
     // Nothing of ours is touched by what panicked, hence the assertion.
     if catch_unwind(AssertUnwindSafe(|| with_recorder(tell))).is_err() {
-        tracing::error!("the metrics recorder panicked; what it was told is lost");
+        tracing::error!(name: "recorder_panicked", "the metrics recorder panicked; what it was told is lost");
     }
 }
 

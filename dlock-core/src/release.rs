@@ -56,13 +56,15 @@ impl Giveback {
                 });
                 match &answer {
                     Ok(Ended::Unconfirmed) => tracing::warn!(
+                        name: "release_unconfirmed",
                         "the store did not confirm the release; others wait for the expiry"
                     ),
                     Err(error) => tracing::warn!(
+                        name: "release_failed",
                         error = error as &dyn std::error::Error,
                         "the release failed; others wait for the expiry"
                     ),
-                    Ok(ended) => tracing::debug!(?ended, "gave a term back"),
+                    Ok(ended) => tracing::debug!(name: "released", ?ended, "gave a term back"),
                 }
                 drop(errand);
                 answer
@@ -121,6 +123,7 @@ impl Giveback {
                     return Err(error);
                 }
                 Err(error) => tracing::debug!(
+                    name: "release_unanswered",
                     error = &error as &dyn std::error::Error,
                     "no answer to a release"
                 ),

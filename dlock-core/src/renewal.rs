@@ -38,6 +38,7 @@ pub(crate) fn settle(
         Ok(RenewOutcome::Renewed { asked }) => {
             let in_time = term.renewed(draw, asked);
             tracing::trace!(
+                name: "renewed",
                 lock = %term.name,
                 token = term.token.get(),
                 n = draw.n,
@@ -58,6 +59,7 @@ pub(crate) fn settle(
         }
         Err(error) => {
             tracing::debug!(
+                name: "renewal_unanswered",
                 lock = %term.name,
                 backend = term.shared.backend,
                 token = term.token.get(),

@@ -131,7 +131,7 @@ async fn ask_for(
                     && !planted!(DeadGrantHandedOut)
                     && !planted!(LateGrantHandedOut) =>
             {
-                tracing::debug!("the grant had run out before it was picked up; asking anew");
+                tracing::debug!(name: "grant_outdated", "the grant had run out before it was picked up; asking anew");
             }
             Taken::Value(answer) => return answer,
             // We were away for too long; now that we are back, we queue again (W6).
@@ -376,7 +376,7 @@ impl Contender {
         match answer {
             Ok(Some(Acquired::Held(holder))) if self.ticket.is_none() => {
                 let pause = self.until_next_try(&holder.record);
-                tracing::debug!(owner = %holder.record.owner, ?pause, "held by another");
+                tracing::debug!(name: "held", owner = %holder.record.owner, ?pause, "held by another");
                 self.seen = Some(holder);
                 self.error = None;
                 ControlFlow::Continue(pause)

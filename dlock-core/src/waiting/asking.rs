@@ -129,7 +129,7 @@ impl Contender {
                         if planted!(OnlyRefusalsAnswer) {
                             self.answered = before;
                         }
-                        tracing::debug!("refused by what is over or was handed to us");
+                        tracing::debug!(name: "held_by_nobody", "refused by what is over or was handed to us");
                         legacy = self.inherited(legacy, record.uuid);
                         prev = Some(record.version());
                         continue;
@@ -139,10 +139,10 @@ impl Contender {
                 TryEnd::Spent if planted!(SpentIsContention) => return Ok(None),
                 TryEnd::Spent => {
                     self.answered = shared.clock.look();
-                    tracing::debug!("spent; asking anew");
+                    tracing::debug!(name: "spent", "spent; asking anew");
                 }
                 TryEnd::Late => {
-                    tracing::debug!("granted too late; asking anew");
+                    tracing::debug!(name: "grant_late", "granted too late; asking anew");
                     self.error = Some(ProviderError::unknown(
                         "every grant of the store came after its lease had ended",
                     ));

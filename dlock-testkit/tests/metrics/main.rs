@@ -5,6 +5,7 @@
 mod recorders;
 mod scene;
 mod stories;
+mod traces;
 
 use dlock_core::metrics;
 use scene::{Scene, stores};
