@@ -114,7 +114,9 @@ impl Contender {
                     if takes_over {
                         observe::took_over(&lock);
                     }
-                    state.fairness().granted(&shared.clock);
+                    if let Some(mut fairness) = state.known_fairness() {
+                        fairness.granted(&shared.clock);
+                    }
                     match legacy {
                         Some(legacy) => legacy.granted(),
                         None => state.row_ends(),

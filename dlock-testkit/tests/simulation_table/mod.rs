@@ -125,4 +125,24 @@ pub(crate) const UNSEEN: &[(Bug, &str)] = &[
         Bug::DeadEntriesKept,
         "memory is nothing that passes the boundary",
     ),
+    (
+        Bug::LoneClientYieldsAlways,
+        "turns differ by milliseconds, and no rule bounds a share",
+    ),
+    (
+        Bug::LoneClientNeverYields,
+        "turns differ by milliseconds, and no rule bounds a share",
+    ),
+    (
+        Bug::DelayRestarts,
+        "turns differ by milliseconds, and no rule bounds a share",
+    ),
+    (
+        Bug::ReleaserFirst,
+        "turns differ by milliseconds, and no rule bounds a share",
+    ),
+    (
+        Bug::SeniorityIgnored,
+        "turns differ by milliseconds, and no rule bounds a share",
+    ),
 ];
