@@ -51,7 +51,8 @@ pub(crate) struct NameState {
 
 #[derive(Default)]
 struct Known {
-    observation: Option<Observation>,
+    /// Names that nobody else wants have none.
+    observation: Option<Box<Observation>>,
     over: VecDeque<Over>,
     live: Vec<Uuid>,
     /// The term of our last grant.
@@ -170,13 +171,13 @@ impl NameState {
             }
             _ => {
                 let (version, duration) = (record.version(), record.duration);
-                known.observation = Some(Observation {
+                known.observation = Some(Box::new(Observation {
                     version,
                     duration,
                     remaining: record.remaining,
                     first: now,
                     last: now,
-                });
+                }));
             }
         }
     }

@@ -5,7 +5,9 @@ use std::{
     sync::{
         Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
+        mpsc::RecvTimeoutError,
     },
+    time::Duration,
 };
 
 use dlock_core::{DLock, Guard, metrics::SharedString, metrics::Unit};
@@ -86,9 +88,28 @@ async fn a_recorder_that_panics_changes_nothing() {
     }
 }
 
-/// No lock of ours is held while the recorder is asked: it may ask us anything in turn.
-#[tokio::test(start_paused = true)]
-async fn a_recorder_may_ask_the_locks_themselves() {
+/// No lock of ours is held while the recorder is asked: it may ask us anything in turn. If one is, this
+/// thread waits for itself, so it is watched from another.
+#[test]
+fn a_recorder_may_ask_the_locks_themselves() {
+    let (done, ended) = std::sync::mpsc::channel();
+    let asking = std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .start_paused(true)
+            .build()
+            .unwrap();
+        runtime.block_on(ask_the_locks());
+        done.send(()).unwrap();
+    });
+    match ended.recv_timeout(Duration::from_secs(60)) {
+        Err(RecvTimeoutError::Timeout) => panic!("a lock of ours was held"),
+        Ok(()) | Err(RecvTimeoutError::Disconnected) => asking.join().unwrap(),
+    }
+}
+
+#[expect(clippy::future_not_send, reason = "its recorder is this thread's")]
+async fn ask_the_locks() {
     thread_local! {
         static ASKING: Cell<bool> = const { Cell::new(false) };
     }
