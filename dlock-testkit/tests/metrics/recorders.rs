@@ -3,14 +3,17 @@
 use std::{
     cell::Cell,
     sync::{
-        Arc, Mutex,
+        Mutex,
         atomic::{AtomicUsize, Ordering},
         mpsc::RecvTimeoutError,
     },
     time::Duration,
 };
 
-use dlock_core::{DLock, Guard, metrics::SharedString, metrics::Unit};
+use dlock_core::{
+    DLock, Validity,
+    metrics::{SharedString, Unit},
+};
 use dlock_testkit::faults::{Fault, Op};
 use metrics::{Counter, Gauge, Histogram, Key, KeyName, Metadata, Recorder};
 use tokio::time::sleep;
@@ -50,9 +53,9 @@ impl<F: Fn()> Recorder for Does<F> {
 }
 
 /// Everything that is told: waiting, renewing, failing, handing on, giving back, losing.
-async fn live(Process { lock, provider, .. }: &Process, held: &Mutex<Option<Arc<Guard>>>) {
-    let guard = Arc::new(lock.hold().await.unwrap());
-    *held.lock().unwrap() = Some(Arc::clone(&guard));
+async fn live(Process { lock, provider, .. }: &Process, held: &Mutex<Option<Validity>>) {
+    let guard = lock.hold().await.unwrap();
+    *held.lock().unwrap() = Some(guard.validity());
     provider.next(Op::Renew, Fault::UNKNOWN_AFTER);
     sleep(100 * SECOND).await;
     assert!(guard.is_valid());
@@ -61,10 +64,10 @@ async fn live(Process { lock, provider, .. }: &Process, held: &Mutex<Option<Arc<
         async move { lock.hold().await.unwrap() }
     });
     sleep(SECOND).await;
-    // Dropped: what is told is told in the middle of a drop.
-    *held.lock().unwrap() = None;
+    // What is told is told in the middle of a drop.
     drop(guard);
     let next = waiting.await.unwrap();
+    *held.lock().unwrap() = Some(next.validity());
     assert!(next.is_valid());
     provider.everything(Fault::LoseRequest);
     next.lost().await;
@@ -117,7 +120,7 @@ async fn ask_the_locks() {
         let told = AtomicUsize::new(0);
         let process = Scene::new(store).process("asks");
         let lock: DLock = process.lock.clone();
-        let held = Mutex::<Option<Arc<Guard>>>::default();
+        let held = Mutex::<Option<Validity>>::default();
         let recorder = Does(|| {
             // What its questions tell in turn is not followed.
             if ASKING.replace(true) {
@@ -127,9 +130,9 @@ async fn ask_the_locks() {
             // The names of the client, one name's own, and the term's.
             let other = lock.named("door").unwrap();
             other.raise_floor(dlock_core::FencingToken::new(1).unwrap());
-            let guard = held.try_lock().ok().and_then(|held| held.clone());
-            if let Some(guard) = guard {
-                let _state = (guard.state(), guard.asked(), guard.remaining());
+            let term = held.try_lock().ok().and_then(|held| held.clone());
+            if let Some(term) = term {
+                let _state = (term.state(), term.asked(), term.since_success());
             }
             ASKING.set(false);
         });

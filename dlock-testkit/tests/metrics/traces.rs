@@ -103,7 +103,8 @@ fn chapter() -> BTreeMap<String, Trace> {
 #[tokio::test(start_paused = true)]
 async fn what_is_traced_is_as_the_chapter_says() {
     let seen = Seen::default();
-    let _subscribed = tracing::subscriber::set_default(seen.clone());
+    // For all threads: what one without a subscriber meets first is switched off for the others too.
+    tracing::subscriber::set_global_default(seen.clone()).unwrap();
     let chapter = chapter();
     for store in stores() {
         for (_, story) in stories::ALL {
