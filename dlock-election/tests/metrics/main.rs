@@ -8,7 +8,7 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use dlock_election::{AlwaysLeader, Coordinator, metrics};
+use dlock_election::{AlwaysLeader, Coordinator, Next, Transition, metrics};
 use dlock_testkit::{
     faults::{Fault, Op},
     memory::MemoryStore,
@@ -133,6 +133,57 @@ async fn an_instance_that_stands_still_is_not_told_to_lead_past_its_deadline() {
     assert_eq!(told.gauge(UNTIL), Some(0.0));
 }
 
+/// Whoever hears of the loss finds it in the metrics, though the work is still being dropped.
+#[tokio::test(start_paused = true)]
+async fn a_loss_is_told_before_the_work_is_gone() {
+    let kept = Kept::new();
+    let _listening = kept.listen();
+    let store = MemoryStore::store_clock();
+    let instance = Instance::new(&store, "leader");
+    instance.election.lead(|_| std::future::pending());
+    let mut transitions = instance.election.transitions();
+    let hearing = tokio::spawn({
+        let kept = kept.clone();
+        async move {
+            while let Some(Next::Transition(transition)) = transitions.next().await {
+                if matches!(transition, Transition::Lost { .. }) {
+                    return kept.gauge(LEADS, &[ELECTION]);
+                }
+            }
+            None
+        }
+    });
+    let instance = instance.start();
+    until(SECOND, || instance.election.is_leader()).await;
+    store.wipe();
+    assert_eq!(hearing.await.unwrap(), Some(0.0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn renewals_of_a_leader_that_resigns_are_told_until_its_work_has_ended() {
+    let told = Told(Kept::new());
+    let _listening = told.0.listen();
+    let store = MemoryStore::store_clock();
+    let leader = Instance::new(&store, "leader");
+    leader.election.lead(|leadership| async move {
+        leadership.ending().await;
+        sleep(8 * SECOND).await;
+    });
+    let leader = leader.start();
+    sleep(15 * SECOND).await;
+    let before = told.gauge(UNTIL).unwrap();
+    leader.election.resign();
+    sleep(7 * SECOND).await;
+    assert_eq!(leader.provider.count(Op::Renew), 1);
+    assert!(told.gauge(UNTIL).unwrap() > before);
+    assert_eq!(told.gauge(LEADS), Some(1.0));
+    until(10 * SECOND, || {
+        told.transitions("resigned", "requested") == 1
+    })
+    .await;
+    assert_eq!(told.gauge(LEADS), Some(0.0));
+}
+
 #[tokio::test(start_paused = true)]
 async fn transitions_are_told_with_their_reasons() {
     let told = Told(Kept::new());
@@ -165,10 +216,11 @@ async fn transitions_are_told_with_their_reasons() {
 #[tokio::test(start_paused = true)]
 async fn a_follower_tells_that_it_follows_and_what_it_would_do() {
     let told = Told(Kept::new());
-    let _listening = told.0.listen();
     let store = MemoryStore::store_clock();
     let follower = Instance::never_leads(&store);
     follower.election.every("task", 30 * SECOND, |_| async {});
+    // The recorder comes late, but before the election runs.
+    let _listening = told.0.listen();
     let _follower = follower.start();
     sleep(SECOND).await;
     assert_eq!(told.gauge(LEADS), Some(0.0));
