@@ -8,6 +8,7 @@ use std::{
 use async_trait::async_trait;
 use dlock_core::{Admin, Ask, AskOutcome, DLock, Error};
 use tokio::sync::Mutex as Turn;
+use tracing::Instrument;
 
 use crate::{
     Coordinator, ElectionBuilder, Leader, Leadership, RunError, Shutdown, Transitions, Work,
@@ -121,7 +122,8 @@ impl Coordinator for Election {
     }
 
     async fn run(&self, shutdown: Shutdown) -> Result<(), RunError> {
-        elector::run(&self.0, shutdown).await
+        let span = tracing::info_span!("election", election = %self.0.lock.name());
+        elector::run(&self.0, shutdown).instrument(span).await
     }
 }
 

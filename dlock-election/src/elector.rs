@@ -68,6 +68,7 @@ async fn win(shared: &Shared) -> Result<Guard, RunError> {
             // The store is down, or refuses us. Whoever runs it may mend it; we only ask again.
             Err(error) => {
                 tracing::warn!(
+                    name: "cannot_take_part",
                     error = &error as &dyn std::error::Error,
                     "cannot take part in the election"
                 );

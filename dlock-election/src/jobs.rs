@@ -198,6 +198,6 @@ fn said(ended: Result<(), tokio::task::JoinError>) {
     if let Err(error) = ended
         && error.is_panic()
     {
-        tracing::error!(%error, "work of the leader panicked; it is started again with the next leadership");
+        tracing::error!(name: "work_panicked", %error, "work of the leader panicked; it is started again with the next leadership");
     }
 }

@@ -41,6 +41,7 @@ pub(crate) async fn repeat<F, Fut>(
         observed.end(finished);
         if !finished {
             tracing::error!(
+                name: "run_panicked",
                 task = name,
                 "a run of a periodic task panicked; the next one comes in its time"
             );

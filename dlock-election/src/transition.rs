@@ -97,14 +97,18 @@ impl Announcer {
     /// Tells whoever listens; never waits.
     pub(crate) fn tell(&self, transition: Transition) {
         match &transition {
-            Transition::Gained { token } => tracing::info!(%token, "leading"),
-            Transition::Unsure { token } => tracing::warn!(%token, "unsure of leading"),
-            Transition::Recovered { token } => {
-                tracing::info!(%token, "leading without doubt again");
+            Transition::Gained { token } => tracing::info!(name: "gained", %token, "leading"),
+            Transition::Unsure { token } => {
+                tracing::warn!(name: "unsure", %token, "unsure of leading")
             }
-            Transition::Lost { loss } => tracing::warn!(%loss, "not leading any more"),
+            Transition::Recovered { token } => {
+                tracing::info!(name: "recovered", %token, "leading without doubt again");
+            }
+            Transition::Lost { loss } => {
+                tracing::warn!(name: "lost", %loss, "not leading any more")
+            }
             Transition::Resigned { token, reason } => {
-                tracing::info!(%token, ?reason, "resigned");
+                tracing::info!(name: "resigned", %token, ?reason, "resigned");
             }
         }
         observe::changed(&self.1, &transition);

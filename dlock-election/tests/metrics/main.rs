@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test panics where it fails")]
 
 mod service;
+mod traces;
 
 use std::{
     sync::Arc,
