@@ -99,13 +99,13 @@ impl Announcer {
         match &transition {
             Transition::Gained { token } => tracing::info!(name: "gained", %token, "leading"),
             Transition::Unsure { token } => {
-                tracing::warn!(name: "unsure", %token, "unsure of leading")
+                tracing::warn!(name: "unsure", %token, "unsure of leading");
             }
             Transition::Recovered { token } => {
                 tracing::info!(name: "recovered", %token, "leading without doubt again");
             }
             Transition::Lost { loss } => {
-                tracing::warn!(name: "lost", %loss, "not leading any more")
+                tracing::warn!(name: "lost", %loss, "not leading any more");
             }
             Transition::Resigned { token, reason } => {
                 tracing::info!(name: "resigned", %token, ?reason, "resigned");
