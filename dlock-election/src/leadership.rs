@@ -5,6 +5,8 @@ use std::{fmt, sync::Arc, time::Duration};
 use dlock_core::{FencingToken, Validity};
 use tokio::sync::{Notify, watch};
 
+use crate::observe::Label;
+
 /// One instance's leadership, from its gain to its end. Cheap to clone; it watches and keeps nothing
 /// alive.
 #[derive(Clone)]
@@ -14,15 +16,17 @@ pub struct Leadership {
     validity: Option<Validity>,
     ending: Arc<watch::Sender<bool>>,
     resign: Arc<Notify>,
+    label: Label,
 }
 
 impl Leadership {
-    pub(crate) fn new(token: FencingToken, validity: Option<Validity>) -> Self {
+    pub(crate) fn new(token: FencingToken, validity: Option<Validity>, label: &Label) -> Self {
         Self {
             token,
             validity,
             ending: Arc::new(watch::Sender::new(false)),
             resign: Arc::default(),
+            label: label.clone(),
         }
     }
 
@@ -95,6 +99,11 @@ impl Leadership {
     /// Resolves when this process wants to resign.
     pub(crate) async fn resigning(&self) {
         self.resign.notified().await;
+    }
+
+    /// Which election's it is, for those who observe.
+    pub(crate) const fn label(&self) -> &Label {
+        &self.label
     }
 
     pub(crate) fn validity(&self) -> Option<&Validity> {

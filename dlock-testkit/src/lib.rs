@@ -9,6 +9,8 @@
 //! - [`history`] writes down what clients of any provider believe and do, judges it, draws it.
 //! - [`proxy`] does to the wire between a driver and its server what networks do: lost replies,
 //!   resets, silence, delays, by script or by seed; it counts round trips.
+//! - `metrics` and `traces` (a feature, `metrics`) keep what a program tells its recorder and its
+//!   subscriber.
 //! - [`overhead`] measures what the frontend adds to a provider's calls.
 //! - [`scale`] holds a crowd of leases and measures what that costs.
 //! - [`simulation`] plays the frontend with several clients, drifting clocks and every fault of a
@@ -55,6 +57,8 @@ pub mod faults;
 mod fixture;
 pub mod history;
 pub mod memory;
+#[cfg(feature = "metrics")]
+pub mod metrics;
 pub mod overhead;
 pub mod planted;
 pub mod proxy;
@@ -67,6 +71,8 @@ pub mod simulation;
 mod stall;
 pub mod storage;
 mod subject;
+#[cfg(feature = "metrics")]
+pub mod traces;
 pub mod wire;
 
 pub use self::{

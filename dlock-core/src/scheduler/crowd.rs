@@ -81,6 +81,7 @@ mod tests {
             poll_watched: duration,
             give_up_after: duration,
             max_hold: None,
+            group: crate::observe::Group::NONE,
         }
     }
 

@@ -49,6 +49,7 @@ fn term(clock: Clock) -> Arc<Term> {
         poll_watched: LEASE,
         give_up_after: LEASE,
         max_hold: None,
+        group: crate::observe::Group::NONE,
     };
     let state = shared.names.get(&name, &shared.clock);
     let sent = shared.clock.now();

@@ -31,4 +31,6 @@ macro_rules! on_every_store {
 
 mod diagrams;
 mod fencing;
+#[cfg(all(feature = "metrics", feature = "sqlite"))]
+mod metrics;
 mod quickstart;
