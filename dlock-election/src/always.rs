@@ -82,7 +82,7 @@ impl Coordinator for AlwaysLeader {
             .map_err(|_| RunError::AlreadyRunning)?;
         let token = self.token;
         let leadership = Leadership::new(token, None);
-        let _reign = Reign::begin(self, &leadership);
+        let reign = Reign::begin(self, &leadership);
         let mut jobs = self.works.under(&leadership, None);
         self.announcer.tell(Transition::Gained { token });
         tokio::select! {
@@ -91,12 +91,8 @@ impl Coordinator for AlwaysLeader {
             () = jobs.run() => {}
         }
         leadership.end();
-        tokio::select! {
-            biased;
-            () = jobs.ended() => {}
-            () = tokio::time::sleep(GRACE) => {}
-        }
-        jobs.cancel().await;
+        jobs.finish(GRACE).await;
+        drop(reign);
         self.announcer.tell(Transition::Resigned {
             token,
             reason: Reason::Shutdown,
@@ -117,7 +113,7 @@ impl<'a> Reign<'a> {
 
 impl Drop for Reign<'_> {
     fn drop(&mut self) {
-        self.1.end();
+        self.1.over();
         self.0.set(None);
     }
 }

@@ -1,13 +1,10 @@
 //! Many instances: never two leaders, whatever happens to them.
-#![expect(clippy::unwrap_used, reason = "a test panics where it fails")]
-
-mod support;
 
 use std::time::Duration;
 
+use crate::support::{Instance, SECOND, Stage, stores, until};
 use dlock_election::Coordinator;
 use dlock_testkit::faults::{Fault, Op};
-use support::{Instance, SECOND, Stage, stores, until};
 use tokio::time::{Instant, sleep};
 
 /// 002-15.
