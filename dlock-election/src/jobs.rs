@@ -169,6 +169,7 @@ impl Jobs {
         );
         let job = Job {
             lost: Box::pin(self.leadership.lost()),
+            leadership: self.leadership.clone(),
             running: (work.start)(self.leadership.clone()),
             _held: self.held.clone(),
         };
@@ -180,6 +181,7 @@ impl Jobs {
 /// task that runs the elector may be busy elsewhere, and nobody polls it then.
 struct Job {
     lost: Running,
+    leadership: Leadership,
     running: Running,
     _held: Option<Arc<Held>>,
 }
@@ -188,7 +190,8 @@ impl Future for Job {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        if self.lost.as_mut().poll(context).is_ready() {
+        // The clock first (V2): after a pause the work may be woken before its timer is looked at.
+        if !self.leadership.is_valid() || self.lost.as_mut().poll(context).is_ready() {
             return Poll::Ready(());
         }
         self.running.as_mut().poll(context)

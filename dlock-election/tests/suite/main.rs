@@ -6,6 +6,7 @@
 mod costs;
 mod crowd;
 mod failover;
+mod fleet;
 mod leading;
 mod outages;
 mod resigning;
