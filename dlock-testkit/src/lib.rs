@@ -9,6 +9,8 @@
 //! - [`history`] writes down what clients of any provider believe and do, judges it, draws it.
 //! - [`proxy`] does to the wire between a driver and its server what networks do: lost replies,
 //!   resets, silence, delays, by script or by seed; it counts round trips.
+//! - [`election`] tells stories of elections on a real store: leaders that crash, are cut off, slow,
+//!   or put out of office.
 //! - [`overhead`] measures what the frontend adds to a provider's calls.
 //! - [`scale`] holds a crowd of leases and measures what that costs.
 //! - [`simulation`] plays the frontend with several clients, drifting clocks and every fault of a
@@ -51,6 +53,7 @@ mod bench;
 pub mod cancelling;
 pub mod cases;
 mod conformance;
+pub mod election;
 pub mod faults;
 mod fixture;
 pub mod history;
