@@ -106,7 +106,9 @@ impl Leadership {
         self.resign.notified().await;
     }
 
-    pub(crate) fn validity(&self) -> Option<&Validity> {
+    /// The lease that it rests on, for programs that end things by themselves; `None` without a store.
+    #[must_use]
+    pub fn validity(&self) -> Option<&Validity> {
         self.validity.as_ref()
     }
 
