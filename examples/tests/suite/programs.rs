@@ -31,4 +31,5 @@ macro_rules! on_every_store {
 
 mod diagrams;
 mod fencing;
+mod leader;
 mod quickstart;
