@@ -61,8 +61,8 @@ pub(crate) struct Fairness {
     owed: u64,
     /// When it last gave a term back.
     given_back: Option<Look>,
-    /// It has seen nobody hold the lock since it did.
-    last: bool,
+    /// It has seen somebody else hold the lock since it did.
+    followed: bool,
     /// Since when it has taken the lock again each time right after its own release.
     streak: Option<Look>,
     /// Others want the lock, as far as it knows.
@@ -86,7 +86,7 @@ struct Other {
 }
 
 /// Which terms a contender has let go by: those heard of since.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Entered(u64);
 
 /// How many slots a try leaves to others.
@@ -106,7 +106,7 @@ impl Fairness {
         self.contended = true;
         self.in_vain = 0;
         self.streak = None;
-        self.last = false;
+        self.followed = true;
         let Some(owner) = owner else { return };
         let mut hasher = DefaultHasher::new();
         owner.hash(&mut hasher);
@@ -203,7 +203,7 @@ impl Fairness {
             .given_back
             .is_some_and(|since| clock.elapsed(since) < RECENT);
         self.streak = again.then(|| self.streak.unwrap_or_else(|| clock.look()));
-        self.last = true;
+        self.followed = false;
     }
 
     /// A term of ours ends: its release begins, or was applied just now.
@@ -226,14 +226,15 @@ impl Fairness {
         self.others.len() as u64 + self.unseen
     }
 
-    fn passed(&self, Entered(at): Entered) -> u64 {
+    /// How many terms of others a contender has let go by.
+    pub(crate) fn passed(&self, Entered(at): Entered) -> u64 {
         self.heard.saturating_sub(at)
     }
 
     /// We have just had the lock, as far as we know.
     fn was_last(&self, clock: &Clock) -> bool {
         let recent = |since: Look| clock.elapsed(since) < RECENT;
-        self.last && self.given_back.is_some_and(recent)
+        !self.followed && self.given_back.is_some_and(recent)
     }
 
     /// Forgets those who have not been seen for two rounds, and a few terms that went by unseen.

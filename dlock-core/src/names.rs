@@ -7,7 +7,7 @@ mod tests;
 
 use std::{
     collections::{BTreeMap, VecDeque},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     time::Duration,
 };
 
@@ -16,7 +16,11 @@ use uuid::Uuid;
 
 use self::succession::Succession;
 pub(crate) use self::succession::{Legacy, Offer, Place};
-use crate::{Clock, FencingToken, Name, Record, Version, clock::Look, fairness::Fairness};
+use crate::{
+    Clock, FencingToken, Name, Record, Version,
+    clock::Look,
+    fairness::{Entered, Fairness},
+};
 
 /// How many identities that are over a client remembers per name (G4).
 const OVER_KEPT: usize = 8;
@@ -41,8 +45,8 @@ pub(crate) struct NameState {
     /// Rung when the lock may be free (W3, W7). Only the waiter whose turn it is listens.
     pub(crate) freed: Notify,
     known: Mutex<Known>,
-    /// Who else wants it.
-    fairness: Mutex<Fairness>,
+    /// Who else wants it. Most names are held for long by one process, which need not know.
+    fairness: OnceLock<Box<Mutex<Fairness>>>,
 }
 
 #[derive(Default)]
@@ -86,7 +90,7 @@ impl Names {
             turn: Arc::new(Semaphore::new(1)),
             freed: Notify::new(),
             known: Mutex::default(),
-            fairness: Mutex::default(),
+            fairness: OnceLock::new(),
         });
         map.names.insert(name.clone(), Arc::clone(&state));
         state
@@ -122,13 +126,28 @@ impl Names {
 
 impl NameState {
     fn hinted(&self) {
-        self.fairness().hinted();
+        if let Some(mut fairness) = self.known_fairness() {
+            fairness.hinted();
+        }
         self.freed.notify_waiters();
     }
 
     /// What is known of others who want the name (I18).
     pub(crate) fn fairness(&self) -> MutexGuard<'_, Fairness> {
-        self.fairness.lock().unwrap_or_else(PoisonError::into_inner)
+        let fairness = self.fairness.get_or_init(Box::default);
+        fairness.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The same, if anything is.
+    pub(crate) fn known_fairness(&self) -> Option<MutexGuard<'_, Fairness>> {
+        let fairness = self.fairness.get()?;
+        Some(fairness.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// A contender begins to wait.
+    pub(crate) fn enter(&self) -> Entered {
+        let fairness = self.known_fairness();
+        fairness.map_or_else(Entered::default, |fairness| fairness.enter())
     }
 
     /// A reply or a read showed this record. Called after the reply: an observation counts from

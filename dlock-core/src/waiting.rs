@@ -101,7 +101,7 @@ async fn ask_for(
             started,
             answered: started,
             gone: Arc::default(),
-            entered: lock.state.fairness().enter(),
+            entered: lock.state.enter(),
             left_slots: 0,
             seen: None,
             error: None,
@@ -379,8 +379,9 @@ impl Contender {
                 ControlFlow::Continue(pause)
             }
             Ok(Some(answer)) => {
-                if let Acquired::Holding(_) = &answer {
-                    let mut fairness = self.lock.state.fairness();
+                if let Acquired::Holding(_) = &answer
+                    && let Some(mut fairness) = self.lock.state.known_fairness()
+                {
                     fairness.won(self.entered, self.left_slots, &shared.clock);
                 }
                 ControlFlow::Break(Ok(answer))

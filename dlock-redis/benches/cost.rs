@@ -1,25 +1,26 @@
-//! What a lock costs beside the twenty lines that people write by hand, and what a renewal costs in a
-//! batch, on servers of its own.
+//! What a lock costs beside the twenty lines that people write by hand, for who asks and for the server,
+//! and what a renewal costs in a batch, on servers of its own.
 //!
 //! `cargo bench -p dlock-redis --bench cost` prints medians in microseconds, taken in turns on one
 //! connection. The hand-written lock is `SET NX PX` and a script that deletes the key if it still holds
-//! the value: no token, no record, nothing to observe. Ratios of one run count.
+//! the value: no token, no record, nothing to observe. The server's own time is what `INFO commandstats`
+//! counts: the work of the commands, not of the network. Ratios of one run count.
 
 #![expect(clippy::unwrap_used, reason = "a benchmark ends where it fails")]
 
 #[path = "../tests/support/mod.rs"]
 mod support;
 
-use std::time::Duration;
+use std::{sync::LazyLock, time::Duration};
 
-use dlock_core::{Provider, Release, ReleaseOutcome, Renew, RenewOutcome};
+use dlock_core::{AcquireOutcome, Provider, Release, ReleaseOutcome, Renew, RenewOutcome};
 use dlock_redis::{Channels, RedisProvider};
 use redis::{Client, Script, aio::MultiplexedConnection, io::tcp::TcpSettings};
-use support::{Cluster, Server, built, connect, granted, name, try_for};
+use support::{Cluster, Server, ask, built, connect, granted, name, try_for, words};
 use tokio::time::Instant;
 use uuid::Uuid;
 
-const PAIRS: usize = 4000;
+const PAIRS: u32 = 4000;
 const ROUNDS: usize = 7;
 const LEASE: Duration = Duration::from_secs(3600);
 
@@ -35,7 +36,8 @@ async fn main() {
         .client(server.client())
         .wakeups(Channels::Plain);
     let telling = built(telling.build());
-    pairs(&plain, &telling, connection).await;
+    pairs(&plain, &telling, connection.clone()).await;
+    on_the_server(&plain, connection).await;
 
     println!("\nrenewals                        1000     10000  (a lease)");
     one_by_one("one by one, one server", &plain).await;
@@ -58,23 +60,11 @@ async fn pairs(
     telling: &RedisProvider,
     mut connection: MultiplexedConnection,
 ) {
-    let delete = Script::new(
-        "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0",
-    );
     let mut times: [Vec<Duration>; 6] = Default::default();
     for _ in 0..PAIRS {
         let value = Uuid::new_v4().to_string();
-        let mut set = redis::cmd("SET");
-        set.arg("by hand")
-            .arg(&value)
-            .arg("NX")
-            .arg("PX")
-            .arg(3_600_000);
-        let set = set.query_async::<Option<String>>(&mut connection);
-        assert!(timed(&mut times[0], set).await.unwrap().is_some());
-        let mut call = delete.key("by hand");
-        let deleted = call.arg(&value).invoke_async::<u64>(&mut connection);
-        assert_eq!(timed(&mut times[1], deleted).await.unwrap(), 1);
+        assert!(timed(&mut times[0], set(&mut connection, &value)).await);
+        assert!(timed(&mut times[1], delete(&mut connection, &value)).await);
         for (provider, at) in [(plain, 2), (telling, 4)] {
             let term = try_for(&name("ours"), LEASE);
             let token = timed(&mut times[at], granted(provider, &term)).await;
@@ -88,6 +78,109 @@ async fn pairs(
         let [acquire, release] = [at, at + 1].map(|at| micros(median(times[at].clone())));
         println!("{what:<20}{acquire:>6.1}{release:>10.1}");
     }
+}
+
+/// The same on the server, beside a renewal, a try that is refused and the first acquire of a name.
+async fn on_the_server(provider: &RedisProvider, mut connection: MultiplexedConnection) {
+    let mut times: [Vec<f64>; 5] = Default::default();
+    for round in 0..ROUNDS {
+        let counted = reset(&connection).await;
+        for number in 0..PAIRS {
+            let value = number.to_string();
+            assert!(set(&mut connection, &value).await);
+            assert!(delete(&mut connection, &value).await);
+        }
+        times[0].push(counted.each(&["set", "evalsha"]).await);
+
+        let counted = reset(&connection).await;
+        for _ in 0..PAIRS {
+            let term = try_for(&name("ours"), LEASE);
+            let token = granted(provider, &term).await;
+            let release = Release::new(term.name, term.new, Some(token));
+            let released = provider.release(&release).await;
+            assert_eq!(released.unwrap(), ReleaseOutcome::Released);
+        }
+        times[1].push(counted.each(&["evalsha"]).await);
+
+        let term = try_for(&name(&format!("ours {round}")), LEASE);
+        granted(provider, &term).await;
+        let counted = reset(&connection).await;
+        for n in 1..=PAIRS {
+            let renew = Renew::new(term.name.clone(), term.new, u64::from(n));
+            let renewed = provider.renew(&renew).await.unwrap();
+            assert_eq!(renewed, RenewOutcome::Renewed { asked: false });
+        }
+        times[2].push(counted.each(&["evalsha"]).await);
+
+        let counted = reset(&connection).await;
+        for _ in 0..PAIRS {
+            let refused = provider.acquire(&try_for(&term.name, LEASE)).await.unwrap();
+            assert!(matches!(refused, AcquireOutcome::Held(_)));
+        }
+        times[3].push(counted.each(&["evalsha"]).await);
+
+        let counted = reset(&connection).await;
+        for number in 0..PAIRS {
+            let first = try_for(&name(&format!("first {round} {number}")), LEASE);
+            granted(provider, &first).await;
+        }
+        times[4].push(counted.each(&["evalsha"]).await);
+    }
+    println!("\non the server");
+    let what = [
+        "a pair by hand",
+        "a pair of ours",
+        "a renewal",
+        "a refused try",
+        "the first acquire of a name",
+    ];
+    for (what, mut times) in what.into_iter().zip(times) {
+        times.sort_by(f64::total_cmp);
+        println!("{what:<28}{:>8.1}", times[ROUNDS / 2]);
+    }
+}
+
+/// What the server counts from here on.
+struct Counted(MultiplexedConnection);
+
+async fn reset(connection: &MultiplexedConnection) -> Counted {
+    let mut connection = connection.clone();
+    ask::<()>(&mut connection, &words("CONFIG RESETSTAT")).await;
+    Counted(connection)
+}
+
+impl Counted {
+    /// The microseconds that these commands took, for each of the [`PAIRS`].
+    async fn each(mut self, commands: &[&str]) -> f64 {
+        let stats: String = ask(&mut self.0, &words("INFO commandstats")).await;
+        let mut sum = 0.0;
+        for command in commands {
+            let line = stats.split(&format!("cmdstat_{command}:")).nth(1).unwrap();
+            let usec = line.split("usec=").nth(1).unwrap().split(',').next();
+            sum += usec.unwrap().parse::<f64>().unwrap();
+        }
+        sum / f64::from(PAIRS)
+    }
+}
+
+/// The hand-written acquire.
+async fn set(connection: &mut MultiplexedConnection, value: &str) -> bool {
+    let mut set = redis::cmd("SET");
+    set.arg("by hand").arg(value).arg("NX").arg("PX");
+    let set = set.arg(3_600_000).query_async::<Option<String>>(connection);
+    set.await.unwrap().is_some()
+}
+
+/// The hand-written release.
+async fn delete(connection: &mut MultiplexedConnection, value: &str) -> bool {
+    static DELETE: LazyLock<Script> = LazyLock::new(|| {
+        Script::new(
+            "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0",
+        )
+    });
+    let mut call = DELETE.key("by hand");
+    let deleted = call.arg(value).invoke_async::<u64>(connection);
+    deleted.await.unwrap() == 1
 }
 
 async fn one_by_one(what: &str, provider: &RedisProvider) {

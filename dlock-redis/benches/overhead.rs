@@ -34,17 +34,17 @@ async fn main() {
     let renewals = overhead.renewals(async |Renew { name, uuid, n, .. }| {
         let mut call = renew.key(key(name));
         call.arg(uuid.to_string()).arg(*n);
-        let words: Vec<String> = call.invoke_async(&mut connection.clone()).await.unwrap();
-        assert_eq!(words[0], "renewed");
+        let asked: u64 = call.invoke_async(&mut connection.clone()).await.unwrap();
+        assert_eq!(asked, 0);
     });
     let renewals = renewals.await.unwrap();
     let acquires = overhead.acquires(async |Acquire { name, new, .. }| {
         let mut call = acquire.key(key(name));
-        // No claim, the owner, the lease, no floor, not asking about eviction.
+        // No claim, the lease, no floor, not asking about eviction, the owner and no data.
         call.arg(new.to_string()).arg("").arg("");
-        call.arg("driver").arg(3_600_000).arg(0).arg("0");
-        let words: Vec<String> = call.invoke_async(&mut connection.clone()).await.unwrap();
-        assert_eq!(words[0], "acquired");
+        call.arg(3_600_000).arg(0).arg("0").arg("6 - driver");
+        let token: u64 = call.invoke_async(&mut connection.clone()).await.unwrap();
+        assert!(token > 0);
     });
     report(&[renewals, acquires.await.unwrap()]);
 }

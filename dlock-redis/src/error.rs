@@ -160,7 +160,7 @@ fn refusal(error: &RedisError) -> (ErrorKind, &'static str) {
         ),
         "NOPERM" => (
             Fatal,
-            "this Redis user may not do what a lock needs: allow it the commands evalsha, eval, time, hmget, hset, hdel, exists and pexpireat on the keys of the prefix, and wait where replicas acknowledge",
+            "this Redis user may not do what a lock needs: allow it the commands evalsha, eval, time, get and set on the keys of the prefix, and wait where replicas acknowledge",
         ),
         "WRONGTYPE" => (
             Fatal,
@@ -205,7 +205,7 @@ fn code(error: &RedisError) -> &str {
     }
 }
 
-/// A hash that no release of ours can have written. It stays as it is: what it protected is
+/// A text that this release of ours cannot have written. It stays as it is: what it protected is
 /// unknown.
 pub(crate) fn spoilt(key: &str, flaw: &str) -> ProviderError {
     ProviderError::fatal(format!(

@@ -9,9 +9,31 @@
 //! # Ok(()) }
 //! ```
 //!
-//! A lock is one hash under one key, `prefix:{name}`, and every request is one Lua script on it: one
+//! A lock is one text under one key, `prefix:{name}`, and every request is one Lua script on it: one
 //! round trip, the first one of a name included. It takes Redis 6 or later, or Valkey; it is tested
 //! on Redis 7.0.
+//!
+//! # The record
+//! `GET` shows it:
+//! ```text
+//! > GET dlock:{invoices/2026-11}
+//! "dlock1 held 3f2504e0-4f89-41d3-9a0c-0305e82c3301 4 1795253505374226 1795253490374226 30000 1795253490374226 10 - web-3:4711"
+//! ```
+//! | word | here | meaning |
+//! |---|---|---|
+//! | format | `dlock1` | another number is another release's, and refused |
+//! | state | `held` | or `released`; `held,asked` and `released,asked` once somebody asked for the lock |
+//! | uuid | `3f25…` | identity of the term |
+//! | renewals | `4` | number of the newest renewal |
+//! | extended | `17952535…` | when that was, or the grant, in microseconds of unix time on the server's clock: the lease ends one duration later |
+//! | token | `17952534…` | the fencing token |
+//! | duration | `30000` | the lease in milliseconds |
+//! | since | `17952534…` | when the term began, as `extended` |
+//! | owner | `10` | how many bytes the label of the holder has |
+//! | data | `-` | how many bytes of data it stored beside the lock, if any |
+//!
+//! The label and the data follow as they are. Do not write it by hand: delete the key when nobody holds
+//! the lock.
 //!
 //! # What it guarantees
 //! - A request is atomic, and the server's clock decides
@@ -22,8 +44,8 @@
 //!   record is gone, the next token is the server's time in microseconds, which is later.
 //! - Scripts that the server forgot (a restart, a failover, `SCRIPT FLUSH`) are sent again by the call
 //!   that finds out.
-//! - A key that is not a lock's record, of whatever type, is an error that names it; it is never
-//!   overwritten.
+//! - A key that is not exactly a lock's record, of whatever type, is an error that names it and what is
+//!   wrong with it; it is never overwritten.
 //! - In a cluster each lock is one key in one slot. Redirections are followed by the driver.
 //!
 //! # Connections
@@ -104,16 +126,18 @@
 //! # What it costs
 //! | call | round trips | on the server |
 //! |---|---|---|
-//! | acquire, granted or refused; renew; release; read | 1 | one `EVALSHA`, 10 to 30 µs |
+//! | acquire, granted or refused; renew; release; read | 1 | one `EVALSHA`, 5 to 10 µs |
+//! | the first acquire of a name | 1 | another 10 µs, for the eviction policy |
 //! | `renew_many` | 1 for every 500, over one connection; one by one over a cluster's, some 500 at once | |
 //! | a message to those who wait | 0 | some µs, and a message for each process that listens |
 //! | the first call of each kind after the server forgot its scripts | 2 | |
 //! | `list`, `purge` | one for every 512 keys **of every kind** on each node | a walk over all keys |
 //!
-//! A name that was locked once occupies about 350 bytes until 7 days after its last use.
+//! A name that was locked once occupies about 300 bytes until 7 days after its last use. A renewal writes
+//! the whole record again, to replicas and the disk too: large data is dear.
 //!
 //! # Rights
-//! A user with `+evalsha +eval +time +hmget +hset +hdel +exists +pexpireat` on the keys `prefix:{*}`
+//! A user with `+evalsha +eval +time +get +set` on the keys `prefix:{*}`
 //! can lock. `+info` lets it notice an eviction policy; `+wait` is for acknowledgements; `+scan`,
 //! `+del` and `+cluster|slots` are for listing and purging.
 //!
@@ -129,6 +153,7 @@ pub mod fence;
 mod key;
 mod link;
 mod provider;
+mod record;
 mod replicas;
 mod reply;
 mod request;

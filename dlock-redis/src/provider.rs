@@ -19,6 +19,7 @@ use crate::{
     reply, request,
     scripts::{ACQUIRE, ASK, READ, RELEASE, RENEW, REVOKE},
     settings::{RedisProviderBuilder, Settings},
+    slots,
     wakeups::Hearing,
 };
 
@@ -38,6 +39,8 @@ use crate::{
 #[derive(Clone)]
 pub struct RedisProvider {
     pub(crate) link: Link,
+    /// Requests may go to the nodes of a cluster.
+    pub(crate) spread: bool,
     pub(crate) replicas: Option<Arc<Replicas>>,
     /// Wake-ups, where they are configured.
     pub(crate) hearing: Option<Arc<Hearing>>,
@@ -154,6 +157,15 @@ impl Provider for RedisProvider {
             .into_iter()
             .map(|run| run.and_then(|_| answer()))
             .collect()
+    }
+
+    /// Over a connection of the user's, which may be a cluster's: one of 16 ranges of slots. What a
+    /// connection of our own leads to is one server.
+    fn shard(&self, name: &Name) -> u64 {
+        match self.prefix.key(name) {
+            Ok(key) if self.spread => slots::part(key.as_bytes()),
+            _ => 0,
+        }
     }
 
     async fn watch(&self) -> Result<Option<Wakeups>, ProviderError> {

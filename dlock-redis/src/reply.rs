@@ -1,94 +1,81 @@
 //! What the scripts answer, read into outcomes. The scripts have checked a record already, so
 //! whatever is not as they write it is an error, not a judgement.
 
-use std::time::{Duration, UNIX_EPOCH};
-
 use dlock_core::{
     AcquireOutcome, AskOutcome, FencingToken, ProviderError, Record, ReleaseOutcome, RenewOutcome,
     RevokeOutcome,
 };
 use redis::Value;
-use uuid::Uuid;
 
-use crate::error;
+use crate::{error, record};
 
-/// The answer of one script: what it decided, and the rest.
-struct Reply {
-    verdict: String,
-    rest: Vec<Value>,
+/// The answer of one script.
+enum Reply {
+    /// What is usual: a number says all.
+    Done(u64),
+    /// What else it decided, in a word, and the rest.
+    Else(String, Vec<Value>),
 }
 
 pub(crate) fn acquire(key: &str, value: Value) -> Result<AcquireOutcome, ProviderError> {
-    let reply = Reply::read(key, value)?;
-    match reply.verdict.as_str() {
-        "acquired" => Ok(AcquireOutcome::Acquired(token(reply.rest.first())?)),
-        "held" => Ok(AcquireOutcome::Held(
-            reply.record()?.ok_or_else(|| unexpected("a holder"))?,
-        )),
-        "spent" => Ok(AcquireOutcome::Spent),
-        // T2
-        "ended" => Err(ProviderError::fatal(format!(
-            "the fencing tokens of this lock have reached their end, {}: use another name",
-            FencingToken::MAX
-        ))),
-        "evicting" => Err(error::evicting(&text(reply.rest.first())?)),
-        other => Err(unexpected(other)),
+    match Reply::read(key, value)? {
+        Reply::Done(token) => FencingToken::new(token)
+            .map(AcquireOutcome::Acquired)
+            .ok_or_else(|| unexpected("a token")),
+        Reply::Else(verdict, rest) => match verdict.as_str() {
+            "held" => Ok(AcquireOutcome::Held(
+                record(&rest)?.ok_or_else(|| unexpected("a holder"))?,
+            )),
+            "spent" => Ok(AcquireOutcome::Spent),
+            // T2
+            "ended" => Err(ProviderError::fatal(format!(
+                "the fencing tokens of this lock have reached their end, {}: use another name",
+                FencingToken::MAX
+            ))),
+            "evicting" => Err(error::evicting(&text(rest.first())?)),
+            other => Err(unexpected(other)),
+        },
     }
 }
 
 pub(crate) fn renew(key: &str, value: Value) -> Result<RenewOutcome, ProviderError> {
-    let reply = Reply::read(key, value)?;
-    match reply.verdict.as_str() {
-        "renewed" => Ok(RenewOutcome::Renewed {
-            asked: flag(reply.rest.first())?,
-        }),
-        "lost" => Ok(RenewOutcome::Lost(reply.record()?)),
-        other => Err(unexpected(other)),
+    match Reply::read(key, value)? {
+        Reply::Done(asked) => Ok(RenewOutcome::Renewed { asked: asked == 1 }),
+        reply => reply.record("lost").map(RenewOutcome::Lost),
     }
 }
 
 pub(crate) fn release(key: &str, value: Value) -> Result<ReleaseOutcome, ProviderError> {
-    let reply = Reply::read(key, value)?;
-    match reply.verdict.as_str() {
-        "released" => Ok(ReleaseOutcome::Released),
-        "not held" => Ok(ReleaseOutcome::NotHeld(reply.record()?)),
-        other => Err(unexpected(other)),
+    match Reply::read(key, value)? {
+        Reply::Done(_) => Ok(ReleaseOutcome::Released),
+        reply => reply.record("not held").map(ReleaseOutcome::NotHeld),
     }
 }
 
 pub(crate) fn read(key: &str, value: Value) -> Result<Option<Record>, ProviderError> {
-    let reply = Reply::read(key, value)?;
-    match reply.verdict.as_str() {
-        "record" => reply.record(),
-        other => Err(unexpected(other)),
-    }
+    Reply::read(key, value)?.record("record")
 }
 
 pub(crate) fn revoke(key: &str, value: Value) -> Result<RevokeOutcome, ProviderError> {
-    let reply = Reply::read(key, value)?;
-    match reply.verdict.as_str() {
-        "revoked" => Ok(RevokeOutcome::Revoked),
-        "changed" => Ok(RevokeOutcome::Changed(reply.record()?)),
-        other => Err(unexpected(other)),
+    match Reply::read(key, value)? {
+        Reply::Done(_) => Ok(RevokeOutcome::Revoked),
+        reply => reply.record("changed").map(RevokeOutcome::Changed),
     }
 }
 
 pub(crate) fn ask(key: &str, value: Value) -> Result<AskOutcome, ProviderError> {
-    let reply = Reply::read(key, value)?;
-    match reply.verdict.as_str() {
-        "asked" => Ok(AskOutcome::Asked),
-        "changed" => Ok(AskOutcome::Changed(reply.record()?)),
-        other => Err(unexpected(other)),
+    match Reply::read(key, value)? {
+        Reply::Done(_) => Ok(AskOutcome::Asked),
+        reply => reply.record("changed").map(AskOutcome::Changed),
     }
 }
 
 /// Whether the record was deleted. One that cannot be read stays, and is nobody's error.
 pub(crate) fn purged(_key: &str, value: Value) -> Result<bool, ProviderError> {
-    let reply = Reply::take(value)?;
-    match reply.verdict.as_str() {
-        "purged" => Ok(true),
-        "kept" | "spoilt" => Ok(false),
-        other => Err(unexpected(other)),
+    match Reply::take(value)? {
+        Reply::Done(deleted) => Ok(deleted == 1),
+        Reply::Else(verdict, _) if verdict == "spoilt" => Ok(false),
+        Reply::Else(verdict, _) => Err(unexpected(&verdict)),
     }
 }
 
@@ -109,67 +96,49 @@ pub(crate) fn keys(_key: &str, value: Value) -> Result<(Vec<u8>, Vec<Vec<u8>>), 
 
 impl Reply {
     fn read(key: &str, value: Value) -> Result<Self, ProviderError> {
-        let reply = Self::take(value)?;
-        match (reply.verdict.as_str(), reply.rest.first()) {
-            ("spoilt", Some(flaw)) => Err(error::spoilt(key, &text(Some(flaw))?)),
-            _ => Ok(reply),
+        match Self::take(value)? {
+            Self::Else(verdict, rest) if verdict == "spoilt" => {
+                Err(error::spoilt(key, &text(rest.first())?))
+            }
+            reply => Ok(reply),
         }
     }
 
     fn take(value: Value) -> Result<Self, ProviderError> {
-        let Value::Array(mut rest) = value else {
-            return Err(error::nonsense("something that is not a list"));
+        let mut rest = match value {
+            Value::Int(number) => {
+                let number = u64::try_from(number).map_err(|_| unexpected("a number below 0"))?;
+                return Ok(Self::Done(number));
+            }
+            Value::Array(rest) if !rest.is_empty() => rest,
+            _ => return Err(error::nonsense("neither a number nor a list")),
         };
-        if rest.is_empty() {
-            return Err(error::nonsense("an empty list"));
-        }
         let verdict = text(Some(&rest.remove(0)))?;
-        Ok(Self { verdict, rest })
+        Ok(Self::Else(verdict, rest))
     }
 
-    /// The record that came along, with what was left of it when the server answered.
-    fn record(&self) -> Result<Option<Record>, ProviderError> {
-        if self.rest.is_empty() {
-            return Ok(None);
+    /// The record that comes with this verdict, if there is one.
+    fn record(self, expected: &str) -> Result<Option<Record>, ProviderError> {
+        match self {
+            Self::Else(verdict, rest) if verdict == expected => record(&rest),
+            Self::Else(verdict, _) => Err(unexpected(&verdict)),
+            Self::Done(_) => Err(unexpected("a number")),
         }
-        let [
-            now,
-            uuid,
-            renewals,
-            owner,
-            since,
-            token_,
-            duration,
-            released,
-            asked,
-            expiry,
-            data,
-        ] = self.rest.as_slice()
-        else {
-            return Err(error::nonsense("a record of another length"));
-        };
-        let duration = Duration::from_millis(number(Some(duration))?);
-        let uuid = Uuid::try_parse_ascii(bytes(Some(uuid))?).map_err(|_| unexpected("a uuid"))?;
-        let since = UNIX_EPOCH + Duration::from_micros(number(Some(since))?);
-        let mut record = Record::new(
-            uuid,
-            text(Some(owner))?,
-            since,
-            token(Some(token_))?,
-            duration,
-        );
-        record.renewals = number(Some(renewals))?;
-        record.released = flag(Some(released))?;
-        record.asked = flag(Some(asked))?;
-        record.data = match data {
-            Value::Nil => None,
-            data => Some(bytes(Some(data))?.to_vec()),
-        };
-        let left = number(Some(expiry))?.saturating_sub(number(Some(now))?);
-        record.remaining =
-            (!record.released).then(|| Duration::from_millis(left.div_ceil(1000)).min(duration));
-        Ok(Some(record))
     }
+}
+
+/// The record behind a verdict, with what was left of it when the server answered.
+fn record(rest: &[Value]) -> Result<Option<Record>, ProviderError> {
+    let [Value::Int(now), stored] = rest else {
+        return Err(unexpected("a record in another form"));
+    };
+    if *stored == Value::Nil {
+        return Ok(None);
+    }
+    let now = u64::try_from(*now).map_err(|_| unexpected("a time"))?;
+    record::read(bytes(Some(stored))?, now)
+        .map(Some)
+        .ok_or_else(|| unexpected("a record"))
 }
 
 fn bytes(value: Option<&Value>) -> Result<&[u8], ProviderError> {
@@ -183,18 +152,6 @@ fn bytes(value: Option<&Value>) -> Result<&[u8], ProviderError> {
 /// A text for people: bytes that are not UTF-8 show as �.
 fn text(value: Option<&Value>) -> Result<String, ProviderError> {
     bytes(value).map(|bytes| String::from_utf8_lossy(bytes).into_owned())
-}
-
-fn number(value: Option<&Value>) -> Result<u64, ProviderError> {
-    text(value)?.parse().map_err(|_| unexpected("a number"))
-}
-
-fn flag(value: Option<&Value>) -> Result<bool, ProviderError> {
-    Ok(number(value)? == 1)
-}
-
-fn token(value: Option<&Value>) -> Result<FencingToken, ProviderError> {
-    FencingToken::new(number(value)?).ok_or_else(|| unexpected("a token"))
 }
 
 fn unexpected(what: &str) -> ProviderError {

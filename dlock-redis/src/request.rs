@@ -7,7 +7,7 @@ use dlock_core::{
 };
 use uuid::Uuid;
 
-use crate::{key::Prefix, link::Run, slots, wakeups::Channels};
+use crate::{key::Prefix, link::Run, record, slots, wakeups::Channels};
 
 pub(crate) fn acquire(
     prefix: &Prefix,
@@ -25,16 +25,15 @@ pub(crate) fn acquire(
         floor,
         ..
     } = request;
-    let mut arguments = vec![
+    let arguments = vec![
         uuid(*new),
         prev.map_or_else(Vec::new, |prev| uuid(prev.uuid)),
         prev.map_or_else(Vec::new, |prev| number(prev.renewals)),
-        owner.clone().into_bytes(),
         number(millis(*duration)),
         number(*floor),
         number(u64::from(!allow_eviction)),
+        record::end(owner, data.as_deref()),
     ];
-    arguments.extend(data.clone());
     Ok(Run::new(prefix.key(name)?, arguments))
 }
 

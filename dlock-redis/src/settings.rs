@@ -113,6 +113,8 @@ impl From<Settings> for Result<RedisProvider, BuildError> {
                 timeout,
             })),
         };
+        // Replicas are asked over connections of our own.
+        let spread = connection.is_some() && replicas.is_none();
         let connection = match (connection, client) {
             (Some(connection), _) => connection,
             (None, Some(client)) => Arc::new(OwnConnection::new(client)),
@@ -120,6 +122,7 @@ impl From<Settings> for Result<RedisProvider, BuildError> {
         };
         Ok(RedisProvider {
             link: Link::new(connection, timeout),
+            spread,
             replicas,
             hearing,
             prefix,

@@ -23,6 +23,10 @@ pub(crate) const SHARDS: u16 = 256;
 /// The slots of one shard.
 const SHARD: u16 = 16384 / SHARDS;
 
+/// So many parts for renewals, which travel by part: so few that those of many locks still travel
+/// together, and so many that few of them live on two nodes.
+const PARTS: u16 = 16;
+
 /// Some slots and the node that writes to them.
 #[derive(Debug)]
 pub(crate) struct Share {
@@ -52,6 +56,11 @@ pub(crate) fn slot(key: &[u8]) -> u16 {
 /// The shard of a key.
 pub(crate) fn shard(key: &[u8]) -> u16 {
     slot(key) / SHARD
+}
+
+/// The part of a key: a coarser range of slots.
+pub(crate) fn part(key: &[u8]) -> u64 {
+    u64::from(slot(key) / (16384 / PARTS))
 }
 
 /// The slots of a shard.
@@ -172,5 +181,13 @@ mod tests {
             );
         }
         assert_eq!(next, 16384);
+    }
+
+    #[test]
+    fn parts_are_equal_ranges_of_slots() {
+        let part_of = |slot| part(format!("{{{}}}", tag_in(&(slot..=slot))).as_bytes());
+        for (slot, part) in [(0, 0), (1023, 0), (1024, 1), (5461, 5), (16383, 15)] {
+            assert_eq!(part_of(slot), part, "slot {slot}");
+        }
     }
 }

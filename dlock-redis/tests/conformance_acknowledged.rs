@@ -7,7 +7,7 @@ use std::{sync::Arc, time::Duration};
 use dlock_core::{Admin, Capabilities, Discipline, Durability, Name};
 use dlock_redis::RedisProvider;
 use dlock_testkit::Fixture;
-use support::{Server, built, key, replicated};
+use support::{Server, built, replicated};
 
 struct Acknowledged {
     primary: Server,
@@ -48,10 +48,7 @@ impl Fixture for Acknowledged {
 
     async fn age(&self, name: &Name, by: Duration) -> bool {
         let by = i64::try_from(by.as_micros()).unwrap_or(i64::MAX);
-        let mut earlier = redis::cmd("HINCRBY");
-        earlier.arg(key(name)).arg("expiry").arg(-by);
-        let aged = earlier.exec_async(&mut self.primary.raw().await).await;
-        aged.is_ok()
+        support::record::age(&mut self.primary.raw().await, name, by).await
     }
 }
 

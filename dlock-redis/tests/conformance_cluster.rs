@@ -8,7 +8,7 @@ use std::{sync::Arc, time::Duration};
 use dlock_core::{Admin, Capabilities, Discipline, Durability, Name};
 use dlock_redis::{Channels, RedisProvider};
 use dlock_testkit::Fixture;
-use support::{Cluster, SOON, built, key};
+use support::{Cluster, SOON, built};
 
 struct RedisCluster(Cluster);
 
@@ -45,10 +45,7 @@ impl Fixture for RedisCluster {
 
     async fn age(&self, name: &Name, by: Duration) -> bool {
         let by = i64::try_from(by.as_micros()).unwrap_or(i64::MAX);
-        let mut earlier = redis::cmd("HINCRBY");
-        earlier.arg(key(name)).arg("expiry").arg(-by);
-        let aged = earlier.exec_async(&mut self.0.connection().await).await;
-        aged.is_ok()
+        support::record::age(&mut self.0.connection().await, name, by).await
     }
 }
 

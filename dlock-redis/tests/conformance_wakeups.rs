@@ -8,7 +8,7 @@ use dlock_core::{Admin, Capabilities, Discipline, Durability, Name};
 use dlock_redis::{Channels, RedisProvider};
 use dlock_testkit::Fixture;
 use redis::Client;
-use support::{SOON, Server, built, connect, given, key};
+use support::{SOON, Server, built, connect, given};
 
 struct Redis {
     client: Client,
@@ -57,10 +57,7 @@ impl Fixture for Redis {
 
     async fn age(&self, name: &Name, by: Duration) -> bool {
         let by = i64::try_from(by.as_micros()).unwrap_or(i64::MAX);
-        let mut earlier = redis::cmd("HINCRBY");
-        earlier.arg(key(name)).arg("expiry").arg(-by);
-        let aged = earlier.exec_async(&mut connect(&self.client).await).await;
-        aged.is_ok()
+        support::record::age(&mut connect(&self.client).await, name, by).await
     }
 }
 

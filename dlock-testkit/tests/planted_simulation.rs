@@ -20,7 +20,7 @@ use std::{
 use dlock_core::{Bug, Discipline, plant};
 use dlock_testkit::simulation::Plan;
 
-use self::simulation_table::{CAUGHT, UNSEEN};
+use self::simulation_table::{CAUGHT, LATE, UNSEEN};
 
 /// A bug that this many seeds do not show survives. The test that plays seeds without a bug plays
 /// more of them.
@@ -41,7 +41,10 @@ fn every_bug_is_caught_by_a_rule_that_says_so() {
             continue;
         }
         plant(Some(*bug));
-        let caught = (0..SEEDS).find_map(|seed| Some((seed, first_of(seed)?)));
+        // The seed that has shown it before saves the search.
+        let known = LATE.iter().find(|(late, _)| late == bug);
+        let mut seeds = known.map(|(_, seed)| *seed).into_iter().chain(0..SEEDS);
+        let caught = seeds.find_map(|seed| Some((seed, first_of(seed)?)));
         plant(None);
         let Some((seed, (rule, what))) = caught else {
             complaints.push(format!("{bug:?} survives {SEEDS} seeds"));

@@ -18,8 +18,8 @@ use crate::{
 /// How the names begin.
 const NAME: &str = "grow-";
 
-/// Fields of a released record, as the stores with text fields keep them.
-const RELEASED: [(&str, &str); 9] = [
+/// Fields of a released record.
+const RELEASED: [(&str, &str); 8] = [
     ("uuid", "00000000-0000-4000-8000-000000000000"),
     ("renewals", "0"),
     ("owner", "bench"),
@@ -28,8 +28,11 @@ const RELEASED: [(&str, &str); 9] = [
     ("duration", "15000"),
     ("released", "1"),
     ("asked", "0"),
-    ("expiry", "1795253490374226"),
 ];
+
+/// The same as Redis keeps it.
+const RELEASED_TEXT: &str = "dlock1 released 00000000-0000-4000-8000-000000000000 0 1795253490374226 \
+    1795253490374226 15000 1795253490374226 5 - bench";
 
 pub(super) async fn measure(bench: &Bench) -> Result<()> {
     for entry in bench.stores.iter().filter_map(|store| store.ours()) {
@@ -144,8 +147,7 @@ async fn fill(bench: &Bench, entry: &'static Entry, from: usize, to: usize) -> R
                 let mut pipe = redis::pipe();
                 for number in start..to.min(start + 10_000) {
                     let key = format!("dlock:{{{NAME}{number}}}");
-                    pipe.hset_multiple(&key, &RELEASED).ignore();
-                    pipe.expire(&key, 604_800).ignore();
+                    pipe.set_ex(&key, RELEASED_TEXT, 604_800).ignore();
                 }
                 pipe.query_async::<()>(&mut connection).await?;
             }
@@ -201,7 +203,6 @@ fn write(number: usize) -> Result<WriteRequest> {
     )]);
     for (field, value) in RELEASED {
         let value = match field {
-            "expiry" => continue,
             "uuid" | "owner" => AttributeValue::S(value.to_owned()),
             "released" | "asked" => AttributeValue::Bool(value == "1"),
             _ => AttributeValue::N(value.to_owned()),

@@ -104,7 +104,9 @@ impl Contender {
             };
             match attempt::run(&lock, uuid, prev, || self.left()).await {
                 TryEnd::Granted(holding) => {
-                    state.fairness().granted(&shared.clock);
+                    if let Some(mut fairness) = state.known_fairness() {
+                        fairness.granted(&shared.clock);
+                    }
                     match legacy {
                         Some(legacy) => legacy.granted(),
                         None => state.row_ends(),

@@ -14,14 +14,17 @@ impl Contender {
         &mut self,
         giver: &Giver<Answer>,
     ) -> ControlFlow<Option<Answer>> {
-        self.entered = self.lock.state.fairness().enter();
+        self.entered = self.lock.state.enter();
         // Who has a ticket stands in no line; in a row of hand-overs our own client holds the lock (H1).
         if self.ticket.is_some() || self.lock.state.in_a_row() {
             return ControlFlow::Continue(());
         }
-        let (slots, left) = {
-            let mut fairness = self.lock.state.fairness();
+        let newcomer = self.lock.state.known_fairness().map(|mut fairness| {
+            // What it leaves, and how much of that is left.
             fairness.newcomer(self.entered, &self.lock.shared.clock)
+        });
+        let Some((slots, left)) = newcomer else {
+            return ControlFlow::Continue(());
         };
         self.leave(giver, slots, left).await
     }
@@ -47,6 +50,7 @@ impl Contender {
         let clock = self.lock.shared.clock.clone();
         let state = std::sync::Arc::clone(&self.lock.state);
         let mut since = clock.look();
+        let mut passed = self.passed();
         loop {
             // Armed before the questions.
             let mut freed = std::pin::pin!(state.freed.notified());
@@ -58,6 +62,11 @@ impl Contender {
             }
             if !self.rest(giver, freed, left).await? {
                 return ControlFlow::Continue(());
+            }
+            // A hint of our own release says nothing of others.
+            let before = std::mem::replace(&mut passed, self.passed());
+            if passed == before {
+                continue;
             }
             let now = self.slots();
             if planted!(DelayRestarts) {
@@ -73,6 +82,12 @@ impl Contender {
 
     fn slots(&self) -> Slots {
         let clock = &self.lock.shared.clock;
-        self.lock.state.fairness().slots(self.entered, clock)
+        let fairness = self.lock.state.known_fairness();
+        fairness.map_or(0, |fairness| fairness.slots(self.entered, clock))
+    }
+
+    fn passed(&self) -> u64 {
+        let fairness = self.lock.state.known_fairness();
+        fairness.map_or(0, |fairness| fairness.passed(self.entered))
     }
 }

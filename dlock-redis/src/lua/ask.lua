@@ -1,11 +1,10 @@
 -- Asks the holder for the lock (B3). Runs after record.lua.
 -- KEYS[1] the lock. ARGV[1] the term's uuid.
--- Result: {'asked'}, {'changed', now, record}, {'changed'} without a record, {'spoilt', flaw}.
-if record and record.held and record.uuid == ARGV[1] then
-    if not record.asked then
-        redis.call('HSET', KEYS[1], 'asked', '1')
-        keep(record.token, record.duration)
+-- Result: 1, {'changed', now, text or nil}, {'spoilt', flaw}.
+if held and uuid == ARGV[1] then
+    if state == 'held' then
+        redis.call('SET', KEYS[1], 'dlock1 held,asked' .. string.sub(stored, #'dlock1 held' + 1), 'KEEPTTL')
     end
-    return {'asked'}
+    return 1
 end
-return show('changed', record)
+return {'changed', clock(), stored}

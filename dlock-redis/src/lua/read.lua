@@ -1,3 +1,3 @@
 -- Shows the record as it is. Runs after record.lua. KEYS[1] the lock.
--- Result: {'record', now, record}, {'record'} without one, {'spoilt', flaw}.
-return show('record', record)
+-- Result: {'record', now, text or nil}, {'spoilt', flaw}.
+return {'record', clock(), stored}

@@ -1,15 +1,22 @@
--- What every script of a lock begins with: the record, checked, and the server's time.
--- KEYS[1] the lock: one hash. Its fields, all text, numbers in decimal digits:
+-- What every script of a lock begins with: the record, checked.
+-- KEYS[1] the lock: one text of words with a space between them, as GET shows it:
+--   dlock1    the format
+--   state     held, or released; with ',asked' behind it once somebody asked for the lock
 --   uuid      the term, hyphenated, lower case
 --   renewals  number of the newest applied renewal
---   owner     label of the holder, for people
---   since     when the term began: unix time in microseconds, for people
+--   extended  when that was applied, or the grant: unix time in microseconds on this server's clock.
+--             The lease ends one duration later
 --   token     the fencing token
 --   duration  the lease in milliseconds
---   released, asked   0 or 1
---   expiry    when the lease ends: unix time in microseconds on this server's clock
---   data      what the holder stored beside the lock; missing without
--- A hash that is not exactly that is spoilt or foreign: the script says so and writes nothing.
+--   since     when the term began: unix time in microseconds, for people
+--   owner     how many bytes the label of the holder has
+--   data      how many bytes the holder stored beside the lock; - without
+-- and then the label, for people, and the data, as they are. Numbers are decimal digits.
+-- A text that is not exactly that is spoilt or foreign: the script says so and writes nothing.
+--
+-- One text, because one call reads it, one pattern checks it and one call writes it: a hash of the same
+-- fields takes the server twice as long. What changes within a term comes first; the rest is copied. For
+-- the same reason the usual results are plain numbers, and the code has few functions.
 
 -- Lua's numbers are doubles, exact below this (T2).
 local ceiling = 9007199254740992
@@ -19,83 +26,74 @@ local function digits(number)
     return string.format('%.0f', number)
 end
 
--- Read after Redis began to run this script, so after any wait for another (protocol section 3).
-local time = redis.call('TIME')
-local now = tonumber(time[1]) * 1000000 + tonumber(time[2])
+-- The server's time in microseconds, read after Redis began to run this script, so after any wait for
+-- another (protocol section 3).
+local function clock()
+    local time = redis.call('TIME')
+    return time[1] * 1000000 + time[2]
+end
 
-local function within(text, least, most)
-    if not text or #text > 16 or not string.find(text, '^%d+$') then
-        return nil
+-- How long the key lives from now on, in milliseconds: until max(now, the token as an instant) + the
+-- lease + 7 days (T5), so that the token and the answer to a repeated release outlive the lease. Every
+-- write that begins or extends a lease says so; so do repeats that find their work done (A2, R2),
+-- because WAIT promises to wait for the writes of its own connection only, and the one that did the
+-- work may have been another. The other writes leave the life as it is.
+local function life(now, token, duration)
+    return math.floor(math.max(token - now, 0) / 1000) + duration + 604800000
+end
+
+local stored = redis.call('GET', KEYS[1]) -- false without a record
+-- What it says: texts and numbers, nil without a record.
+local state, uuid, renewals, expiry, token, duration
+local held = false
+local rest -- where the text behind `extended` begins
+if stored then
+    local extended, since, owner, data, label
+    state, uuid, renewals, extended, rest, token, duration, since, owner, data, label = string.match(stored,
+        '^dlock1 (%S+) (%x%x%x%x%x%x%x%x%-%x%x%x%x%-%x%x%x%x%-%x%x%x%x%-%x%x%x%x%x%x%x%x%x%x%x%x) (%d+) (%d+)() (%d+) (%d+) (%d+) (%d+) (%d*%-?) ()')
+    local sound = false
+    if state then
+        -- A text becomes a number where Lua computes with it.
+        renewals, extended, token, duration = renewals + 0, extended + 0, token + 0, duration + 0
+        expiry = extended + duration * 1000
+        data = data == '-' and 0 or tonumber(data)
+        held = state == 'held' or state == 'held,asked'
+        sound = (held or state == 'released' or state == 'released,asked')
+            and uuid == string.lower(uuid) -- Texts are compared.
+            and renewals < ceiling and extended < ceiling and since + 0 < ceiling
+            and token >= 1 and token < ceiling
+            and duration >= 100 and duration <= 86400000
+            and owner + 0 <= 1024
+            and data and data <= 4096
+            and label + owner + data == #stored + 1
     end
-    local number = tonumber(text)
-    return number >= least and number <= most and number or nil
-end
-
--- Five groups of digits of the right length, and nothing in upper case: texts are compared.
-local function is_uuid(text)
-    local a, b, c, d, e = string.match(text, '^(%x+)%-(%x+)%-(%x+)%-(%x+)%-(%x+)$')
-    return a and #a == 8 and #b == 4 and #c == 4 and #d == 4 and #e == 12 and text == string.lower(text)
-end
-
--- Returns the record, or nil if there is none, or nil and what is wrong with it.
-local function load()
-    local fields = redis.call('HMGET', KEYS[1], 'uuid', 'renewals', 'owner', 'since', 'token',
-        'duration', 'released', 'asked', 'expiry', 'data')
-    local uuid = fields[1]
-    if not uuid then
-        if redis.call('EXISTS', KEYS[1]) == 0 then
-            return nil
+    if not sound then
+        if not string.find(stored, '^dlock%d+ ') then
+            return {'spoilt', 'another program wrote it'}
+        elseif not string.find(stored, '^dlock1 ') then
+            return {'spoilt', 'another release of dlock wrote it'}
         end
-        return nil, 'it has no uuid, so another program wrote it'
+        local function outside(word, least, most)
+            return not string.find(word, '^%d+$') or tonumber(word) < least or tonumber(word) > most
+        end
+        local words = {string.match(stored, '^dlock1' .. string.rep(' ([^ ]*)', 9) .. ' ()')}
+        local flaw
+        if #words == 0 then
+            return {'spoilt', 'it has too few words'}
+        elseif not string.find(' held held,asked released released,asked ', ' ' .. words[1] .. ' ', 1, true) then
+            flaw = 'state'
+        elseif outside(words[3], 0, ceiling - 1) then flaw = 'renewals'
+        elseif outside(words[4], 0, ceiling - 1) then flaw = 'extended'
+        elseif outside(words[5], 1, ceiling - 1) then flaw = 'token'
+        elseif outside(words[6], 100, 86400000) then flaw = 'duration'
+        elseif outside(words[7], 0, ceiling - 1) then flaw = 'since'
+        elseif outside(words[8], 0, 1024) then flaw = 'owner'
+        elseif words[9] ~= '-' and outside(words[9], 0, 4096) then flaw = 'data'
+        elseif words[10] + words[8] + (words[9] == '-' and 0 or words[9]) ~= #stored + 1 then
+            return {'spoilt', 'its label and data are not as long as it says'}
+        else
+            flaw = 'uuid'
+        end
+        return {'spoilt', 'its word for ' .. flaw .. ' is missing or out of range'}
     end
-    local record = {
-        uuid = uuid,
-        renewals = within(fields[2], 0, ceiling - 1),
-        token = within(fields[5], 1, ceiling - 1),
-        duration = within(fields[6], 100, 86400000),
-        released = fields[7] == '1',
-        asked = fields[8] == '1',
-        expiry = within(fields[9], 0, ceiling - 1),
-        data = fields[10],
-        fields = fields,
-    }
-    local flaw
-    if not is_uuid(uuid) then flaw = 'uuid'
-    elseif not record.renewals then flaw = 'renewals'
-    elseif not fields[3] or #fields[3] > 1024 then flaw = 'owner'
-    elseif not within(fields[4], 0, ceiling - 1) then flaw = 'since'
-    elseif not record.token then flaw = 'token'
-    elseif not record.duration then flaw = 'duration'
-    elseif not record.released and fields[7] ~= '0' then flaw = 'released'
-    elseif not record.asked and fields[8] ~= '0' then flaw = 'asked'
-    elseif not record.expiry then flaw = 'expiry'
-    elseif record.data and #record.data > 4096 then flaw = 'data'
-    else
-        record.held = not record.released
-        record.expired = now >= record.expiry
-        return record
-    end
-    return nil, 'its field ' .. flaw .. ' is missing or out of range'
-end
-
--- The record as it is, behind a verdict: {verdict}, or
--- {verdict, now, uuid, renewals, owner, since, token, duration, released, asked, expiry, data or nil}.
-local function show(verdict, record)
-    if not record then
-        return {verdict}
-    end
-    return {verdict, digits(now), unpack(record.fields, 1, 10)}
-end
-
--- The key outlives the lease, so that the token and the answer to a repeated release stay: until
--- max(now, the token as an instant) + the lease + 7 days (T5). Every write says so again; so do
--- repeats that find their work done (A2, R2), because WAIT promises to wait for the writes of its own
--- connection only, and the one that did the work may have been another.
-local function keep(token, duration)
-    redis.call('PEXPIREAT', KEYS[1], digits(math.floor(math.max(now, token) / 1000) + duration + 604800000))
-end
-
-local record, flaw = load()
-if flaw then
-    return {'spoilt', flaw}
 end

@@ -1,15 +1,15 @@
 -- Gives a term to nobody (B1). Runs after record.lua.
 -- KEYS[1] the lock. ARGV[1] uuid and [2] renewals of the version that was read, [3] the uuid that
 -- replaces it.
--- Result: {'revoked'}, {'changed', now, record}, {'changed'} without a record, {'spoilt', flaw}.
-if record and record.held then
-    if record.uuid == ARGV[1] and record.renewals == tonumber(ARGV[2]) then
-        redis.call('HSET', KEYS[1], 'uuid', ARGV[3], 'renewals', '0')
-        keep(record.token, record.duration)
-        return {'revoked'}
+-- Result: 1, {'changed', now, text or nil}, {'spoilt', flaw}.
+if held then
+    if uuid == ARGV[1] and renewals == tonumber(ARGV[2]) then
+        local before, behind = string.match(stored, '^(dlock1 %S+ )%S+ %d+(.*)$')
+        redis.call('SET', KEYS[1], before .. ARGV[3] .. ' 0' .. behind, 'KEEPTTL')
+        return 1
     end
-    if record.uuid == ARGV[3] then
-        return {'revoked'}
+    if uuid == ARGV[3] then
+        return 1
     end
 end
-return show('changed', record)
+return {'changed', clock(), stored}

@@ -2,17 +2,16 @@
 
 use std::time::Duration;
 
-use dlock_core::{Acquire, AcquireOutcome, DLock, Provider, Renew, RenewOutcome};
+use dlock_core::{Acquire, AcquireOutcome, DLock, Name, Provider, Renew, RenewOutcome};
 use uuid::Uuid;
 
-use crate::support::{Server, fresh_name, granted, key, soon, try_for};
+use crate::support::{Server, fresh_name, granted, record::age, soon, try_for};
 
-/// What a clock that was set back by an hour leaves behind: an expiry an hour too far.
-async fn set_back(server: &Server, key: &str) {
-    let hour = 60 * 60 * 1_000_000_u64;
-    server
-        .ask::<u64>(&format!("HINCRBY {key} expiry {hour}"))
-        .await;
+const HOUR: i64 = 60 * 60 * 1_000_000;
+
+/// What a clock that was set back by an hour leaves behind: an end an hour too far.
+async fn set_back(server: &Server, name: &Name) {
+    assert!(age(&mut server.raw().await, name, -HOUR).await);
 }
 
 #[tokio::test]
@@ -21,7 +20,7 @@ async fn what_remains_is_never_more_than_the_lease() {
     let provider = server.provider();
     let term = try_for(&fresh_name("back"), Duration::from_secs(5));
     granted(&provider, &term).await;
-    set_back(&server, &key(&term.name)).await;
+    set_back(&server, &term.name).await;
     let rival = Acquire::new(term.name.clone(), Uuid::new_v4(), Duration::from_secs(5));
     let held = provider.acquire(&rival).await.unwrap();
     let AcquireOutcome::Held(record) = held else {
@@ -37,7 +36,7 @@ async fn a_dead_holder_is_replaced_although_the_clock_was_set_back() {
     let lease = Duration::from_millis(700);
     let term = try_for(&fresh_name("back"), lease);
     let token = granted(&server.provider(), &term).await;
-    set_back(&server, &key(&term.name)).await;
+    set_back(&server, &term.name).await;
     let lock = DLock::builder()
         .name(term.name.as_str())
         .duration(lease)
@@ -57,9 +56,7 @@ async fn a_clock_set_forward_ends_a_lease_and_its_holder_learns_it() {
     let provider = server.provider();
     let term = try_for(&fresh_name("forward"), Duration::from_secs(60));
     let token = granted(&provider, &term).await;
-    let hour = 60 * 60 * 1_000_000_i64;
-    let step = format!("HINCRBY {} expiry {}", key(&term.name), -hour);
-    server.ask::<u64>(&step).await;
+    assert!(age(&mut server.raw().await, &term.name, HOUR).await);
     let record = provider.read(&term.name).await.unwrap().unwrap();
     assert_eq!(record.remaining, Some(Duration::ZERO));
     let renew = Renew::new(term.name.clone(), term.new, 1);

@@ -1,6 +1,9 @@
 //! Locks spread over the nodes of a cluster.
 
-use std::time::Duration;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use dlock_core::{
     Admin, ErrorKind, List, Name, Provider, Release, ReleaseOutcome, Renew, RenewOutcome,
@@ -8,7 +11,7 @@ use dlock_core::{
 use dlock_redis::RedisProvider;
 
 use crate::support::{
-    Cluster, LONG, SOON, ask, built, fresh_name, granted, key, name, try_for, words,
+    Cluster, LONG, SOON, Server, ask, built, fresh_name, granted, key, name, try_for, words,
 };
 
 #[tokio::test]
@@ -68,6 +71,54 @@ async fn a_batch_reaches_every_node_and_is_answered_in_order() {
                 _ => RenewOutcome::Renewed { asked: false },
             };
             assert_eq!(answer.unwrap(), expected, "{number}");
+        }
+    }
+}
+
+/// Renewals travel by shard, so what a node's silence delays is its own: each shard lives on one node,
+/// except for the two that a border divides.
+#[tokio::test]
+async fn shards_follow_the_nodes_of_a_cluster() {
+    let mut cluster = Cluster::start().await;
+    let provider = cluster.provider().await;
+    let mut nodes: BTreeMap<u64, BTreeSet<usize>> = BTreeMap::new();
+    let mut names = Vec::new();
+    for _ in 0..600 {
+        let name = fresh_name("sharded");
+        let slot = format!("CLUSTER KEYSLOT {}", key(&name));
+        let node = match cluster.nodes[0].ask::<u16>(&slot).await {
+            0..5461 => 0,
+            5461..10923 => 1,
+            _ => 2,
+        };
+        let shard = provider.shard(&name);
+        nodes.entry(shard).or_default().insert(node);
+        names.push((name, shard));
+    }
+    assert_eq!(nodes.len(), 16);
+    let divided = nodes.values().filter(|nodes| nodes.len() > 1).count();
+    assert!(divided <= 2, "{nodes:?}");
+    // Too long to be a key, so it has no slot.
+    assert_eq!(provider.shard(&name(&"x".repeat(Name::MAX_BYTES))), 0);
+    // Nobody is asked, and a clone says the same.
+    cluster.nodes.clear();
+    for (name, shard) in &names {
+        assert_eq!(provider.clone().shard(name), *shard);
+    }
+}
+
+/// What leads to one server has one shard.
+#[tokio::test]
+async fn a_single_server_is_one_shard() {
+    let server = Server::start(&[]).await;
+    let connection = server.raw().await;
+    let acknowledged = RedisProvider::builder()
+        .connection(connection)
+        .client(server.client())
+        .acknowledged_by(1);
+    for provider in [server.provider(), built(acknowledged.build())] {
+        for _ in 0..50 {
+            assert_eq!(provider.shard(&fresh_name("single")), 0);
         }
     }
 }

@@ -95,7 +95,7 @@ async fn credentials_that_end_are_fatal_from_the_next_connection_on() {
 async fn a_user_with_few_rights_is_enough() {
     let server = Server::start(&[]).await;
     let mut raw = server.raw().await;
-    let rights = "ACL SETUSER few on >few ~dlock:{*} +evalsha +eval +time +hmget +hset +hdel +exists +pexpireat";
+    let rights = "ACL SETUSER few on >few ~dlock:{*} +evalsha +eval +time +get +set";
     ask::<()>(&mut raw, &words(rights)).await;
     let provider = provider(with_password(&server, "few", "few"));
     let term = try_for(&fresh_name("few"), LONG).data(Some(vec![1]));
@@ -141,11 +141,7 @@ async fn a_user_who_may_not_wait_is_told_so() {
 async fn a_user_without_the_rights_is_told_so() {
     let server = Server::start(&[]).await;
     let mut raw = server.raw().await;
-    for rights in [
-        "",
-        " +eval +evalsha",
-        " +eval +evalsha +time +hmget +exists",
-    ] {
+    for rights in ["", " +eval +evalsha", " +eval +evalsha +time +get"] {
         let user = format!("ACL SETUSER less reset on >less ~*{rights}");
         ask::<()>(&mut raw, &words(&user)).await;
         let provider = provider(with_password(&server, "less", "less"));

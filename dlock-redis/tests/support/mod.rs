@@ -6,7 +6,9 @@
 )]
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
-use std::{collections::BTreeMap, env, fs, future::Future, net::SocketAddr, time::Duration};
+pub(crate) mod record;
+
+use std::{env, fs, future::Future, net::SocketAddr, time::Duration};
 
 use dlock_core::{Acquire, AcquireOutcome, FencingToken, Name, Provider};
 use dlock_redis::RedisProvider;
@@ -259,14 +261,9 @@ pub(crate) async fn ask<T: FromRedisValue>(
 /// Everything that is in a key.
 pub(crate) async fn contents(connection: &mut MultiplexedConnection, key: &str) -> String {
     let kind: String = ask(connection, &words(&format!("TYPE {key}"))).await;
-    if kind == "hash" {
-        let all: BTreeMap<Vec<u8>, Vec<u8>> =
-            ask(connection, &words(&format!("HGETALL {key}"))).await;
-        format!("{all:?}")
-    } else {
-        let all: Vec<u8> = ask(connection, &words(&format!("DUMP {key}"))).await;
-        format!("{all:?}")
-    }
+    let command = if kind == "string" { "GET" } else { "DUMP" };
+    let all: Vec<u8> = ask(connection, &words(&format!("{command} {key}"))).await;
+    all.escape_ascii().to_string()
 }
 
 /// Waits for a condition.

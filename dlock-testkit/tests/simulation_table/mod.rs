@@ -118,11 +118,46 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     (Bug::TicketForAnyLock, "H1"),
 ];
 
+/// The first seed that shows a bug, where that is not one of the first few.
+pub(crate) const LATE: &[(Bug, u64)] = &[
+    (Bug::LateGrantHandedOut, 5),
+    (Bug::AnswersReversed, 6),
+    (Bug::AskedHidden, 6),
+    (Bug::OneErrorForAll, 6),
+    (Bug::LongestLimit, 9),
+    (Bug::OneBatchAtATime, 9),
+    (Bug::DurationsTogether, 13),
+    (Bug::FatalIsLoss, 21),
+    (Bug::FatalReleaseRepeated, 26),
+    (Bug::DeadlineMovesBack, 28),
+    (Bug::DeadGrantHandedOut, 112),
+];
+
 /// What no run can show, and why.
 pub(crate) const UNSEEN: &[(Bug, &str)] = &[
     (Bug::LengthUnchecked, "the model's provider can count"),
     (
         Bug::DeadEntriesKept,
         "memory is nothing that passes the boundary",
+    ),
+    (
+        Bug::LoneClientYieldsAlways,
+        "turns differ by milliseconds, and no rule bounds a share",
+    ),
+    (
+        Bug::LoneClientNeverYields,
+        "turns differ by milliseconds, and no rule bounds a share",
+    ),
+    (
+        Bug::DelayRestarts,
+        "turns differ by milliseconds, and no rule bounds a share",
+    ),
+    (
+        Bug::ReleaserFirst,
+        "turns differ by milliseconds, and no rule bounds a share",
+    ),
+    (
+        Bug::SeniorityIgnored,
+        "turns differ by milliseconds, and no rule bounds a share",
     ),
 ];

@@ -350,7 +350,11 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     (Bug::DeadEntriesKept, "released_leases_leave_nothing_behind"),
     (
         Bug::NothingHandedOver,
-        "released_lock_goes_to_the_next_waiter_in_one_write lock_is_handed_on_past_a_renewal_under_way hand_over_without_an_answer_is_followed_by_the_release lock_goes_back_to_the_store_after_a_row_of_hand_overs lock_goes_back_to_the_store_after_a_while_of_hand_overs",
+        "grant_nobody_picks_up_is_given_back released_lock_goes_to_the_next_waiter_in_one_write \
+         lock_is_handed_on_past_a_renewal_under_way \
+         hand_over_without_an_answer_is_followed_by_the_release \
+         lock_goes_back_to_the_store_after_a_row_of_hand_overs \
+         lock_goes_back_to_the_store_after_a_while_of_hand_overs",
     ),
     (
         Bug::FailedHandOverForgotten,

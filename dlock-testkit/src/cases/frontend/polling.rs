@@ -76,9 +76,10 @@ pub(in crate::cases) async fn waiter_of_another_duration_waits_for_the_records(b
         bed.lease = BY_HAND / 6;
         let waiter = waiting(&lock!(bed, "", poll_every = HOUR));
         bed.sent(Op::Acquire, 1).await;
-        hand.advance(BY_HAND - MILLISECOND).await;
+        // What remains by the store's clock is less by the time that the calls took.
+        hand.advance(BY_HAND - SECOND).await;
         assert!(!waiter.is_finished(), "took a live lease");
-        hand.advance(51 * MILLISECOND).await;
+        hand.advance(SECOND + 50 * MILLISECOND).await;
         assert!(ok(joined(waiter).await).is_valid());
         let sent = bed.acquires();
         assert_eq!(sent.len(), 2, "one try at the end of the observation");

@@ -7,7 +7,7 @@ use super::{
     report::Counts,
 };
 use crate::history::{
-    Line, What,
+    Line, Micros, What,
     line::{Cause, CommitKind, Outcome},
 };
 
@@ -61,9 +61,7 @@ fn count_name(facts: &Facts<'_>, of_name: &NameFacts<'_>, counts: &mut Counts) {
         counts.grants += term.grants.len() as u64;
         let successes = term.beliefs.len() as u64;
         counts.renewals += successes.saturating_sub(term.grants.len() as u64);
-        let given = [Cause::Released, Cause::HandedOver];
-        let lost = matches!(term.end, Some((_, cause)) if !given.contains(&cause));
-        counts.losses += u64::from(lost);
+        counts.losses += u64::from(matches!(term.end, Some((_, cause)) if !given_away(cause)));
     }
     if facts.header.commits {
         let mut held = false;
@@ -71,8 +69,8 @@ fn count_name(facts: &Facts<'_>, of_name: &NameFacts<'_>, counts: &mut Counts) {
         for (at, commit) in &of_name.commits {
             if commit.kind == CommitKind::Take {
                 // What its holder had given away is handed over, and not taken over (H1).
-                let given = before.and_then(|before| before.release_began);
-                let given = given.is_some_and(|given| given.t <= at.t);
+                let given = before.and_then(given_away_at);
+                let given = given.is_some_and(|given| given <= at.t);
                 counts.takeovers += u64::from(held && !given);
                 before = of_name.terms.get(&commit.uuid);
             }
@@ -88,9 +86,8 @@ fn count_name(facts: &Facts<'_>, of_name: &NameFacts<'_>, counts: &mut Counts) {
         .terms()
         .filter_map(|(_, term)| {
             let (granted, token) = *term.grants.first()?;
-            let released = term.releases.first().map(|call| call.sent);
-            let released = term.release_began.or(released).map(|at| at.t);
-            Some((token, granted.t, released))
+            let released = term.releases.first().map(|call| call.sent.t);
+            Some((token, granted.t, given_away_at(term).or(released)))
         })
         .collect();
     terms.sort_unstable();
@@ -100,6 +97,16 @@ fn count_name(facts: &Facts<'_>, of_name: &NameFacts<'_>, counts: &mut Counts) {
         .filter(|pair| pair[0].2.is_none_or(|released| released > pair[1].1))
         .count();
     counts.takeovers += taken_over as u64;
+}
+
+/// When its holder gave it away while it lived. What it drops after a loss, it has not given.
+fn given_away_at(term: &TermFacts<'_>) -> Option<Micros> {
+    let given = term.end.is_some_and(|(_, cause)| given_away(cause));
+    term.release_began.filter(|_| given).map(|at| at.t)
+}
+
+fn given_away(cause: Cause) -> bool {
+    matches!(cause, Cause::Released | Cause::HandedOver)
 }
 
 const fn word(outcome: Outcome) -> &'static str {

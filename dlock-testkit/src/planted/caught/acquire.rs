@@ -46,7 +46,9 @@ caught! {
         race_for_an_absent_record_has_one_winner race_for_a_released_lock_has_one_winner
         race_for_a_dead_holders_lock_has_one_winner holders_exclude_each_other_and_tokens_follow_their_order
         revoke_takes_the_term_away_and_gives_it_to_nobody revoked_lease_ends_when_it_would_have_ended
-        prefix_and_name_are_kept_apart;
+        prefix_and_name_are_kept_apart
+        release_wakes_whoever_listens release_right_after_watch_is_hinted
+        every_release_is_hinted_under_its_own_name watching_again_after_a_stream_was_dropped_works;
     AcquireStrictlyPast: repeated_acquire_does_not_extend_the_lease acquire_of_an_expired_term_is_spent
         refused_acquire_does_not_extend_the_lease claim_does_not_hinder_where_none_is_needed
         renewal_extends_the_lease repeated_renewal_does_not_extend_the_lease
@@ -62,7 +64,9 @@ caught! {
         race_for_a_released_lock_has_one_winner race_for_a_dead_holders_lock_has_one_winner
         race_of_claims_has_one_winner holders_exclude_each_other_and_tokens_follow_their_order
         revoke_takes_the_term_away_and_gives_it_to_nobody revoked_lease_ends_when_it_would_have_ended
-        prefix_and_name_are_kept_apart;
+        prefix_and_name_are_kept_apart
+        release_wakes_whoever_listens release_right_after_watch_is_hinted
+        every_release_is_hinted_under_its_own_name watching_again_after_a_stream_was_dropped_works;
     KeepsDuration: released_lock_is_taken expired_lock_is_taken_by_a_newcomer claimed_version_is_taken
         claimed_version_is_taken_after_renewals takeover_lasts_for_the_new_lease;
     KeepsExpiry: takeover_lasts_for_the_new_lease race_for_a_dead_holders_lock_has_one_winner;

@@ -15,7 +15,12 @@ use uuid::Uuid;
 
 /// What was said, with short labels for uuids (`A1`: the first that A drew) and tokens (`T1`, `T2`).
 #[derive(Clone, Default)]
-pub(crate) struct Script(Arc<Mutex<Written>>);
+pub(crate) struct Script {
+    written: Arc<Mutex<Written>>,
+    /// One exchange with the store at a time: a wake-up may be faster than the answer to the release
+    /// that caused it, and a diagram reads better the other way round.
+    exchange: Arc<tokio::sync::Mutex<()>>,
+}
 
 #[derive(Default)]
 struct Written {
@@ -42,7 +47,7 @@ impl Script {
     }
 
     fn with<T>(&self, use_it: impl FnOnce(&mut Written) -> T) -> T {
-        use_it(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        use_it(&mut self.written.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -124,6 +129,7 @@ impl<P: Provider> Provider for Recorder<P> {
 
     async fn acquire(&self, request: &Acquire) -> Result<AcquireOutcome, ProviderError> {
         let who = self.who;
+        let _exchange = self.script.exchange.lock().await;
         self.asks(|w| {
             let (prev, new) = (w.version(who, request.prev), w.uuid(who, request.new));
             format!(
@@ -149,6 +155,7 @@ impl<P: Provider> Provider for Recorder<P> {
 
     async fn renew(&self, request: &Renew) -> Result<RenewOutcome, ProviderError> {
         let who = self.who;
+        let _exchange = self.script.exchange.lock().await;
         self.asks(|w| {
             format!(
                 "Renew (uuid={}, n={})",
@@ -167,6 +174,7 @@ impl<P: Provider> Provider for Recorder<P> {
 
     async fn release(&self, request: &Release) -> Result<ReleaseOutcome, ProviderError> {
         let who = self.who;
+        let _exchange = self.script.exchange.lock().await;
         self.asks(|w| format!("Release (uuid={})", w.uuid(who, request.uuid)));
         let answer = self.inner.release(request).await;
         self.hears(|w| match &answer {
@@ -181,6 +189,7 @@ impl<P: Provider> Provider for Recorder<P> {
 
     async fn read(&self, name: &Name) -> Result<Option<Record>, ProviderError> {
         let who = self.who;
+        let _exchange = self.script.exchange.lock().await;
         self.asks(|_| "Read".to_owned());
         let answer = self.inner.read(name).await;
         self.hears(|w| match &answer {

@@ -1,0 +1,71 @@
+//! A lock's record past the provider: what it says, and how it is spoilt or made older.
+
+use dlock_core::Name;
+use redis::{
+    Script,
+    aio::{ConnectionLike, MultiplexedConnection},
+};
+
+use super::{ask, key, words};
+
+/// The words of a record, in their order; label and data follow.
+pub(crate) const WORDS: [&str; 10] = [
+    "format", "state", "uuid", "renewals", "extended", "token", "duration", "since", "owner",
+    "data",
+];
+
+/// One word of a lock's record.
+pub(crate) async fn word(connection: &mut MultiplexedConnection, key: &str, word: &str) -> String {
+    let text: Vec<u8> = ask(connection, &words(&format!("GET {key}"))).await;
+    let (at, part) = (place(word), String::from_utf8_lossy(&text));
+    match part.split(' ').nth(at) {
+        Some(found) => found.to_owned(),
+        None => panic!("no {word} in {part:?}"),
+    }
+}
+
+/// Writes another word into a lock's record; the key lives on as it did.
+pub(crate) async fn rewrite(
+    connection: &mut MultiplexedConnection,
+    key: &str,
+    word: &str,
+    to: &[u8],
+) {
+    let text: Vec<u8> = ask(connection, &words(&format!("GET {key}"))).await;
+    let mut parts: Vec<&[u8]> = text.splitn(WORDS.len() + 1, |byte| *byte == b' ').collect();
+    parts[place(word)] = to;
+    overwrite(connection, key, &parts.join(&b' ')).await;
+}
+
+/// Writes another text into a key, which lives on as it did.
+pub(crate) async fn overwrite(connection: &mut MultiplexedConnection, key: &str, text: &[u8]) {
+    let mut set = redis::cmd("SET");
+    set.arg(key).arg(text).arg("KEEPTTL");
+    ask::<()>(connection, &set).await;
+}
+
+fn place(word: &str) -> usize {
+    match WORDS.iter().position(|known| *known == word) {
+        Some(at) => at,
+        None => panic!("a record has no word for {word}"),
+    }
+}
+
+/// Lets a lease end so many microseconds earlier, or later if they are below 0; in one step, because
+/// others may be writing. False if there is no lock.
+pub(crate) async fn age(
+    connection: &mut (impl ConnectionLike + Send),
+    name: &Name,
+    micros: i64,
+) -> bool {
+    let earlier = Script::new(
+        "local before, extended, behind = string.match(redis.call('GET', KEYS[1]), '^(dlock1 %S+ %S+ %d+ )(%d+)(.*)$')
+         local now = string.format('%.0f', math.max(0, extended - ARGV[1]))
+         redis.call('SET', KEYS[1], before .. now .. behind, 'KEEPTTL')",
+    );
+    let mut call = earlier.key(key(name));
+    call.arg(micros)
+        .invoke_async::<()>(connection)
+        .await
+        .is_ok()
+}
