@@ -42,6 +42,7 @@
 //!   names without changing behaviour: `dynamodb` (a DynamoDB table), `postgres` (one table of a
 //!   database), `redis` (Redis or Valkey: one server, replicas, a cluster), `sqlite` (one file, every
 //!   process of one host).
+//! * The feature `election`: one leader among the instances of a service, and work that runs only there.
 //! * The package `dlock-examples` has programs that run on each of them: `cargo run -p dlock-examples
 //!   --bin quickstart`.
 //! * [`Provider`] is the contract for a store of your own; the crate `dlock-testkit` proves it.

@@ -11,7 +11,7 @@ use common::{client, client_of, provider_on, table_name, url};
 use dlock_dynamodb::DynamoDbProvider;
 use dlock_testkit::election::Electorate;
 
-struct Table {
+pub(crate) struct Table {
     name: String,
     server: SocketAddr,
 }

@@ -8,7 +8,7 @@ use dlock_redis::{Channels, RedisProvider};
 use dlock_testkit::election::Electorate;
 use support::{Server, built, client};
 
-struct Redis(Server);
+pub(crate) struct Redis(Server);
 
 impl Electorate for Redis {
     type Provider = RedisProvider;

@@ -9,7 +9,7 @@ use dlock_sqlite::SqliteProvider;
 use dlock_testkit::election::Electorate;
 use tempfile::TempDir;
 
-struct Sqlite(TempDir);
+pub(crate) struct Sqlite(TempDir);
 
 impl Electorate for Sqlite {
     type Provider = SqliteProvider;

@@ -8,9 +8,12 @@
 //! so a second here is 40 of a service's. Bounds hold with a fifth of a lease on top, for round trips
 //! and a busy machine. A story that finds the machine too slow for its lease doubles it by itself.
 //!
+//! [`measure`] is a benchmark of the same: how long failover takes, beside the formula.
+//!
 //! [`election_stories!`]: crate::election_stories
 
 mod instance;
+mod measure;
 mod run;
 mod stories;
 mod voters;
@@ -21,7 +24,7 @@ use dlock_core::Admin;
 
 #[doc(hidden)]
 pub use self::run::{Shared, run};
-pub use self::voters::Voters;
+pub use self::{measure::measure, voters::Voters};
 
 /// A store to elect a leader on.
 ///

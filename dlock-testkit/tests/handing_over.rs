@@ -1,6 +1,5 @@
 //! Handing a lock on within one client (H1), where a case cannot look: runtimes that stand still or
 //! end, and what it costs and gains.
-#![expect(clippy::unwrap_used, reason = "in a test, that is how it fails")]
 
 use std::{
     sync::{

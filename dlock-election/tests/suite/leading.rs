@@ -165,3 +165,27 @@ async fn without_a_store_work_has_its_grace_too() {
     always.run(Box::pin(sleep(SECOND))).await.unwrap();
     assert_eq!(stage.runs().len(), 1);
 }
+
+/// 002-17: in order, and the elector never waits for whoever listens.
+#[tokio::test(start_paused = true)]
+async fn a_listener_that_sleeps_holds_up_nobody_and_is_told_what_it_missed() {
+    let store = MemoryStore::store_clock();
+    let mut leader = Instance::built(MemoryProvider::new(&store), 1.0, |client| {
+        let election = Election::builder().provider(client).name(NAME);
+        election.cool_down(SECOND).build().unwrap()
+    })
+    .start();
+    for _ in 0..200 {
+        until(60 * SECOND, || leader.election.is_leader()).await;
+        leader.election.resign();
+        until(SECOND, || !leader.election.is_leader()).await;
+    }
+    let told = leader.told().await;
+    // Two changes each time, of which the newest are kept.
+    let missed = 400 - 256;
+    assert_eq!(told[0], format!("Some(Missed({missed}))"));
+    assert_eq!(told.len(), 1 + 256);
+    for pair in told[1..].chunks(2) {
+        assert_eq!(pair, ["gained", "resigned: Requested"]);
+    }
+}

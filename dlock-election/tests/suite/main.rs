@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test panics where it fails")]
 
+mod acceptance;
 mod costs;
 mod crowd;
 mod failover;

@@ -10,7 +10,7 @@ use crate::support::{Table, pool, server};
 /// Big enough for a call that hangs, and one beside it.
 const POOL: usize = 3;
 
-struct Postgres {
+pub(crate) struct Postgres {
     table: Table,
     server: SocketAddr,
 }

@@ -6,7 +6,9 @@ use std::{
     time::Duration,
 };
 
-use dlock_core::{AcquireOutcome, Admin, Client, Clock, Discipline, Provider, RenewOutcome};
+use dlock_core::{
+    AcquireOutcome, Admin, Capabilities, Client, Clock, Discipline, Provider, RenewOutcome,
+};
 use dlock_election::{Coordinator, Election, Leadership, Next, Transition};
 use tokio::{
     sync::oneshot,
@@ -88,8 +90,12 @@ impl Instance {
         }
     }
 
+    pub(super) fn capabilities(&self) -> Capabilities {
+        self.provider.capabilities()
+    }
+
     pub(super) fn discipline(&self) -> Discipline {
-        self.provider.capabilities().discipline
+        self.capabilities().discipline
     }
 
     /// Waits until it leads, for the first time.
@@ -142,7 +148,7 @@ impl Instance {
         what: &str,
         since: Instant,
         limit: Duration,
-        wanted: impl Fn(&Transition) -> bool,
+        wanted: impl Fn(&Transition) -> bool + Send + Sync,
     ) -> Instant {
         let find = || {
             let told = self.told.lock().unwrap_or_else(PoisonError::into_inner);

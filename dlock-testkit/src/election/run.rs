@@ -46,7 +46,7 @@ pub fn run<E: Electorate>(shared: &'static Shared, name: &str) {
     }));
 }
 
-fn runtime() -> Runtime {
+pub(super) fn runtime() -> Runtime {
     match Builder::new_multi_thread()
         .worker_threads(4)
         .enable_all()

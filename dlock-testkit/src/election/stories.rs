@@ -8,6 +8,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use super::{
     instance::Instance,
+    measure::pair,
     voters::{Voters, until},
 };
 
@@ -242,15 +243,6 @@ pub(super) async fn leader_resigns_when_another_instance_asks(voters: Voters) {
         other => panic!("the second one leads: {other:?}"),
     }
     voters.stage.is_sound();
-}
-
-/// A leader, and a follower that knows of it.
-async fn pair(voters: &Voters) -> (Instance, Instance) {
-    let first = voters.instance("first").await;
-    first.leads().await;
-    let second = voters.instance("second").await;
-    second.follows().await;
-    (first, second)
 }
 
 /// Takes the leadership away from whoever has it.
