@@ -21,7 +21,7 @@ use crate::{
     name = "dlock",
     version,
     arg_required_else_help = true,
-    after_help = "Try 'dlock run --help' for examples and exit codes."
+    after_help = "Try 'dlock run --help' and 'dlock elect --help' for examples and exit codes."
 )]
 struct Cli {
     #[command(subcommand)]

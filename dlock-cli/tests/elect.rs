@@ -34,9 +34,10 @@ fn token(scene: &Scene, id: &str, nth: usize) -> u64 {
             .iter()
             .filter_map(|line| line.strip_prefix(&start))
             .nth(nth)?;
-        let (token, owner) = rest.split_once(' ').unwrap();
+        let (token, owner) = rest.split_once(' ')?;
         assert_eq!(owner, id);
-        Some(token.parse().unwrap())
+        let token = token.parse();
+        Some(token.unwrap_or_else(|_| panic!("no token: {rest:?}")))
     })
 }
 

@@ -22,17 +22,21 @@ async fn a_leader_that_is_cut_off_rides_out_what_it_can_and_steps_down_by_itself
         leader.provider.clear();
         sleep(100 * SECOND).await;
         assert_eq!(leader.told().await, ["gained", "unsure", "recovered"]);
+        // Cut off right after one had left, until 37 s after that: ridden out too.
+        let sent = newest(&leader);
+        sleep((sent + 20 * SECOND).saturating_duration_since(Instant::now()) + SECOND / 2).await;
+        let sent = newest(&leader);
+        assert!(sent.elapsed() < SECOND);
+        leader.provider.everything(Fault::LoseRequest);
+        sleep(37 * SECOND - sent.elapsed()).await;
+        leader.provider.clear();
+        sleep(20 * SECOND).await;
+        assert_eq!(leader.told().await, ["unsure", "recovered"]);
 
         // For good: gone by 48 s after the last good `sent`, without a word from the store.
         let rival = Instance::new(&store, "rival", 1.0).on(&stage).start();
         sleep(20 * SECOND).await;
-        let sent = leader.provider.calls();
-        let sent = sent
-            .iter()
-            .rev()
-            .find(|call| call.op == Op::Renew)
-            .unwrap()
-            .began;
+        let sent = newest(&leader);
         leader.provider.everything(Fault::LoseRequest);
         until(60 * SECOND, || !leader.election.is_leader()).await;
         let took = sent.elapsed();
@@ -103,16 +107,17 @@ async fn a_slow_renewal_counts_from_when_it_left() {
             .provider
             .next(Op::Renew, Fault::DelayReply(9 * SECOND));
         sleep(Duration::from_millis(29_500)).await;
-        let sent = leader.provider.calls();
-        let sent = sent
-            .iter()
-            .rev()
-            .find(|call| call.op == Op::Renew)
-            .unwrap()
-            .began;
+        let sent = newest(&leader);
         let leadership = leader.election.leadership().unwrap();
         let deadline = Instant::now() + leadership.remaining();
         assert!(deadline <= sent + 48 * SECOND, "{:?}", deadline - sent);
         assert!(deadline > sent + 47 * SECOND, "the renewal counted");
     }
+}
+
+/// When the newest renewal left.
+fn newest(leader: &Instance) -> Instant {
+    let calls = leader.provider.calls();
+    let renewals = calls.iter().filter(|call| call.op == Op::Renew);
+    renewals.last().unwrap().began
 }
