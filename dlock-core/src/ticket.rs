@@ -232,4 +232,35 @@ mod tests {
             assert!(cut.is_err() || cut.unwrap().name().as_str() != "a b");
         }
     }
+
+    #[cfg(feature = "serde")]
+    #[test]
+    fn serde_carries_the_text_and_nothing_else() {
+        use serde::{
+            Deserialize, Serialize,
+            de::{
+                IntoDeserializer,
+                value::{Error, StrDeserializer},
+            },
+        };
+
+        struct Written(Ticket);
+
+        impl fmt::Display for Written {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.serialize(f)
+            }
+        }
+
+        let ticket = ticket("a b", 7);
+        let text = Written(ticket.clone()).to_string();
+        assert_eq!(text, ticket.to_string());
+        let read = |text: &str| {
+            let source: StrDeserializer<'_, Error> = text.into_deserializer();
+            Ticket::deserialize(source)
+        };
+        assert_eq!(read(&text), Ok(ticket));
+        let error = read("hello").unwrap_err().to_string();
+        assert!(error.contains("dlock-ticket-1"), "{error}");
+    }
 }

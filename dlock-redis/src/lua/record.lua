@@ -15,8 +15,8 @@
 -- A text that is not exactly that is spoilt or foreign: the script says so and writes nothing.
 --
 -- One text, because one call reads it, one pattern checks it and one call writes it: a hash of the same
--- fields takes the server twice as long. What changes within a term comes first; the rest is copied. For
--- the same reason the usual results are plain numbers, and the code has few functions.
+-- fields takes the server nearly twice as long. What changes within a term comes first; the rest is
+-- copied. For the same reason the usual results are plain numbers, and the code has few functions.
 
 -- Lua's numbers are doubles, exact below this (T2).
 local ceiling = 9007199254740992
