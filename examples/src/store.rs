@@ -99,6 +99,7 @@ pub fn shared(url: Option<String>) -> Result<(String, Option<Temporary>), Failur
 
 /// A folder that is gone when this is dropped.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Temporary {
     #[cfg(feature = "sqlite")]
     _folder: tempfile::TempDir,

@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// 002-3: so many instances under so many schedules. Each is printed by its seed when it fails, and
-/// then comes out the same again.
+/// then comes out the same again. `DLOCK_ELECTION_SEEDS=1000` plays so many of each.
 macro_rules! never_two_leaders {
     ($($name:ident: $instances:literal instances, $seeds:expr;)*) => {
         $(
@@ -44,6 +44,11 @@ never_two_leaders! {
 const TROUBLES: usize = 25;
 
 fn play(instances: u32, seeds: Range<u64>) {
+    let more = std::env::var("DLOCK_ELECTION_SEEDS").ok();
+    let seeds = match more.and_then(|more| more.parse::<u64>().ok()) {
+        Some(more) => seeds.start..seeds.start + more,
+        None => seeds,
+    };
     let schedules = u32::try_from(2 * (seeds.end - seeds.start)).unwrap();
     let (mut gains, mut deeds) = (0, 0);
     for seed in seeds {
