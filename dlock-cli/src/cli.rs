@@ -15,13 +15,13 @@ use crate::{
     store::{self, Location},
 };
 
-/// Run a command while holding a distributed lock, or look at locks.
+/// Run a command while holding a distributed lock, or while leading; or look at locks.
 #[derive(Debug, Parser)]
 #[command(
     name = "dlock",
     version,
     arg_required_else_help = true,
-    after_help = "Try 'dlock run --help' for examples and exit codes."
+    after_help = "Try 'dlock run --help' and 'dlock elect --help' for examples and exit codes."
 )]
 struct Cli {
     #[command(subcommand)]
@@ -33,6 +33,9 @@ enum Command {
     /// Wait for a lock, run a command under it, and give it back
     #[command(long_about = include_str!("help/run.txt"), after_long_help = include_str!("help/run-more.txt"))]
     Run(RunArguments),
+    /// Elect one leader, and run a command on it
+    #[command(long_about = include_str!("help/elect.txt"), after_long_help = include_str!("help/elect-more.txt"))]
+    Elect(ElectArguments),
     /// Show who holds which lock
     #[command(long_about = include_str!("help/status.txt"))]
     Status(StatusArguments),
@@ -66,6 +69,36 @@ pub(crate) struct RunArguments {
     /// A label that others see while they wait [default: host:pid]
     #[arg(long, value_name = "LABEL")]
     pub(crate) owner: Option<String>,
+    #[command(flatten)]
+    pub(crate) store: StoreArguments,
+}
+
+/// Arguments of `dlock elect`.
+#[derive(Debug, Args)]
+#[cfg_attr(not(unix), expect(dead_code, reason = "commands run on Unix only"))]
+pub(crate) struct ElectArguments {
+    /// What to elect a leader for: the name of a lock, the same for everybody who stands
+    pub(crate) name: String,
+    /// Run this while leading; all that follows is the command and its arguments, so give it last
+    #[arg(long, value_name = "COMMAND", num_args = 1.., allow_hyphen_values = true)]
+    pub(crate) exec: Vec<OsString>,
+    /// Don't stand: ask whoever leads to step down, and end
+    #[arg(long, conflicts_with = "exec")]
+    pub(crate) resign: bool,
+    /// How long others wait if this machine dies: renewed every third of it, 100ms to 24h
+    #[arg(long, value_name = "TIME", value_parser = time, default_value = "60s")]
+    pub(crate) lease: Duration,
+    /// How often to ask, while somebody else leads, besides at the end of its lease and when it steps down: 1ms to 1h
+    /// [default: half the lease]
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub(crate) attempt: Option<Duration>,
+    /// When leading ends: how long the command may take after TERM; then it gets KILL. At most a quarter of the lease
+    /// [default: 2s or a quarter of the lease, whichever is less]
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub(crate) grace: Option<Duration>,
+    /// What others see as the leader [default: host:pid]
+    #[arg(long, value_name = "LABEL")]
+    pub(crate) id: Option<String>,
     #[command(flatten)]
     pub(crate) store: StoreArguments,
 }
@@ -121,6 +154,7 @@ pub(crate) fn main() -> ExitCode {
     log();
     let done = match cli.command {
         Command::Run(arguments) => run(arguments),
+        Command::Elect(arguments) => elect(arguments),
         Command::Status(arguments) => status::main(&arguments),
         Command::Setup(arguments) => setup::main(&arguments),
     };
@@ -147,12 +181,25 @@ fn run(arguments: RunArguments) -> Result<ExitCode, Failure> {
     crate::run::main(arguments)
 }
 
+#[cfg(unix)]
+fn elect(arguments: ElectArguments) -> Result<ExitCode, Failure> {
+    crate::elect::main(arguments)
+}
+
 #[cfg(not(unix))]
 fn run(_arguments: RunArguments) -> Result<ExitCode, Failure> {
-    Err(Failure::new(
-        Exit::Usage,
-        "'dlock run' needs process groups and signals, and this system has none",
-    ))
+    Err(no_groups("dlock run"))
+}
+
+#[cfg(not(unix))]
+fn elect(_arguments: ElectArguments) -> Result<ExitCode, Failure> {
+    Err(no_groups("dlock elect"))
+}
+
+#[cfg(not(unix))]
+fn no_groups(program: &str) -> Failure {
+    let why = "needs process groups and signals, and this system has none";
+    Failure::new(Exit::Usage, format!("'{program}' {why}"))
 }
 
 /// What the core and its stores report, for whoever looks for the reason of something: nothing unless
@@ -234,5 +281,25 @@ mod tests {
         );
         assert!(Cli::try_parse_from(["dlock", "run", "n"]).is_err());
         assert!(Cli::try_parse_from(["dlock", "run", "n", "--"]).is_err());
+    }
+
+    #[test]
+    fn everything_after_exec_is_the_command() {
+        let words = [
+            "dlock", "elect", "n", "--lease", "3s", "--exec", "sh", "-c", "x", "--", "--lease",
+        ];
+        let cli = Cli::try_parse_from(words).unwrap();
+        let Command::Elect(ElectArguments { lease, exec, .. }) = cli.command else {
+            panic!("not elect")
+        };
+        assert_eq!(
+            (lease, exec),
+            (
+                Duration::from_secs(3),
+                words[6..].iter().map(Into::into).collect()
+            )
+        );
+        assert!(Cli::try_parse_from(["dlock", "elect", "n", "--exec"]).is_err());
+        assert!(Cli::try_parse_from(["dlock", "elect", "n", "--resign", "--exec", "x"]).is_err());
     }
 }

@@ -12,6 +12,8 @@
 //! | the guard | ends the command's group when `dlock run` dies, or stops past the deadline | `helper::guard` |
 //! | the anchor | a zombie in the command's group: keeps the group's number from being reused | `helper::anchor` |
 //!
+//! `dlock elect` is the same with a lock that it takes again and again (`elect`).
+//!
 //! The helpers are this same program, started again with a hidden first argument. The guard and the
 //! anchor have no environment, and so no password of the store.
 //!
@@ -30,6 +32,10 @@ mod store;
 
 #[cfg(unix)]
 mod clock;
+#[cfg(unix)]
+mod elect;
+#[cfg(unix)]
+mod ending;
 #[cfg(unix)]
 mod helper;
 #[cfg(unix)]

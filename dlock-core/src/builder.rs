@@ -63,6 +63,13 @@ pub(crate) struct Request {
     )]
     poll_every: Option<Duration>,
     #[builder(
+        default = true,
+        setter(
+            doc = "Whether waiters listen for wake-ups where the store has them. Default true. Without, this lock opens no channel for them and only polls; one that another lock of the same client has opened still wakes it."
+        )
+    )]
+    wakeups: bool,
+    #[builder(
         default,
         setter(
             strip_option,
@@ -140,6 +147,7 @@ fn plan(request: &Request) -> Result<Plan, ConfigError> {
         margin,
         renew_every,
         poll_every,
+        wakeups,
         give_up_after,
         max_hold,
         ..
@@ -186,6 +194,7 @@ fn plan(request: &Request) -> Result<Plan, ConfigError> {
         duration,
         margin: spare,
         renew_every,
+        wakeups,
         poll_every: poll_every
             .unwrap_or((duration / 10).clamp(Duration::from_millis(100), seconds(1))),
         poll_watched: poll_every.unwrap_or((duration / 3).clamp(seconds(1), seconds(5))),

@@ -12,6 +12,7 @@ use crate::{
     Wakeup,
     client::Shared,
     observe::{Group, Operation},
+    plan::Plan,
 };
 
 /// How long opening the channel may take, and the longest pause before the next attempt.
@@ -19,10 +20,13 @@ const OPEN_LIMIT: Duration = Duration::from_secs(10);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 
-/// Sees to it that somebody listens, if the provider has wake-ups. The task lives on the runtime of
+/// Sees to it that somebody listens, if the provider has wake-ups and the lock wants them. The task lives on the runtime of
 /// the waiter that started it; when that runtime ends, the next waiter starts another.
-pub(crate) fn ensure(shared: &Arc<Shared>) {
-    if !shared.provider.capabilities().watch || shared.listener.swap(true, Ordering::SeqCst) {
+pub(crate) fn ensure(shared: &Arc<Shared>, plan: &Plan) {
+    if !plan.wakeups
+        || !shared.provider.capabilities().watch
+        || shared.listener.swap(true, Ordering::SeqCst)
+    {
         return;
     }
     let running = Running(Arc::downgrade(shared));

@@ -16,6 +16,8 @@ pub(crate) struct Plan {
     /// The longest a waiter sleeps between two tries, without and with wake-ups (W2).
     pub(crate) poll_every: Duration,
     pub(crate) poll_watched: Duration,
+    /// Waiters listen for wake-ups, where the store has them.
+    pub(crate) wakeups: bool,
     /// How long an acquire asks a store that does not answer (W5).
     pub(crate) give_up_after: Duration,
     /// How long a lease is renewed at most (section 8).
@@ -95,6 +97,7 @@ mod tests {
             renew_every: duration / 3,
             poll_every: SECOND,
             poll_watched: 5 * SECOND,
+            wakeups: true,
             give_up_after: duration,
             max_hold: None,
             group: Group::NONE,

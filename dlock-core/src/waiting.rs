@@ -292,7 +292,7 @@ impl Contender {
     async fn contend(&mut self, giver: &Giver<Answer>) -> Option<Answer> {
         let lock = Arc::clone(&self.lock);
         let Settings { shared, state, .. } = &*lock;
-        listener::ensure(shared);
+        listener::ensure(shared, &lock.plan);
         if let ControlFlow::Break(end) = self.let_others_first(giver).await {
             return end;
         }

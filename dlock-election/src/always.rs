@@ -90,7 +90,7 @@ impl Coordinator for AlwaysLeader {
         self.works.show();
         let token = self.token;
         let leadership = Leadership::new(token, None, &self.label);
-        let _reign = Reign::begin(self, &leadership);
+        let reign = Reign::begin(self, &leadership);
         let mut jobs = self.works.under(&leadership, None);
         self.announcer.tell(Transition::Gained { token });
         tokio::select! {
@@ -100,12 +100,8 @@ impl Coordinator for AlwaysLeader {
             () = observe::watch(&self.label, &leadership) => {}
         }
         leadership.end();
-        tokio::select! {
-            biased;
-            () = jobs.ended() => {}
-            () = tokio::time::sleep(GRACE) => {}
-        }
-        jobs.cancel().await;
+        jobs.finish(GRACE).await;
+        drop(reign);
         self.announcer.tell(Transition::Resigned {
             token,
             reason: Reason::Shutdown,
@@ -126,7 +122,7 @@ impl<'a> Reign<'a> {
 
 impl Drop for Reign<'_> {
     fn drop(&mut self) {
-        self.1.end();
+        self.1.over();
         self.0.set(None);
         observe::leads_no_more(&self.0.label);
     }

@@ -62,8 +62,16 @@ pub(crate) struct Request {
         )
     )]
     id: Option<String>,
-    #[builder(setter(strip_bool, doc = "This instance only follows."))]
+    #[builder(setter(
+        strip_bool,
+        doc = "This instance only follows: it asks the store for nothing by itself, and can tell who leads."
+    ))]
     never_lead: bool,
+    #[builder(setter(
+        strip_bool,
+        doc = "A follower does not listen for wake-ups, also where the store has them: no connection more, and a stopped leader is followed at the next attempt."
+    ))]
+    poll_only: bool,
     #[builder(
         default,
         setter(
@@ -101,6 +109,7 @@ impl From<Request> for Result<Election, ConfigError> {
             margin,
             id,
             never_lead,
+            poll_only,
             grace,
             cool_down,
         } = request;
@@ -112,6 +121,7 @@ impl From<Request> for Result<Election, ConfigError> {
             .duration(lease)
             .margin(margin)
             .poll_every(attempt_every)
+            .wakeups(!poll_only)
             .renew_every(renew_every.unwrap_or(lease / 3));
         let lock = match id {
             Some(id) => lock.owner(id).build(),

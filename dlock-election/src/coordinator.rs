@@ -42,8 +42,8 @@ pub trait Coordinator: Send + Sync {
     /// await when that ends, and gone before anybody else can be told that they lead. Work that
     /// returns is done until the next leadership; a panic ends only itself, and is logged.
     ///
-    /// Work that never awaits cannot be dropped; the lease runs out under it, and only the token
-    /// protects then.
+    /// Work that never awaits cannot be dropped, nor can what it has spawned; the lease runs out under
+    /// it, and only the token protects then.
     fn lead<F, Fut>(&self, work: F)
     where
         Self: Sized,

@@ -6,8 +6,8 @@ use std::{
 };
 
 use async_trait::async_trait;
-use dlock_core::{Admin, Ask, AskOutcome, DLock, Error};
-use tokio::sync::Mutex as Turn;
+use dlock_core::{Admin, Ask, AskOutcome, DLock, Error, ProviderError};
+use tokio::{sync::Mutex as Turn, time::timeout};
 use tracing::Instrument;
 
 use crate::{
@@ -15,6 +15,7 @@ use crate::{
     builder::{Request, Times},
     elector,
     jobs::Works,
+    leader::Lookout,
     observe::Label,
     transition::Announcer,
 };
@@ -35,6 +36,7 @@ pub(crate) struct Shared {
     pub(crate) announcer: Announcer,
     /// Held by the one that runs.
     pub(crate) running: Turn<()>,
+    lookout: Lookout,
     leadership: Mutex<Option<Leadership>>,
 }
 
@@ -54,6 +56,7 @@ impl Election {
             announcer: Announcer::new(&label),
             label,
             running: Turn::new(()),
+            lookout: Lookout::new(),
             leadership: Mutex::new(None),
         }))
     }
@@ -64,8 +67,9 @@ impl Election {
         self.0.lock.owner()
     }
 
-    /// Who leads, as the store has it now; `None` if nobody does. Any instance can ask. It may have
-    /// changed when this returns.
+    /// Who leads, as the store had it within the last second; `None` if nobody does. Any instance can
+    /// ask, as often as it likes: that costs the store one read a second at most. It may have changed
+    /// when this returns.
     ///
     /// # Errors
     /// [`Error::Provider`] if the store gave no answer within a sixth of the lease.
@@ -73,7 +77,7 @@ impl Election {
     /// # Cancel safety
     /// Cancel safe: nothing changes.
     pub async fn leader(&self) -> Result<Option<Leader>, Error> {
-        Ok(self.0.lock.read().await?.and_then(Leader::of))
+        self.0.lookout.look(&self.0.lock).await
     }
 
     /// Makes this instance resign if it leads: its work is told and may end by itself for the grace
@@ -90,16 +94,23 @@ impl Election {
     /// `false` if nobody leads, or the leader changed meanwhile.
     ///
     /// # Errors
-    /// [`Error::Provider`] if the store gave no answer.
+    /// [`Error::Provider`] if the store gave no answer within a third of the lease.
     ///
     /// # Cancel safety
     /// The leader may have been asked.
     pub async fn ask_leader_to_resign(&self, admin: &impl Admin) -> Result<bool, Error> {
-        let Some(record) = self.0.lock.read().await? else {
+        let lock = &self.0.lock;
+        let Some(record) = lock.read().await? else {
             return Ok(false);
         };
-        let request = Ask::new(self.0.lock.name().clone(), record.uuid);
-        Ok(matches!(admin.ask(&request).await?, AskOutcome::Asked))
+        let request = Ask::new(lock.name().clone(), record.uuid);
+        if Leader::of(record).is_none() {
+            return Ok(false);
+        }
+        // As long as the read may take.
+        let outcome = timeout(lock.duration() / 6, admin.ask(&request)).await;
+        let outcome = outcome.unwrap_or_else(|_| Err(ProviderError::unknown("no answer")))?;
+        Ok(matches!(outcome, AskOutcome::Asked))
     }
 }
 
@@ -130,6 +141,7 @@ impl Coordinator for Election {
 impl Shared {
     pub(crate) fn lead(&self, leadership: Option<Leadership>) {
         *self.current() = leadership;
+        self.lookout.forget();
     }
 
     fn current(&self) -> MutexGuard<'_, Option<Leadership>> {

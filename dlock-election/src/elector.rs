@@ -24,10 +24,10 @@ pub enum RunError {
     Closed,
 }
 
-/// Why a leadership ended.
+/// Why a leadership has to end.
 enum End {
     Lost(Loss),
-    Resigned(Reason),
+    Resign(Reason),
 }
 
 /// Follows and leads until `shutdown` resolves.
@@ -45,9 +45,9 @@ pub(crate) async fn run(shared: &Shared, mut shutdown: Shutdown) -> Result<(), R
             guard = win(shared) => guard?,
         };
         match lead(shared, guard, &mut shutdown).await {
-            End::Lost(_) => {}
-            End::Resigned(Reason::Shutdown) => return Ok(()),
-            End::Resigned(_) => tokio::select! {
+            None => {}
+            Some(Reason::Shutdown) => return Ok(()),
+            Some(_) => tokio::select! {
                 biased;
                 () = &mut shutdown => return Ok(()),
                 () = sleep(shared.times.cool_down) => {}
@@ -78,9 +78,10 @@ async fn win(shared: &Shared) -> Result<Guard, RunError> {
     }
 }
 
-/// Leads until the leadership is lost, or somebody wants this instance to resign. The work has ended
-/// when this returns, and before the leadership is given back.
-async fn lead(shared: &Shared, guard: Guard, shutdown: &mut Shutdown) -> End {
+/// Leads until the leadership is lost, or somebody wants this instance to resign: why, also if the
+/// leadership was lost before it could be given back. The work has ended when this returns, and before
+/// the leadership is given back.
+async fn lead(shared: &Shared, guard: Guard, shutdown: &mut Shutdown) -> Option<Reason> {
     let validity = guard.validity();
     let token = guard.token();
     let held = Held::new(guard);
@@ -90,33 +91,33 @@ async fn lead(shared: &Shared, guard: Guard, shutdown: &mut Shutdown) -> End {
     let mut jobs = shared.works.under(&leadership, Some(Arc::clone(&held)));
     shared.announcer.tell(Transition::Gained { token });
 
-    let mut end = reign(shared, &leadership, &mut jobs, shutdown).await;
+    let (mut loss, reason) = match reign(shared, &leadership, &mut jobs, shutdown).await {
+        End::Lost(loss) => (Some(loss), None),
+        End::Resign(reason) => (None, Some(reason)),
+    };
     leadership.end();
-    if let End::Resigned(_) = end {
+    if reason.is_some() {
         // What the work still does is protected: renewals go on until it has ended.
         tokio::select! {
             biased;
-            loss = lost(&leadership) => end = End::Lost(loss),
-            () = jobs.ended() => {}
-            () = sleep(shared.times.grace) => {}
+            lost = lost(&leadership) => loss = Some(lost),
+            () = jobs.finish(shared.times.grace) => {}
             () = observe::watch(&shared.label, &leadership) => {}
         }
     }
-    if let End::Lost(loss) = &end {
-        shared
-            .announcer
-            .tell(Transition::Lost { loss: loss.clone() });
+    if let Some(loss) = &loss {
+        let loss = loss.clone();
+        shared.announcer.tell(Transition::Lost { loss });
     }
     jobs.cancel().await;
     drop(jobs);
-    if let (Some(guard), End::Resigned(reason)) = (held.take(), &end) {
+    if let (Some(guard), None, Some(reason)) = (held.take(), loss, reason) {
         give_back(guard).await;
-        shared.announcer.tell(Transition::Resigned {
-            token,
-            reason: *reason,
-        });
+        shared
+            .announcer
+            .tell(Transition::Resigned { token, reason });
     }
-    end
+    reason
 }
 
 /// Until the leadership has to end.
@@ -135,9 +136,9 @@ async fn reign(
     tokio::select! {
         biased;
         loss = &mut lost => End::Lost(loss),
-        () = shutdown => End::Resigned(Reason::Shutdown),
-        () = &mut resign => End::Resigned(Reason::Requested),
-        () = &mut asked => End::Resigned(Reason::Asked),
+        () = shutdown => End::Resign(Reason::Shutdown),
+        () = &mut resign => End::Resign(Reason::Requested),
+        () = &mut asked => End::Resign(Reason::Asked),
         () = &mut told => std::future::pending().await,
         () = &mut watched => std::future::pending().await,
         () = &mut working => std::future::pending().await,
@@ -205,7 +206,7 @@ impl<'a> Reign<'a> {
 
 impl Drop for Reign<'_> {
     fn drop(&mut self) {
-        self.1.end();
+        self.1.over();
         self.0.lead(None);
         observe::leads_no_more(&self.0.label);
     }

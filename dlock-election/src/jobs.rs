@@ -9,7 +9,7 @@ use std::{
 };
 
 use dlock_core::Guard;
-use tokio::{sync::watch, task::JoinSet};
+use tokio::{sync::watch, task::JoinSet, time::sleep};
 use tracing::Instrument;
 
 use crate::{
@@ -36,10 +36,15 @@ impl Work {
         F: Fn(Leadership) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = ()> + Send + 'static,
     {
+        let work = Arc::new(work);
         Self {
             name,
             period: None,
-            start: Arc::new(move |leadership| Box::pin(work(leadership))),
+            start: Arc::new(move |leadership| {
+                let work = Arc::clone(&work);
+                // Called in the work's own task: if it panics, that ends nothing but the work.
+                Box::pin(async move { work(leadership).await })
+            }),
         }
     }
 
@@ -154,9 +159,18 @@ impl Jobs {
     }
 
     /// Resolves when all work that was started has ended by itself.
-    pub(crate) async fn ended(&mut self) {
+    async fn ended(&mut self) {
         while let Some(ended) = self.running.join_next().await {
             said(ended);
+        }
+    }
+
+    /// Resolves when all work is gone: ended by itself within the grace time, or dropped then.
+    pub(crate) async fn finish(&mut self, grace: Duration) {
+        tokio::select! {
+            biased;
+            () = self.ended() => {}
+            () = sleep(grace) => self.cancel().await,
         }
     }
 
@@ -173,6 +187,8 @@ impl Jobs {
             token = self.leadership.token().get()
         );
         let job = Job {
+            lost: Box::pin(self.leadership.lost()),
+            leadership: self.leadership.clone(),
             running: (work.start)(self.leadership.clone()),
             _held: self.held.clone(),
         };
@@ -180,8 +196,11 @@ impl Jobs {
     }
 }
 
-/// Work, and what it rests on: dropped in this order.
+/// Work, and what it rests on: dropped in this order. It ends with the leadership by itself, since the
+/// task that runs the elector may be busy elsewhere, and nobody polls it then.
 struct Job {
+    lost: Running,
+    leadership: Leadership,
     running: Running,
     _held: Option<Arc<Held>>,
 }
@@ -190,6 +209,10 @@ impl Future for Job {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        // The clock first (V2): after a pause the work may be woken before its timer is looked at.
+        if !self.leadership.is_valid() || self.lost.as_mut().poll(context).is_ready() {
+            return Poll::Ready(());
+        }
         self.running.as_mut().poll(context)
     }
 }

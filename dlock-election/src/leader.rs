@@ -1,8 +1,15 @@
 //! Who leads, as any instance can know it.
 
-use std::time::{Duration, SystemTime};
+use std::{
+    sync::atomic::{AtomicU64, Ordering},
+    time::{Duration, SystemTime},
+};
 
-use dlock_core::{FencingToken, Record};
+use dlock_core::{DLock, Error, FencingToken, Record};
+use tokio::{sync::Mutex, time::Instant};
+
+/// How long an answer of the store is good for everybody who asks in this process.
+const FRESH: Duration = Duration::from_secs(1);
 
 /// Who leads, as the store had it when it was asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,6 +26,54 @@ pub struct Leader {
     pub remaining: Option<Duration>,
 }
 
+/// The newest answer to who leads: many may ask, and the store is asked once.
+pub(crate) struct Lookout {
+    seen: Mutex<Option<Seen>>,
+    /// How often this instance's own leadership has changed: it knows better then.
+    changes: AtomicU64,
+}
+
+struct Seen {
+    asked: Instant,
+    changes: u64,
+    leader: Option<Leader>,
+}
+
+impl Lookout {
+    pub(crate) fn new() -> Self {
+        Self {
+            seen: Mutex::new(None),
+            changes: AtomicU64::new(0),
+        }
+    }
+
+    /// What was seen before is out of date.
+    pub(crate) fn forget(&self) {
+        self.changes.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Who leads. Whoever comes while somebody asks waits for that answer. Cancel safe: then the next
+    /// one asks.
+    pub(crate) async fn look(&self, lock: &DLock) -> Result<Option<Leader>, Error> {
+        let mut seen = self.seen.lock().await;
+        let (now, changes) = (Instant::now(), self.changes.load(Ordering::SeqCst));
+        if let Some(seen) = &*seen
+            && seen.changes == changes
+            && now - seen.asked < FRESH
+        {
+            let leader = seen.leader.clone();
+            return Ok(leader.and_then(|leader| leader.after(now - seen.asked)));
+        }
+        let leader = lock.read().await?.and_then(Leader::of);
+        *seen = Some(Seen {
+            asked: now,
+            changes,
+            leader: leader.clone(),
+        });
+        Ok(leader)
+    }
+}
+
 impl Leader {
     /// The leader that a record shows, if there is one.
     pub(crate) fn of(record: Record) -> Option<Self> {
@@ -28,5 +83,13 @@ impl Leader {
             token: record.token,
             remaining: record.remaining,
         })
+    }
+
+    /// The same so much later, if the store would still show it.
+    fn after(mut self, age: Duration) -> Option<Self> {
+        if let Some(remaining) = &mut self.remaining {
+            *remaining = remaining.checked_sub(age).filter(|left| !left.is_zero())?;
+        }
+        Some(self)
     }
 }

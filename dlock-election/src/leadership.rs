@@ -14,9 +14,18 @@ pub struct Leadership {
     token: FencingToken,
     /// `None`: without a store nobody takes it away.
     validity: Option<Validity>,
-    ending: Arc<watch::Sender<bool>>,
+    stage: Arc<watch::Sender<Stage>>,
     resign: Arc<Notify>,
     label: Label,
+}
+
+/// How far it has come, in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Stage {
+    Leading,
+    /// The work has to end, and is still protected.
+    Ending,
+    Over,
 }
 
 impl Leadership {
@@ -24,7 +33,7 @@ impl Leadership {
         Self {
             token,
             validity,
-            ending: Arc::new(watch::Sender::new(false)),
+            stage: Arc::new(watch::Sender::new(Stage::Leading)),
             resign: Arc::default(),
             label: label.clone(),
         }
@@ -42,7 +51,7 @@ impl Leadership {
     pub fn is_valid(&self) -> bool {
         self.validity
             .as_ref()
-            .map_or_else(|| !self.is_given_up(), Validity::is_valid)
+            .map_or_else(|| !self.is_over(), Validity::is_valid)
     }
 
     /// How much of the lease is left if no renewal succeeds any more; [`Duration::MAX`] where there
@@ -51,7 +60,7 @@ impl Leadership {
     pub fn remaining(&self) -> Duration {
         match &self.validity {
             Some(validity) => validity.remaining(),
-            None if self.is_given_up() => Duration::ZERO,
+            None if self.is_over() => Duration::ZERO,
             None => Duration::MAX,
         }
     }
@@ -62,13 +71,13 @@ impl Leadership {
     /// # Cancel safety
     /// Cancel safe: it only watches.
     pub fn ending(&self) -> impl Future<Output = ()> + Send + use<> {
-        let (lost, mut ending) = (self.lost(), self.ending.subscribe());
+        let (lost, mut stage) = (self.lost(), self.stage.subscribe());
         async move {
             tokio::select! {
                 biased;
                 () = lost => {}
                 // The sender lives in a leadership; when none is left, it has ended.
-                _ = ending.wait_for(|ending| *ending) => {}
+                _ = stage.wait_for(|stage| *stage >= Stage::Ending) => {}
             }
         }
     }
@@ -80,11 +89,11 @@ impl Leadership {
     /// Cancel safe: it only watches.
     pub fn lost(&self) -> impl Future<Output = ()> + Send + use<> {
         let validity = self.validity.clone();
-        let mut ending = self.ending.subscribe();
+        let mut stage = self.stage.subscribe();
         async move {
             match validity {
                 Some(validity) => drop(validity.lost().await),
-                None => drop(ending.wait_for(|ending| *ending).await),
+                None => drop(stage.wait_for(|stage| *stage == Stage::Over).await),
             }
         }
     }
@@ -106,17 +115,32 @@ impl Leadership {
         &self.label
     }
 
-    pub(crate) fn validity(&self) -> Option<&Validity> {
+    /// The lease that it rests on, for programs that end things by themselves; `None` without a store.
+    #[must_use]
+    pub fn validity(&self) -> Option<&Validity> {
         self.validity.as_ref()
     }
 
     /// Tells the work that it has to end.
     pub(crate) fn end(&self) {
-        self.ending.send_replace(true);
+        self.reach(Stage::Ending);
     }
 
-    fn is_given_up(&self) -> bool {
-        *self.ending.borrow()
+    /// This instance does not lead any more.
+    pub(crate) fn over(&self) {
+        self.reach(Stage::Over);
+    }
+
+    fn reach(&self, stage: Stage) {
+        self.stage.send_if_modified(|reached| {
+            let later = stage > *reached;
+            *reached = stage.max(*reached);
+            later
+        });
+    }
+
+    fn is_over(&self) -> bool {
+        *self.stage.borrow() == Stage::Over
     }
 }
 

@@ -28,6 +28,9 @@
 //! for an instant on what it believed. Where that would be wrong rather than wasteful, hand
 //! [`Leadership::token`] to the storage and let it refuse older ones.
 //!
+//! [`guide`] is the chapter on all of this: what is promised and what not, how to choose the times, how
+//! long a failover takes, what it costs, when not to elect a leader, and the test behind each promise.
+//!
 //! # What is where
 //! [`Election`] is the elector and [`AlwaysLeader`] its stand-in for one process without a store;
 //! both are a [`Coordinator`]. [`Leadership`] is what work gets; [`Transitions`] tells operators what
@@ -38,6 +41,8 @@ mod builder;
 mod coordinator;
 mod election;
 mod elector;
+#[doc = include_str!("../GUIDE.md")]
+pub mod guide {}
 mod jobs;
 mod leader;
 mod leadership;

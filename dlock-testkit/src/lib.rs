@@ -11,6 +11,8 @@
 //!   resets, silence, delays, by script or by seed; it counts round trips.
 //! - `metrics` and `traces` (a feature, `metrics`) keep what a program tells its recorder and its
 //!   subscriber.
+//! - [`election`] tells stories of elections on a real store: leaders that crash, are cut off, slow,
+//!   or put out of office.
 //! - [`overhead`] measures what the frontend adds to a provider's calls.
 //! - [`scale`] holds a crowd of leases and measures what that costs.
 //! - [`simulation`] plays the frontend with several clients, drifting clocks and every fault of a
@@ -53,6 +55,7 @@ mod bench;
 pub mod cancelling;
 pub mod cases;
 mod conformance;
+pub mod election;
 pub mod faults;
 mod fixture;
 pub mod history;

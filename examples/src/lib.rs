@@ -24,13 +24,24 @@ pub use self::{failure::Failure, store::Store};
 /// If it asks for something else.
 pub fn store() -> Result<Box<dyn Store>, Failure> {
     const USAGE: &str = "usage: --store sqlite:PATH | postgres://.. | redis://.. | dynamodb:TABLE";
-    let arguments: Vec<OsString> = env::args_os().skip(1).collect();
-    match &arguments[..] {
-        [] => store::choose(None),
-        [option, url] if option == "--store" => match url.to_str() {
-            Some(url) => store::choose(Some(url)),
-            None => Err(Failure::new("--store takes text in UTF-8")),
-        },
+    match arguments()? {
+        (url, rest) if rest.is_empty() => store::choose(url.as_deref()),
         _ => Err(Failure::new(USAGE)),
+    }
+}
+
+/// The URL after `--store`, if the command line begins so, and all that follows.
+///
+/// # Errors
+/// If the URL is no text.
+pub fn arguments() -> Result<(Option<String>, Vec<OsString>), Failure> {
+    let mut arguments: Vec<OsString> = env::args_os().skip(1).collect();
+    if arguments.len() < 2 || arguments[0] != "--store" {
+        return Ok((None, arguments));
+    }
+    let rest = arguments.split_off(2);
+    match arguments[1].to_str() {
+        Some(url) => Ok((Some(url.to_owned()), rest)),
+        None => Err(Failure::new("--store takes text in UTF-8")),
     }
 }

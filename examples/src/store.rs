@@ -75,3 +75,32 @@ pub fn choose(url: Option<&str>) -> Result<Box<dyn Store>, Failure> {
         ))),
     }
 }
+
+/// The URL of a store that other processes can open too: this one, or else that of an SQLite file, which
+/// is gone when the value beside it is dropped.
+///
+/// # Errors
+/// If there is none, and this build has no SQLite.
+pub fn shared(url: Option<String>) -> Result<(String, Option<Temporary>), Failure> {
+    match url {
+        Some(url) => Ok((url, None)),
+        #[cfg(feature = "sqlite")]
+        None => {
+            let folder = tempfile::tempdir()?;
+            let url = format!("sqlite:{}", folder.path().join("locks.db").display());
+            Ok((url, Some(Temporary { _folder: folder })))
+        }
+        #[cfg(not(feature = "sqlite"))]
+        None => Err(Failure::new(
+            "this program was built without SQLite: say --store URL",
+        )),
+    }
+}
+
+/// A folder that is gone when this is dropped.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Temporary {
+    #[cfg(feature = "sqlite")]
+    _folder: tempfile::TempDir,
+}

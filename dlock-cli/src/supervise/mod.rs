@@ -13,6 +13,7 @@
 //! - The lease is running out, because the store does not answer: the guard sends TERM at
 //!   `valid_until` - grace and KILL just before `valid_until`. That end is settled with the TERM,
 //!   also if a renewal succeeds after all. KILL is sent from here too, should the guard be stopped.
+//! - Somebody else is to lead (`dlock elect`): TERM at once and KILL after the grace, under the lease.
 //! - The guard is gone: KILL at once. Nothing protects others from this command any more if
 //!   `dlock run` is killed next, and a second guard would leave a gap before it is ready.
 //!
@@ -28,7 +29,7 @@ mod terminal;
 
 use std::{io, process::ExitStatus, time::Duration};
 
-use dlock_core::Loss;
+use dlock_core::{Loss, Validity};
 
 use self::{command::Command, guard::GuardProcess, supervision::Supervision, terminal::Terminal};
 pub(crate) use self::{command::Program, group::Group, signals::Signals};
@@ -62,6 +63,8 @@ pub(crate) enum Cut {
     RunningOut,
     /// The guard process died.
     Unguarded,
+    /// Whoever runs it wants the lease back.
+    Resigned,
 }
 
 /// How long the lease lasts and how it is divided.
@@ -73,11 +76,12 @@ pub(crate) struct Terms {
     pub(crate) grace: Duration,
 }
 
-/// Runs the program under the lease. Call it from the main thread (see [`Command::prepare`]).
+/// Runs the program under the lease, until `stop` at the latest. Call it from the main thread (see [`Command::prepare`]).
 pub(crate) async fn run(
     program: &Program,
     terms: Terms,
-    lease: &dlock_core::Guard,
+    lease: &Validity,
+    stop: impl Future<Output = ()>,
     signals: &mut Signals,
 ) -> Result<Ended, Failure> {
     let failed = |error| Failure::system("can't start the command's guard process", error);
@@ -97,7 +101,7 @@ pub(crate) async fn run(
         .go()
         .map_err(|error| Failure::system("can't start the command", error))?;
     let mut supervision = Supervision::new(terms, lease, guard, command, terminal);
-    supervision.work(signals).await;
+    supervision.work(stop, signals).await;
     supervision.finish().await
 }
 
@@ -108,7 +112,7 @@ pub(crate) fn is_in_foreground() -> bool {
 
 impl Terms {
     /// When TERM and KILL are due, if the lease is not renewed from now on.
-    fn deadline(self, lease: &dlock_core::Guard) -> Deadline {
+    fn deadline(self, lease: &Validity) -> Deadline {
         // In this order: a stop between the two makes the deadline earlier, never later.
         let now = HolderTime::now();
         let valid_until = now + lease.remaining();

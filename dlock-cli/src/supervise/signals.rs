@@ -69,6 +69,8 @@ fn held_back() -> SigSet {
 /// A stream of the signals that reach this process.
 pub(crate) struct Signals {
     streams: Vec<(Signal, Stream)>,
+    /// The last one that wants this program to end.
+    end: Option<Signal>,
     stops: Stops,
 }
 
@@ -87,13 +89,26 @@ impl Signals {
         streams.push((Signal::CHILD, signal(SignalKind::child())?));
         Ok(Self {
             streams,
+            end: None,
             stops: Stops::listen(&ignored)?,
         })
     }
 
     /// The next signal. Cancel safe.
     pub(crate) async fn next(&mut self) -> Signal {
-        poll_fn(|context| self.poll_next(context)).await
+        let signal = poll_fn(|context| self.poll_next(context)).await;
+        if matches!(
+            signal,
+            Signal::INT | Signal::TERM | Signal::HUP | Signal::QUIT
+        ) {
+            self.end = Some(signal);
+        }
+        signal
+    }
+
+    /// The last signal so far by which somebody wants this program to end, also if it was passed on.
+    pub(crate) const fn end(&self) -> Option<Signal> {
+        self.end
     }
 
     fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Signal> {

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use dlock_core::Validity;
 use rustix::process::Signal;
 
 use super::{
@@ -28,7 +29,7 @@ const SILENCE: Duration = Duration::from_secs(5);
 /// A command under its lease, from its start to the end of its group.
 pub(super) struct Supervision<'a> {
     terms: Terms,
-    lease: &'a dlock_core::Guard,
+    lease: &'a Validity,
     guard: GuardProcess,
     command: Command,
     terminal: Option<Terminal>,
@@ -60,7 +61,7 @@ impl<'a> Supervision<'a> {
     /// Supervises a command that its guard watches already.
     pub(super) const fn new(
         terms: Terms,
-        lease: &'a dlock_core::Guard,
+        lease: &'a Validity,
         guard: GuardProcess,
         command: Command,
         terminal: Option<Terminal>,
@@ -80,8 +81,9 @@ impl<'a> Supervision<'a> {
     }
 
     /// Returns when nobody of the command's group is left.
-    pub(super) async fn work(&mut self, signals: &mut Signals) {
+    pub(super) async fn work(&mut self, stop: impl Future<Output = ()>, signals: &mut Signals) {
         let mut lost = std::pin::pin!(self.lease.lost());
+        let mut stop = std::pin::pin!(stop);
         loop {
             self.look();
             let pause = match self.stage {
@@ -98,6 +100,7 @@ impl<'a> Supervision<'a> {
                     Some(Report::Ready) => {}
                     None => self.cut(Cut::Unguarded),
                 },
+                () = &mut stop, if !settled => self.resign(),
                 signal = signals.next() => self.pass_on(signal),
                 () = tokio::time::sleep(pause) => {}
             }
@@ -217,6 +220,13 @@ impl<'a> Supervision<'a> {
         self.kill(now);
         self.end_by = Some(now);
         self.cut = Some(cut);
+    }
+
+    /// TERM now, and KILL after the grace: the lease is renewed meanwhile.
+    fn resign(&mut self) {
+        self.command.group().terminate();
+        self.end_by = Some(HolderTime::now() + self.terms.grace);
+        self.cut = Some(Cut::Resigned);
     }
 
     fn running_out(&mut self) {

@@ -79,6 +79,7 @@ mod tests {
             renew_every: duration / 3,
             poll_every: duration,
             poll_watched: duration,
+            wakeups: true,
             give_up_after: duration,
             max_hold: None,
             group: crate::observe::Group::NONE,

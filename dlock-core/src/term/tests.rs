@@ -47,6 +47,7 @@ fn term(clock: Clock) -> Arc<Term> {
         renew_every: LEASE / 3,
         poll_every: LEASE,
         poll_watched: LEASE,
+        wakeups: true,
         give_up_after: LEASE,
         max_hold: None,
         group: crate::observe::Group::NONE,

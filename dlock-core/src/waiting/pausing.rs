@@ -17,7 +17,7 @@ impl Contender {
             plan,
             ..
         } = &*self.lock;
-        let watching = shared.watching.load(Ordering::SeqCst);
+        let watching = plan.wakeups && shared.watching.load(Ordering::SeqCst);
         let poll = if watching {
             plan.poll_watched
         } else {

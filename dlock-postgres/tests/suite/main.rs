@@ -14,6 +14,7 @@ mod channel;
 mod conformance;
 mod connections;
 mod durability;
+mod election;
 mod fence;
 mod listening;
 mod partition;

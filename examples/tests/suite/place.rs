@@ -10,6 +10,7 @@ use tokio::{process::Command, time::timeout};
 const QUICKSTART: &str = env!("CARGO_BIN_EXE_quickstart");
 const DIAGRAMS: &str = env!("CARGO_BIN_EXE_diagrams");
 const FENCING: &str = env!("CARGO_BIN_EXE_fencing");
+const LEADER: &str = env!("CARGO_BIN_EXE_leader");
 
 /// For one program on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -73,6 +74,10 @@ impl Place {
 
     pub(crate) async fn fencing(&self) -> String {
         self.run(FENCING).await
+    }
+
+    pub(crate) async fn leader(&self) -> String {
+        self.run(LEADER).await
     }
 
     /// What a program prints that must end well.

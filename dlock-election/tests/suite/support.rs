@@ -1,9 +1,4 @@
 //! Instances of one service over a store in memory, in virtual time.
-#![allow(
-    dead_code,
-    clippy::allow_attributes,
-    reason = "each test file uses its own part"
-)]
 
 use std::{
     sync::{
@@ -87,31 +82,35 @@ pub(crate) struct Instance {
 impl Instance {
     /// An instance with the defaults, on a machine whose clock runs at this rate. It does not run yet.
     pub(crate) fn new(store: &MemoryStore, id: &str, rate: f64) -> Self {
-        Self::with(
-            store,
-            id,
-            rate,
-            |provider| provider,
-            |client| {
-                Election::builder()
-                    .provider(client)
-                    .name(NAME)
-                    .id(id)
-                    .build()
-                    .unwrap()
-            },
-        )
+        Self::built(MemoryProvider::new(store), rate, |client| {
+            Election::builder()
+                .provider(client)
+                .name(NAME)
+                .id(id)
+                .build()
+                .unwrap()
+        })
     }
 
-    pub(crate) fn with(
-        store: &MemoryStore,
-        id: &str,
+    /// An instance on a store with wake-ups or without, in an election of their own.
+    pub(crate) fn woken(store: &MemoryStore, id: &str, wakeups: bool) -> Self {
+        let provider = MemoryProvider::new(store).wakeups(wakeups);
+        Self::built(provider, 1.0, |client| {
+            Election::builder()
+                .provider(client)
+                .name(format!("{NAME} {wakeups}"))
+                .id(id)
+                .build()
+                .unwrap()
+        })
+    }
+
+    pub(crate) fn built(
+        provider: MemoryProvider,
         rate: f64,
-        set: impl FnOnce(MemoryProvider) -> MemoryProvider,
         build: impl FnOnce(Client) -> Election,
     ) -> Self {
-        let _ = id;
-        let provider = Faulty::new(set(MemoryProvider::new(store)));
+        let provider = Faulty::new(provider);
         let client = Client::with_clock(provider.clone(), Clock::tokio(rate));
         let election = build(client);
         let transitions = election.transitions();

@@ -1,0 +1,251 @@
+//! `dlock elect`: from the arguments to the exit code. The elector is `dlock-election`'s; here are the
+//! command that runs while it leads, and what is printed.
+
+mod lines;
+
+use std::{ffi::OsString, process::ExitCode, time::Duration};
+
+use dlock_core::{Client, Error, ErrorKind, Name};
+use dlock_election::{Coordinator, Election, Leadership};
+use tokio::{
+    sync::{mpsc, oneshot},
+    task::JoinHandle,
+};
+
+use self::lines::Lines;
+use crate::{
+    cli::ElectArguments,
+    ending::{self, Outcome},
+    exit::{Exit, Failure},
+    store::Store,
+    supervise::{self, Cut, Ended, Program, Signals, Terms},
+};
+
+/// As long as it takes: the leadership is given back when the whole group of the command has ended,
+/// and its own grace sees to that.
+const UNTIL_THE_COMMAND_HAS_ENDED: Duration = Duration::MAX;
+
+/// Runs `dlock elect`.
+pub(crate) fn main(arguments: ElectArguments) -> Result<ExitCode, Failure> {
+    ending::main(run(arguments))
+}
+
+async fn run(arguments: ElectArguments) -> Result<Outcome, Failure> {
+    let ElectArguments {
+        name,
+        exec,
+        resign,
+        lease,
+        attempt,
+        grace,
+        id,
+        store,
+    } = arguments;
+    let terms = Terms {
+        lease,
+        grace: ending::grace_within(lease, grace)?,
+    };
+    // Before the store: a wrong name leaves no trace.
+    let name = Name::new(name)?;
+    let location = store.location()?;
+    let mut signals =
+        Signals::listen().map_err(|error| Failure::system("can't listen to signals", error))?;
+    let store = tokio::select! {
+        biased;
+        signal = signals.ending() => return Ok(ending::by_signal(signal.as_raw(), false)),
+        store = location.open() => store?,
+    };
+    let client = Client::new(store.provider.clone());
+    let election = Election::builder()
+        .provider(&client)
+        .name(name.as_str())
+        .lease(lease)
+        .attempt_every(attempt.unwrap_or(lease / 2))
+        .grace(UNTIL_THE_COMMAND_HAS_ENDED);
+    let election = match id {
+        Some(id) => election.id(id).build(),
+        None => election.build(),
+    }?;
+    let candidate = Candidate {
+        election,
+        name,
+        terms,
+        store,
+    };
+    let done = if resign {
+        candidate.ask_to_resign(&mut signals).await
+    } else {
+        candidate.stand(exec, &mut signals).await
+    };
+    ending::close(&client, &mut signals).await;
+    done
+}
+
+/// Who takes part in an election.
+struct Candidate {
+    election: Election,
+    name: Name,
+    terms: Terms,
+    store: Store,
+}
+
+/// A leadership that the command may run under, until the sender is dropped.
+type Office = (Leadership, oneshot::Sender<()>);
+
+impl Candidate {
+    async fn ask_to_resign(self, signals: &mut Signals) -> Result<Outcome, Failure> {
+        let name = self.name.as_str();
+        let asking = async {
+            let leader = self.election.leader().await?;
+            let provider = &self.store.provider;
+            let asked = self.election.ask_leader_to_resign(provider).await?;
+            Ok::<_, Error>(leader.filter(|_| asked))
+        };
+        let answer = tokio::select! {
+            biased;
+            signal = signals.ending() => return Ok(ending::by_signal(signal.as_raw(), false)),
+            answer = asking => answer,
+        };
+        match answer {
+            Ok(Some(leader)) => {
+                lines::print(format_args!(
+                    "{:?} was asked to step down from {name:?}",
+                    leader.id
+                ));
+                Ok(Outcome::Code(0))
+            }
+            Ok(None) => Err(Failure::new(
+                Exit::NoRecord,
+                format!("nobody leads {name:?}"),
+            )),
+            Err(error) => Err(self.failure(error).await),
+        }
+    }
+
+    async fn stand(self, exec: Vec<OsString>, signals: &mut Signals) -> Result<Outcome, Failure> {
+        let lines = Lines::new(&self.name, exec.is_empty());
+        // What can't be mended by asking again is said at once; who leads, for people.
+        match self.election.leader().await {
+            Ok(leader) => lines.following(leader.as_ref()),
+            Err(Error::Provider(error)) if error.kind() != ErrorKind::Fatal => lines.silent(error),
+            Err(error) => return Err(self.failure(error).await),
+        }
+        let telling = tokio::spawn(lines.tell(self.election.transitions()));
+        let mut offices = (!exec.is_empty()).then(|| self.offices());
+        let (stop, running) = self.run();
+        let done = loop {
+            let office = async {
+                match &mut offices {
+                    Some(offices) => offices.recv().await,
+                    None => None,
+                }
+            };
+            tokio::select! {
+                biased;
+                signal = signals.ending() => break Ok(ending::by_signal(signal.as_raw(), false)),
+                Some((leadership, _held)) = office => {
+                    match self.serve(&leadership, &exec, signals).await {
+                        Ok(None) => {}
+                        Ok(Some(outcome)) => break Ok(outcome),
+                        Err(failure) => break Err(failure),
+                    }
+                }
+            }
+        };
+        drop(offices);
+        self.step_down(stop, running, telling, signals).await;
+        done
+    }
+
+    /// Starts the elector, which runs until the sender is dropped.
+    fn run(&self) -> (oneshot::Sender<()>, JoinHandle<()>) {
+        let (stop, stopped) = oneshot::channel::<()>();
+        let election = self.election.clone();
+        let running = tokio::spawn(async move {
+            let stopped = Box::pin(async move { drop(stopped.await) });
+            // It runs once, and its client is closed only after it.
+            election.run(stopped).await.ok();
+        });
+        (stop, running)
+    }
+
+    /// The leaderships, one after the other. Each is kept until its sender is dropped, or it is lost:
+    /// commands are started by the main thread (see `supervise`), the elector's work is not.
+    fn offices(&self) -> mpsc::Receiver<Office> {
+        let (sender, offices) = mpsc::channel(1);
+        self.election.lead(move |leadership| {
+            let sender = sender.clone();
+            async move {
+                let (held, over) = oneshot::channel();
+                if sender.send((leadership, held)).await.is_ok() {
+                    drop(over.await);
+                }
+            }
+        });
+        offices
+    }
+
+    /// Runs the command under this leadership. `None`: it ended with the leadership, which may come
+    /// again.
+    async fn serve(
+        &self,
+        leadership: &Leadership,
+        exec: &[OsString],
+        signals: &mut Signals,
+    ) -> Result<Option<Outcome>, Failure> {
+        let Some(lease) = leadership.validity().filter(|lease| lease.is_valid()) else {
+            return Ok(None);
+        };
+        let program = Program {
+            words: exec.to_vec(),
+            environment: vec![
+                ("DLOCK_NAME", self.name.as_str().to_owned()),
+                ("DLOCK_TOKEN", leadership.token().to_string()),
+                ("DLOCK_OWNER", self.election.id().to_owned()),
+            ],
+        };
+        let stop = leadership.ending();
+        match supervise::run(&program, self.terms, lease, stop, signals).await? {
+            Ended::ByItself { status, foreground } => {
+                Ok(Some(ending::with_command(status, foreground)))
+            }
+            Ended::NotStarted(error) => Err(ending::not_started(&program, error)),
+            Ended::Cut(Cut::Unguarded) => Err(ending::cut_off(Cut::Unguarded)),
+            Ended::Cut(Cut::Lost(_) | Cut::RunningOut | Cut::Resigned) => {
+                // A renewal may have come after the end was settled; without a command it is for
+                // another one to lead.
+                leadership.resign();
+                let end = signals.end();
+                Ok(end.map(|signal| ending::by_signal(signal.as_raw(), false)))
+            }
+        }
+    }
+
+    /// Gives the leadership back, if there is one, and lets the last line be printed.
+    async fn step_down(
+        self,
+        stop: oneshot::Sender<()>,
+        running: JoinHandle<()>,
+        telling: JoinHandle<()>,
+        signals: &mut Signals,
+    ) {
+        drop(stop);
+        tokio::select! {
+            biased;
+            // The release has a limit of its own.
+            _ = running => {}
+            _ = signals.ending() => return,
+        }
+        // The lines end with the election.
+        drop(self.election);
+        drop(telling.await);
+    }
+
+    async fn failure(&self, error: Error) -> Failure {
+        let doing = format!("can't take part in the election {:?}", self.name.as_str());
+        match error {
+            Error::Provider(error) => self.store.failure(&doing, error).await,
+            other => Failure::new(Exit::StoreUnreachable, doing).because(other),
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! `dlock elect`: who leads, what runs meanwhile, and how it ends.
+#![cfg(all(unix, feature = "sqlite"))]
+
+mod support;
+
+use std::time::Duration;
+
+use rustix::process::Signal;
+use support::{ALONE, Process, Scene, Stopwatch, until, within};
+
+/// A candidate with a lease of two seconds, whose command writes its token, then waits for TERM, and
+/// needs half of its grace before it writes that too.
+fn candidate(scene: &Scene, id: &str) -> Process {
+    let script = format!(
+        r#"{ALONE} trap 'sleep 0.25; echo "term {id}" >> "$T/trace"; exit 7' TERM
+        echo "{id} $DLOCK_NAME $DLOCK_TOKEN $DLOCK_OWNER" >> "$T/trace"
+        while :; do sleep 0.05 9>&-; done"#
+    );
+    let mut command = scene.dlock(["elect", "job", "--lease", "2s", "--id", id]);
+    command.args(["--exec", "sh", "-c", &script]);
+    scene.start(command)
+}
+
+fn watcher(scene: &Scene, id: &str) -> Process {
+    scene.start(scene.dlock(["elect", "job", "--lease", "2s", "--id", id]))
+}
+
+/// The token with which the command of this candidate was started, the nth time.
+fn token(scene: &Scene, id: &str, nth: usize) -> u64 {
+    let start = format!("{id} job ");
+    until(&format!("command {nth} of {id}"), || {
+        let trace = scene.trace();
+        let rest = trace
+            .iter()
+            .filter_map(|line| line.strip_prefix(&start))
+            .nth(nth)?;
+        let (token, owner) = rest.split_once(' ')?;
+        assert_eq!(owner, id);
+        let token = token.parse();
+        Some(token.unwrap_or_else(|_| panic!("no token: {rest:?}")))
+    })
+}
+
+fn prints(process: &Process, text: &str) {
+    until(&format!("{text:?} on standard output"), || {
+        process.out().contains(text).then_some(())
+    });
+}
+
+fn no_overlap(scene: &Scene) {
+    assert!(
+        !scene.trace().contains(&"OVERLAP".to_owned()),
+        "{:?}",
+        scene.trace()
+    );
+}
+
+#[test]
+fn one_leads_and_the_next_one_when_it_is_killed() {
+    let scene = Scene::new();
+    let first = watcher(&scene, "first");
+    prints(
+        &first,
+        "following \"job\", nobody leads\nleading \"job\" with token ",
+    );
+    let second = watcher(&scene, "second");
+    prints(&second, "following \"job\", \"first\" leads\n");
+    first.signal(Signal::KILL);
+    let watch = Stopwatch::start();
+    prints(&second, "leading \"job\" with token ");
+    assert!(
+        watch.elapsed() > Duration::from_secs(1),
+        "{:?}",
+        watch.elapsed()
+    );
+    second.signal(Signal::TERM);
+    let second = second.finish(Duration::from_secs(20));
+    assert_eq!(second.code(), 143, "{second:?}");
+    assert!(
+        second
+            .out
+            .ends_with("not leading \"job\" any more: stopping\n"),
+        "{second:?}"
+    );
+}
+
+#[test]
+fn command_of_a_killed_leader_is_gone_before_the_next_one_starts() {
+    let scene = Scene::new();
+    let first = candidate(&scene, "first");
+    let old = token(&scene, "first", 0);
+    let mut second = candidate(&scene, "second");
+    second.await_err("following \"job\", \"first\" leads");
+    first.signal(Signal::KILL);
+    within(
+        Duration::from_secs(1),
+        "the end of the first command",
+        || scene.nobody_is_alone().then_some(()),
+    );
+    assert!(token(&scene, "second", 0) > old);
+    no_overlap(&scene);
+}
+
+#[test]
+fn stopped_leader_has_no_command_left_when_the_next_one_starts_and_follows_then() {
+    let scene = Scene::new();
+    let mut first = candidate(&scene, "first");
+    token(&scene, "first", 0);
+    let mut second = candidate(&scene, "second");
+    second.await_err("following");
+    first.signal(Signal::STOP);
+    token(&scene, "second", 0);
+    first.signal(Signal::CONT);
+    first.await_err("not leading \"job\" any more: ");
+    no_overlap(&scene);
+    // It stands again, and leads when the other one is gone.
+    second.signal(Signal::TERM);
+    assert_eq!(second.finish(Duration::from_secs(20)).code(), 7);
+    token(&scene, "first", 1);
+    no_overlap(&scene);
+}
+
+#[test]
+fn leader_steps_down_when_it_is_told_to_end_and_another_one_leads_at_once() {
+    let scene = Scene::new();
+    let first = candidate(&scene, "first");
+    let old = token(&scene, "first", 0);
+    let mut second = candidate(&scene, "second");
+    second.await_err("following");
+    first.signal(Signal::TERM);
+    let first = first.finish(Duration::from_secs(20));
+    // The command's own code.
+    assert_eq!(first.code(), 7, "{first:?}");
+    assert!(
+        first.err.contains("not leading \"job\" any more: stopping"),
+        "{first:?}"
+    );
+    assert!(token(&scene, "second", 0) > old);
+    assert_eq!(scene.await_trace("term "), "first");
+    no_overlap(&scene);
+}
+
+#[test]
+fn leader_that_is_asked_to_step_down_ends_its_command_and_follows() {
+    let scene = Scene::new();
+    let nobody = scene.finish(["elect", "job", "--resign"]);
+    assert_eq!(nobody.code(), 1, "{nobody:?}");
+    let mut first = candidate(&scene, "first");
+    token(&scene, "first", 0);
+    let mut second = candidate(&scene, "second");
+    second.await_err("following");
+    let asked = scene.finish(["elect", "job", "--resign"]);
+    assert_eq!(
+        (asked.code(), asked.out.as_str()),
+        (0, "\"first\" was asked to step down from \"job\"\n")
+    );
+    token(&scene, "second", 0);
+    assert_eq!(scene.await_trace("term "), "first");
+    first.await_err("not leading \"job\" any more: somebody asked for it");
+    assert!(first.is_running());
+    no_overlap(&scene);
+}
+
+#[test]
+fn command_that_does_not_end_when_the_leader_steps_down_is_killed_after_the_grace() {
+    let scene = Scene::new();
+    let script = format!(r#"{ALONE} trap '' TERM; echo in >> "$T/trace"; sleep 61"#);
+    let mut command = scene.dlock(["elect", "job", "--lease", "4s", "--grace", "300ms"]);
+    command.args(["--exec", "sh", "-c", &script]);
+    let mut first = scene.start(command);
+    scene.await_trace("in");
+    let mut second = candidate(&scene, "second");
+    second.await_err("following");
+    assert_eq!(scene.finish(["elect", "job", "--resign"]).code(), 0);
+    token(&scene, "second", 0);
+    first.await_err("not leading \"job\" any more: somebody asked for it");
+    no_overlap(&scene);
+}
+
+#[test]
+fn command_that_ends_by_itself_ends_the_candidate_with_its_code() {
+    let scene = Scene::new();
+    let mut command = scene.dlock(["elect", "job", "--exec", "sh", "-c", "exit 3"]);
+    // The command's, as everything behind --exec.
+    command.arg("--lease");
+    let ended = scene.start(command).finish(Duration::from_secs(20));
+    assert_eq!(ended.code(), 3, "{ended:?}");
+    let missing = scene.finish(["elect", "job", "--exec", "no-such-command-anywhere"]);
+    assert_eq!(missing.code(), 127, "{missing:?}");
+    // Both have given the leadership back.
+    let watch = Stopwatch::start();
+    let again = scene.finish(["elect", "job", "--exec", "true"]);
+    assert_eq!(again.code(), 0, "{again:?}");
+    assert!(
+        watch.elapsed() < Duration::from_secs(20),
+        "{:?}",
+        watch.elapsed()
+    );
+}
+
+/// The lease is taken away in the store, so its next renewal is refused.
+#[test]
+fn command_is_killed_when_the_leadership_is_lost_and_starts_anew_with_the_next() {
+    let scene = Scene::new();
+    let mut only = candidate(&scene, "only");
+    let old = token(&scene, "only", 0);
+    let taken = scene
+        .open_store()
+        .execute(
+            "UPDATE lock SET uuid = '00000000-0000-4000-8000-000000000000'",
+            [],
+        )
+        .unwrap();
+    assert_eq!(taken, 1);
+    only.await_err("not leading \"job\" any more: ");
+    assert!(token(&scene, "only", 1) > old);
+    assert!(only.is_running());
+    no_overlap(&scene);
+    only.signal(Signal::TERM);
+    assert_eq!(only.finish(Duration::from_secs(20)).code(), 7);
+}
+
+#[test]
+fn store_that_can_not_be_used_is_said_at_once() {
+    let scene = Scene::new();
+    std::fs::write(scene.path("locks.db"), "no database at all, but a text").unwrap();
+    let refused = scene.finish(["elect", "job"]);
+    assert_eq!(refused.code(), 78, "{refused:?}");
+}

@@ -1,0 +1,13 @@
+//! How long failover takes on a compatible store in this process, beside the formula:
+//!
+//! ```sh
+//! cargo bench -p dlock-dynamodb --bench failover
+//! DLOCK_FAILOVER_LEASE=60000 cargo bench -p dlock-dynamodb --bench failover
+//! ```
+
+#[path = "../tests/election.rs"]
+mod election;
+
+fn main() {
+    dlock_testkit::election::measure::<election::Table>();
+}

@@ -1,0 +1,191 @@
+//! Who leads without trouble, and which settings there are.
+
+use std::sync::Arc;
+
+use dlock_core::{Client, Clock, ConfigError};
+use dlock_election::{AlwaysLeader, Coordinator, Election, RunError};
+use dlock_testkit::{
+    faults::Op,
+    memory::{MemoryProvider, MemoryStore},
+};
+use tokio::time::sleep;
+
+use crate::support::{Instance, NAME, SECOND, Stage, stores, until};
+
+/// 002-1.
+#[test]
+fn renewal_interval_above_two_fifths_of_the_lease_is_refused() {
+    let build = |renew_every| {
+        Election::builder()
+            .provider(MemoryProvider::new(&MemoryStore::store_clock()))
+            .name(NAME)
+            .renew_every(renew_every)
+            .build()
+    };
+    assert!(build(24 * SECOND).is_ok());
+    assert!(matches!(
+        build(25 * SECOND).unwrap_err(),
+        ConfigError::RenewEvery { .. }
+    ));
+}
+
+/// 002-1, 002-2.
+#[tokio::test(start_paused = true)]
+async fn a_single_instance_leads_after_one_acquire_and_renews_every_twenty_seconds() {
+    for store in stores() {
+        let stage = Stage::default();
+        let mut only = Instance::new(&store, "only", 1.0).on(&stage).start();
+        until(SECOND, || only.election.is_leader()).await;
+        assert_eq!(only.provider.count(Op::Acquire), 1);
+        let acquire = only.provider.calls();
+        let acquire = acquire.iter().find_map(|call| call.acquire().cloned());
+        assert_eq!(acquire.unwrap().duration, 60 * SECOND);
+        sleep(201 * SECOND).await;
+        assert_eq!(only.provider.count(Op::Renew), 10);
+        assert_eq!(only.told().await, ["gained"]);
+        assert_eq!((stage.working(), stage.most()), (1, 1));
+        only.stop().await;
+        assert_eq!(only.told().await, ["resigned: Shutdown"]);
+        assert_eq!((stage.working(), only.election.is_leader()), (0, false));
+    }
+}
+
+/// 002-17.
+#[tokio::test(start_paused = true)]
+async fn an_instance_that_never_leads_asks_for_nothing() {
+    let store = MemoryStore::store_clock();
+    let follower = Instance::built(MemoryProvider::new(&store), 1.0, |client| {
+        let election = Election::builder().provider(client).name(NAME);
+        election.never_lead().build().unwrap()
+    })
+    .start();
+    sleep(1000 * SECOND).await;
+    assert!(!follower.election.is_leader());
+    assert!(follower.provider.calls().is_empty());
+}
+
+/// 002-13.
+#[tokio::test(start_paused = true)]
+async fn without_a_store_one_always_leads() {
+    let stage = Stage::default();
+    let always = Arc::new(AlwaysLeader::new());
+    assert!(!always.is_leader(), "it does not run yet");
+    let seen = stage.clone();
+    always.every("task", 30 * SECOND, move |_| {
+        let seen = seen.clone();
+        async move { seen.ran("it") }
+    });
+    let coordinator: Arc<dyn Coordinator> = always.clone();
+    let shutdown = Box::pin(sleep(95 * SECOND));
+    let running = tokio::spawn(async move { coordinator.run(shutdown).await });
+    sleep(SECOND).await;
+    assert!(always.is_leader());
+    running.await.unwrap().unwrap();
+    assert!(!always.is_leader());
+    assert_eq!(stage.runs().len(), 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_election_runs_once_and_ends_with_its_client() {
+    let store = MemoryStore::store_clock();
+    let client = Client::with_clock(MemoryProvider::new(&store), Clock::tokio(1.0));
+    let election = Election::builder()
+        .provider(&client)
+        .name(NAME)
+        .build()
+        .unwrap();
+    let other = client.clone();
+    let holder = dlock_core::DLock::builder()
+        .provider(other)
+        .name(NAME)
+        .build()
+        .unwrap();
+    let held = holder.hold().await.unwrap();
+    let running = tokio::spawn({
+        let election = election.clone();
+        async move { election.run(Box::pin(std::future::pending())).await }
+    });
+    sleep(SECOND).await;
+    let again = election.run(Box::pin(std::future::pending())).await;
+    assert_eq!(again, Err(RunError::AlreadyRunning));
+    client.close().await;
+    assert_eq!(running.await.unwrap(), Err(RunError::Closed));
+    drop(held);
+}
+
+/// 002-17: pages and health checks ask as often as they like.
+#[tokio::test(start_paused = true)]
+async fn who_leads_is_asked_of_the_store_once_a_second_at_most() {
+    for store in stores() {
+        let mut leader = Instance::new(&store, "leader", 1.0).start();
+        until(SECOND, || leader.election.is_leader()).await;
+        let follower = Instance::new(&store, "follower", 1.0).start();
+        for _ in 0..100 {
+            let asking = (0..10).map(|_| {
+                let election = follower.election.clone();
+                tokio::spawn(async move { election.leader().await.unwrap().unwrap().id })
+            });
+            for asking in asking.collect::<Vec<_>>() {
+                assert_eq!(asking.await.unwrap(), "leader");
+            }
+            sleep(SECOND / 10).await;
+        }
+        let reads = follower.provider.count(Op::Read);
+        assert!((10..=11).contains(&reads), "{reads} reads in ten seconds");
+        // What an instance knows of itself it tells at once.
+        leader.stop().await;
+        until(60 * SECOND, || follower.election.is_leader()).await;
+        assert_eq!(
+            follower.election.leader().await.unwrap().unwrap().id,
+            "follower"
+        );
+    }
+}
+
+/// 002-13: what work sees of its leadership is the same without a store.
+#[tokio::test(start_paused = true)]
+async fn without_a_store_work_has_its_grace_too() {
+    let stage = Stage::default();
+    let always = AlwaysLeader::new();
+    let seen = stage.clone();
+    always.lead(move |leadership| {
+        let seen = seen.clone();
+        async move {
+            leadership.ending().await;
+            let mut lost = std::pin::pin!(leadership.lost());
+            tokio::select! {
+                biased;
+                () = &mut lost => panic!("lost while it may still put things away"),
+                () = sleep(3 * SECOND) => {}
+            }
+            assert!(leadership.is_valid() && !leadership.remaining().is_zero());
+            seen.ran("put away");
+        }
+    });
+    always.run(Box::pin(sleep(SECOND))).await.unwrap();
+    assert_eq!(stage.runs().len(), 1);
+}
+
+/// 002-17: in order, and the elector never waits for whoever listens.
+#[tokio::test(start_paused = true)]
+async fn a_listener_that_sleeps_holds_up_nobody_and_is_told_what_it_missed() {
+    let store = MemoryStore::store_clock();
+    let mut leader = Instance::built(MemoryProvider::new(&store), 1.0, |client| {
+        let election = Election::builder().provider(client).name(NAME);
+        election.cool_down(SECOND).build().unwrap()
+    })
+    .start();
+    for _ in 0..200 {
+        until(60 * SECOND, || leader.election.is_leader()).await;
+        leader.election.resign();
+        until(SECOND, || !leader.election.is_leader()).await;
+    }
+    let told = leader.told().await;
+    // Two changes each time, of which the newest are kept.
+    let missed = 400 - 256;
+    assert_eq!(told[0], format!("Some(Missed({missed}))"));
+    assert_eq!(told.len(), 1 + 256);
+    for pair in told[1..].chunks(2) {
+        assert_eq!(pair, ["gained", "resigned: Requested"]);
+    }
+}

@@ -1,0 +1,123 @@
+//! A leader whose store is silent, slow or forgetful.
+
+use std::time::Duration;
+
+use dlock_election::Coordinator;
+use dlock_testkit::faults::{Fault, Op};
+use tokio::time::{Instant, sleep};
+
+use crate::support::{Instance, SECOND, Stage, stores, until};
+
+/// 002-8.
+#[tokio::test(start_paused = true)]
+async fn a_leader_that_is_cut_off_rides_out_what_it_can_and_steps_down_by_itself() {
+    for store in stores() {
+        // Cut off right before a renewal, for 17 s: ridden out.
+        let stage = Stage::default();
+        let mut leader = Instance::new(&store, "leader", 1.0).on(&stage).start();
+        until(SECOND, || leader.election.is_leader()).await;
+        sleep(Duration::from_millis(19_500)).await;
+        leader.provider.everything(Fault::LoseRequest);
+        sleep(17 * SECOND).await;
+        leader.provider.clear();
+        sleep(100 * SECOND).await;
+        assert_eq!(leader.told().await, ["gained", "unsure", "recovered"]);
+        // Cut off right after one had left, until 37 s after that: ridden out too.
+        let sent = newest(&leader);
+        sleep((sent + 20 * SECOND).saturating_duration_since(Instant::now()) + SECOND / 2).await;
+        let sent = newest(&leader);
+        assert!(sent.elapsed() < SECOND);
+        leader.provider.everything(Fault::LoseRequest);
+        sleep(37 * SECOND - sent.elapsed()).await;
+        leader.provider.clear();
+        sleep(20 * SECOND).await;
+        assert_eq!(leader.told().await, ["unsure", "recovered"]);
+
+        // For good: gone by 48 s after the last good `sent`, without a word from the store.
+        let rival = Instance::new(&store, "rival", 1.0).on(&stage).start();
+        sleep(20 * SECOND).await;
+        let sent = newest(&leader);
+        leader.provider.everything(Fault::LoseRequest);
+        until(60 * SECOND, || !leader.election.is_leader()).await;
+        let took = sent.elapsed();
+        assert!(took <= Duration::from_millis(48_050), "{took:?}");
+        assert!(took >= Duration::from_millis(47_900), "{took:?}");
+        assert!(!rival.election.is_leader());
+        until(SECOND, || stage.working() == 0).await;
+        until(120 * SECOND, || rival.election.is_leader()).await;
+        assert_eq!(stage.most(), 1);
+        assert_eq!(
+            leader.told().await,
+            ["unsure", "lost: ran out because its renewals failed"]
+        );
+    }
+}
+
+/// 002-9.
+#[tokio::test(start_paused = true)]
+async fn a_store_that_is_down_for_all_stops_the_work_until_it_is_back() {
+    for store in stores() {
+        let stage = Stage::default();
+        let all: Vec<Instance> = ["a", "b", "c"]
+            .map(|id| Instance::new(&store, id, 1.0).on(&stage).start())
+            .into();
+        until(SECOND, || stage.working() == 1).await;
+        sleep(30 * SECOND).await;
+        for instance in &all {
+            instance.provider.everything(Fault::THROTTLED);
+        }
+        until(60 * SECOND, || stage.working() == 0).await;
+        sleep(600 * SECOND).await;
+        assert_eq!(stage.working(), 0);
+        assert!(all.iter().all(|instance| !instance.election.is_leader()));
+        for instance in &all {
+            instance.provider.clear();
+        }
+        until(120 * SECOND, || stage.working() == 1).await;
+        assert_eq!(stage.most(), 1);
+    }
+}
+
+/// 002-10.
+#[tokio::test(start_paused = true)]
+async fn a_refused_renewal_ends_the_leadership_at_once() {
+    for store in stores() {
+        let stage = Stage::default();
+        let mut leader = Instance::new(&store, "leader", 1.0).on(&stage).start();
+        until(SECOND, || leader.election.is_leader()).await;
+        let token = leader.election.leadership().unwrap().token();
+        store.wipe();
+        // With the next renewal; it is free then, so it may well lead once more, with another token.
+        sleep(21 * SECOND).await;
+        let told = leader.told().await;
+        let lost = "lost: has no record in the store any more";
+        assert_eq!(told, ["gained", lost, "gained"]);
+        assert!(leader.election.leadership().unwrap().token() > token);
+        assert_eq!(stage.most(), 1);
+    }
+}
+
+/// 002-11.
+#[tokio::test(start_paused = true)]
+async fn a_slow_renewal_counts_from_when_it_left() {
+    for store in stores() {
+        let leader = Instance::new(&store, "leader", 1.0).start();
+        until(SECOND, || leader.election.is_leader()).await;
+        leader
+            .provider
+            .next(Op::Renew, Fault::DelayReply(9 * SECOND));
+        sleep(Duration::from_millis(29_500)).await;
+        let sent = newest(&leader);
+        let leadership = leader.election.leadership().unwrap();
+        let deadline = Instant::now() + leadership.remaining();
+        assert!(deadline <= sent + 48 * SECOND, "{:?}", deadline - sent);
+        assert!(deadline > sent + 47 * SECOND, "the renewal counted");
+    }
+}
+
+/// When the newest renewal left.
+fn newest(leader: &Instance) -> Instant {
+    let calls = leader.provider.calls();
+    let renewals = calls.iter().filter(|call| call.op == Op::Renew);
+    renewals.last().unwrap().began
+}

@@ -1,0 +1,118 @@
+//! Leaders that give up by themselves.
+
+use dlock_election::{Coordinator, Election};
+use dlock_testkit::{
+    faults::{Fault, Faulty, Op},
+    memory::{MemoryProvider, MemoryStore},
+};
+use tokio::time::{Instant, sleep};
+
+use crate::support::{Instance, NAME, SECOND, Stage, stores, until};
+
+/// 002-17.
+#[tokio::test(start_paused = true)]
+async fn a_leader_resigns_on_request_and_lets_others_win() {
+    for store in stores() {
+        let stage = Stage::default();
+        let mut first = Instance::new(&store, "first", 1.0).on(&stage).start();
+        until(SECOND, || first.election.is_leader()).await;
+        let second = Instance::new(&store, "second", 1.0).on(&stage).start();
+        let leader = second.election.leader().await.unwrap().unwrap();
+        assert_eq!(leader.id, "first");
+        sleep(5 * SECOND).await;
+        // From the other instance, through the store: with its next renewal, at the latest.
+        let admin = second.provider.inner();
+        assert!(second.election.ask_leader_to_resign(admin).await.unwrap());
+        let took = until(60 * SECOND, || second.election.is_leader()).await;
+        assert!(took <= 36 * SECOND, "{took:?}");
+        assert_eq!(first.told().await, ["gained", "resigned: Asked"]);
+        // From within.
+        second.election.resign();
+        until(60 * SECOND, || first.election.is_leader()).await;
+        assert_eq!(stage.most(), 1);
+        assert!(!second.election.is_leader());
+    }
+}
+
+/// What was wanted stays wanted: a leadership that is lost while its work ends was given up all the same.
+#[tokio::test(start_paused = true)]
+async fn a_loss_in_the_grace_of_a_stop_ends_the_election_too() {
+    for store in stores() {
+        let mut leader = stubborn(&store).start();
+        until(SECOND, || leader.election.is_leader()).await;
+        leader.provider.everything(Fault::LoseRequest);
+        // `stop` panics if the election does.
+        leader.stop().await;
+        let told = leader.told().await;
+        assert_eq!(told[..1], ["gained"]);
+        assert!(told.last().unwrap().starts_with("lost: "), "{told:?}");
+    }
+}
+
+/// 002-17.
+#[tokio::test(start_paused = true)]
+async fn a_loss_in_the_grace_of_a_resignation_is_followed_by_the_cool_down() {
+    for store in stores() {
+        let leader = stubborn(&store).start();
+        until(SECOND, || leader.election.is_leader()).await;
+        leader.provider.everything(Fault::LoseRequest);
+        leader.election.resign();
+        until(60 * SECOND, || !leader.election.is_leader()).await;
+        leader.provider.clear();
+        leader.provider.forget_calls();
+        // A quarter more than an attempt interval.
+        sleep(37 * SECOND).await;
+        assert_eq!(
+            leader.provider.count(Op::Acquire),
+            0,
+            "it stands again at once"
+        );
+        until(60 * SECOND, || leader.election.is_leader()).await;
+    }
+}
+
+/// 002-17.
+#[tokio::test(start_paused = true)]
+async fn a_store_that_is_silent_holds_up_nobody_who_asks() {
+    for store in stores() {
+        let mut leader = Instance::new(&store, "leader", 1.0).start();
+        until(SECOND, || leader.election.is_leader()).await;
+        let asking = Faulty::new(MemoryProvider::new(&store));
+        asking.everything(Fault::LoseRequest);
+        let asked = Instant::now();
+        let answer = leader.election.ask_leader_to_resign(&asking).await;
+        assert!(answer.is_err());
+        assert!(asked.elapsed() <= 10 * SECOND, "{:?}", asked.elapsed());
+        leader.stop().await;
+    }
+}
+
+/// 002-17: without wake-ups, whatever the store offers.
+#[tokio::test(start_paused = true)]
+async fn an_election_that_only_polls_opens_no_channel() {
+    for store in stores() {
+        let polling = |id: &str| {
+            Instance::built(MemoryProvider::new(&store), 1.0, |client| {
+                let election = Election::builder().provider(client).name(NAME).id(id);
+                election.poll_only().build().unwrap()
+            })
+        };
+        let mut first = polling("first").start();
+        until(SECOND, || first.election.is_leader()).await;
+        let second = polling("second").start();
+        sleep(100 * SECOND).await;
+        first.stop().await;
+        let took = until(60 * SECOND, || second.election.is_leader()).await;
+        assert!(took > SECOND && took <= 36 * SECOND, "{took:?}");
+        assert_eq!(second.provider.count(Op::Watch), 0);
+    }
+}
+
+/// A leader whose work does not end when it is told to; it may for a minute and a half.
+fn stubborn(store: &MemoryStore) -> Instance {
+    let leader = Instance::built(MemoryProvider::new(store), 1.0, |client| {
+        let election = Election::builder().provider(client).name(NAME);
+        election.grace(90 * SECOND).build().unwrap()
+    });
+    leader.on(&Stage::default())
+}

@@ -1,0 +1,26 @@
+//! How long failover takes on a PostgreSQL server, beside the formula:
+//!
+//! ```sh
+//! cargo bench -p dlock-postgres --bench failover
+//! DLOCK_FAILOVER_LEASE=60000 cargo bench -p dlock-postgres --bench failover
+//! ```
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "no figures without a server"
+)]
+
+#[path = "../tests/suite/election.rs"]
+mod election;
+#[allow(
+    dead_code,
+    clippy::allow_attributes,
+    reason = "the tests use more of it"
+)]
+#[path = "../tests/suite/support.rs"]
+mod support;
+
+fn main() {
+    dlock_testkit::election::measure::<election::Postgres>();
+}

@@ -1,0 +1,13 @@
+//! How long failover takes on a Redis server, beside the formula:
+//!
+//! ```sh
+//! cargo bench -p dlock-redis --bench failover
+//! DLOCK_FAILOVER_LEASE=60000 cargo bench -p dlock-redis --bench failover
+//! ```
+
+#[path = "../tests/election.rs"]
+mod election;
+
+fn main() {
+    dlock_testkit::election::measure::<election::Redis>();
+}

@@ -1,0 +1,13 @@
+//! How long failover takes on the embedded store, beside the formula:
+//!
+//! ```sh
+//! cargo bench -p dlock-sqlite --bench failover
+//! DLOCK_FAILOVER_LEASE=60000 cargo bench -p dlock-sqlite --bench failover
+//! ```
+
+#[path = "../tests/election.rs"]
+mod election;
+
+fn main() {
+    dlock_testkit::election::measure::<election::Sqlite>();
+}

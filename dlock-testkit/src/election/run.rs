@@ -1,0 +1,66 @@
+//! Plays a story on the one runtime and the one fixture of a test binary.
+
+use std::{
+    fmt,
+    sync::{Arc, OnceLock},
+};
+
+use tokio::runtime::{Builder, Runtime};
+
+use super::{
+    Electorate, STORIES,
+    voters::{Erase, Erased, Voters},
+};
+use crate::stall;
+
+/// What `election_stories!` keeps for its test binary.
+#[doc(hidden)]
+pub struct Shared(OnceLock<(Runtime, Arc<dyn Erased>)>);
+
+impl Shared {
+    /// Nothing started yet.
+    #[must_use]
+    #[expect(
+        clippy::new_without_default,
+        reason = "emitted by a macro into a static"
+    )]
+    pub const fn new() -> Self {
+        Self(OnceLock::new())
+    }
+}
+
+/// Plays one story as a test, with longer leases if the machine is too slow for this one.
+#[doc(hidden)]
+pub fn run<E: Electorate>(shared: &'static Shared, name: &str) {
+    let Some(story) = STORIES.iter().find(|story| story.name == name) else {
+        panic!("there is no story {name}")
+    };
+    let (runtime, electorate) = shared.0.get_or_init(|| {
+        let runtime = runtime();
+        let electorate: Arc<dyn Erased> = Arc::new(Erase(runtime.block_on(E::start())));
+        (runtime, electorate)
+    });
+    let leases = (0..3).map(|doubled| E::LEASE * (1 << doubled));
+    runtime.block_on(stall::rounds(leases, |_, lease, _| {
+        (story.play)(Voters::new(Arc::clone(electorate), name, lease))
+    }));
+}
+
+pub(super) fn runtime() -> Runtime {
+    match Builder::new_multi_thread()
+        .worker_threads(4)
+        .enable_all()
+        .build()
+    {
+        Ok(runtime) => runtime,
+        Err(error) => panic!("no runtime: {error}"),
+    }
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared")
+            .field("started", &self.0.get().is_some())
+            .finish()
+    }
+}

@@ -1,0 +1,272 @@
+//! The stories. Each says where its bound comes from; section 9 has the formulas.
+
+use std::time::Duration;
+
+use dlock_core::{Admin, Name, Provider, Revoke, RevokeOutcome};
+use dlock_election::{Coordinator, Reason, Transition};
+use tokio::time::{Instant, sleep, sleep_until};
+
+use super::{
+    instance::Instance,
+    measure::pair,
+    voters::{Voters, until},
+};
+
+/// How long something may take that should come about soon.
+const SOON: Duration = Duration::from_secs(20);
+
+/// 002-5 (a store's clock decides) and 002-6 (contenders observe): from the instant at which the dead
+/// leader's last renewal left. 002-12: so long a gap do its tasks have.
+pub(super) async fn crashed_leader_is_followed_within_the_bound(voters: Voters) {
+    let (mut first, second) = pair(&voters).await;
+    let sent = first.between_renewals().await;
+    first.crash().await;
+    let gained = second.gained(sent, SOON).await;
+    let bound = voters.failover(second.discipline());
+    let took = gained - sent;
+    assert!(took <= bound, "{took:?} is more than {bound:?}");
+    assert!(took >= voters.lease, "{took:?}: before the lease was over");
+
+    let stage = &voters.stage;
+    until("the task runs again", SOON, || {
+        stage.runs().last().is_some_and(|(who, _)| who == "second")
+    })
+    .await;
+    let runs = stage.runs();
+    let change = runs
+        .windows(2)
+        .find(|pair| pair[0].0 != pair[1].0)
+        .map(|pair| pair[1].1 - pair[0].1)
+        .unwrap_or_default();
+    let (period, most) = (voters.lease / 2, bound + voters.lease / 2);
+    assert!(change >= period, "{change:?} between runs of two leaders");
+    assert!(change <= most, "a gap of {change:?}, more than {most:?}");
+    stage.is_sound();
+}
+
+/// 002-7: at once with wake-ups, and with the next attempt without. The lease is longer where a wake-up
+/// is to be told from an attempt.
+pub(super) async fn stopped_leader_is_followed_at_once(voters: Voters) {
+    let woken = voters.wakes().await;
+    let voters = if woken { voters.longer(8) } else { voters };
+    let (mut first, second) = pair(&voters).await;
+    let stopped = Instant::now();
+    first.stop().await;
+    let took = second.gained(stopped, SOON).await - stopped;
+    let bound = if woken {
+        Duration::from_secs(1)
+    } else {
+        voters.attempts() + voters.attempts() / 5 + voters.slack()
+    };
+    assert!(took <= bound, "{took:?} is more than {bound:?}");
+    assert_eq!(first.losses(), 0);
+    voters.stage.is_sound();
+}
+
+/// 002-8: a silent partition. The worst moment to be cut off is right before a renewal; 0.3 of a lease
+/// less what an attempt and the pause after it take can be ridden out then (V6). A longer one ends the
+/// leadership at 0.8 of a lease after the last good renewal had left (V1), without a word from the
+/// store, and before anybody else can win. 002-10: what arrives late restores nothing.
+pub(super) async fn leader_that_is_cut_off_rides_it_out_or_steps_down_before_a_rival(
+    voters: Voters,
+) {
+    let (first, second) = pair(&voters).await;
+    let lease = voters.lease;
+    let sent = first.renewed().await;
+    sleep_until(sent + lease * 3 / 10).await;
+    first.cut_off();
+    sleep_until(sent + lease * 11 / 20).await;
+    first.mend().await;
+    first.renewed().await;
+    assert_eq!(first.losses(), 0, "that should have been ridden out");
+    assert!(first.election.is_leader() && !second.election.is_leader());
+
+    let sent = first.between_renewals().await;
+    first.cut_off();
+    let lost = first.lost(sent, SOON).await - sent;
+    let belief = voters.belief();
+    assert!(
+        lost <= belief + voters.slack() / 2,
+        "{lost:?} is after {belief:?}"
+    );
+    assert!(lost + lease / 20 >= belief, "{lost:?} is before {belief:?}");
+    until("its work ends", voters.slack(), || {
+        voters.stage.working() == 0
+    })
+    .await;
+    assert!(
+        !second.election.is_leader(),
+        "a rival before the lease was over"
+    );
+    let gained = second.gained(sent, SOON).await - sent;
+    assert!(gained >= lease, "{gained:?}: before the lease was over");
+    let bound = voters.failover(second.discipline());
+    assert!(gained <= bound, "{gained:?} is more than {bound:?}");
+
+    first.mend().await;
+    second.renewed().await;
+    second.renewed().await;
+    assert!(second.election.is_leader() && !first.election.is_leader());
+    assert_eq!((first.losses(), second.losses()), (1, 0));
+    voters.stage.is_sound();
+}
+
+/// 002-9.
+pub(super) async fn store_that_is_down_for_all_stops_all_work_until_it_is_back(voters: Voters) {
+    let stage = &voters.stage;
+    let all = [
+        voters.instance("first").await,
+        voters.instance("second").await,
+        voters.instance("third").await,
+    ];
+    until("somebody leads", SOON, || stage.working() == 1).await;
+    let leads = |instance: &&Instance| instance.election.is_leader();
+    if let Some(leader) = all.iter().find(leads) {
+        leader.between_renewals().await;
+    }
+    let down = Instant::now();
+    for instance in &all {
+        instance.lose_the_store().await;
+    }
+    until("nobody leads", SOON, || {
+        !all.iter().any(|instance| leads(&instance))
+    })
+    .await;
+    assert!(down.elapsed() <= voters.lease, "not within the lease");
+    until("nobody works", voters.slack(), || stage.working() == 0).await;
+    while down.elapsed() < 2 * voters.lease {
+        assert_eq!(stage.working(), 0, "work without a store");
+        sleep(voters.lease / 50).await;
+    }
+    for instance in &all {
+        instance.mend().await;
+    }
+    let back = Instant::now();
+    until("somebody leads again", SOON, || stage.working() == 1).await;
+    // Where contenders observe, their observation may begin now.
+    let bound = voters.failover(all[0].discipline()) + voters.lease / 3;
+    assert!(back.elapsed() <= bound, "not within {bound:?}");
+    stage.is_sound();
+}
+
+/// 002-10: put out of office in the store (B1), which the leader learns from its next renewal, a third
+/// of a lease after the last one at the latest.
+pub(super) async fn refused_renewal_ends_the_leadership_at_once(voters: Voters) {
+    let (first, second) = pair(&voters).await;
+    let Some(leadership) = first.election.leadership() else {
+        panic!("it has just led");
+    };
+    first.renewed().await;
+    let revoked = Instant::now();
+    revoke(&second, &voters.name).await;
+    let lost = first.lost(revoked, SOON).await - revoked;
+    let bound = voters.lease / 3 + voters.slack();
+    assert!(lost <= bound, "{lost:?} is more than {bound:?}");
+    assert!(!leadership.is_valid());
+    let again = || [&first, &second].map(|instance| instance.election.leadership());
+    until("somebody leads again", SOON, || {
+        again().iter().any(Option::is_some)
+    })
+    .await;
+    for leader in again().into_iter().flatten() {
+        assert!(leader.token() > leadership.token());
+    }
+    assert!(!leadership.is_valid(), "nothing brings it back");
+    voters.stage.is_sound();
+}
+
+/// 002-11: while answers are an eighth of a lease late, the deadline never goes beyond the sending of
+/// the newest renewal that was answered, and 0.8 of a lease. 002-10: answers that come later than an
+/// attempt lasts (a sixth) count for nothing.
+pub(super) async fn slow_renewal_counts_from_when_it_left(voters: Voters) {
+    let leader = voters.instance("leader").await;
+    leader.leads().await;
+    let lease = voters.lease;
+    leader.renewed().await;
+    leader.slow_down(lease / 8);
+    let began = Instant::now();
+    while began.elapsed() < 2 * lease {
+        let Some(leadership) = leader.election.leadership() else {
+            panic!("answers that are an eighth of a lease late end no leadership");
+        };
+        let deadline = Instant::now() + leadership.remaining();
+        // Read after the deadline: whatever that rests on is known by then.
+        let sent = leader.newest().unwrap_or(began);
+        let most = sent + voters.belief() + lease / 100;
+        assert!(deadline <= most, "{:?} too late", deadline - most);
+        sleep(lease / 100).await;
+    }
+    assert_eq!(leader.losses(), 0);
+
+    let sent = leader.renewed().await;
+    leader.slow_down(lease / 4);
+    let lost = leader.lost(sent, SOON).await - sent;
+    // One that left before may still have been in time.
+    let bound = voters.belief() + lease / 3 + lease / 6 + voters.slack();
+    assert!(lost <= bound, "{lost:?} is more than {bound:?}");
+    until("its work ends", voters.slack(), || {
+        voters.stage.working() == 0
+    })
+    .await;
+    leader.mend().await;
+    leader.gained(sent, SOON).await;
+    voters.stage.is_sound();
+}
+
+/// 002-17: the leader learns it from its next renewal (B3).
+pub(super) async fn leader_resigns_when_another_instance_asks(voters: Voters) {
+    let (first, second) = pair(&voters).await;
+    first.renewed().await;
+    let asked = Instant::now();
+    match second.election.ask_leader_to_resign(&second.provider).await {
+        Ok(true) => {}
+        other => panic!("somebody leads, and can be asked: {other:?}"),
+    }
+    let gained = second.gained(asked, SOON).await - asked;
+    let attempt = voters.attempts() + voters.attempts() / 5;
+    let bound = voters.lease / 3 + attempt + voters.slack();
+    assert!(gained <= bound, "{gained:?} is more than {bound:?}");
+    first
+        .told("it has resigned", asked, SOON, |transition| {
+            matches!(
+                transition,
+                Transition::Resigned {
+                    reason: Reason::Asked,
+                    ..
+                }
+            )
+        })
+        .await;
+    assert_eq!(first.losses(), 0);
+    match first.election.leader().await {
+        Ok(Some(leader)) => assert_eq!(leader.id, "second"),
+        other => panic!("the second one leads: {other:?}"),
+    }
+    voters.stage.is_sound();
+}
+
+/// Takes the leadership away from whoever has it.
+async fn revoke(by: &Instance, name: &str) {
+    let name = match Name::new(name) {
+        Ok(name) => name,
+        Err(error) => panic!("{error}"),
+    };
+    let began = Instant::now();
+    while began.elapsed() < SOON {
+        let read = by.provider.read(&name).await;
+        let Ok(Some(record)) = read else {
+            panic!("there is a leader: {read:?}");
+        };
+        let outcome = match Revoke::new(name.clone(), record.version()) {
+            Ok(request) => by.provider.revoke(&request).await,
+            Err(error) => panic!("{error}"),
+        };
+        match outcome {
+            Ok(RevokeOutcome::Revoked) => return,
+            // A renewal came in between.
+            Ok(_) => {}
+            Err(error) => panic!("not revoked: {error}"),
+        }
+    }
+    panic!("not revoked within {SOON:?}");
+}

@@ -1,0 +1,58 @@
+//! One process of the service: what a program does that wants some of its work done by one instance
+//! only.
+
+use std::time::Duration;
+
+use dlock::election::{Coordinator, Election, Next, Transition};
+use dlock_examples::{Failure, Store};
+use tokio::io::AsyncReadExt;
+
+/// Runs until standard input ends.
+pub(crate) async fn run(store: &dyn Store, name: &str) -> Result<(), Failure> {
+    let election = Election::builder()
+        .provider(store.provider().await?)
+        .name("leader-example")
+        .id(name)
+        // So short only that there is something to see. The defaults are 60 s, 20 s and 30 s.
+        .lease(Duration::from_secs(3))
+        .renew_every(Duration::from_secs(1))
+        .attempt_every(Duration::from_millis(1500))
+        .build()?;
+
+    // Only on the leader, never beside itself, gone when this instance does not lead any more.
+    let who = name.to_owned();
+    election.every("task", Duration::from_millis(500), move |leadership| {
+        let line = format!("{who} runs the task with token {}", leadership.token());
+        async move { println!("{line}") }
+    });
+
+    // What happened, for whoever watches.
+    let (who, mut transitions) = (name.to_owned(), election.transitions());
+    let telling = tokio::spawn(async move {
+        while let Some(Next::Transition(transition)) = transitions.next().await {
+            match transition {
+                Transition::Gained { token } => println!("{who} leads with token {token}"),
+                Transition::Lost { loss } => println!("{who} does not lead any more: {loss}"),
+                Transition::Resigned { .. } => println!("{who} has stepped down"),
+                _ => {}
+            }
+        }
+    });
+
+    match election.leader().await? {
+        Some(leader) => println!("{name} follows, {} leads", leader.id),
+        None => println!("{name} follows, nobody leads"),
+    }
+    election.run(Box::pin(standard_input_ends())).await?;
+    // The lines end with the election.
+    drop(election);
+    Ok(telling.await?)
+}
+
+/// The sign to stop: Ctrl-D, or the end of whoever started this process.
+async fn standard_input_ends() {
+    let mut input = tokio::io::stdin();
+    let mut bytes = [0; 256];
+    while matches!(input.read(&mut bytes).await, Ok(1..)) {}
+    // The thread that reads it can't be interrupted, but has ended now.
+}
