@@ -43,6 +43,8 @@
 //!   database), `redis` (Redis or Valkey: one server, replicas, a cluster), `sqlite` (one file, every
 //!   process of one host).
 //! * The feature `election`: one leader among the instances of a service, and work that runs only there.
+//! * The feature `metrics` tells the `metrics` facade what happens, under the names of the module of
+//!   that name. It observes and changes nothing.
 //! * The package `dlock-examples` has programs that run on each of them: `cargo run -p dlock-examples
 //!   --bin quickstart`.
 //! * [`Provider`] is the contract for a store of your own; the crate `dlock-testkit` proves it.

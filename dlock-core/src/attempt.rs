@@ -8,7 +8,8 @@ use uuid::Uuid;
 
 use crate::{
     Acquire, AcquireOutcome, ErrorKind, Event, FencingToken, ProviderError, Record, Version,
-    clock::Tick, holding::Holding, lock::Settings, release::Giveback, term::Term,
+    clock::Tick, holding::Holding, lock::Settings, observe::Operation, release::Giveback,
+    term::Term,
 };
 
 /// How a try ended.
@@ -89,7 +90,9 @@ pub(crate) async fn run(
         // Until there is an answer, the attempt may have been applied; also if this task is dropped
         // or the provider panics.
         let before = std::mem::replace(&mut open.may_exist, true);
-        let error = match shared.call(limit, shared.provider.acquire(&request)).await {
+        let call = shared.provider.acquire(&request);
+        let what = (Operation::Acquire, &plan.group);
+        let error = match shared.call(what, limit, call).await {
             Ok(AcquireOutcome::Acquired(token)) => {
                 if planted!(ReplyTimeBase) {
                     credited = shared.clock.now();
@@ -123,6 +126,7 @@ pub(crate) async fn run(
             Err(error) => error,
         };
         tracing::debug!(
+            name: "acquire_unanswered",
             error = &error as &dyn std::error::Error,
             "no answer to an acquire"
         );

@@ -4,7 +4,11 @@ use std::{sync::Arc, time::Duration};
 
 use typed_builder::TypedBuilder;
 
-use crate::{Client, ConfigError, DLock, IntoClient, Name, Record, lock, plan::Plan};
+use crate::{
+    Client, ConfigError, DLock, IntoClient, Name, Record, lock,
+    observe::{self, Group},
+    plan::Plan,
+};
 
 const DEFAULT_DURATION: Duration = Duration::from_secs(15);
 const SHORTEST: Duration = Duration::from_millis(100);
@@ -90,11 +94,24 @@ pub(crate) struct Request {
         )
     )]
     data: Option<Vec<u8>>,
+    #[builder(
+        default,
+        setter(
+            into,
+            strip_option,
+            doc = "What the metrics of this lock, and of those made of it with `named`, are told apart by: their label `group`. Choose one of a few, since each is a series of its own; a lock's name is none for that reason. Default none. Without the feature `metrics` it says nothing to anybody."
+        )
+    )]
+    group: Option<String>,
 }
 
 impl From<Request> for Result<DLock, ConfigError> {
-    fn from(request: Request) -> Self {
-        let plan = Arc::new(plan(&request)?);
+    fn from(mut request: Request) -> Self {
+        let group = Group::new(request.group.take());
+        let plan = Arc::new(Plan {
+            group,
+            ..plan(&request)?
+        });
         let Request {
             name,
             provider: Client(shared),
@@ -111,14 +128,16 @@ impl From<Request> for Result<DLock, ConfigError> {
         {
             return Err(ConfigError::Data { bytes });
         }
-        Ok(DLock(Arc::new(lock::Settings {
+        let lock = DLock(Arc::new(lock::Settings {
             state: shared.names.get(&name, &shared.clock),
             shared,
             name,
             owner: owner.into(),
             plan,
             data: data.map(Into::into),
-        })))
+        }));
+        observe::built(&lock.0);
+        Ok(lock)
     }
 }
 
@@ -181,6 +200,7 @@ fn plan(request: &Request) -> Result<Plan, ConfigError> {
         poll_watched: poll_every.unwrap_or((duration / 3).clamp(seconds(1), seconds(5))),
         give_up_after: give_up_after.unwrap_or(duration.max(seconds(10))),
         max_hold,
+        group: Group::NONE,
     })
 }
 

@@ -9,8 +9,13 @@ use std::{
 use tokio::sync::watch;
 
 use crate::{
-    Clock, Event, Name, Provider, ProviderError, Recorder, entropy::Entropy, latch::Latch,
-    names::Names, recorder::Recording, scheduler::Schedulers,
+    Clock, Event, Name, Provider, ProviderError, Recorder,
+    entropy::Entropy,
+    latch::Latch,
+    names::Names,
+    observe::{Group, Operation, StoreCall},
+    recorder::Recording,
+    scheduler::Schedulers,
 };
 
 /// One process's side of one provider: the queues of its waiters, what it has observed, its own
@@ -166,19 +171,23 @@ impl Shared {
     }
 
     /// One call to the provider, for at most `limit`. What comes back after that is unknown, and
-    /// the call is dropped.
+    /// the call is dropped. What is asked, and for whom, is for those who observe.
     pub(crate) async fn call<T: Send>(
         &self,
+        (operation, group): (Operation, &Group),
         limit: Duration,
         call: impl Future<Output = Result<T, ProviderError>> + Send,
     ) -> Result<T, ProviderError> {
-        tokio::select! {
+        let observed = StoreCall::begin(self, operation, group);
+        let answer = tokio::select! {
             biased;
             answer = call => answer,
             () = self.clock.pause(limit) => {
                 Err(ProviderError::unknown(format!("the store did not answer within {limit:?}")))
             }
-        }
+        };
+        observed.end(&answer);
+        answer
     }
 
     /// A short, jittered pause before the next attempt at a store that did not answer: D/60 within

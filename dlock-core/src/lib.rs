@@ -29,8 +29,12 @@ mod latch;
 mod lease;
 mod listener;
 mod lock;
+#[cfg(feature = "metrics")]
+pub mod metrics;
 mod name;
 mod names;
+#[cfg_attr(not(feature = "metrics"), path = "observe/silent.rs")]
+mod observe;
 mod outcome;
 mod plan;
 mod provider;

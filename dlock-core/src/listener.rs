@@ -8,7 +8,12 @@ use std::{
     time::Duration,
 };
 
-use crate::{Wakeup, client::Shared, plan::Plan};
+use crate::{
+    Wakeup,
+    client::Shared,
+    observe::{Group, Operation},
+    plan::Plan,
+};
 
 /// How long opening the channel may take, and the longest pause before the next attempt.
 const OPEN_LIMIT: Duration = Duration::from_secs(10);
@@ -41,7 +46,9 @@ pub(crate) fn ensure(shared: &Arc<Shared>, plan: &Plan) {
 async fn listen(client: &Weak<Shared>) {
     let mut pause = FIRST_PAUSE;
     while let Some(shared) = client.upgrade() {
-        match shared.call(OPEN_LIMIT, shared.provider.watch()).await {
+        // For all locks of the client.
+        let what = (Operation::Watch, &Group::NONE);
+        match shared.call(what, OPEN_LIMIT, shared.provider.watch()).await {
             Ok(Some(mut wakeups)) => {
                 let connected = Connected::new(&shared);
                 drop(shared);
@@ -60,6 +67,7 @@ async fn listen(client: &Weak<Shared>) {
             Ok(None) => return,
             Err(error) => {
                 tracing::debug!(
+                    name: "wakeups_unavailable",
                     error = &error as &dyn std::error::Error,
                     "no channel for wake-ups; polling"
                 );

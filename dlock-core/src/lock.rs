@@ -9,6 +9,7 @@ use crate::{
     builder::Request,
     client::Shared,
     names::NameState,
+    observe::Operation,
     plan::Plan,
     scope,
     waiting::{self, Acquired, Wait},
@@ -267,8 +268,9 @@ impl DLock {
             plan,
             ..
         } = &*self.0;
+        let what = (Operation::Read, &plan.group);
         let record = shared
-            .call(plan.attempt(), shared.provider.read(name))
+            .call(what, plan.attempt(), shared.provider.read(name))
             .await?;
         if let Some(record) = &record
             && !planted!(ReadUnobserved)

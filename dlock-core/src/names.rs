@@ -51,7 +51,8 @@ pub(crate) struct NameState {
 
 #[derive(Default)]
 struct Known {
-    observation: Option<Observation>,
+    /// Names that nobody else wants have none.
+    observation: Option<Box<Observation>>,
     over: VecDeque<Over>,
     live: Vec<Uuid>,
     /// The term of our last grant.
@@ -64,6 +65,8 @@ struct Known {
 struct Observation {
     version: Version,
     duration: Duration,
+    /// What the store said was left of it at the last look.
+    remaining: Option<Duration>,
     first: Look,
     last: Look,
 }
@@ -163,16 +166,18 @@ impl NameState {
         match &mut known.observation {
             Some(seen) if seen.version == record.version() || planted!(ObservationKept) => {
                 seen.version = record.version();
+                seen.remaining = record.remaining;
                 seen.last = now;
             }
             _ => {
                 let (version, duration) = (record.version(), record.duration);
-                known.observation = Some(Observation {
+                known.observation = Some(Box::new(Observation {
                     version,
                     duration,
+                    remaining: record.remaining,
                     first: now,
                     last: now,
-                });
+                }));
             }
         }
     }
@@ -198,6 +203,21 @@ impl NameState {
         let known = self.known();
         let seen = known.observation.as_ref()?;
         Some(seen.duration.saturating_sub(clock.elapsed(seen.first)))
+    }
+
+    /// Whether the lease that was last seen, of somebody else, has run out since, as far as this client
+    /// can tell. For those who observe; nothing is decided by it.
+    pub(crate) fn has_run_out(&self, clock: &Clock) -> bool {
+        let known = self.known();
+        let ours =
+            |uuid| known.live.contains(&uuid) || known.over.iter().any(|over| over.uuid == uuid);
+        known.observation.as_ref().is_some_and(|seen| {
+            let expired = seen
+                .remaining
+                .is_some_and(|left| clock.elapsed(seen.last) >= left);
+            let silent = clock.elapsed(seen.first) >= seen.duration;
+            (expired || silent) && !ours(seen.version.uuid)
+        })
     }
 
     /// Forgets an observation that nobody has repeated for ten durations (section 3).

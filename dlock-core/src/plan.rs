@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use crate::observe::Group;
+
 /// The times of a lock's terms, checked when the lock was built.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Plan {
     /// D: how long the store keeps others out.
     pub(crate) duration: Duration,
@@ -20,6 +22,8 @@ pub(crate) struct Plan {
     pub(crate) give_up_after: Duration,
     /// How long a lease is renewed at most (section 8).
     pub(crate) max_hold: Option<Duration>,
+    /// What its metrics are told apart by.
+    pub(crate) group: Group,
 }
 
 impl Plan {
@@ -96,6 +100,7 @@ mod tests {
             wakeups: true,
             give_up_after: duration,
             max_hold: None,
+            group: Group::NONE,
         }
     }
 

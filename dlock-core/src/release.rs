@@ -15,6 +15,7 @@ use crate::{
     client::Shared,
     clock::Tick,
     names::{NameState, Offer},
+    observe::{self, Operation},
     plan::Plan,
 };
 
@@ -55,13 +56,15 @@ impl Giveback {
                 });
                 match &answer {
                     Ok(Ended::Unconfirmed) => tracing::warn!(
+                        name: "release_unconfirmed",
                         "the store did not confirm the release; others wait for the expiry"
                     ),
                     Err(error) => tracing::warn!(
+                        name: "release_failed",
                         error = error as &dyn std::error::Error,
                         "the release failed; others wait for the expiry"
                     ),
-                    Ok(ended) => tracing::debug!(?ended, "gave a term back"),
+                    Ok(ended) => tracing::debug!(name: "released", ?ended, "gave a term back"),
                 }
                 drop(errand);
                 answer
@@ -85,9 +88,12 @@ impl Giveback {
             && (offer.granted(&self.shared.clock, &self.plan).await
                 || planted!(FailedHandOverForgotten))
         {
+            observe::handed_on(&self.shared, &self.plan);
             return Ok(Ended::Released);
         }
-        self.send().await
+        let answer = self.send().await;
+        observe::released(&self.shared, &self.plan, &answer);
+        answer
     }
 
     /// Repeats until the store has answered or must have let go by itself. At least one attempt is
@@ -96,13 +102,15 @@ impl Giveback {
         let Self { shared, plan, .. } = self;
         let until = self.sent + plan.duration;
         let request = Release::new(self.name.clone(), self.uuid, self.token);
+        let what = (Operation::Release, &plan.group);
         let mut limit = plan.attempt();
         let heard = shared.watching.load(Ordering::SeqCst);
         if heard {
             self.state.fairness().releases();
         }
         loop {
-            match shared.call(limit, shared.provider.release(&request)).await {
+            let call = shared.provider.release(&request);
+            match shared.call(what, limit, call).await {
                 Ok(outcome) => {
                     if heard && matches!(outcome, ReleaseOutcome::NotHeld(_)) {
                         self.state.fairness().did_not_release();
@@ -115,6 +123,7 @@ impl Giveback {
                     return Err(error);
                 }
                 Err(error) => tracing::debug!(
+                    name: "release_unanswered",
                     error = &error as &dyn std::error::Error,
                     "no answer to a release"
                 ),

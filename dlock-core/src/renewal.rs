@@ -3,6 +3,7 @@
 
 use crate::{
     ProviderError, Renew, RenewOutcome,
+    observe::Operation,
     term::{Draw, Term},
 };
 
@@ -14,8 +15,9 @@ pub(crate) async fn attempt(term: &Term) -> Result<(), ProviderError> {
     };
     let request = request(term, draw);
     let shared = &term.shared;
+    let what = (Operation::Renew, &term.plan.group);
     let answer = shared
-        .call(term.attempt_limit(), shared.provider.renew(&request))
+        .call(what, term.attempt_limit(), shared.provider.renew(&request))
         .await;
     settle(term, draw, answer)
 }
@@ -36,6 +38,7 @@ pub(crate) fn settle(
         Ok(RenewOutcome::Renewed { asked }) => {
             let in_time = term.renewed(draw, asked);
             tracing::trace!(
+                name: "renewed",
                 lock = %term.name,
                 token = term.token.get(),
                 n = draw.n,
@@ -56,6 +59,7 @@ pub(crate) fn settle(
         }
         Err(error) => {
             tracing::debug!(
+                name: "renewal_unanswered",
                 lock = %term.name,
                 backend = term.shared.backend,
                 token = term.token.get(),

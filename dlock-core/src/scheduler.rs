@@ -126,14 +126,14 @@ fn farewell(term: &Term, clock: &Clock) {
     let (lock, backend, token) = (&term.name, term.shared.backend, term.token.get());
     match term.loss() {
         Some(loss) if matches!(loss.cause, LossCause::Released | LossCause::HandedOver) => {
-            tracing::trace!(%lock, backend, token, cause = %loss.cause, "renewals ended");
+            tracing::trace!(name: "renewals_ended", %lock, backend, token, cause = %loss.cause, "renewals ended");
         }
         Some(loss) => {
-            tracing::warn!(%lock, backend, token, cause = %loss.cause, "the lease was lost");
+            tracing::warn!(name: "lost", %lock, backend, token, cause = %loss.cause, "the lease was lost");
         }
         None if term.renewals_end().is_some_and(|end| clock.now() >= end) => {
             term.held_too_long();
-            tracing::warn!(%lock, backend, token, "held for the longest time allowed; renewals stop");
+            tracing::warn!(name: "held_too_long", %lock, backend, token, "held for the longest time allowed; renewals stop");
         }
         None => {}
     }

@@ -22,7 +22,7 @@ pub(crate) use self::belief::Draw;
 use self::belief::{Belief, believed};
 use crate::{
     ErrorKind, Event, FencingToken, Loss, LossCause, Name, ProviderError, Record, State,
-    client::Shared, clock::Tick, names::NameState, plan::Plan, scheduler::Seat,
+    client::Shared, clock::Tick, names::NameState, observe, plan::Plan, scheduler::Seat,
 };
 
 /// What a lease's handle, its renewals and everybody who watches it share.
@@ -134,13 +134,21 @@ impl Term {
         if self.is_valid() {
             return None;
         }
-        let mut belief = self.belief();
-        let cause = self.end_with(&mut belief, Belief::expired);
+        let cause = self.end_with(self.belief(), Belief::expired);
         Some(Loss {
             token: self.token,
             cause,
             work_finished: false,
         })
+    }
+
+    /// `sent` of the newest attempt that is known to have succeeded.
+    pub(crate) fn credited(&self) -> Tick {
+        self.belief().credited
+    }
+
+    pub(crate) fn since_success(&self) -> Duration {
+        self.shared.clock.now().since(self.credited())
     }
 
     /// Somebody asked for the lock (B3).
@@ -211,7 +219,14 @@ impl Term {
 
     /// The store answered `Renewed` to this attempt. False if that came too
     /// late: a success at or after the deadline is none (V4).
-    pub(crate) fn renewed(&self, Draw { n, sent }: Draw, asked: bool) -> bool {
+    pub(crate) fn renewed(&self, draw: Draw, asked: bool) -> bool {
+        let before = self.extend(draw, asked);
+        observe::renewed(self, before);
+        before.is_some()
+    }
+
+    /// Moves the deadline. The one before, unless it had passed.
+    fn extend(&self, Draw { n, sent }: Draw, asked: bool) -> Option<Tick> {
         let mut belief = self.belief();
         belief.asked |= asked && !planted!(AskedHidden);
         belief.confirmed = belief.confirmed.max(n);
@@ -223,14 +238,14 @@ impl Term {
             sent
         };
         let extended = sent + self.plan.belief();
-        let later = loop {
+        let (before, later) = loop {
             let deadline = self.valid_until.load(Ordering::SeqCst);
             if planted!(ReviveAfterDeadline) && !matches!(belief.ended, Some(LossCause::Released)) {
                 belief.ended = None;
             } else if deadline == Tick::NEVER.to_bits()
                 || (self.shared.clock.now() >= Tick::from_bits(deadline) && self.close_at(deadline))
             {
-                return false;
+                return None;
             }
             // It never moves back: an older attempt may be answered after a newer one.
             let later = if planted!(DeadlineMovesBack) {
@@ -243,7 +258,7 @@ impl Term {
                 .compare_exchange(deadline, later, Ordering::SeqCst, Ordering::SeqCst)
                 .is_ok()
             {
-                break later;
+                break (Tick::from_bits(deadline), later);
             }
         };
         if sent >= belief.credited {
@@ -262,11 +277,12 @@ impl Term {
         });
         drop(belief);
         self.changed.notify_waiters();
-        true
+        Some(before)
     }
 
     /// An attempt got no answer. Not a loss, and it delays nothing (V5).
     pub(crate) fn failed(&self, error: ProviderError) {
+        observe::renewal_failed(self, &error);
         if planted!(ErrorIsLoss) || (planted!(FatalIsLoss) && error.kind() == ErrorKind::Fatal) {
             return self.end(LossCause::Expired {
                 last_error: Some(error),
@@ -281,6 +297,7 @@ impl Term {
 
     /// The store answered R3: the term is over there (V5).
     pub(crate) fn refused(&self, record: Option<Record>) {
+        observe::refused(self);
         self.end(LossCause::Refused {
             record: record.map(Box::new),
         });
@@ -295,19 +312,23 @@ impl Term {
     fn end(&self, cause: LossCause) {
         // If the deadline has passed already, that came first (V5).
         let valid = self.is_valid();
-        let mut belief = self.belief();
+        let belief = self.belief();
         let cause = if valid { cause } else { belief.expired() };
         // Before the end is told: who then asks for the cause waits for the lock.
         self.valid_until
             .store(Tick::NEVER.to_bits(), Ordering::SeqCst);
-        self.end_with(&mut belief, |_| cause);
-        drop(belief);
+        self.end_with(belief, |_| cause);
         self.shared.schedulers.leave(self);
         self.changed.notify_waiters();
     }
 
-    /// The cause of the end; it is told when it is first given.
-    fn end_with(&self, belief: &mut Belief, cause: impl FnOnce(&Belief) -> LossCause) -> LossCause {
+    /// The cause of the end; it is told when it is first given, to those who observe when nothing is
+    /// locked any more.
+    fn end_with(
+        &self,
+        mut belief: MutexGuard<'_, Belief>,
+        cause: impl FnOnce(&Belief) -> LossCause,
+    ) -> LossCause {
         let first = belief.ended.is_none();
         let cause = belief.end_with(cause);
         if first {
@@ -315,6 +336,11 @@ impl Term {
                 uuid,
                 cause: cause.clone(),
             });
+        }
+        let (granted, deadline) = (belief.granted, belief.credited + self.plan.belief());
+        drop(belief);
+        if first {
+            observe::ended(self, granted, deadline, &cause);
         }
         cause
     }

@@ -84,6 +84,25 @@ impl Validity {
         }
     }
 
+    /// How long ago the request left that the lease rests on: the acquire, or the last renewal that
+    /// succeeded in time.
+    #[must_use]
+    pub fn since_success(&self) -> Duration {
+        self.0.since_success()
+    }
+
+    /// Resolves when a renewal has succeeded after this call, or the lease has ended. Borrows nothing.
+    ///
+    /// # Cancel safety
+    /// Cancel safe: it only watches.
+    pub fn renewed(&self) -> impl Future<Output = ()> + Send + use<> {
+        let term = Arc::clone(&self.0);
+        let before = term.credited();
+        async move {
+            watch(&term, || term.credited() != before || !term.is_valid()).await;
+        }
+    }
+
     /// Resolves when somebody has asked for the lock (B3), which a renewal tells, or the lease has
     /// ended. Borrows nothing.
     ///

@@ -33,6 +33,7 @@ use crate::{
     listener,
     lock::Settings,
     names::{Legacy, NameState, Place},
+    observe::Asking,
     recorder::Call,
 };
 
@@ -51,7 +52,7 @@ pub(crate) enum Acquired {
     Held(Holder),
 }
 
-/// Acquires, with a ticket or without, and tells the recorder when there is one.
+/// Acquires, with a ticket or without, and tells whoever wants to know.
 pub(crate) async fn acquire(
     lock: &Arc<Settings>,
     wait: Wait,
@@ -67,7 +68,9 @@ pub(crate) async fn acquire(
         });
     }
     let call = Call::begin(lock, wait);
+    let observed = Asking::begin(lock, wait);
     let answer = ask_for(lock, wait, ticket.map(Ticket::version)).await;
+    observed.end(&answer);
     if let Some(call) = call {
         call.end(&answer);
     }
@@ -128,7 +131,7 @@ async fn ask_for(
                     && !planted!(DeadGrantHandedOut)
                     && !planted!(LateGrantHandedOut) =>
             {
-                tracing::debug!("the grant had run out before it was picked up; asking anew");
+                tracing::debug!(name: "grant_outdated", "the grant had run out before it was picked up; asking anew");
             }
             Taken::Value(answer) => return answer,
             // We were away for too long; now that we are back, we queue again (W6).
@@ -373,7 +376,7 @@ impl Contender {
         match answer {
             Ok(Some(Acquired::Held(holder))) if self.ticket.is_none() => {
                 let pause = self.until_next_try(&holder.record);
-                tracing::debug!(owner = %holder.record.owner, ?pause, "held by another");
+                tracing::debug!(name: "held", owner = %holder.record.owner, ?pause, "held by another");
                 self.seen = Some(holder);
                 self.error = None;
                 ControlFlow::Continue(pause)

@@ -11,13 +11,16 @@ use tokio::sync::Mutex as Turn;
 
 use crate::{
     Coordinator, Leadership, Reason, RunError, Shutdown, Transition, Transitions, Work,
-    jobs::Works, transition::Announcer,
+    jobs::Works,
+    observe::{self, Label},
+    transition::Announcer,
 };
 
 /// Leads from the start of [`Coordinator::run`] to its end, and asks no store: for development on one
 /// machine. **Two processes with one of these both lead.**
 pub struct AlwaysLeader {
     token: FencingToken,
+    label: Label,
     works: Works,
     announcer: Announcer,
     running: Turn<()>,
@@ -38,10 +41,13 @@ impl AlwaysLeader {
             .ok()
             .and_then(|since| u64::try_from(since.as_micros()).ok())
             .and_then(FencingToken::new);
+        // It has no name.
+        let label = Label::new("always");
         Self {
             token: now.unwrap_or(FencingToken::MAX),
-            works: Works::new(),
-            announcer: Announcer::new(),
+            works: Works::new(&label),
+            announcer: Announcer::new(&label),
+            label,
             running: Turn::new(()),
             leadership: Mutex::new(None),
         }
@@ -80,8 +86,10 @@ impl Coordinator for AlwaysLeader {
             .running
             .try_lock()
             .map_err(|_| RunError::AlreadyRunning)?;
+        observe::takes_part(&self.label, None);
+        self.works.show();
         let token = self.token;
-        let leadership = Leadership::new(token, None);
+        let leadership = Leadership::new(token, None, &self.label);
         let reign = Reign::begin(self, &leadership);
         let mut jobs = self.works.under(&leadership, None);
         self.announcer.tell(Transition::Gained { token });
@@ -89,6 +97,7 @@ impl Coordinator for AlwaysLeader {
             biased;
             () = &mut shutdown => {}
             () = jobs.run() => {}
+            () = observe::watch(&self.label, &leadership) => {}
         }
         leadership.end();
         jobs.finish(GRACE).await;
@@ -115,6 +124,7 @@ impl Drop for Reign<'_> {
     fn drop(&mut self) {
         self.1.over();
         self.0.set(None);
+        observe::leads_no_more(&self.0.label);
     }
 }
 

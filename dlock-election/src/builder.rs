@@ -115,6 +115,7 @@ impl From<Request> for Result<Election, ConfigError> {
         } = request;
         let attempt_every = attempt_every.unwrap_or(lease / 2);
         let lock = DLock::builder()
+            .group(name.clone())
             .name(name)
             .provider(provider)
             .duration(lease)

@@ -8,6 +8,7 @@ use std::{
 use async_trait::async_trait;
 use dlock_core::{Admin, Ask, AskOutcome, DLock, Error, ProviderError};
 use tokio::{sync::Mutex as Turn, time::timeout};
+use tracing::Instrument;
 
 use crate::{
     Coordinator, ElectionBuilder, Leader, Leadership, RunError, Shutdown, Transitions, Work,
@@ -15,6 +16,7 @@ use crate::{
     elector,
     jobs::Works,
     leader::Lookout,
+    observe::Label,
     transition::Announcer,
 };
 
@@ -29,6 +31,7 @@ pub(crate) struct Shared {
     pub(crate) lock: DLock,
     pub(crate) times: Times,
     pub(crate) never_lead: bool,
+    pub(crate) label: Label,
     pub(crate) works: Works,
     pub(crate) announcer: Announcer,
     /// Held by the one that runs.
@@ -44,12 +47,14 @@ impl Election {
     }
 
     pub(crate) fn new(lock: DLock, times: Times, never_lead: bool) -> Self {
+        let label = Label::new(lock.name().as_str());
         Self(Arc::new(Shared {
             lock,
             times,
             never_lead,
-            works: Works::new(),
-            announcer: Announcer::new(),
+            works: Works::new(&label),
+            announcer: Announcer::new(&label),
+            label,
             running: Turn::new(()),
             lookout: Lookout::new(),
             leadership: Mutex::new(None),
@@ -128,7 +133,8 @@ impl Coordinator for Election {
     }
 
     async fn run(&self, shutdown: Shutdown) -> Result<(), RunError> {
-        elector::run(&self.0, shutdown).await
+        let span = tracing::info_span!("election", election = %self.0.lock.name());
+        elector::run(&self.0, shutdown).instrument(span).await
     }
 }
 

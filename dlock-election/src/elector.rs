@@ -9,6 +9,7 @@ use crate::{
     Leadership, Reason, Shutdown, Transition,
     election::Shared,
     jobs::{Held, Jobs},
+    observe,
 };
 
 /// Why an election does not run.
@@ -35,6 +36,8 @@ pub(crate) async fn run(shared: &Shared, mut shutdown: Shutdown) -> Result<(), R
         .running
         .try_lock()
         .map_err(|_| RunError::AlreadyRunning)?;
+    observe::takes_part(&shared.label, Some(shared.lock.duration()));
+    shared.works.show();
     loop {
         let guard = tokio::select! {
             biased;
@@ -65,6 +68,7 @@ async fn win(shared: &Shared) -> Result<Guard, RunError> {
             // The store is down, or refuses us. Whoever runs it may mend it; we only ask again.
             Err(error) => {
                 tracing::warn!(
+                    name: "cannot_take_part",
                     error = &error as &dyn std::error::Error,
                     "cannot take part in the election"
                 );
@@ -81,7 +85,7 @@ async fn lead(shared: &Shared, guard: Guard, shutdown: &mut Shutdown) -> Option<
     let validity = guard.validity();
     let token = guard.token();
     let held = Held::new(guard);
-    let leadership = Leadership::new(token, Some(validity));
+    let leadership = Leadership::new(token, Some(validity), &shared.label);
     // Whatever drops this future, nobody is told any more that this instance leads.
     let _reign = Reign::begin(shared, &leadership);
     let mut jobs = shared.works.under(&leadership, Some(Arc::clone(&held)));
@@ -98,6 +102,7 @@ async fn lead(shared: &Shared, guard: Guard, shutdown: &mut Shutdown) -> Option<
             biased;
             lost = lost(&leadership) => loss = Some(lost),
             () = jobs.finish(shared.times.grace) => {}
+            () = observe::watch(&shared.label, &leadership) => {}
         }
     }
     if let Some(loss) = &loss {
@@ -127,6 +132,7 @@ async fn reign(
     let mut asked = pin!(asked(leadership));
     let mut told = pin!(tell_of_doubt(shared, leadership));
     let mut resign = pin!(leadership.resigning());
+    let mut watched = pin!(observe::watch(&shared.label, leadership));
     tokio::select! {
         biased;
         loss = &mut lost => End::Lost(loss),
@@ -134,6 +140,7 @@ async fn reign(
         () = &mut resign => End::Resign(Reason::Requested),
         () = &mut asked => End::Resign(Reason::Asked),
         () = &mut told => std::future::pending().await,
+        () = &mut watched => std::future::pending().await,
         () = &mut working => std::future::pending().await,
     }
 }
@@ -201,5 +208,6 @@ impl Drop for Reign<'_> {
     fn drop(&mut self) {
         self.1.over();
         self.0.lead(None);
+        observe::leads_no_more(&self.0.label);
     }
 }

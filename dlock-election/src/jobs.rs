@@ -12,7 +12,11 @@ use dlock_core::Guard;
 use tokio::{sync::watch, task::JoinSet, time::sleep};
 use tracing::Instrument;
 
-use crate::{Leadership, periodic};
+use crate::{
+    Leadership,
+    observe::{self, Label},
+    periodic,
+};
 
 type Running = Pin<Box<dyn Future<Output = ()> + Send>>;
 type Start = dyn Fn(Leadership) -> Running + Send + Sync;
@@ -21,6 +25,7 @@ type Start = dyn Fn(Leadership) -> Running + Send + Sync;
 #[derive(Clone)]
 pub struct Work {
     name: &'static str,
+    period: Option<Duration>,
     start: Arc<Start>,
 }
 
@@ -34,6 +39,7 @@ impl Work {
         let work = Arc::new(work);
         Self {
             name,
+            period: None,
             start: Arc::new(move |leadership| {
                 let work = Arc::clone(&work);
                 // Called in the work's own task: if it panics, that ends nothing but the work.
@@ -50,9 +56,13 @@ impl Work {
         Fut: Future<Output = ()> + Send + 'static,
     {
         let task = Arc::new(task);
-        Self::new(name, move |leadership| {
+        let work = Self::new(name, move |leadership| {
             periodic::repeat(name, period, Arc::clone(&task), leadership)
-        })
+        });
+        Self {
+            period: Some(period),
+            ..work
+        }
     }
 }
 
@@ -65,14 +75,23 @@ impl fmt::Debug for Work {
 }
 
 /// All work that was added, in that order.
-pub(crate) struct Works(watch::Sender<Vec<Work>>);
+pub(crate) struct Works(watch::Sender<Vec<Work>>, Label);
 
 impl Works {
-    pub(crate) fn new() -> Self {
-        Self(watch::Sender::new(Vec::new()))
+    pub(crate) fn new(election: &Label) -> Self {
+        Self(watch::Sender::new(Vec::new()), election.clone())
+    }
+
+    /// Tells those who observe what there is: they may not have been there when it was added.
+    pub(crate) fn show(&self) {
+        let works = self.0.borrow().clone();
+        for work in &works {
+            observe::knows(&self.1, work.name, work.period);
+        }
     }
 
     pub(crate) fn add(&self, work: Work) {
+        observe::knows(&self.1, work.name, work.period);
         self.0.send_modify(|works| works.push(work));
     }
 
@@ -202,6 +221,6 @@ fn said(ended: Result<(), tokio::task::JoinError>) {
     if let Err(error) = ended
         && error.is_panic()
     {
-        tracing::error!(%error, "work of the leader panicked; it is started again with the next leadership");
+        tracing::error!(name: "work_panicked", %error, "work of the leader panicked; it is started again with the next leadership");
     }
 }

@@ -5,6 +5,8 @@ use std::{fmt, sync::Arc, time::Duration};
 use dlock_core::{FencingToken, Validity};
 use tokio::sync::{Notify, watch};
 
+use crate::observe::Label;
+
 /// One instance's leadership, from its gain to its end. Cheap to clone; it watches and keeps nothing
 /// alive.
 #[derive(Clone)]
@@ -14,6 +16,7 @@ pub struct Leadership {
     validity: Option<Validity>,
     stage: Arc<watch::Sender<Stage>>,
     resign: Arc<Notify>,
+    label: Label,
 }
 
 /// How far it has come, in this order.
@@ -26,12 +29,13 @@ enum Stage {
 }
 
 impl Leadership {
-    pub(crate) fn new(token: FencingToken, validity: Option<Validity>) -> Self {
+    pub(crate) fn new(token: FencingToken, validity: Option<Validity>, label: &Label) -> Self {
         Self {
             token,
             validity,
             stage: Arc::new(watch::Sender::new(Stage::Leading)),
             resign: Arc::default(),
+            label: label.clone(),
         }
     }
 
@@ -104,6 +108,11 @@ impl Leadership {
     /// Resolves when this process wants to resign.
     pub(crate) async fn resigning(&self) {
         self.resign.notified().await;
+    }
+
+    /// Which election's it is, for those who observe.
+    pub(crate) const fn label(&self) -> &Label {
+        &self.label
     }
 
     /// The lease that it rests on, for programs that end things by themselves; `None` without a store.

@@ -46,6 +46,10 @@ pub mod guide {}
 mod jobs;
 mod leader;
 mod leadership;
+#[cfg(feature = "metrics")]
+pub mod metrics;
+#[cfg_attr(not(feature = "metrics"), path = "observe/silent.rs")]
+mod observe;
 mod periodic;
 mod transition;
 

@@ -10,7 +10,7 @@ use std::{
 
 use tokio::time::{MissedTickBehavior, interval};
 
-use crate::Leadership;
+use crate::{Leadership, observe::Run};
 
 /// Runs the task every `period` for as long as the leadership lasts. Dropped, it drops a run under way.
 pub(crate) async fn repeat<F, Fut>(
@@ -36,8 +36,12 @@ pub(crate) async fn repeat<F, Fut>(
         if !leadership.is_valid() {
             return;
         }
-        if !run_once(&*task, leadership.clone()).await {
+        let observed = Run::begin(leadership.label(), name);
+        let finished = run_once(&*task, leadership.clone()).await;
+        observed.end(finished);
+        if !finished {
             tracing::error!(
+                name: "run_panicked",
                 task = name,
                 "a run of a periodic task panicked; the next one comes in its time"
             );

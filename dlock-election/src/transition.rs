@@ -4,6 +4,8 @@
 use dlock_core::{FencingToken, Loss};
 use tokio::sync::broadcast;
 
+use crate::observe::{self, Label};
+
 /// How many transitions a listener may be behind.
 const KEPT: usize = 256;
 
@@ -85,26 +87,31 @@ impl Transitions {
 }
 
 /// The elector's end.
-pub(crate) struct Announcer(broadcast::Sender<Transition>);
+pub(crate) struct Announcer(broadcast::Sender<Transition>, Label);
 
 impl Announcer {
-    pub(crate) fn new() -> Self {
-        Self(broadcast::Sender::new(KEPT))
+    pub(crate) fn new(election: &Label) -> Self {
+        Self(broadcast::Sender::new(KEPT), election.clone())
     }
 
     /// Tells whoever listens; never waits.
     pub(crate) fn tell(&self, transition: Transition) {
         match &transition {
-            Transition::Gained { token } => tracing::info!(%token, "leading"),
-            Transition::Unsure { token } => tracing::warn!(%token, "unsure of leading"),
-            Transition::Recovered { token } => {
-                tracing::info!(%token, "leading without doubt again");
+            Transition::Gained { token } => tracing::info!(name: "gained", %token, "leading"),
+            Transition::Unsure { token } => {
+                tracing::warn!(name: "unsure", %token, "unsure of leading");
             }
-            Transition::Lost { loss } => tracing::warn!(%loss, "not leading any more"),
+            Transition::Recovered { token } => {
+                tracing::info!(name: "recovered", %token, "leading without doubt again");
+            }
+            Transition::Lost { loss } => {
+                tracing::warn!(name: "lost", %loss, "not leading any more");
+            }
             Transition::Resigned { token, reason } => {
-                tracing::info!(%token, ?reason, "resigned");
+                tracing::info!(name: "resigned", %token, ?reason, "resigned");
             }
         }
+        observe::changed(&self.1, &transition);
         // Without a listener there is nobody to tell.
         drop(self.0.send(transition));
     }

@@ -11,6 +11,8 @@
 //!   resets, silence, delays, by script or by seed; it counts round trips.
 //! - [`election`] tells stories of elections on a real store: leaders that crash, are cut off, slow,
 //!   or put out of office.
+//! - `metrics` and `traces` (a feature, `metrics`) keep what a program tells its recorder and its
+//!   subscriber.
 //! - [`overhead`] measures what the frontend adds to a provider's calls.
 //! - [`scale`] holds a crowd of leases and measures what that costs.
 //! - [`simulation`] plays the frontend with several clients, drifting clocks and every fault of a
@@ -58,6 +60,8 @@ pub mod faults;
 mod fixture;
 pub mod history;
 pub mod memory;
+#[cfg(feature = "metrics")]
+pub mod metrics;
 pub mod overhead;
 pub mod planted;
 pub mod proxy;
@@ -70,6 +74,8 @@ pub mod simulation;
 mod stall;
 pub mod storage;
 mod subject;
+#[cfg(feature = "metrics")]
+pub mod traces;
 pub mod wire;
 
 pub use self::{

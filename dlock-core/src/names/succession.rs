@@ -155,7 +155,7 @@ impl Offer {
             () = clock.pause(plan.heirs_patience()) => {}
         }
         if self.take_back() {
-            tracing::debug!("nobody came for the lock");
+            tracing::debug!(name: "hand_on_unclaimed", "nobody came for the lock");
             return false;
         }
         // Its try gets what an attempt gets. What has been heard by then counts.

@@ -8,7 +8,13 @@ use super::{
     lane::{Kind, Route},
     queue::{Kept, Standing},
 };
-use crate::{ProviderError, Renew, RenewOutcome, client::Shared, renewal, term::Draw};
+use crate::{
+    ProviderError, Renew, RenewOutcome,
+    client::Shared,
+    observe::{Group, Operation},
+    renewal,
+    term::Draw,
+};
 
 type Answer = Result<RenewOutcome, ProviderError>;
 
@@ -41,9 +47,10 @@ impl Departure {
 
 impl Call {
     pub(super) async fn run(mut self) {
-        let Some(shared) = self.items.first().map(|kept| Arc::clone(&kept.term.shared)) else {
+        let Some(first) = self.items.first().map(|kept| Arc::clone(&kept.term)) else {
             return;
         };
+        let shared = &first.shared;
         let (draws, requests, gone) = self.draw();
         let limits = self.items.iter().map(|kept| kept.term.attempt_limit());
         // Never longer than the shortest lease on board allows (V6).
@@ -57,7 +64,7 @@ impl Call {
             return;
         };
         let answers = {
-            let mut answers = pin!(ask(&shared, limit, &requests));
+            let mut answers = pin!(ask(shared, &first.plan.group, limit, &requests));
             tokio::select! {
                 biased;
                 answers = &mut answers => answers,
@@ -69,7 +76,7 @@ impl Call {
             }
         };
         let heard = answers.iter().any(Result::is_ok);
-        let (company, resting) = (draws.len(), self.resting(&shared));
+        let (company, resting) = (draws.len(), self.resting(shared));
         let mut nexts = gone;
         for ((kept, draw), answer) in mem::take(&mut self.items)
             .into_iter()
@@ -155,14 +162,17 @@ impl Drop for Call {
 
 /// As many answers as requests, in their order, within the limit. A call of one is a renewal like
 /// any other.
-async fn ask(shared: &Shared, limit: Duration, requests: &[Renew]) -> Vec<Answer> {
+async fn ask(shared: &Shared, group: &Group, limit: Duration, requests: &[Renew]) -> Vec<Answer> {
     let provider = &shared.provider;
     if let [request] = requests {
-        return vec![shared.call(limit, provider.renew(request)).await];
+        let what = (Operation::Renew, group);
+        return vec![shared.call(what, limit, provider.renew(request)).await];
     }
     let call = async { Ok(provider.renew_many(requests).await) };
     let none = |error: ProviderError| vec![Err(error); requests.len()];
-    let answers = match shared.call(limit, call).await {
+    // Leases of several groups travel together.
+    let what = (Operation::RenewMany, &Group::NONE);
+    let answers = match shared.call(what, limit, call).await {
         Ok(answers) => answers,
         Err(error) => return none(error),
     };

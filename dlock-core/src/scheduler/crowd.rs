@@ -82,6 +82,7 @@ mod tests {
             wakeups: true,
             give_up_after: duration,
             max_hold: None,
+            group: crate::observe::Group::NONE,
         }
     }
 

@@ -50,6 +50,7 @@ fn term(clock: Clock) -> Arc<Term> {
         wakeups: true,
         give_up_after: LEASE,
         max_hold: None,
+        group: crate::observe::Group::NONE,
     };
     let state = shared.names.get(&name, &shared.clock);
     let sent = shared.clock.now();

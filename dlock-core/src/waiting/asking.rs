@@ -10,6 +10,7 @@ use crate::{
     attempt::{self, TryEnd},
     lock::Settings,
     names::Legacy,
+    observe::{self, Operation},
 };
 
 /// How many tries in a row `Spent`, G4 and V9 may call for. None of them can come twice in a row
@@ -49,7 +50,9 @@ impl Contender {
         } else {
             limit
         };
-        let record = match shared.call(limit, shared.provider.read(name)).await {
+        let what = (Operation::Read, &plan.group);
+        let call = shared.provider.read(name);
+        let record = match shared.call(what, limit, call).await {
             Ok(record) => {
                 if !planted!(LookNoAnswer) {
                     self.answered = shared.clock.look();
@@ -102,8 +105,15 @@ impl Contender {
                 Some(legacy) if planted!(HandOverKeepsTheTerm) => legacy.version.uuid,
                 _ => self.draw()?,
             };
-            match attempt::run(&lock, uuid, prev, || self.left()).await {
+            // What is handed over was given up, and has not run out.
+            let takes_over = legacy.is_none() && observe::asks(|| state.has_run_out(&shared.clock));
+            let end = attempt::run(&lock, uuid, prev, || self.left()).await;
+            observe::tried(&lock, &end);
+            match end {
                 TryEnd::Granted(holding) => {
+                    if takes_over {
+                        observe::took_over(&lock);
+                    }
                     if let Some(mut fairness) = state.known_fairness() {
                         fairness.granted(&shared.clock);
                     }
@@ -121,7 +131,7 @@ impl Contender {
                         if planted!(OnlyRefusalsAnswer) {
                             self.answered = before;
                         }
-                        tracing::debug!("refused by what is over or was handed to us");
+                        tracing::debug!(name: "held_by_nobody", "refused by what is over or was handed to us");
                         legacy = self.inherited(legacy, record.uuid);
                         prev = Some(record.version());
                         continue;
@@ -131,10 +141,10 @@ impl Contender {
                 TryEnd::Spent if planted!(SpentIsContention) => return Ok(None),
                 TryEnd::Spent => {
                     self.answered = shared.clock.look();
-                    tracing::debug!("spent; asking anew");
+                    tracing::debug!(name: "spent", "spent; asking anew");
                 }
                 TryEnd::Late => {
-                    tracing::debug!("granted too late; asking anew");
+                    tracing::debug!(name: "grant_late", "granted too late; asking anew");
                     self.error = Some(ProviderError::unknown(
                         "every grant of the store came after its lease had ended",
                     ));

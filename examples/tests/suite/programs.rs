@@ -32,4 +32,6 @@ macro_rules! on_every_store {
 mod diagrams;
 mod fencing;
 mod leader;
+#[cfg(all(feature = "metrics", feature = "sqlite"))]
+mod metrics;
 mod quickstart;
