@@ -9,10 +9,10 @@
 //! - [`history`] writes down what clients of any provider believe and do, judges it, draws it.
 //! - [`proxy`] does to the wire between a driver and its server what networks do: lost replies,
 //!   resets, silence, delays, by script or by seed; it counts round trips.
-//! - [`election`] tells stories of elections on a real store: leaders that crash, are cut off, slow,
-//!   or put out of office.
 //! - `metrics` and `traces` (a feature, `metrics`) keep what a program tells its recorder and its
 //!   subscriber.
+//! - [`election`] tells stories of elections on a real store: leaders that crash, are cut off, slow,
+//!   or put out of office.
 //! - [`overhead`] measures what the frontend adds to a provider's calls.
 //! - [`scale`] holds a crowd of leases and measures what that costs.
 //! - [`simulation`] plays the frontend with several clients, drifting clocks and every fault of a
