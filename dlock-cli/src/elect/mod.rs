@@ -125,7 +125,12 @@ impl Candidate {
     async fn stand(self, exec: Vec<OsString>, signals: &mut Signals) -> Result<Outcome, Failure> {
         let lines = Lines::new(&self.name, exec.is_empty());
         // What can't be mended by asking again is said at once; who leads, for people.
-        match self.election.leader().await {
+        let leader = tokio::select! {
+            biased;
+            signal = signals.ending() => return Ok(ending::by_signal(signal.as_raw(), false)),
+            leader = self.election.leader() => leader,
+        };
+        match leader {
             Ok(leader) => lines.following(leader.as_ref()),
             Err(Error::Provider(error)) if error.kind() != ErrorKind::Fatal => lines.silent(error),
             Err(error) => return Err(self.failure(error).await),

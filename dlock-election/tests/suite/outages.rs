@@ -118,6 +118,6 @@ async fn a_slow_renewal_counts_from_when_it_left() {
 /// When the newest renewal left.
 fn newest(leader: &Instance) -> Instant {
     let calls = leader.provider.calls();
-    let renewals = calls.iter().filter(|call| call.op == Op::Renew);
-    renewals.last().unwrap().began
+    let mut renewals = calls.iter().filter(|call| call.op == Op::Renew);
+    renewals.next_back().unwrap().began
 }
