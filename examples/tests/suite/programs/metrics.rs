@@ -1,17 +1,12 @@
 //! `metrics` exports what the rules for its alerts ask for, and resigns when it is interrupted.
 
-use std::{
-    collections::BTreeSet,
-    net::SocketAddr,
-    process::Stdio,
-    time::{Duration, Instant},
-};
+use std::{collections::BTreeSet, net::SocketAddr, process::Stdio, time::Duration};
 
 use tokio::{
     io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Lines},
     net::TcpStream,
     process::{Child, ChildStdout, Command},
-    time::{sleep, timeout},
+    time::{Instant, sleep, timeout},
 };
 
 const METRICS: &str = env!("CARGO_BIN_EXE_metrics");
