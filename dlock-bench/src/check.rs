@@ -225,10 +225,11 @@ impl Check {
             p99(Store::DynamoDb),
             None,
         ));
-        // On Postgres the peers block in the server; on Redis all of them poll.
-        let peers = SYSTEMS.iter().filter(|entry| {
-            entry.store == Store::Redis && matches!(entry.kind, Kind::Peer | Kind::Hand)
-        });
+        // On Postgres the peers block in the server; on Redis all of them poll. What one writes by
+        // hand is no peer.
+        let peers = SYSTEMS
+            .iter()
+            .filter(|entry| entry.store == Store::Redis && entry.kind == Kind::Peer);
         let best = |figure: &str| {
             let all = peers.clone();
             all.filter_map(|entry| self.0.get("hand-off", entry.store, entry.name, "", figure))
@@ -239,7 +240,7 @@ impl Check {
                 .zip(self.ours("hand-off", Store::Redis, "", figure))
                 .map(|(best, ours)| best / ours);
             let what = figure.trim_end_matches("_ms");
-            let asked = format!("{what} 10 times better than the best that polls");
+            let asked = format!("{what} 10 times better than the best peer that polls");
             lines.push(at_least(HANDOFF, Store::Redis, asked, ratio, 10.0, "times"));
         }
         lines
