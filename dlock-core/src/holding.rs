@@ -61,7 +61,9 @@ impl Drop for Holding {
         }
         let giveback = giveback(&term);
         // Where the store itself has said that the term is over (R3), there is nothing to release.
-        if !term.was_refused() {
+        if term.was_refused() {
+            giveback.nothing_left();
+        } else {
             drop(giveback.spawn(&term.home));
         }
     }

@@ -256,12 +256,18 @@ impl NameState {
     /// Our own identity is over: a try delivered to nobody, or a lease whose release has begun.
     /// Remembered for 2 D, so that a late copy of it cannot block its own client (G4).
     pub(crate) fn over(&self, clock: &Clock, uuid: Uuid, duration: Duration) {
+        self.mark_over(&mut self.known(), clock, uuid, duration);
+    }
+
+    fn mark_over(&self, known: &mut Known, clock: &Clock, uuid: Uuid, duration: Duration) {
         let since = clock.look();
-        let mut known = self.known();
         if known.live.contains(&uuid) {
             self.fairness().gives_back(clock);
         }
         known.live.retain(|live| *live != uuid);
+        if known.over.iter().any(|over| over.uuid == uuid) {
+            return;
+        }
         if known.over.len() == OVER_KEPT {
             known.over.pop_front();
         }

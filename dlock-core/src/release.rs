@@ -73,12 +73,19 @@ impl Giveback {
         )
     }
 
-    /// H1: offers the term to whoever is first in line here. That is done before the task below runs,
-    /// so that a waiter hears of it at once, also from a runtime that has ended.
+    /// Our identity is over (G4), and the store knows it: there is nothing to release.
+    pub(crate) fn nothing_left(self) {
+        let Self { shared, state, .. } = &self;
+        state.over(&shared.clock, self.uuid, self.plan.duration);
+    }
+
+    /// G4: our identity is over from here on. H1: in the same instant the term is offered to whoever is
+    /// first in line here. That is done before the task below runs, so that a waiter hears of it at once,
+    /// also from a runtime that has ended.
     fn offer(&self) -> Option<Offer> {
         let Self { shared, state, .. } = self;
-        let version = self.version.filter(|_| !shared.is_closed())?;
-        state.offer(&shared.clock, &self.plan, version)
+        let version = self.version.filter(|_| !shared.is_closed());
+        state.give_up(&shared.clock, &self.plan, self.uuid, version)
     }
 
     /// The waiter's try ends the term in the write that begins its own. Whatever else becomes of it,

@@ -56,16 +56,20 @@ impl NameState {
         Place(Arc::clone(self))
     }
 
-    /// Offers a term whose release has begun to whoever is first in line. `None` if nobody is, or if
-    /// the name has to go back to the store: the release is sent then.
-    pub(crate) fn offer(
+    /// An identity of ours is over (G4), and its release begins. If it is a lease's, the term is offered
+    /// to whoever is first in line, in the same instant. `None` if nobody is, or if the name has to go
+    /// back to the store: the release is sent then.
+    pub(crate) fn give_up(
         self: &Arc<Self>,
         clock: &Clock,
         plan: &Plan,
-        version: Version,
+        uuid: Uuid,
+        version: Option<Version>,
     ) -> Option<Offer> {
         let now = clock.look();
         let mut known = self.known();
+        self.mark_over(&mut known, clock, uuid, plan.duration);
+        let version = version?;
         // We were granted a later term: this one is over in the store, and says nothing of the row.
         if known.newest != Some(version.uuid) {
             return None;

@@ -6,14 +6,14 @@ use crate::{Loss, LossCause, Version, clock::Tick};
 
 impl Term {
     /// V7: from here on the lease is invalid and no renewal is sent. Returns `sent` of the newest
-    /// renewal: the store may hold the term until that + D.
+    /// renewal: the store may hold the term until that + D. That our identity is over is marked when the
+    /// term is offered or released, and not before: who claimed it in between, as one that is over (G4),
+    /// would take it past the row of hand-overs (H1).
     pub(crate) fn begin_release(&self) -> Tick {
         let believes = planted!(HandOverBelieves) && self.state.is_awaited();
         if !planted!(ReleaseBelieves) && !believes {
             self.end(LossCause::Released);
         }
-        self.state
-            .over(&self.shared.clock, self.uuid, self.plan.duration);
         self.belief().last_sent
     }
 
