@@ -15,8 +15,9 @@ use support::{
     Scene,
     stores::{
         RUN, SECRET, SETUP, STATUS, STATUS_OF_ONE, TRY, assert_all_end, assert_ended, block_on,
-        command_ends_before_its_lease_when_the_store_is_gone, commands_take_turns,
-        killed_holder_is_followed, secret_is_told_to_nobody, set_up, status_tells_who_holds_what,
+        candidates_lead_in_turn, command_ends_before_its_lease_when_the_store_is_gone,
+        commands_take_turns, killed_holder_is_followed, secret_is_told_to_nobody, set_up,
+        status_tells_who_holds_what,
     },
 };
 use tokio::runtime::Runtime;
@@ -105,6 +106,12 @@ fn commands_never_run_at_the_same_time() {
 fn waiter_follows_a_killed_holder() {
     let server = Server::start();
     killed_holder_is_followed(&ready(server.scene("")));
+}
+
+#[test]
+fn candidates_lead_one_after_the_other() {
+    let server = Server::start();
+    candidates_lead_in_turn(&ready(server.scene("")));
 }
 
 #[test]

@@ -20,8 +20,9 @@ use support::{
     certificates::Certificates,
     stores::{
         RUN, SECRET, SETUP, STATUS, STATUS_OF_ONE, TRY, assert_all_end, assert_ended, block_on,
-        command_ends_before_its_lease_when_the_store_is_gone, commands_take_turns, freeze,
-        killed_holder_is_followed, secret_is_told_to_nobody, set_up, status_tells_who_holds_what,
+        candidates_lead_in_turn, command_ends_before_its_lease_when_the_store_is_gone,
+        commands_take_turns, freeze, killed_holder_is_followed, secret_is_told_to_nobody, set_up,
+        status_tells_who_holds_what,
     },
 };
 
@@ -95,6 +96,11 @@ fn commands_never_run_at_the_same_time() {
 #[test]
 fn waiter_follows_a_killed_holder() {
     killed_holder_is_followed(&scene(shared()));
+}
+
+#[test]
+fn candidates_lead_one_after_the_other() {
+    candidates_lead_in_turn(&scene(shared()));
 }
 
 #[test]

@@ -14,8 +14,9 @@ use support::{
     certificates::Certificates,
     stores::{
         RUN, SECRET, SETUP, STATUS, TRY, assert_all_end, assert_ended, block_on,
-        command_ends_before_its_lease_when_the_store_is_gone, commands_take_turns, freeze,
-        killed_holder_is_followed, secret_is_told_to_nobody, set_up, status_tells_who_holds_what,
+        candidates_lead_in_turn, command_ends_before_its_lease_when_the_store_is_gone,
+        commands_take_turns, freeze, killed_holder_is_followed, secret_is_told_to_nobody, set_up,
+        status_tells_who_holds_what,
     },
 };
 
@@ -63,6 +64,11 @@ fn waiter_tells_of_a_silent_store_and_then_of_the_holder() {
     std::fs::write(scene.path("go"), "").unwrap();
     assert_ended(&holder.finish(Duration::from_secs(30)), 0, "");
     assert_ended(&waiter.finish(Duration::from_secs(30)), 0, "");
+}
+
+#[test]
+fn candidates_lead_one_after_the_other() {
+    candidates_lead_in_turn(&scene(&start()));
 }
 
 #[test]

@@ -20,7 +20,13 @@ use std::{
 use crate::{Clock, clock::Look};
 
 /// What one place in the line costs: the grain of Tokio's timers.
-pub(crate) const SLOT: Duration = Duration::from_millis(1);
+const SLOT: Duration = Duration::from_millis(1);
+
+/// How long to sleep for so many slots. A timer fires at the next whole millisecond of its wheel, and the
+/// thread is woken up to one later: who asks for a slot gets two and more, who asks for a tenth gets one.
+pub(crate) fn span(slots: Slots) -> Duration {
+    (SLOT * slots).saturating_sub(SLOT * 9 / 10)
+}
 
 /// The most that a try is held back for those before it. Whoever is further back than that need not
 /// be told apart: somebody asks before them.
@@ -139,7 +145,7 @@ impl Fairness {
                 return (0, Duration::ZERO);
             }
             let slots = self.slots(entered, clock);
-            return (slots, (SLOT * slots).saturating_sub(ago));
+            return (slots, span(slots).saturating_sub(ago));
         }
         let alone = self.streak.is_some_and(|since| {
             clock.elapsed(since) >= STREAK || planted!(LoneClientYieldsAlways)
@@ -148,7 +154,7 @@ impl Fairness {
             return (0, Duration::ZERO);
         }
         self.streak = None;
-        (1, SLOT)
+        (1, span(1))
     }
 
     /// What a try leaves to others once the lock may be free.

@@ -7,6 +7,7 @@ mod tests;
 
 use std::{
     collections::{BTreeMap, VecDeque},
+    iter::successors,
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     time::Duration,
 };
@@ -76,6 +77,8 @@ struct Over {
     uuid: Uuid,
     since: Look,
     keep: Duration,
+    /// The newest try of ours that claimed it (G4, H1), whatever became of that.
+    heir: Option<Uuid>,
 }
 
 impl Names {
@@ -275,6 +278,7 @@ impl NameState {
             uuid,
             since,
             keep: 2 * duration,
+            heir: None,
         });
     }
 
@@ -289,6 +293,27 @@ impl NameState {
             .iter()
             .any(|over| over.uuid == uuid && clock.elapsed(over.since) < over.keep)
             && !planted!(OwnGhostBlocks)
+    }
+
+    /// A try of ours claims this term.
+    pub(crate) fn claims(&self, claimed: Version, heir: Uuid) {
+        let mut known = self.known();
+        let over = known.over.iter_mut();
+        if let Some(over) = { over }.find(|over| over.uuid == claimed.uuid) {
+            over.heir = Some(heir);
+        }
+    }
+
+    /// Whether it was a try of ours that ended this term with its own, or one that claimed that in its
+    /// turn.
+    pub(crate) fn went_to_our_own(&self, uuid: Uuid, shown: Uuid) -> bool {
+        let known = self.known();
+        let heir = |uuid: &Uuid| {
+            let over = known.over.iter().find(|over| over.uuid == *uuid)?;
+            over.heir
+        };
+        let mut heirs = successors(heir(&uuid), heir).take(OVER_KEPT);
+        heirs.any(|heir| heir == shown) && !planted!(HeirDeniesGiver)
     }
 
     /// The lease is one of ours.

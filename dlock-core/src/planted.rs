@@ -156,6 +156,7 @@ mod switches {
         HandOverBelieves: "the giver is valid until its waiter was granted (H1, V7)",
         RowNeverEnds: "a client keeps a name to its own waiters for ever (H1)",
         LastInherits: "a hand-over goes to whoever asks, past the head of the queue (H1, W1)",
+        HeirDeniesGiver: "a giver is told that it was stale, and its own client has the lock (H1)",
         LegacyForgotten: "the last waiter to leave takes a hand-over along (H1)",
         InheritsWithoutClaim: "a hand-over is asked for without its claim (H1, A6)",
         RowAsksAnyway: "a waiter asks while its own client hands the lock on (H1)",

@@ -161,7 +161,13 @@ impl Giveback {
                 if let Some(record) = &record {
                     self.state.saw(&self.shared.clock, record);
                 }
-                Ended::NotHeld(record)
+                match record {
+                    // A try that came before this release, and of which its giver has not heard.
+                    Some(record) if self.state.went_to_our_own(self.uuid, record.uuid) => {
+                        Ended::Released
+                    }
+                    record => Ended::NotHeld(record),
+                }
             }
         };
         if !planted!(ReleaseWakesNobody) {

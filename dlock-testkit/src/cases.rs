@@ -286,6 +286,7 @@ macro_rules! __for_each_case {
             required handing hand_over_that_is_refused_is_followed_by_the_release ["H1", "L3"];
             required handing hand_over_without_an_answer_is_followed_by_the_release ["H1", "V7"];
             required handing waiter_that_leaves_takes_no_hand_over_along ["H1", "G1"];
+            required handing giver_is_not_stale_when_its_own_client_was_faster ["H1", "L3"];
             required handing lock_goes_back_to_the_store_after_a_row_of_hand_overs ["H1", "W1", "I18"];
             required handing lock_goes_back_to_the_store_after_a_while_of_hand_overs ["H1"];
 

@@ -221,7 +221,7 @@ fn bites(figures: &Figures) {
         (
             "tickets with an older number",
             figures.other_numbers,
-            runs / 50,
+            runs / 100,
         ),
         ("hints", figures.hints, runs * 5),
         ("cancellations", figures.cancellations, runs / 2),

@@ -109,6 +109,39 @@ pub(crate) fn killed_holder_is_followed(scene: &Scene) {
     assert_eq!(scene.trace().len(), 2, "{:?}", scene.trace());
 }
 
+/// `dlock elect`: the command runs on one candidate at a time, ends where somebody asks the leader to
+/// step down, and runs on another one after a leader was killed.
+pub(crate) fn candidates_lead_in_turn(scene: &Scene) {
+    let script = format!(
+        r#"{ALONE} trap 'exit 7' TERM; echo "$DLOCK_OWNER $DLOCK_TOKEN" >> "$T/trace"
+        while :; do sleep 0.05 9>&-; done"#
+    );
+    let candidate = |id: &str| {
+        // Long enough for a busy machine not to lose it before its time.
+        let mut command = scene.dlock(["elect", "job", "--lease", "4s", "--id", id]);
+        command.args(["--exec", "sh", "-c", &script]);
+        scene.start(command)
+    };
+    let _first = candidate("first");
+    scene.await_trace("first ");
+    let mut second = candidate("second");
+    second.await_err("following \"job\", \"first\" leads");
+    assert_ended(&scene.finish(["elect", "job", "--resign"]), 0, "");
+    scene.await_trace("second ");
+    second.signal(Signal::KILL);
+    until("the third command", || {
+        (scene.trace().len() == 3).then_some(())
+    });
+    let trace = scene.trace();
+    let (who, tokens): (Vec<_>, Vec<_>) = trace
+        .iter()
+        .map(|line| line.split_once(' ').unwrap())
+        .unzip();
+    assert_eq!(who, ["first", "second", "first"]);
+    let tokens: Vec<u64> = tokens.iter().map(|token| token.parse().unwrap()).collect();
+    assert!(tokens.is_sorted_by(|a, b| a < b), "{trace:?}");
+}
+
 /// `dlock status`, of a lock that is held and then released. `clock`: the store knows what is left.
 pub(crate) fn status_tells_who_holds_what(scene: &Scene, clock: bool) {
     assert_ended(&scene.finish(STATUS_OF_ONE), 1, "nobody ever held it");

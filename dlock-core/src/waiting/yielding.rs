@@ -4,7 +4,7 @@ use std::{ops::ControlFlow, time::Duration};
 
 use super::{Answer, Contender};
 use crate::{
-    fairness::{SLOT, Slots},
+    fairness::{Slots, span},
     handoff::Giver,
 };
 
@@ -35,7 +35,7 @@ impl Contender {
         giver: &Giver<Answer>,
     ) -> ControlFlow<Option<Answer>> {
         let slots = self.slots();
-        self.leave(giver, slots, SLOT * slots).await
+        self.leave(giver, slots, span(slots)).await
     }
 
     /// Sleeps. Whoever is woken meanwhile has let another term go by, and may have to leave less; the
@@ -44,7 +44,7 @@ impl Contender {
         &mut self,
         giver: &Giver<Answer>,
         slots: Slots,
-        mut span: Duration,
+        mut lasts: Duration,
     ) -> ControlFlow<Option<Answer>> {
         self.left_slots = slots;
         let clock = self.lock.shared.clock.clone();
@@ -55,7 +55,7 @@ impl Contender {
             // Armed before the questions.
             let mut freed = std::pin::pin!(state.freed.notified());
             freed.as_mut().enable();
-            let left = span.saturating_sub(clock.elapsed(since));
+            let left = lasts.saturating_sub(clock.elapsed(since));
             // H1: what is handed on is nobody else's.
             if left.is_zero() || state.is_offered() {
                 return ControlFlow::Continue(());
@@ -70,12 +70,12 @@ impl Contender {
             }
             let now = self.slots();
             if planted!(DelayRestarts) {
-                (since, span) = (clock.look(), SLOT * slots);
+                (since, lasts) = (clock.look(), span(slots));
                 continue;
             }
-            let until = clock.elapsed(since) + SLOT * now;
-            if until < span {
-                (span, self.left_slots) = (until, now);
+            let until = clock.elapsed(since) + span(now);
+            if until < lasts {
+                (lasts, self.left_slots) = (until, now);
             }
         }
     }

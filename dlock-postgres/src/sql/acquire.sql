@@ -12,7 +12,7 @@ CREATE OR REPLACE FUNCTION {acquire}(
     p_prefix text, p_name text, p_owner text, p_prev_uuid uuid, p_prev_renewals bigint,
     p_new uuid, p_duration bigint, p_data bytea, p_floor bigint,
     OUT verdict text, OUT shown {table}, OUT clock timestamptz
-) LANGUAGE plpgsql SET lock_timeout = '2s' AS $dlock$
+) LANGUAGE plpgsql SET lock_timeout = '2s' SET plan_cache_mode = force_generic_plan AS $dlock$
 BEGIN
     -- A grant that a crash can undo is none.
     IF current_setting('synchronous_commit') = 'off' THEN

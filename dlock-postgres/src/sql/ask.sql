@@ -9,7 +9,7 @@
 CREATE OR REPLACE FUNCTION {ask}(
     p_prefix text, p_name text, p_uuid uuid,
     OUT verdict text, OUT shown {table}, OUT clock timestamptz
-) LANGUAGE plpgsql SET lock_timeout = '2s' AS $dlock$
+) LANGUAGE plpgsql SET lock_timeout = '2s' SET plan_cache_mode = force_generic_plan AS $dlock$
 BEGIN
     FOR round IN 1..3 LOOP
         UPDATE {table} AS l SET asked = true

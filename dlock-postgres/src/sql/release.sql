@@ -9,7 +9,7 @@
 CREATE OR REPLACE FUNCTION {release}(
     p_prefix text, p_name text, p_uuid uuid, p_hint text,
     OUT verdict text, OUT shown {table}, OUT clock timestamptz
-) LANGUAGE plpgsql SET lock_timeout = '2s' AS $dlock$
+) LANGUAGE plpgsql SET lock_timeout = '2s' SET plan_cache_mode = force_generic_plan AS $dlock$
 BEGIN
     -- Nobody waits for the disk here: a release that a crash undoes leaves a lease that runs out.
     PERFORM set_config('synchronous_commit', 'off', true);

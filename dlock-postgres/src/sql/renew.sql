@@ -9,7 +9,7 @@
 CREATE OR REPLACE FUNCTION {renew}(
     p_prefix text, p_name text, p_uuid uuid, p_n bigint,
     OUT verdict text, OUT shown {table}, OUT clock timestamptz
-) LANGUAGE plpgsql SET lock_timeout = '2s' AS $dlock$
+) LANGUAGE plpgsql SET lock_timeout = '2s' SET plan_cache_mode = force_generic_plan AS $dlock$
 BEGIN
     -- A renewal that a crash can undo is none.
     IF current_setting('synchronous_commit') = 'off' THEN

@@ -9,7 +9,7 @@
 CREATE OR REPLACE FUNCTION {revoke}(
     p_prefix text, p_name text, p_uuid uuid, p_renewals bigint, p_new uuid,
     OUT verdict text, OUT shown {table}, OUT clock timestamptz
-) LANGUAGE plpgsql SET lock_timeout = '2s' AS $dlock$
+) LANGUAGE plpgsql SET lock_timeout = '2s' SET plan_cache_mode = force_generic_plan AS $dlock$
 BEGIN
     FOR round IN 1..3 LOOP
         UPDATE {table} AS l SET uuid = p_new, renewals = 0

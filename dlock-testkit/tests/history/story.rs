@@ -6,7 +6,7 @@ use dlock_core::Discipline;
 use dlock_testkit::history::{
     Header, Invariant, Line, Micros, What,
     checker::{Report, check},
-    line::{Cause, Commit, CommitKind, Outcome},
+    line::{Cause, Commit, CommitKind, Outcome, Prev},
 };
 use uuid::Uuid;
 
@@ -109,12 +109,39 @@ impl Story {
         sent: f64,
         reply: Option<(f64, Outcome, Option<u64>)>,
     ) -> &mut Self {
+        self.asked(process, term, None, sent, reply)
+    }
+
+    /// An acquire that claims another term's version.
+    pub(crate) fn claim(
+        &mut self,
+        process: &str,
+        term: u128,
+        claimed: u128,
+        sent: f64,
+        reply: Option<(f64, Outcome, Option<u64>)>,
+    ) -> &mut Self {
+        let prev = Prev {
+            uuid: id(claimed),
+            n: 0,
+        };
+        self.asked(process, term, Some(prev), sent, reply)
+    }
+
+    fn asked(
+        &mut self,
+        process: &str,
+        term: u128,
+        prev: Option<Prev>,
+        sent: f64,
+        reply: Option<(f64, Outcome, Option<u64>)>,
+    ) -> &mut Self {
         self.attempt += 1;
         let attempt = self.attempt;
         let call = |outcome, token| What::Acquire {
             attempt,
             uuid: id(term),
-            prev: None,
+            prev,
             outcome,
             token,
         };

@@ -155,7 +155,15 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     ),
     (
         Bug::OwnGhostBlocks,
-        "late_copy_of_a_try_given_up_does_not_block_its_client late_copy_of_a_refused_try_does_not_block_its_client late_copy_of_a_spent_try_does_not_block_its_client late_copy_of_a_late_grants_try_does_not_block_its_client late_copy_of_a_grant_nobody_took_does_not_block_its_client late_copy_of_a_released_leases_try_does_not_block_its_client unreleased_lease_of_ours_does_not_block_its_client last_eight_are_remembered_for_two_leases lock_is_handed_on_past_a_renewal_under_way",
+        "late_copy_of_a_try_given_up_does_not_block_its_client \
+         late_copy_of_a_refused_try_does_not_block_its_client \
+         late_copy_of_a_spent_try_does_not_block_its_client \
+         late_copy_of_a_late_grants_try_does_not_block_its_client \
+         late_copy_of_a_grant_nobody_took_does_not_block_its_client \
+         late_copy_of_a_released_leases_try_does_not_block_its_client \
+         unreleased_lease_of_ours_does_not_block_its_client \
+         last_eight_are_remembered_for_two_leases lock_is_handed_on_past_a_renewal_under_way \
+         giver_is_not_stale_when_its_own_client_was_faster",
     ),
     (
         Bug::HeldTriesForgotten,
@@ -163,7 +171,18 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     ),
     (
         Bug::OwnLeaseClaimed,
-        "dropped_waiter_leaves_the_queue grant_nobody_picks_up_is_given_back live_lease_of_ours_is_never_claimed released_lock_goes_to_the_next_waiter_in_one_write lock_is_handed_on_past_a_renewal_under_way giver_has_stopped_before_the_next_is_asked_for hand_over_that_is_refused_is_followed_by_the_release hand_over_without_an_answer_is_followed_by_the_release waiter_that_leaves_takes_no_hand_over_along lock_goes_back_to_the_store_after_a_row_of_hand_overs lock_goes_back_to_the_store_after_a_while_of_hand_overs ticket_gives_the_lock_to_whoever_redeems_it ticket_waits_behind_nobody clones_of_a_provider_share_a_client",
+        "dropped_waiter_leaves_the_queue grant_nobody_picks_up_is_given_back \
+         live_lease_of_ours_is_never_claimed released_lock_goes_to_the_next_waiter_in_one_write \
+         lock_is_handed_on_past_a_renewal_under_way \
+         giver_has_stopped_before_the_next_is_asked_for \
+         hand_over_that_is_refused_is_followed_by_the_release \
+         hand_over_without_an_answer_is_followed_by_the_release \
+         waiter_that_leaves_takes_no_hand_over_along \
+         giver_is_not_stale_when_its_own_client_was_faster \
+         lock_goes_back_to_the_store_after_a_row_of_hand_overs \
+         lock_goes_back_to_the_store_after_a_while_of_hand_overs \
+         ticket_gives_the_lock_to_whoever_redeems_it ticket_waits_behind_nobody \
+         clones_of_a_provider_share_a_client",
     ),
     (
         Bug::NoTurns,
@@ -184,7 +203,23 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     (Bug::NoSpacing, "waiter_does_not_spin_while_nothing_remains"),
     (
         Bug::WakeupIgnored,
-        "dropped_waiter_leaves_the_queue grant_nobody_picks_up_is_given_back own_release_wakes_the_next_waiter release_of_an_orphan_wakes_the_next_waiter released_lock_goes_to_the_next_waiter_in_one_write lock_is_handed_on_past_a_renewal_under_way giver_has_stopped_before_the_next_is_asked_for hand_over_that_is_refused_is_followed_by_the_release hand_over_without_an_answer_is_followed_by_the_release lock_goes_back_to_the_store_after_a_row_of_hand_overs lock_goes_back_to_the_store_after_a_while_of_hand_overs ticket_waits_behind_nobody hint_wakes_a_waiter_at_once broken_channel_wakes_everyone opened_channel_wakes_everyone waiter_is_served_before_the_releaser equal_processes_get_equal_shares waiters_ask_at_most_once_a_grant process_that_was_never_refused_lets_others_in releaser_leaves_the_lock_to_others_for_an_instant try_leaves_nothing_to_others limit_holds_while_others_go_first hint_during_a_delay_counts hint_during_a_delay_does_not_start_it_anew",
+        "dropped_waiter_leaves_the_queue grant_nobody_picks_up_is_given_back \
+         waiter_is_served_before_the_releaser equal_processes_get_equal_shares \
+         waiters_ask_at_most_once_a_grant process_that_was_never_refused_lets_others_in \
+         releaser_leaves_the_lock_to_others_for_an_instant try_leaves_nothing_to_others \
+         limit_holds_while_others_go_first hint_during_a_delay_counts \
+         hint_during_a_delay_does_not_start_it_anew own_release_wakes_the_next_waiter \
+         release_of_an_orphan_wakes_the_next_waiter \
+         released_lock_goes_to_the_next_waiter_in_one_write \
+         lock_is_handed_on_past_a_renewal_under_way \
+         giver_has_stopped_before_the_next_is_asked_for \
+         hand_over_that_is_refused_is_followed_by_the_release \
+         hand_over_without_an_answer_is_followed_by_the_release \
+         giver_is_not_stale_when_its_own_client_was_faster \
+         lock_goes_back_to_the_store_after_a_row_of_hand_overs \
+         lock_goes_back_to_the_store_after_a_while_of_hand_overs ticket_waits_behind_nobody \
+         hint_wakes_a_waiter_at_once broken_channel_wakes_everyone \
+         opened_channel_wakes_everyone",
     ),
     (Bug::OpeningWakesNobody, "opened_channel_wakes_everyone"),
     (Bug::BreakWakesNobody, "broken_channel_wakes_everyone"),
@@ -202,11 +237,59 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     ),
     (
         Bug::UuidReused,
-        "holder_stops_before_another_starts kept_lease_outlives_its_duration leases_due_together_travel_together refused_renewal_of_a_batch_ends_one_lease failed_renewal_of_a_batch_leaves_the_others unanswered_batch_is_retried_one_by_one hung_batch_delays_no_other dead_shard_delays_only_its_own answers_of_another_number_are_none late_answer_of_a_batch_counts_for_leases_still_valid lease_released_during_a_batch_is_renewed_no_more error_of_the_work_comes_through_one_question_mark grant_nobody_picks_up_is_given_back grant_that_died_before_it_was_picked_up_is_not_handed_out late_copy_of_a_try_given_up_does_not_block_its_client late_copy_of_a_refused_try_does_not_block_its_client late_copy_of_a_spent_try_does_not_block_its_client late_copy_of_a_late_grants_try_does_not_block_its_client late_copy_of_a_grant_nobody_took_does_not_block_its_client late_copy_of_a_released_leases_try_does_not_block_its_client unreleased_lease_of_ours_does_not_block_its_client last_eight_are_remembered_for_two_leases live_lease_of_ours_is_never_claimed each_try_of_a_waiter_has_its_own_identity try_without_an_answer_is_given_up refusal_by_a_ghost_of_our_own_is_an_answer spent_try_is_followed_by_a_fresh_one_at_once late_grant_is_given_back_and_asked_for_again waiters_are_served_in_the_order_they_came release_of_an_orphan_wakes_the_next_waiter released_lock_goes_to_the_next_waiter_in_one_write lock_is_handed_on_past_a_renewal_under_way giver_has_stopped_before_the_next_is_asked_for hand_over_that_is_refused_is_followed_by_the_release hand_over_without_an_answer_is_followed_by_the_release lock_goes_back_to_the_store_after_a_row_of_hand_overs lock_goes_back_to_the_store_after_a_while_of_hand_overs ticket_gives_the_lock_to_whoever_redeems_it ticket_is_good_whatever_its_number giver_does_not_claim_what_it_handed_over ticket_waits_behind_nobody limit_is_a_total_while_the_lock_is_held acquire_asks_for_more_than_the_highest_token_seen floor_that_a_resource_reported_is_kept clones_of_a_provider_share_a_client lock_keeps_what_it_was_built_with contender_is_refused_until_the_holder_releases paused_holder_is_fenced_and_told holder_cut_off_from_its_store_stops_in_time waiter_is_served_before_the_releaser equal_processes_get_equal_shares waiters_ask_at_most_once_a_grant process_that_was_never_refused_lets_others_in lone_process_is_hardly_slowed releaser_leaves_the_lock_to_others_for_an_instant try_leaves_nothing_to_others",
+        "holder_stops_before_another_starts kept_lease_outlives_its_duration \
+         leases_due_together_travel_together refused_renewal_of_a_batch_ends_one_lease \
+         failed_renewal_of_a_batch_leaves_the_others unanswered_batch_is_retried_one_by_one \
+         hung_batch_delays_no_other dead_shard_delays_only_its_own \
+         answers_of_another_number_are_none \
+         late_answer_of_a_batch_counts_for_leases_still_valid \
+         lease_released_during_a_batch_is_renewed_no_more \
+         error_of_the_work_comes_through_one_question_mark grant_nobody_picks_up_is_given_back \
+         grant_that_died_before_it_was_picked_up_is_not_handed_out \
+         late_copy_of_a_try_given_up_does_not_block_its_client \
+         late_copy_of_a_refused_try_does_not_block_its_client \
+         late_copy_of_a_spent_try_does_not_block_its_client \
+         late_copy_of_a_late_grants_try_does_not_block_its_client \
+         late_copy_of_a_grant_nobody_took_does_not_block_its_client \
+         late_copy_of_a_released_leases_try_does_not_block_its_client \
+         unreleased_lease_of_ours_does_not_block_its_client \
+         last_eight_are_remembered_for_two_leases live_lease_of_ours_is_never_claimed \
+         each_try_of_a_waiter_has_its_own_identity try_without_an_answer_is_given_up \
+         refusal_by_a_ghost_of_our_own_is_an_answer \
+         spent_try_is_followed_by_a_fresh_one_at_once \
+         late_grant_is_given_back_and_asked_for_again waiters_are_served_in_the_order_they_came \
+         waiter_is_served_before_the_releaser equal_processes_get_equal_shares \
+         waiters_ask_at_most_once_a_grant process_that_was_never_refused_lets_others_in \
+         lone_process_is_hardly_slowed releaser_leaves_the_lock_to_others_for_an_instant \
+         try_leaves_nothing_to_others release_of_an_orphan_wakes_the_next_waiter \
+         released_lock_goes_to_the_next_waiter_in_one_write \
+         lock_is_handed_on_past_a_renewal_under_way \
+         giver_has_stopped_before_the_next_is_asked_for \
+         hand_over_that_is_refused_is_followed_by_the_release \
+         hand_over_without_an_answer_is_followed_by_the_release \
+         giver_is_not_stale_when_its_own_client_was_faster \
+         lock_goes_back_to_the_store_after_a_row_of_hand_overs \
+         lock_goes_back_to_the_store_after_a_while_of_hand_overs \
+         ticket_gives_the_lock_to_whoever_redeems_it ticket_is_good_whatever_its_number \
+         giver_does_not_claim_what_it_handed_over ticket_waits_behind_nobody \
+         limit_is_a_total_while_the_lock_is_held \
+         acquire_asks_for_more_than_the_highest_token_seen \
+         floor_that_a_resource_reported_is_kept clones_of_a_provider_share_a_client \
+         lock_keeps_what_it_was_built_with contender_is_refused_until_the_holder_releases \
+         paused_holder_is_fenced_and_told holder_cut_off_from_its_store_stops_in_time",
     ),
     (
         Bug::FreshUuidPerRepeat,
-        "dropped_try_runs_to_its_answer late_copy_of_a_try_given_up_does_not_block_its_client late_copy_of_a_refused_try_does_not_block_its_client late_copy_of_a_spent_try_does_not_block_its_client late_copy_of_a_late_grants_try_does_not_block_its_client last_eight_are_remembered_for_two_leases lost_reply_of_an_acquire_is_not_contention try_without_an_answer_is_given_up fatal_answer_ends_an_acquire_at_once spent_try_is_followed_by_a_fresh_one_at_once late_grant_is_given_back_and_asked_for_again release_of_an_orphan_wakes_the_next_waiter",
+        "dropped_try_runs_to_its_answer late_copy_of_a_try_given_up_does_not_block_its_client \
+         late_copy_of_a_refused_try_does_not_block_its_client \
+         late_copy_of_a_spent_try_does_not_block_its_client \
+         late_copy_of_a_late_grants_try_does_not_block_its_client \
+         last_eight_are_remembered_for_two_leases lost_reply_of_an_acquire_is_not_contention \
+         try_without_an_answer_is_given_up fatal_answer_ends_an_acquire_at_once \
+         spent_try_is_followed_by_a_fresh_one_at_once \
+         late_grant_is_given_back_and_asked_for_again \
+         release_of_an_orphan_wakes_the_next_waiter \
+         giver_is_not_stale_when_its_own_client_was_faster",
     ),
     (
         Bug::TryNeverGivenUp,
@@ -231,7 +314,8 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     ),
     (
         Bug::ReleaseWakesNobody,
-        "release_of_an_orphan_wakes_the_next_waiter lock_goes_back_to_the_store_after_a_row_of_hand_overs lock_goes_back_to_the_store_after_a_while_of_hand_overs",
+        "release_of_an_orphan_wakes_the_next_waiter \
+         lock_goes_back_to_the_store_after_a_row_of_hand_overs",
     ),
     (
         Bug::ObservationNotShared,
@@ -424,5 +508,9 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     (
         Bug::DelayRestarts,
         "hint_during_a_delay_counts hint_during_a_delay_does_not_start_it_anew",
+    ),
+    (
+        Bug::HeirDeniesGiver,
+        "giver_is_not_stale_when_its_own_client_was_faster",
     ),
 ];

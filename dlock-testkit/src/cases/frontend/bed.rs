@@ -225,6 +225,15 @@ impl Hand {
         settle().await;
     }
 
+    /// What a task ends with, for which a little time may have to pass, from whenever on.
+    pub(super) async fn passes_until<T>(&self, task: JoinHandle<T>) -> T {
+        let began = Instant::now();
+        while !task.is_finished() && began.elapsed() < PATIENCE {
+            self.advance(Duration::from_millis(10)).await;
+        }
+        joined(task).await
+    }
+
     /// Moves the clock and lets nobody act.
     pub(super) fn jump(&self, by: Duration) {
         self.0.advance(by);

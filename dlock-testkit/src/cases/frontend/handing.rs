@@ -194,6 +194,41 @@ pub(in crate::cases) async fn waiter_that_leaves_takes_no_hand_over_along(bench:
     .await;
 }
 
+pub(in crate::cases) async fn giver_is_not_stale_when_its_own_client_was_faster(bench: Bench) {
+    rounds(bench, |round| async move {
+        // The waiter's try is applied, and the waiter is gone before anybody hears of it.
+        let (bed, hand) = round.by_hand().await;
+        bed.deafen();
+        let lock = lock!(bed, "gone", poll_every = HOUR);
+        let first = acquired(lock.try_acquire().await);
+        let mut leaves = Box::pin(lock.acquire());
+        assert!(poll_once(leaves.as_mut()).is_pending());
+        bed.sent(Op::Acquire, 2).await;
+        settle().await;
+        bed.store.next(Op::Acquire, Fault::UNKNOWN_AFTER);
+        let release = tokio::spawn(first.release());
+        bed.sent(Op::Acquire, 3).await;
+        settle().await;
+        drop(leaves);
+        assert_eq!(ok(hand.passes_until(release).await), Ended::Released);
+
+        // A try claims what is over while its release is under way.
+        let (bed, _hand) = round.by_hand().await;
+        bed.deafen();
+        let lock = lock!(bed, "claimed", poll_every = HOUR);
+        let first = acquired(lock.try_acquire().await);
+        bed.store.next(Op::Release, Fault::HoldRequest);
+        let mut release = Box::pin(first.release());
+        assert!(poll_once(release.as_mut()).is_pending());
+        eventually("the release", || bed.store.held() == 1).await;
+        let next = acquired(soon("the claim", lock.try_acquire()).await);
+        bed.store.deliver().await;
+        assert_eq!(ok(soon("the release", release).await), Ended::Released);
+        assert!(next.is_valid());
+    })
+    .await;
+}
+
 pub(in crate::cases) async fn lock_goes_back_to_the_store_after_a_row_of_hand_overs(bench: Bench) {
     rounds(bench, |round| async move {
         let (bed, _hand) = round.by_hand().await;
@@ -249,8 +284,7 @@ pub(in crate::cases) async fn lock_goes_back_to_the_store_after_a_while_of_hand_
         hand.advance(SECOND / 2).await;
         ok(soon("the release", second.release()).await);
         // Were it not handed over, a waiter might leave an instant to others first (I18).
-        hand.advance(SECOND / 100).await;
-        let third = ok(joined(third).await);
+        let third = ok(hand.passes_until(third).await);
         assert_eq!(bed.releases().len(), 0, "handed over twice");
         // Over a second since the first of them.
         hand.advance(SECOND * 6 / 10).await;
@@ -259,8 +293,7 @@ pub(in crate::cases) async fn lock_goes_back_to_the_store_after_a_while_of_hand_
         let sent = bed.releases();
         assert!(sent.iter().any(|sent| sent.uuid == uuid), "{sent:?}");
         // It may leave an instant to others (I18).
-        hand.advance(SECOND / 100).await;
-        drop(ok(joined(fourth).await));
+        drop(ok(hand.passes_until(fourth).await));
     })
     .await;
 }

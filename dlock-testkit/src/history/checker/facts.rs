@@ -72,6 +72,8 @@ pub(crate) struct TermFacts<'a> {
     pub(crate) release_ended: Vec<(At, Outcome)>,
     /// When the store was first known to have given the name to a try that claimed this term (A6).
     pub(crate) succeeded: Option<At>,
+    /// Tries of its own process that claimed it.
+    pub(crate) heirs: Vec<Uuid>,
     pub(crate) looks: Vec<(At, bool)>,
 }
 
@@ -198,6 +200,16 @@ impl<'a> Facts<'a> {
             && let Some(before) = facts.terms.get_mut(&prev.uuid)
         {
             before.succeeded.get_or_insert(at);
+        }
+        if let What::Acquire {
+            prev: Some(prev),
+            outcome: None,
+            ..
+        } = &line.what
+            && let Some(before) = facts.terms.get_mut(&prev.uuid)
+            && before.process == process
+        {
+            before.heirs.push(uuid);
         }
         let term = facts.term(process, uuid);
         let call = match &line.what {

@@ -16,7 +16,7 @@ pub(super) fn check(facts: &Facts<'_>, findings: &mut Findings<'_>) {
         for (uuid, term) in of_name.terms() {
             released_is_over(facts, name, term, findings);
             stale_is_refused(facts, name, of_name, uuid, term, findings);
-            released_on_the_stores_word(facts, name, term, findings);
+            released_on_the_stores_word(facts, name, of_name, term, findings);
             handed_over_is_not_released(name, term, findings);
         }
         if facts.has_calls {
@@ -118,16 +118,30 @@ fn calls<'a>(
 }
 
 /// "Released" needs a reply that says so: to the release, or to the try that it was handed over to (H1).
+/// Or one that says that it is over, where a try of the same process that claimed it may be the reason.
 fn released_on_the_stores_word(
     facts: &Facts<'_>,
     name: &str,
+    of_name: &NameFacts<'_>,
     term: &TermFacts<'_>,
     findings: &mut Findings<'_>,
 ) {
-    let said = |call: &&Call| matches!(call.answered, Some((_, Outcome::Ok)));
+    let answered = |wanted| {
+        let mut answers = term.releases.iter().filter_map(|call| call.answered);
+        answers.any(|(_, outcome)| outcome == wanted)
+    };
+    let no = |call: &Call| {
+        let refused = [Outcome::Held, Outcome::Spent, Outcome::Error];
+        call.answered.is_some_and(|(_, no)| refused.contains(&no))
+    };
+    let may_be = |heir: &Uuid| {
+        let heir = of_name.terms.get(heir);
+        heir.is_some_and(|heir| !heir.acquires.iter().all(no))
+    };
     for (at, outcome) in &term.release_ended {
-        let told = term.releases.iter().any(|call| said(&call));
-        let handed_over = term.succeeded.is_some_and(|succeeded| succeeded.t <= at.t);
+        let told = answered(Outcome::Ok);
+        let handed_over = term.succeeded.is_some_and(|succeeded| succeeded.t <= at.t)
+            || answered(Outcome::Lost) && term.heirs.iter().any(may_be);
         if facts.has_calls && *outcome == Outcome::Ok && !told && !handed_over {
             let says = format!(
                 "{} was told \"released\", the store did not say so",

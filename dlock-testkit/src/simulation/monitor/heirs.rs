@@ -1,6 +1,6 @@
 //! Leases that are handed over (H1): by a client to its own next waiter, and by ticket.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::{collections::BTreeSet, iter::successors, time::Duration};
 
 use dlock_core::{Acquire, Error, Release};
 use uuid::Uuid;
@@ -106,6 +106,31 @@ impl State {
         {
             term.heir = Some(request.new);
         }
+    }
+
+    /// A fresh try claims an identity of its own client that is over.
+    pub(super) fn claims_over(&mut self, client: usize, request: &Acquire) {
+        let Some(claimed) = request.prev else {
+            return;
+        };
+        let known = self.known(client, request.name.as_str());
+        if known.over.iter().any(|(over, _)| *over == claimed.uuid) {
+            known.heirs.insert(claimed.uuid, request.new);
+        }
+    }
+
+    /// Whether the term was ended by a try of its own client that claimed it, or one that claimed that:
+    /// then its giver released it, whatever its own release found.
+    pub(super) fn went_to_our_own(
+        &mut self,
+        client: usize,
+        request: &Release,
+        shown: Uuid,
+    ) -> bool {
+        let heirs = &self.known(client, request.name.as_str()).heirs;
+        let heir = |uuid: &Uuid| heirs.get(uuid).copied();
+        let mut all = successors(heir(&request.uuid), heir).take(heirs.len());
+        all.any(|heir| heir == shown)
     }
 
     /// The try was answered: the term it claimed is over, or its giver must send the release.

@@ -71,6 +71,8 @@ pub(super) struct Known {
     pub(super) highest: u64,
     /// Its own identities that are over, and since when on its contender's clock.
     pub(super) over: VecDeque<(Uuid, Duration)>,
+    /// Its newest tries that claimed them.
+    pub(super) heirs: BTreeMap<Uuid, Uuid>,
     /// Its waiting callers, in the order in which they came.
     pub(super) queue: Vec<CallerId>,
     /// Who contended last.

@@ -95,8 +95,14 @@ impl State {
         if let ReleaseOutcome::NotHeld(Some(record)) = outcome {
             self.saw(client, name, record);
         }
+        let over = match outcome {
+            ReleaseOutcome::Released => true,
+            ReleaseOutcome::NotHeld(shown) => shown
+                .as_ref()
+                .is_some_and(|shown| self.went_to_our_own(client, request, shown.uuid)),
+        };
         if let Some(term) = self.terms.get_mut(&request.uuid) {
-            term.release_answer = Some(matches!(outcome, ReleaseOutcome::Released));
+            term.release_answer = Some(over);
         }
         self.wake(client, Some(name), "W7");
     }

@@ -35,6 +35,7 @@ impl State {
         }
         if !repeated {
             self.heir_asks(id, request);
+            self.claims_over(client, request);
             self.check_heir(id, request);
             if let Some(pause) = paused {
                 self.check_look_left_out(id, request, &pause);

@@ -151,3 +151,33 @@ fn i9_repeated_release_is_refused() {
     story.release(A, 1, 4.0, Some((4.1, Outcome::Lost)));
     story.breaks(&[I9]);
 }
+
+/// A try of A's own claims the term while A gives it back (H1), and A's release comes after it.
+#[test]
+fn i9_released_by_a_try_of_the_same_process() {
+    let story = |heir: Option<Option<Outcome>>| {
+        let mut story = Story::without_commits();
+        story
+            .granted(A, 1, 100, 1.0)
+            .ended(A, 1, 3.0, Cause::Released)
+            .line(3.0, A, What::ReleaseBegan { uuid: id(1) });
+        if let Some(answer) = heir {
+            let answer = answer.map(|outcome| (3.1, outcome, None));
+            story.claim(A, 2, 1, 3.0, answer);
+        }
+        let what = What::ReleaseEnded {
+            uuid: id(1),
+            outcome: Outcome::Ok,
+        };
+        story
+            .release(A, 1, 3.2, Some((3.4, Outcome::Lost)))
+            .line(3.4, A, what);
+        story
+    };
+    story(Some(None)).passes();
+    story(Some(Some(Outcome::Unknown))).passes();
+    for no in [Outcome::Held, Outcome::Spent, Outcome::Error] {
+        story(Some(Some(no))).breaks(&[I9]);
+    }
+    story(None).breaks(&[I9]);
+}
