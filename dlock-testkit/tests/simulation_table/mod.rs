@@ -107,6 +107,7 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     (Bug::LastInherits, "I18 W1"),
     (Bug::LegacyForgotten, "I14"),
     (Bug::InheritsWithoutClaim, "A6 I14"),
+    (Bug::HeirDeniesGiver, "V7"),
     (Bug::RowAsksAnyway, "H1"),
     (Bug::GiverBelieves, "I1 I2 I9"),
     (Bug::TicketReleased, "H1 A6"),
