@@ -99,7 +99,8 @@
 //! # Rights, schema, upkeep
 //! [`create_schema`](PostgresProvider::create_schema) makes a schema, a table and functions whose
 //! names carry a version, so that two releases can work side by side;
-//! [`schema_sql`](PostgresProvider::schema_sql) is the text of it for migrations. To use them a role
+//! [`schema_sql`](PostgresProvider::schema_sql) is the text of it for migrations, for PostgreSQL 12 and
+//! later (tested with 15). To use them a role
 //! needs `USAGE` on the schema and `SELECT, INSERT, UPDATE` on the table, and `DELETE` to
 //! [`purge`](dlock_core::Admin::purge).
 //!

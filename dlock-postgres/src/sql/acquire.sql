@@ -1,6 +1,7 @@
 -- Asks for the lock (A1 to A7).
 -- Parameters: prefix; name; owner; the claimed uuid and its renewals, null without a claim; the new
 -- uuid; the lease in milliseconds; data or null; the least token, 0 for any.
+-- Planned once a session (plan_cache_mode): one row by its key, whatever the values.
 -- Result: one row: verdict, the record shown, the store's clock. The verdict is
 --   'acquired'   A1, A2, A4, A5, A6; of the record only its token counts
 --   'held'       A7, and
