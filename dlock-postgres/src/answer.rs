@@ -28,6 +28,11 @@ impl<'a> Answer<'a> {
         }
     }
 
+    /// The lock that was asked about.
+    pub(crate) const fn name(&self) -> &Name {
+        self.name
+    }
+
     /// The function's word for it; each file in `sql/` lists its own.
     pub(crate) fn verdict(&self) -> Result<&str, ProviderError> {
         row::value(&self.row, "verdict", VERDICT)
@@ -50,7 +55,7 @@ impl<'a> Answer<'a> {
     fn unsound(&self) -> ProviderError {
         let flaw = row::record(&self.row)
             .err()
-            .unwrap_or_else(|| Flaw::new("it breaks a constraint of the table".into()));
+            .unwrap_or_else(|| Flaw::new("the database finds it unsound".into()));
         self.bad_record(&flaw)
     }
 

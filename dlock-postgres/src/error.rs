@@ -4,10 +4,10 @@
 use std::{error::Error as StdError, time::Duration};
 
 use deadpool_postgres::{PoolError, tokio_postgres};
-use dlock_core::{ErrorKind, FencingToken, Name, ProviderError};
+use dlock_core::{ErrorKind, FencingToken, Name, ProviderError, Record};
 use tokio_postgres::error::{DbError, Severity, SqlState};
 
-use crate::row::Flaw;
+use crate::row::{Flaw, MAX_OWNER};
 
 /// A setting that no provider can have.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -83,6 +83,16 @@ pub(crate) fn exhausted(name: &Name) -> ProviderError {
          set the database server's clock, lower the floor, or use another name",
         name.as_str(),
         FencingToken::MAX
+    ))
+}
+
+/// A request that no record can hold. The frontend makes none.
+pub(crate) fn unfit(name: &Name) -> ProviderError {
+    ProviderError::fatal(format!(
+        "no record can hold what was asked for lock {:?}: a lease takes 100 ms to 24 h, the label of an \
+         owner {MAX_OWNER} bytes at most, data {} bytes, and a renewal's number is below 2^53",
+        name.as_str(),
+        Record::MAX_DATA
     ))
 }
 

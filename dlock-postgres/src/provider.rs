@@ -189,6 +189,7 @@ impl Provider for PostgresProvider {
             "held" => Ok(AcquireOutcome::Held(answer.record()?)),
             "spent" => Ok(AcquireOutcome::Spent),
             "exhausted" => Err(error::exhausted(name)),
+            "unfit" => Err(error::unfit(name)),
             other => Err(error::bad_answer(other)),
         }
     }
@@ -268,6 +269,7 @@ pub(crate) fn renewal(answer: &Answer<'_>) -> Result<RenewOutcome, ProviderError
         }),
         "lost" => Ok(RenewOutcome::Lost(Some(answer.record()?))),
         "absent" => Ok(RenewOutcome::Lost(None)),
+        "unfit" => Err(error::unfit(answer.name())),
         other => Err(error::bad_answer(other)),
     }
 }

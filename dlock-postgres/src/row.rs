@@ -38,7 +38,7 @@ pub(crate) const PLACE: usize = 12;
 /// The longest lease, 24 h, and the shortest, in milliseconds.
 const DURATIONS: RangeInclusive<i64> = 100..=86_400_000;
 /// The longest label of an owner, in bytes.
-const MAX_OWNER: usize = 1024;
+pub(crate) const MAX_OWNER: usize = 1024;
 /// Below 2^53: what a double holds exactly (T2).
 const MAX_EXACT: i64 = (1 << 53) - 1;
 /// The same as an instant in whole seconds, here in microseconds.

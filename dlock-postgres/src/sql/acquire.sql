@@ -8,6 +8,7 @@
 --   'spent'      A3: nothing was written, not even a dead row version
 --   'exhausted'  T2: the next token would be 2^53 or more; nothing was written
 --   'unsound'    the row is no record; nothing was written
+--   'unfit'      no record can hold what was asked for; nothing was written
 --   'open'       somebody else was faster, three times: no answer
 CREATE OR REPLACE FUNCTION {acquire}(
     p_prefix text, p_name text, p_owner text, p_prev_uuid uuid, p_prev_renewals bigint,
@@ -18,6 +19,12 @@ BEGIN
     -- A grant that a crash can undo is none.
     IF current_setting('synchronous_commit') = 'off' THEN
         PERFORM set_config('synchronous_commit', 'on', true);
+    END IF;
+
+    IF NOT (p_duration BETWEEN 100 AND 86400000 AND octet_length(p_owner) <= 1024
+            AND coalesce(octet_length(p_data), 0) <= 4096) THEN
+        verdict := 'unfit';
+        RETURN;
     END IF;
 
     FOR round IN 1..3 LOOP

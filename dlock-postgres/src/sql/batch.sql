@@ -33,7 +33,7 @@ BEGIN
             OFFSET 0
         ) AS i
         WHERE l.prefix = p_prefix AND l.name = i.name AND l.uuid = i.uuid AND NOT l.released
-            AND l.renewals < i.n AND l.expiry > clock_timestamp() AND {sound}(l)
+            AND l.renewals < i.n AND i.n <= 9007199254740991 AND l.expiry > clock_timestamp() AND {sound}(l)
         RETURNING i.place, l.asked
     )
     SELECT array_agg(r.place), array_agg(r.asked) INTO v_places, v_asked FROM renewed AS r;

@@ -5,6 +5,7 @@
 --   'lost'     R3, and the record that shows it
 --   'absent'   R3: there is no record
 --   'unsound'  the row is no record; nothing was written
+--   'unfit'    the number of this renewal is 2^53 or more (T2); nothing was written
 --   'open'     somebody else was faster, three times: no answer
 CREATE OR REPLACE FUNCTION {renew}(
     p_prefix text, p_name text, p_uuid uuid, p_n bigint,
@@ -21,7 +22,7 @@ BEGIN
         UPDATE {table} AS l SET
             renewals = p_n, expiry = clock_timestamp() + l.duration * interval '1 millisecond'
         WHERE l.prefix = p_prefix AND l.name = p_name AND l.uuid = p_uuid AND NOT l.released
-            AND l.renewals < p_n AND l.expiry > clock_timestamp() AND {sound}(l)
+            AND l.renewals < p_n AND p_n <= 9007199254740991 AND l.expiry > clock_timestamp() AND {sound}(l)
         RETURNING l.asked INTO shown.asked;
         IF FOUND THEN
             verdict := 'renewed';  -- R1
@@ -37,6 +38,7 @@ BEGIN
             WHEN shown.uuid <> p_uuid OR shown.released THEN 'lost'
             WHEN shown.renewals >= p_n THEN 'renewed'  -- R2
             WHEN shown.expiry <= clock THEN 'lost'
+            WHEN p_n > 9007199254740991 THEN 'unfit'
             ELSE 'open'  -- fits R1: no answer, ask again
         END;
         IF verdict <> 'open' THEN

@@ -17,6 +17,9 @@
 -- Not unlogged: such a table is emptied after a crash. Room on each page keeps renewals, which
 -- change no indexed column, on the page of the row they replace, where they cost no vacuum. For the
 -- same reason there is no second index.
+--
+-- No CHECK constraints: the server reads the text of each one anew for every statement that writes. With
+-- those that say what the function below says, an update of one row took 55 us, and 9 without.
 DO $dlock$
 BEGIN
     -- Not IF NOT EXISTS: that asks for the right to create schemas even where there is nothing to create.
@@ -28,22 +31,22 @@ $dlock$;
 
 CREATE TABLE IF NOT EXISTS {table} (
     prefix   text        COLLATE "C" NOT NULL,
-    name     text        COLLATE "C" NOT NULL CHECK (octet_length(prefix) + octet_length(name) BETWEEN 1 AND 1024),
+    name     text        COLLATE "C" NOT NULL,
     uuid     uuid        NOT NULL,
-    renewals bigint      NOT NULL CHECK (renewals BETWEEN 0 AND 9007199254740991),
-    owner    text        NOT NULL CHECK (octet_length(owner) <= 1024),
-    since    timestamptz NOT NULL CHECK (since BETWEEN to_timestamp(0) AND to_timestamp(9007199254)),
-    token    bigint      NOT NULL CHECK (token BETWEEN 1 AND 9007199254740991),
-    duration bigint      NOT NULL CHECK (duration BETWEEN 100 AND 86400000),
-    expiry   timestamptz NOT NULL CHECK (isfinite(expiry)),
+    renewals bigint      NOT NULL,
+    owner    text        NOT NULL,
+    since    timestamptz NOT NULL,
+    token    bigint      NOT NULL,
+    duration bigint      NOT NULL,
+    expiry   timestamptz NOT NULL,
     released boolean     NOT NULL,
     asked    boolean     NOT NULL,
-    data     bytea                CHECK (octet_length(data) <= 4096),
+    data     bytea,
     PRIMARY KEY (prefix, name)
 ) WITH (fillfactor = 70);
 
--- What the constraints above say, asked of a row: somebody may have dropped them, and a row that is
--- no record of ours is shown as it is and never written to.
+-- What makes a row a record. Anybody may have put anything into the table, and a row that is no record
+-- of ours is shown as it is and never written to.
 CREATE OR REPLACE FUNCTION {sound}(l {table}) RETURNS boolean LANGUAGE sql IMMUTABLE AS $dlock$
     SELECT coalesce(
         l.uuid IS NOT NULL AND l.renewals BETWEEN 0 AND 9007199254740991 AND octet_length(l.owner) <= 1024
