@@ -17,7 +17,7 @@ use dlock_core::{
     ReleaseOutcome, Renew, RenewOutcome, Sharing, Wakeups,
 };
 
-use crate::systems::{Places, Store, postgres_pool};
+use crate::systems::{Entry, Kind, Places, Store, postgres_pool};
 
 /// Requests that this process made to stores that do not count: SQLite, and the one compatible with
 /// DynamoDB.
@@ -99,16 +99,23 @@ impl<P: Provider> Provider for Counted<P> {
 /// What a server has been asked so far, by whomever; `None` where only the askers count.
 pub(crate) struct Server {
     redis: Option<redis::aio::MultiplexedConnection>,
+    /// The commands that the clients of this system send to Redis.
+    commands: &'static [&'static str],
     postgres: Option<deadpool_postgres::Object>,
 }
 
 impl Server {
-    pub(crate) async fn of(store: Store, places: &Places) -> Result<Self> {
+    pub(crate) async fn of(entry: &Entry, places: &Places) -> Result<Self> {
         let mut server = Self {
             redis: None,
+            // Our scripts call SET, and we never send it; with all others it is the other way round.
+            commands: match entry.kind {
+                Kind::Ours => &["evalsha", "eval", "fcall"],
+                _ => &["evalsha", "eval", "fcall", "set"],
+            },
             postgres: None,
         };
-        match store {
+        match entry.store {
             Store::Redis => {
                 let port = places.redis.unwrap_or_default();
                 let client = redis::Client::open(("127.0.0.1", port))?;
@@ -120,8 +127,7 @@ impl Server {
         Ok(server)
     }
 
-    /// Commands that clients sent. Those that scripts call are not among them: no system here sends
-    /// any of the four by itself *and* from a script.
+    /// Commands that clients sent. Those that scripts call are not among them.
     pub(crate) async fn commands(&mut self) -> Result<Option<u64>> {
         if let Some(redis) = &mut self.redis {
             let info: String = redis::cmd("INFO")
@@ -134,9 +140,7 @@ impl Server {
                     .find_map(|text| text.strip_prefix(&line)?.split(',').next()?.parse().ok())
                     .unwrap_or_default()
             };
-            return Ok(Some(
-                ["evalsha", "eval", "fcall", "set"].map(calls).iter().sum(),
-            ));
+            return Ok(Some(self.commands.iter().copied().map(calls).sum()));
         }
         if let Some(postgres) = &self.postgres {
             // But for this statement itself.

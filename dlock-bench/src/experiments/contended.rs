@@ -35,7 +35,7 @@ pub(super) async fn measure(bench: &Bench, run: u32) -> Result<()> {
             ));
             let measured = async {
                 let system = bench.open(entry).await?;
-                let mut server = Server::of(entry.store, bench.places()).await?;
+                let mut server = Server::of(entry, bench.places()).await?;
                 let name = bench.name("contended");
                 crowd(&system, &mut server, &name, WAITERS, span, section).await
             };

@@ -48,7 +48,7 @@ async fn on(bench: &Bench, at: At<'_>, store: Store) {
 }
 
 async fn watch(bench: &Bench, entry: &Entry) -> Result<Figures> {
-    let mut server = Server::of(entry.store, bench.places()).await?;
+    let mut server = Server::of(entry, bench.places()).await?;
     let name = bench.name("idle");
     // Two clients, as of two processes.
     let lock = || {

@@ -76,7 +76,7 @@ async fn contend(
     span: Duration,
     section: Duration,
 ) -> Result<Figures> {
-    let mut server = Server::of(entry.store, bench.places()).await?;
+    let mut server = Server::of(entry, bench.places()).await?;
     let plan = Plan::soon(LEAD, span, section);
     let order = Order::Contend(plan);
     let work = try_join_all(crew.iter_mut().map(|worker| worker.ask(&order)));

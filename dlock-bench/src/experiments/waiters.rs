@@ -18,7 +18,7 @@ pub(super) async fn measure(bench: &Bench) -> Result<()> {
                 .set_message(format!("{waiters} waiters on {}", entry.store));
             let measured = async {
                 let system = bench.open(entry).await?;
-                let mut server = Server::of(entry.store, bench.places()).await?;
+                let mut server = Server::of(entry, bench.places()).await?;
                 let (name, span) = (bench.name("waiters"), bench.sizes.empty_sections);
                 crowd(&system, &mut server, &name, waiters, span, Duration::ZERO).await
             };
