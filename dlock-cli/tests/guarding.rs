@@ -163,8 +163,9 @@ fn command_does_not_outlive_its_guard() {
     );
 }
 
-/// The guard of a run that has just been started, as soon as it exists.
-fn newborn_guard(run: &support::Process) -> i32 {
+/// The guard of a run that has just been started, as soon as it exists; `None` if the run was over before
+/// anybody saw it.
+fn newborn_guard(run: &mut support::Process) -> Option<i32> {
     let children = format!("/proc/{0}/task/{0}/children", run.id());
     let watch = Stopwatch::start();
     loop {
@@ -175,7 +176,10 @@ fn newborn_guard(run: &support::Process) -> i32 {
             && guard.name != "dlock"
             && guard.name != "env"
         {
-            return guard.id;
+            return Some(guard.id);
+        }
+        if !run.is_running() {
+            return None;
         }
         assert!(watch.elapsed() < Duration::from_secs(20), "no guard");
     }
@@ -186,12 +190,14 @@ fn command_does_not_start_before_its_guard_is_ready() {
     let scene = Scene::new();
     // It takes some luck to stop the guard between its start and its being ready.
     let caught = (0..200).any(|_| {
-        let run = scene.run(&[], r#"echo in >> "$T/trace""#);
-        let guard = newborn_guard(&run);
-        signal(guard, Signal::STOP);
-        std::thread::sleep(Duration::from_millis(100));
-        let early = !scene.trace().is_empty();
-        signal(guard, Signal::CONT);
+        let mut run = scene.run(&[], r#"echo in >> "$T/trace""#);
+        let early = newborn_guard(&mut run).is_none_or(|guard| {
+            signal(guard, Signal::STOP);
+            std::thread::sleep(Duration::from_millis(100));
+            let early = !scene.trace().is_empty();
+            signal(guard, Signal::CONT);
+            early
+        });
         assert_eq!(run.code(), 0);
         assert_eq!(scene.trace(), ["in"]);
         std::fs::remove_file(scene.path("trace")).unwrap();

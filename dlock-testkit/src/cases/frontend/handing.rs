@@ -276,7 +276,7 @@ pub(in crate::cases) async fn lock_goes_back_to_the_store_after_a_while_of_hand_
         bed.deafen();
         let lock = lock!(bed, "", poll_every = HOUR);
         let first = acquired(lock.try_acquire().await);
-        let waiters = [head(&bed, &lock).await, waiting(&lock), waiting(&lock)];
+        let waiters = [head(&bed, &lock).await, queued(&lock), queued(&lock)];
         settle().await;
         ok(soon("the release", first.release()).await);
         let [second, third, fourth] = waiters;
@@ -305,6 +305,14 @@ async fn head(bed: &Bed, lock: &DLock) -> JoinHandle<Result<Lease, dlock_core::E
     bed.asked(before + 1).await;
     settle().await;
     waiter
+}
+
+/// Somebody who is in line now: tasks may start in another order than they were spawned in.
+fn queued(lock: &DLock) -> JoinHandle<Result<Lease, dlock_core::Error>> {
+    let lock = lock.clone();
+    let mut acquire = Box::pin(async move { lock.acquire().await });
+    assert!(poll_once(acquire.as_mut()).is_pending());
+    tokio::spawn(acquire)
 }
 
 /// Somebody who is in line now, and gives the lock back as soon as it has it.
