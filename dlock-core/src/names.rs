@@ -298,9 +298,9 @@ impl NameState {
     /// A try of ours claims this term.
     pub(crate) fn claims(&self, claimed: Version, heir: Uuid) {
         let mut known = self.known();
-        let over = known.over.iter_mut();
-        if let Some(over) = { over }.find(|over| over.uuid == claimed.uuid) {
-            over.heir = Some(heir);
+        let mut over = known.over.iter_mut();
+        if let Some(claimed) = over.find(|over| over.uuid == claimed.uuid) {
+            claimed.heir = Some(heir);
         }
     }
 

@@ -13,11 +13,7 @@
 
 #[path = "../tests/suite/election.rs"]
 mod election;
-#[allow(
-    dead_code,
-    clippy::allow_attributes,
-    reason = "the tests use more of it"
-)]
+#[expect(dead_code, reason = "the tests use more of it")]
 #[path = "../tests/suite/support.rs"]
 mod support;
 

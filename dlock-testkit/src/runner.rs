@@ -129,18 +129,23 @@ fn on<F: Fixture, Fut: Future<Output = ()>>(
         return;
     }
     let Started { runtime, fixture } = shared.0.get_or_init(|| {
-        let runtime = match Builder::new_multi_thread()
-            .worker_threads(4)
-            .enable_all()
-            .build()
-        {
-            Ok(runtime) => runtime,
-            Err(error) => panic!("no runtime: {error}"),
-        };
+        let runtime = shared_runtime();
         let fixture: Arc<dyn Erased> = Arc::new(Erase(runtime.block_on(F::start())));
         Started { runtime, fixture }
     });
     runtime.block_on(work(Arc::clone(fixture)));
+}
+
+/// The runtime that all cases of a test binary share, in real time.
+pub(crate) fn shared_runtime() -> Runtime {
+    match Builder::new_multi_thread()
+        .worker_threads(4)
+        .enable_all()
+        .build()
+    {
+        Ok(runtime) => runtime,
+        Err(error) => panic!("no runtime: {error}"),
+    }
 }
 
 impl Shared {

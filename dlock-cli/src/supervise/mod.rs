@@ -76,7 +76,8 @@ pub(crate) struct Terms {
     pub(crate) grace: Duration,
 }
 
-/// Runs the program under the lease, until `stop` at the latest. Call it from the main thread (see [`Command::prepare`]).
+/// Runs the program under the lease, until `stop` at the latest. Call it from the main thread (see
+/// [`Command::prepare`]).
 pub(crate) async fn run(
     program: &Program,
     terms: Terms,

@@ -9,9 +9,9 @@ use tokio::time::Instant;
 use super::{
     Electorate,
     instance::Instance,
-    run::runtime,
     voters::{Erase, Erased, Voters},
 };
+use crate::runner::shared_runtime;
 
 /// How often each is measured.
 const RUNS: usize = 7;
@@ -26,7 +26,7 @@ pub fn measure<E: Electorate>() {
         .ok()
         .and_then(|text| text.parse().ok())
         .map_or(Duration::from_secs(3), Duration::from_millis);
-    let runtime = runtime();
+    let runtime = shared_runtime();
     runtime.block_on(async {
         let electorate: Arc<dyn Erased> = Arc::new(Erase(E::start().await));
         let (mut crashes, mut stops, mut formula) = (Vec::new(), Vec::new(), String::new());

@@ -5,13 +5,13 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::Runtime;
 
 use super::{
     Electorate, STORIES,
     voters::{Erase, Erased, Voters},
 };
-use crate::stall;
+use crate::{runner::shared_runtime, stall};
 
 /// What `election_stories!` keeps for its test binary.
 #[doc(hidden)]
@@ -36,7 +36,7 @@ pub fn run<E: Electorate>(shared: &'static Shared, name: &str) {
         panic!("there is no story {name}")
     };
     let (runtime, electorate) = shared.0.get_or_init(|| {
-        let runtime = runtime();
+        let runtime = shared_runtime();
         let electorate: Arc<dyn Erased> = Arc::new(Erase(runtime.block_on(E::start())));
         (runtime, electorate)
     });
@@ -44,17 +44,6 @@ pub fn run<E: Electorate>(shared: &'static Shared, name: &str) {
     runtime.block_on(stall::rounds(leases, |_, lease, _| {
         (story.play)(Voters::new(Arc::clone(electorate), name, lease))
     }));
-}
-
-pub(super) fn runtime() -> Runtime {
-    match Builder::new_multi_thread()
-        .worker_threads(4)
-        .enable_all()
-        .build()
-    {
-        Ok(runtime) => runtime,
-        Err(error) => panic!("no runtime: {error}"),
-    }
 }
 
 impl fmt::Debug for Shared {

@@ -5,16 +5,13 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use tokio::{
-    runtime::{Builder, Runtime},
-    time::timeout,
-};
+use tokio::{runtime::Runtime, time::timeout};
 
 use super::{
     CASES, Case, Wired,
     wiring::{Erase, Erased, Wiring},
 };
-use crate::stall;
+use crate::{runner::shared_runtime, stall};
 
 /// What `wire_conformance!` keeps for its test binary.
 #[doc(hidden)]
@@ -27,7 +24,7 @@ pub fn run<W: Wired>(shared: &'static Shared, name: &str) {
         panic!("there is no case {name}")
     };
     let (runtime, fixture) = shared.0.get_or_init(|| {
-        let runtime = runtime();
+        let runtime = shared_runtime();
         let fixture: Arc<dyn Erased> = Arc::new(Erase(runtime.block_on(W::start())));
         (runtime, fixture)
     });
@@ -41,7 +38,7 @@ pub fn run<W: Wired>(shared: &'static Shared, name: &str) {
 /// The panic's message.
 pub fn caught<W: Wired>(start: impl Future<Output = W>, case: &'static Case) -> Result<(), String> {
     let run = AssertUnwindSafe(|| {
-        let runtime = runtime();
+        let runtime = shared_runtime();
         let fixture = Arc::new(Erase(runtime.block_on(start)));
         // Fewer chances for a slow machine: here a failure is what is expected.
         runtime.block_on(one::<W>(fixture, case, 2));
@@ -64,17 +61,6 @@ async fn one<W: Wired>(fixture: Arc<dyn Erased>, case: &'static Case, rounds: u3
     });
     if timeout(W::LIMIT, rounds).await.is_err() {
         panic!("{} took longer than {:?}", case.name, W::LIMIT);
-    }
-}
-
-fn runtime() -> Runtime {
-    match Builder::new_multi_thread()
-        .worker_threads(4)
-        .enable_all()
-        .build()
-    {
-        Ok(runtime) => runtime,
-        Err(error) => panic!("no runtime: {error}"),
     }
 }
 

@@ -121,11 +121,8 @@ impl Story {
         sent: f64,
         reply: Option<(f64, Outcome, Option<u64>)>,
     ) -> &mut Self {
-        let prev = Prev {
-            uuid: id(claimed),
-            n: 0,
-        };
-        self.asked(process, term, Some(prev), sent, reply)
+        let (uuid, n) = (id(claimed), 0);
+        self.asked(process, term, Some(Prev { uuid, n }), sent, reply)
     }
 
     fn asked(
