@@ -1,4 +1,6 @@
-//! PostgreSQL and PgBouncer for tests, from the packages of the system.
+//! PostgreSQL and PgBouncer for tests, from the packages of the system. The variable
+//! `DLOCK_TEST_POSTGRES_BIN` names the folder of another version's `initdb` and `postgres`; the user
+//! below must be able to read it.
 //!
 //! Everybody on 127.0.0.1 may connect as the superuser `postgres` without a password; only a user
 //! called `guarded` needs its own. Both programs refuse to run as root, so as root they run as
@@ -101,8 +103,19 @@ pub fn is_ready(place: &Place) -> bool {
             .is_some_and(|line| line.trim() == "ready")
 }
 
-/// The folder of the server's programs. Debian keeps them out of the path, one folder a version.
+/// The folder of the server's programs: the one that was asked for, or the newest. Debian keeps
+/// them out of the path, one folder a version.
 fn programs() -> io::Result<PathBuf> {
+    if let Some(folder) = env::var_os("DLOCK_TEST_POSTGRES_BIN") {
+        let folder = PathBuf::from(folder);
+        if folder.join("initdb").is_file() && folder.join("postgres").is_file() {
+            return fs::canonicalize(folder);
+        }
+        return Err(Error::new(
+            ErrorKind::NotFound,
+            format!("DLOCK_TEST_POSTGRES_BIN is {folder:?}, where no initdb and postgres are"),
+        ));
+    }
     let mut versions: Vec<(u32, PathBuf)> = fs::read_dir("/usr/lib/postgresql")
         .into_iter()
         .flatten()

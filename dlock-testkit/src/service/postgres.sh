@@ -16,10 +16,31 @@ lingering() {
     return 1
 }
 
+# Copies the running primary. Not with pg_basebackup: it comes with a few packages of the server only,
+# and serves no server that is newer than itself.
+copy() {
+    psql -XqAt -v ON_ERROR_STOP=1 -h 127.0.0.1 -p "$primary" -U postgres -d postgres -o /dev/null <<'END'
+SELECT current_setting('data_directory') AS folder, :SERVER_VERSION_NUM < 150000 AS old \gset
+\setenv FOLDER :folder
+\if :old
+    SELECT pg_start_backup('standby', true, false);
+    \! cp -a "$FOLDER/." .
+    SELECT labelfile FROM pg_stop_backup(false, false) \g backup_label
+\else
+    SELECT pg_backup_start('standby', true);
+    \! cp -a "$FOLDER/." .
+    SELECT labelfile FROM pg_backup_stop(false) \g backup_label
+\endif
+END
+    rm -rf postmaster.* pg_replslot/*
+    echo "primary_conninfo = 'host=127.0.0.1 port=$primary user=postgres'" >>postgresql.auto.conf
+    touch standby.signal
+}
+
 if [ -e PG_VERSION ]; then
     while lingering; do sleep 0.02; done
 elif [ -n "$primary" ]; then
-    "$programs/pg_basebackup" -h 127.0.0.1 -p "$primary" -U postgres -D . -R -X stream -c fast --no-sync
+    copy
 else
     "$programs/initdb" -D . -U postgres -A trust -E UTF8 --locale=C --no-sync >/dev/null
     sed -i '1i host all guarded all scram-sha-256' pg_hba.conf
