@@ -25,7 +25,8 @@ use crate::{error, hints::Hints};
 const ASK_EVERY: Duration = Duration::from_secs(5);
 /// Hints that may wait for the frontend. When more come the stream ends, which wakes everyone.
 const ROOM: usize = 1024;
-const STILL_LISTENS: &str = "SELECT FROM pg_listening_channels() AS c WHERE c = $1";
+const STILL_LISTENS: &str =
+    "SELECT FROM pg_catalog.pg_listening_channels() AS c WHERE c OPERATOR(pg_catalog.=) $1";
 
 /// Opens a connection of our own. It is what is left of the user's connector, whose type nobody
 /// else needs to know.

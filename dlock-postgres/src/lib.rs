@@ -98,11 +98,17 @@
 //!
 //! # Rights, schema, upkeep
 //! [`create_schema`](PostgresProvider::create_schema) makes a schema, a table and functions whose
-//! names carry a version, so that two releases can work side by side;
+//! names carry a version, so that two releases can work side by side: functions of older releases
+//! stay, and can be dropped once no process of theirs runs;
 //! [`schema_sql`](PostgresProvider::schema_sql) is the text of it for migrations, for PostgreSQL 12 and
 //! later (tested with 15). To use them a role
 //! needs `USAGE` on the schema and `SELECT, INSERT, UPDATE` on the table, and `DELETE` to
 //! [`purge`](dlock_core::Admin::purge).
+//!
+//! The functions run with `search_path = pg_catalog, pg_temp`, and the statements beside them qualify
+//! what they name: a role that may create in a schema of your path, as everybody may in `public` up to
+//! PostgreSQL 14, changes nothing about what they do. (The functions of the first version, those that
+//! end in `_1`, and `_release_2` follow the path of their caller: drop them.)
 //!
 //! A renewal replaces one row in place (HOT). A transaction that stays open for hours anywhere in the
 //! database keeps the replaced rows alive, and the table grows with every renewal until it ends.

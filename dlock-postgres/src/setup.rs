@@ -116,7 +116,7 @@ fn found(row: &Row) -> Result<Found, Flaw> {
 /// batch; its number is "dlock" in ASCII.
 pub(crate) fn alone(sql: &str) -> String {
     format!(
-        "SELECT pg_advisory_xact_lock({});\n{sql}",
+        "SELECT pg_catalog.pg_advisory_xact_lock({});\n{sql}",
         0x64_6c_6f_63_6b_u64
     )
 }

@@ -11,10 +11,12 @@
 --   'unfit'      no record can hold what was asked for; nothing was written
 --   'open'       somebody else was faster, three times: no answer
 CREATE OR REPLACE FUNCTION {acquire}(
-    p_prefix text, p_name text, p_owner text, p_prev_uuid uuid, p_prev_renewals bigint,
-    p_new uuid, p_duration bigint, p_data bytea, p_floor bigint,
-    OUT verdict text, OUT shown {table}, OUT clock timestamptz
-) LANGUAGE plpgsql SET lock_timeout = '2s' SET plan_cache_mode = force_generic_plan AS $dlock$
+    p_prefix pg_catalog.text, p_name pg_catalog.text, p_owner pg_catalog.text,
+    p_prev_uuid pg_catalog.uuid, p_prev_renewals bigint, p_new pg_catalog.uuid, p_duration bigint,
+    p_data pg_catalog.bytea, p_floor bigint,
+    OUT verdict pg_catalog.text, OUT shown {table}, OUT clock pg_catalog.timestamptz
+) LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET lock_timeout = '2s'
+SET plan_cache_mode = force_generic_plan AS $dlock$
 BEGIN
     -- A grant that a crash can undo is none.
     IF current_setting('synchronous_commit') = 'off' THEN
@@ -42,7 +44,8 @@ BEGIN
             VALUES (
                 p_prefix, p_name, p_new, 0, p_owner, clock_timestamp(),
                 greatest((extract(epoch FROM clock_timestamp()) * 1000000)::bigint, p_floor),
-                p_duration, clock_timestamp() + p_duration * interval '1 millisecond', false, false, p_data)
+                p_duration, clock_timestamp() + p_duration::double precision * interval '1 millisecond',
+                false, false, p_data)
             ON CONFLICT DO NOTHING
             RETURNING l.token INTO shown.token;
         ELSIF NOT {sound}(shown) THEN
@@ -69,7 +72,8 @@ BEGIN
             UPDATE {table} AS l SET
                 uuid = p_new, renewals = 0, owner = p_owner, since = clock_timestamp(),
                 token = greatest(l.token + 1, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, p_floor),
-                duration = p_duration, expiry = clock_timestamp() + p_duration * interval '1 millisecond',
+                duration = p_duration,
+                expiry = clock_timestamp() + p_duration::double precision * interval '1 millisecond',
                 released = false, asked = false, data = p_data
             WHERE l.prefix = p_prefix AND l.name = p_name
                 AND l.uuid = shown.uuid AND l.renewals = shown.renewals AND l.released = shown.released

@@ -8,10 +8,11 @@
 -- batch never reads the whole table. The arrays are wrapped for the same reason, lest the planner
 -- counts them.
 CREATE OR REPLACE FUNCTION {batch}(
-    p_prefix text, p_names text[], p_uuids uuid[], p_ns bigint[]
-) RETURNS TABLE (verdict text, asked boolean, shown {table}, clock timestamptz, place bigint)
-LANGUAGE plpgsql SET lock_timeout = '2s' SET enable_hashjoin = off SET enable_mergejoin = off
-SET enable_seqscan = off SET enable_bitmapscan = off AS $dlock$
+    p_prefix pg_catalog.text, p_names pg_catalog.text[], p_uuids pg_catalog.uuid[], p_ns bigint[]
+) RETURNS TABLE (
+    verdict pg_catalog.text, asked boolean, shown {table}, clock pg_catalog.timestamptz, place bigint
+) LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET lock_timeout = '2s' SET enable_hashjoin = off
+SET enable_mergejoin = off SET enable_seqscan = off SET enable_bitmapscan = off AS $dlock$
 DECLARE
     v_places bigint[];
     v_asked boolean[];
@@ -24,7 +25,7 @@ BEGIN
     -- Of two renewals of one term the first is made here, and the second finds it below.
     WITH renewed AS (
         UPDATE {table} AS l SET
-            renewals = i.n, expiry = clock_timestamp() + l.duration * interval '1 millisecond'
+            renewals = i.n, expiry = clock_timestamp() + l.duration::double precision * interval '1 millisecond'
         FROM (
             SELECT u.name, u.uuid, u.n, u.place
             FROM unnest((SELECT p_names), (SELECT p_uuids), (SELECT p_ns))

@@ -2,23 +2,33 @@
 -- Result: one row: whether the table is there; whether it is an ordinary one that survives a crash;
 -- its columns as "name type" or "name type collation"; whether (prefix, name) is unique; those of
 -- the functions that are missing.
+-- Names are shown as the catalog has them: what format_type() answers depends on the session.
 SELECT
     t.oid IS NOT NULL,
-    t.relkind = 'r' AND t.relpersistence = 'p',
+    t.relkind OPERATOR(pg_catalog.=) 'r' AND t.relpersistence OPERATOR(pg_catalog.=) 'p',
     ARRAY(
-        SELECT concat_ws(' ', a.attname, format_type(a.atttypid, a.atttypmod), c.collname)
-        FROM pg_attribute AS a LEFT JOIN pg_collation AS c ON c.oid = a.attcollation
-        WHERE a.attrelid = t.oid AND a.attnum > 0 AND NOT a.attisdropped
+        SELECT pg_catalog.concat_ws(' ', a.attname, y.typname, c.collname)
+        FROM pg_catalog.pg_attribute AS a
+            JOIN pg_catalog.pg_type AS y ON y.oid OPERATOR(pg_catalog.=) a.atttypid
+            JOIN pg_catalog.pg_namespace AS n
+                ON n.oid OPERATOR(pg_catalog.=) y.typnamespace AND n.nspname OPERATOR(pg_catalog.=) 'pg_catalog'
+            LEFT JOIN pg_catalog.pg_collation AS c ON c.oid OPERATOR(pg_catalog.=) a.attcollation
+        WHERE a.attrelid OPERATOR(pg_catalog.=) t.oid AND a.attnum OPERATOR(pg_catalog.>) 0 AND NOT a.attisdropped
     ),
     EXISTS (
-        SELECT FROM pg_index AS i
-        WHERE i.indrelid = t.oid AND i.indisunique AND i.indisvalid AND i.indimmediate
+        SELECT FROM pg_catalog.pg_index AS i
+        WHERE i.indrelid OPERATOR(pg_catalog.=) t.oid AND i.indisunique AND i.indisvalid AND i.indimmediate
             AND i.indpred IS NULL AND i.indexprs IS NULL
             AND ARRAY(
-                SELECT a.attname::text
-                FROM unnest(i.indkey) AS k JOIN pg_attribute AS a ON a.attrelid = t.oid AND a.attnum = k
-                ORDER BY a.attname COLLATE "C"
-            ) = ARRAY['name', 'prefix']
+                SELECT a.attname::pg_catalog.text
+                FROM pg_catalog.unnest(i.indkey::smallint[]) AS k
+                    JOIN pg_catalog.pg_attribute AS a
+                        ON a.attrelid OPERATOR(pg_catalog.=) t.oid AND a.attnum OPERATOR(pg_catalog.=) k
+                ORDER BY a.attname
+            ) OPERATOR(pg_catalog.=) ARRAY['name', 'prefix']
     ),
-    ARRAY(SELECT f FROM unnest((SELECT $2)) AS f WHERE to_regproc(f) IS NULL)
-FROM (SELECT to_regclass($1) AS oid) AS wanted LEFT JOIN pg_class AS t ON t.oid = wanted.oid
+    ARRAY(
+        SELECT f FROM pg_catalog.unnest((SELECT $2)) AS f WHERE pg_catalog.to_regproc(f) IS NULL
+    )
+FROM (SELECT pg_catalog.to_regclass($1) AS oid) AS wanted
+    LEFT JOIN pg_catalog.pg_class AS t ON t.oid OPERATOR(pg_catalog.=) wanted.oid

@@ -2,8 +2,9 @@
 -- this one, $4 at most so many.
 -- Result: rows as in read.sql, with the name as a twelfth column.
 SELECT l.uuid, l.renewals, l.owner, l.since, l.token, l.duration, l.released, l.asked, l.data, l.expiry,
-    clock_timestamp(), l.name
+    pg_catalog.clock_timestamp(), l.name
 FROM {table} AS l
-WHERE l.prefix = $1 AND l.name ^@ $2 AND l.name >= $2 AND l.name > $3
+WHERE l.prefix OPERATOR(pg_catalog.=) $1 AND l.name OPERATOR(pg_catalog.^@) $2
+    AND l.name OPERATOR(pg_catalog.>=) $2 AND l.name OPERATOR(pg_catalog.>) $3
 ORDER BY l.name
 LIMIT $4

@@ -6,14 +6,17 @@
 WITH old AS (
     SELECT l.prefix, l.name
     FROM {table} AS l
-    WHERE l.prefix = $1
-        AND l.expiry <= clock_timestamp() - interval '7 days'
-        AND l.token < (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
+    WHERE l.prefix OPERATOR(pg_catalog.=) $1
+        AND l.expiry OPERATOR(pg_catalog.<=)
+            (pg_catalog.clock_timestamp() OPERATOR(pg_catalog.-) interval '7 days')
+        AND l.token OPERATOR(pg_catalog.<)
+            (extract(epoch FROM pg_catalog.clock_timestamp()) OPERATOR(pg_catalog.*) 1000000)::bigint
         AND {sound}(l)
     LIMIT $2
     FOR UPDATE SKIP LOCKED
 ), deleted AS (
-    DELETE FROM {table} AS l USING old WHERE l.prefix = old.prefix AND l.name = old.name
+    DELETE FROM {table} AS l USING old
+    WHERE l.prefix OPERATOR(pg_catalog.=) old.prefix AND l.name OPERATOR(pg_catalog.=) old.name
     RETURNING l.name
 )
-SELECT count(*) FROM deleted
+SELECT pg_catalog.count(*) FROM deleted

@@ -1,6 +1,6 @@
 -- The record of a lock. $1 prefix, $2 name.
 -- Result: at most one row, as `row.rs` reads it: the record, the store's clock.
 SELECT l.uuid, l.renewals, l.owner, l.since, l.token, l.duration, l.released, l.asked, l.data, l.expiry,
-    clock_timestamp()
+    pg_catalog.clock_timestamp()
 FROM {table} AS l
-WHERE l.prefix = $1 AND l.name = $2
+WHERE l.prefix OPERATOR(pg_catalog.=) $1 AND l.name OPERATOR(pg_catalog.=) $2

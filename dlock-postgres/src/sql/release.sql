@@ -7,9 +7,10 @@
 --   'unsound'   the row is no record; nothing was written
 --   'open'      somebody else was faster, three times: no answer
 CREATE OR REPLACE FUNCTION {release}(
-    p_prefix text, p_name text, p_uuid uuid, p_hint text,
-    OUT verdict text, OUT shown {table}, OUT clock timestamptz
-) LANGUAGE plpgsql SET lock_timeout = '2s' SET plan_cache_mode = force_generic_plan AS $dlock$
+    p_prefix pg_catalog.text, p_name pg_catalog.text, p_uuid pg_catalog.uuid, p_hint pg_catalog.text,
+    OUT verdict pg_catalog.text, OUT shown {table}, OUT clock pg_catalog.timestamptz
+) LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET lock_timeout = '2s'
+SET plan_cache_mode = force_generic_plan AS $dlock$
 BEGIN
     -- Nobody waits for the disk here: a release that a crash undoes leaves a lease that runs out.
     PERFORM set_config('synchronous_commit', 'off', true);

@@ -8,9 +8,10 @@
 --   'unfit'    the number of this renewal is 2^53 or more (T2); nothing was written
 --   'open'     somebody else was faster, three times: no answer
 CREATE OR REPLACE FUNCTION {renew}(
-    p_prefix text, p_name text, p_uuid uuid, p_n bigint,
-    OUT verdict text, OUT shown {table}, OUT clock timestamptz
-) LANGUAGE plpgsql SET lock_timeout = '2s' SET plan_cache_mode = force_generic_plan AS $dlock$
+    p_prefix pg_catalog.text, p_name pg_catalog.text, p_uuid pg_catalog.uuid, p_n bigint,
+    OUT verdict pg_catalog.text, OUT shown {table}, OUT clock pg_catalog.timestamptz
+) LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET lock_timeout = '2s'
+SET plan_cache_mode = force_generic_plan AS $dlock$
 BEGIN
     -- A renewal that a crash can undo is none.
     IF current_setting('synchronous_commit') = 'off' THEN
@@ -20,7 +21,7 @@ BEGIN
     FOR round IN 1..3 LOOP
         -- Both readings of the clock are repeated after a wait for the row if it changed meanwhile.
         UPDATE {table} AS l SET
-            renewals = p_n, expiry = clock_timestamp() + l.duration * interval '1 millisecond'
+            renewals = p_n, expiry = clock_timestamp() + l.duration::double precision * interval '1 millisecond'
         WHERE l.prefix = p_prefix AND l.name = p_name AND l.uuid = p_uuid AND NOT l.released
             AND l.renewals < p_n AND p_n <= 9007199254740991 AND l.expiry > clock_timestamp() AND {sound}(l)
         RETURNING l.asked INTO shown.asked;

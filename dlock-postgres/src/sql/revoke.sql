@@ -7,9 +7,10 @@
 --   'unsound'  the row is no record; nothing was written
 --   'open'     somebody else was faster, three times: no answer
 CREATE OR REPLACE FUNCTION {revoke}(
-    p_prefix text, p_name text, p_uuid uuid, p_renewals bigint, p_new uuid,
-    OUT verdict text, OUT shown {table}, OUT clock timestamptz
-) LANGUAGE plpgsql SET lock_timeout = '2s' SET plan_cache_mode = force_generic_plan AS $dlock$
+    p_prefix pg_catalog.text, p_name pg_catalog.text, p_uuid pg_catalog.uuid, p_renewals bigint, p_new pg_catalog.uuid,
+    OUT verdict pg_catalog.text, OUT shown {table}, OUT clock pg_catalog.timestamptz
+) LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET lock_timeout = '2s'
+SET plan_cache_mode = force_generic_plan AS $dlock$
 BEGIN
     FOR round IN 1..3 LOOP
         UPDATE {table} AS l SET uuid = p_new, renewals = 0

@@ -23,35 +23,41 @@
 DO $dlock$
 BEGIN
     -- Not IF NOT EXISTS: that asks for the right to create schemas even where there is nothing to create.
-    IF to_regnamespace('{schema}') IS NULL THEN
+    IF pg_catalog.to_regnamespace('{schema}') IS NULL THEN
         CREATE SCHEMA {schema};
     END IF;
 END
 $dlock$;
 
 CREATE TABLE IF NOT EXISTS {table} (
-    prefix   text        COLLATE "C" NOT NULL,
-    name     text        COLLATE "C" NOT NULL,
-    uuid     uuid        NOT NULL,
-    renewals bigint      NOT NULL,
-    owner    text        NOT NULL,
-    since    timestamptz NOT NULL,
-    token    bigint      NOT NULL,
-    duration bigint      NOT NULL,
-    expiry   timestamptz NOT NULL,
-    released boolean     NOT NULL,
-    asked    boolean     NOT NULL,
-    data     bytea,
+    prefix   pg_catalog.text        COLLATE pg_catalog."C" NOT NULL,
+    name     pg_catalog.text        COLLATE pg_catalog."C" NOT NULL,
+    uuid     pg_catalog.uuid        NOT NULL,
+    renewals bigint                 NOT NULL,
+    owner    pg_catalog.text        NOT NULL,
+    since    pg_catalog.timestamptz NOT NULL,
+    token    bigint                 NOT NULL,
+    duration bigint                 NOT NULL,
+    expiry   pg_catalog.timestamptz NOT NULL,
+    released boolean                NOT NULL,
+    asked    boolean                NOT NULL,
+    data     pg_catalog.bytea,
     PRIMARY KEY (prefix, name)
 ) WITH (fillfactor = 70);
 
 -- What makes a row a record. Anybody may have put anything into the table, and a row that is no record
--- of ours is shown as it is and never written to.
+-- of ours is shown as it is and never written to. The planner puts this text in place of a call, and
+-- would not if the function had a search_path of its own; so each name says where it is.
 CREATE OR REPLACE FUNCTION {sound}(l {table}) RETURNS boolean LANGUAGE sql IMMUTABLE AS $dlock$
     SELECT coalesce(
-        l.uuid IS NOT NULL AND l.renewals BETWEEN 0 AND 9007199254740991 AND octet_length(l.owner) <= 1024
-        AND l.since BETWEEN to_timestamp(0) AND to_timestamp(9007199254) AND l.token BETWEEN 1 AND 9007199254740991
-        AND l.duration BETWEEN 100 AND 86400000 AND isfinite(l.expiry)
-        AND l.released IS NOT NULL AND l.asked IS NOT NULL AND coalesce(octet_length(l.data), 0) <= 4096,
+        l.uuid IS NOT NULL
+        AND l.renewals OPERATOR(pg_catalog.>=) 0 AND l.renewals OPERATOR(pg_catalog.<=) 9007199254740991
+        AND pg_catalog.octet_length(l.owner) OPERATOR(pg_catalog.<=) 1024
+        AND l.since OPERATOR(pg_catalog.>=) pg_catalog.to_timestamp(0)
+        AND l.since OPERATOR(pg_catalog.<=) pg_catalog.to_timestamp(9007199254)
+        AND l.token OPERATOR(pg_catalog.>=) 1 AND l.token OPERATOR(pg_catalog.<=) 9007199254740991
+        AND l.duration OPERATOR(pg_catalog.>=) 100 AND l.duration OPERATOR(pg_catalog.<=) 86400000
+        AND pg_catalog.isfinite(l.expiry) AND l.released IS NOT NULL AND l.asked IS NOT NULL
+        AND coalesce(pg_catalog.octet_length(l.data), 0) OPERATOR(pg_catalog.<=) 4096,
         false)
 $dlock$;

@@ -16,6 +16,7 @@ mod connections;
 mod durability;
 mod election;
 mod fence;
+mod hostile;
 mod listening;
 mod partition;
 mod pooler;

@@ -154,7 +154,7 @@ async fn table_of_somebody_else_is_refused_and_left_alone() {
                 "{}, PRIMARY KEY (prefix, name)",
                 columns.replace("expiry timestamptz", "expiry timestamp")
             ),
-            "\"expiry timestamp with time zone\" is missing",
+            "\"expiry timestamptz\" is missing",
         ),
         // Where "a" and "A" are one name.
         (
@@ -213,7 +213,7 @@ async fn missing_and_older_schemas_are_named() {
     let client = server().await.client().await;
     client
         .batch_execute(&format!(
-            "ALTER FUNCTION \"{schema}\".lock_renew_1 RENAME TO lock_renew_0"
+            "ALTER FUNCTION \"{schema}\".lock_renew_2 RENAME TO lock_renew_1"
         ))
         .await
         .unwrap();
@@ -223,8 +223,11 @@ async fn missing_and_older_schemas_are_named() {
     let older = provider.renew(&renew).await.unwrap_err();
     assert_eq!(older.kind(), ErrorKind::Fatal);
     assert!(older.to_string().contains("another release"), "{older}");
-    assert!(lacks(provider.verify_schema().await).contains("lock_renew_1\" is missing"));
+    assert!(lacks(provider.verify_schema().await).contains("lock_renew_2\" is missing"));
     // The newer one beside it, without a gap for those who still use the older.
     create(&provider).await;
     provider.renew(&renew).await.unwrap();
+    let theirs = format!("SELECT verdict FROM \"{schema}\".lock_renew_1('', 'lock', $1, 2)");
+    let answer = client.query_one(&theirs, &[&a.new]).await.unwrap();
+    assert_eq!(answer.get::<_, &str>(0), "renewed");
 }

@@ -85,10 +85,10 @@ impl Slow {
     }
 }
 
-const RENEW: &str = "SELECT FROM {schema}.lock_renew_1('', 'lock', {uuid}, 1)";
-const RELEASE: &str = "SELECT FROM {schema}.lock_release_2('', 'lock', {uuid}, NULL)";
+const RENEW: &str = "SELECT FROM {schema}.lock_renew_2('', 'lock', {uuid}, 1)";
+const RELEASE: &str = "SELECT FROM {schema}.lock_release_3('', 'lock', {uuid}, NULL)";
 /// Whoever claims the holder's version takes the lock.
-const TAKE: &str = "SELECT FROM {schema}.lock_acquire_1('', 'lock', 'the next', {uuid}, 0,
+const TAKE: &str = "SELECT FROM {schema}.lock_acquire_2('', 'lock', 'the next', {uuid}, 0,
     '00000000-0000-4000-8000-000000000001', 600000, NULL, 0)";
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use dlock_core::{
 use dlock_postgres::PostgresProvider;
 use tokio::time::{Instant, timeout};
 
-use crate::support::{Table, name, pool, server, term, until};
+use crate::support::{Table, name, server, term, until};
 
 const SOON: Duration = Duration::from_secs(10);
 /// A poll that a test never lives to see: whoever enters was woken.
@@ -189,22 +189,25 @@ async fn provider_that_need_not_tell_anybody_does_not() {
 #[tokio::test]
 async fn hint_that_the_server_cannot_take_does_not_keep_the_lock() {
     let table = Table::create().await;
-    // What the server says when its queue of notifications is full, 8 GB of them.
+    let provider = listening(&table).await;
+    // What the server says when its queue of notifications is full, 8 GB of them, and a release that
+    // hears it.
     let full = format!(
-        "CREATE FUNCTION \"{0}\".pg_notify(text, text) RETURNS void LANGUAGE plpgsql AS
-         $$ BEGIN RAISE EXCEPTION 'too many notifications in the NOTIFY queue' USING ERRCODE = '54000'; END $$",
+        "CREATE FUNCTION \"{0}\".full(text, text) RETURNS void LANGUAGE plpgsql AS
+         $$ BEGIN RAISE EXCEPTION 'too many notifications in the NOTIFY queue' USING ERRCODE = '54000'; END $$;
+         DO $$ BEGIN EXECUTE replace(
+             pg_get_functiondef('\"{0}\".lock_release_3'::regproc), 'pg_notify(', '\"{0}\".full('
+         ); END $$",
         table.schema()
     );
     let client = server().await.client().await;
     client.batch_execute(&full).await.unwrap();
-    let mut config = server().await.config();
-    config.options(format!("-c search_path={},pg_catalog", table.schema()));
-    let provider = table.listening(pool(config, 2), server().await.config());
     let mut stream = watch(&provider).await;
     use_once(&provider, "unheard").await;
     let record = provider.read(&name("unheard")).await.unwrap().unwrap();
     assert!(record.released);
-    use_once(&listening(&table).await, "the end").await;
+    client.batch_execute(&provider.schema_sql()).await.unwrap();
+    use_once(&provider, "the end").await;
     assert_eq!(heard(&mut stream).await, name("the end"));
 }
 
