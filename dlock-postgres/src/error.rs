@@ -9,6 +9,8 @@ use tokio_postgres::error::{DbError, Severity, SqlState};
 
 use crate::row::{Flaw, MAX_OWNER};
 
+const LOCKED: &str = "another session keeps the lock's row locked in the database";
+
 /// A setting that no provider can have.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -107,6 +109,11 @@ pub(crate) fn bad_answer(what: &str) -> ProviderError {
 /// Somebody else was faster, three times.
 pub(crate) fn overtaken() -> ProviderError {
     ProviderError::unknown("others changed the record again and again while it was looked at")
+}
+
+/// Another session has locked the row, and a batch waits for nobody.
+pub(crate) fn locked() -> ProviderError {
+    ProviderError::not_applied(LOCKED)
 }
 
 /// The time limit of a call passed.
@@ -252,10 +259,7 @@ fn refused(code: &SqlState) -> (ErrorKind, &'static str) {
              SELECT, INSERT, UPDATE and DELETE on its table, to make them CREATE on the database or \
              the schema",
         ),
-        "55P03" => (
-            ErrorKind::NotApplied,
-            "somebody else keeps the lock's row locked in the database",
-        ),
+        "55P03" => (ErrorKind::NotApplied, LOCKED),
         "25006" => (
             ErrorKind::NotApplied,
             "the database is read-only: a standby, or set so",

@@ -86,7 +86,8 @@
 //!   Every call has a time limit of its own besides
 //!   ([`timeout`](PostgresProviderBuilder::timeout)).
 //! - A connection whose call was dropped or ran out of time is closed, not returned to the pool. In
-//!   the database such a call waits at most 2 s for a row that somebody else keeps locked.
+//!   the database such a call waits at most 2 s for a row that somebody else keeps locked. A batch
+//!   of renewals waits for none: a locked row costs the lease in it, and no other.
 //! - Renewals and releases always find one connection that waiters leave to them, if the pool has
 //!   more than one and nothing else empties it. A pool that other work can exhaust loses leases: give
 //!   the locks one of their own.

@@ -269,6 +269,7 @@ pub(crate) fn renewal(answer: &Answer<'_>) -> Result<RenewOutcome, ProviderError
         }),
         "lost" => Ok(RenewOutcome::Lost(Some(answer.record()?))),
         "absent" => Ok(RenewOutcome::Lost(None)),
+        "locked" => Err(error::locked()),
         "unfit" => Err(error::unfit(answer.name())),
         other => Err(error::bad_answer(other)),
     }

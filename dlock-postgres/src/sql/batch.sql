@@ -1,12 +1,14 @@
 -- Renewals of many terms, each by itself as in renew.sql, in one transaction (R1 to R3).
 -- Parameters: prefix; names; uuids; numbers: arrays of one length.
 -- Result: a row for each: verdict, whether somebody asked for the lock, the record shown, the store's
--- clock, its place in the arrays, from 1. The verdicts are those of renew.sql.
+-- clock, its place in the arrays, from 1. The verdicts are those of renew.sql, and
+--   'locked'  the record fits R1, but another session has locked its row; nothing was written
 --
 -- What fits R1 is renewed by one statement: a call for each costs ten times as much. The planner may
--- only take each row by the key, in the order of the names: so two batches cannot deadlock, and a
--- batch never reads the whole table. The arrays are wrapped for the same reason, lest the planner
--- counts them.
+-- only take each row by the key, so a batch never reads the whole table; the arrays are wrapped lest
+-- the planner counts them. No row is waited for: a batch that waits for one keeps all the others
+-- locked, and their next renewals out, for as long as it waits. For the same reason two batches never
+-- deadlock.
 CREATE OR REPLACE FUNCTION {batch}(
     p_prefix pg_catalog.text, p_names pg_catalog.text[], p_uuids pg_catalog.uuid[], p_ns bigint[]
 ) RETURNS TABLE (
@@ -16,6 +18,7 @@ SET enable_mergejoin = off SET enable_seqscan = off SET enable_bitmapscan = off 
 DECLARE
     v_places bigint[];
     v_asked boolean[];
+    v_left record;
 BEGIN
     -- A renewal that a crash can undo is none.
     IF current_setting('synchronous_commit') = 'off' THEN
@@ -23,18 +26,27 @@ BEGIN
     END IF;
 
     -- Of two renewals of one term the first is made here, and the second finds it below.
-    WITH renewed AS (
-        UPDATE {table} AS l SET
-            renewals = i.n, expiry = clock_timestamp() + l.duration::double precision * interval '1 millisecond'
+    WITH free AS MATERIALIZED (
+        SELECT u.name, u.uuid, u.n, u.place
         FROM (
             SELECT u.name, u.uuid, u.n, u.place
             FROM unnest((SELECT p_names), (SELECT p_uuids), (SELECT p_ns))
                 WITH ORDINALITY AS u (name, uuid, n, place)
             ORDER BY u.name COLLATE "C", u.place
             OFFSET 0
-        ) AS i
-        WHERE l.prefix = p_prefix AND l.name = i.name AND l.uuid = i.uuid AND NOT l.released
-            AND l.renewals < i.n AND i.n <= 9007199254740991 AND l.expiry > clock_timestamp() AND {sound}(l)
+        ) AS u CROSS JOIN LATERAL (
+            SELECT FROM {table} AS l
+            WHERE l.prefix = p_prefix AND l.name = u.name AND l.uuid = u.uuid AND NOT l.released
+                AND l.renewals < u.n AND u.n <= 9007199254740991 AND l.expiry > clock_timestamp() AND {sound}(l)
+            FOR UPDATE SKIP LOCKED
+        ) AS l
+    ), renewed AS (
+        UPDATE {table} AS l SET
+            renewals = i.n,
+            expiry = clock_timestamp() + l.duration::double precision * interval '1 millisecond'
+        FROM free AS i
+        -- Nobody has changed the row since, but time has passed.
+        WHERE l.prefix = p_prefix AND l.name = i.name AND l.renewals < i.n AND l.expiry > clock_timestamp()
         RETURNING i.place, l.asked
     )
     SELECT array_agg(r.place), array_agg(r.asked) INTO v_places, v_asked FROM renewed AS r;
@@ -46,14 +58,28 @@ BEGIN
     IF cardinality(v_places) = cardinality(p_names) THEN
         RETURN;
     END IF;
-    RETURN QUERY
-    SELECT f.verdict, (f.shown).asked, f.shown, f.clock, i.place
-    FROM (
+    FOR v_left IN
         SELECT u.name, u.uuid, u.n, u.place
         FROM unnest((SELECT p_names), (SELECT p_uuids), (SELECT p_ns))
             WITH ORDINALITY AS u (name, uuid, n, place)
         WHERE u.place <> ALL (coalesce(v_places, ARRAY[]::bigint[]))
         ORDER BY u.name COLLATE "C", u.place
-    ) AS i, LATERAL {renew}(p_prefix, i.name, i.uuid, i.n) AS f;
+    LOOP
+        PERFORM FROM {table} AS l
+        WHERE l.prefix = p_prefix AND l.name = v_left.name AND l.uuid = v_left.uuid AND NOT l.released
+            AND l.renewals < v_left.n AND v_left.n <= 9007199254740991 AND l.expiry > clock_timestamp()
+            AND {sound}(l);
+        IF FOUND THEN
+            PERFORM FROM {table} AS l WHERE l.prefix = p_prefix AND l.name = v_left.name FOR UPDATE SKIP LOCKED;
+            IF NOT FOUND THEN
+                RETURN QUERY SELECT 'locked', NULL::boolean, NULL::{table}, NULL::timestamptz, v_left.place;
+                CONTINUE;
+            END IF;
+        END IF;
+        -- The row is ours, or there is nothing to write: this waits for nobody.
+        RETURN QUERY
+        SELECT f.verdict, (f.shown).asked, f.shown, f.clock, v_left.place
+        FROM {renew}(p_prefix, v_left.name, v_left.uuid, v_left.n) AS f;
+    END LOOP;
 END
 $dlock$;

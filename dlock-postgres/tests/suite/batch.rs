@@ -11,7 +11,7 @@ use crate::support::{Table, create, fresh, name, on, server, term, until};
 const RENEWED: RenewOutcome = RenewOutcome::Renewed { asked: false };
 
 #[tokio::test]
-async fn row_that_somebody_keeps_locked_delays_only_its_own_renewal() {
+async fn row_that_somebody_keeps_locked_delays_no_other_renewal() {
     let schema = fresh();
     let provider = on(server().await.pool(4), &schema);
     create(&provider).await;
@@ -31,7 +31,11 @@ async fn row_that_somebody_keeps_locked_delays_only_its_own_renewal() {
         .iter()
         .map(|term| Renew::new(term.name.clone(), term.new, 1))
         .collect();
+    let started = Instant::now();
     let answers = provider.renew_many(&renewals).await;
+    // The server waits 2 s for a row, where it waits.
+    let took = started.elapsed();
+    assert!(took < Duration::from_millis(1500), "{took:?}");
     for (n, answer) in answers.iter().enumerate() {
         match answer {
             Err(error) if n == 3 => assert_eq!(error.kind(), ErrorKind::NotApplied, "{error}"),

@@ -18,6 +18,7 @@ mod election;
 mod fence;
 mod hostile;
 mod listening;
+mod locked_row;
 mod partition;
 mod pooler;
 mod prepared;

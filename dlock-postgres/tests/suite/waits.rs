@@ -234,29 +234,3 @@ async fn lease_counts_from_the_end_of_the_wait() {
         "{left:?} of a minute"
     );
 }
-
-#[tokio::test]
-async fn batch_locks_rows_in_the_order_of_their_names() {
-    let slow = Slow::new(term("lock")).await;
-    let after = term("lock, and after it");
-    slow.provider.acquire(&after).await.unwrap();
-    slow.begin("SELECT FROM {schema}.lock WHERE name = 'lock' FOR UPDATE")
-        .await;
-    let provider = slow.provider.clone();
-    let backwards = [
-        Renew::new(after.name.clone(), after.new, 1),
-        Renew::new(slow.holder.name.clone(), slow.holder.new, 1),
-    ];
-    let batch = tokio::spawn(async move { provider.renew_many(&backwards).await });
-    sleep(Duration::from_millis(300)).await;
-    // It waits for the first row, so it must not have the second one yet.
-    let free = format!(
-        "SELECT FROM \"{}\".lock WHERE name = 'lock, and after it' FOR UPDATE NOWAIT",
-        slow.schema
-    );
-    let client = server().await.client().await;
-    client.batch_execute(&free).await.unwrap();
-    for answer in slow.commit(batch).await {
-        assert_eq!(answer.unwrap(), RENEWED);
-    }
-}
