@@ -199,6 +199,23 @@ fn server_that_falls_silent_is_69_in_bounded_time() {
     assert_all_end(&scene, &[TRY, RUN, STATUS, SETUP], 69, "does not answer");
 }
 
+#[test]
+fn server_that_takes_no_writes_is_69_and_says_why() {
+    let service = start(&[]);
+    let scene = scene(&service);
+    set_up(&scene);
+    for (setting, value, why) in [
+        ("default_transaction_read_only", "on", "set read-only"),
+        ("synchronous_standby_names", "gone", "synchronous standby"),
+    ] {
+        execute(&service, &format!("ALTER SYSTEM SET {setting} = '{value}'"));
+        execute(&service, "SELECT pg_reload_conf()");
+        assert_all_end(&scene, &[TRY], 69, why);
+        execute(&service, &format!("ALTER SYSTEM RESET {setting}"));
+        execute(&service, "SELECT pg_reload_conf()");
+    }
+}
+
 /// A server with TLS, and a way to it.
 struct Tls {
     service: Service,

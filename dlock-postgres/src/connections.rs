@@ -13,6 +13,9 @@ use tokio_postgres::{
 
 use crate::error;
 
+const VERSION: &str = "SELECT pg_catalog.current_setting('server_version_num')::integer, \
+     pg_catalog.current_setting('server_version')";
+
 /// The parameters of a statement, with their types: so nothing has to be asked of the server first.
 pub(crate) type Parameters<'a> = [(&'a (dyn ToSql + Sync), Type)];
 
@@ -63,14 +66,34 @@ impl Connections {
         statement: &str,
         parameters: &Parameters<'_>,
     ) -> Result<Vec<Row>, ProviderError> {
-        self.run(caller, async |connection| {
-            if self.prepared {
-                query_prepared(connection, statement, parameters).await
-            } else {
-                connection.query_typed(statement, parameters).await
+        let rows = self
+            .run(caller, async |connection| {
+                if self.prepared {
+                    query_prepared(connection, statement, parameters).await
+                } else {
+                    connection.query_typed(statement, parameters).await
+                }
+            })
+            .await;
+        match rows {
+            Err(error) if error::of_missing(&error) => {
+                Err(self.too_old(caller).await.unwrap_or(error))
             }
-        })
-        .await
+            rows => rows,
+        }
+    }
+
+    /// What there is to say of a server on which the functions cannot be made, if this is one.
+    pub(crate) async fn too_old(&self, caller: Caller) -> Option<ProviderError> {
+        let rows = self
+            .run(caller, async |connection| {
+                connection.query_typed(VERSION, &[]).await
+            })
+            .await
+            .ok()?;
+        let row = rows.first()?;
+        let (number, version): (i32, &str) = (row.try_get(0).ok()?, row.try_get(1).ok()?);
+        (number < error::OLDEST).then(|| error::too_old(version))
     }
 
     /// Like [`Connections::query`], for a statement that has exactly one row.

@@ -9,6 +9,8 @@ use tokio_postgres::error::{DbError, Severity, SqlState};
 
 use crate::row::{Flaw, MAX_OWNER};
 
+/// The oldest version of the server that has all the functions need, as `server_version_num` has it.
+pub(crate) const OLDEST: i32 = 120_000;
 const LOCKED: &str = "another session keeps the lock's row locked in the database";
 
 /// A setting that no provider can have.
@@ -103,6 +105,14 @@ pub(crate) fn bad_answer(what: &str) -> ProviderError {
     ProviderError::fatal(format!(
         "the database answered {what:?}, which this release does not know: \
          was the schema written by create_schema()?"
+    ))
+}
+
+/// A server that lacks what the functions are made of.
+pub(crate) fn too_old(version: &str) -> ProviderError {
+    ProviderError::fatal(format!(
+        "this server is PostgreSQL {version}, and dlock needs PostgreSQL {} or later",
+        OLDEST / 10_000
     ))
 }
 
@@ -259,6 +269,12 @@ fn refused(code: &SqlState) -> (ErrorKind, &'static str) {
              SELECT, INSERT, UPDATE and DELETE on its table, to make them CREATE on the database or \
              the schema",
         ),
+        // Untranslatable character, character not in repertoire.
+        "22P05" | "22021" => (
+            ErrorKind::Fatal,
+            "this database's encoding has no place for a character of what was sent, of the lock's name or the \
+             owner's label: use others, or a database whose encoding is UTF8",
+        ),
         "55P03" => (ErrorKind::NotApplied, LOCKED),
         "25006" => (
             ErrorKind::NotApplied,
@@ -300,6 +316,11 @@ pub(crate) fn of_the_preparation(error: &tokio_postgres::Error) -> bool {
         && error
             .code()
             .is_some_and(|code| matches!(code.code(), "26000" | "42P05" | "0A000"))
+}
+
+/// Whether the table, the functions or their schema are not there.
+pub(crate) fn of_missing(error: &ProviderError) -> bool {
+    code(error).is_some_and(|code| matches!(code.code(), "42883" | "42P01" | "3F000"))
 }
 
 /// Whether a batch may have failed because of one of its rows: a conflict, a row that somebody

@@ -95,15 +95,16 @@
 //! - Poolers in transaction mode (PgBouncer) are fine: no session state, no named statements, unless
 //!   [`prepared`](PostgresProviderBuilder::prepared) asks for them.
 //! - A hot standby can be read, and refuses whoever is to be refused; what would have to be written
-//!   ends as not applied.
+//!   ends as not applied. Where a synchronous standby is gone, commits wait, and what has to be written
+//!   gets no answer. [`obstacle`](PostgresProvider::obstacle) tells which of them it is.
 //!
 //! # Rights, schema, upkeep
 //! [`create_schema`](PostgresProvider::create_schema) makes a schema, a table and functions whose
 //! names carry a version, so that two releases can work side by side: functions of older releases
 //! stay, and can be dropped once no process of theirs runs;
 //! [`schema_sql`](PostgresProvider::schema_sql) is the text of it for migrations, for PostgreSQL 12 and
-//! later (tested with 15). To use them a role
-//! needs `USAGE` on the schema and `SELECT, INSERT, UPDATE` on the table, and `DELETE` to
+//! later (tried with 12, 15 and 18; older
+//! ones are refused by name). To use them a role needs `USAGE` on the schema and `SELECT, INSERT, UPDATE` on the table, and `DELETE` to
 //! [`purge`](dlock_core::Admin::purge).
 //!
 //! The functions run with `search_path = pg_catalog, pg_temp`, and the statements beside them qualify
@@ -129,6 +130,7 @@ mod error;
 pub mod fence;
 mod hints;
 mod key;
+mod obstacle;
 mod provider;
 mod row;
 mod schema;
@@ -139,6 +141,7 @@ pub use deadpool_postgres;
 
 pub use self::{
     error::{BuildError, SchemaError},
+    obstacle::Obstacle,
     provider::PostgresProvider,
     settings::PostgresProviderBuilder,
 };

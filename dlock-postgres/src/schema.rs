@@ -59,6 +59,7 @@ pub(crate) struct Statements {
     pub(crate) ask: String,
     pub(crate) purge: String,
     pub(crate) inspect: String,
+    pub(crate) obstacle: String,
 }
 
 impl Schema {
@@ -123,6 +124,7 @@ impl Schema {
             ask: call("ask", 3),
             purge: plain(include_str!("sql/purge.sql")),
             inspect: plain(include_str!("sql/inspect.sql")),
+            obstacle: plain(include_str!("sql/obstacle.sql")),
         }
     }
 

@@ -19,7 +19,7 @@ mod tls;
 #[cfg(any(feature = "postgres", feature = "redis"))]
 mod url;
 
-use std::{ffi::OsStr, fmt, sync::Arc, time::Duration};
+use std::{error::Error as StdError, ffi::OsStr, fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use dlock_core::{Admin, Error, ErrorKind, ProviderError};
@@ -29,6 +29,8 @@ use crate::exit::{Exit, Failure};
 
 /// How long a look at a server's tables may take, once it has refused something.
 const LOOK: Duration = Duration::from_secs(10);
+/// The same once it did not answer: if it is gone, this fails as well.
+const GLANCE: Duration = Duration::from_secs(2);
 
 /// Where locks are, not opened yet. Its `Display` is for people, and has no secret.
 #[async_trait]
@@ -228,12 +230,19 @@ impl Store {
                 Some(error @ TablesError::Wrong(_)) => self.unusable(doing).because(error),
                 Some(TablesError::Store(_)) | None => self.unusable(doing).because(error),
             },
-            ErrorKind::NotApplied | ErrorKind::Unknown => Failure::new(
-                Exit::StoreUnreachable,
-                format!("{doing}: the store {self} does not answer"),
-            )
-            .because(error)
-            .advise(self.if_silent),
+            ErrorKind::NotApplied | ErrorKind::Unknown => match self.obstacle().await {
+                Some(obstacle) => Failure::new(
+                    Exit::StoreUnreachable,
+                    format!("{doing}: the store {self} takes no writes"),
+                )
+                .because(obstacle),
+                None => Failure::new(
+                    Exit::StoreUnreachable,
+                    format!("{doing}: the store {self} does not answer"),
+                )
+                .because(error)
+                .advise(self.if_silent),
+            },
         }
     }
 
@@ -256,6 +265,12 @@ impl Store {
             Exit::StoreUnusable,
             format!("{doing}: the store {self} can't be used"),
         )
+    }
+
+    /// What keeps a store from writing that may be up all the same.
+    async fn obstacle(&self) -> Option<Box<dyn StdError + Send + Sync>> {
+        let look = self.tables.as_ref()?.obstacle();
+        tokio::time::timeout(GLANCE, look).await.ok()?
     }
 
     /// What is wrong with the tables of a store that refused something.

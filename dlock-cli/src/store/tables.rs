@@ -1,6 +1,8 @@
 //! What a server must have before it can keep locks: made by `dlock setup` and by nothing else, and
 //! looked at when the server has refused something.
 
+use std::error::Error as StdError;
+
 use async_trait::async_trait;
 use dlock_core::ProviderError;
 
@@ -12,6 +14,11 @@ pub(super) trait Tables: Send + Sync {
 
     /// Looks whether all is there.
     async fn check(&self) -> Result<(), TablesError>;
+
+    /// Looks for what keeps a server that answers from writing.
+    async fn obstacle(&self) -> Option<Box<dyn StdError + Send + Sync>> {
+        None
+    }
 }
 
 /// Why there are none.

@@ -3,8 +3,10 @@
 
 use std::error::Error;
 
-use dlock_core::{AcquireOutcome, ErrorKind, Provider, ProviderError, Renew, RenewOutcome};
-use dlock_postgres::PostgresProvider;
+use dlock_core::{
+    Acquire, AcquireOutcome, ErrorKind, Provider, ProviderError, Renew, RenewOutcome,
+};
+use dlock_postgres::{Obstacle, PostgresProvider};
 use dlock_testkit::service::postgres::postgres_standby;
 
 use crate::support::{Server, Table, create, fresh, local, on, pool, server, term, until};
@@ -107,6 +109,68 @@ async fn read_only_database_shows_who_holds_but_grants_nothing() {
     let error = reading.renew(&renew).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotApplied, "{}", chain(&error));
     assert!(error.to_string().contains("read-only"), "{error}");
+    let obstacle = reading.obstacle().await.unwrap();
+    assert_eq!(obstacle, Some(Obstacle::ReadOnly));
+    assert_eq!(writing.obstacle().await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn synchronous_standby_that_is_gone_is_found() {
+    let server = Server::start(&[]).await;
+    let provider = on(server.pool(4), "dlock");
+    create(&provider).await;
+    let client = server.client().await;
+    for change in [
+        "ALTER SYSTEM SET synchronous_standby_names = 'gone'",
+        "SELECT pg_reload_conf()",
+    ] {
+        client.batch_execute(change).await.unwrap();
+    }
+    until("the server has read its settings", async || {
+        let now = client
+            .query_one("SHOW synchronous_standby_names", &[])
+            .await;
+        now.unwrap().get::<_, &str>(0) == "gone"
+    })
+    .await;
+    let asking = {
+        let provider = provider.clone();
+        tokio::spawn(async move { provider.acquire(&term("lock")).await })
+    };
+    until("it is known why there is no answer", async || {
+        provider.obstacle().await.unwrap() == Some(Obstacle::StandbyGone)
+    })
+    .await;
+    let error = asking.await.unwrap().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unknown, "{error}");
+}
+
+#[tokio::test]
+async fn name_outside_of_the_encoding_is_fatal_and_said() {
+    let database = fresh();
+    let client = server().await.client().await;
+    client
+        .batch_execute(&format!(
+            "CREATE DATABASE \"{database}\" ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0"
+        ))
+        .await
+        .unwrap();
+    let mut config = server().await.config();
+    config.dbname(&database);
+    let provider = on(pool(config, 2), "dlock");
+    create(&provider).await;
+    provider.acquire(&term("schlo\u{df}")).await.unwrap();
+    let (inside, outside) = (term("inside"), term("schlo\u{df} \u{1f512}"));
+    let error = provider.acquire(&outside).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Fatal, "{}", chain(&error));
+    assert!(error.to_string().contains("encoding"), "{error}");
+    // In a batch it is the only one that fails.
+    provider.acquire(&inside).await.unwrap();
+    let renew = |of: &Acquire| Renew::new(of.name.clone(), of.new, 1);
+    let renewed = provider
+        .renew_many(&[renew(&outside), renew(&inside)])
+        .await;
+    assert!(renewed[0].is_err() && renewed[1].is_ok(), "{renewed:?}");
 }
 
 #[tokio::test]
@@ -129,6 +193,8 @@ async fn standby_grants_once_it_is_promoted() {
     let error = following.acquire(&term("other")).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotApplied, "{}", chain(&error));
 
+    let obstacle = following.obstacle().await.unwrap();
+    assert_eq!(obstacle, Some(Obstacle::Standby));
     drop((writing, primary));
     let client = standby.client().await;
     client.query("SELECT pg_promote()", &[]).await.unwrap();

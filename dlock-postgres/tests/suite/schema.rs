@@ -200,6 +200,41 @@ async fn table_of_somebody_else_is_refused_and_left_alone() {
 }
 
 #[tokio::test]
+async fn session_that_quotes_all_names_finds_the_schema() {
+    let mut config = server().await.config();
+    config.options("-c quote_all_identifiers=on");
+    let provider = on(pool(config, 2), &fresh());
+    for _ in 0..2 {
+        create(&provider).await;
+        provider.verify_schema().await.unwrap();
+    }
+}
+
+/// On a server of a supported version it is the rest of the suite that says so.
+#[tokio::test]
+async fn server_that_is_too_old_is_named_by_its_version() {
+    let client = server().await.client().await;
+    let row = client.query_one("SHOW server_version_num", &[]).await;
+    let version: i32 = row.unwrap().get::<_, &str>(0).parse().unwrap();
+    let provider = on(server().await.pool(2), &fresh());
+    let call = provider.acquire(&term("lock")).await.unwrap_err();
+    let setup = provider.create_schema().await;
+    let named = format!("PostgreSQL {}.", version / 10_000);
+    if version < 120_000 {
+        let setup = setup.unwrap_err().to_string();
+        for error in [call.to_string(), setup] {
+            assert!(
+                error.contains(&named) && error.contains("12 or later"),
+                "{error}"
+            );
+        }
+    } else {
+        assert!(call.to_string().contains("create_schema()"), "{call}");
+        setup.unwrap();
+    }
+}
+
+#[tokio::test]
 async fn missing_and_older_schemas_are_named() {
     let schema = fresh();
     let provider = on(server().await.pool(2), &schema);

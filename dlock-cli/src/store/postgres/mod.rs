@@ -5,7 +5,7 @@
 mod address;
 mod trust;
 
-use std::{ffi::OsStr, fmt, sync::Arc};
+use std::{error::Error as StdError, ffi::OsStr, fmt, sync::Arc};
 
 use async_trait::async_trait;
 use dlock_postgres::{
@@ -120,6 +120,11 @@ impl Tables for PostgresProvider {
             )),
             other => TablesError::Wrong(other.to_string()),
         })
+    }
+
+    async fn obstacle(&self) -> Option<Box<dyn StdError + Send + Sync>> {
+        let obstacle = PostgresProvider::obstacle(self).await.ok()??;
+        Some(obstacle.into())
     }
 }
 

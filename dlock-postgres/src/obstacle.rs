@@ -1,0 +1,63 @@
+//! Why a server that answers writes nothing: looked for when a call got no answer, never before.
+
+use dlock_core::ProviderError;
+
+use crate::{
+    PostgresProvider,
+    connections::Caller,
+    error,
+    row::{self, Flaw},
+};
+
+/// What keeps a database from granting and renewing leases although it can be reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Obstacle {
+    /// The server follows another one.
+    #[error(
+        "it is a standby, which only reads: name the primary \
+         (of several hosts, target_session_attrs=read-write finds it)"
+    )]
+    Standby,
+    /// A setting forbids to write.
+    #[error("it is set read-only (default_transaction_read_only)")]
+    ReadOnly,
+    /// Each commit waits until a standby has confirmed it, and none does.
+    #[error(
+        "its commits wait for a synchronous standby that confirms none: start the standby, or take it off \
+         synchronous_standby_names"
+    )]
+    StandbyGone,
+}
+
+impl PostgresProvider {
+    /// Looks for what keeps the database from writing, after a call that got no answer: such a call
+    /// cannot say it itself. `None` if nothing is known to.
+    ///
+    /// Of a synchronous standby that is gone it knows while a call that waits for it has done so for
+    /// a second.
+    ///
+    /// # Errors
+    /// The database gave no answer either.
+    ///
+    /// # Cancel safety
+    /// It only reads.
+    pub async fn obstacle(&self) -> Result<Option<Obstacle>, ProviderError> {
+        let row = self
+            .connections
+            .query_one(Caller::Other, &self.statements.obstacle, &[])
+            .await?;
+        let flag = |column: &str, at: usize| -> Result<bool, ProviderError> {
+            row::value(&row, column, at).map_err(|flaw: Flaw| error::bad_answer(&flaw.to_string()))
+        };
+        Ok(if flag("standby", 0)? {
+            Some(Obstacle::Standby)
+        } else if flag("read_only", 1)? {
+            Some(Obstacle::ReadOnly)
+        } else if flag("waits", 2)? {
+            Some(Obstacle::StandbyGone)
+        } else {
+            None
+        })
+    }
+}
