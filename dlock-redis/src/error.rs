@@ -119,7 +119,11 @@ fn refusal(error: &RedisError) -> (ErrorKind, &'static str) {
     match code(error) {
         "READONLY" => (
             NotApplied,
-            "this Redis server is a replica and refuses writes",
+            "this Redis server is a replica and refuses writes: the address must lead to the primary",
+        ),
+        "MASTERDOWN" => (
+            NotApplied,
+            "this Redis server is a replica without its primary: the address must lead to the primary",
         ),
         "LOADING" => (NotApplied, "the Redis server is still loading its data"),
         "OOM" => (
@@ -130,7 +134,7 @@ fn refusal(error: &RedisError) -> (ErrorKind, &'static str) {
             NotApplied,
             "the Redis server is busy with somebody's script",
         ),
-        "CLUSTERDOWN" | "TRYAGAIN" | "MASTERDOWN" => {
+        "CLUSTERDOWN" | "TRYAGAIN" => {
             (NotApplied, "the Redis cluster does not serve this lock now")
         }
         "MOVED" | "ASK" => (
@@ -176,7 +180,7 @@ fn refusal(error: &RedisError) -> (ErrorKind, &'static str) {
 
 /// The code of a server's error. Older servers, and some paths of new ones, wrap it in a plain
 /// `ERR` with a text.
-fn code(error: &RedisError) -> &str {
+pub(crate) fn code(error: &RedisError) -> &str {
     /// Codes that a command inside a script may meet.
     const INSIDE: [&str; 7] = [
         "WRONGTYPE",

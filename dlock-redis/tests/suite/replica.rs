@@ -1,15 +1,25 @@
 //! A replica that was mistaken for a primary, and a primary that became one.
 
-use std::time::Duration;
+use std::{future::ready, time::Duration};
 
 use dlock_core::{Acquire, ErrorKind, Provider, Release, Renew, RenewOutcome};
 use dlock_redis::RedisProvider;
 use dlock_testkit::proxy::Proxy;
 
 use crate::support::{
-    LONG, ask, built, caught_up, client, eventually, fresh_name, granted, replicated, try_for,
-    words,
+    LONG, ask, built, caught_up, client, eventually, fake::Fake, fresh_name, granted, replicated,
+    try_for, words,
 };
+
+/// How a primary that became a replica refuses a script.
+const DEMOTED: [&str; 3] = [
+    // Redis 6
+    "-ERR Error running script (call to f_1f8f4cfba6f3375f8c4ec02b9de4361a5dea5c64): @user_script:1: @user_script: 1: -READONLY You can't write against a read only replica.",
+    // Redis 7 and later, and Valkey
+    "-READONLY You can't write against a read only replica. script: 1f8f4cfba6f3375f8c4ec02b9de4361a5dea5c64, on @user_script:1.",
+    // all of them with replica-serve-stale-data no
+    "-MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.",
+];
 
 #[tokio::test]
 async fn a_replica_grants_and_changes_nothing() {
@@ -85,6 +95,45 @@ async fn a_connection_of_our_own_follows_a_failover() {
             },
         )
         .await;
+    }
+}
+
+/// Every release says it in other words.
+#[tokio::test]
+async fn a_server_that_says_it_is_a_replica_is_left() {
+    let (primary, _replica) = replicated().await;
+    for said in DEMOTED {
+        let old = Fake::start(move |words| {
+            let reply = if words[0] == b"WAIT" { ":0" } else { said };
+            Box::pin(ready(format!("{reply}\r\n").into_bytes()))
+        });
+        let old = old.await;
+        for acknowledged_by in [0, 1] {
+            let proxy = Proxy::start(old.address()).await.unwrap();
+            let provider = RedisProvider::builder()
+                .client(client(proxy.address()))
+                .acknowledged_by(acknowledged_by)
+                .acknowledged_within(Duration::from_secs(1));
+            let provider = &built(provider.build());
+            let term = &try_for(&fresh_name("left"), LONG);
+            let renew = Renew::new(term.name.clone(), term.new, 1);
+            for round in 1..=2 {
+                let mut refused = vec![provider.acquire(term).await.unwrap_err()];
+                let batch = provider.renew_many(&[renew.clone(), renew.clone()]).await;
+                refused.extend(batch.into_iter().map(Result::unwrap_err));
+                for error in refused {
+                    assert_eq!(error.kind(), ErrorKind::NotApplied, "{error:?}");
+                    assert!(error.to_string().contains("replica"), "{error}");
+                }
+                // Each of the two calls found out, and the next one opened a connection.
+                assert_eq!(proxy.connections(), 2 * round, "{said}");
+            }
+            proxy.lead_to(primary.address());
+            eventually("the new primary grants", || async move {
+                provider.acquire(term).await.is_ok()
+            })
+            .await;
+        }
     }
 }
 

@@ -6,6 +6,7 @@
 )]
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
+pub(crate) mod fake;
 pub(crate) mod record;
 
 use std::{env, fs, future::Future, net::SocketAddr, time::Duration};
