@@ -7,8 +7,8 @@ use dlock_redis::RedisProvider;
 use dlock_testkit::proxy::Proxy;
 
 use crate::support::{
-    LONG, ask, built, caught_up, client, eventually, fake::Fake, fresh_name, granted, replicated,
-    try_for, words,
+    LONG, Server, ask, built, caught_up, client, eventually, fake::Fake, fresh_name, granted,
+    major, replicated, try_for, words,
 };
 
 /// How a primary that became a replica refuses a script.
@@ -135,6 +135,56 @@ async fn a_server_that_says_it_is_a_replica_is_left() {
             .await;
         }
     }
+}
+
+/// What an orderly failover by Sentinel looks like for some seconds: two servers that take writes.
+async fn two_primaries(settings: &str) -> (Server, Server) {
+    let (old, new) = replicated().await;
+    if !settings.is_empty() {
+        old.ask::<()>(&format!("CONFIG SET {settings}")).await;
+    }
+    new.ask::<()>("REPLICAOF NO ONE").await;
+    (old, new)
+}
+
+#[tokio::test]
+async fn an_old_primary_cannot_grant_where_replicas_must_acknowledge() {
+    let (old, new) = two_primaries("").await;
+    let cautious = RedisProvider::builder()
+        .client(old.client())
+        .acknowledged_by(1)
+        .acknowledged_within(Duration::from_millis(100));
+    let cautious = built(cautious.build());
+    let term = try_for(&fresh_name("two"), LONG);
+    granted(&new.provider(), &term).await;
+    let rival = try_for(&term.name, LONG);
+    for _ in 0..3 {
+        let error = cautious.acquire(&rival).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unknown, "{error:?}");
+    }
+    // Nobody else has such scruples there.
+    granted(&old.provider(), &rival).await;
+}
+
+/// Before Redis 7 the setting is for commands, and not for those in a script.
+#[tokio::test]
+async fn an_old_primary_that_requires_replicas_refuses_scripts_from_redis_7_on() {
+    let (old, new) = two_primaries("min-replicas-to-write 1").await;
+    eventually("the old primary misses its replica", || async {
+        let set = words("SET started 1");
+        set.exec_async(&mut old.raw().await).await.is_err()
+    })
+    .await;
+    let term = try_for(&fresh_name("two"), LONG);
+    granted(&new.provider(), &term).await;
+    let rival = old.provider().acquire(&try_for(&term.name, LONG)).await;
+    if major(&old).await < 7 {
+        rival.unwrap();
+        return;
+    }
+    let error = rival.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotApplied, "{error:?}");
+    assert!(error.to_string().contains("too few replicas"), "{error}");
 }
 
 /// The roles change under a holder: its connection is refused, then it renews at the new primary.

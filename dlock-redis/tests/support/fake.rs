@@ -65,7 +65,17 @@ async fn serve(stream: TcpStream, answer: &(impl Fn(Words) -> Reply + Sync)) {
     }
 }
 
-/// `*2\r\n$3\r\nGET\r\n$1\r\nk\r\n`
+/// A command as it travels: `*2\r\n$3\r\nGET\r\n$1\r\nk\r\n`.
+pub(crate) fn wire(words: &[Vec<u8>]) -> Vec<u8> {
+    let mut bytes = format!("*{}\r\n", words.len()).into_bytes();
+    for word in words {
+        bytes.extend(format!("${}\r\n", word.len()).into_bytes());
+        bytes.extend(word);
+        bytes.extend(b"\r\n");
+    }
+    bytes
+}
+
 async fn command(stream: &mut BufReader<TcpStream>) -> Option<Words> {
     let count = number(stream, '*').await?;
     let mut words = Vec::new();

@@ -267,6 +267,17 @@ pub(crate) async fn contents(connection: &mut MultiplexedConnection, key: &str) 
     all.escape_ascii().to_string()
 }
 
+/// The number before the first dot of a server's version; Valkey gives that of the Redis it is
+/// compatible with.
+pub(crate) async fn major(server: &Server) -> u32 {
+    let info: String = server.ask("INFO server").await;
+    let version = info.split("redis_version:").nth(1).unwrap_or_default();
+    match version.split('.').next().map(str::parse) {
+        Some(Ok(major)) => major,
+        _ => panic!("no version in {info}"),
+    }
+}
+
 /// Waits for a condition.
 pub(crate) async fn eventually<F: Future<Output = bool>>(
     what: &str,
