@@ -11,10 +11,11 @@ use std::{
 
 use futures_util::future::{BoxFuture, FutureExt};
 use redis::{
-    AsyncConnectionConfig, Client, Cmd, ErrorKind, Pipeline, RedisError, RedisResult,
-    ServerErrorKind, Value,
+    AsyncConnectionConfig, Client, Cmd, ErrorKind, Pipeline, RedisError, RedisResult, Value,
     aio::{ConnectionLike, MultiplexedConnection},
 };
+
+use crate::error;
 
 /// Any connection, without its type. Public because the builder's type contains it.
 pub trait Connection: Send + Sync {
@@ -202,7 +203,7 @@ pub(crate) fn is_reply(error: &RedisError) -> bool {
 
 /// This server was a primary when we connected, or never.
 pub(crate) fn is_demoted(error: &RedisError) -> bool {
-    error.kind() == ErrorKind::Server(ServerErrorKind::ReadOnly)
+    matches!(error::code(error), "READONLY" | "MASTERDOWN")
 }
 
 /// The errors among some answers.

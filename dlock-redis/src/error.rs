@@ -119,18 +119,25 @@ fn refusal(error: &RedisError) -> (ErrorKind, &'static str) {
     match code(error) {
         "READONLY" => (
             NotApplied,
-            "this Redis server is a replica and refuses writes",
+            "this Redis server is a replica and refuses writes: the address must lead to the primary",
         ),
-        "LOADING" => (NotApplied, "the Redis server is still loading its data"),
+        "MASTERDOWN" => (
+            NotApplied,
+            "this Redis server is a replica without its primary: the address must lead to the primary",
+        ),
+        "LOADING" => (
+            NotApplied,
+            "the Redis server has just started and is still loading its data",
+        ),
         "OOM" => (
             NotApplied,
             "the Redis server is out of memory: raise maxmemory, or make room",
         ),
         "BUSY" => (
             NotApplied,
-            "the Redis server is busy with somebody's script",
+            "the Redis server runs a script that does not end, and refuses everything else: SCRIPT KILL ends one that has written nothing",
         ),
-        "CLUSTERDOWN" | "TRYAGAIN" | "MASTERDOWN" => {
+        "CLUSTERDOWN" | "TRYAGAIN" => {
             (NotApplied, "the Redis cluster does not serve this lock now")
         }
         "MOVED" | "ASK" => (
@@ -162,6 +169,10 @@ fn refusal(error: &RedisError) -> (ErrorKind, &'static str) {
             Fatal,
             "this Redis user may not do what a lock needs: allow it the commands evalsha, eval, time, get and set on the keys of the prefix, and wait where replicas acknowledge",
         ),
+        "SHARDLESS" => (
+            Fatal,
+            "this Redis server has no sharded channels, which take Redis 7 or later, or Valkey: use plain ones",
+        ),
         "WRONGTYPE" => (
             Fatal,
             "the lock's Redis key holds something of another program: use another prefix or name",
@@ -176,7 +187,7 @@ fn refusal(error: &RedisError) -> (ErrorKind, &'static str) {
 
 /// The code of a server's error. Older servers, and some paths of new ones, wrap it in a plain
 /// `ERR` with a text.
-fn code(error: &RedisError) -> &str {
+pub(crate) fn code(error: &RedisError) -> &str {
     /// Codes that a command inside a script may meet.
     const INSIDE: [&str; 7] = [
         "WRONGTYPE",
@@ -197,8 +208,12 @@ fn code(error: &RedisError) -> &str {
         "KILLED"
     } else if text.contains("unauthenticated") {
         "NOAUTH" // How a long request without a password is refused; the connection ends then.
-    } else if text.contains("The user executing the script can't") {
-        "NOPERM"
+    } else if text.contains("ACL failure in script")
+        || text.contains("The user executing the script can't")
+    {
+        "NOPERM" // From Redis 7.2 on, and before.
+    } else if text.starts_with("unknown command") && text.contains("SSUBSCRIBE") {
+        "SHARDLESS"
     } else {
         let words = |inside: &&str| text.split([' ', ':', '-']).any(|word| word == *inside);
         INSIDE.into_iter().find(words).unwrap_or(code)
@@ -217,6 +232,13 @@ pub(crate) fn spoilt(key: &str, flaw: &str) -> ProviderError {
 pub(crate) fn nonsense(what: &str) -> ProviderError {
     ProviderError::fatal(format!(
         "the server answered a lock's script with {what}: is it Redis, and nothing in between that changes answers?"
+    ))
+}
+
+/// The server lacks what a script takes to release.
+pub(crate) fn too_old(version: &str) -> ProviderError {
+    ProviderError::fatal(format!(
+        "this server is Redis {version}: a lock takes Redis 6 or later, or Valkey"
     ))
 }
 
@@ -294,9 +316,18 @@ mod tests {
             ),
             ErrorKind::Fatal
         );
-        let denied = "The user executing the script can't run this command or subcommand";
-        let error = make_extension_error("ERR".into(), Some(denied.into()));
-        assert_eq!(code(&error), "NOPERM");
+        // The same in Redis 7.0, and in 7.2 and later and Valkey.
+        for denied in [
+            &format!(
+                "{wrapped}The user executing the script can't access at least one of the keys"
+            ),
+            "The user executing the script can't run this command or subcommand script: 0, on @user_script:1.",
+            "ACL failure in script: User READONLY has no permissions to run the 'time' command script: 0, on @user_script:1.",
+            "ACL failure in script: No permissions to access a key script: on @user_script:1.",
+        ] {
+            let error = make_extension_error("ERR".into(), Some(denied.into()));
+            assert_eq!(code(&error), "NOPERM", "{denied}");
+        }
         assert_eq!(
             kind("ERR", "max number of clients reached"),
             ErrorKind::NotApplied

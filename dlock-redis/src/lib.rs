@@ -10,8 +10,8 @@
 //! ```
 //!
 //! A lock is one text under one key, `prefix:{name}`, and every request is one Lua script on it: one
-//! round trip, the first one of a name included. It takes Redis 6 or later, or Valkey; it is tested
-//! on Redis 7.0.
+//! round trip, the first one of a name included. It takes Redis 6 or later, or Valkey; an older server
+//! is refused at the first call. The versions it is tested on are in the README of the workspace.
 //!
 //! # The record
 //! `GET` shows it:
@@ -70,6 +70,14 @@
 //! A time limit of the connection that is shorter than a sixth of the lease (the driver's default is
 //! 500 ms) ends calls early; that is harmless too.
 //!
+//! # Following the primary
+//! Sentinel is not asked for the primary yet: the address of the `client` must lead to it. Let
+//! Sentinel's `client-reconfig-script` move a DNS name or an address, or take the address of the primary
+//! that a hosted service offers. (A proxy that asks each server for its role has two primaries for as
+//! long as they both say so: see below.) Sentinel closes the connections of a server when it makes it
+//! a replica, and the provider leaves a server that says it is one; either way the next call opens a
+//! new connection, and looks the name up again. In a cluster the driver follows by itself.
+//!
 //! # Wake-ups
 //! [`wakeups`](RedisProviderBuilder::wakeups) has every release told to those who wait in other
 //! processes: they ask at once instead of at their next poll, and poll less often.
@@ -107,6 +115,19 @@
 //! - **The server restarts and has forgotten.** By default Redis writes to disk now and then, if at
 //!   all. With `appendonly yes` and `appendfsync always` nothing acknowledged is lost; with
 //!   `everysec` the last second may be.
+//! - **A failover that an operator asks Sentinel for** (`SENTINEL FAILOVER`, the primary being well).
+//!   Sentinel promotes a replica, and tells the old primary much later: 11 s with the Sentinels of
+//!   Redis 6.2 and 7.0 and Valkey 9.1. So long both take writes, and **a lock can have a holder on
+//!   each**. Each of these helps:
+//!   - [`acknowledged_by`](RedisProviderBuilder::acknowledged_by) as many replicas as there are, in
+//!     every process: the old primary has lost one, so what it grants or renews does not count.
+//!   - From Redis 7 on, and in Valkey, `min-replicas-to-write` as many replicas as there are: the old
+//!     primary refuses as soon as it misses one, which leaves milliseconds. (From a primary that is cut
+//!     off the replicas are missed only after `min-replicas-max-lag`, 10 s by default.) Before Redis 7
+//!     the setting holds for commands and not for scripts, so not for locks.
+//!   - `SENTINEL FAILOVER name COORDINATED`, where Sentinel knows it (that of Valkey 9.1 does, that of
+//!     Redis 8.2 does not); without Sentinel the command `FAILOVER` (Redis 6.2). The old primary
+//!     refuses first then.
 //! - **A failover.** Replicas follow asynchronously: what the old primary acknowledged last, the new
 //!   one may never have seen, and a primary that is cut off from its replicas goes on granting until
 //!   it notices. [`acknowledged_by`](RedisProviderBuilder::acknowledged_by) makes a grant and each
@@ -143,8 +164,8 @@
 //!
 //! Wake-ups take `+publish +subscribe +ping` and the channel `&prefix:released`; sharded ones also
 //! `+spublish +ssubscribe +cluster|slots` and `&prefix:released:*`. Rights to channels are rights of
-//! their own, and new users have none by default. Without them a release is a release all the same;
-//! it is told to nobody, and who may not subscribe polls.
+//! their own from Redis 6.2 on, and from 7 on new users have none by default. Without them a release is a
+//! release all the same; it is told to nobody, and who may not subscribe polls.
 
 mod admin;
 mod connection;

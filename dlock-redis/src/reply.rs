@@ -100,6 +100,9 @@ impl Reply {
             Self::Else(verdict, rest) if verdict == "spoilt" => {
                 Err(error::spoilt(key, &text(rest.first())?))
             }
+            Self::Else(verdict, rest) if verdict == "too old" => {
+                Err(error::too_old(&text(rest.first())?))
+            }
             reply => Ok(reply),
         }
     }

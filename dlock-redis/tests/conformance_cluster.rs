@@ -1,5 +1,5 @@
 //! The provider passes the conformance suite on a cluster of three nodes, with wake-ups over
-//! sharded channels.
+//! sharded channels; over a plain one before Redis 7, which brought them.
 
 mod support;
 
@@ -8,7 +8,7 @@ use std::{sync::Arc, time::Duration};
 use dlock_core::{Admin, Capabilities, Discipline, Durability, Name};
 use dlock_redis::{Channels, RedisProvider};
 use dlock_testkit::Fixture;
-use support::{Cluster, SOON, built};
+use support::{Cluster, SOON, built, major};
 
 struct RedisCluster(Cluster);
 
@@ -27,10 +27,14 @@ impl Fixture for RedisCluster {
     }
 
     async fn provider(&self) -> RedisProvider {
+        let channels = match major(&self.0.nodes[0]).await {
+            ..7 => Channels::Plain,
+            _ => Channels::Sharded,
+        };
         let provider = RedisProvider::builder()
             .connection(self.0.connection().await)
             .client(self.0.nodes[0].client())
-            .wakeups(Channels::Sharded)
+            .wakeups(channels)
             .call_timeout(SOON);
         built(provider.build())
     }

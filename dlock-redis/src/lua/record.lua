@@ -13,10 +13,21 @@
 --   data      how many bytes the holder stored beside the lock; - without
 -- and then the label, for people, and the data, as they are. Numbers are decimal digits.
 -- A text that is not exactly that is spoilt or foreign: the script says so and writes nothing.
+-- Result, before any other: {'too old', version} from a server that cannot serve.
 --
 -- One text, because one call reads it, one pattern checks it and one call writes it: a hash of the same
 -- fields takes the server nearly twice as long. What changes within a term comes first; the rest is
 -- copied. For the same reason the usual results are plain numbers, and the code has few functions.
+
+-- Redis 5 knows no SET .. KEEPTTL: it would grant, and never release. Redis 6 brought `setresp`, and
+-- looking for it takes some 20 ns; only where it is missing the server is asked for its version.
+if not redis.setresp then
+    local info = redis.pcall('INFO', 'server')
+    local version = type(info) == 'string' and string.match(info, 'redis_version:([%w.]+)') or 'unknown'
+    if (tonumber(string.match(version, '^%d+')) or 0) < 6 then
+        return {'too old', version}
+    end
+end
 
 -- Lua's numbers are doubles, exact below this (T2).
 local ceiling = 9007199254740992

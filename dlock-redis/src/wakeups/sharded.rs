@@ -77,6 +77,8 @@ async fn plan(
         let place = subscriptions.iter().position(|(known, _)| *known == node);
         let place = place.unwrap_or_else(|| {
             let mut commands = Pipeline::new();
+            // The first error says it all; the driver's own would be as long as all of them.
+            commands.ignore_errors();
             if subscriptions.is_empty() {
                 commands.cmd("SUBSCRIBE").arg(prefix.channel());
             }
@@ -116,8 +118,11 @@ async fn subscribe(
     let mut connection = Client::open(place)?
         .get_multiplexed_async_connection_with_config(&config)
         .await?;
-    commands.query_async::<Value>(&mut connection).await?;
-    Ok(connection)
+    let answers: Vec<RedisResult<Value>> = commands.query_async(&mut connection).await?;
+    answers
+        .into_iter()
+        .find_map(Result::err)
+        .map_or(Ok(connection), Err)
 }
 
 /// The node's address, reached as the client's is: over TLS or not.

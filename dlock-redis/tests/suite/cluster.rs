@@ -196,17 +196,21 @@ async fn a_dead_node_does_not_stop_the_others() {
 async fn a_node_that_hangs_delays_a_batch_by_one_call() {
     const LIMIT: Duration = Duration::from_secs(2);
     let mut cluster = Cluster::start().await;
-    let provider = RedisProvider::builder()
-        .connection(cluster.connection().await)
-        .call_timeout(LIMIT);
-    let provider = built(provider.build());
+    let connection = cluster.connection().await;
+    let within = |limit| {
+        let provider = RedisProvider::builder()
+            .connection(connection.clone())
+            .call_timeout(limit);
+        built(provider.build())
+    };
+    let provider = within(LIMIT);
     let mut renewals = Vec::new();
     for _ in 0..2000 {
         let term = try_for(&fresh_name("hung"), LONG);
         renewals.push(Renew::new(term.name, term.new, 1));
     }
-    // Nobody holds them: each is lost, which only its node can say.
-    for answer in provider.renew_many(&renewals).await {
+    // Nobody holds them: each is lost, which only its node can say. A busy machine may take its time.
+    for answer in within(SOON).renew_many(&renewals).await {
         assert_eq!(answer.unwrap(), RenewOutcome::Lost(None));
     }
     let mut raw = cluster.nodes[0].raw().await;

@@ -23,5 +23,6 @@ mod partition;
 mod replica;
 mod settings;
 mod shards;
+mod too_old;
 mod wakeups;
 mod wire;

@@ -1,14 +1,14 @@
 //! Wake-ups in a cluster: sharded channels, and what happens when the shards move.
 
-use std::ops::Range;
+use std::{future::ready, ops::Range};
 
-use dlock_core::{Acquire, Provider, Release, Wakeup, Wakeups};
+use dlock_core::{Acquire, ErrorKind, Provider, Release, Wakeup, Wakeups};
 use dlock_redis::{Channels, RedisProvider};
 use redis::aio::MultiplexedConnection;
 
 use crate::support::{
-    Cluster, LONG, Server, ask, built, eventually, fresh_name, granted, key, name, soon, try_for,
-    words,
+    Cluster, LONG, Server, ask, built, client, eventually, fake::Fake, fresh_name, granted, key,
+    name, soon, try_for, words,
 };
 
 async fn heard(cluster: &Cluster, channels: Channels) -> RedisProvider {
@@ -178,4 +178,26 @@ async fn sharded_channels_work_on_a_single_server() {
     }
     server.ask::<u64>("CLIENT KILL TYPE pubsub").await;
     assert_eq!(soon("the end", wakeups.next()).await, None);
+}
+
+/// As Redis 6 does, which has only the plain ones.
+#[tokio::test]
+async fn a_server_without_sharded_channels_is_told_so() {
+    let old = Fake::start(|words| {
+        let reply = match words[0].as_slice() {
+            b"SSUBSCRIBE" => "-ERR unknown command `SSUBSCRIBE`, with args beginning with: `x`, ",
+            b"CLUSTER" => "-ERR This instance has cluster support disabled",
+            _ => "+OK",
+        };
+        Box::pin(ready(format!("{reply}\r\n").into_bytes()))
+    });
+    let old = old.await;
+    let provider = RedisProvider::builder()
+        .client(client(old.address()))
+        .wakeups(Channels::Sharded);
+    let error = built(provider.build()).watch().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Fatal, "{error:?}");
+    assert!(error.to_string().contains("sharded channels"), "{error}");
+    let chain = format!("{error:?}");
+    assert!(chain.len() < 1000, "said once for each channel: {chain}");
 }

@@ -394,7 +394,7 @@ async fn a_user_without_channels_can_release_and_polls() {
         lease.release().await.unwrap();
     }
     let user = format!(
-        "ACL SETUSER few reset on >few ~dlock:{{*}} &dlock:released {rights} +publish +subscribe +ping"
+        "ACL SETUSER few reset on >few ~dlock:{{*}} resetchannels &dlock:released {rights} +publish +subscribe +ping"
     );
     ask::<()>(&mut raw, &words(&user)).await;
     let few = Client::open(format!("redis://few:few@{}", server.address())).unwrap();

@@ -6,6 +6,7 @@
 )]
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
+pub(crate) mod fake;
 pub(crate) mod record;
 
 use std::{env, fs, future::Future, net::SocketAddr, time::Duration};
@@ -264,6 +265,17 @@ pub(crate) async fn contents(connection: &mut MultiplexedConnection, key: &str) 
     let command = if kind == "string" { "GET" } else { "DUMP" };
     let all: Vec<u8> = ask(connection, &words(&format!("{command} {key}"))).await;
     all.escape_ascii().to_string()
+}
+
+/// The number before the first dot of a server's version; Valkey gives that of the Redis it is
+/// compatible with.
+pub(crate) async fn major(server: &Server) -> u32 {
+    let info: String = server.ask("INFO server").await;
+    let version = info.split("redis_version:").nth(1).unwrap_or_default();
+    match version.split('.').next().map(str::parse) {
+        Some(Ok(major)) => major,
+        _ => panic!("no version in {info}"),
+    }
 }
 
 /// Waits for a condition.
