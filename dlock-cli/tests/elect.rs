@@ -221,6 +221,13 @@ fn command_is_killed_when_the_leadership_is_lost_and_starts_anew_with_the_next()
 }
 
 #[test]
+fn lease_of_many_hours_needs_no_other_option() {
+    let scene = Scene::new();
+    let ended = scene.finish(["elect", "job", "--lease", "5h", "--exec", "true"]);
+    assert_eq!(ended.code(), 0, "{ended:?}");
+}
+
+#[test]
 fn store_that_can_not_be_used_is_said_at_once() {
     let scene = Scene::new();
     std::fs::write(scene.path("locks.db"), "no database at all, but a text").unwrap();

@@ -60,7 +60,7 @@ async fn run(arguments: ElectArguments) -> Result<Outcome, Failure> {
         .provider(&client)
         .name(name.as_str())
         .lease(lease)
-        .attempt_every(attempt.unwrap_or(lease / 2))
+        .attempt_every(attempt)
         .grace(UNTIL_THE_COMMAND_HAS_ENDED);
     let election = match id {
         Some(id) => election.id(id).build(),

@@ -32,6 +32,19 @@ fn renewal_interval_above_two_fifths_of_the_lease_is_refused() {
     ));
 }
 
+/// 002-1: every lease that a lock can have, with the defaults of everything else.
+#[test]
+fn a_lease_alone_is_enough_for_an_election_of_any_length() {
+    for lease in [SECOND / 10, 60 * SECOND, 7200 * SECOND, 86400 * SECOND] {
+        let election = Election::builder()
+            .provider(MemoryProvider::new(&MemoryStore::store_clock()))
+            .name(NAME)
+            .lease(lease)
+            .build();
+        assert!(election.is_ok(), "{lease:?}: {election:?}");
+    }
+}
+
 /// 002-1, 002-2.
 #[tokio::test(start_paused = true)]
 async fn a_single_instance_leads_after_one_acquire_and_renews_every_twenty_seconds() {
