@@ -220,7 +220,7 @@ impl Candidate {
                 // A renewal may have come after the end was settled; without a command it is for
                 // another one to lead.
                 leadership.resign();
-                let end = signals.end();
+                let end = signals.end(self.terms.grace);
                 Ok(end.map(|signal| ending::by_signal(signal.as_raw(), false)))
             }
         }
