@@ -89,7 +89,7 @@ pub(crate) struct ElectArguments {
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "60s")]
     pub(crate) lease: Duration,
     /// How often to ask, while somebody else leads, besides at the end of its lease and when it steps down: 1ms to 1h
-    /// [default: half the lease]
+    /// [default: half the lease, at most 1h]
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) attempt: Option<Duration>,
     /// When leading ends: how long the command may take after TERM; then it gets KILL. At most a quarter of the lease

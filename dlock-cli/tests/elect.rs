@@ -47,6 +47,18 @@ fn prints(process: &Process, text: &str) {
     });
 }
 
+/// Takes the lease away in the store, so that its next renewal is refused.
+fn take_away(scene: &Scene) {
+    let taken = scene
+        .open_store()
+        .execute(
+            "UPDATE lock SET uuid = '00000000-0000-4000-8000-000000000000'",
+            [],
+        )
+        .unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(taken, 1);
+}
+
 fn no_overlap(scene: &Scene) {
     assert!(
         !scene.trace().contains(&"OVERLAP".to_owned()),
@@ -198,26 +210,70 @@ fn command_that_ends_by_itself_ends_the_candidate_with_its_code() {
     );
 }
 
-/// The lease is taken away in the store, so its next renewal is refused.
 #[test]
 fn command_is_killed_when_the_leadership_is_lost_and_starts_anew_with_the_next() {
     let scene = Scene::new();
     let mut only = candidate(&scene, "only");
     let old = token(&scene, "only", 0);
-    let taken = scene
-        .open_store()
-        .execute(
-            "UPDATE lock SET uuid = '00000000-0000-4000-8000-000000000000'",
-            [],
-        )
-        .unwrap();
-    assert_eq!(taken, 1);
+    take_away(&scene);
     only.await_err("not leading \"job\" any more: ");
     assert!(token(&scene, "only", 1) > old);
     assert!(only.is_running());
     no_overlap(&scene);
     only.signal(Signal::TERM);
     assert_eq!(only.finish(Duration::from_secs(20)).code(), 7);
+}
+
+/// A command may take HUP for something else than its end: to read its settings again. The sender did
+/// not mean `dlock` then, and a later loss is one as any other.
+#[test]
+fn hangup_that_the_command_survived_is_forgotten_by_the_next_loss() {
+    let scene = Scene::new();
+    // Longer than its grace of half a second, and a second.
+    let script = format!(
+        r#"{ALONE} trap 'sleep 2; echo survived >> "$T/trace"' HUP; trap 'exit 7' TERM
+        echo "only $DLOCK_NAME $DLOCK_TOKEN $DLOCK_OWNER" >> "$T/trace"
+        while :; do sleep 0.05 9>&-; done"#
+    );
+    let mut command = scene.dlock(["elect", "job", "--lease", "2s", "--id", "only"]);
+    command.args(["--exec", "sh", "-c", &script]);
+    let mut only = scene.start(command);
+    let old = token(&scene, "only", 0);
+    only.signal(Signal::HUP);
+    scene.await_trace("survived");
+    take_away(&scene);
+    only.await_err("not leading \"job\" any more: ");
+    assert!(token(&scene, "only", 1) > old);
+    assert!(only.is_running());
+    no_overlap(&scene);
+    only.signal(Signal::TERM);
+    assert_eq!(only.finish(Duration::from_secs(20)).code(), 7);
+}
+
+/// It may have wanted the whole job to end; the command can't show that any more.
+#[test]
+fn hangup_in_the_grace_of_the_command_ends_the_candidate() {
+    let scene = Scene::new();
+    let script = format!(
+        r#"{ALONE} trap '' HUP; trap 'echo term >> "$T/trace"' TERM
+        echo "only $DLOCK_NAME $DLOCK_TOKEN $DLOCK_OWNER" >> "$T/trace"
+        while :; do sleep 0.05 9>&-; done"#
+    );
+    let mut command = scene.dlock(["elect", "job", "--lease", "4s", "--id", "only"]);
+    command.args(["--exec", "sh", "-c", &script]);
+    let only = scene.start(command);
+    token(&scene, "only", 0);
+    assert_eq!(scene.finish(["elect", "job", "--resign"]).code(), 0);
+    scene.await_trace("term");
+    only.signal(Signal::HUP);
+    assert_eq!(only.finish(Duration::from_secs(20)).code(), 129);
+}
+
+#[test]
+fn lease_of_many_hours_needs_no_other_option() {
+    let scene = Scene::new();
+    let ended = scene.finish(["elect", "job", "--lease", "5h", "--exec", "true"]);
+    assert_eq!(ended.code(), 0, "{ended:?}");
 }
 
 #[test]

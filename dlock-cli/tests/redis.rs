@@ -66,6 +66,25 @@ fn waiter_tells_of_a_silent_store_and_then_of_the_holder() {
     assert_ended(&waiter.finish(Duration::from_secs(30)), 0, "");
 }
 
+/// A look gets a sixth of the lease; on a busy machine that may be less than the first connection takes.
+#[test]
+fn candidate_tells_who_leads_when_a_silent_store_answers_after_all() {
+    let mut service = start();
+    let scene = scene(&service);
+    let candidate = |id: &str, lease: &str| {
+        let mut command = scene.dlock(["elect", "job", "--lease", lease, "--id", id]);
+        command.args(["--exec", "sleep", "600"]);
+        scene.start(command)
+    };
+    let mut first = candidate("first", "60s");
+    first.await_err("leading \"job\" with token ");
+    freeze(&mut service);
+    let mut second = candidate("second", "3s");
+    second.await_err("following \"job\", and the store does not answer");
+    service.signal("CONT").unwrap();
+    second.await_err("following \"job\", \"first\" leads");
+}
+
 #[test]
 fn candidates_lead_one_after_the_other() {
     candidates_lead_in_turn(&scene(&start()));

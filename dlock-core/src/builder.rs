@@ -1,6 +1,9 @@
 //! Building a lock, and every check of its settings.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, atomic::AtomicUsize},
+    time::Duration,
+};
 
 use typed_builder::TypedBuilder;
 
@@ -201,6 +204,7 @@ fn plan(request: &Request) -> Result<Plan, ConfigError> {
         give_up_after: give_up_after.unwrap_or(duration.max(seconds(10))),
         max_hold,
         group: Group::NONE,
+        errands: AtomicUsize::new(0),
     })
 }
 

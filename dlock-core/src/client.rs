@@ -2,7 +2,10 @@
 
 use std::{
     fmt,
-    sync::{Arc, OnceLock, atomic::AtomicBool},
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -14,6 +17,7 @@ use crate::{
     latch::Latch,
     names::Names,
     observe::{Group, Operation, StoreCall},
+    plan::Plan,
     recorder::Recording,
     scheduler::Schedulers,
 };
@@ -50,8 +54,12 @@ pub(crate) struct Shared {
     errands: Arc<watch::Sender<usize>>,
 }
 
-/// Something that runs in the background for a client; [`Client::close`] waits for its end.
-pub(crate) struct Errand(Arc<watch::Sender<usize>>);
+/// Something that runs in the background for a client; [`Client::close`] waits for its end, and
+/// [`DLock::idle`](crate::DLock::idle) for that of a lock's own.
+pub(crate) struct Errand {
+    client: Arc<watch::Sender<usize>>,
+    plan: Arc<Plan>,
+}
 
 impl Client {
     /// The client that all clones of this provider share, made if there is none.
@@ -156,9 +164,21 @@ impl Shared {
     }
 
     /// Counts as running until the returned value is dropped.
-    pub(crate) fn errand(&self) -> Errand {
+    pub(crate) fn errand(&self, plan: &Arc<Plan>) -> Errand {
+        plan.errands.fetch_add(1, Ordering::SeqCst);
         self.errands.send_modify(|running| *running += 1);
-        Errand(Arc::clone(&self.errands))
+        Errand {
+            client: Arc::clone(&self.errands),
+            plan: Arc::clone(plan),
+        }
+    }
+
+    /// Resolves when nothing runs for locks with this plan.
+    pub(crate) async fn idle(&self, plan: &Plan) {
+        let mut errands = self.errands.subscribe();
+        let none = |_: &usize| plan.errands.load(Ordering::SeqCst) == 0;
+        // The sender lives in `self`, so this ends only when it is so.
+        let _ended = errands.wait_for(none).await;
     }
 
     pub(crate) fn is_closed(&self) -> bool {
@@ -209,7 +229,9 @@ impl Drop for Shared {
 
 impl Drop for Errand {
     fn drop(&mut self) {
-        self.0.send_modify(|running| *running -= 1);
+        // First, since those who wait look at it when the client's count changes.
+        self.plan.errands.fetch_sub(1, Ordering::SeqCst);
+        self.client.send_modify(|running| *running -= 1);
     }
 }
 

@@ -280,6 +280,22 @@ impl DLock {
         Ok(record)
     }
 
+    /// Resolves when nothing that this lock has begun is under way to the store: the tries of acquires
+    /// that were dropped (G1), and the releases of leases that were dropped. Counts those of its clones
+    /// too, and of locks made of it with [`DLock::named`]. A call that waits for the lock is under way
+    /// until it ends; a lease in somebody's hands is not.
+    ///
+    /// For a program that has stopped waiting and is about to end, and shares its client with others:
+    /// afterwards nobody is kept out by what it left. [`Client::close`] is the same for a whole client.
+    /// Give it a time limit: a try takes at most a sixth of the lease, and a release without an answer
+    /// is repeated for as long as one lease.
+    ///
+    /// # Cancel safety
+    /// Cancel safe: it only watches.
+    pub async fn idle(&self) {
+        self.0.shared.idle(&self.0.plan).await;
+    }
+
     /// Makes the next grants carry a token above this one (T6): feed back what a resource reported
     /// as [`Stale::highest`](crate::Stale::highest) if the lock's store may have lost its memory.
     pub fn raise_floor(&self, highest: FencingToken) {

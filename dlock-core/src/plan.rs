@@ -1,11 +1,11 @@
 //! The times of a term: its duration, the margin, the renewals, and what follows from them.
 
-use std::time::Duration;
+use std::{sync::atomic::AtomicUsize, time::Duration};
 
 use crate::observe::Group;
 
 /// The times of a lock's terms, checked when the lock was built.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Plan {
     /// D: how long the store keeps others out.
     pub(crate) duration: Duration,
@@ -24,6 +24,8 @@ pub(crate) struct Plan {
     pub(crate) max_hold: Option<Duration>,
     /// What its metrics are told apart by.
     pub(crate) group: Group,
+    /// How much runs in the background for the locks that share this plan.
+    pub(crate) errands: AtomicUsize,
 }
 
 impl Plan {
@@ -101,6 +103,7 @@ mod tests {
             give_up_after: duration,
             max_hold: None,
             group: Group::NONE,
+            errands: AtomicUsize::new(0),
         }
     }
 

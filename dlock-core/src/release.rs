@@ -41,7 +41,7 @@ impl Giveback {
         self,
         home: &Handle,
     ) -> tokio::task::JoinHandle<Result<Ended, ProviderError>> {
-        let errand = self.shared.errand();
+        let errand = self.shared.errand(&self.plan);
         let uuid = self.uuid;
         self.shared
             .tell(&self.name, || Event::ReleaseBegan { uuid });

@@ -115,7 +115,7 @@ async fn ask_for(
             backend = lock.shared.backend,
             token = tracing::field::Empty
         );
-        let errand = lock.shared.errand();
+        let errand = lock.shared.errand(&lock.plan);
         tokio::spawn(
             async move {
                 contender.run(giver, line).await;

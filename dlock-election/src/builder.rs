@@ -10,6 +10,8 @@ use crate::Election;
 /// Seed values of the design that this crate grew from (002-1); the ratios stay when the lease is
 /// another.
 const LEASE: Duration = Duration::from_secs(60);
+/// The longest that a lock's waiter may sleep, and so a follower.
+const RAREST_ATTEMPTS: Duration = Duration::from_secs(3600);
 /// The locks' own default.
 const MARGIN: f64 = 0.2;
 
@@ -41,8 +43,8 @@ pub(crate) struct Request {
     #[builder(
         default,
         setter(
-            strip_option,
-            doc = "How often a follower asks the store, at most, besides at the end of the leader's lease and when it is woken. Default half the lease (30 s)."
+            into,
+            doc = "How often a follower asks the store, at most, besides at the end of the leader's lease and when it is woken: 1 ms to 1 h. Default half the lease (30 s), at most 1 h."
         )
     )]
     attempt_every: Option<Duration>,
@@ -113,7 +115,7 @@ impl From<Request> for Result<Election, ConfigError> {
             grace,
             cool_down,
         } = request;
-        let attempt_every = attempt_every.unwrap_or(lease / 2);
+        let attempt_every = attempt_every.unwrap_or_else(|| RAREST_ATTEMPTS.min(lease / 2));
         let lock = DLock::builder()
             .group(name.clone())
             .name(name)

@@ -67,15 +67,17 @@ impl Election {
         self.0.lock.owner()
     }
 
-    /// Who leads, as the store had it within the last second; `None` if nobody does. Any instance can
-    /// ask, as often as it likes: that costs the store one read a second at most. It may have changed
-    /// when this returns.
+    /// Who leads, as the store had it within the last second, or since a look began that was under way
+    /// already; `None` if nobody does. Any instance can ask, as often as it likes: all who ask share
+    /// one look and what comes of it, and that costs the store one read a second at most. It may have
+    /// changed when this returns.
     ///
     /// # Errors
-    /// [`Error::Provider`] if the store gave no answer within a sixth of the lease.
+    /// [`Error::Provider`] if the store gave no answer within a sixth of the lease, to all who waited
+    /// for it, and to those who ask within a second of when it was asked.
     ///
     /// # Cancel safety
-    /// Cancel safe: nothing changes.
+    /// Cancel safe: nothing changes, and others who wait for the same look get its answer.
     pub async fn leader(&self) -> Result<Option<Leader>, Error> {
         self.0.lookout.look(&self.0.lock).await
     }

@@ -41,18 +41,35 @@ pub(crate) async fn run(shared: &Shared, mut shutdown: Shutdown) -> Result<(), R
     loop {
         let guard = tokio::select! {
             biased;
-            () = &mut shutdown => return Ok(()),
+            () = &mut shutdown => break,
             guard = win(shared) => guard?,
         };
         match lead(shared, guard, &mut shutdown).await {
             None => {}
+            // What it led with was given back, or lost.
             Some(Reason::Shutdown) => return Ok(()),
             Some(_) => tokio::select! {
                 biased;
-                () = &mut shutdown => return Ok(()),
+                () = &mut shutdown => break,
                 () = sleep(shared.times.cool_down) => {}
             },
         }
+    }
+    withdraw(shared).await;
+    Ok(())
+}
+
+/// Waits for the try that was under way, and for the release of what it may have been granted: a
+/// process that ends before would keep everybody out for a lease. Each gets a sixth of the lease; a
+/// store that does not answer keeps nobody for longer.
+async fn withdraw(shared: &Shared) {
+    tokio::select! {
+        biased;
+        () = shared.lock.idle() => {}
+        () = sleep(shared.lock.duration() / 3) => tracing::warn!(
+            name: "withdrawal_unanswered",
+            "the store does not answer: an attempt to lead may still be granted, and keep others out until its lease ends"
+        ),
     }
 }
 

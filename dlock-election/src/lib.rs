@@ -7,9 +7,11 @@
 //! # async fn converge_the_pool() {}
 //! # async fn stop_signal() {}
 //! use std::time::Duration;
+//! use dlock_core::Client;
 //! use dlock_election::{Coordinator, Election};
 //!
-//! let election = Election::builder().provider(provider).name("background").build()?;
+//! let client = Client::new(provider);
+//! let election = Election::builder().provider(&client).name("background").build()?;
 //! election.every("pool-convergence", Duration::from_secs(30), |_| converge_the_pool());
 //! election.lead(|leadership| async move {
 //!     let token = leadership.token();
@@ -17,6 +19,8 @@
 //!     # let _ = token;
 //! });
 //! election.run(Box::pin(stop_signal())).await?;
+//! // Everything has been given back when this returns.
+//! client.close().await;
 //! # Ok(()) }
 //! ```
 //!

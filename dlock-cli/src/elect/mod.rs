@@ -10,6 +10,7 @@ use dlock_election::{Coordinator, Election, Leadership};
 use tokio::{
     sync::{mpsc, oneshot},
     task::JoinHandle,
+    time::sleep,
 };
 
 use self::lines::Lines;
@@ -24,6 +25,10 @@ use crate::{
 /// As long as it takes: the leadership is given back when the whole group of the command has ended,
 /// and its own grace sees to that.
 const UNTIL_THE_COMMAND_HAS_ENDED: Duration = Duration::MAX;
+
+/// How long a store that does not answer is asked who leads, and how often, before standing.
+const LOOK_PATIENCE: Duration = Duration::from_secs(10);
+const LOOK_AGAIN: Duration = Duration::from_millis(500);
 
 /// Runs `dlock elect`.
 pub(crate) fn main(arguments: ElectArguments) -> Result<ExitCode, Failure> {
@@ -60,7 +65,7 @@ async fn run(arguments: ElectArguments) -> Result<Outcome, Failure> {
         .provider(&client)
         .name(name.as_str())
         .lease(lease)
-        .attempt_every(attempt.unwrap_or(lease / 2))
+        .attempt_every(attempt)
         .grace(UNTIL_THE_COMMAND_HAS_ENDED);
     let election = match id {
         Some(id) => election.id(id).build(),
@@ -124,16 +129,13 @@ impl Candidate {
 
     async fn stand(self, exec: Vec<OsString>, signals: &mut Signals) -> Result<Outcome, Failure> {
         let lines = Lines::new(&self.name, exec.is_empty());
-        // What can't be mended by asking again is said at once; who leads, for people.
-        let leader = tokio::select! {
+        let looked = tokio::select! {
             biased;
             signal = signals.ending() => return Ok(ending::by_signal(signal.as_raw(), false)),
-            leader = self.election.leader() => leader,
+            looked = self.look(&lines) => looked,
         };
-        match leader {
-            Ok(leader) => lines.following(leader.as_ref()),
-            Err(Error::Provider(error)) if error.kind() != ErrorKind::Fatal => lines.silent(error),
-            Err(error) => return Err(self.failure(error).await),
+        if let Err(error) = looked {
+            return Err(self.failure(error).await);
         }
         let telling = tokio::spawn(lines.tell(self.election.transitions()));
         let mut offices = (!exec.is_empty()).then(|| self.offices());
@@ -160,6 +162,34 @@ impl Candidate {
         drop(offices);
         self.step_down(stop, running, telling, signals).await;
         done
+    }
+
+    /// Tells who leads when it begins, for people. What can't be mended by asking again ends it. A store
+    /// that does not answer is asked again for a while: a look gets a sixth of the lease, and on a busy
+    /// machine the first connection may take longer.
+    async fn look(&self, lines: &Lines) -> Result<(), Error> {
+        let mut patience = std::pin::pin!(sleep(LOOK_PATIENCE));
+        let mut said = false;
+        loop {
+            match self.election.leader().await {
+                Ok(leader) => {
+                    lines.following(leader.as_ref());
+                    return Ok(());
+                }
+                Err(Error::Provider(error)) if error.kind() != ErrorKind::Fatal => {
+                    if !said {
+                        lines.silent(error);
+                    }
+                    said = true;
+                }
+                Err(error) => return Err(error),
+            }
+            tokio::select! {
+                biased;
+                () = &mut patience => return Ok(()),
+                () = sleep(LOOK_AGAIN) => {}
+            }
+        }
     }
 
     /// Starts the elector, which runs until the sender is dropped.
@@ -220,7 +250,7 @@ impl Candidate {
                 // A renewal may have come after the end was settled; without a command it is for
                 // another one to lead.
                 leadership.resign();
-                let end = signals.end();
+                let end = signals.end(self.terms.grace);
                 Ok(end.map(|signal| ending::by_signal(signal.as_raw(), false)))
             }
         }

@@ -13,11 +13,14 @@ use std::{
     io,
     sync::OnceLock,
     task::{Context, Poll, ready},
+    time::Duration,
 };
 
 use nix::sys::signal::{SigSet, Signal as NixSignal};
 use rustix::process::{Signal, kill_current_process_group};
 use tokio::signal::unix::{Signal as Stream, SignalKind, signal};
+
+use crate::clock::HolderTime;
 
 /// Passed on to the command; while there is none yet, the first six end the program.
 const PASSED_ON: [Signal; 8] = [
@@ -30,6 +33,9 @@ const PASSED_ON: [Signal; 8] = [
     Signal::WINCH,
     Signal::CONT,
 ];
+
+/// A command that runs for so long after its grace has survived a HUP.
+const SURVIVAL: Duration = Duration::from_secs(1);
 
 /// The mask that this process was started with: what its command has to get.
 static INHERITED: OnceLock<SigSet> = OnceLock::new();
@@ -69,8 +75,9 @@ fn held_back() -> SigSet {
 /// A stream of the signals that reach this process.
 pub(crate) struct Signals {
     streams: Vec<(Signal, Stream)>,
-    /// The last one that wants this program to end.
+    /// The last one that wants this program to end, and when the last HUP came.
     end: Option<Signal>,
+    hung_up: Option<HolderTime>,
     stops: Stops,
 }
 
@@ -90,6 +97,7 @@ impl Signals {
         Ok(Self {
             streams,
             end: None,
+            hung_up: None,
             stops: Stops::listen(&ignored)?,
         })
     }
@@ -97,18 +105,21 @@ impl Signals {
     /// The next signal. Cancel safe.
     pub(crate) async fn next(&mut self) -> Signal {
         let signal = poll_fn(|context| self.poll_next(context)).await;
-        if matches!(
-            signal,
-            Signal::INT | Signal::TERM | Signal::HUP | Signal::QUIT
-        ) {
-            self.end = Some(signal);
+        match signal {
+            Signal::INT | Signal::TERM | Signal::QUIT => self.end = Some(signal),
+            Signal::HUP => self.hung_up = Some(HolderTime::now()),
+            _ => {}
         }
         signal
     }
 
-    /// The last signal so far by which somebody wants this program to end, also if it was passed on.
-    pub(crate) const fn end(&self) -> Option<Signal> {
-        self.end
+    /// The signal so far by which somebody wants this program to end, also if it was passed on to a
+    /// command that takes `grace` to end. A HUP that is older by a second was survived: to many programs
+    /// it means to read their settings again, and nobody wanted an end.
+    pub(crate) fn end(&self, grace: Duration) -> Option<Signal> {
+        let fresh = |since: HolderTime| HolderTime::now() < since + grace + SURVIVAL;
+        let hung_up = self.hung_up.is_some_and(fresh).then_some(Signal::HUP);
+        hung_up.or(self.end)
     }
 
     fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Signal> {

@@ -83,6 +83,7 @@ mod tests {
             give_up_after: duration,
             max_hold: None,
             group: crate::observe::Group::NONE,
+            errands: std::sync::atomic::AtomicUsize::new(0),
         }
     }
 

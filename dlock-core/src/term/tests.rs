@@ -51,6 +51,7 @@ fn term(clock: Clock) -> Arc<Term> {
         give_up_after: LEASE,
         max_hold: None,
         group: crate::observe::Group::NONE,
+        errands: std::sync::atomic::AtomicUsize::new(0),
     };
     let state = shared.names.get(&name, &shared.clock);
     let sent = shared.clock.now();

@@ -37,6 +37,11 @@ async fn what_is_traced_is_as_the_chapter_says() {
     until(60 * SECOND, || seen.names().contains("lost")).await;
     until(60 * SECOND, || leader.election.is_leader()).await;
     leader.stop().await;
+    let follower = Instance::new(&store, "follower");
+    follower.provider.everything(Fault::LoseRequest);
+    let mut follower = follower.start();
+    sleep(SECOND).await;
+    follower.stop().await;
     assert_eq!(seen.names(), chapter.names());
     assert_eq!(seen.unlike(&chapter), [""; 0]);
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");

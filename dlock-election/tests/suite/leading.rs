@@ -2,13 +2,16 @@
 
 use std::sync::Arc;
 
-use dlock_core::{Client, Clock, ConfigError};
-use dlock_election::{AlwaysLeader, Coordinator, Election, RunError};
+use dlock_core::{Client, Clock, ConfigError, Error};
+use dlock_election::{AlwaysLeader, Coordinator, Election, Leader, RunError};
 use dlock_testkit::{
-    faults::Op,
+    faults::{Fault, Op},
     memory::{MemoryProvider, MemoryStore},
 };
-use tokio::time::sleep;
+use tokio::{
+    task::JoinHandle,
+    time::{Instant, sleep},
+};
 
 use crate::support::{Instance, NAME, SECOND, Stage, stores, until};
 
@@ -27,6 +30,19 @@ fn renewal_interval_above_two_fifths_of_the_lease_is_refused() {
         build(25 * SECOND).unwrap_err(),
         ConfigError::RenewEvery { .. }
     ));
+}
+
+/// 002-1: every lease that a lock can have, with the defaults of everything else.
+#[test]
+fn a_lease_alone_is_enough_for_an_election_of_any_length() {
+    for lease in [SECOND / 10, 60 * SECOND, 7200 * SECOND, 86400 * SECOND] {
+        let election = Election::builder()
+            .provider(MemoryProvider::new(&MemoryStore::store_clock()))
+            .name(NAME)
+            .lease(lease)
+            .build();
+        assert!(election.is_ok(), "{lease:?}: {election:?}");
+    }
 }
 
 /// 002-1, 002-2.
@@ -140,6 +156,57 @@ async fn who_leads_is_asked_of_the_store_once_a_second_at_most() {
             "follower"
         );
     }
+}
+
+/// 002-17: a store that says nothing costs everybody who asks one attempt, and not one each in turn.
+#[tokio::test(start_paused = true)]
+async fn all_who_ask_a_silent_store_share_one_look_and_its_error() {
+    for store in stores() {
+        let follower = Instance::new(&store, "follower", 1.0);
+        follower.provider.everything(Fault::LoseRequest);
+        let asked = Instant::now();
+        let asking: Vec<_> = (0..10).map(|_| ask(&follower)).collect();
+        for asking in asking {
+            let error = asking.await.unwrap().unwrap_err();
+            assert!(matches!(error, Error::Provider(_)), "{error:?}");
+        }
+        // A sixth of the lease.
+        assert!(asked.elapsed() <= 10 * SECOND, "{:?}", asked.elapsed());
+        assert_eq!(follower.provider.count(Op::Read), 1);
+        // The error is nobody's any more when the store is back.
+        follower.provider.clear();
+        sleep(SECOND).await;
+        assert_eq!(ask(&follower).await.unwrap().unwrap(), None);
+    }
+}
+
+/// 002-17.
+#[tokio::test(start_paused = true)]
+async fn a_look_is_answered_although_the_caller_that_began_it_is_gone() {
+    for store in stores() {
+        let leader = Instance::new(&store, "leader", 1.0).start();
+        until(SECOND, || leader.election.is_leader()).await;
+        let follower = Instance::new(&store, "follower", 1.0);
+        follower
+            .provider
+            .next(Op::Read, Fault::DelayReply(5 * SECOND));
+        let asked = Instant::now();
+        let began = ask(&follower);
+        sleep(SECOND).await;
+        let joined = ask(&follower);
+        sleep(SECOND).await;
+        began.abort();
+        let seen = joined.await.unwrap().unwrap().unwrap();
+        assert_eq!(seen.id, "leader");
+        // The answer was five seconds on its way, and so much less is left of the lease.
+        assert!(asked.elapsed() < 6 * SECOND, "{:?}", asked.elapsed());
+        assert_eq!(follower.provider.count(Op::Read), 1);
+    }
+}
+
+fn ask(instance: &Instance) -> JoinHandle<Result<Option<Leader>, Error>> {
+    let election = instance.election.clone();
+    tokio::spawn(async move { election.leader().await })
 }
 
 /// 002-13: what work sees of its leadership is the same without a store.

@@ -1,11 +1,15 @@
 //! Leaders that give up by themselves.
 
-use dlock_election::{Coordinator, Election};
+use dlock_core::{Client, Clock};
+use dlock_election::{Coordinator, Election, RunError};
 use dlock_testkit::{
     faults::{Fault, Faulty, Op},
     memory::{MemoryProvider, MemoryStore},
 };
-use tokio::time::{Instant, sleep};
+use tokio::{
+    task::JoinHandle,
+    time::{Instant, sleep},
+};
 
 use crate::support::{Instance, NAME, SECOND, Stage, stores, until};
 
@@ -110,6 +114,83 @@ async fn an_election_that_only_polls_opens_no_channel() {
         assert!(took > 23 * SECOND && took <= 36 * SECOND, "{took:?}");
         assert_eq!(second.provider.count(Op::Watch), 0);
     }
+}
+
+/// 002-7: a process that ends with its election leaves nothing behind that may still be granted, and
+/// would keep everybody out for a whole lease.
+#[tokio::test(start_paused = true)]
+async fn a_follower_that_stops_in_the_middle_of_a_try_has_given_back_its_grant() {
+    let late = 5 * SECOND;
+    for fault in [Fault::DelayRequest(late), Fault::DelayReply(late)] {
+        for store in stores() {
+            let stopping = Instance::new(&store, "stopping", 1.0);
+            stopping.provider.next(Op::Acquire, fault);
+            stopping
+                .provider
+                .next(Op::Release, Fault::DelayRequest(late));
+            let mut stopping = stopping.start();
+            sleep(SECOND).await;
+            assert_eq!(stopping.provider.count(Op::Acquire), 1);
+            stopping.stop().await;
+            // Its process ends here.
+            stopping.provider.everything(Fault::LoseRequest);
+            assert_eq!(stopping.told().await, Vec::<String>::new());
+            let next = Instance::new(&store, "next", 1.0).start();
+            until(SECOND, || next.election.is_leader()).await;
+        }
+    }
+}
+
+/// 002-7: a sixth of the lease for the try, and a sixth for its release.
+#[tokio::test(start_paused = true)]
+async fn a_follower_of_a_silent_store_stops_within_a_third_of_the_lease() {
+    for store in stores() {
+        let follower = Instance::new(&store, "follower", 1.0);
+        follower.provider.everything(Fault::LoseRequest);
+        let mut follower = follower.start();
+        sleep(SECOND).await;
+        let stopped = Instant::now();
+        follower.stop().await;
+        assert!(
+            stopped.elapsed() <= 20 * SECOND + SECOND / 100,
+            "{:?}",
+            stopped.elapsed()
+        );
+        // It waits for a try, and not for one that never began.
+        let idle = Instance::new(&store, "idle", 1.0);
+        let stopped = Instant::now();
+        idle.election.run(Box::pin(async {})).await.unwrap();
+        assert!(stopped.elapsed() < SECOND, "{:?}", stopped.elapsed());
+    }
+}
+
+/// 002-7: other candidates of the same process, over the same client, wait on.
+#[tokio::test(start_paused = true)]
+async fn a_follower_stops_at_once_although_others_of_its_client_wait() {
+    for store in stores() {
+        let client = Client::with_clock(MemoryProvider::new(&store), Clock::tokio(1.0));
+        let candidate = || {
+            let election = Election::builder().provider(&client).name(NAME);
+            election.build().unwrap()
+        };
+        let elections: Vec<Election> = (0..3).map(|_| candidate()).collect();
+        let running: Vec<_> = elections.iter().map(run_on).collect();
+        until(SECOND, || elections.iter().any(Coordinator::is_leader)).await;
+        sleep(100 * SECOND).await;
+        let stopping = candidate();
+        let stopped = Instant::now();
+        let shutdown = Box::pin(sleep(SECOND));
+        stopping.run(shutdown).await.unwrap();
+        assert!(stopped.elapsed() < 2 * SECOND, "{:?}", stopped.elapsed());
+        for running in running {
+            running.abort();
+        }
+    }
+}
+
+fn run_on(election: &Election) -> JoinHandle<Result<(), RunError>> {
+    let election = election.clone();
+    tokio::spawn(async move { election.run(Box::pin(std::future::pending())).await })
 }
 
 /// A leader whose work does not end when it is told to; it may for a minute and a half.

@@ -99,7 +99,8 @@ async fn work(client: usize, lease: Lease, time: Duration) -> Option<Held> {
     })
 }
 
-/// A holder dies, and who waits for it has a bad wire.
+/// A holder dies, and the waiter that is to follow it has a bad wire: its first exchange meets a fault
+/// in any case, and a fifth of the others do.
 pub(super) async fn waiter_takes_over_through_random_faults(wiring: Wiring) {
     let seed = u64::from(std::process::id());
     eprintln!("seed {seed}");
@@ -111,10 +112,19 @@ pub(super) async fn waiter_takes_over_through_random_faults(wiring: Wiring) {
         let held = ok(dead.lock(&name).acquire().await);
         // Never renewed, never released.
         std::mem::forget(held);
-        wire.proxy.random(Mix::of_everything(0.2, lease / 10));
+        let struck = wire.proxy.struck();
+        wire.proxy.random(Mix::of_everything(1.0, lease / 10));
         let began = Instant::now();
-        let next = ok(soon(&name, wire.lock(&name).acquire()).await);
-        let took = began.elapsed();
+        let lock = wire.lock(&name);
+        let acquired = async {
+            let next = ok(soon(&name, lock.acquire()).await);
+            (next, began.elapsed())
+        };
+        let eased = async {
+            soon("the first fault", wire.proxy.until_struck(struck + 1)).await;
+            wire.proxy.random(Mix::of_everything(0.2, lease / 10));
+        };
+        let ((next, took), ()) = tokio::join!(acquired, eased);
         wire.proxy.clear();
         // The bound without faults, and tries that were given up: each takes D/3 and leaves a
         // ghost that its own client knows (G4).
@@ -122,6 +132,4 @@ pub(super) async fn waiter_takes_over_through_random_faults(wiring: Wiring) {
         assert!(took <= bound, "round {round}: {took:?} (I15)");
         drop(next);
     }
-    let struck = wire.proxy.struck();
-    assert!(struck > 0, "toothless: no fault");
 }

@@ -3,14 +3,18 @@
 
 use std::time::Duration;
 
-use dlock::election::{Coordinator, Election, Next, Transition};
+use dlock::{
+    Client,
+    election::{Coordinator, Election, Next, Transition},
+};
 use dlock_examples::{Failure, Store};
 use tokio::io::AsyncReadExt;
 
 /// Runs until standard input ends.
 pub(crate) async fn run(store: &dyn Store, name: &str) -> Result<(), Failure> {
+    let client = Client::new(store.provider().await?);
     let election = Election::builder()
-        .provider(store.provider().await?)
+        .provider(&client)
         .name("leader-example")
         .id(name)
         // So short only that there is something to see. The defaults are 60 s, 20 s and 30 s.
@@ -44,6 +48,8 @@ pub(crate) async fn run(store: &dyn Store, name: &str) -> Result<(), Failure> {
         None => println!("{name} follows, nobody leads"),
     }
     election.run(Box::pin(standard_input_ends())).await?;
+    // Everything has been given back when this returns.
+    client.close().await;
     // The lines end with the election.
     drop(election);
     Ok(telling.await?)

@@ -17,7 +17,7 @@ use std::{
 };
 
 use dlock::{
-    DLock,
+    Client, DLock,
     election::{Coordinator, Election, Next},
 };
 use dlock_examples::Failure;
@@ -30,10 +30,10 @@ async fn main() -> Result<(), Failure> {
     println!("metrics: http://{page}/metrics");
 
     let store = dlock_examples::store()?;
-    let provider = store.provider().await?;
+    let client = Client::new(store.provider().await?);
     // Short, so that there is something to see; the default is a lease of a minute.
     let election = Election::builder()
-        .provider(provider.clone())
+        .provider(&client)
         .name("background")
         .lease(Duration::from_secs(6))
         .build()?;
@@ -43,7 +43,7 @@ async fn main() -> Result<(), Failure> {
         .name("customer")
         .group("customers")
         .duration(Duration::from_secs(3))
-        .provider(provider)
+        .provider(&client)
         .build()?;
     let next = AtomicU32::new(0);
     election.every("pool-convergence", Duration::from_secs(1), move |_| {
@@ -72,6 +72,8 @@ async fn main() -> Result<(), Failure> {
         }
     });
     election.run(stopped).await?;
+    // Everything has been given back when this returns, also by the tasks.
+    client.close().await;
     drop(election);
     telling.await?;
     Ok(())
