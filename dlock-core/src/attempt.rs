@@ -73,6 +73,10 @@ pub(crate) async fn run(
     });
     let mut request = request;
     let mut credited = sent;
+    if let Some(claimed) = prev {
+        state.claims(claimed, uuid);
+    }
+    let mut alone = true;
 
     loop {
         if planted!(RetryRestartsClock) {
@@ -117,6 +121,11 @@ pub(crate) async fn run(
             }
             Ok(AcquireOutcome::Held(record)) => {
                 open.settle();
+                if let Some(claimed) = prev
+                    && alone
+                {
+                    state.claim_failed(claimed);
+                }
                 return TryEnd::Held(record);
             }
             Ok(AcquireOutcome::Spent) => {
@@ -125,6 +134,7 @@ pub(crate) async fn run(
             }
             Err(error) => error,
         };
+        alone = false;
         tracing::debug!(
             name: "acquire_unanswered",
             error = &error as &dyn std::error::Error,
@@ -206,6 +216,7 @@ impl Drop for OpenTry {
             token: self.token,
             sent: self.sent,
             version: None,
+            protected: false,
         };
         drop(giveback.spawn(&home));
     }

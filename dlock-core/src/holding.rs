@@ -80,6 +80,7 @@ fn giveback(term: &Arc<Term>) -> Giveback {
         uuid: term.uuid,
         token: Some(term.token),
         sent,
+        protected: term.was_valid_to_its_release(),
         // Where the store itself has said that the term is over, there is nothing to hand over.
         version: (!term.was_refused()).then(|| term.version()),
     }

@@ -28,12 +28,18 @@ pub enum Ended {
     /// The store has taken it back; the next contender may have it. Or it has taken it and given it
     /// to this client's own next waiter, in one write (H1): either way the term is over in the
     /// store, and whatever happens to the lock from here on is no concern of its holder.
+    ///
+    /// Also if the release had to be repeated and found somebody else there, and the lease was valid
+    /// when it began: the first attempt was applied, and its reply lost; or the lock was taken away
+    /// meanwhile. The work was protected to its end.
     Released,
     /// It was not ours any more: it had expired and was taken, or was taken away. The record that
-    /// shows it, if there is one. Nothing changed in the store.
+    /// shows it, if there is one. Nothing changed in the store. Said only in answer to a first
+    /// attempt, so nothing of ours can be the reason.
     NotHeld(Option<Record>),
-    /// The store gave no answer for as long as it could hold the lease. It has let go by now, by
-    /// the release or by the expiry.
+    /// The store gave no answer for as long as it could hold the lease; or the lease had ended before
+    /// its release began, and whether that or somebody else ended it in the store cannot be told. It
+    /// has let go by now, by the release or by the expiry.
     Unconfirmed,
 }
 

@@ -11,7 +11,8 @@ use tracing::Instrument;
 use uuid::Uuid;
 
 use crate::{
-    Ended, ErrorKind, Event, FencingToken, Name, ProviderError, Release, ReleaseOutcome, Version,
+    Ended, ErrorKind, Event, FencingToken, Name, ProviderError, Record, Release, ReleaseOutcome,
+    Version,
     client::Shared,
     clock::Tick,
     names::{NameState, Offer},
@@ -31,6 +32,8 @@ pub(crate) struct Giveback {
     pub(crate) sent: Tick,
     /// The version to hand over, if the term was a lease that may still be ours.
     pub(crate) version: Option<Version>,
+    /// It was a lease, valid until this release began: the work was protected to its end.
+    pub(crate) protected: bool,
 }
 
 impl Giveback {
@@ -55,10 +58,6 @@ impl Giveback {
                     ended: answer.clone(),
                 });
                 match &answer {
-                    Ok(Ended::Unconfirmed) => tracing::warn!(
-                        name: "release_unconfirmed",
-                        "the store did not confirm the release; others wait for the expiry"
-                    ),
                     Err(error) => tracing::warn!(
                         name: "release_failed",
                         error = error as &dyn std::error::Error,
@@ -115,14 +114,16 @@ impl Giveback {
         if heard {
             self.state.fairness().releases();
         }
+        let mut alone = true;
         loop {
             let call = shared.provider.release(&request);
             match shared.call(what, limit, call).await {
                 Ok(outcome) => {
-                    if heard && matches!(outcome, ReleaseOutcome::NotHeld(_)) {
+                    let ended = self.answered(outcome, alone);
+                    if heard && matches!(ended, Ended::NotHeld(_)) {
                         self.state.fairness().did_not_release();
                     }
-                    return Ok(self.answered(outcome));
+                    return Ok(ended);
                 }
                 Err(error)
                     if error.kind() == ErrorKind::Fatal && !planted!(FatalReleaseRepeated) =>
@@ -135,12 +136,18 @@ impl Giveback {
                     "no answer to a release"
                 ),
             }
+            // It may have been applied, whatever the error says: more than wording depends on it.
+            alone = false;
             let pause = shared.pause_after_failure(plan.duration);
             let left = until.since(shared.clock.now()).saturating_sub(pause);
             if left < Duration::from_millis(1) || planted!(ReleaseOnce) {
                 if planted!(UnconfirmedIsError) {
                     return Err(ProviderError::unknown("the release was not confirmed"));
                 }
+                tracing::warn!(
+                    name: "release_unconfirmed",
+                    "the store did not confirm the release; others wait for the expiry"
+                );
                 return Ok(Ended::Unconfirmed);
             }
             shared.clock.pause(pause).await;
@@ -148,8 +155,9 @@ impl Giveback {
         }
     }
 
-    /// W7: any release of ours, an orphan's too, wakes our own head waiter.
-    fn answered(&self, outcome: ReleaseOutcome) -> Ended {
+    /// What an answer means. `alone`: to the first attempt. W7: any release of ours, an orphan's too,
+    /// wakes our own head waiter.
+    fn answered(&self, outcome: ReleaseOutcome, alone: bool) -> Ended {
         let ended = match outcome {
             ReleaseOutcome::Released => {
                 // I18: the others hear of it only now.
@@ -157,22 +165,36 @@ impl Giveback {
                 Ended::Released
             }
             ReleaseOutcome::NotHeld(_) if planted!(StaleReleaseHidden) => Ended::Released,
-            ReleaseOutcome::NotHeld(record) => {
-                if let Some(record) = &record {
-                    self.state.saw(&self.shared.clock, record);
-                }
-                match record {
-                    // A try that came before this release, and of which its giver has not heard.
-                    Some(record) if self.state.went_to_our_own(self.uuid, record.uuid) => {
-                        Ended::Released
-                    }
-                    record => Ended::NotHeld(record),
-                }
-            }
+            ReleaseOutcome::NotHeld(record) => self.not_held(record, alone),
         };
         if !planted!(ReleaseWakesNobody) {
             self.state.freed.notify_waiters();
         }
         ended
+    }
+
+    /// L3. That somebody took the lease is certain only if nothing of ours can have ended the term:
+    /// neither an earlier attempt of this release, which lets in a waiter who was quick, nor a try that
+    /// claimed the term (G4, H1), even if its own term is over by now.
+    fn not_held(&self, record: Option<Record>, alone: bool) -> Ended {
+        let Self { shared, state, .. } = self;
+        if let Some(record) = &record {
+            state.saw(&shared.clock, record);
+        }
+        // A try that came before this release, and of which its giver has not heard.
+        let shows_our_own = |record: &Record| state.went_to_our_own(self.uuid, record.uuid);
+        if record.as_ref().is_some_and(shows_our_own) {
+            return Ended::Released;
+        }
+        let alone = alone || planted!(RepeatIsStale);
+        if alone && !state.may_be_claimed(self.uuid) {
+            return Ended::NotHeld(record);
+        }
+        tracing::debug!(name: "release_overtaken", "not held after what may have ended the term: no loss");
+        if self.protected {
+            Ended::Released
+        } else {
+            Ended::Unconfirmed
+        }
     }
 }

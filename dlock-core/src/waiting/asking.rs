@@ -107,9 +107,6 @@ impl Contender {
             };
             // What is handed over was given up, and has not run out.
             let takes_over = legacy.is_none() && observe::asks(|| state.has_run_out(&shared.clock));
-            if let Some(claimed) = prev {
-                state.claims(claimed, uuid);
-            }
             let end = attempt::run(&lock, uuid, prev, || self.left()).await;
             observe::tried(&lock, &end);
             match end {

@@ -110,6 +110,10 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
         "stale_holder_releases_nothing_and_is_told hand_over_that_is_refused_is_followed_by_the_release paused_holder_is_fenced_and_told",
     ),
     (
+        Bug::RepeatIsStale,
+        "repeated_release_that_finds_a_stranger_is_no_loss",
+    ),
+    (
         Bug::ReleaseOnce,
         "unanswered_release_is_repeated release_without_an_answer_ends_unconfirmed no_call_waits_longer_than_a_sixth_of_the_lease failing_calls_are_repeated_only_after_a_pause",
     ),
