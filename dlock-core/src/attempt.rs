@@ -9,7 +9,7 @@ use uuid::Uuid;
 use crate::{
     Acquire, AcquireOutcome, ErrorKind, Event, FencingToken, ProviderError, Record, Version,
     clock::Tick, holding::Holding, lock::Settings, observe::Operation, release::Giveback,
-    term::Term,
+    telling::told, term::Term,
 };
 
 /// How a try ended.
@@ -135,11 +135,11 @@ pub(crate) async fn run(
             Err(error) => error,
         };
         alone = false;
-        tracing::debug!(
-            name: "acquire_unanswered",
+        told(|| {
+            tracing::debug!(name: "acquire_unanswered",
             error = &error as &dyn std::error::Error,
-            "no answer to an acquire"
-        );
+            "no answer to an acquire")
+        });
         match error.kind() {
             ErrorKind::Fatal => {
                 open.may_exist = before;

@@ -16,6 +16,7 @@ use crate::{
     observe::{Group, Operation, StoreCall},
     recorder::Recording,
     scheduler::Schedulers,
+    telling::contained,
 };
 
 /// One process's side of one provider: the queues of its waiters, what it has observed, its own
@@ -151,7 +152,7 @@ impl Shared {
     pub(crate) fn tell(&self, name: &Name, event: impl FnOnce() -> Event) {
         if let Some(recording) = self.recording.get() {
             let now = self.clock.reading();
-            recording.recorder.record(name, now, event());
+            contained(|| recording.recorder.record(name, now, event()));
         }
     }
 

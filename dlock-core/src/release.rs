@@ -7,7 +7,6 @@ use std::{
 };
 
 use tokio::runtime::Handle;
-use tracing::Instrument;
 use uuid::Uuid;
 
 use crate::{
@@ -18,6 +17,7 @@ use crate::{
     names::{NameState, Offer},
     observe::{self, Operation},
     plan::Plan,
+    telling::{self, told},
 };
 
 /// The release of a term, or of a try that may have left one.
@@ -49,27 +49,26 @@ impl Giveback {
         self.shared
             .tell(&self.name, || Event::ReleaseBegan { uuid });
         let offer = self.offer();
-        let span = tracing::debug_span!("release", lock = %self.name, backend = self.shared.backend, token = self.token.map(u64::from));
-        home.spawn(
-            async move {
-                let answer = self.run(offer).await;
-                self.shared.tell(&self.name, || Event::ReleaseEnded {
-                    uuid,
-                    ended: answer.clone(),
-                });
-                match &answer {
-                    Err(error) => tracing::warn!(
-                        name: "release_failed",
-                        error = error as &dyn std::error::Error,
-                        "the release failed; others wait for the expiry"
-                    ),
-                    Ok(ended) => tracing::debug!(name: "released", ?ended, "gave a term back"),
-                }
-                drop(errand);
-                answer
+        let span = telling::span(
+            || tracing::debug_span!("release", lock = %self.name, backend = self.shared.backend, token = self.token.map(u64::from)),
+        );
+        home.spawn(telling::within(span, async move {
+            let answer = self.run(offer).await;
+            self.shared.tell(&self.name, || Event::ReleaseEnded {
+                uuid,
+                ended: answer.clone(),
+            });
+            match &answer {
+                Err(error) => told(|| {
+                    tracing::warn!(name: "release_failed",
+                    error = error as &dyn std::error::Error,
+                    "the release failed; others wait for the expiry")
+                }),
+                Ok(ended) => told(|| tracing::debug!(name: "released", ?ended, "gave a term back")),
             }
-            .instrument(span),
-        )
+            drop(errand);
+            answer
+        }))
     }
 
     /// Our identity is over (G4), and the store knows it: there is nothing to release.
@@ -130,11 +129,13 @@ impl Giveback {
                 {
                     return Err(error);
                 }
-                Err(error) => tracing::debug!(
-                    name: "release_unanswered",
-                    error = &error as &dyn std::error::Error,
-                    "no answer to a release"
-                ),
+                Err(error) => told(|| {
+                    tracing::debug!(
+                        name: "release_unanswered",
+                        error = &error as &dyn std::error::Error,
+                        "no answer to a release"
+                    )
+                }),
             }
             // It may have been applied, whatever the error says: more than wording depends on it.
             alone = false;
@@ -144,10 +145,12 @@ impl Giveback {
                 if planted!(UnconfirmedIsError) {
                     return Err(ProviderError::unknown("the release was not confirmed"));
                 }
-                tracing::warn!(
-                    name: "release_unconfirmed",
-                    "the store did not confirm the release; others wait for the expiry"
-                );
+                told(|| {
+                    tracing::warn!(
+                        name: "release_unconfirmed",
+                        "the store did not confirm the release; others wait for the expiry"
+                    )
+                });
                 return Ok(Ended::Unconfirmed);
             }
             shared.clock.pause(pause).await;
@@ -190,7 +193,9 @@ impl Giveback {
         if alone && !state.may_be_claimed(self.uuid) {
             return Ended::NotHeld(record);
         }
-        tracing::debug!(name: "release_overtaken", "not held after what may have ended the term: no loss");
+        told(
+            || tracing::debug!(name: "release_overtaken", "not held after what may have ended the term: no loss"),
+        );
         if self.protected {
             Ended::Released
         } else {

@@ -22,7 +22,6 @@ use tokio::{
     sync::{AcquireError, OwnedSemaphorePermit, futures::Notified},
     task::unconstrained,
 };
-use tracing::Instrument;
 
 use crate::{
     Error, Holder, ProviderError, Ticket, Version,
@@ -35,6 +34,7 @@ use crate::{
     names::{Legacy, NameState, Place},
     observe::Asking,
     recorder::Call,
+    telling::{self, told},
 };
 
 /// How long an acquire may take.
@@ -109,20 +109,19 @@ async fn ask_for(
             seen: None,
             error: None,
         };
-        let span = tracing::debug_span!(
-            "acquire",
-            lock = %lock.name,
-            backend = lock.shared.backend,
-            token = tracing::field::Empty
-        );
+        let span = telling::span(|| {
+            tracing::debug_span!(
+                "acquire",
+                lock = %lock.name,
+                backend = lock.shared.backend,
+                token = tracing::field::Empty
+            )
+        });
         let errand = lock.shared.errand();
-        tokio::spawn(
-            async move {
-                contender.run(giver, line).await;
-                drop(errand);
-            }
-            .instrument(span),
-        );
+        tokio::spawn(telling::within(span, async move {
+            contender.run(giver, line).await;
+            drop(errand);
+        }));
         match taker.take().await {
             // It was valid when it was granted, and waited for us too long since (V9). Dropped, it
             // is released.
@@ -131,7 +130,9 @@ async fn ask_for(
                     && !planted!(DeadGrantHandedOut)
                     && !planted!(LateGrantHandedOut) =>
             {
-                tracing::debug!(name: "grant_outdated", "the grant had run out before it was picked up; asking anew");
+                told(
+                    || tracing::debug!(name: "grant_outdated", "the grant had run out before it was picked up; asking anew"),
+                );
             }
             Taken::Value(answer) => return answer,
             // We were away for too long; now that we are back, we queue again (W6).
@@ -203,7 +204,9 @@ impl Contender {
         let Ok(Acquired::Holding(holding)) = &answer else {
             return giver.leave(answer);
         };
-        tracing::Span::current().record("token", holding.term().token.get());
+        telling::contained(|| {
+            tracing::Span::current().record("token", holding.term().token.get());
+        });
         // W6. A grant that comes back is dropped here, and so released.
         let patience = lock.shared.clock.pause(lock.plan.pickup());
         let back = giver.give(answer, patience).await;
@@ -376,7 +379,9 @@ impl Contender {
         match answer {
             Ok(Some(Acquired::Held(holder))) if self.ticket.is_none() => {
                 let pause = self.until_next_try(&holder.record);
-                tracing::debug!(name: "held", owner = %holder.record.owner, ?pause, "held by another");
+                told(
+                    || tracing::debug!(name: "held", owner = %holder.record.owner, ?pause, "held by another"),
+                );
                 self.seen = Some(holder);
                 self.error = None;
                 ControlFlow::Continue(pause)

@@ -11,6 +11,7 @@ use crate::{
     lock::Settings,
     names::Legacy,
     observe::{self, Operation},
+    telling::told,
 };
 
 /// How many tries in a row `Spent`, G4 and V9 may call for. None of them can come twice in a row
@@ -131,7 +132,9 @@ impl Contender {
                         if planted!(OnlyRefusalsAnswer) {
                             self.answered = before;
                         }
-                        tracing::debug!(name: "held_by_nobody", "refused by what is over or was handed to us");
+                        told(
+                            || tracing::debug!(name: "held_by_nobody", "refused by what is over or was handed to us"),
+                        );
                         legacy = self.inherited(legacy, record.uuid);
                         prev = Some(record.version());
                         continue;
@@ -141,10 +144,10 @@ impl Contender {
                 TryEnd::Spent if planted!(SpentIsContention) => return Ok(None),
                 TryEnd::Spent => {
                     self.answered = shared.clock.look();
-                    tracing::debug!(name: "spent", "spent; asking anew");
+                    told(|| tracing::debug!(name: "spent", "spent; asking anew"));
                 }
                 TryEnd::Late => {
-                    tracing::debug!(name: "grant_late", "granted too late; asking anew");
+                    told(|| tracing::debug!(name: "grant_late", "granted too late; asking anew"));
                     self.error = Some(ProviderError::unknown(
                         "every grant of the store came after its lease had ended",
                     ));
