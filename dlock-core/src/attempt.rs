@@ -136,9 +136,11 @@ pub(crate) async fn run(
         };
         alone = false;
         told(|| {
-            tracing::debug!(name: "acquire_unanswered",
-            error = &error as &dyn std::error::Error,
-            "no answer to an acquire")
+            tracing::debug!(
+                name: "acquire_unanswered",
+                error = &error as &dyn std::error::Error,
+                "no answer to an acquire"
+            );
         });
         match error.kind() {
             ErrorKind::Fatal => {

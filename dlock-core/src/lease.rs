@@ -4,7 +4,11 @@ use std::{fmt, time::Duration};
 
 use uuid::Uuid;
 
-use crate::{Error, FencingToken, Guard, ProviderError, Record, Ticket, holding::Holding, renewal};
+use crate::{
+    Error, FencingToken, Guard, ProviderError, Record, Ticket,
+    holding::{Holding, joined},
+    renewal,
+};
 
 /// A granted lock, to be renewed and released by hand. [`Lease::keep_alive`] turns it into a
 /// [`Guard`], which renews itself.
@@ -98,17 +102,21 @@ impl Lease {
     pub async fn renew(&mut self) -> Result<(), Error> {
         let term = self.0.term().clone();
         let home = term.home.clone();
-        let answer = home.spawn(async move {
+        let clock = term.shared.clock.clone();
+        // The attempt's own limit, and as much again.
+        let bound = clock.pause(2 * term.plan.attempt());
+        let task = home.spawn(async move {
             let answer = renewal::attempt(&term).await;
             // Our own word, not the store's, on whether that came in time.
             term.loss()
                 .map_or(answer.map_err(Error::from), |loss| Err(loss.into()))
         });
-        answer.await.unwrap_or_else(|ended| {
-            Err(ProviderError::unknown("the renewal was cut off")
-                .with_source(ended)
-                .into())
-        })
+        let cut_off = ProviderError::unknown("the renewal was cut off");
+        match joined(task, &home, bound).await {
+            Some(Ok(answer)) => answer,
+            Some(Err(ended)) => Err(cut_off.with_source(ended).into()),
+            None => Err(cut_off.into()),
+        }
     }
 
     /// Gives the lock back. The lease is invalid from the first poll of this call on (V7).
@@ -116,7 +124,10 @@ impl Lease {
     /// If somebody waits for it in this process, it goes to whoever is first in line there, in one
     /// write (H1); for a while, or sixteen times in a row. Then it goes back to the store.
     ///
-    /// Waits until the store has answered, or must have let go by itself: at most one duration.
+    /// Waits until the store has answered, or must have let go by itself: at most one duration. The
+    /// release runs on the runtime that acquired the lease. Awaited on another one it ends as
+    /// [`Ended::Unconfirmed`] a little after that, if nobody drives the first: the lease has run out
+    /// then. That takes a timer of the runtime that awaits it.
     ///
     /// # Errors
     /// [`Error::Provider`] if the store answered that it can never release this

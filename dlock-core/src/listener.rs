@@ -68,9 +68,11 @@ async fn listen(client: &Weak<Shared>) {
             Ok(None) => return,
             Err(error) => {
                 told(|| {
-                    tracing::debug!(name: "wakeups_unavailable",
-                    error = &error as &dyn std::error::Error,
-                    "no channel for wake-ups; polling")
+                    tracing::debug!(
+                        name: "wakeups_unavailable",
+                        error = &error as &dyn std::error::Error,
+                        "no channel for wake-ups; polling"
+                    );
                 });
                 drop(shared);
             }

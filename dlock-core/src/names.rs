@@ -318,7 +318,7 @@ impl NameState {
     /// That try was refused, and was sent once: it has not ended the term.
     pub(crate) fn claim_failed(&self, claimed: Version) {
         self.known().with_over(claimed.uuid, |over| {
-            over.claimants = over.claimants.saturating_sub(1)
+            over.claimants = over.claimants.saturating_sub(1);
         });
     }
 

@@ -60,15 +60,25 @@ impl Giveback {
             });
             match &answer {
                 Err(error) => told(|| {
-                    tracing::warn!(name: "release_failed",
-                    error = error as &dyn std::error::Error,
-                    "the release failed; others wait for the expiry")
+                    tracing::warn!(
+                        name: "release_failed",
+                        error = error as &dyn std::error::Error,
+                        "the release failed; others wait for the expiry"
+                    );
                 }),
                 Ok(ended) => told(|| tracing::debug!(name: "released", ?ended, "gave a term back")),
             }
             drop(errand);
             answer
         }))
+    }
+
+    /// The longest that its task takes where somebody drives it: until nobody takes what is on offer,
+    /// then until the store must have let go, and one attempt.
+    pub(crate) fn bound(&self) -> Duration {
+        let Self { shared, plan, .. } = self;
+        let left = (self.sent + plan.duration).since(shared.clock.now());
+        left + plan.heirs_patience() + 2 * plan.attempt()
     }
 
     /// Our identity is over (G4), and the store knows it: there is nothing to release.
@@ -134,7 +144,7 @@ impl Giveback {
                         name: "release_unanswered",
                         error = &error as &dyn std::error::Error,
                         "no answer to a release"
-                    )
+                    );
                 }),
             }
             // It may have been applied, whatever the error says: more than wording depends on it.
@@ -149,7 +159,7 @@ impl Giveback {
                     tracing::warn!(
                         name: "release_unconfirmed",
                         "the store did not confirm the release; others wait for the expiry"
-                    )
+                    );
                 });
                 return Ok(Ended::Unconfirmed);
             }

@@ -39,12 +39,14 @@ pub(crate) fn settle(
         Ok(RenewOutcome::Renewed { asked }) => {
             let in_time = term.renewed(draw, asked);
             told(|| {
-                tracing::trace!(name: "renewed",
-                lock = %term.name,
-                token = term.token.get(),
-                n = draw.n,
-                in_time,
-                "renewed")
+                tracing::trace!(
+                    name: "renewed",
+                    lock = %term.name,
+                    token = term.token.get(),
+                    n = draw.n,
+                    in_time,
+                    "renewed"
+                );
             });
             Ok(())
         }
@@ -61,13 +63,15 @@ pub(crate) fn settle(
         Err(error) => {
             term.failed(error.clone());
             told(|| {
-                tracing::debug!(name: "renewal_unanswered",
-                lock = %term.name,
-                backend = term.shared.backend,
-                token = term.token.get(),
-                n = draw.n,
-                error = &error as &dyn std::error::Error,
-                "a renewal got no answer")
+                tracing::debug!(
+                    name: "renewal_unanswered",
+                    lock = %term.name,
+                    backend = term.shared.backend,
+                    token = term.token.get(),
+                    n = draw.n,
+                    error = &error as &dyn std::error::Error,
+                    "a renewal got no answer"
+                );
             });
             Err(error)
         }

@@ -1,6 +1,9 @@
 //! What a waiter asks its store: tries (W5), and looks where they cost less (section 3).
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use uuid::Uuid;
 
@@ -128,7 +131,8 @@ impl Contender {
                     let before = self.answered;
                     self.answered = shared.clock.look();
                     state.saw(&shared.clock, &record);
-                    if prev != Some(record.version()) && self.may_claim(record.uuid) {
+                    let gone = self.gone.load(Ordering::SeqCst);
+                    if prev != Some(record.version()) && self.may_claim(record.uuid) && !gone {
                         if planted!(OnlyRefusalsAnswer) {
                             self.answered = before;
                         }
