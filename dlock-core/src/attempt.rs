@@ -8,8 +8,13 @@ use uuid::Uuid;
 
 use crate::{
     Acquire, AcquireOutcome, ErrorKind, Event, FencingToken, ProviderError, Record, Version,
-    clock::Tick, holding::Holding, lock::Settings, observe::Operation, release::Giveback,
-    telling::told, term::Term,
+    clock::Tick,
+    holding::Holding,
+    lock::Settings,
+    observe::Operation,
+    release::{Giveback, Origin},
+    telling::told,
+    term::Term,
 };
 
 /// How a try ended.
@@ -218,7 +223,10 @@ impl Drop for OpenTry {
             token: self.token,
             sent: self.sent,
             version: None,
-            protected: false,
+            origin: match self.token {
+                Some(_) => Origin::Grant,
+                None => Origin::Try,
+            },
         };
         drop(giveback.spawn(&home));
     }

@@ -8,7 +8,10 @@ use tokio::{
 };
 
 use crate::{
-    Ended, Error, ProviderError, Ticket, release::Giveback, telling::contained, term::Term,
+    Ended, Error, ProviderError, Ticket,
+    release::{Giveback, Origin},
+    telling::contained,
+    term::Term,
 };
 
 /// A term with the duty to release it. Dropping it releases in the background (G3).
@@ -118,7 +121,9 @@ fn giveback(term: &Arc<Term>) -> Giveback {
         uuid: term.uuid,
         token: Some(term.token),
         sent,
-        protected: term.was_valid_to_its_release(),
+        origin: Origin::Lease {
+            protected: term.was_valid_to_its_release(),
+        },
         // Where the store itself has said that the term is over, there is nothing to hand over.
         version: (!term.was_refused()).then(|| term.version()),
     }

@@ -32,8 +32,18 @@ pub(crate) struct Giveback {
     pub(crate) sent: Tick,
     /// The version to hand over, if the term was a lease that may still be ours.
     pub(crate) version: Option<Version>,
-    /// It was a lease, valid until this release began: the work was protected to its end.
-    pub(crate) protected: bool,
+    pub(crate) origin: Origin,
+}
+
+/// What is given back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// A lease. `protected`: it was valid until its release began, and so the work to its end.
+    Lease { protected: bool },
+    /// A grant that came too late.
+    Grant,
+    /// A try without an answer: it may still be on its way to the store.
+    Try,
 }
 
 impl Giveback {
@@ -106,7 +116,15 @@ impl Giveback {
             observe::handed_on(&self.shared, &self.plan);
             return Ok(Ended::Released);
         }
-        let answer = self.send().await;
+        let mut answer = self.send().await;
+        if self.origin == Origin::Try
+            && matches!(answer, Ok(Ended::NotHeld(_)))
+            && !planted!(TryReleasedOnce)
+        {
+            // Requests may overtake each other, and what nobody waits for would block others for D.
+            self.shared.clock.pause(self.plan.attempt()).await;
+            answer = self.send().await;
+        }
         observe::released(&self.shared, &self.plan, &answer);
         answer
     }
@@ -200,13 +218,16 @@ impl Giveback {
             return Ended::Released;
         }
         let alone = alone || planted!(RepeatIsStale);
+        let Origin::Lease { protected } = self.origin else {
+            return Ended::NotHeld(record);
+        };
         if alone && !state.may_be_claimed(self.uuid) {
             return Ended::NotHeld(record);
         }
         told(
             || tracing::debug!(name: "release_overtaken", "not held after what may have ended the term: no loss"),
         );
-        if self.protected {
+        if protected {
             Ended::Released
         } else {
             Ended::Unconfirmed

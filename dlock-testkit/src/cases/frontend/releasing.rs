@@ -6,7 +6,7 @@ use dlock_core::{Ended, Error, ErrorKind, LossCause};
 use tokio::time::{Instant, sleep};
 
 use super::bed::{
-    BY_HAND, Bed, acquired, eventually, joined, lock, ok, poll_once, rounds, settle, soon,
+    BY_HAND, Bed, acquired, eventually, joined, lock, ok, poll_once, rounds, settle, soon, trying,
 };
 use crate::{
     Bench,
@@ -191,6 +191,33 @@ pub(in crate::cases) async fn repeated_release_that_finds_a_stranger_is_no_loss(
             assert_eq!(bed.releases().len(), 2, "{label}");
             unchanged(&before, &subject.record(&next.name).await);
         }
+    })
+    .await;
+}
+
+pub(in crate::cases) async fn acquire_that_arrives_after_its_release_is_undone(bench: Bench) {
+    rounds(bench, |round| async move {
+        let (bed, hand) = round.by_hand().await;
+        bed.store.next(Op::Acquire, Fault::HoldRequest);
+        // What comes after it is certain to have come to nothing.
+        bed.store.always(Op::Acquire, Fault::UNKNOWN_BEFORE);
+        let asking = trying(&lock!(bed, ""));
+        bed.sent(Op::Acquire, 1).await;
+        hand.advance(10 * SECOND).await;
+        for _ in 0..12 {
+            hand.advance(SECOND).await;
+        }
+        assert!(joined(asking).await.is_err(), "it got no answer");
+        bed.sent(Op::Release, 1).await;
+        settle().await;
+        bed.store.deliver().await;
+        settle().await;
+        let subject = bed.subject().await;
+        assert!(!subject.record(&bed.name("")).await.released);
+        hand.advance(10 * SECOND).await;
+        hand.advance(SECOND).await;
+        assert!(subject.record(&bed.name("")).await.released, "a ghost");
+        assert_eq!(bed.releases().len(), 2);
     })
     .await;
 }

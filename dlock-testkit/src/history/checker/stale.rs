@@ -157,7 +157,9 @@ fn released_on_the_stores_word(
             );
             findings.broken(Invariant::I9, name, &[*at], says);
         }
-        if facts.has_calls && *outcome == Outcome::Lost && repeated {
+        // Nobody is told what became of a try that was given up.
+        let held = !term.grants.is_empty();
+        if facts.has_calls && *outcome == Outcome::Lost && repeated && held {
             let says = format!(
                 "{} was told \"not held\", and an earlier attempt of its release may be the reason",
                 term.process
