@@ -8,7 +8,12 @@ use uuid::Uuid;
 
 use crate::{
     Acquire, AcquireOutcome, ErrorKind, Event, FencingToken, ProviderError, Record, Version,
-    clock::Tick, holding::Holding, lock::Settings, observe::Operation, release::Giveback,
+    clock::Tick,
+    holding::Holding,
+    lock::Settings,
+    observe::Operation,
+    release::{Giveback, Origin},
+    telling::told,
     term::Term,
 };
 
@@ -73,6 +78,10 @@ pub(crate) async fn run(
     });
     let mut request = request;
     let mut credited = sent;
+    if let Some(claimed) = prev {
+        state.claims(claimed, uuid);
+    }
+    let mut alone = true;
 
     loop {
         if planted!(RetryRestartsClock) {
@@ -117,6 +126,11 @@ pub(crate) async fn run(
             }
             Ok(AcquireOutcome::Held(record)) => {
                 open.settle();
+                if let Some(claimed) = prev
+                    && alone
+                {
+                    state.claim_failed(claimed);
+                }
                 return TryEnd::Held(record);
             }
             Ok(AcquireOutcome::Spent) => {
@@ -125,11 +139,14 @@ pub(crate) async fn run(
             }
             Err(error) => error,
         };
-        tracing::debug!(
-            name: "acquire_unanswered",
-            error = &error as &dyn std::error::Error,
-            "no answer to an acquire"
-        );
+        alone = false;
+        told(|| {
+            tracing::debug!(
+                name: "acquire_unanswered",
+                error = &error as &dyn std::error::Error,
+                "no answer to an acquire"
+            );
+        });
         match error.kind() {
             ErrorKind::Fatal => {
                 open.may_exist = before;
@@ -206,6 +223,10 @@ impl Drop for OpenTry {
             token: self.token,
             sent: self.sent,
             version: None,
+            origin: match self.token {
+                Some(_) => Origin::Grant,
+                None => Origin::Try,
+            },
         };
         drop(giveback.spawn(&home));
     }

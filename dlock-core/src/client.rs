@@ -20,6 +20,7 @@ use crate::{
     plan::Plan,
     recorder::Recording,
     scheduler::Schedulers,
+    telling::contained,
 };
 
 /// One process's side of one provider: the queues of its waiters, what it has observed, its own
@@ -159,7 +160,7 @@ impl Shared {
     pub(crate) fn tell(&self, name: &Name, event: impl FnOnce() -> Event) {
         if let Some(recording) = self.recording.get() {
             let now = self.clock.reading();
-            recording.recorder.record(name, now, event());
+            contained(|| recording.recorder.record(name, now, event()));
         }
     }
 

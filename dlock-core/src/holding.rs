@@ -1,8 +1,18 @@
 //! Who has a term in hand must give it back: the part that `Lease` and `Guard` share.
 
-use std::sync::Arc;
+use std::{future::poll_fn, pin::pin, sync::Arc, task::Poll};
 
-use crate::{Ended, Error, ProviderError, Ticket, release::Giveback, term::Term};
+use tokio::{
+    runtime::Handle,
+    task::{JoinError, JoinHandle},
+};
+
+use crate::{
+    Ended, Error, ProviderError, Ticket,
+    release::{Giveback, Origin},
+    telling::contained,
+    term::Term,
+};
 
 /// A term with the duty to release it. Dropping it releases in the background (G3).
 pub(crate) struct Holding(Option<Arc<Term>>);
@@ -28,11 +38,15 @@ impl Holding {
         let Some(term) = self.0.take() else {
             return Ok(Ended::Unconfirmed);
         };
-        match giveback(&term).spawn(&term.home).await {
-            Ok(answer) => answer.map_err(Error::from),
-            Err(ended) => Err(ProviderError::unknown("the release was cut off")
+        let giveback = giveback(&term);
+        let bound = term.shared.clock.pause(giveback.bound());
+        match joined(giveback.spawn(&term.home), &term.home, bound).await {
+            Some(Ok(answer)) => answer.map_err(Error::from),
+            Some(Err(ended)) => Err(ProviderError::unknown("the release was cut off")
                 .with_source(ended)
                 .into()),
+            // The lease has run out.
+            None => Ok(Ended::Unconfirmed),
         }
     }
 
@@ -69,6 +83,33 @@ impl Drop for Holding {
     }
 }
 
+/// Waits for a task of ours on its home runtime. From another runtime for so long at most: one that lives
+/// and that nobody drives runs no task, and nobody would hear of it. Where the other runtime has no timers
+/// there is no bound.
+pub(crate) async fn joined<T>(
+    task: JoinHandle<T>,
+    home: &Handle,
+    bound: impl Future<Output = ()>,
+) -> Option<Result<T, JoinError>> {
+    let elsewhere = Handle::try_current().is_ok_and(|here| here.id() != home.id());
+    if !elsewhere {
+        return Some(task.await);
+    }
+    let (mut bound, mut timers) = (pin!(bound), true);
+    let bound = poll_fn(|context| {
+        // Only a panic tells that there are none.
+        let polled = timers.then(|| contained(|| bound.as_mut().poll(context)));
+        let polled = polled.flatten();
+        timers = polled.is_some();
+        polled.unwrap_or(Poll::Pending)
+    });
+    tokio::select! {
+        biased;
+        ended = task => Some(ended),
+        () = bound => None,
+    }
+}
+
 /// The release begins here: from now on the lease is invalid (V7).
 fn giveback(term: &Arc<Term>) -> Giveback {
     let sent = term.begin_release();
@@ -80,6 +121,9 @@ fn giveback(term: &Arc<Term>) -> Giveback {
         uuid: term.uuid,
         token: Some(term.token),
         sent,
+        origin: Origin::Lease {
+            protected: term.was_valid_to_its_release(),
+        },
         // Where the store itself has said that the term is over, there is nothing to hand over.
         version: (!term.was_refused()).then(|| term.version()),
     }

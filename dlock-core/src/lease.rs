@@ -4,7 +4,11 @@ use std::{fmt, time::Duration};
 
 use uuid::Uuid;
 
-use crate::{Error, FencingToken, Guard, ProviderError, Record, Ticket, holding::Holding, renewal};
+use crate::{
+    Error, FencingToken, Guard, ProviderError, Record, Ticket,
+    holding::{Holding, joined},
+    renewal,
+};
 
 /// A granted lock, to be renewed and released by hand. [`Lease::keep_alive`] turns it into a
 /// [`Guard`], which renews itself.
@@ -28,12 +32,18 @@ pub enum Ended {
     /// The store has taken it back; the next contender may have it. Or it has taken it and given it
     /// to this client's own next waiter, in one write (H1): either way the term is over in the
     /// store, and whatever happens to the lock from here on is no concern of its holder.
+    ///
+    /// Also if the release had to be repeated and found somebody else there, and the lease was valid
+    /// when it began: the first attempt was applied, and its reply lost; or the lock was taken away
+    /// meanwhile. The work was protected to its end.
     Released,
     /// It was not ours any more: it had expired and was taken, or was taken away. The record that
-    /// shows it, if there is one. Nothing changed in the store.
+    /// shows it, if there is one. Nothing changed in the store. Said only in answer to a first
+    /// attempt, so nothing of ours can be the reason.
     NotHeld(Option<Record>),
-    /// The store gave no answer for as long as it could hold the lease. It has let go by now, by
-    /// the release or by the expiry.
+    /// The store gave no answer for as long as it could hold the lease; or the lease had ended before
+    /// its release began, and whether that or somebody else ended it in the store cannot be told. It
+    /// has let go by now, by the release or by the expiry.
     Unconfirmed,
 }
 
@@ -92,17 +102,21 @@ impl Lease {
     pub async fn renew(&mut self) -> Result<(), Error> {
         let term = self.0.term().clone();
         let home = term.home.clone();
-        let answer = home.spawn(async move {
+        let clock = term.shared.clock.clone();
+        // The attempt's own limit, and as much again.
+        let bound = clock.pause(2 * term.plan.attempt());
+        let task = home.spawn(async move {
             let answer = renewal::attempt(&term).await;
             // Our own word, not the store's, on whether that came in time.
             term.loss()
                 .map_or(answer.map_err(Error::from), |loss| Err(loss.into()))
         });
-        answer.await.unwrap_or_else(|ended| {
-            Err(ProviderError::unknown("the renewal was cut off")
-                .with_source(ended)
-                .into())
-        })
+        let cut_off = ProviderError::unknown("the renewal was cut off");
+        match joined(task, &home, bound).await {
+            Some(Ok(answer)) => answer,
+            Some(Err(ended)) => Err(cut_off.with_source(ended).into()),
+            None => Err(cut_off.into()),
+        }
     }
 
     /// Gives the lock back. The lease is invalid from the first poll of this call on (V7).
@@ -110,7 +124,10 @@ impl Lease {
     /// If somebody waits for it in this process, it goes to whoever is first in line there, in one
     /// write (H1); for a while, or sixteen times in a row. Then it goes back to the store.
     ///
-    /// Waits until the store has answered, or must have let go by itself: at most one duration.
+    /// Waits until the store has answered, or must have let go by itself: at most one duration. The
+    /// release runs on the runtime that acquired the lease. Awaited on another one it ends as
+    /// [`Ended::Unconfirmed`] a little after that, if nobody drives the first: the lease has run out
+    /// then. That takes a timer of the runtime that awaits it.
     ///
     /// # Errors
     /// [`Error::Provider`] if the store answered that it can never release this

@@ -46,6 +46,7 @@ mod request;
 mod scheduler;
 mod scope;
 mod sharing;
+mod telling;
 mod term;
 mod ticket;
 mod token;

@@ -13,6 +13,7 @@ use crate::{
     client::Shared,
     observe::{Group, Operation},
     plan::Plan,
+    telling::told,
 };
 
 /// How long opening the channel may take, and the longest pause before the next attempt.
@@ -66,11 +67,13 @@ async fn listen(client: &Weak<Shared>) {
             }
             Ok(None) => return,
             Err(error) => {
-                tracing::debug!(
-                    name: "wakeups_unavailable",
-                    error = &error as &dyn std::error::Error,
-                    "no channel for wake-ups; polling"
-                );
+                told(|| {
+                    tracing::debug!(
+                        name: "wakeups_unavailable",
+                        error = &error as &dyn std::error::Error,
+                        "no channel for wake-ups; polling"
+                    );
+                });
                 drop(shared);
             }
         }

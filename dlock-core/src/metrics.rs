@@ -3,10 +3,10 @@
 //! Where it is told is `observe`'s business.
 #![doc = include_str!("../METRICS.md")]
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
 use ::metrics::{Key, Label, Level, Metadata, Recorder, with_recorder};
 pub use ::metrics::{SharedString, Unit};
+
+use crate::telling::{self, told};
 
 /// One metric: a row of a table such as [`ALL`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -236,9 +236,10 @@ static METADATA: Metadata<'static> = Metadata::new("dlock", Level::INFO, Some("d
 
 /// Asks the recorder. Its panic ends here: what happens to a lock must not depend on who watches.
 fn contained(tell: impl FnOnce(&dyn Recorder)) {
-    // Nothing of ours is touched by what panicked, hence the assertion.
-    if catch_unwind(AssertUnwindSafe(|| with_recorder(tell))).is_err() {
-        tracing::error!(name: "recorder_panicked", "the metrics recorder panicked; what it was told is lost");
+    if telling::contained(|| with_recorder(tell)).is_none() {
+        told(
+            || tracing::error!(name: "recorder_panicked", "the metrics recorder panicked; what it was told is lost"),
+        );
     }
 }
 

@@ -79,6 +79,17 @@ struct Over {
     keep: Duration,
     /// The newest try of ours that claimed it (G4, H1), whatever became of that.
     heir: Option<Uuid>,
+    /// How many tries of ours that claimed it may have ended its term in the store.
+    claimants: usize,
+}
+
+impl Known {
+    fn with_over(&mut self, uuid: Uuid, change: impl FnOnce(&mut Over)) {
+        let mut over = self.over.iter_mut();
+        if let Some(over) = over.find(|over| over.uuid == uuid) {
+            change(over);
+        }
+    }
 }
 
 impl Names {
@@ -279,6 +290,7 @@ impl NameState {
             since,
             keep: 2 * duration,
             heir: None,
+            claimants: 0,
         });
     }
 
@@ -297,11 +309,24 @@ impl NameState {
 
     /// A try of ours claims this term.
     pub(crate) fn claims(&self, claimed: Version, heir: Uuid) {
-        let mut known = self.known();
-        let mut over = known.over.iter_mut();
-        if let Some(claimed) = over.find(|over| over.uuid == claimed.uuid) {
-            claimed.heir = Some(heir);
-        }
+        self.known().with_over(claimed.uuid, |over| {
+            over.heir = Some(heir);
+            over.claimants += 1;
+        });
+    }
+
+    /// That try was refused, and was sent once: it has not ended the term.
+    pub(crate) fn claim_failed(&self, claimed: Version) {
+        self.known().with_over(claimed.uuid, |over| {
+            over.claimants = over.claimants.saturating_sub(1);
+        });
+    }
+
+    /// Whether a try of ours that claimed this term may have ended it in the store.
+    pub(crate) fn may_be_claimed(&self, uuid: Uuid) -> bool {
+        let known = self.known();
+        let mut over = known.over.iter();
+        over.any(|over| over.uuid == uuid && over.claimants > 0) && !planted!(HeirDeniesGiver)
     }
 
     /// Whether it was a try of ours that ended this term with its own, or one that claimed that in its

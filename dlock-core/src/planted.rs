@@ -86,6 +86,8 @@ mod switches {
         WithWaitsForRelease: "a result waits for a store that does not answer (V7)",
         FatalReleaseRepeated: "a `Fatal` release is repeated (V7)",
         StaleReleaseHidden: "a stale holder is told that it released (L3)",
+        RepeatIsStale: "a repeated release that finds a stranger is told as loss (V7)",
+        TryReleasedOnce: "the release of a try that nobody waits for may overtake it (W5, G2)",
         ReleaseOnce: "an `Unknown` release is not repeated (V7)",
         UnconfirmedIsError: "a release without an answer is an error (V7)",
         NeverUnsure: "a late renewal is not shown (V8)",

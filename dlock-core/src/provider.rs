@@ -193,7 +193,9 @@ pub trait Admin: Provider {
         name: &Name,
         seen: &Record,
     ) -> Result<ReleaseOutcome, ProviderError> {
-        tracing::warn!(name: "force_release", lock = %name, owner = %seen.owner, token = %seen.token, "force-releasing a lock");
+        crate::telling::told(
+            || tracing::warn!(name: "force_release", lock = %name, owner = %seen.owner, token = %seen.token, "force-releasing a lock"),
+        );
         self.release(&Release::new(name.clone(), seen.uuid, Some(seen.token)))
             .await
     }

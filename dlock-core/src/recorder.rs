@@ -23,7 +23,7 @@ use crate::{
 /// [`Client::recorded`](crate::Client::recorded).
 ///
 /// It is called in the middle of what it is told, with locks of the lease held: it must not block,
-/// and it must not call anything of that client.
+/// and it must not call anything of that client. A panic in it ends there: it concerns no lease.
 pub trait Recorder: Send + Sync + 'static {
     /// Something happened to this lock. Every instant, `now` as well as those in the event, is a
     /// reading of the client's own clock ([`Clock::reading`](crate::Clock::reading)), which may run

@@ -7,16 +7,17 @@ use std::{
 };
 
 use tokio::runtime::Handle;
-use tracing::Instrument;
 use uuid::Uuid;
 
 use crate::{
-    Ended, ErrorKind, Event, FencingToken, Name, ProviderError, Release, ReleaseOutcome, Version,
+    Ended, ErrorKind, Event, FencingToken, Name, ProviderError, Record, Release, ReleaseOutcome,
+    Version,
     client::Shared,
     clock::Tick,
     names::{NameState, Offer},
     observe::{self, Operation},
     plan::Plan,
+    telling::{self, told},
 };
 
 /// The release of a term, or of a try that may have left one.
@@ -31,6 +32,18 @@ pub(crate) struct Giveback {
     pub(crate) sent: Tick,
     /// The version to hand over, if the term was a lease that may still be ours.
     pub(crate) version: Option<Version>,
+    pub(crate) origin: Origin,
+}
+
+/// What is given back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// A lease. `protected`: it was valid until its release began, and so the work to its end.
+    Lease { protected: bool },
+    /// A grant that came too late.
+    Grant,
+    /// A try without an answer: it may still be on its way to the store.
+    Try,
 }
 
 impl Giveback {
@@ -46,31 +59,36 @@ impl Giveback {
         self.shared
             .tell(&self.name, || Event::ReleaseBegan { uuid });
         let offer = self.offer();
-        let span = tracing::debug_span!("release", lock = %self.name, backend = self.shared.backend, token = self.token.map(u64::from));
-        home.spawn(
-            async move {
-                let answer = self.run(offer).await;
-                self.shared.tell(&self.name, || Event::ReleaseEnded {
-                    uuid,
-                    ended: answer.clone(),
-                });
-                match &answer {
-                    Ok(Ended::Unconfirmed) => tracing::warn!(
-                        name: "release_unconfirmed",
-                        "the store did not confirm the release; others wait for the expiry"
-                    ),
-                    Err(error) => tracing::warn!(
+        let span = telling::span(
+            || tracing::debug_span!("release", lock = %self.name, backend = self.shared.backend, token = self.token.map(u64::from)),
+        );
+        home.spawn(telling::within(span, async move {
+            let answer = self.run(offer).await;
+            self.shared.tell(&self.name, || Event::ReleaseEnded {
+                uuid,
+                ended: answer.clone(),
+            });
+            match &answer {
+                Err(error) => told(|| {
+                    tracing::warn!(
                         name: "release_failed",
                         error = error as &dyn std::error::Error,
                         "the release failed; others wait for the expiry"
-                    ),
-                    Ok(ended) => tracing::debug!(name: "released", ?ended, "gave a term back"),
-                }
-                drop(errand);
-                answer
+                    );
+                }),
+                Ok(ended) => told(|| tracing::debug!(name: "released", ?ended, "gave a term back")),
             }
-            .instrument(span),
-        )
+            drop(errand);
+            answer
+        }))
+    }
+
+    /// The longest that its task takes where somebody drives it: until nobody takes what is on offer,
+    /// then until the store must have let go, and one attempt.
+    pub(crate) fn bound(&self) -> Duration {
+        let Self { shared, plan, .. } = self;
+        let left = (self.sent + plan.duration).since(shared.clock.now());
+        left + plan.heirs_patience() + 2 * plan.attempt()
     }
 
     /// Our identity is over (G4), and the store knows it: there is nothing to release.
@@ -98,7 +116,15 @@ impl Giveback {
             observe::handed_on(&self.shared, &self.plan);
             return Ok(Ended::Released);
         }
-        let answer = self.send().await;
+        let mut answer = self.send().await;
+        if self.origin == Origin::Try
+            && matches!(answer, Ok(Ended::NotHeld(_)))
+            && !planted!(TryReleasedOnce)
+        {
+            // Requests may overtake each other, and what nobody waits for would block others for D.
+            self.shared.clock.pause(self.plan.attempt()).await;
+            answer = self.send().await;
+        }
         observe::released(&self.shared, &self.plan, &answer);
         answer
     }
@@ -115,32 +141,44 @@ impl Giveback {
         if heard {
             self.state.fairness().releases();
         }
+        let mut alone = true;
         loop {
             let call = shared.provider.release(&request);
             match shared.call(what, limit, call).await {
                 Ok(outcome) => {
-                    if heard && matches!(outcome, ReleaseOutcome::NotHeld(_)) {
+                    let ended = self.answered(outcome, alone);
+                    if heard && matches!(ended, Ended::NotHeld(_)) {
                         self.state.fairness().did_not_release();
                     }
-                    return Ok(self.answered(outcome));
+                    return Ok(ended);
                 }
                 Err(error)
                     if error.kind() == ErrorKind::Fatal && !planted!(FatalReleaseRepeated) =>
                 {
                     return Err(error);
                 }
-                Err(error) => tracing::debug!(
-                    name: "release_unanswered",
-                    error = &error as &dyn std::error::Error,
-                    "no answer to a release"
-                ),
+                Err(error) => told(|| {
+                    tracing::debug!(
+                        name: "release_unanswered",
+                        error = &error as &dyn std::error::Error,
+                        "no answer to a release"
+                    );
+                }),
             }
+            // It may have been applied, whatever the error says: more than wording depends on it.
+            alone = false;
             let pause = shared.pause_after_failure(plan.duration);
             let left = until.since(shared.clock.now()).saturating_sub(pause);
             if left < Duration::from_millis(1) || planted!(ReleaseOnce) {
                 if planted!(UnconfirmedIsError) {
                     return Err(ProviderError::unknown("the release was not confirmed"));
                 }
+                told(|| {
+                    tracing::warn!(
+                        name: "release_unconfirmed",
+                        "the store did not confirm the release; others wait for the expiry"
+                    );
+                });
                 return Ok(Ended::Unconfirmed);
             }
             shared.clock.pause(pause).await;
@@ -148,8 +186,9 @@ impl Giveback {
         }
     }
 
-    /// W7: any release of ours, an orphan's too, wakes our own head waiter.
-    fn answered(&self, outcome: ReleaseOutcome) -> Ended {
+    /// What an answer means. `alone`: to the first attempt. W7: any release of ours, an orphan's too,
+    /// wakes our own head waiter.
+    fn answered(&self, outcome: ReleaseOutcome, alone: bool) -> Ended {
         let ended = match outcome {
             ReleaseOutcome::Released => {
                 // I18: the others hear of it only now.
@@ -157,22 +196,41 @@ impl Giveback {
                 Ended::Released
             }
             ReleaseOutcome::NotHeld(_) if planted!(StaleReleaseHidden) => Ended::Released,
-            ReleaseOutcome::NotHeld(record) => {
-                if let Some(record) = &record {
-                    self.state.saw(&self.shared.clock, record);
-                }
-                match record {
-                    // A try that came before this release, and of which its giver has not heard.
-                    Some(record) if self.state.went_to_our_own(self.uuid, record.uuid) => {
-                        Ended::Released
-                    }
-                    record => Ended::NotHeld(record),
-                }
-            }
+            ReleaseOutcome::NotHeld(record) => self.not_held(record, alone),
         };
         if !planted!(ReleaseWakesNobody) {
             self.state.freed.notify_waiters();
         }
         ended
+    }
+
+    /// L3. That somebody took the lease is certain only if nothing of ours can have ended the term:
+    /// neither an earlier attempt of this release, which lets in a waiter who was quick, nor a try that
+    /// claimed the term (G4, H1), even if its own term is over by now.
+    fn not_held(&self, record: Option<Record>, alone: bool) -> Ended {
+        let Self { shared, state, .. } = self;
+        if let Some(record) = &record {
+            state.saw(&shared.clock, record);
+        }
+        // A try that came before this release, and of which its giver has not heard.
+        let shows_our_own = |record: &Record| state.went_to_our_own(self.uuid, record.uuid);
+        if record.as_ref().is_some_and(shows_our_own) {
+            return Ended::Released;
+        }
+        let alone = alone || planted!(RepeatIsStale);
+        let Origin::Lease { protected } = self.origin else {
+            return Ended::NotHeld(record);
+        };
+        if alone && !state.may_be_claimed(self.uuid) {
+            return Ended::NotHeld(record);
+        }
+        told(
+            || tracing::debug!(name: "release_overtaken", "not held after what may have ended the term: no loss"),
+        );
+        if protected {
+            Ended::Released
+        } else {
+            Ended::Unconfirmed
+        }
     }
 }

@@ -4,6 +4,7 @@
 use crate::{
     ProviderError, Renew, RenewOutcome,
     observe::Operation,
+    telling::told,
     term::{Draw, Term},
 };
 
@@ -37,14 +38,16 @@ pub(crate) fn settle(
     match answer {
         Ok(RenewOutcome::Renewed { asked }) => {
             let in_time = term.renewed(draw, asked);
-            tracing::trace!(
-                name: "renewed",
-                lock = %term.name,
-                token = term.token.get(),
-                n = draw.n,
-                in_time,
-                "renewed"
-            );
+            told(|| {
+                tracing::trace!(
+                    name: "renewed",
+                    lock = %term.name,
+                    token = term.token.get(),
+                    n = draw.n,
+                    in_time,
+                    "renewed"
+                );
+            });
             Ok(())
         }
         Ok(RenewOutcome::Lost(_)) if planted!(RefusalIgnored) => {
@@ -58,16 +61,18 @@ pub(crate) fn settle(
             Ok(())
         }
         Err(error) => {
-            tracing::debug!(
-                name: "renewal_unanswered",
-                lock = %term.name,
-                backend = term.shared.backend,
-                token = term.token.get(),
-                n = draw.n,
-                error = &error as &dyn std::error::Error,
-                "a renewal got no answer"
-            );
             term.failed(error.clone());
+            told(|| {
+                tracing::debug!(
+                    name: "renewal_unanswered",
+                    lock = %term.name,
+                    backend = term.shared.backend,
+                    token = term.token.get(),
+                    n = draw.n,
+                    error = &error as &dyn std::error::Error,
+                    "a renewal got no answer"
+                );
+            });
             Err(error)
         }
     }

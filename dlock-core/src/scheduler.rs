@@ -22,7 +22,7 @@ use self::{
     agenda::{Agenda, Then, Turn},
     queue::{Kept, Standing},
 };
-use crate::{LossCause, clock::Clock, term::Term};
+use crate::{LossCause, clock::Clock, telling::told, term::Term};
 
 /// The schedulers of one client, by runtime. Keeps none of them alive: the terms would keep the
 /// client alive, and the client them.
@@ -126,14 +126,20 @@ fn farewell(term: &Term, clock: &Clock) {
     let (lock, backend, token) = (&term.name, term.shared.backend, term.token.get());
     match term.loss() {
         Some(loss) if matches!(loss.cause, LossCause::Released | LossCause::HandedOver) => {
-            tracing::trace!(name: "renewals_ended", %lock, backend, token, cause = %loss.cause, "renewals ended");
+            told(
+                || tracing::trace!(name: "renewals_ended", %lock, backend, token, cause = %loss.cause, "renewals ended"),
+            );
         }
         Some(loss) => {
-            tracing::warn!(name: "lost", %lock, backend, token, cause = %loss.cause, "the lease was lost");
+            told(
+                || tracing::warn!(name: "lost", %lock, backend, token, cause = %loss.cause, "the lease was lost"),
+            );
         }
         None if term.renewals_end().is_some_and(|end| clock.now() >= end) => {
             term.held_too_long();
-            tracing::warn!(name: "held_too_long", %lock, backend, token, "held for the longest time allowed; renewals stop");
+            told(
+                || tracing::warn!(name: "held_too_long", %lock, backend, token, "held for the longest time allowed; renewals stop"),
+            );
         }
         None => {}
     }

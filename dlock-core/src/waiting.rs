@@ -3,27 +3,24 @@
 
 mod asking;
 mod inheriting;
+mod line;
 mod pausing;
 mod yielding;
 
 use std::{
-    future::{poll_fn, ready},
+    future::ready,
     ops::ControlFlow,
     pin::{Pin, pin},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
-    task::Poll,
     time::Duration,
 };
 
-use tokio::{
-    sync::{AcquireError, OwnedSemaphorePermit, futures::Notified},
-    task::unconstrained,
-};
-use tracing::Instrument;
+use tokio::sync::futures::Notified;
 
+use self::line::Line;
 use crate::{
     Error, Holder, ProviderError, Ticket, Version,
     clock::Look,
@@ -32,9 +29,10 @@ use crate::{
     holding::Holding,
     listener,
     lock::Settings,
-    names::{Legacy, NameState, Place},
+    names::Legacy,
     observe::Asking,
     recorder::Call,
+    telling::{self, told},
 };
 
 /// How long an acquire may take.
@@ -90,12 +88,17 @@ async fn ask_for(
             return Err(Error::Closed);
         }
         let (giver, mut taker) = handoff();
-        let line = match wait {
-            Wait::No => None,
+        let (line, gone) = (Line::default(), Arc::default());
+        // Dropped with this future.
+        let _caller = line.caller(&gone);
+        let queues = match wait {
+            Wait::No => false,
             // Nobody in line can have the lock before whoever has its ticket.
-            Wait::Limit(_) if ticket.is_some() && !planted!(TicketQueues) => None,
-            Wait::Limit(_) => Some(line_up(&lock.state).await),
+            Wait::Limit(_) => ticket.is_none() || planted!(TicketQueues),
         };
+        if queues {
+            line.join(&lock.state).await;
+        }
         let contender = Contender {
             lock: Arc::clone(lock),
             wait,
@@ -103,26 +106,25 @@ async fn ask_for(
             ticket: ticket.take(),
             started,
             answered: started,
-            gone: Arc::default(),
+            gone,
             entered: lock.state.enter(),
             left_slots: 0,
             seen: None,
             error: None,
         };
-        let span = tracing::debug_span!(
-            "acquire",
-            lock = %lock.name,
-            backend = lock.shared.backend,
-            token = tracing::field::Empty
-        );
+        let span = telling::span(|| {
+            tracing::debug_span!(
+                "acquire",
+                lock = %lock.name,
+                backend = lock.shared.backend,
+                token = tracing::field::Empty
+            )
+        });
         let errand = lock.shared.errand(&lock.plan);
-        tokio::spawn(
-            async move {
-                contender.run(giver, line).await;
-                drop(errand);
-            }
-            .instrument(span),
-        );
+        tokio::spawn(telling::within(span, async move {
+            contender.run(giver, line, queues).await;
+            drop(errand);
+        }));
         match taker.take().await {
             // It was valid when it was granted, and waited for us too long since (V9). Dropped, it
             // is released.
@@ -131,7 +133,9 @@ async fn ask_for(
                     && !planted!(DeadGrantHandedOut)
                     && !planted!(LateGrantHandedOut) =>
             {
-                tracing::debug!(name: "grant_outdated", "the grant had run out before it was picked up; asking anew");
+                told(
+                    || tracing::debug!(name: "grant_outdated", "the grant had run out before it was picked up; asking anew"),
+                );
             }
             Taken::Value(answer) => return answer,
             // We were away for too long; now that we are back, we queue again (W6).
@@ -143,29 +147,6 @@ async fn ask_for(
             }
         }
     }
-}
-
-/// A place in the queue.
-struct Line {
-    turn: Turn,
-    place: Place,
-}
-
-/// Our turn, once it comes.
-type Turn = Pin<Box<dyn Future<Output = Result<OwnedSemaphorePermit, AcquireError>> + Send>>;
-
-/// Takes a place in the queue (W1), at once and in the caller's own poll. In tasks of ours two
-/// callers would be served in the order in which the runtime happens to start those tasks.
-async fn line_up(state: &Arc<NameState>) -> Line {
-    let mut turn: Turn = Box::pin(Arc::clone(&state.turn).acquire_owned());
-    // Without a budget: a poll that is put off takes no place.
-    let mut first = pin!(unconstrained(turn.as_mut()));
-    let turn = match poll_fn(|context| Poll::Ready(first.as_mut().poll(context))).await {
-        Poll::Ready(taken) => Box::pin(ready(taken)),
-        Poll::Pending => turn,
-    };
-    let place = state.place();
-    Line { turn, place }
 }
 
 /// One caller's wish for the lock.
@@ -192,18 +173,22 @@ struct Contender {
 type Answer = Result<Acquired, Error>;
 
 impl Contender {
-    async fn run(mut self, giver: Giver<Answer>, line: Option<Line>) {
+    async fn run(mut self, giver: Giver<Answer>, line: Line, queues: bool) {
         let lock = Arc::clone(&self.lock);
-        let answer = match (line, self.wait) {
-            (Some(line), _) => self.queue(&giver, line).await,
-            (None, Wait::No) => Some(self.once().await),
-            (None, Wait::Limit(_)) => self.redeem(&giver).await,
+        let answer = match self.wait {
+            _ if queues => self.queue(&giver, &line).await,
+            Wait::No => Some(self.once().await),
+            Wait::Limit(_) => self.redeem(&giver, &line).await,
         };
+        // With what was offered to it (H1).
+        line.leave();
         let Some(answer) = answer else { return };
         let Ok(Acquired::Holding(holding)) = &answer else {
             return giver.leave(answer);
         };
-        tracing::Span::current().record("token", holding.term().token.get());
+        telling::contained(|| {
+            tracing::Span::current().record("token", holding.term().token.get());
+        });
         // W6. A grant that comes back is dropped here, and so released.
         let patience = lock.shared.clock.pause(lock.plan.pickup());
         let back = giver.give(answer, patience).await;
@@ -229,7 +214,7 @@ impl Contender {
 
     /// Redeems a ticket, in no queue. Once it is refused it is worth nothing, and its owner waits like
     /// everybody else.
-    async fn redeem(&mut self, giver: &Giver<Answer>) -> Option<Answer> {
+    async fn redeem(&mut self, giver: &Giver<Answer>, line: &Line) -> Option<Answer> {
         tokio::select! {
             biased;
             // Nothing was sent yet: the ticket is as good as before.
@@ -242,17 +227,15 @@ impl Contender {
         };
         self.seen = Some(holder);
         self.ticket = None;
-        let line = line_up(&self.lock.state).await;
+        line.join(&self.lock.state).await;
         self.queue(giver, line).await
     }
 
     /// Waits for our turn, then contends (W1). `None` if the caller has gone away.
-    async fn queue(&mut self, giver: &Giver<Answer>, line: Line) -> Option<Answer> {
-        // The place is left when all is over, in whatever way, with what was offered to it (H1).
-        let Line { turn, place } = line;
+    async fn queue(&mut self, giver: &Giver<Answer>, line: &Line) -> Option<Answer> {
         let lock = Arc::clone(&self.lock);
         let closing = lock.shared.closing();
-        let turn = tokio::select! {
+        tokio::select! {
             biased;
             () = giver.abandoned(), if !planted!(AbandonedWaits) => return None,
             () = closing.raised(), if !planted!(CloseUnheard) => {
@@ -265,27 +248,24 @@ impl Contender {
             () = lock.state.freed.notified(), if planted!(LastInherits) => {
                 return self.contend(giver).await;
             }
-            turn = turn => turn,
-        };
+            () = line.turn() => {}
+        }
         if planted!(NoTurns) {
-            drop(turn);
+            line.pass();
             return self.contend(giver).await;
         }
         let gone = Arc::clone(&self.gone);
         let mut contending = pin!(self.contend(giver));
-        let answer = tokio::select! {
+        tokio::select! {
             biased;
             answer = &mut contending => answer,
-            // A try that is under way runs to its answer (G1), and is not repeated. What is offered
-            // meanwhile is offered to others (H1).
+            // A try that is under way runs to its answer (G1), and is not repeated. The turn went with
+            // the caller; what is offered meanwhile is offered to others (H1).
             () = giver.abandoned(), if !planted!(AbandonedWaits) => {
                 gone.store(true, Ordering::SeqCst);
-                drop(place);
                 contending.await
             }
-        };
-        drop(turn);
-        answer
+        }
     }
 
     /// Tries until the lock is ours, time is up, or nothing will help.
@@ -376,7 +356,9 @@ impl Contender {
         match answer {
             Ok(Some(Acquired::Held(holder))) if self.ticket.is_none() => {
                 let pause = self.until_next_try(&holder.record);
-                tracing::debug!(name: "held", owner = %holder.record.owner, ?pause, "held by another");
+                told(
+                    || tracing::debug!(name: "held", owner = %holder.record.owner, ?pause, "held by another"),
+                );
                 self.seen = Some(holder);
                 self.error = None;
                 ControlFlow::Continue(pause)

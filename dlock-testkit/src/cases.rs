@@ -211,6 +211,8 @@ macro_rules! __for_each_case {
             required releasing release_without_an_answer_ends_unconfirmed ["V7"];
             required releasing fatal_answer_to_a_release_is_an_error_at_once ["V7"];
             required releasing stale_holder_releases_nothing_and_is_told ["L3", "I9", "001-3"];
+            required releasing repeated_release_that_finds_a_stranger_is_no_loss ["V7", "L3"];
+            required releasing acquire_that_arrives_after_its_release_is_undone ["W5", "G2", "I14"];
             required releasing dropped_lease_is_given_back ["G3", "I14", "000-2", "003-7"];
             required releasing lease_dropped_without_a_runtime_is_given_back ["G3"];
             required releasing lease_dropped_while_unwinding_is_given_back ["G3"];

@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use dlock_core::{Client, Clock, DLock, Error, LossCause, TryAcquire};
+use dlock_core::{Client, Clock, DLock, Ended, Error, LossCause, TryAcquire};
 use dlock_testkit::{
     faults::{Fault, Faulty, Op},
     memory::{MemoryProvider, MemoryStore},
@@ -227,4 +227,71 @@ fn waiters_of_one_task_are_served_in_order_on_many_threads() {
         }));
         assert_eq!(served.unwrap(), [0, 1, 2, 3, 4, 5]);
     }
+}
+
+/// A client and a lock of it on the system's clock, for runtimes that share no time.
+fn in_real_time(lease: Duration) -> DLock {
+    let lock = DLock::builder()
+        .name("door")
+        .provider(Client::new(faulty()));
+    lock.duration(lease)
+        .build()
+        .unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn driven() -> Runtime {
+    Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_time()
+        .build()
+        .unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn driven_by_hand() -> Runtime {
+    Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// W1: waiters whose callers went away, on a runtime that lives and that nobody drives any more.
+#[test]
+fn undriven_runtime_keeps_nobody_from_the_lock() {
+    let lock = in_real_time(LEASE);
+    let (left, runtime) = (driven_by_hand(), driven());
+    let held = runtime.block_on(lock.acquire()).unwrap();
+    left.block_on(async {
+        let (first, second) = (lock.acquire(), lock.acquire());
+        let both = async { tokio::join!(biased; first, second) };
+        let waited = tokio::time::timeout(Duration::from_millis(300), both).await;
+        assert!(waited.is_err(), "granted beside another: {waited:?}");
+    });
+    runtime.block_on(async {
+        assert_eq!(held.release().await.unwrap(), Ended::Released);
+        let next = lock.acquire_timeout(LEASE / 2).await;
+        assert_eq!(next.unwrap().release().await.unwrap(), Ended::Released);
+    });
+    drop(left);
+}
+
+/// V7: whoever awaits a release on another runtime than the lease's has its own clock.
+#[test]
+fn release_awaited_beside_an_undriven_runtime_ends() {
+    let lease = Duration::from_millis(600);
+    let lock = in_real_time(lease);
+    let (left, runtime) = (driven_by_hand(), driven());
+    let mut held = left.block_on(lock.acquire()).unwrap();
+    runtime.block_on(async {
+        let renewed = tokio::time::timeout(LEASE, held.renew()).await;
+        assert!(
+            matches!(renewed, Ok(Err(Error::Provider(_)))),
+            "{renewed:?}"
+        );
+        let ended = tokio::time::timeout(LEASE, held.release()).await;
+        assert!(matches!(ended, Ok(Ok(Ended::Unconfirmed))), "{ended:?}");
+        // It has let go.
+        let next = lock.acquire_timeout(lease).await;
+        assert_eq!(next.unwrap().release().await.unwrap(), Ended::Released);
+    });
+    drop(left);
 }

@@ -51,6 +51,10 @@ const CAUGHT: &[(Bug, &[&str])] = &[
         &["lock_works_through_a_cut_at_any_moment"],
     ),
     (
+        Bug::RepeatIsStale,
+        &["lost_reply_of_a_release_is_a_release"],
+    ),
+    (
         Bug::StaleReleaseHidden,
         &["silent_partition_ends_the_lease_in_time"],
     ),

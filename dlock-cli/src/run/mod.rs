@@ -4,7 +4,7 @@ mod waiting;
 
 use std::{ffi::OsString, process::ExitCode, time::Duration};
 
-use dlock_core::{DLock, Ended as Release, Name};
+use dlock_core::{DLock, Ended as Release, LossCause, Name, State};
 
 use self::waiting::{Patience, Waited};
 use crate::{
@@ -123,7 +123,7 @@ enum Released {
 }
 
 async fn release(lease: dlock_core::Guard, terms: Terms, signals: &mut Signals) -> Released {
-    let was_valid = lease.is_valid();
+    let validity = lease.validity();
     let outcome = tokio::select! {
         biased;
         outcome = lease.release() => outcome,
@@ -132,7 +132,11 @@ async fn release(lease: dlock_core::Guard, terms: Terms, signals: &mut Signals) 
         () = tokio::time::sleep(terms.lease.min(RELEASE_PATIENCE)) => Ok(Release::Unconfirmed),
     };
     match outcome {
-        Ok(Release::NotHeld(_)) if was_valid => return Released::Taken,
+        // It has not run out before, not even in the instant before the release.
+        Ok(Release::NotHeld(_)) if matches!(validity.state(), State::Lost(loss) if matches!(loss.cause, LossCause::Released)) =>
+        {
+            return Released::Taken;
+        }
         Ok(Release::Released | Release::NotHeld(_)) => {}
         Ok(Release::Unconfirmed) => say(format_args!(
             "the store did not confirm that the lock was given back; it is free at the latest when its lease of {:?} has ended",

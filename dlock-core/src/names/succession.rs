@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 use uuid::Uuid;
 
 use super::NameState;
-use crate::{Clock, Version, clock::Look, plan::Plan};
+use crate::{Clock, Version, clock::Look, plan::Plan, telling::told};
 
 /// How often in a row a client keeps a name to itself, at most. Each of them saves the store a write
 /// and a waiter a round trip; all of them together make the waiters of other processes wait. With
@@ -159,7 +159,7 @@ impl Offer {
             () = clock.pause(plan.heirs_patience()) => {}
         }
         if self.take_back() {
-            tracing::debug!(name: "hand_on_unclaimed", "nobody came for the lock");
+            told(|| tracing::debug!(name: "hand_on_unclaimed", "nobody came for the lock"));
             return false;
         }
         // Its try gets what an attempt gets. What has been heard by then counts.

@@ -17,6 +17,11 @@ impl Term {
         self.belief().last_sent
     }
 
+    /// Whether the lease was valid when its release began.
+    pub(crate) fn was_valid_to_its_release(&self) -> bool {
+        matches!(self.belief().ended, Some(LossCause::Released))
+    }
+
     /// H1: ends the lease as a release does, but leaves it in the store, for whoever redeems its
     /// ticket. From here on it is not ours to claim either (G4). A lost lease stays lost.
     pub(crate) fn hand_over(&self) -> Result<(), Loss> {

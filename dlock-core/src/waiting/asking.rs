@@ -1,6 +1,9 @@
 //! What a waiter asks its store: tries (W5), and looks where they cost less (section 3).
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use uuid::Uuid;
 
@@ -11,6 +14,7 @@ use crate::{
     lock::Settings,
     names::Legacy,
     observe::{self, Operation},
+    telling::told,
 };
 
 /// How many tries in a row `Spent`, G4 and V9 may call for. None of them can come twice in a row
@@ -107,9 +111,6 @@ impl Contender {
             };
             // What is handed over was given up, and has not run out.
             let takes_over = legacy.is_none() && observe::asks(|| state.has_run_out(&shared.clock));
-            if let Some(claimed) = prev {
-                state.claims(claimed, uuid);
-            }
             let end = attempt::run(&lock, uuid, prev, || self.left()).await;
             observe::tried(&lock, &end);
             match end {
@@ -130,11 +131,14 @@ impl Contender {
                     let before = self.answered;
                     self.answered = shared.clock.look();
                     state.saw(&shared.clock, &record);
-                    if prev != Some(record.version()) && self.may_claim(record.uuid) {
+                    let gone = self.gone.load(Ordering::SeqCst);
+                    if prev != Some(record.version()) && self.may_claim(record.uuid) && !gone {
                         if planted!(OnlyRefusalsAnswer) {
                             self.answered = before;
                         }
-                        tracing::debug!(name: "held_by_nobody", "refused by what is over or was handed to us");
+                        told(
+                            || tracing::debug!(name: "held_by_nobody", "refused by what is over or was handed to us"),
+                        );
                         legacy = self.inherited(legacy, record.uuid);
                         prev = Some(record.version());
                         continue;
@@ -144,10 +148,10 @@ impl Contender {
                 TryEnd::Spent if planted!(SpentIsContention) => return Ok(None),
                 TryEnd::Spent => {
                     self.answered = shared.clock.look();
-                    tracing::debug!(name: "spent", "spent; asking anew");
+                    told(|| tracing::debug!(name: "spent", "spent; asking anew"));
                 }
                 TryEnd::Late => {
-                    tracing::debug!(name: "grant_late", "granted too late; asking anew");
+                    told(|| tracing::debug!(name: "grant_late", "granted too late; asking anew"));
                     self.error = Some(ProviderError::unknown(
                         "every grant of the store came after its lease had ended",
                     ));

@@ -2,6 +2,7 @@
 //! nothing else; and what a recorder that misbehaves does to them. In virtual time.
 #![expect(clippy::unwrap_used, reason = "a test panics where it fails")]
 
+mod panicking;
 mod recorders;
 mod scene;
 mod stories;

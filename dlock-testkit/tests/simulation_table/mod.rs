@@ -40,6 +40,7 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     (Bug::WithWaitsForRelease, "V7"),
     (Bug::FatalReleaseRepeated, "V7"),
     (Bug::StaleReleaseHidden, "T6 V7"),
+    (Bug::RepeatIsStale, "V7"),
     (Bug::ReleaseOnce, "V7"),
     (Bug::UnconfirmedIsError, "V7"),
     (Bug::NeverUnsure, "V8"),

@@ -15,11 +15,11 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     ),
     (
         Bug::NoMargin,
-        "deadline_counts_from_the_request repeated_try_keeps_its_first_deadline margin_is_kept validity_is_computed_at_every_question renewal_counts_from_its_own_request late_renewal_revives_nothing success_counts_for_the_attempt_it_answers deadline_never_moves_back failed_renewal_is_no_loss expired_lease_tells_its_holder loss_is_told_on_time_while_renewals_hang holder_stops_before_another_starts late_renewal_is_shown_before_the_loss renewals_stop_at_the_longest_hold failing_renewals_stop_at_the_longest_hold_too leases_due_together_travel_together refused_renewal_of_a_batch_ends_one_lease failed_renewal_of_a_batch_leaves_the_others unanswered_batch_is_retried_one_by_one hung_batch_delays_no_other dead_shard_delays_only_its_own batch_gets_as_long_as_its_shortest_lease_allows answers_of_another_number_are_none late_answer_of_a_batch_counts_for_leases_still_valid lease_released_during_a_batch_is_renewed_no_more lost_lease_ends_the_work work_is_gone_before_the_release_is_sent work_that_ended_too_late_is_reported grant_that_died_before_it_was_picked_up_is_not_handed_out late_copy_of_a_late_grants_try_does_not_block_its_client late_grant_is_given_back_and_asked_for_again lost_lease_is_not_handed_over holder_cut_off_from_its_store_stops_in_time",
+        "deadline_counts_from_the_request repeated_try_keeps_its_first_deadline margin_is_kept validity_is_computed_at_every_question renewal_counts_from_its_own_request late_renewal_revives_nothing success_counts_for_the_attempt_it_answers deadline_never_moves_back failed_renewal_is_no_loss expired_lease_tells_its_holder loss_is_told_on_time_while_renewals_hang holder_stops_before_another_starts late_renewal_is_shown_before_the_loss renewals_stop_at_the_longest_hold failing_renewals_stop_at_the_longest_hold_too repeated_release_that_finds_a_stranger_is_no_loss leases_due_together_travel_together refused_renewal_of_a_batch_ends_one_lease failed_renewal_of_a_batch_leaves_the_others unanswered_batch_is_retried_one_by_one hung_batch_delays_no_other dead_shard_delays_only_its_own batch_gets_as_long_as_its_shortest_lease_allows answers_of_another_number_are_none late_answer_of_a_batch_counts_for_leases_still_valid lease_released_during_a_batch_is_renewed_no_more lost_lease_ends_the_work work_is_gone_before_the_release_is_sent work_that_ended_too_late_is_reported grant_that_died_before_it_was_picked_up_is_not_handed_out late_copy_of_a_late_grants_try_does_not_block_its_client late_grant_is_given_back_and_asked_for_again lost_lease_is_not_handed_over holder_cut_off_from_its_store_stops_in_time",
     ),
     (
         Bug::FlagInsteadOfClock,
-        "margin_is_kept validity_is_computed_at_every_question loss_is_told_on_time_while_renewals_hang late_renewal_is_shown_before_the_loss renewals_stop_at_the_longest_hold failing_renewals_stop_at_the_longest_hold_too work_that_ended_too_late_is_reported grant_that_died_before_it_was_picked_up_is_not_handed_out lost_lease_is_not_handed_over paused_holder_is_fenced_and_told holder_cut_off_from_its_store_stops_in_time",
+        "margin_is_kept validity_is_computed_at_every_question loss_is_told_on_time_while_renewals_hang late_renewal_is_shown_before_the_loss renewals_stop_at_the_longest_hold failing_renewals_stop_at_the_longest_hold_too repeated_release_that_finds_a_stranger_is_no_loss work_that_ended_too_late_is_reported grant_that_died_before_it_was_picked_up_is_not_handed_out lost_lease_is_not_handed_over paused_holder_is_fenced_and_told holder_cut_off_from_its_store_stops_in_time",
     ),
     (
         Bug::CreditNewest,
@@ -64,7 +64,7 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     ),
     (
         Bug::NoPauseAfterFailure,
-        "failing_calls_are_repeated_only_after_a_pause",
+        "repeated_release_that_finds_a_stranger_is_no_loss failing_calls_are_repeated_only_after_a_pause",
     ),
     (
         Bug::RenewalGivesUp,
@@ -87,7 +87,7 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     ),
     (
         Bug::ReleaseBelieves,
-        "validity_ends_where_the_release_begins no_renewal_is_sent_after_the_release_began lease_released_during_a_batch_is_renewed_no_more released_leases_leave_nothing_behind giver_has_stopped_before_the_next_is_asked_for",
+        "validity_ends_where_the_release_begins no_renewal_is_sent_after_the_release_began repeated_release_that_finds_a_stranger_is_no_loss lease_released_during_a_batch_is_renewed_no_more released_leases_leave_nothing_behind giver_has_stopped_before_the_next_is_asked_for",
     ),
     (
         Bug::ReleaseFirst,
@@ -107,11 +107,19 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     ),
     (
         Bug::StaleReleaseHidden,
-        "stale_holder_releases_nothing_and_is_told hand_over_that_is_refused_is_followed_by_the_release paused_holder_is_fenced_and_told",
+        "stale_holder_releases_nothing_and_is_told repeated_release_that_finds_a_stranger_is_no_loss hand_over_that_is_refused_is_followed_by_the_release paused_holder_is_fenced_and_told",
+    ),
+    (
+        Bug::RepeatIsStale,
+        "repeated_release_that_finds_a_stranger_is_no_loss",
+    ),
+    (
+        Bug::TryReleasedOnce,
+        "acquire_that_arrives_after_its_release_is_undone",
     ),
     (
         Bug::ReleaseOnce,
-        "unanswered_release_is_repeated release_without_an_answer_ends_unconfirmed no_call_waits_longer_than_a_sixth_of_the_lease failing_calls_are_repeated_only_after_a_pause",
+        "unanswered_release_is_repeated release_without_an_answer_ends_unconfirmed repeated_release_that_finds_a_stranger_is_no_loss no_call_waits_longer_than_a_sixth_of_the_lease failing_calls_are_repeated_only_after_a_pause",
     ),
     (
         Bug::UnconfirmedIsError,

@@ -225,6 +225,22 @@ pub(in crate::cases) async fn giver_is_not_stale_when_its_own_client_was_faster(
         bed.store.deliver().await;
         assert_eq!(ok(soon("the release", release).await), Ended::Released);
         assert!(next.is_valid());
+
+        // What claimed it was over too, and a stranger came, before that release arrived.
+        let (bed, _hand) = round.by_hand().await;
+        bed.deafen();
+        let lock = lock!(bed, "passed on", poll_every = HOUR);
+        let first = acquired(lock.try_acquire().await);
+        bed.store.next(Op::Release, Fault::HoldRequest);
+        let mut release = Box::pin(first.release());
+        assert!(poll_once(release.as_mut()).is_pending());
+        eventually("the release", || bed.store.held() == 1).await;
+        let next = acquired(soon("the claim", lock.try_acquire()).await);
+        let ended = soon("the claimant's release", next.release()).await;
+        assert_eq!(ok(ended), Ended::Released);
+        bed.taken_by_another("passed on").await;
+        bed.store.deliver().await;
+        assert_eq!(ok(soon("the release", release).await), Ended::Released);
     })
     .await;
 }

@@ -5,7 +5,9 @@ use std::{panic::AssertUnwindSafe, time::Duration};
 use dlock_core::{Ended, Error, ErrorKind, LossCause};
 use tokio::time::{Instant, sleep};
 
-use super::bed::{Bed, acquired, eventually, joined, lock, ok, poll_once, rounds, settle, soon};
+use super::bed::{
+    BY_HAND, Bed, acquired, eventually, joined, lock, ok, poll_once, rounds, settle, soon, trying,
+};
 use crate::{
     Bench,
     faults::{Fault, Op},
@@ -153,6 +155,69 @@ pub(in crate::cases) async fn stale_holder_releases_nothing_and_is_told(bench: B
             other => panic!("{other:?}"),
         }
         unchanged(&before, &subject.record(&next.name).await);
+    })
+    .await;
+}
+
+pub(in crate::cases) async fn repeated_release_that_finds_a_stranger_is_no_loss(bench: Bench) {
+    rounds(bench, |round| async move {
+        let halfway = 0.6;
+        for (label, fault, waited, ended) in [
+            ("told nothing", Fault::LoseReply, 0.0, Ended::Released),
+            ("cut off", Fault::UNKNOWN_AFTER, 0.0, Ended::Released),
+            // Taken by force between the two, perhaps: it was valid until its release all the same.
+            ("not applied", Fault::UNKNOWN_BEFORE, 0.0, Ended::Released),
+            ("throttled", Fault::THROTTLED, 0.0, Ended::Released),
+            // Nobody can know whether its attempt or somebody else ended it.
+            ("invalid", Fault::UNKNOWN_AFTER, halfway, Ended::Unconfirmed),
+        ] {
+            let (bed, hand) = round.by_hand().await;
+            let lease = acquired(lock!(bed, label, margin = 0.5).try_acquire().await);
+            hand.jump(BY_HAND.mul_f64(waited));
+            assert_eq!(lease.is_valid(), waited == 0.0, "{label}");
+            bed.store.next(Op::Release, fault);
+            let release = tokio::spawn(lease.release());
+            bed.sent(Op::Release, 1).await;
+            settle().await;
+            // Somebody is quick.
+            let subject = bed.subject().await;
+            subject.releases(&bed.acquires()[0], None).await;
+            let next = bed.bench().term(&bed.name(label));
+            subject.grants(&next).await;
+            let before = subject.record(&next.name).await;
+            hand.advance(10 * SECOND).await;
+            hand.advance(SECOND).await;
+            assert_eq!(ok(joined(release).await), ended, "{label}");
+            assert_eq!(bed.releases().len(), 2, "{label}");
+            unchanged(&before, &subject.record(&next.name).await);
+        }
+    })
+    .await;
+}
+
+pub(in crate::cases) async fn acquire_that_arrives_after_its_release_is_undone(bench: Bench) {
+    rounds(bench, |round| async move {
+        let (bed, hand) = round.by_hand().await;
+        bed.store.next(Op::Acquire, Fault::HoldRequest);
+        // What comes after it is certain to have come to nothing.
+        bed.store.always(Op::Acquire, Fault::UNKNOWN_BEFORE);
+        let asking = trying(&lock!(bed, ""));
+        bed.sent(Op::Acquire, 1).await;
+        hand.advance(10 * SECOND).await;
+        for _ in 0..12 {
+            hand.advance(SECOND).await;
+        }
+        assert!(joined(asking).await.is_err(), "it got no answer");
+        bed.sent(Op::Release, 1).await;
+        settle().await;
+        bed.store.deliver().await;
+        settle().await;
+        let subject = bed.subject().await;
+        assert!(!subject.record(&bed.name("")).await.released);
+        hand.advance(10 * SECOND).await;
+        hand.advance(SECOND).await;
+        assert!(subject.record(&bed.name("")).await.released, "a ghost");
+        assert_eq!(bed.releases().len(), 2);
     })
     .await;
 }

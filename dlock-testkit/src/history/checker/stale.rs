@@ -4,7 +4,7 @@ use uuid::Uuid;
 
 use super::{
     Findings, ROUNDING,
-    facts::{At, Call, Facts, NameFacts, TermFacts},
+    facts::{At, Belief, Call, Facts, NameFacts, TermFacts},
 };
 use crate::history::{
     Invariant,
@@ -118,7 +118,9 @@ fn calls<'a>(
 }
 
 /// "Released" needs a reply that says so: to the release, or to the try that it was handed over to (H1).
-/// Or one that says that it is over, where a try of the same process that claimed it may be the reason.
+/// Or one that says that it is over, where that may be the doing of an earlier attempt of the release of
+/// a valid lease (V7), or of a try of the same process that claimed it. "Not held" needs one to the first
+/// attempt.
 fn released_on_the_stores_word(
     facts: &Facts<'_>,
     name: &str,
@@ -131,20 +133,35 @@ fn released_on_the_stores_word(
         answers.any(|(_, outcome)| outcome == wanted)
     };
     let no = |call: &Call| {
-        let refused = [Outcome::Held, Outcome::Spent, Outcome::Error];
-        call.answered.is_some_and(|(_, no)| refused.contains(&no))
+        let answer = call.answered.map(|(_, answer)| answer);
+        answer == Some(Outcome::Held)
     };
     let may_be = |heir: &Uuid| {
         let heir = of_name.terms.get(heir);
         heir.is_some_and(|heir| !heir.acquires.iter().all(no))
     };
+    let began = term.release_began.map_or(0, |at| at.t);
+    let ran_out = |belief: Belief| belief.valid_until + ROUNDING < began;
+    let protected = !term.deadline_at(began).is_none_or(ran_out)
+        && term.end.is_none_or(|(_, cause)| cause == Cause::Released);
     for (at, outcome) in &term.release_ended {
+        let attempts = term.releases.iter().filter(|call| call.sent.t <= at.t);
+        let repeated = attempts.count() > 1;
         let told = answered(Outcome::Ok);
         let handed_over = term.succeeded.is_some_and(|succeeded| succeeded.t <= at.t)
-            || answered(Outcome::Lost) && term.heirs.iter().any(may_be);
+            || answered(Outcome::Lost) && (protected && repeated || term.heirs.iter().any(may_be));
         if facts.has_calls && *outcome == Outcome::Ok && !told && !handed_over {
             let says = format!(
                 "{} was told \"released\", the store did not say so",
+                term.process
+            );
+            findings.broken(Invariant::I9, name, &[*at], says);
+        }
+        // Nobody is told what became of a try that was given up.
+        let held = !term.grants.is_empty();
+        if facts.has_calls && *outcome == Outcome::Lost && repeated && held {
+            let says = format!(
+                "{} was told \"not held\", and an earlier attempt of its release may be the reason",
                 term.process
             );
             findings.broken(Invariant::I9, name, &[*at], says);

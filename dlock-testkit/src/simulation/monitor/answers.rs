@@ -34,7 +34,7 @@ impl State {
             return;
         };
         open.answered = true;
-        let sent = open.sent;
+        let (sent, once) = (open.sent, !open.repeated);
         self.doubtful.remove(&request.new);
         let duration = caller.settings.duration;
         match outcome {
@@ -59,6 +59,9 @@ impl State {
                 self.next_at_once(id, "A3");
             }
             AcquireOutcome::Held(record) => {
+                if once {
+                    self.claim_failed(client, request);
+                }
                 self.is_over_now(client, &name, request.new, duration);
                 self.saw(client, &name, record);
                 let another = request.prev != Some(record.version());

@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use super::{
     Monitor, SLACK,
-    model::{CallerId, Watched},
+    model::{CallerId, Given, Watched},
 };
 
 impl Monitor {
@@ -125,9 +125,11 @@ impl Monitor {
         let (told, fatal) = (term.release_answer, term.release_fatal);
         let early = !term.let_go_by(state.clients[term.client].machine.holder());
         let right = match answer {
-            Ok(Ended::Released) => told == Some(true),
-            Ok(Ended::NotHeld(_)) => told == Some(false),
-            Ok(Ended::Unconfirmed) => told.is_none() && !fatal && !early,
+            Ok(Ended::Released) => told == Some(Given::Back),
+            Ok(Ended::NotHeld(_)) => told == Some(Given::Taken),
+            Ok(Ended::Unconfirmed) => {
+                told == Some(Given::Unknown) || told.is_none() && !fatal && !early
+            }
             Err(kind) => fatal && *kind == ErrorKind::Fatal,
         };
         if !right {

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::{
     Monitor, SLACK, State,
-    model::{CallerId, Status, Turn},
+    model::{CallerId, Given, Status, Turn},
 };
 
 /// How often in a row a client may keep a name to itself.
@@ -116,7 +116,26 @@ impl State {
         let known = self.known(client, request.name.as_str());
         if known.over.iter().any(|(over, _)| *over == claimed.uuid) {
             known.heirs.insert(claimed.uuid, request.new);
+            *known.claimants.entry(claimed.uuid).or_default() += 1;
         }
+    }
+
+    /// That try was refused, and sent once: it has ended nothing.
+    pub(super) fn claim_failed(&mut self, client: usize, request: &Acquire) {
+        let known = self.known(client, request.name.as_str());
+        let claimed = request.prev.map(|prev| prev.uuid);
+        if let Some(count) = claimed.and_then(|uuid| known.claimants.get_mut(&uuid)) {
+            *count = count.saturating_sub(1);
+        }
+    }
+
+    /// Whether a try of its own client that claimed the term may have ended it, as far as the client
+    /// remembers.
+    pub(super) fn may_be_claimed(&mut self, client: usize, request: &Release) -> bool {
+        let known = self.known(client, request.name.as_str());
+        let remembered = known.over.iter().any(|(over, _)| *over == request.uuid);
+        let claimants = known.claimants.get(&request.uuid);
+        remembered && claimants.is_some_and(|count| *count > 0)
     }
 
     /// Whether the term was ended by a try of its own client that claimed it, or one that claimed that:
@@ -152,7 +171,7 @@ impl State {
             term.heir_failed = Some(now);
         } else if !term.release_called {
             term.release_called = true;
-            term.release_answer = Some(true);
+            term.release_answer = Some(Given::Back);
             let began = term.release_began.map_or(Duration::ZERO, |at| at.contender);
             let (handed, since) = match term.row {
                 (0, _) => (1, began),

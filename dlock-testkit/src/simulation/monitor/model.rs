@@ -73,6 +73,8 @@ pub(super) struct Known {
     pub(super) over: VecDeque<(Uuid, Duration)>,
     /// Its newest tries that claimed them.
     pub(super) heirs: BTreeMap<Uuid, Uuid>,
+    /// How many of its tries that claimed them may have been applied.
+    pub(super) claimants: BTreeMap<Uuid, usize>,
     /// Its waiting callers, in the order in which they came.
     pub(super) queue: Vec<CallerId>,
     /// Who contended last.
@@ -183,6 +185,8 @@ pub(super) struct Try {
     pub(super) prev: Option<Version>,
     /// It was answered: the next call needs another uuid.
     pub(super) answered: bool,
+    /// It was sent more than once.
+    pub(super) repeated: bool,
 }
 
 /// When a caller's next call should come, on its contender's clock.
@@ -252,6 +256,10 @@ pub(super) struct Term {
     pub(super) told: bool,
     pub(super) release_began: Option<Stamp>,
     pub(super) release_called: bool,
+    /// It was valid when its release began.
+    pub(super) protected: bool,
+    /// How often its release was sent.
+    pub(super) release_calls: usize,
     /// Somebody of its own client waited when its release began (H1).
     pub(super) awaited: bool,
     /// The newest try that claims it since then, and when one was refused.
@@ -262,11 +270,22 @@ pub(super) struct Term {
     /// How often in a row it had been handed over when it began, and since when on its client's
     /// contender's clock.
     pub(super) row: (usize, Duration),
-    pub(super) release_answer: Option<bool>,
+    pub(super) release_answer: Option<Given>,
     pub(super) release_fatal: bool,
     pub(super) work_alive: bool,
     /// When the work under `with` was gone, on the contender's clock.
     pub(super) work_gone: Option<Stamp>,
+}
+
+/// What a holder can know of its term from the answer to its release (V7).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Given {
+    /// It gave it back, or it was valid until it did.
+    Back,
+    /// Somebody had taken it.
+    Taken,
+    /// It had run out, and whose doing its end was cannot be told.
+    Unknown,
 }
 
 #[derive(Clone, Copy)]

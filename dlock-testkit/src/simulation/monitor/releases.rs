@@ -4,7 +4,7 @@
 use dlock_core::{ErrorKind, Release, ReleaseOutcome};
 use uuid::Uuid;
 
-use super::State;
+use super::{State, model::Given};
 
 impl State {
     /// From here on the lease is invalid (V7).
@@ -19,7 +19,9 @@ impl State {
         let now = self.stamp(client);
         self.is_over_now(client, &name, uuid, duration);
         let awaited = self.is_awaited(client, &name);
+        let holder = self.holder(uuid);
         if let Some(term) = self.terms.get_mut(&uuid) {
+            term.protected = term.valid(holder);
             term.release_began = Some(now);
             term.watch = None;
             term.awaited = awaited;
@@ -64,6 +66,7 @@ impl State {
             term.delivered.is_some() && term.watch.is_some() && !began,
         );
         term.release_called = true;
+        term.release_calls += 1;
         let by_ticket = term.by_ticket;
         let (id, delivered) = (term.caller, term.delivered.is_some());
         if !delivered {
@@ -95,14 +98,20 @@ impl State {
         if let ReleaseOutcome::NotHeld(Some(record)) = outcome {
             self.saw(client, name, record);
         }
-        let over = match outcome {
+        let own = match outcome {
             ReleaseOutcome::Released => true,
             ReleaseOutcome::NotHeld(shown) => shown
                 .as_ref()
                 .is_some_and(|shown| self.went_to_our_own(client, request, shown.uuid)),
         };
+        let claimed = self.may_be_claimed(client, request);
         if let Some(term) = self.terms.get_mut(&request.uuid) {
-            term.release_answer = Some(over);
+            let alone = term.release_calls == 1 && !claimed;
+            term.release_answer = Some(match (own, alone, term.protected) {
+                (true, ..) | (false, false, true) => Given::Back,
+                (false, true, _) => Given::Taken,
+                (false, false, false) => Given::Unknown,
+            });
         }
         self.wake(client, Some(name), "W7");
     }

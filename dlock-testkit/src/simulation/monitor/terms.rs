@@ -127,6 +127,8 @@ impl State {
                 .get(&request.new)
                 .copied()
                 .unwrap_or_default(),
+            protected: false,
+            release_calls: 0,
             release_answer: None,
             release_fatal: false,
             work_alive: false,

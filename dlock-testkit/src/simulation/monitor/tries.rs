@@ -75,6 +75,9 @@ impl State {
         caller.calls += 1;
         caller.pause = None;
         caller.heard.get_or_insert(stamp.contender);
+        if repeated && let Some(open) = &mut caller.open_try {
+            open.repeated = true;
+        }
         if !repeated {
             caller.chain = if at_once { caller.chain + 1 } else { 0 };
             if !at_once {
@@ -85,6 +88,7 @@ impl State {
                 sent: stamp,
                 prev: request.prev,
                 answered: false,
+                repeated: false,
             });
         }
     }

@@ -94,6 +94,23 @@ pub(super) async fn lost_reply_of_a_release_is_a_release(wiring: Wiring) {
         sleep(wiring.lease() / 3).await;
         assert!(next.is_valid(), "{fault}");
         assert_eq!(ok(next.release().await), Ended::Released, "{fault}");
+
+        // The same while somebody waits, who may have the lock before the repeat is sent: no loss (V7).
+        let guard = ok(soon(fault, wire.lock(&name).hold()).await);
+        let contender = ok(DLock::builder()
+            .name(name.as_str())
+            .provider(&rival)
+            .duration(wiring.lease())
+            .poll_every(Duration::from_millis(10))
+            .build());
+        let contender = tokio::spawn(async move { contender.hold().await });
+        wire.provider.inner().next(Op::Release, fault);
+        let ended = ok(soon(fault, guard.release()).await);
+        assert_eq!(ended, Ended::Released, "{fault}, with a contender");
+        let next = ok(ok(soon(fault, contender).await));
+        sleep(wiring.lease() / 3).await;
+        assert!(next.is_valid(), "{fault}, with a contender");
+        assert_eq!(ok(next.release().await), Ended::Released, "{fault}");
     }
 }
 

@@ -176,8 +176,40 @@ fn i9_released_by_a_try_of_the_same_process() {
     };
     story(Some(None)).passes();
     story(Some(Some(Outcome::Unknown))).passes();
-    for no in [Outcome::Held, Outcome::Spent, Outcome::Error] {
-        story(Some(Some(no))).breaks(&[I9]);
-    }
+    // A copy of it was applied; and nothing may depend on an error that claims that it was not.
+    story(Some(Some(Outcome::Spent))).passes();
+    story(Some(Some(Outcome::Error))).passes();
+    story(Some(Some(Outcome::Held))).breaks(&[I9]);
     story(None).breaks(&[I9]);
+}
+
+/// V7: an attempt without an answer may have let in the stranger whom the next one finds.
+#[test]
+fn i9_repeated_release_that_finds_a_stranger() {
+    let story = |began: f64, first: Option<Outcome>, told: Outcome| {
+        let mut story = Story::without_commits();
+        let ended = What::ReleaseEnded {
+            uuid: id(1),
+            outcome: told,
+        };
+        story
+            .granted(A, 1, 100, 1.0)
+            .line(began, A, What::ReleaseBegan { uuid: id(1) });
+        if let Some(outcome) = first {
+            story.release(A, 1, began, Some((began + 0.2, outcome)));
+        }
+        let later = began + 1.0;
+        story
+            .release(A, 1, later, Some((later + 0.1, Outcome::Lost)))
+            .line(later + 0.1, A, ended);
+        story
+    };
+    for first in [Outcome::Unknown, Outcome::Error] {
+        story(3.0, Some(first), Outcome::Ok).passes();
+        story(3.0, Some(first), Outcome::Lost).breaks(&[I9]);
+        story(9.5, Some(first), Outcome::Ok).breaks(&[I9]);
+        story(9.5, Some(first), Outcome::Unknown).passes();
+    }
+    story(3.0, None, Outcome::Lost).passes();
+    story(3.0, None, Outcome::Ok).breaks(&[I9]);
 }

@@ -1,0 +1,66 @@
+//! Telling those who watch: subscribers of `tracing`, recorders. What they do runs in our tasks, amid
+//! duties to leases that have nothing to do with it, so their panics end here: whatever happens to a
+//! lock must not depend on who watches.
+
+use std::{
+    future::poll_fn,
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
+    pin::pin,
+};
+
+use tracing::Span;
+
+/// Tells something; a panic of whoever is told is reported by the panic hook, and goes no further.
+pub(crate) fn contained<T>(tell: impl FnOnce() -> T) -> Option<T> {
+    // It gets to see values of ours, and changes none, hence the assertion.
+    catch_unwind(AssertUnwindSafe(tell)).ok()
+}
+
+/// [`contained`] for what has no answer, such as an event of `tracing`.
+pub(crate) fn told(tell: impl FnOnce()) {
+    contained(tell);
+}
+
+/// A span; none if nobody can make it.
+pub(crate) fn span(make: impl FnOnce() -> Span) -> Span {
+    contained(make).unwrap_or_else(Span::none)
+}
+
+/// Runs a future within a span: a panic of the future's own goes on, one of the span's subscriber does
+/// not.
+pub(crate) async fn within<F: Future>(span: Span, work: F) -> F::Output {
+    let span = Told(Some(span));
+    let mut work = pin!(work);
+    poll_fn(|context| {
+        let entered = contained(|| span.0.as_ref().map(Span::enter));
+        let polled = catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context)));
+        contained(|| drop(entered));
+        polled.unwrap_or_else(|panic| resume_unwind(panic))
+    })
+    .await
+}
+
+/// A span whose end is told as carefully as the rest.
+struct Told(Option<Span>);
+
+impl Drop for Told {
+    fn drop(&mut self) {
+        let span = self.0.take();
+        contained(|| drop(span));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn panic_of_the_work_goes_on_and_one_of_its_watcher_does_not() {
+        assert_eq!(contained(|| 7), Some(7));
+        assert_eq!(contained(|| panic!("on purpose")), None::<()>);
+        assert_eq!(within(Span::none(), async { 7 }).await, 7);
+        let panics = tokio::spawn(within(Span::none(), async { panic!("on purpose") }));
+        let ended: Result<(), _> = panics.await;
+        assert!(ended.is_err_and(|error| error.is_panic()));
+    }
+}
