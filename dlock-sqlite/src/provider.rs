@@ -87,6 +87,13 @@ pub(crate) struct Settings {
         doc = "How long a call waits for other writers of the file before it ends as not applied; 2 s by default, at most one minute. Calls of this provider behind it wait as long."
     ))]
     busy_timeout: Duration,
+    #[builder(
+        default,
+        setter(
+            doc = "Takes a file on a file system that is refused otherwise, because several machines may share it (see [`OpenError::FileSystem`]); `false` by default. **If a second machine opens the file, every lock in it has two holders, without an error.** Only for a file system of one machine that is taken for another, such as one in user space (FUSE) over a local disk."
+        )
+    )]
+    danger_accept_any_file_system: bool,
 }
 
 impl SqliteProvider {
@@ -162,6 +169,7 @@ impl From<Settings> for Result<SqliteProvider, OpenError> {
             prefix,
             synchronous,
             busy_timeout,
+            danger_accept_any_file_system,
         } = settings;
         if busy_timeout > LONGEST {
             return Err(OpenError::BusyTimeout {
@@ -185,7 +193,12 @@ impl From<Settings> for Result<SqliteProvider, OpenError> {
             path,
             source: Box::new(error),
         })?;
-        let store = Store::open(&path, synchronous, busy_timeout)?;
+        let store = Store::open(
+            &path,
+            synchronous,
+            busy_timeout,
+            danger_accept_any_file_system,
+        )?;
         let worker = Worker::start().map_err(|error| OpenError::Other {
             path: path.clone(),
             source: Box::new(error),

@@ -57,9 +57,10 @@ impl Store {
         path: &Path,
         synchronous: Synchronous,
         busy_timeout: Duration,
+        any_file_system: bool,
     ) -> Result<Self, OpenError> {
         let clock = StoreClock::system().map_err(|source| OpenError::Clock { source })?;
-        let (connection, files) = open::open(path, synchronous)?;
+        let (connection, files) = open::open(path, synchronous, any_file_system)?;
         connection
             .busy_timeout(busy_timeout)
             .map_err(|error| OpenError::from_sqlite(path, error, Duration::ZERO))?;

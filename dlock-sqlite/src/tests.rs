@@ -57,6 +57,7 @@ impl Bench {
             &directory.path().join("l.db"),
             Synchronous::Normal,
             Duration::from_millis(100),
+            false,
         )
         .unwrap();
         Self {
