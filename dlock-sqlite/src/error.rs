@@ -200,6 +200,17 @@ pub(crate) fn is_busy(error: &rusqlite::Error) -> bool {
     )
 }
 
+/// Somebody had the write lock for longer than the call could wait, and so far for this long.
+pub(crate) fn locked(path: &Path, so_far: Duration, error: rusqlite::Error) -> ProviderError {
+    let so_far = Duration::from_millis(u64::try_from(so_far.as_millis()).unwrap_or(u64::MAX));
+    ProviderError::not_applied(format!(
+        "the lock file {} is locked by another program, for {so_far:?} so far: `lslocks` tells which has a \
+         lock on its -shm",
+        path.display()
+    ))
+    .with_source(error)
+}
+
 /// What SQLite's failure of a call means. A transaction that failed was rolled back.
 pub(crate) fn provider_error(path: &Path, error: rusqlite::Error) -> ProviderError {
     let path = path.display();
@@ -211,7 +222,7 @@ pub(crate) fn provider_error(path: &Path, error: rusqlite::Error) -> ProviderErr
         ) => (
             ErrorKind::NotApplied,
             format!(
-                "the lock file {path} was locked by another writer for longer than the busy timeout"
+                "the lock file {path} was locked by another program for longer than the busy timeout"
             ),
         ),
         Some(ErrorCode::DiskFull) => (
