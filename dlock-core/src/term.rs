@@ -288,9 +288,13 @@ impl Term {
                 last_error: Some(error),
             });
         }
+        let over = !self.is_valid();
         let mut belief = self.belief();
         belief.fatal |= error.kind() == ErrorKind::Fatal;
-        belief.last_error = Some(error);
+        // Of an attempt that the end of the lease cut short nobody learns why; of the one before it.
+        if !over || belief.last_error.is_none() {
+            belief.last_error = Some(error);
+        }
         drop(belief);
         self.changed.notify_waiters();
     }

@@ -76,6 +76,43 @@ pub enum OpenError {
         /// The file.
         path: PathBuf,
     },
+    /// The file has several names (hard links). Each has a `-wal` and `-shm` of its own, so that
+    /// those who open it by another name would hold the same locks.
+    #[error(
+        "the lock file {path:?} has {links} names (hard links), and processes that use different ones \
+         do not see each other's locks: leave it one name"
+    )]
+    Linked {
+        /// The file.
+        path: PathBuf,
+        /// How many names it has.
+        links: u64,
+    },
+    /// The file itself is a mount point, as `docker run --volume FILE:FILE` makes it. Its `-wal` and
+    /// `-shm` are not mounted with it, so that those who have it elsewhere would hold the same
+    /// locks.
+    #[error(
+        "the lock file {path:?} is a mount point of its own, and processes that have it elsewhere do not \
+         see its locks: mount its directory instead"
+    )]
+    MountPoint {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file is on a file system that several machines may share, and the locks of one count for
+    /// nothing on another. [`SqliteProviderBuilder`](crate::SqliteProviderBuilder) has a setting for
+    /// those who know better.
+    #[error(
+        "the lock file {path:?} is on a file system that other machines may share ({kind}), and they do not \
+         see its locks: put it on a local disk, or use a store for several machines, such as PostgreSQL, \
+         Redis or DynamoDB"
+    )]
+    FileSystem {
+        /// The file.
+        path: PathBuf,
+        /// What kind of file system it is.
+        kind: String,
+    },
     /// Somebody kept the file locked.
     #[error("the lock file {path:?} was locked by another process for {waited:?}: try again")]
     Busy {
@@ -163,6 +200,17 @@ pub(crate) fn is_busy(error: &rusqlite::Error) -> bool {
     )
 }
 
+/// Somebody had the write lock for longer than the call could wait, and so far for this long.
+pub(crate) fn locked(path: &Path, so_far: Duration, error: rusqlite::Error) -> ProviderError {
+    let so_far = Duration::from_millis(u64::try_from(so_far.as_millis()).unwrap_or(u64::MAX));
+    ProviderError::not_applied(format!(
+        "the lock file {} is locked by another program, for {so_far:?} so far: `lslocks` tells which has a \
+         lock on its -shm",
+        path.display()
+    ))
+    .with_source(error)
+}
+
 /// What SQLite's failure of a call means. A transaction that failed was rolled back.
 pub(crate) fn provider_error(path: &Path, error: rusqlite::Error) -> ProviderError {
     let path = path.display();
@@ -174,7 +222,7 @@ pub(crate) fn provider_error(path: &Path, error: rusqlite::Error) -> ProviderErr
         ) => (
             ErrorKind::NotApplied,
             format!(
-                "the lock file {path} was locked by another writer for longer than the busy timeout"
+                "the lock file {path} was locked by another program for longer than the busy timeout"
             ),
         ),
         Some(ErrorCode::DiskFull) => (
@@ -241,6 +289,15 @@ pub(crate) fn moved(path: &Path, file: &Path) -> ProviderError {
          stop every process that uses it, then start them again",
         file.display(),
         path.display()
+    ))
+}
+
+/// The file has got a second name.
+pub(crate) fn linked(file: &Path) -> ProviderError {
+    ProviderError::fatal(format!(
+        "{} has got another name (hard link), and processes that use that one do not see the locks of this \
+         one: remove it",
+        file.display()
     ))
 }
 

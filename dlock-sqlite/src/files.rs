@@ -2,7 +2,8 @@
 //!
 //! A process keeps using a file that was deleted or renamed, while others make a new one under the
 //! old path: each of the two would give the same lock away. The same happens when the `-wal` or
-//! `-shm` file is removed beside a database in use.
+//! `-shm` file is removed beside a database in use, and when a database has two names (hard links),
+//! because each name has its own `-wal` and `-shm`.
 //!
 //! Files are looked at with `stat` only. Opening and closing the database with anything but SQLite
 //! would drop the POSIX locks that this process has on it.
@@ -51,6 +52,18 @@ impl FileId {
     }
 }
 
+/// How many names a file has.
+#[cfg(unix)]
+pub(crate) fn links(metadata: &fs::Metadata) -> u64 {
+    use std::os::unix::fs::MetadataExt;
+    metadata.nlink()
+}
+
+#[cfg(not(unix))]
+pub(crate) fn links(_: &fs::Metadata) -> u64 {
+    1
+}
+
 /// Where SQLite keeps a companion of a database: it follows symbolic links first.
 fn beside(path: &Path, suffix: &str) -> io::Result<PathBuf> {
     let mut name = path.canonicalize()?.into_os_string();
@@ -87,13 +100,16 @@ impl Files {
     }
 
     /// # Errors
-    /// `Fatal` if one of the files is gone or another one.
+    /// `Fatal` if one of the files is gone or another one, or has a second name.
     pub(crate) fn check(&self) -> Result<(), ProviderError> {
         let [(main, _), ..] = &self.0;
         for (path, id) in &self.0 {
-            match FileId::of(path) {
-                Ok(found) if found == *id => {}
-                Ok(_) => return Err(error::moved(main, path)),
+            match fs::metadata(path) {
+                Ok(found) if FileId::from_metadata(&found) != *id => {
+                    return Err(error::moved(main, path));
+                }
+                Ok(found) if links(&found) > 1 => return Err(error::linked(path)),
+                Ok(_) => {}
                 Err(error)
                     if matches!(
                         error.kind(),

@@ -35,19 +35,30 @@
 //!   [`Fatal`](dlock_core::ErrorKind::Fatal) until their processes are restarted, so their leases
 //!   end; until then two may believe. Keep the file out of directories that are cleaned up by age.
 //! - **A network file system**, or a directory shared between virtual machines: SQLite's log needs
-//!   one machine's memory. It may work until two machines write; do not.
+//!   one machine's memory, and a holder on another machine counts as dead. Opening refuses the kinds
+//!   it knows (NFS, SMB, 9p, AFS, Ceph, Lustre, GPFS, OCFS2 and their like), and every file system in
+//!   user space (FUSE) but disks of this machine and the layers of a container (fuse-overlayfs);
+//!   [`danger_accept_any_file_system`](SqliteProviderBuilder::danger_accept_any_file_system) is for
+//!   those who know better. A kind that nobody has heard of, or a file system of one machine that
+//!   lies on a shared one, is not noticed.
 //! - **Copies.** A copied, restored or rolled back file is another store that remembers leases of the
 //!   old one; stop every process first. To copy a file in use, ask SQLite (`VACUUM INTO`). A program
 //!   that uses this crate must not open the file by other means: on POSIX systems closing *any*
-//!   handle drops the locks of the whole process. Two hard links to one file have two logs: never.
+//!   handle drops the locks of the whole process.
 //! - **A snapshot or clone of a virtual machine** brings back holders that believe, with the clock of
 //!   that moment. No clock of a guest counts the gap.
-//! - **Containers** may share a file with each other and the host if they share the kernel. Where a
+//! - **Containers** may share a file with each other and the host if they share the kernel: mount the
+//!   *directory* of the file (`--volume /srv/locks:/srv/locks`). A file that is mounted by itself, or
+//!   has several names (hard links), is one file with several `-wal` and `-shm`: it is refused at
+//!   opening, and a second name also later, at every call until it is gone. A file in an image, on a
+//!   container's own layers, is another file in each container: such locks exclude only processes of
+//!   one container, and nothing tells (overlayfs is fine within one). Where a
 //!   container shows a boot id of its own (LXC, systemd-nspawn) nobody can tell a dead holder's boot
 //!   from a living neighbour's; then an expiry of the other side proves nothing, and a dead holder is
 //!   replaced after one full lease of watching instead. Time namespaces are accounted for.
 //! - **Systems other than Linux** have no such clock here: the wall clock decides there, and a step
-//!   forward ends leases early. The crate compiles, but it is tested on Linux.
+//!   forward ends leases early. Nor are mount points and file systems looked at. The crate compiles,
+//!   but it is tested on Linux.
 //!
 //! # Waiting
 //! A waiter asks once and then hears of the release: at once in the process of the releaser, within
@@ -73,6 +84,7 @@ pub mod fence;
 mod files;
 mod key;
 mod open;
+mod place;
 mod provider;
 mod row;
 mod rules;

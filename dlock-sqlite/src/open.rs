@@ -7,7 +7,8 @@ use rusqlite::{Connection, MAIN_DB, OpenFlags, TransactionBehavior, config::DbCo
 
 use crate::{
     error::{OpenError, is_busy},
-    files::{FileId, Files, has_log},
+    files::{FileId, Files, has_log, links},
+    place,
     provider::Synchronous,
 };
 
@@ -33,9 +34,11 @@ enum Whose {
 pub(crate) fn open(
     path: &Path,
     synchronous: Synchronous,
+    any_file_system: bool,
 ) -> Result<(Connection, Files), OpenError> {
     for _ in 0..ATTEMPTS {
         let before = look(path)?;
+        place::check(path, any_file_system)?;
         let mut connection = connect(path)?;
         // The connection has the file that the path led to both before and after. A file that is
         // missing is made by SQLite (we must not touch it, see `files.rs`) and opened again.
@@ -68,7 +71,13 @@ fn look(path: &Path) -> Result<Option<FileId>, OpenError> {
         Ok(metadata) if metadata.is_file() && metadata.len() == 1 => Err(OpenError::NotADatabase {
             path: path.to_owned(),
         }),
-        Ok(metadata) if metadata.is_file() => Ok(Some(FileId::from_metadata(&metadata))),
+        Ok(metadata) if metadata.is_file() => match links(&metadata) {
+            0 | 1 => Ok(Some(FileId::from_metadata(&metadata))),
+            links => Err(OpenError::Linked {
+                path: path.to_owned(),
+                links,
+            }),
+        },
         Ok(_) => Err(OpenError::Path {
             path: path.to_owned(),
             reason: "it is not a regular file",

@@ -17,7 +17,8 @@ use dlock_core::{
 use typed_builder::TypedBuilder;
 
 use crate::{
-    admin, error::OpenError, key::Prefix, rules, store::Store, watch::Watch, worker::Worker,
+    admin, clock::StoreClock, error::OpenError, key::Prefix, rules, store::Store, watch::Watch,
+    worker::Worker,
 };
 
 /// Locks in one SQLite file, shared by every process of one host.
@@ -36,6 +37,7 @@ pub struct SqliteProvider {
     watch: Arc<Watch>,
     /// Only calls on the worker's thread lock it.
     store: Arc<Mutex<Store>>,
+    clock: StoreClock,
     worker: Worker,
     path: Arc<Path>,
     prefix: Prefix,
@@ -84,9 +86,16 @@ pub(crate) struct Settings {
     )]
     synchronous: Synchronous,
     #[builder(default = Duration::from_secs(2), setter(
-        doc = "How long a call waits for other writers of the file before it ends as not applied; 2 s by default, at most one minute. Calls of this provider behind it wait as long."
+        doc = "How long a call waits for other writers of the file before it ends as not applied; 2 s by default, at most one minute, and never longer than an eighth of the lease that it is about, so that its caller still hears why. Calls of this provider behind it wait as long."
     ))]
     busy_timeout: Duration,
+    #[builder(
+        default,
+        setter(
+            doc = "Takes a file on a file system that is refused otherwise, because several machines may share it (see [`OpenError::FileSystem`]); `false` by default. **If a second machine opens the file, every lock in it has two holders, without an error.** Only for a file system of one machine that is taken for another, such as one in user space (FUSE) over a local disk."
+        )
+    )]
+    danger_accept_any_file_system: bool,
 }
 
 impl SqliteProvider {
@@ -149,7 +158,12 @@ impl SqliteProvider {
         work: impl FnOnce(&mut Store) -> Result<T, ProviderError> + Send + 'static,
     ) -> Result<T, ProviderError> {
         let store = Arc::clone(&self.store);
-        let work = move || work(&mut store.lock().unwrap_or_else(PoisonError::into_inner));
+        let called = self.clock.now().instant;
+        let work = move || {
+            let mut store = store.lock().unwrap_or_else(PoisonError::into_inner);
+            store.call_of(called);
+            work(&mut store)
+        };
         self.worker.run(work).await
     }
 }
@@ -162,6 +176,7 @@ impl From<Settings> for Result<SqliteProvider, OpenError> {
             prefix,
             synchronous,
             busy_timeout,
+            danger_accept_any_file_system,
         } = settings;
         if busy_timeout > LONGEST {
             return Err(OpenError::BusyTimeout {
@@ -185,13 +200,19 @@ impl From<Settings> for Result<SqliteProvider, OpenError> {
             path,
             source: Box::new(error),
         })?;
-        let store = Store::open(&path, synchronous, busy_timeout)?;
+        let store = Store::open(
+            &path,
+            synchronous,
+            busy_timeout,
+            danger_accept_any_file_system,
+        )?;
         let worker = Worker::start().map_err(|error| OpenError::Other {
             path: path.clone(),
             source: Box::new(error),
         })?;
         Ok(SqliteProvider {
             watch: store.watch(),
+            clock: store.clock().clone(),
             store: Arc::new(Mutex::new(store)),
             worker,
             path: path.into(),
@@ -235,15 +256,23 @@ impl Provider for SqliteProvider {
     async fn renew(&self, request: &Renew) -> Result<RenewOutcome, ProviderError> {
         let key = self.prefix.key(&request.name)?;
         let request = request.clone();
-        self.call(move |store| store.write(|view| rules::renew(view, &key, &request)))
-            .await
+        self.call(move |store| {
+            store.write(
+                |view| view.lease(&key),
+                |view| rules::renew(view, &key, &request),
+            )
+        })
+        .await
     }
 
     async fn release(&self, request: &Release) -> Result<ReleaseOutcome, ProviderError> {
         let key = self.prefix.key(&request.name)?;
         let (request, watch) = (request.clone(), Arc::clone(&self.watch));
         self.call(move |store| {
-            let outcome = store.write(|view| rules::release(view, &key, &request))?;
+            let outcome = store.write(
+                |view| view.lease(&key),
+                |view| rules::release(view, &key, &request),
+            )?;
             watch.released(&key);
             Ok(outcome)
         })
@@ -290,20 +319,30 @@ impl Admin for SqliteProvider {
     async fn revoke(&self, request: &Revoke) -> Result<RevokeOutcome, ProviderError> {
         let key = self.prefix.key(&request.name)?;
         let request = request.clone();
-        self.call(move |store| store.write(|view| rules::revoke(view, &key, &request)))
-            .await
+        self.call(move |store| {
+            store.write(
+                |view| view.lease(&key),
+                |view| rules::revoke(view, &key, &request),
+            )
+        })
+        .await
     }
 
     async fn ask(&self, request: &Ask) -> Result<AskOutcome, ProviderError> {
         let key = self.prefix.key(&request.name)?;
         let request = request.clone();
-        self.call(move |store| store.write(|view| rules::ask(view, &key, &request)))
-            .await
+        self.call(move |store| {
+            store.write(
+                |view| view.lease(&key),
+                |view| rules::ask(view, &key, &request),
+            )
+        })
+        .await
     }
 
     async fn purge(&self, limit: usize) -> Result<u64, ProviderError> {
         let prefix = self.prefix.clone();
-        self.call(move |store| store.write(|view| admin::purge(view, &prefix, limit)))
+        self.call(move |store| store.write(|_| None, |view| admin::purge(view, &prefix, limit)))
             .await
     }
 }

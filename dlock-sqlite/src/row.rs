@@ -61,9 +61,7 @@ impl Stored {
             expiry,
         ] = columns;
         let mut record = Record::new(
-            text("uuid", uuid, 36).and_then(|text| {
-                Uuid::try_parse(text).map_err(|_| Flaw("its uuid is none".into()))
-            })?,
+            identity(text("uuid", uuid, 36)?)?,
             text("owner", owner, MAX_OWNER)?,
             UNIX_EPOCH + Duration::from_micros(integer("since", since, 0..=MAX_EXACT)?),
             FencingToken::new(integer("token", token, 1..=MAX_EXACT)?)
@@ -84,8 +82,10 @@ impl Stored {
                 ));
             }
         };
-        let boot = text("boot", boot, 64)
-            .and_then(|text| Boot::parse(text).ok_or_else(|| Flaw("its boot is none".into())))?;
+        let boot = text("boot", boot, 64).and_then(|text| {
+            let boot = Boot::parse(text).filter(|boot| boot.to_string() == text);
+            boot.ok_or_else(|| Flaw("its boot is none".into()))
+        })?;
         let ValueRef::Integer(expiry) = expiry else {
             return Err(unexpected("expiry", expiry, format_args!("an integer")));
         };
@@ -131,6 +131,14 @@ impl fmt::Display for Flaw {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
+}
+
+/// A uuid as this crate writes it. Any other way to write one is damage, too.
+fn identity(text: &str) -> Result<Uuid, Flaw> {
+    Uuid::try_parse(text)
+        .ok()
+        .filter(|uuid| uuid.hyphenated().encode_lower(&mut [0; 36]) == text)
+        .ok_or_else(|| Flaw("its uuid is not one in lower case with hyphens".into()))
 }
 
 /// A number in this range; none of the ranges has negative numbers.

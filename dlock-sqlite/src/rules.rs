@@ -2,7 +2,7 @@
 //! brings a view of the file that nobody else writes to meanwhile; waiting, committing and threads
 //! are its business.
 
-use std::{ops::RangeInclusive, time::Duration};
+use std::{ops::RangeInclusive, slice, time::Duration};
 
 use dlock_core::{
     Acquire, AcquireOutcome, Ask, AskOutcome, FencingToken, ProviderError, Record, Release,
@@ -30,12 +30,15 @@ pub(crate) fn acquire(
     {
         return Ok(held);
     }
-    store.write(|view| match decide(view, key, request)? {
-        Decision::Answer(outcome) => Ok(outcome),
-        Decision::Take { last, now } => {
-            take(view, key, request, last, now).map(AcquireOutcome::Acquired)
-        }
-    })
+    store.write(
+        |_| Some(request.duration),
+        |view| match decide(view, key, request)? {
+            Decision::Answer(outcome) => Ok(outcome),
+            Decision::Take { last, now } => {
+                take(view, key, request, last, now).map(AcquireOutcome::Acquired)
+            }
+        },
+    )
 }
 
 enum Decision {
@@ -158,7 +161,12 @@ pub(crate) fn renew_many(store: &mut Store, items: &[Item]) -> Outcomes {
         Ok(Some(outcomes)) => outcomes,
         Ok(None) => items
             .iter()
-            .map(|item| store.write(|view| renew_item(view, item)))
+            .map(|item| {
+                store.write(
+                    |view| shortest(view, slice::from_ref(item)),
+                    |view| renew_item(view, item),
+                )
+            })
             .collect(),
         Err(error) => items.iter().map(|_| Err(error.clone())).collect(),
     }
@@ -166,7 +174,7 @@ pub(crate) fn renew_many(store: &mut Store, items: &[Item]) -> Outcomes {
 
 /// `None`: the transaction failed as a whole. An error: it did not even begin.
 fn renew_together(store: &mut Store, items: &[Item]) -> Result<Option<Outcomes>, ProviderError> {
-    let writing = store.begin()?;
+    let writing = store.begin(|view| shortest(view, items))?;
     let mut outcomes = Vec::with_capacity(items.len());
     for item in items {
         match renew_item(writing.view(), item) {
@@ -176,6 +184,12 @@ fn renew_together(store: &mut Store, items: &[Item]) -> Result<Option<Outcomes>,
         }
     }
     Ok(writing.commit().is_ok().then_some(outcomes))
+}
+
+/// The shortest lease of a trip: its answer is wanted first.
+fn shortest(view: View<'_>, items: &[Item]) -> Option<Duration> {
+    let keys = items.iter().filter_map(|item| item.as_ref().ok());
+    keys.filter_map(|(key, _)| view.lease(key)).min()
 }
 
 fn renew_item(view: View<'_>, item: &Item) -> Result<RenewOutcome, Failure> {

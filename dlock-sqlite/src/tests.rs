@@ -57,6 +57,7 @@ impl Bench {
             &directory.path().join("l.db"),
             Synchronous::Normal,
             Duration::from_millis(100),
+            false,
         )
         .unwrap();
         Self {
@@ -116,7 +117,7 @@ impl Bench {
         let key = self.key(name);
         let request = Renew::new(Name::new(name).unwrap(), uuid, n);
         self.store
-            .write(|view| rules::renew(view, &key, &request))
+            .write(|_| None, |view| rules::renew(view, &key, &request))
             .unwrap()
     }
 
@@ -124,14 +125,14 @@ impl Bench {
         let key = self.key(name);
         let request = Release::new(Name::new(name).unwrap(), uuid, None);
         self.store
-            .write(|view| rules::release(view, &key, &request))
+            .write(|_| None, |view| rules::release(view, &key, &request))
             .unwrap();
     }
 
     fn purge(&mut self) -> u64 {
         let prefix = self.prefix.clone();
         self.store
-            .write(|view| admin::purge(view, &prefix, usize::MAX))
+            .write(|_| None, |view| admin::purge(view, &prefix, usize::MAX))
             .unwrap()
     }
 

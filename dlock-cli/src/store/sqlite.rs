@@ -64,18 +64,39 @@ impl File {
             _ => Err(refuse("it names no file")),
         }
     }
+
+    fn refused(&self, error: OpenError) -> Failure {
+        let exit = match error {
+            // These go away by themselves.
+            OpenError::Busy { .. } | OpenError::Replaced { .. } | OpenError::Full { .. } => {
+                Exit::StoreUnreachable
+            }
+            _ => Exit::StoreUnusable,
+        };
+        let elsewhere = self.default && matches!(error, OpenError::FileSystem { .. });
+        let failure = Failure::new(exit, format!("can't open the store {self}")).because(error);
+        if elsewhere {
+            // A home directory that comes over the network.
+            failure.advise(
+                "this is the default store, in this user's home directory; say --store or set DLOCK_STORE: \
+                 sqlite:PATH of a file on a local disk, or the URL of a server",
+            )
+        } else {
+            failure
+        }
+    }
 }
 
 #[async_trait]
 impl Location for File {
     /// Makes the file if it does not exist.
     async fn open(&self) -> Result<Store, Failure> {
-        let Self { path, default } = self.clone();
+        let file = self.clone();
         let opening = tokio::task::spawn_blocking(move || {
-            if default {
-                make_directory(&path)?;
+            if file.default {
+                make_directory(&file.path)?;
             }
-            SqliteProvider::open(&path).map_err(|error| refused(&path, error))
+            SqliteProvider::open(&file.path).map_err(|error| file.refused(error))
         });
         let provider = opening.await.map_err(|error| {
             Failure::new(Exit::StoreUnusable, format!("can't open the store {self}")).because(error)
@@ -138,21 +159,6 @@ fn create_private(directory: &Path) -> io::Result<()> {
     fs::DirBuilder::new().recursive(true).create(directory)
 }
 
-fn refused(path: &Path, error: OpenError) -> Failure {
-    let exit = match error {
-        // These go away by themselves.
-        OpenError::Busy { .. } | OpenError::Replaced { .. } | OpenError::Full { .. } => {
-            Exit::StoreUnreachable
-        }
-        _ => Exit::StoreUnusable,
-    };
-    Failure::new(
-        exit,
-        format!("can't open the store {SQLITE}{}", path.display()),
-    )
-    .because(error)
-}
-
 #[cfg(unix)]
 fn strip_prefix(text: &OsStr, prefix: &str) -> Option<OsString> {
     use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -185,5 +191,32 @@ mod tests {
             }
         );
         assert_eq!(file.to_string(), "sqlite:some dir/locks.db?x=1");
+    }
+
+    #[test]
+    fn home_on_another_machine_is_told_what_to_do() {
+        let told = |default| {
+            let path = PathBuf::from("/home/me/.local/state/dlock/locks.db");
+            let error = OpenError::FileSystem {
+                path: path.clone(),
+                kind: "NFS".into(),
+            };
+            let failure = File { path, default }.refused(error);
+            assert_eq!(failure.exit(), Exit::StoreUnusable);
+            format!("{failure} {failure:?}")
+        };
+        let both = [told(true), told(false)];
+        for told in &both {
+            assert!(
+                told.contains("NFS") && told.contains("local disk"),
+                "{told}"
+            );
+        }
+        assert!(
+            both[0].contains("--store") && both[0].contains("DLOCK_STORE"),
+            "{}",
+            both[0]
+        );
+        assert!(!both[1].contains("default store"), "{}", both[1]);
     }
 }

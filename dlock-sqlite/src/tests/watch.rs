@@ -37,7 +37,7 @@ async fn those_who_have_one_file_open_meet_and_others_do_not() {
     let path = bench._directory.path().join("l.db");
     let link = bench._directory.path().join("link.db");
     std::os::unix::fs::symlink(&path, &link).unwrap();
-    let open = |path| Store::open(path, Synchronous::Normal, Duration::ZERO).unwrap();
+    let open = |path| Store::open(path, Synchronous::Normal, Duration::ZERO, false).unwrap();
     let (same, linked) = (open(&path), open(&link));
     let stranger = Bench::new();
 

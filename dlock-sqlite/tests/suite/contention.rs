@@ -9,7 +9,9 @@ use std::{
     time::Duration,
 };
 
-use dlock_core::{ErrorKind, Provider, Release, ReleaseOutcome, Renew, RenewOutcome};
+use dlock_core::{
+    DLock, ErrorKind, LossCause, Provider, Release, ReleaseOutcome, Renew, RenewOutcome,
+};
 use dlock_sqlite::SqliteProvider;
 use tokio::time::{Instant, sleep, timeout};
 
@@ -57,6 +59,70 @@ fn a_writer_that_stays_too_long_is_not_applied_and_then_all_is_well() {
         );
         assert!(provider.read(&name("free")).await.unwrap().is_none());
         take(&provider, "free", LONG).await;
+    });
+}
+
+/// A caller waits for a sixth of its lease, and its time in line counts.
+#[test]
+fn a_short_lease_hears_of_a_locked_file_before_its_attempt_is_over() {
+    let scratch = Scratch::new();
+    block_on(async {
+        let provider = scratch.provider();
+        let lease = Duration::from_secs(4);
+        // Less than the busy timeout, and than four eighths of the lease one after the other.
+        let limit = Duration::from_millis(1900);
+        let (uuid, _) = take(&provider, "held", lease).await;
+        let raw = scratch.raw();
+        raw.execute_batch("BEGIN IMMEDIATE").unwrap();
+        let renewal = [Renew::new(name("held"), uuid, 1)];
+        let release = Release::new(name("held"), uuid, None);
+        let free = request("free", lease);
+        let (acquired, renewed, renewed_in_batch, released) = tokio::join!(
+            timeout(limit, provider.acquire(&free)),
+            timeout(limit, provider.renew(&renewal[0])),
+            timeout(limit, provider.renew_many(&renewal)),
+            timeout(limit, provider.release(&release)),
+        );
+        for error in [
+            acquired.unwrap().unwrap_err(),
+            renewed.unwrap().unwrap_err(),
+            renewed_in_batch.unwrap().remove(0).unwrap_err(),
+            released.unwrap().unwrap_err(),
+        ] {
+            assert_eq!(error.kind(), ErrorKind::NotApplied, "{}", chain(&error));
+            assert!(
+                error.to_string().contains("locked by another program"),
+                "{error}"
+            );
+        }
+    });
+}
+
+#[test]
+fn a_lease_that_a_locked_file_ends_names_the_lock() {
+    let scratch = Scratch::new();
+    block_on(async {
+        let lock = DLock::builder()
+            .name("a")
+            .duration(Duration::from_secs(1))
+            .provider(scratch.provider())
+            .build()
+            .unwrap();
+        let guard = lock.hold().await.unwrap();
+        let raw = scratch.raw();
+        raw.execute_batch("BEGIN IMMEDIATE").unwrap();
+        let loss = timeout(PATIENCE, guard.lost()).await.unwrap();
+        let LossCause::Expired {
+            last_error: Some(error),
+        } = &loss.cause
+        else {
+            panic!("{loss:?}")
+        };
+        assert!(
+            error.to_string().contains("locked by another program"),
+            "{error}"
+        );
+        raw.execute_batch("ROLLBACK").unwrap();
     });
 }
 

@@ -123,6 +123,20 @@ fn a_link_that_leads_elsewhere_grants_nothing_more() {
 }
 
 #[test]
+fn a_file_with_a_second_name_grants_nothing_more_until_it_is_gone() {
+    let scratch = Scratch::new();
+    let provider = scratch.provider();
+    block_on(take(&provider, "a", LONG));
+    let other = scratch.directory().join("other.db");
+    fs::hard_link(scratch.path(), &other).unwrap();
+    let error = block_on(provider.acquire(&request("b", LONG))).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Fatal, "{error}");
+    assert!(error.to_string().contains("hard link"), "{error}");
+    fs::remove_file(&other).unwrap();
+    block_on(take(&provider, "b", LONG));
+}
+
+#[test]
 fn what_sqlite_does_to_its_own_files_is_no_move() {
     let scratch = Scratch::new();
     block_on(async {

@@ -195,6 +195,24 @@ fn a_symbolic_link_leads_to_the_same_locks() {
 }
 
 #[test]
+fn a_file_with_two_names_is_refused_by_both() {
+    let scratch = Scratch::new();
+    drop(scratch.provider());
+    let other = scratch.directory().join("other.db");
+    fs::hard_link(scratch.path(), &other).unwrap();
+    for path in [&scratch.path(), &other] {
+        let error = error(path).to_string();
+        assert!(error.contains("has 2 names"), "{error}");
+    }
+    fs::remove_file(scratch.path()).unwrap();
+    block_on(take(
+        &SqliteProvider::open(&other).unwrap(),
+        "a",
+        Duration::from_secs(60),
+    ));
+}
+
+#[test]
 fn an_opening_waits_for_another_that_is_making_the_file() {
     let scratch = Scratch::new();
     let raw = scratch.raw();

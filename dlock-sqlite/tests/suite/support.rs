@@ -140,6 +140,13 @@ impl Kid {
         Self::spawn(command, test, role, file)
     }
 
+    /// The same in a mount namespace of its own: what it mounts, nobody else sees.
+    pub(crate) fn start_with_mounts(test: &str, role: &str, file: &Path) -> Self {
+        let mut command = crate::mounts::namespace();
+        command.arg(env::current_exe().unwrap());
+        Self::spawn(command, test, role, file)
+    }
+
     fn spawn(mut command: Command, test: &str, role: &str, file: &Path) -> Self {
         command
             .args([test, "--exact", "--nocapture", "--test-threads=1"])
