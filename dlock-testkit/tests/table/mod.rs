@@ -331,7 +331,7 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     ),
     (
         Bug::SightUnread,
-        "observation_outlives_its_process observation_of_another_boot_counts_for_nothing kept_observation_is_of_one_version",
+        "observation_outlives_its_process observation_of_another_boot_counts_for_nothing kept_observation_is_of_one_version observation_is_kept_only_where_it_decides",
     ),
     (
         Bug::FirstSightReplaced,

@@ -81,8 +81,8 @@ pub(in crate::cases) async fn observation_is_kept_only_where_it_decides(bench: B
     rounds(bench, |round| async move {
         let (mut bed, host) = Host::start(&round).await;
         let client = host.client(&bed);
-        drop(acquired(try_once(&mut bed, client).await));
-        bed.sent(Op::Release, 1).await;
+        let lease = acquired(try_once(&mut bed, client).await);
+        ok(soon("the release", lease.release()).await);
         assert!(!host.folder.0.exists(), "a grant needs no folder");
         let dead = host.taken_by_the_dead(&bed).await;
         bed.client = host.client(&bed);
