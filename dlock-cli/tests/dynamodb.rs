@@ -5,20 +5,25 @@
 mod support;
 
 use std::{
+    fs,
     io::{Read, Write},
     net::TcpListener,
     sync::atomic::{AtomicU32, Ordering},
     thread,
+    time::Duration,
 };
 
+use rustix::process::Signal;
+
 use support::{
-    Scene,
+    Scene, Stopwatch,
     stores::{
         RUN, SECRET, SETUP, STATUS, STATUS_OF_ONE, TRY, assert_all_end, assert_ended, block_on,
         candidates_lead_in_turn, command_ends_before_its_lease_when_the_store_is_gone,
         commands_take_turns, killed_holder_is_followed, secret_is_told_to_nobody, set_up,
         status_tells_who_holds_what,
     },
+    until,
 };
 use tokio::runtime::Runtime;
 
@@ -106,6 +111,80 @@ fn commands_never_run_at_the_same_time() {
 fn waiter_follows_a_killed_holder() {
     let server = Server::start();
     killed_holder_is_followed(&ready(server.scene("")));
+}
+
+/// The lock of a holder that was killed, in this scene.
+fn left_by_a_dead_holder(scene: &Scene, lease: Duration) {
+    let lease = format!("{}ms", lease.as_millis());
+    let holder = scene.run(&["--lease", &lease], r#"echo held >> "$T/trace"; sleep 60"#);
+    scene.await_trace("held");
+    holder.signal(Signal::KILL);
+}
+
+/// A process that asks once: whether it was granted the lock.
+fn is_granted(scene: &Scene) -> bool {
+    let tried = scene.finish(TRY);
+    let granted = tried.code() == 0;
+    if !granted {
+        assert_ended(&tried, 75, "nobody's observation is old enough");
+    }
+    granted
+}
+
+#[test]
+fn processes_that_ask_once_take_over_from_a_killed_holder() {
+    let server = Server::start();
+    let scene = ready(server.scene(""));
+    let lease = Duration::from_secs(4);
+    left_by_a_dead_holder(&scene, lease);
+    let first = Stopwatch::start();
+    assert_ended(&scene.finish(TRY), 75, "try again in ");
+    until("a try that is granted", || is_granted(&scene).then_some(()));
+    assert!(first.elapsed() >= lease, "{:?}", first.elapsed());
+}
+
+#[test]
+fn observations_of_one_store_leave_those_of_another() {
+    let server = Server::start();
+    let shared = Scene::new();
+    let state = shared.path("state").to_str().unwrap().to_owned();
+    let on = |table: &str| {
+        let mut variables = server.variables(table);
+        variables.push(("XDG_STATE_HOME", state.clone()));
+        ready(Scene::with(variables))
+    };
+    let scenes = [on("locks-a"), on("locks-b"), on("locks-b?prefix=c")];
+    let lease = Duration::from_secs(3);
+    for scene in &scenes {
+        left_by_a_dead_holder(scene, lease);
+    }
+    // By turns, so that they would take one file from each other.
+    let mut refused: Vec<_> = scenes.iter().collect();
+    until("tries that are granted on each", || {
+        refused.retain(|scene| !is_granted(scene));
+        refused.is_empty().then_some(())
+    });
+}
+
+#[test]
+fn what_can_not_be_kept_is_told() {
+    let server = Server::start();
+    let mut variables = server.variables("locks");
+    let shut = Scene::new();
+    // A file where the folder should be.
+    fs::write(shut.path("state"), "").unwrap();
+    let state = shut.path("state").to_str().unwrap().to_owned();
+    variables.push(("XDG_STATE_HOME", state));
+    let scene = ready(Scene::with(variables));
+    let lease = Duration::from_millis(1500);
+    left_by_a_dead_holder(&scene, lease);
+    let watch = Stopwatch::start();
+    while watch.elapsed() < 2 * lease {
+        assert!(!is_granted(&scene));
+        assert_ended(&scene.finish(TRY), 75, "longer than 1.5s");
+    }
+    let waits = ["run", "lock", "--wait", "60s", "--", "true"];
+    assert_ended(&scene.finish(waits), 0, "");
 }
 
 #[test]

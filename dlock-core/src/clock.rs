@@ -5,12 +5,13 @@
 //! side when the thread is suspended between two system calls.
 
 mod machine;
+mod origin;
 
 use std::{
-    fmt,
+    fmt, io,
     sync::{
         Arc,
-        atomic::{AtomicI64, Ordering},
+        atomic::{AtomicI64, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -41,8 +42,9 @@ enum Source {
     Simulated(Machine),
 }
 
-#[derive(Default)]
 struct Manual {
+    /// One of this process's manual clocks.
+    number: u64,
     nanos: AtomicI64,
     moved: Notify,
 }
@@ -72,7 +74,12 @@ impl Clock {
     /// A clock that moves only by hand, for tests.
     #[must_use]
     pub fn manual() -> (Self, ManualClock) {
-        let manual = Arc::new(Manual::default());
+        static MADE: AtomicU64 = AtomicU64::new(0);
+        let manual = Arc::new(Manual {
+            number: MADE.fetch_add(1, Ordering::Relaxed),
+            nanos: AtomicI64::new(0),
+            moved: Notify::new(),
+        });
         (
             Self(Source::Manual(Arc::clone(&manual))),
             ManualClock(manual),
@@ -159,6 +166,28 @@ impl Clock {
             .saturating_sub(since.boot)
             .min(raw.saturating_sub(since.raw));
         Duration::from_nanos(u64::try_from(least).unwrap_or(0))
+    }
+
+    /// Whether a contender's clock has come to this look. One that is still ahead was not taken on this
+    /// clock.
+    pub(crate) fn has_reached(&self, look: Look) -> bool {
+        let Look { boot, raw } = self.look();
+        boot >= look.boot && raw >= look.raw
+    }
+
+    /// What the readings of a [`Look`] are counted from. Looks of two processes can be compared if it
+    /// is the same, and only then.
+    pub(crate) fn origin(&self) -> io::Result<String> {
+        match &self.0 {
+            Source::System => origin::of_the_system(),
+            Source::Manual(manual) => {
+                Ok(format!("manual {} {}", std::process::id(), manual.number))
+            }
+            Source::Tokio { .. } | Source::Simulated(_) => Err(io::Error::new(
+                io::ErrorKind::Unsupported,
+                "this clock counts from its own making",
+            )),
+        }
     }
 
     /// Sleeps until the holder's clock has reached `deadline`, looking again at least every `step`:
@@ -248,6 +277,17 @@ impl Tick {
 
     pub(crate) const fn from_bits(bits: i64) -> Self {
         Self(bits)
+    }
+}
+
+impl Look {
+    /// `CLOCK_BOOTTIME` and `CLOCK_MONOTONIC_RAW`, in nanoseconds since their origin.
+    pub(crate) const fn readings(self) -> (i64, i64) {
+        (self.boot, self.raw)
+    }
+
+    pub(crate) const fn at(boot: i64, raw: i64) -> Self {
+        Self { boot, raw }
     }
 }
 

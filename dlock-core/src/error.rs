@@ -349,7 +349,12 @@ mod tests {
         );
         let held = |ours| {
             let record = record.clone();
-            timeout(Some(Holder { record, ours }))
+            timeout(Some(Holder {
+                record,
+                ours,
+                observed: Duration::ZERO,
+                kept: false,
+            }))
         };
         let nobody = "the lock was not acquired within 3s";
         assert_eq!(timeout(None), nobody);

@@ -33,6 +33,7 @@ mod lock;
 pub mod metrics;
 mod name;
 mod names;
+mod observations;
 #[cfg_attr(not(feature = "metrics"), path = "observe/silent.rs")]
 mod observe;
 mod outcome;

@@ -93,7 +93,13 @@ impl DLock {
     /// Asks once, whoever else waits. Being refused is no error.
     ///
     /// Repeated calls share what their [`Client`] has observed, so they take over from a dead holder
-    /// after one duration, also on stores whose clock decides nothing.
+    /// after one duration, also on stores whose clock decides nothing
+    /// ([`Discipline::Observer`](crate::Discipline::Observer): DynamoDB). There a *program* that asks
+    /// once and ends takes what it has seen with it, and however often it is started, a dead holder's
+    /// lock is never its: give its client a folder ([`Client::observations`]), or wait for longer
+    /// than the record's duration ([`DLock::acquire_timeout`]). [`Holder::observed`] says how much of
+    /// that duration has been seen so far. Where the store's clock ends leases, a single call gets
+    /// what has run out.
     ///
     /// # Errors
     /// [`Error::Provider`] if the store gave no answer within a third of the lease, or answered
@@ -275,7 +281,7 @@ impl DLock {
         if let Some(record) = &record
             && !planted!(ReadUnobserved)
         {
-            state.saw(&shared.clock, record);
+            shared.observe(state, name, record, plan.attempt()).await;
         }
         Ok(record)
     }

@@ -70,6 +70,8 @@ struct Observation {
     remaining: Option<Duration>,
     first: Look,
     last: Look,
+    /// A later process of this host will know.
+    kept: bool,
 }
 
 /// An identity of ours that is over: nobody acts on it and nobody will.
@@ -169,19 +171,21 @@ impl NameState {
 
     /// A reply or a read showed this record. Called after the reply: an observation counts from
     /// there. A read, even a stale one, observes as well as a refusal does, since A6 is conditional.
-    pub(crate) fn saw(&self, clock: &Clock, record: &Record) {
+    /// Returns that instant if the client sees the version for the first time.
+    pub(crate) fn saw(&self, clock: &Clock, record: &Record) -> Option<Look> {
         let now = clock.look();
         let mut known = self.known();
         known.highest = known.highest.max(record.token.get());
         if record.released {
             known.observation = None;
-            return;
+            return None;
         }
         match &mut known.observation {
             Some(seen) if seen.version == record.version() || planted!(ObservationKept) => {
                 seen.version = record.version();
                 seen.remaining = record.remaining;
                 seen.last = now;
+                None
             }
             _ => {
                 let (version, duration) = (record.version(), record.duration);
@@ -191,9 +195,36 @@ impl NameState {
                     remaining: record.remaining,
                     first: now,
                     last: now,
+                    kept: false,
                 }));
+                Some(now)
             }
         }
+    }
+
+    /// Processes of this host have seen this version since then, or this client has and it is kept for
+    /// them. Whether there is something to claim now.
+    pub(crate) fn recalled(&self, clock: &Clock, version: Version, first: Look) -> bool {
+        let mut known = self.known();
+        let seen = known.observation.as_mut();
+        let Some(seen) = seen.filter(|seen| seen.version == version) else {
+            return false;
+        };
+        seen.kept = true;
+        if clock.elapsed(first) > clock.elapsed(seen.first) && !planted!(SightUnread) {
+            seen.first = first;
+        }
+        clock.elapsed(seen.first) >= seen.duration
+    }
+
+    /// For how long this version has been seen unchanged, and whether a later process will know.
+    pub(crate) fn observed(&self, clock: &Clock, version: Version) -> (Duration, bool) {
+        let known = self.known();
+        let seen = known.observation.as_ref();
+        seen.filter(|seen| seen.version == version)
+            .map_or((Duration::ZERO, false), |seen| {
+                (clock.elapsed(seen.first), seen.kept)
+            })
     }
 
     /// The version that was seen unchanged for its record's whole duration, if there is one: claim

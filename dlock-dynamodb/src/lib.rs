@@ -26,7 +26,9 @@
 //! - DynamoDB has no clock to ask, so none decides
 //!   ([`Discipline::Observer`](dlock_core::Discipline::Observer)): a contender that has seen one
 //!   version of a record unchanged for the record's duration, on its own monotonic clock, may take it.
-//!   Wall clocks may be wrong by any amount, on any machine.
+//!   Wall clocks may be wrong by any amount, on any machine. So a program that asks once and ends
+//!   never has the lock of a holder that died, however often it is started, unless what it has seen
+//!   outlives it: [`Client::observations`](dlock_core::Client::observations).
 //! - Each acquire, renewal and release is one `UpdateItem` whose condition decides; the loser reads
 //!   the record out of the refusal. A record that a condition does not find sound in every field is an
 //!   error, and is not written to.

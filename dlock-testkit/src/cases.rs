@@ -23,8 +23,9 @@ use std::{future::Future, pin::Pin};
 use tokio::task::JoinError;
 
 use self::frontend::{
-    batching, cancelling, closing, fairness, ghosts, handing, limits, looking, observing, polling,
-    queueing, releasing, renewing, scoped, sharing, stories, tickets, tries, validity,
+    batching, cancelling, closing, fairness, ghosts, handing, limits, looking, observing,
+    outliving, polling, queueing, releasing, renewing, scoped, sharing, stories, tickets, tries,
+    validity,
 };
 use crate::Bench;
 
@@ -328,6 +329,11 @@ macro_rules! __for_each_case {
             required observing grant_of_our_own_replaces_the_observation ["section 3"];
             required observing acquire_asks_for_more_than_the_highest_token_seen ["T6"];
             required observing floor_that_a_resource_reported_is_kept ["T6"];
+
+            required outliving observation_outlives_its_process ["section 3", "A6", "003-6"];
+            required outliving observation_of_another_boot_counts_for_nothing ["section 3"];
+            required outliving kept_observation_is_of_one_version ["section 3", "A6", "003-3"];
+            required outliving observation_is_kept_only_where_it_decides ["section 3"];
 
             required closing close_ends_waiters_and_later_acquires ["G3"];
             required closing close_waits_until_everything_is_given_back ["G3"];

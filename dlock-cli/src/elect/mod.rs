@@ -5,7 +5,7 @@ mod lines;
 
 use std::{ffi::OsString, process::ExitCode, time::Duration};
 
-use dlock_core::{Client, Error, ErrorKind, Name};
+use dlock_core::{Error, ErrorKind, Name};
 use dlock_election::{Coordinator, Election, Leadership};
 use tokio::{
     sync::{mpsc, oneshot},
@@ -60,7 +60,7 @@ async fn run(arguments: ElectArguments) -> Result<Outcome, Failure> {
         signal = signals.ending() => return Ok(ending::by_signal(signal.as_raw(), false)),
         store = location.open() => store?,
     };
-    let client = Client::new(store.provider.clone());
+    let client = store.client();
     let election = Election::builder()
         .provider(&client)
         .name(name.as_str())

@@ -68,7 +68,7 @@ fn build(
     let builder = DLock::builder()
         .name(name.as_str())
         .duration(lease)
-        .provider(store.provider.clone());
+        .provider(store.client());
     Ok(match owner {
         Some(owner) => builder.owner(owner).build()?,
         None => builder.build()?,

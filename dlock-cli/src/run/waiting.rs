@@ -2,7 +2,7 @@
 
 use std::{convert::Infallible, io::IsTerminal, time::Duration};
 
-use dlock_core::{DLock, Error, Lease, Record, TryAcquire};
+use dlock_core::{DLock, Error, Holder, Lease, Record, TryAcquire};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rustix::{
     process::{Signal, getpgrp},
@@ -56,16 +56,41 @@ pub(super) async fn acquire(
         Err(Error::Timeout {
             holder: Some(holder),
             ..
-        }) => Err(Failure::new(
-            Exit::NotAcquired,
-            format!(
-                "the lock {:?} is {}",
-                lock.name().as_str(),
-                Holding(&holder.record)
-            ),
-        )),
+        }) => Err(refused(lock, &holder, store)),
         Err(error) => Err(store.acquire_failure(lock.name().as_str(), error).await),
     }
+}
+
+/// Somebody else has the lock; and where only an observer could tell that the holder is dead, when one
+/// can.
+fn refused(lock: &DLock, holder: &Holder, store: &Store) -> Failure {
+    let Holder {
+        record,
+        observed,
+        kept,
+        ..
+    } = holder;
+    let name = lock.name().as_str();
+    let failure = Failure::new(
+        Exit::NotAcquired,
+        format!("the lock {name:?} is {}", Holding(record)),
+    );
+    if !store.needs_observers() {
+        return failure;
+    }
+    let lease = span(record.duration);
+    let young = "if its holder is dead, nobody's observation is old enough to tell";
+    failure.advise(if *kept {
+        format!(
+            "{young}: this machine has seen it unchanged for {} of {lease}; try again in {}",
+            span(*observed),
+            span(record.duration.saturating_sub(*observed)),
+        )
+    } else {
+        format!(
+            "{young}, and what this run saw is not kept for the next one (DLOCK_LOG=warn says why): wait longer than {lease}, with --wait"
+        )
+    })
 }
 
 async fn ask(lock: &DLock, patience: Patience) -> Result<Lease, Error> {

@@ -18,8 +18,11 @@ use aws_sdk_dynamodb::{Client, config::Builder};
 use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
 use dlock_dynamodb::{DynamoDbProvider, TableError};
 
-use super::{Location, Store, Tables, TablesError, refuse};
-use crate::exit::{Exit, Failure};
+use super::{Location, Seen, Store, Tables, TablesError, refuse, state};
+use crate::{
+    display::without_credentials,
+    exit::{Exit, Failure},
+};
 
 /// How long the search for a region and for credentials may take: it may end in asking the machine.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -114,6 +117,18 @@ impl Table {
     }
 }
 
+impl Table {
+    /// What tells this store from others: the endpoint too, since tables of several may have one name.
+    fn seen(&self, config: &SdkConfig) -> Option<Seen> {
+        let region = config.region().map_or("", |region| region.as_ref());
+        let endpoint = without_credentials(config.endpoint_url().unwrap_or_default());
+        Some(Seen {
+            folder: state::directory()?.join("seen"),
+            store: format!("{self} {region} {endpoint}"),
+        })
+    }
+}
+
 #[async_trait]
 impl Location for Table {
     async fn open(&self) -> Result<Store, Failure> {
@@ -150,6 +165,7 @@ impl Location for Table {
             provider: Arc::new(provider.clone()),
             shown: self.to_string(),
             tables: Some(Arc::new(provider)),
+            seen: self.seen(&config),
             if_silent: "can this machine reach DynamoDB, and is AWS_ENDPOINT_URL right if it is set? try again later",
         })
     }

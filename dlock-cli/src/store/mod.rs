@@ -13,16 +13,18 @@ mod postgres;
 mod redis;
 #[cfg(feature = "sqlite")]
 mod sqlite;
+#[cfg(any(feature = "dynamodb", feature = "sqlite"))]
+mod state;
 mod tables;
 #[cfg(any(feature = "dynamodb", feature = "postgres", feature = "redis"))]
 mod tls;
 #[cfg(any(feature = "postgres", feature = "redis"))]
 mod url;
 
-use std::{error::Error as StdError, ffi::OsStr, fmt, sync::Arc, time::Duration};
+use std::{error::Error as StdError, ffi::OsStr, fmt, path::PathBuf, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use dlock_core::{Admin, Error, ErrorKind, ProviderError};
+use dlock_core::{Admin, Client, Discipline, Error, ErrorKind, ProviderError};
 
 use self::tables::{Tables, TablesError};
 use crate::exit::{Exit, Failure};
@@ -57,8 +59,18 @@ pub(crate) struct Store {
     shown: String,
     /// What has to be made before there can be locks; `None` if opening did all.
     tables: Option<Arc<dyn Tables>>,
+    /// Where what was seen of its locks is kept; `None` if its own clock decides, or there is no place.
+    seen: Option<Seen>,
     /// What to look at when it is silent.
     if_silent: &'static str,
+}
+
+/// Where what was seen of the locks of a store is kept for the runs to come.
+#[derive(Clone)]
+pub(crate) struct Seen {
+    folder: PathBuf,
+    /// What tells the store from others.
+    store: String,
 }
 
 /// Makes a location of what follows the scheme; both are in the text.
@@ -202,6 +214,21 @@ fn forms() -> String {
 }
 
 impl Store {
+    /// The client of this run.
+    pub(crate) fn client(&self) -> Client {
+        let client = Client::new(Arc::clone(&self.provider));
+        match self.seen.clone() {
+            Some(Seen { folder, store }) => client.observations(folder, store),
+            None => client,
+        }
+    }
+
+    /// Whether only those who have seen a lock unchanged for long enough can tell that its holder is
+    /// dead.
+    pub(crate) fn needs_observers(&self) -> bool {
+        self.provider.capabilities().discipline == Discipline::Observer
+    }
+
     /// Makes what locks need; nothing if it is there.
     pub(crate) async fn set_up(&self) -> Result<(), Failure> {
         let Some(tables) = &self.tables else {

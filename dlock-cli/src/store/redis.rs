@@ -63,6 +63,7 @@ impl Location for Server {
             provider: Arc::new(provider),
             shown: self.to_string(),
             tables: None,
+            seen: None,
             if_silent: "is the server up, and can this machine reach it? try again later",
         })
     }

@@ -10,7 +10,7 @@ use std::{
 use async_trait::async_trait;
 use dlock_sqlite::{OpenError, SqliteProvider};
 
-use super::{Location, Store, refuse};
+use super::{Location, Store, refuse, state};
 use crate::exit::{Exit, Failure};
 
 const SQLITE: &str = "sqlite:";
@@ -28,20 +28,9 @@ pub(super) fn parse(argument: &OsStr) -> Result<Box<dyn Location>, Failure> {
     File::parse(argument).map(|file| Box::new(file) as _)
 }
 
-/// `$XDG_STATE_HOME/dlock/locks.db`, by default in `~/.local/state` (the XDG base directory
-/// specification, which also says to ignore a relative path).
+/// `locks.db` in the user's state directory.
 pub(super) fn of_user() -> Result<Box<dyn Location>, Failure> {
-    let state = std::env::var_os("XDG_STATE_HOME")
-        .map(PathBuf::from)
-        .filter(|path| path.is_absolute());
-    let home = || {
-        Some(
-            std::env::home_dir()
-                .filter(|home| home.is_absolute())?
-                .join(".local/state"),
-        )
-    };
-    let state = state.or_else(home).ok_or_else(|| {
+    let directory = state::directory().ok_or_else(|| {
         Failure::new(
             Exit::StoreUnusable,
             "there is no place for the default store: this user has no home directory",
@@ -49,7 +38,7 @@ pub(super) fn of_user() -> Result<Box<dyn Location>, Failure> {
         .advise("set HOME, or name a store: --store sqlite:PATH")
     })?;
     Ok(Box::new(File {
-        path: state.join("dlock").join("locks.db"),
+        path: directory.join("locks.db"),
         default: true,
     }))
 }
@@ -105,6 +94,7 @@ impl Location for File {
             provider: Arc::new(provider),
             shown: self.to_string(),
             tables: None,
+            seen: None,
             if_silent: "is another program keeping it locked, or its disk full or gone? try again later",
         })
     }

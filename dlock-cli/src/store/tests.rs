@@ -130,6 +130,7 @@ async fn ends(tables: State, error: Error) -> (Exit, String) {
         provider: Arc::new(MemoryProvider::new(&MemoryStore::store_clock())),
         shown: "memory".into(),
         tables: Some(Arc::new(Prepared(tables))),
+        seen: None,
         if_silent: "is it up?",
     };
     let failure = store.acquire_failure("n", error).await;

@@ -75,7 +75,7 @@ impl Contender {
             return self.ask(self.inherit()).await;
         };
         if !planted!(LookUnobserved) {
-            state.saw(&shared.clock, &record);
+            self.observe(&record).await;
         }
         let free = (record.released && !planted!(FreeLookIgnored))
             || record.remaining == Some(Duration::ZERO)
@@ -130,14 +130,15 @@ impl Contender {
                 TryEnd::Held(record) => {
                     let before = self.answered;
                     self.answered = shared.clock.look();
-                    state.saw(&shared.clock, &record);
+                    let recalled = self.observe(&record).await;
                     let gone = self.gone.load(Ordering::SeqCst);
-                    if prev != Some(record.version()) && self.may_claim(record.uuid) && !gone {
+                    let ground = recalled || self.may_claim(record.uuid);
+                    if prev != Some(record.version()) && ground && !gone {
                         if planted!(OnlyRefusalsAnswer) {
                             self.answered = before;
                         }
                         told(
-                            || tracing::debug!(name: "held_by_nobody", "refused by what is over or was handed to us"),
+                            || tracing::debug!(name: "held_by_nobody", "refused by what is over, was handed to us, or has been seen for long enough"),
                         );
                         legacy = self.inherited(legacy, record.uuid);
                         prev = Some(record.version());
@@ -171,15 +172,41 @@ impl Contender {
         Ok(None)
     }
 
+    /// A reply has just shown this record. Whether it can be claimed since processes before this one
+    /// have seen it too.
+    async fn observe(&self, record: &Record) -> bool {
+        let Settings {
+            shared,
+            state,
+            name,
+            plan,
+            ..
+        } = &*self.lock;
+        // W4.
+        let limit = self.left().unwrap_or(Duration::MAX).min(plan.attempt());
+        shared.observe(state, name, record, limit).await
+    }
+
     fn holder(&self, record: Record) -> Holder {
-        let Settings { state, owner, .. } = &*self.lock;
+        let Settings {
+            shared,
+            state,
+            owner,
+            ..
+        } = &*self.lock;
         let ours = state.is_live(record.uuid);
         if !ours {
             // Under our own label it may be a try of ours that has not heard of its grant.
             let label = Some(&record.owner).filter(|label| ***label != **owner);
             state.fairness().refused(label.map(String::as_str));
         }
-        Holder { record, ours }
+        let (observed, kept) = state.observed(&shared.clock, record.version());
+        Holder {
+            record,
+            ours,
+            observed,
+            kept,
+        }
     }
 
     fn draw(&self) -> Result<Uuid, ProviderError> {

@@ -15,6 +15,7 @@ pub(super) const MODULES: &[&str] = &[
     "limits",
     "looking",
     "observing",
+    "outliving",
     "polling",
     "queueing",
     "releasing",
@@ -39,6 +40,7 @@ pub(super) mod handing;
 pub(super) mod limits;
 pub(super) mod looking;
 pub(super) mod observing;
+pub(super) mod outliving;
 pub(super) mod polling;
 pub(super) mod queueing;
 pub(super) mod releasing;

@@ -333,7 +333,30 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
         Bug::ObservationForEver,
         "observation_is_forgotten_after_ten_leases",
     ),
-    (Bug::ReadUnobserved, "read_observes_too"),
+    (
+        Bug::ReadUnobserved,
+        "read_observes_too observation_is_kept_only_where_it_decides",
+    ),
+    (
+        Bug::SightUnread,
+        "observation_outlives_its_process observation_of_another_boot_counts_for_nothing kept_observation_is_of_one_version observation_is_kept_only_where_it_decides",
+    ),
+    (
+        Bug::FirstSightReplaced,
+        "observation_outlives_its_process kept_observation_is_of_one_version",
+    ),
+    (
+        Bug::AnyVersionRecalled,
+        "kept_observation_is_of_one_version",
+    ),
+    (
+        Bug::AnyBootCounts,
+        "observation_of_another_boot_counts_for_nothing",
+    ),
+    (
+        Bug::KeptOnAnyStore,
+        "observation_outlives_its_process observation_of_another_boot_counts_for_nothing kept_observation_is_of_one_version observation_is_kept_only_where_it_decides",
+    ),
     (
         Bug::GrantKeepsObservation,
         "grant_of_our_own_replaces_the_observation",

@@ -91,6 +91,7 @@ impl Location for Database {
             provider: Arc::new(provider.clone()),
             shown: self.to_string(),
             tables: Some(Arc::new(provider)),
+            seen: None,
             if_silent: "is the database up, and can this machine reach it? try again later",
         })
     }

@@ -106,6 +106,11 @@ impl Round {
         self.make(self.bench.clock(), self.lease).await
     }
 
+    /// A client on this clock, which moves by hand.
+    pub(super) async fn on(&self, clock: Clock) -> Bed {
+        self.make(clock, BY_HAND).await
+    }
+
     /// A client whose clock moves by hand.
     pub(super) async fn by_hand(&self) -> (Bed, Hand) {
         let (clock, hand) = Clock::manual();
