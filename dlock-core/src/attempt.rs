@@ -73,6 +73,7 @@ pub(crate) async fn run(
     });
     let mut request = request;
     let mut credited = sent;
+    let mut answered = true;
 
     loop {
         if planted!(RetryRestartsClock) {
@@ -112,6 +113,7 @@ pub(crate) async fn run(
                     Arc::clone(plan),
                     identity,
                     credited,
+                    answered,
                 );
                 return TryEnd::Granted(Holding::new(term));
             }
@@ -139,6 +141,7 @@ pub(crate) async fn run(
             ErrorKind::NotApplied => open.may_exist = before,
             ErrorKind::Unknown => {}
         }
+        answered = false;
         let pause = shared.pause_after_failure(plan.duration);
         let out_of_time = time_left().is_some_and(|left| left <= pause);
         let tried_enough = shared.clock.now() + pause >= sent + plan.try_limit();
@@ -206,6 +209,7 @@ impl Drop for OpenTry {
             token: self.token,
             sent: self.sent,
             version: None,
+            answered: false,
         };
         drop(giveback.spawn(&home));
     }

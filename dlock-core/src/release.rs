@@ -31,6 +31,8 @@ pub(crate) struct Giveback {
     pub(crate) sent: Tick,
     /// The version to hand over, if the term was a lease that may still be ours.
     pub(crate) version: Option<Version>,
+    /// Every attempt of its try was answered.
+    pub(crate) answered: bool,
 }
 
 impl Giveback {
@@ -95,6 +97,9 @@ impl Giveback {
             && (offer.granted(&self.shared.clock, &self.plan).await
                 || planted!(FailedHandOverForgotten))
         {
+            if self.answered {
+                self.state.settled(self.uuid);
+            }
             observe::handed_on(&self.shared, &self.plan);
             return Ok(Ended::Released);
         }
@@ -111,6 +116,7 @@ impl Giveback {
         let request = Release::new(self.name.clone(), self.uuid, self.token);
         let what = (Operation::Release, &plan.group);
         let mut limit = plan.attempt();
+        let mut all_answered = self.answered;
         let heard = shared.watching.load(Ordering::SeqCst);
         if heard {
             self.state.fairness().releases();
@@ -119,6 +125,9 @@ impl Giveback {
             let call = shared.provider.release(&request);
             match shared.call(what, limit, call).await {
                 Ok(outcome) => {
+                    if all_answered && outcome == ReleaseOutcome::Released {
+                        self.state.settled(self.uuid);
+                    }
                     if heard && matches!(outcome, ReleaseOutcome::NotHeld(_)) {
                         self.state.fairness().did_not_release();
                     }
@@ -135,6 +144,7 @@ impl Giveback {
                     "no answer to a release"
                 ),
             }
+            all_answered = false;
             let pause = shared.pause_after_failure(plan.duration);
             let left = until.since(shared.clock.now()).saturating_sub(pause);
             if left < Duration::from_millis(1) || planted!(ReleaseOnce) {
