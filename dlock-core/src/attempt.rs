@@ -121,6 +121,7 @@ pub(crate) async fn run(
                     Arc::clone(plan),
                     identity,
                     credited,
+                    alone,
                 );
                 return TryEnd::Granted(Holding::new(term));
             }
@@ -227,6 +228,7 @@ impl Drop for OpenTry {
                 Some(_) => Origin::Grant,
                 None => Origin::Try,
             },
+            answered: false,
         };
         drop(giveback.spawn(&home));
     }

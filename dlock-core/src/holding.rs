@@ -126,5 +126,6 @@ fn giveback(term: &Arc<Term>) -> Giveback {
         },
         // Where the store itself has said that the term is over, there is nothing to hand over.
         version: (!term.was_refused()).then(|| term.version()),
+        answered: term.answered,
     }
 }

@@ -83,6 +83,9 @@ struct Over {
     heir: Option<Uuid>,
     /// How many tries of ours that claimed it may have ended its term in the store.
     claimants: usize,
+    /// All that was sent for it was answered, its release too: no copy is on its way, unless a driver or
+    /// a network has made one.
+    settled: bool,
 }
 
 impl Known {
@@ -140,6 +143,14 @@ impl Names {
 
     fn map(&self) -> MutexGuard<'_, Map> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Observation {
+    /// Nobody has repeated it for ten durations (section 3). The duration is a stranger's, and may be
+    /// anything.
+    fn is_old(&self, clock: &Clock) -> bool {
+        clock.elapsed(self.last) > self.duration.saturating_mul(10)
     }
 }
 
@@ -272,7 +283,7 @@ impl NameState {
             || known
                 .observation
                 .as_ref()
-                .is_some_and(|seen| clock.elapsed(seen.last) > 10 * seen.duration)
+                .is_some_and(|seen| seen.is_old(clock))
                 && !planted!(ObservationForEver)
         {
             known.observation = None;
@@ -322,7 +333,17 @@ impl NameState {
             keep: 2 * duration,
             heir: None,
             claimants: 0,
+            settled: false,
         });
+    }
+
+    /// The store has confirmed the end of this identity, and nothing that was sent for it is left
+    /// without an answer. It is remembered as long as its name is, and its name no longer for its sake.
+    pub(crate) fn settled(&self, uuid: Uuid) {
+        let mut known = self.known();
+        if let Some(over) = known.over.iter_mut().find(|over| over.uuid == uuid) {
+            over.settled = true;
+        }
     }
 
     /// The record that refused us is a ghost of our own: claim (b) of `prev` (G4).
@@ -393,18 +414,19 @@ impl NameState {
         known.highest = known.highest.max(token.get());
     }
 
-    /// Nothing here would be missed but the highest token, which the store remembers too.
+    /// Nothing here would be missed but the highest token, which the store remembers too, and an
+    /// identity of which a copy might come that nobody knows of.
     fn forgettable(&self, clock: &Clock) -> bool {
         let known = self.known();
         known.live.is_empty()
             && known
                 .over
                 .iter()
-                .all(|over| clock.elapsed(over.since) >= over.keep)
+                .all(|over| over.settled || clock.elapsed(over.since) >= over.keep)
             && known
                 .observation
                 .as_ref()
-                .is_none_or(|seen| clock.elapsed(seen.last) > 10 * seen.duration)
+                .is_none_or(|seen| seen.is_old(clock))
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {

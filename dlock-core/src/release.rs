@@ -33,6 +33,8 @@ pub(crate) struct Giveback {
     /// The version to hand over, if the term was a lease that may still be ours.
     pub(crate) version: Option<Version>,
     pub(crate) origin: Origin,
+    /// Every attempt of its try was answered.
+    pub(crate) answered: bool,
 }
 
 /// What is given back.
@@ -113,6 +115,9 @@ impl Giveback {
             && (offer.granted(&self.shared.clock, &self.plan).await
                 || planted!(FailedHandOverForgotten))
         {
+            if self.answered {
+                self.state.settled(self.uuid);
+            }
             observe::handed_on(&self.shared, &self.plan);
             return Ok(Ended::Released);
         }
@@ -146,6 +151,9 @@ impl Giveback {
             let call = shared.provider.release(&request);
             match shared.call(what, limit, call).await {
                 Ok(outcome) => {
+                    if self.answered && alone && outcome == ReleaseOutcome::Released {
+                        self.state.settled(self.uuid);
+                    }
                     let ended = self.answered(outcome, alone);
                     if heard && matches!(ended, Ended::NotHeld(_)) {
                         self.state.fairness().did_not_release();

@@ -34,6 +34,8 @@ pub(crate) struct Term {
     pub(crate) plan: Arc<Plan>,
     pub(crate) uuid: Uuid,
     pub(crate) token: FencingToken,
+    /// Every attempt of its try was answered: no late one is on its way.
+    pub(crate) answered: bool,
     /// The runtime that acquired the lease. Its renewals and its release run there: the
     /// connections of another runtime's pool live elsewhere, and a plain thread has none.
     pub(crate) home: Handle,
@@ -59,6 +61,7 @@ impl Term {
         plan: Arc<Plan>,
         (uuid, token): (Uuid, FencingToken),
         sent: Tick,
+        answered: bool,
     ) -> Arc<Self> {
         state.granted(uuid, token);
         let (valid_until, unsure_from) = (sent + plan.belief(), sent + plan.unsure_after());
@@ -76,6 +79,7 @@ impl Term {
             plan,
             uuid,
             token,
+            answered,
             home: Handle::current(),
             valid_until: AtomicI64::new(valid_until.to_bits()),
             unsure_from: AtomicI64::new(unsure_from.to_bits()),

@@ -98,6 +98,24 @@ async fn leases_take_little_memory_and_leave_none() {
     drop(guards);
     assert_eq!(client.close().await, 0);
 
+    // Names that are used once. The longest lease, so that nothing is forgotten for its age.
+    const NAMES: usize = 100_000;
+    let client = Client::new(Generous);
+    let lock = DLock::builder()
+        .name("lock")
+        .duration(Duration::from_secs(24 * 3600))
+        .provider(&client)
+        .build()
+        .unwrap();
+    let before = in_use();
+    for number in 0..NAMES {
+        let lock = lock.named(format!("a name of a usual length/{number}"));
+        lock.unwrap().hold().await.unwrap().release().await.unwrap();
+    }
+    let grown = in_use().saturating_sub(before);
+    println!("{grown} bytes after {NAMES} names");
+    assert!(grown < 4 << 20, "{grown} bytes after {NAMES} names");
+
     // Cycles of one lock, none of which would be due before the end of the test.
     let lock = DLock::builder()
         .name("a name of a usual length/0")

@@ -93,7 +93,7 @@ fn is_past(record: &Record, now: u64) -> bool {
     let ended = record
         .since
         .duration_since(std::time::UNIX_EPOCH)
-        .map(|since| since + record.duration)
+        .map(|since| since.saturating_add(record.duration))
         .ok()
         .and_then(|ended| u64::try_from(ended.as_micros()).ok());
     let before = now.saturating_sub(KEPT);

@@ -1,8 +1,10 @@
 //! The guard process, as `dlock run` sees it. What it does is in `helper::guard`.
 
 use std::{
+    fs,
     io::{self, Read, Write},
     os::unix::net::UnixStream,
+    path::Path,
     process::Child,
     time::Duration,
 };
@@ -35,6 +37,12 @@ impl GuardProcess {
     /// Starts a guard that watches nothing yet. After listening to SIGCHLD: a guard that inherited
     /// "ignored" could keep no anchor.
     pub(super) fn start() -> io::Result<Self> {
+        if !children_share_our_clock(Path::new("/proc/self/ns")) {
+            return Err(io::Error::other(
+                "the processes that this one starts are in another time namespace than it, so its \
+                 guard would read another clock; start it with 'unshare --time --fork'",
+            ));
+        }
         let (ours, theirs) = UnixStream::pair()?;
         ours.set_nonblocking(true)?;
         let mut command = helper::guard_command(theirs)?;
@@ -114,5 +122,37 @@ impl GuardProcess {
         } else {
             Err(io::ErrorKind::WriteZero.into())
         }
+    }
+}
+
+/// Whether what this process starts reads the same `CLOCK_BOOTTIME`, by the namespaces in this folder
+/// of `/proc`. On older kernels a program that was started by `unshare --time` alone does not: it keeps
+/// its own time namespace, and its children are born in the new one. Without such namespaces there is
+/// one clock.
+fn children_share_our_clock(namespaces: &Path) -> bool {
+    let own = fs::read_link(namespaces.join("time"));
+    let childrens = fs::read_link(namespaces.join("time_for_children"));
+    !matches!((own, childrens), (Ok(own), Ok(childrens)) if own != childrens)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn guard_in_another_time_namespace_is_noticed() {
+        let folder = tempfile::tempdir().unwrap();
+        let namespaces = folder.path();
+        let shared = || children_share_our_clock(namespaces);
+        assert!(shared(), "a kernel without time namespaces");
+        symlink("time:[4026531834]", namespaces.join("time")).unwrap();
+        symlink("time:[4026531834]", namespaces.join("time_for_children")).unwrap();
+        assert!(shared());
+        fs::remove_file(namespaces.join("time_for_children")).unwrap();
+        symlink("time:[4026532179]", namespaces.join("time_for_children")).unwrap();
+        assert!(!shared());
+        assert!(children_share_our_clock(Path::new("/proc/self/ns")));
     }
 }

@@ -164,3 +164,37 @@ fn floor_is_above_everything_seen() {
     state.granted(uuid(1), token(12));
     assert_eq!(state.floor(), 13);
 }
+
+#[test]
+fn settled_identity_is_known_and_keeps_no_name() {
+    let (clock, _hand) = Clock::manual();
+    let names = Names::default();
+    for number in 0..SWEEP_AT {
+        let state = names.get(&name(number), &clock);
+        state.granted(uuid(number), token(7));
+        state.over(&clock, uuid(number), LEASE);
+        if number != 1 {
+            state.settled(uuid(number));
+        }
+        assert!(state.is_over(&clock, uuid(number)), "G4");
+    }
+    names.get(&name(SWEEP_AT), &clock);
+    assert_eq!(count(&names), 2, "the new one, and one that is in doubt");
+    assert!(names.get(&name(1), &clock).is_over(&clock, uuid(1)));
+}
+
+/// What stands in a record is a stranger's, and may be damaged.
+#[test]
+fn absurd_duration_of_a_stranger_is_just_long() {
+    let (clock, hand, state) = one();
+    let mut absurd = record(1);
+    absurd.duration = Duration::MAX;
+    absurd.remaining = Some(Duration::MAX);
+    state.saw(&clock, &absurd);
+    hand.advance(24 * 60 * LEASE);
+    state.saw(&clock, &absurd);
+    state.forget_old_observation(&clock);
+    assert!(!state.forgettable(&clock));
+    assert!(!state.has_run_out(&clock));
+    assert_eq!(state.claim(&clock, LEASE), None);
+}

@@ -56,7 +56,7 @@ fn term(clock: Clock) -> Arc<Term> {
     let state = shared.names.get(&name, &shared.clock);
     let sent = shared.clock.now();
     let identity = (Uuid::from_u128(1), FencingToken::MAX);
-    Term::new(shared, state, name, Arc::new(plan), identity, sent)
+    Term::new(shared, state, name, Arc::new(plan), identity, sent, true)
 }
 
 /// V4: a renewal that read the clock before the deadline, and comes to set the new one after

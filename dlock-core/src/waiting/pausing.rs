@@ -30,7 +30,9 @@ impl Contender {
         } else {
             poll + shared.entropy.jitter(poll / 5)
         };
-        let after = |left: Duration| left + shared.entropy.jitter(plan.expiry_jitter());
+        // A stranger's record may name any duration.
+        let jitter = || shared.entropy.jitter(plan.expiry_jitter());
+        let after = |left: Duration| left.saturating_add(jitter());
         // A hint: never more than the record's own duration.
         let expiry_in = record
             .remaining
