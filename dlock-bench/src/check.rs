@@ -2,8 +2,9 @@
 
 use crate::{
     medians::Medians,
+    mixes::EXPERIMENT,
     results::Results,
-    systems::{Kind, SYSTEMS, Store},
+    systems::{Kind, SYSTEMS, Store, ours::Waiting},
     table::{Table, number},
 };
 
@@ -30,6 +31,7 @@ const CONTENDED: &str = "contended, 8 waiters, 5 ms";
 const HANDOFF: &str = "hand-off across processes after release";
 const TAKEOVER: &str = "takeover after kill -9, D = 3 s";
 const WAITING: &str = "waiting";
+const MIX: &str = "processes of several tasks";
 
 /// The table, and whether everything that was asked was measured and reached.
 pub(crate) fn render(results: &Results) -> (String, bool) {
@@ -43,6 +45,7 @@ pub(crate) fn render(results: &Results) -> (String, bool) {
     lines.extend(check.handoffs());
     lines.extend(check.takeovers());
     lines.extend(check.waiting(results));
+    lines.extend(check.mixes(results));
 
     let mut table = Table::new(["figure", "store", "at least", "measured", ""]);
     for line in &lines {
@@ -270,6 +273,26 @@ impl Check {
             at_most(WAITING, store, asked, measured, Some(limit), "")
         };
         Store::ALL.map(line).into()
+    }
+
+    /// W8, for each mix that the run had.
+    fn mixes(&self, results: &Results) -> Vec<Line> {
+        let mut lines = Vec::new();
+        for store in Store::ALL {
+            for mix in &results.sizes.mixes {
+                for waiting in [Waiting::Called, Waiting::Polled] {
+                    if store == Store::DynamoDb && matches!(waiting, Waiting::Called) {
+                        continue;
+                    }
+                    let case = mix.case(waiting);
+                    let get = |figure| self.ours(EXPERIMENT, store, &case, figure);
+                    let (measured, bound) = (get("process_worst_ms"), get("bound_ms"));
+                    let asked = format!("{case}: no process waits longer than the bound");
+                    lines.push(at_most(MIX, store, asked, measured, bound, "ms"));
+                }
+            }
+        }
+        lines
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::{experiments::Experiment, systems::Store};
+use crate::{experiments::Experiment, mixes::Mix, systems::Store};
 
 /// Measures dlock beside the raw calls of its stores, locks written by hand, and its peers.
 #[derive(Debug, Parser)]
@@ -54,6 +54,16 @@ pub(crate) struct Order {
     /// How often to measure; the tables show medians.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) runs: u32,
+    /// Only these mixes of processes and tasks: `2+1@20` is one process of two tasks and one of
+    /// one, 20 ms each; `4x2@5` is four processes of two, 5 ms each.
+    #[arg(long, value_delimiter = ',')]
+    pub(crate) mixes: Vec<Mix>,
+    /// How long each mix is watched, in seconds.
+    #[arg(long)]
+    pub(crate) mix_span: Option<u64>,
+    /// The lease of the mixes, in seconds.
+    #[arg(long)]
+    pub(crate) mix_lease: Option<u64>,
     /// One run with small sizes, about two minutes: to see that it works.
     #[arg(long)]
     pub(crate) quick: bool,

@@ -5,6 +5,7 @@ mod costs;
 mod growth;
 mod handoff;
 mod idle;
+mod mix;
 mod processes;
 mod renewals;
 mod takeover;
@@ -36,6 +37,8 @@ pub(crate) enum Experiment {
     Takeover,
     /// What a waiter asks while nothing happens.
     Idle,
+    /// Processes of several tasks each on one name.
+    Mix,
     /// More and more waiters of one process on one name.
     Waiters,
     /// Very many leases that are renewed.
@@ -51,7 +54,7 @@ impl Experiment {
     pub(crate) const fn repeats(self) -> bool {
         !matches!(
             self,
-            Self::Waiters | Self::Renewals | Self::Growth | Self::Costs
+            Self::Mix | Self::Waiters | Self::Renewals | Self::Growth | Self::Costs
         )
     }
 
@@ -65,6 +68,7 @@ impl Experiment {
             Self::Handoff => handoff::measure(bench, run).await,
             Self::Takeover => takeover::measure(bench, run).await,
             Self::Idle => idle::measure(bench, run).await,
+            Self::Mix => mix::measure(bench).await,
             Self::Waiters => waiters::measure(bench).await,
             Self::Renewals => renewals::measure(bench).await,
             Self::Growth => growth::measure(bench).await,

@@ -10,6 +10,7 @@ mod counters;
 mod experiments;
 mod machine;
 mod medians;
+mod mixes;
 mod paper;
 mod plots;
 mod report;

@@ -184,6 +184,7 @@ pub(crate) fn render(results: &Results) -> String {
             text.push_str(&throughput(&medians, &results.sizes.tasks));
         }
     }
+    text.push_str(&crate::mixes::render(results));
     text.push_str(&crate::paper::render(results));
     if !results.failures.is_empty() {
         text.push_str("\n### What failed\n\n");

@@ -20,6 +20,9 @@ pub(crate) async fn run(order: Order) -> Result<ExitCode> {
         only,
         stores,
         runs,
+        mixes,
+        mix_span,
+        mix_lease,
         quick,
         output,
         plots,
@@ -29,11 +32,20 @@ pub(crate) async fn run(order: Order) -> Result<ExitCode> {
     } else {
         stores
     };
-    let sizes = if quick {
+    let mut sizes = if quick {
         Sizes::quick()
     } else {
         Sizes::full(runs)
     };
+    if !mixes.is_empty() {
+        sizes.mixes = mixes;
+    }
+    if let Some(span) = mix_span {
+        sizes.mix = Duration::from_secs(span);
+    }
+    if let Some(lease) = mix_lease {
+        sizes.mix_lease = Duration::from_secs(lease);
+    }
     let began = Moment::now();
     let machine = Machine::here();
     let steps = steps(&only, sizes.runs);

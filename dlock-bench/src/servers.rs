@@ -108,7 +108,7 @@ impl Servers {
             .create_table()
             .await?;
         let client = dynamodb_client(&self.places)?;
-        for (table, key) in dynamodb_tables() {
+        for &(table, key) in dynamodb_tables() {
             client
                 .create_table()
                 .table_name(table)

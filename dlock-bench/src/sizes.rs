@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::mixes::Mix;
+
 /// The sizes of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Sizes {
@@ -31,6 +33,13 @@ pub(crate) struct Sizes {
     pub(crate) names: Vec<usize>,
     /// Waiters on one name.
     pub(crate) waiters: Vec<usize>,
+    /// Processes of several tasks: which, how long, and with which lease.
+    #[serde(default)]
+    pub(crate) mixes: Vec<Mix>,
+    #[serde(default)]
+    pub(crate) mix: Duration,
+    #[serde(default)]
+    pub(crate) mix_lease: Duration,
 }
 
 impl Sizes {
@@ -52,6 +61,14 @@ impl Sizes {
             renewals: millis(10_500),
             names: vec![10, 1_000, 100_000, 1_000_000],
             waiters: vec![1, 10, 100, 1_000],
+            mixes: vec![
+                mix(&[2, 1], 20),
+                mix(&[8, 1], 5),
+                mix(&[2; 4], 20),
+                mix(&[8; 8], 0),
+            ],
+            mix: millis(10_000),
+            mix_lease: millis(3000),
         }
     }
 
@@ -71,7 +88,16 @@ impl Sizes {
             leases: vec![1_000, 10_000],
             renewals: millis(6_000),
             names: vec![10, 1_000, 100_000],
+            mixes: vec![mix(&[2, 1], 20)],
+            mix: millis(5000),
             ..Self::full(1)
         }
+    }
+}
+
+fn mix(tasks: &[usize], section: u64) -> Mix {
+    Mix {
+        tasks: tasks.to_vec(),
+        section: Duration::from_millis(section),
     }
 }

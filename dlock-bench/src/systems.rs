@@ -2,10 +2,14 @@
 //! one trait, one line each in [`SYSTEMS`].
 
 mod dynamodb;
+#[cfg(feature = "peers")]
+mod dynamodb_peers;
 pub(crate) mod ours;
 mod postgres;
+#[cfg(feature = "peers")]
 mod postgres_peers;
 mod redis;
+#[cfg(feature = "peers")]
 mod redis_peers;
 mod sqlite;
 
@@ -131,18 +135,23 @@ pub(crate) const SYSTEMS: &[Entry] = &[
     entry(Store::Redis, Kind::Hand, "SET NX + Lua, by hand", |p| {
         Box::pin(redis::by_hand(p))
     }),
+    #[cfg(feature = "peers")]
     entry(Store::Redis, Kind::Peer, "rslock", |p| {
         Box::pin(redis_peers::rslock(p))
     }),
+    #[cfg(feature = "peers")]
     entry(Store::Redis, Kind::Peer, "rlock", |p| {
         Box::pin(redis_peers::rlock(p))
     }),
+    #[cfg(feature = "peers")]
     entry(Store::Redis, Kind::Peer, "redlock", |p| {
         Box::pin(redis_peers::redlock(p))
     }),
+    #[cfg(feature = "peers")]
     entry(Store::Redis, Kind::Peer, "redis-lock", |p| {
         Box::pin(redis_peers::redis_lock(p))
     }),
+    #[cfg(feature = "peers")]
     entry(Store::Redis, Kind::Peer, "distributed-lock-redis", |p| {
         Box::pin(redis_peers::distributed_lock(p))
     })
@@ -166,9 +175,11 @@ pub(crate) const SYSTEMS: &[Entry] = &[
     entry(Store::Postgres, Kind::Hand, "advisory lock, by hand", |p| {
         Box::pin(postgres::advisory(p))
     }),
+    #[cfg(feature = "peers")]
     entry(Store::Postgres, Kind::Peer, "sqlx advisory lock", |p| {
         Box::pin(postgres_peers::sqlx(p))
     }),
+    #[cfg(feature = "peers")]
     entry(
         Store::Postgres,
         Kind::Peer,
@@ -187,11 +198,13 @@ pub(crate) const SYSTEMS: &[Entry] = &[
     entry(Store::DynamoDb, Kind::Raw, "raw UpdateItem", |p| {
         Box::pin(dynamodb::raw(p))
     }),
+    #[cfg(feature = "peers")]
     entry(Store::DynamoDb, Kind::Peer, "dynamodb-lease", |p| {
-        Box::pin(dynamodb::lease(p))
+        Box::pin(dynamodb_peers::lease(p))
     }),
+    #[cfg(feature = "peers")]
     entry(Store::DynamoDb, Kind::Peer, "dlock 0.2.0", |p| {
-        Box::pin(dynamodb::dlock_0_2(p))
+        Box::pin(dynamodb_peers::dlock_0_2(p))
     }),
 ];
 

@@ -18,7 +18,10 @@ use crate::{
     contend::{self, Plan, Waiter},
     counters,
     results::Figures,
-    systems::{self, Held, Lock, Places, Store, System},
+    systems::{
+        self, Held, Lock, Places, Store, System,
+        ours::{self, Waiting},
+    },
 };
 
 /// Longer than any order takes.
@@ -36,6 +39,10 @@ pub(crate) enum Order {
     },
     /// Wait for it in turns: `Waited`.
     Contend(Plan),
+    /// Connect and take up this lock of ours: `Ready`.
+    Join(Lease),
+    /// So many tasks wait for it in turns: `Crowd`.
+    Crowd { plan: Plan, tasks: usize },
     /// Wait for it once: `Granted`.
     Acquire,
     /// Give it back: `Released`.
@@ -60,6 +67,7 @@ pub(crate) struct Lease {
     pub(crate) places: Places,
     pub(crate) name: String,
     pub(crate) duration: Duration,
+    pub(crate) waiting: Waiting,
 }
 
 /// What it says.
@@ -70,6 +78,7 @@ pub(crate) enum Answer {
         waiter: Waiter,
         requests: u64,
     },
+    Crowd(Vec<Waiter>),
     Granted(Moment),
     Released {
         called: Moment,
@@ -175,7 +184,7 @@ fn say(answer: &Answer) {
 #[derive(Default)]
 struct Work {
     system: Option<Arc<dyn System>>,
-    lock: Option<Box<dyn Lock>>,
+    lock: Option<Arc<dyn Lock>>,
     held: Option<Box<dyn Held>>,
     guard: Option<dlock_core::Guard>,
 }
@@ -194,7 +203,7 @@ impl Work {
                 // Connected before anything is measured: a lock of its own name, taken once.
                 let warm = system.lock(&format!("warm-{}", std::process::id()))?;
                 warm.acquire().await?.release().await?;
-                self.lock = Some(lock);
+                self.lock = Some(lock.into());
                 self.system = Some(system);
                 Ok(Answer::Ready)
             }
@@ -203,6 +212,28 @@ impl Work {
                 let waiter = contend::wait_in_turns(self.lock()?, plan).await?;
                 let requests = counters::requests() - before;
                 Ok(Answer::Waited { waiter, requests })
+            }
+            Order::Join(lease) => {
+                let lock = keeping::lock(&lease).await?;
+                // Connected before anything is measured.
+                let warm = lock.named(format!("warm-{}", std::process::id()))?;
+                warm.acquire().await?.release().await?;
+                self.lock = Some(ours::waiter(lock));
+                Ok(Answer::Ready)
+            }
+            Order::Crowd { plan, tasks } => {
+                let waiters = (0..tasks).map(|_| {
+                    let lock = self.lock.clone().context("no lock was taken up")?;
+                    Ok(tokio::spawn(async move {
+                        contend::wait_in_turns(&*lock, plan).await
+                    }))
+                });
+                let waiters = waiters.collect::<Result<Vec<_>>>()?;
+                let mut waited = Vec::new();
+                for waiter in waiters {
+                    waited.push(waiter.await??);
+                }
+                Ok(Answer::Crowd(waited))
             }
             Order::Acquire => {
                 self.held = Some(self.lock()?.acquire().await?);

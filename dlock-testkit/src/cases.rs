@@ -23,7 +23,7 @@ use std::{future::Future, pin::Pin};
 use tokio::task::JoinError;
 
 use self::frontend::{
-    batching, cancelling, closing, fairness, ghosts, handing, limits, looking, observing,
+    batching, cancelling, closing, fairness, ghosts, handing, letting, limits, looking, observing,
     outliving, polling, queueing, releasing, renewing, scoped, sharing, stories, tickets, tries,
     validity,
 };
@@ -280,6 +280,8 @@ macro_rules! __for_each_case {
             required fairness limit_holds_while_others_go_first ["W4"];
             watch fairness hint_during_a_delay_counts ["W3"];
             watch fairness hint_during_a_delay_does_not_start_it_anew ["W3"];
+            watch letting crowded_client_lets_others_in ["W8", "I18"];
+            required letting crowded_client_lets_others_in_without_hints ["W8", "I18"];
             required queueing own_release_wakes_the_next_waiter ["W7", "I16"];
             required queueing release_of_an_orphan_wakes_the_next_waiter ["W7", "W5"];
 

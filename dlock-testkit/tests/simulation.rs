@@ -223,6 +223,7 @@ fn bites(figures: &Figures) {
             figures.other_numbers,
             runs / 100,
         ),
+        ("clients let in by others", figures.let_in, runs / 4),
         ("hints", figures.hints, runs * 5),
         ("cancellations", figures.cancellations, runs / 2),
         ("looks", figures.looks, runs * 2),

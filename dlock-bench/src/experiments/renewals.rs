@@ -74,6 +74,7 @@ async fn keep(bench: &Bench, entry: &Entry, leases: usize) -> Result<Figures> {
         places: bench.places().clone(),
         name: bench.name("renewed"),
         duration: LEASE,
+        waiting: Waiting::Called,
     };
     let mut worker = Worker::start()?;
     let order = Order::Renew {

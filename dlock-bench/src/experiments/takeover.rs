@@ -12,7 +12,7 @@ use crate::{
     clock::Moment,
     results::{Figures, figures},
     statistics::millis,
-    systems::Entry,
+    systems::{Entry, ours::Waiting},
     worker::{Answer, Lease, Order, Worker},
 };
 
@@ -44,6 +44,7 @@ async fn take_over(bench: &Bench, entry: &Entry) -> Result<Figures> {
         places: bench.places().clone(),
         name: bench.name("takeover"),
         duration: DURATION,
+        waiting: Waiting::Called,
     };
     let mut holder = Worker::start()?;
     holder.tell(&Order::Keep(lease.clone())).await?;

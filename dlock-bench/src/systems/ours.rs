@@ -10,6 +10,7 @@ use dlock_dynamodb::DynamoDbProvider;
 use dlock_postgres::PostgresProvider;
 use dlock_redis::{Channels, RedisProvider};
 use dlock_sqlite::SqliteProvider;
+use serde::{Deserialize, Serialize};
 
 use super::{Held, LEASE, Lock, Places, Store, System, dynamodb, postgres};
 use crate::counters::Counted;
@@ -18,7 +19,7 @@ use crate::counters::Counted;
 pub(crate) const TABLE: &str = "dlock";
 
 /// How waiters of other processes learn of a release, where the store can call.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) enum Waiting {
     /// The store calls them: the recommended setting.
     Called,
@@ -98,6 +99,11 @@ impl System for Ours {
     fn lock(&self, name: &str) -> Result<Box<dyn Lock>> {
         Ok(Box::new(OurLock(self.0.named(name)?)))
     }
+}
+
+/// A lock of ours as one that is waited for.
+pub(crate) fn waiter(lock: DLock) -> Arc<dyn Lock> {
+    Arc::new(OurLock(lock))
 }
 
 struct OurLock(DLock);

@@ -22,9 +22,9 @@ const AT_A_TIME: usize = 64;
 const LOOK: Duration = Duration::from_millis(250);
 
 async fn provider(lease: &Lease) -> Result<Arc<dyn Provider>> {
-    let (store, places) = (lease.store, lease.places.clone());
+    let (store, places, waiting) = (lease.store, lease.places.clone(), lease.waiting);
     // Opening a file blocks.
-    tokio::task::spawn_blocking(move || ours::provider(store, &places, Waiting::Called)).await?
+    tokio::task::spawn_blocking(move || ours::provider(store, &places, waiting)).await?
 }
 
 pub(super) async fn lock(lease: &Lease) -> Result<DLock> {
@@ -51,6 +51,7 @@ fn build(lease: &Lease, client: Client) -> Result<DLock> {
     Ok(DLock::builder()
         .name(lease.name.clone())
         .duration(lease.duration)
+        .wakeups(matches!(lease.waiting, Waiting::Called))
         .provider(client)
         .build()?)
 }

@@ -12,6 +12,7 @@ pub(super) const MODULES: &[&str] = &[
     "fairness",
     "ghosts",
     "handing",
+    "letting",
     "limits",
     "looking",
     "observing",
@@ -37,6 +38,7 @@ pub(super) mod closing;
 pub(super) mod fairness;
 pub(super) mod ghosts;
 pub(super) mod handing;
+pub(super) mod letting;
 pub(super) mod limits;
 pub(super) mod looking;
 pub(super) mod observing;

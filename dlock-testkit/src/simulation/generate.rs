@@ -3,12 +3,14 @@
 
 mod crews;
 mod faults;
+mod mixes;
 
 use std::time::Duration;
 
 use dlock_core::Discipline;
 use fastrand::Rng;
 
+pub(super) use self::mixes::{NAME as MIX, WORK as MIX_WORK};
 use super::plan::{
     Away, Cancel, ClientPlan, Copies, Ending, HandlePlan, Plan, Settings, Step, Usage, Way,
     WorkEnd, WritePlan,
@@ -23,6 +25,10 @@ const HEIRS: u64 = 0x6865_6972;
 
 /// Sets what is drawn about crews apart.
 const CREWS: u64 = 0x6372_6577;
+
+/// Each so manieth seed has a mix, drawn apart as well: the others stay as they were.
+const MIXED: u64 = 8;
+const MIXES: u64 = 0x6d69_7865;
 
 impl Plan {
     /// The plan of a seed.
@@ -49,6 +55,10 @@ impl Plan {
         // And so are crews.
         draw.rng = Rng::with_seed(seed ^ CREWS);
         draw.crews(&mut clients, &mut faults);
+        if seed % MIXED == MIXED - 1 {
+            draw.rng = Rng::with_seed(seed ^ MIXES);
+            draw.mixes(&mut clients, &mut faults);
+        }
         Self {
             seed,
             discipline,

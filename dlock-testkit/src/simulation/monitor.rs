@@ -5,7 +5,7 @@
 //!
 //! `asking` follows those who ask for a lock, `turns` and `pauses` when each may call, `tries` and
 //! `answers` what it sends and gets, `looks` what it reads meanwhile; `terms` follows leases, `renewals` and `releases` their calls,
-//! `heirs` what is handed over, `handles` what their owners see; `sweep` finds what should have happened and did not.
+//! `heirs` what is handed over, `shares` who keeps whom waiting, `handles` what their owners see; `sweep` finds what should have happened and did not.
 
 mod answers;
 mod asking;
@@ -16,6 +16,7 @@ mod model;
 mod pauses;
 mod releases;
 mod renewals;
+mod shares;
 mod sweep;
 mod terms;
 mod tries;
@@ -33,7 +34,10 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 pub(super) use self::model::{Anchors, CallId, CallerId, Finished, Probe};
-use self::model::{Call, Caller, Claim, ClientState, Known, Stamp, Term};
+use self::{
+    model::{Call, Caller, Claim, ClientState, Known, Stamp, Term},
+    shares::Share,
+};
 use super::{plan::Broken, report::Figures};
 use crate::faults::{Op, Outcome, Request};
 
@@ -79,6 +83,8 @@ pub(super) struct State {
     /// What each write left, by name: for stale reads.
     records: BTreeMap<String, Vec<Option<Record>>>,
     last_tokens: BTreeMap<String, u64>,
+    /// Who has which name for how long, and who waits for it (W8).
+    shares: BTreeMap<String, Share>,
     /// Every identity that was drawn, and by whom.
     drawn: BTreeMap<Uuid, CallerId>,
     /// Those whose fate no answer told, and those whose release was sent.
@@ -108,6 +114,7 @@ impl Monitor {
             terms: BTreeMap::new(),
             records: BTreeMap::new(),
             last_tokens: BTreeMap::new(),
+            shares: BTreeMap::new(),
             drawn: BTreeMap::new(),
             doubtful: BTreeSet::new(),
             given_back: BTreeSet::new(),
@@ -118,8 +125,10 @@ impl Monitor {
         })))
     }
 
-    pub(super) fn client(&self, machine: Machine) {
-        self.state().clients.push(ClientState::new(machine));
+    /// A client, and how long a message of it takes at most.
+    pub(super) fn client(&self, machine: Machine, latency: Duration) {
+        let client = ClientState::new(machine, latency);
+        self.state().clients.push(client);
     }
 
     /// A call leaves a client.
@@ -158,7 +167,7 @@ impl Monitor {
     pub(super) fn answered(&self, id: CallId, answer: &Result<Outcome, ProviderError>) {
         let mut state = self.state();
         state.note(|| format!("answer {id} {answer:?}"));
-        let call = state.close_call(id);
+        let call = state.close_call(id, answer.is_ok());
         if let Err(error) = answer
             && error.kind() == dlock_core::ErrorKind::Unknown
         {
@@ -207,7 +216,7 @@ impl Monitor {
             return;
         }
         state.note(|| format!("drop {id}"));
-        let call = state.close_call(id);
+        let call = state.close_call(id, false);
         state.figures.unknown += 1;
         let unknown = dlock_core::ErrorKind::Unknown;
         match &call.request {
@@ -353,10 +362,11 @@ impl State {
         !client.standing && client.disturbed <= since
     }
 
-    fn close_call(&mut self, id: CallId) -> Call {
+    fn close_call(&mut self, id: CallId, answered: bool) -> Call {
         self.open.retain(|open| *open != id);
         let call = self.calls[id].clone();
         self.check_life(&call);
+        self.call_ended(&call, answered);
         call
     }
 

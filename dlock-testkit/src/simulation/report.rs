@@ -33,6 +33,8 @@ pub struct Figures {
     pub tickets: u64,
     pub redeemed: u64,
     pub other_numbers: u64,
+    /// Clients that got a name after another one had kept them waiting for it (W8).
+    pub let_in: u64,
     pub hints: u64,
     pub cancellations: u64,
     /// Reads of waiters, before they ask again.
@@ -93,6 +95,7 @@ impl Figures {
             tickets,
             redeemed,
             other_numbers,
+            let_in,
             hints,
             cancellations,
             looks,
@@ -121,6 +124,7 @@ impl Figures {
         self.tickets += tickets;
         self.redeemed += redeemed;
         self.other_numbers += other_numbers;
+        self.let_in += let_in;
         self.hints += hints;
         self.cancellations += cancellations;
         self.looks += looks;
@@ -155,8 +159,8 @@ impl fmt::Display for Figures {
         )?;
         writeln!(
             f,
-            "{} handed to a waiter of the same client, {} left with a ticket, {} redeemed, {} of them by another number",
-            self.handed_over, self.tickets, self.redeemed, self.other_numbers
+            "{} handed to a waiter of the same client, {} left with a ticket, {} redeemed, {} of them by another number; {} others let in",
+            self.handed_over, self.tickets, self.redeemed, self.other_numbers, self.let_in
         )?;
         write!(
             f,

@@ -145,7 +145,8 @@ impl<'a> World<'a> {
     fn client(&mut self, index: usize) {
         let client = &self.plan.clients[index];
         let (clock, machine) = Clock::simulated(client.rate);
-        self.monitor.client(machine.clone());
+        let latency = Duration::from_millis(client.latency.1);
+        self.monitor.client(machine.clone(), latency);
         let store = MemoryProvider::new(&self.store)
             .wakeups(client.wakeups)
             .cheap_reads(self.plan.cheap_reads);

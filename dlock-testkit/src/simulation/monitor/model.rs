@@ -29,6 +29,8 @@ pub(super) struct Stamp {
 
 pub(super) struct ClientState {
     pub(super) machine: Machine,
+    /// The most that a message to or from the store takes, unless a fault delays it.
+    pub(super) latency: Duration,
     pub(super) watching: bool,
     /// When it last began or ceased to stand still.
     pub(super) disturbed: Duration,
@@ -47,9 +49,10 @@ pub(super) struct ClientState {
 }
 
 impl ClientState {
-    pub(super) fn new(machine: Machine) -> Self {
+    pub(super) fn new(machine: Machine, latency: Duration) -> Self {
         Self {
             machine,
+            latency,
             watching: false,
             disturbed: Duration::ZERO,
             standing: false,

@@ -40,6 +40,9 @@ impl State {
             return;
         }
         self.figures.grants += 1;
+        if let Some(caller) = self.drawn.get(&request.new).copied() {
+            self.shared_out(name, caller);
+        }
         // What its holder had given away is handed over, and not taken over (H1).
         let given = |record: &Record| {
             let term = self.terms.get(&record.uuid);

@@ -1,0 +1,109 @@
+//! W8: no client keeps a name to itself while others wait, however many tasks contend in it. A process
+//! is a client here, over a provider of its own.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use dlock_core::{DLock, Error};
+use tokio::{task::JoinHandle, time::sleep};
+
+use super::bed::{eventually, joined, lock, ok, rounds};
+use crate::Bench;
+
+/// How long each holds the lock.
+const WORK: Duration = Duration::from_millis(20);
+
+/// How often the waiter of the other client is let in.
+const TIMES: usize = 5;
+
+pub(in crate::cases) async fn crowded_client_lets_others_in(bench: Bench) {
+    // A hint at each release, and by default a poll that is slow.
+    beside_crowds(bench, true).await;
+}
+
+pub(in crate::cases) async fn crowded_client_lets_others_in_without_hints(bench: Bench) {
+    beside_crowds(bench, false).await;
+}
+
+async fn beside_crowds(bench: Bench, hints: bool) {
+    rounds(bench, |round| async move {
+        let second = Duration::from_secs(1);
+        let poll = if hints {
+            (round.lease / 3).clamp(second, 5 * second)
+        } else {
+            (round.lease / 10).clamp(second / 10, second)
+        };
+        let bound = 2 * (round.lease / 10 + WORK) + 2 * poll;
+        for tasks in [2, 8] {
+            let (crowded, other) = (round.bed().await, round.bed().await);
+            let label = format!("{tasks} tasks");
+            let lock = lock!(crowded, &label, wakeups = hints, owner = "crowded");
+            let crowd = Crowd::of(tasks, &lock);
+            eventually("a few terms", || crowd.terms() >= 3).await;
+            let lock = lock!(other, &label, wakeups = hints, owner = "alone");
+            for time in 1..=TIMES {
+                let before = crowd.terms();
+                let lease = match lock.acquire_timeout(bound).await {
+                    Ok(lease) => lease,
+                    Err(Error::Timeout { .. }) => panic!(
+                        "not let in within {bound:?}, the {time}. time, by a client of {tasks} \
+                         waiters, which had {} terms meanwhile",
+                        crowd.terms() - before
+                    ),
+                    Err(error) => panic!("{error:?}"),
+                };
+                sleep(WORK).await;
+                ok(lease.release().await);
+            }
+            crowd.disperse().await;
+        }
+    })
+    .await;
+}
+
+/// Tasks of one client that take the lock for [`WORK`] and ask again at once.
+struct Crowd {
+    tasks: Vec<JoinHandle<()>>,
+    terms: Arc<AtomicUsize>,
+    over: Arc<AtomicBool>,
+}
+
+impl Crowd {
+    fn of(size: usize, lock: &DLock) -> Self {
+        let (terms, over) = (Arc::<AtomicUsize>::default(), Arc::<AtomicBool>::default());
+        let task = |_| {
+            let (lock, terms, over) = (lock.clone(), Arc::clone(&terms), Arc::clone(&over));
+            tokio::spawn(async move {
+                while !over.load(Ordering::SeqCst) {
+                    let lease = ok(lock.acquire().await);
+                    terms.fetch_add(1, Ordering::SeqCst);
+                    sleep(WORK).await;
+                    ok(lease.release().await);
+                }
+            })
+        };
+        Self {
+            tasks: (0..size).map(task).collect(),
+            terms,
+            over,
+        }
+    }
+
+    /// How often they have had the lock.
+    fn terms(&self) -> usize {
+        self.terms.load(Ordering::SeqCst)
+    }
+
+    /// No task of it is left.
+    async fn disperse(self) {
+        self.over.store(true, Ordering::SeqCst);
+        for task in self.tasks {
+            joined(task).await;
+        }
+    }
+}
