@@ -1,14 +1,11 @@
 //! The way from a call to a connection of the user's pool and back: the reserve for holders, the
 //! time limit, and what becomes of a connection that did not answer.
 
-use std::{future::poll_fn, ops::Deref, pin::Pin, sync::Arc, task::Poll, time::Duration};
+use std::{ops::Deref, sync::Arc, time::Duration};
 
 use deadpool_postgres::{Object, Pool, tokio_postgres};
 use dlock_core::ProviderError;
-use tokio::{
-    sync::{OwnedSemaphorePermit, Semaphore},
-    time::timeout,
-};
+use tokio::{sync::Semaphore, time::timeout};
 use tokio_postgres::{
     Row,
     types::{ToSql, Type},
@@ -38,8 +35,6 @@ pub(crate) struct Connections {
     /// Places for all who are not holders: one fewer than the pool has, so that waiters never starve
     /// the holder's renewals (G1). `None`: a pool of one leaves nothing to keep.
     others: Option<Arc<Semaphore>>,
-    /// Whose turn it is to open a connection in the background.
-    opening: Arc<Semaphore>,
     limit: Duration,
     /// Whether statements are prepared, once a connection.
     prepared: bool,
@@ -51,7 +46,6 @@ impl Connections {
         Self {
             pool,
             others: (size > 1).then(|| Arc::new(Semaphore::new(size - 1))),
-            opening: Arc::new(Semaphore::new(1)),
             limit,
             prepared,
         }
@@ -125,44 +119,6 @@ impl Connections {
         .await
     }
 
-    /// A connection, and the place of a caller that is no holder.
-    ///
-    /// Opening one takes several round trips, and a caller whose lease is short gives up earlier than
-    /// that: each attempt would begin anew for ever. So one connection at a time is opened in a task of
-    /// its own, which goes on when the caller is gone and leaves it to the next attempt. It keeps the
-    /// caller's place, so this never takes the connection that is left to holders; they open theirs
-    /// themselves, and so does everybody where there are no such places.
-    async fn connection(
-        &self,
-        caller: Caller,
-    ) -> Result<(Object, Option<OwnedSemaphorePermit>), ProviderError> {
-        let (Caller::Other, Some(others)) = (caller, &self.others) else {
-            let connection = self.pool.get().await.map_err(error::no_connection)?;
-            return Ok((connection, None));
-        };
-        // Nobody closes the semaphores.
-        let place = Arc::clone(others).acquire_owned().await.ok();
-        let pool = self.pool.clone();
-        let mut opening = Box::pin(async move { (pool.get().await, place) });
-        let (connection, place) = match at_once(&mut opening).await {
-            Some(ready) => ready,
-            None => match Arc::clone(&self.opening).try_acquire_owned() {
-                Ok(turn) => {
-                    let limit = self.limit;
-                    let task = tokio::spawn(async move {
-                        let _turn = turn;
-                        timeout(limit, opening).await
-                    });
-                    // The task ends early only with its runtime, or in a hook of the pool.
-                    let opened = task.await.map_err(error::not_opened)?;
-                    opened.map_err(|_| error::timed_out(false, limit))?
-                }
-                Err(_) => opening.await,
-            },
-        };
-        Ok((connection.map_err(error::no_connection)?, place))
-    }
-
     /// Borrows a connection within the time limit and settles what becomes of it.
     async fn run<T>(
         &self,
@@ -171,7 +127,12 @@ impl Connections {
     ) -> Result<T, ProviderError> {
         let mut sent = false;
         let call = async {
-            let (connection, _place) = self.connection(caller).await?;
+            let _place = match (caller, &self.others) {
+                // Nobody closes the semaphore.
+                (Caller::Other, Some(others)) => others.acquire().await.ok(),
+                (Caller::Holder, _) | (_, None) => None,
+            };
+            let connection = self.pool.get().await.map_err(error::no_connection)?;
             sent = true;
             let borrowed = Borrowed::new(connection);
             let result = work(&borrowed).await;
@@ -186,15 +147,6 @@ impl Connections {
             Err(_) => Err(error::timed_out(sent, self.limit)),
         }
     }
-}
-
-/// Polls a future once.
-async fn at_once<T>(future: &mut (impl Future<Output = T> + Unpin)) -> Option<T> {
-    poll_fn(|context| match Pin::new(&mut *future).poll(context) {
-        Poll::Ready(ready) => Poll::Ready(Some(ready)),
-        Poll::Pending => Poll::Ready(None),
-    })
-    .await
 }
 
 /// Sends a statement that this connection has prepared, or prepares it first.

@@ -5,7 +5,6 @@ use std::{error::Error as StdError, time::Duration};
 
 use deadpool_postgres::{PoolError, tokio_postgres};
 use dlock_core::{ErrorKind, FencingToken, Name, ProviderError, Record};
-use tokio::task::JoinError;
 use tokio_postgres::error::{DbError, Severity, SqlState};
 
 use crate::row::{Flaw, MAX_OWNER};
@@ -132,16 +131,8 @@ pub(crate) fn timed_out(sent: bool, limit: Duration) -> ProviderError {
     if sent {
         ProviderError::unknown(format!("the database did not answer within {limit:?}"))
     } else {
-        ProviderError::not_applied(format!(
-            "no connection could be had within {limit:?}: a new one takes several round trips, and the pool may have none left"
-        ))
+        ProviderError::not_applied(format!("no connection could be had within {limit:?}"))
     }
-}
-
-/// The task that opened a connection did not end, so nothing was sent.
-pub(crate) fn not_opened(error: JoinError) -> ProviderError {
-    ProviderError::not_applied("opening a connection to the database did not end")
-        .with_source(error)
 }
 
 /// The pool gave no connection, so nothing was sent.

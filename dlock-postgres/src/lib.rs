@@ -85,10 +85,6 @@
 //! - Set `connect_timeout`, and `tcp_user_timeout` or keepalives: the driver has none by default.
 //!   Every call has a time limit of its own besides
 //!   ([`timeout`](PostgresProviderBuilder::timeout)).
-//! - Opening a connection takes several round trips, more with TLS and a password, and an attempt of
-//!   an acquire has a sixth of the lease. An acquire that finds no open connection goes on opening one
-//!   in the background, and its next attempt finds it; with a pool of a single connection each attempt
-//!   opens one anew, so there a lease takes at least six times as long as opening.
 //! - A connection whose call was dropped or ran out of time is closed, not returned to the pool. In
 //!   the database such a call waits at most 2 s for a row that somebody else keeps locked. A batch
 //!   of renewals waits for none: a locked row costs the lease in it, and no other.

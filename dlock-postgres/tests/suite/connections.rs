@@ -3,15 +3,14 @@
 
 use std::time::Duration;
 
-use dlock_core::{AcquireOutcome, DLock, ErrorKind, Provider, Release, Renew, RenewOutcome};
+use dlock_core::{AcquireOutcome, ErrorKind, Provider, Release, Renew, RenewOutcome};
 use dlock_postgres::{
     PostgresProvider,
     deadpool_postgres::{Pool, tokio_postgres::Client},
 };
-use dlock_testkit::proxy::Direction;
 use tokio::time::{sleep, timeout};
 
-use crate::support::{Table, fresh, on, pool, server, term, until};
+use crate::support::{fresh, on, server, term, until};
 
 /// A lock that is free, but whose row another session keeps locked.
 struct Stuck {
@@ -215,22 +214,4 @@ async fn closed_pool_is_fatal() {
         ErrorKind::Fatal
     );
     provider.acquire(&term("lock")).await.unwrap();
-}
-
-#[tokio::test]
-async fn short_lease_can_be_acquired_over_a_long_way_through_a_cold_pool() {
-    let proxy = server().await.proxy().await;
-    let half = Duration::from_millis(120);
-    proxy.latency(Direction::ToServer, half, Duration::ZERO);
-    proxy.latency(Direction::ToClient, half, Duration::ZERO);
-    let table = Table::create().await;
-    // One round trip to log in and one to ask take longer than an attempt may, 333 ms.
-    let lock = DLock::builder()
-        .name("lock")
-        .duration(Duration::from_secs(2))
-        .provider(table.provider(pool(server().await.through(&proxy), 4)))
-        .build()
-        .unwrap();
-    let lease = lock.acquire().await.unwrap();
-    assert!(lease.is_valid());
 }
