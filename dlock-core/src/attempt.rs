@@ -164,6 +164,10 @@ pub(crate) async fn run(
             return TryEnd::GivenUp(error);
         }
         shared.clock.pause(pause).await;
+        // The caller has gone away meanwhile, and its turn with it (W1).
+        if time_left().is_some_and(|left| left.is_zero()) {
+            return TryEnd::GivenUp(error);
+        }
     }
 }
 
