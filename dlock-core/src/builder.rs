@@ -8,9 +8,9 @@ use std::{
 use typed_builder::TypedBuilder;
 
 use crate::{
-    Client, ConfigError, DLock, IntoClient, Name, Record, lock,
+    Client, ConfigError, DLock, IntoClient, Record, lock,
     observe::{self, Group},
-    plan::Plan,
+    plan::{Plan, default_poll},
 };
 
 const DEFAULT_DURATION: Duration = Duration::from_secs(15);
@@ -75,6 +75,13 @@ pub(crate) struct Request {
     #[builder(
         default,
         setter(
+            doc = "Whether waiters make reservations, and are left the lock for them. A waiter that sees the lock go from hand to hand without it takes a lease on a name beside the lock's; a process that has kept the lock to itself for about a tenth of the lease looks for one, and leaves the lock to others. Default false: then a waiter may wait for very long beside processes of several waiters, unless all have long pauses. Turn it on in all processes of an application, where several of them have several waiters each."
+        )
+    )]
+    reservations: bool,
+    #[builder(
+        default,
+        setter(
             strip_option,
             doc = "How long an acquire goes on asking a store that does not answer at all: 1 ms to 24 h. Default D, at least 10 s."
         )
@@ -122,7 +129,7 @@ impl From<Request> for Result<DLock, ConfigError> {
             data,
             ..
         } = request;
-        let name = Name::new(name)?;
+        let name = lock::checked_name(name)?;
         let owner = owner.map_or_else(|| Ok(default_owner()), checked_owner)?;
         if let Some(bytes) = data
             .as_ref()
@@ -151,6 +158,7 @@ fn plan(request: &Request) -> Result<Plan, ConfigError> {
         renew_every,
         poll_every,
         wakeups,
+        reservations,
         give_up_after,
         max_hold,
         ..
@@ -198,8 +206,8 @@ fn plan(request: &Request) -> Result<Plan, ConfigError> {
         margin: spare,
         renew_every,
         wakeups,
-        poll_every: poll_every
-            .unwrap_or((duration / 10).clamp(Duration::from_millis(100), seconds(1))),
+        reservations,
+        poll_every: poll_every.unwrap_or(default_poll(duration)),
         poll_watched: poll_every.unwrap_or((duration / 3).clamp(seconds(1), seconds(5))),
         give_up_after: give_up_after.unwrap_or(duration.max(seconds(10))),
         max_hold,

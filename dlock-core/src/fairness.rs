@@ -9,6 +9,7 @@
 //! Nothing depends on it: it only ever delays a try (W2), by a few milliseconds. Who sleeps and until
 //! when is `waiting`'s; here is what is counted, and the rule.
 
+mod tenure;
 #[cfg(test)]
 mod tests;
 
@@ -17,7 +18,8 @@ use std::{
     time::Duration,
 };
 
-use crate::{Clock, clock::Look};
+use self::tenure::Tenure;
+use crate::{Clock, Version, clock::Look};
 
 /// What one place in the line costs: the grain of Tokio's timers.
 const SLOT: Duration = Duration::from_millis(1);
@@ -82,6 +84,8 @@ pub(crate) struct Fairness {
     /// Wins since it last tried to let one more go first, and how many it takes to try again.
     wins: u32,
     trial: u32,
+    /// How long it has had the name to itself (W8).
+    tenure: Tenure,
 }
 
 /// Somebody else who holds the lock now and then, by the label: a hint is enough here.
@@ -113,6 +117,7 @@ impl Fairness {
         self.in_vain = 0;
         self.streak = None;
         self.followed = true;
+        self.tenure.ended();
         let Some(owner) = owner else { return };
         let mut hasher = DefaultHasher::new();
         owner.hash(&mut hasher);
@@ -203,11 +208,12 @@ impl Fairness {
         self.forget();
     }
 
-    /// A term of ours begins.
-    pub(crate) fn granted(&mut self, clock: &Clock) {
-        let again = self
-            .given_back
-            .is_some_and(|since| clock.elapsed(since) < RECENT);
+    /// A term of ours begins. Another client that polls finds the name free, sooner or later, if it is
+    /// free for longer than `longest_idle` between our terms.
+    pub(crate) fn granted(&mut self, clock: &Clock, longest_idle: Duration) {
+        let idle = self.given_back.map(|since| clock.elapsed(since));
+        self.tenure.granted(idle, longest_idle, clock.look());
+        let again = idle.is_some_and(|idle| idle < RECENT);
         self.streak = again.then(|| self.streak.unwrap_or_else(|| clock.look()));
         self.followed = false;
     }
@@ -225,6 +231,27 @@ impl Fairness {
     /// It was none: there will be no hint.
     pub(crate) fn did_not_release(&mut self) {
         self.owed = self.owed.saturating_sub(1);
+    }
+
+    /// Another client has had the name: its term is in the record.
+    pub(crate) fn followed(&mut self) {
+        self.followed = true;
+        self.tenure.ended();
+    }
+
+    /// Whether to look for a reservation: this client has had the name to itself for a `span` (W8).
+    pub(crate) fn reservation_is_due(&mut self, span: Duration, clock: &Clock) -> bool {
+        self.tenure.is_due(span, clock)
+    }
+
+    /// Another client has this reservation: the name is left to others for so long, once (W8).
+    pub(crate) fn heed(&mut self, reservation: Version, lasts: Duration, clock: &Clock) {
+        self.tenure.heed(reservation, lasts, clock.look());
+    }
+
+    /// For how much longer the name is left to others (W8).
+    pub(crate) fn away(&self, clock: &Clock) -> Duration {
+        self.tenure.away(clock)
     }
 
     /// How many others go first.

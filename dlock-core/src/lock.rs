@@ -57,6 +57,17 @@ pub enum TryAcquire {
     Held(Holder),
 }
 
+/// The name of a lock, which is none of a reservation (W8).
+pub(crate) fn checked_name(name: impl AsRef<str>) -> Result<Name, ConfigError> {
+    let name = Name::new(name)?;
+    if name.reservation_of().is_some() {
+        return Err(ConfigError::Name {
+            reason: "it is that of a reservation, which waiters make by themselves",
+        });
+    }
+    Ok(name)
+}
+
 impl DLock {
     /// Starts building a lock. Name and provider are required.
     ///
@@ -79,7 +90,7 @@ impl DLock {
             plan,
             data,
         } = &*self.0;
-        let name = Name::new(name)?;
+        let name = checked_name(name)?;
         Ok(Self(Arc::new(Settings {
             shared: Arc::clone(shared),
             state: shared.names.get(&name, &shared.clock),

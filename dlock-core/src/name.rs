@@ -4,6 +4,10 @@ use std::{fmt, sync::Arc};
 
 use crate::ConfigError;
 
+/// What the name of a reservation ends with. It begins with a control character, which a name that people
+/// choose is unlikely to have.
+const RESERVATION: &str = "\u{1f}reservation";
+
 /// What is locked: 1 to 1024 bytes of UTF-8 without NUL.
 ///
 /// Names are compared byte by byte: two names that differ in any byte are different locks (I13).
@@ -33,6 +37,20 @@ impl Name {
             return Ok(Self(name.into()));
         };
         Err(ConfigError::Name { reason })
+    }
+
+    /// Where waiters of this name make their reservations (W8): a name of its own, beside this one. `None`
+    /// if there is no room for it.
+    pub(crate) fn reservation(&self) -> Option<Self> {
+        Self::new(format!("{self}{RESERVATION}")).ok()
+    }
+
+    /// The name of the lock, if this is the name of a reservation of it: of the lease that a waiter takes
+    /// beside the lock it waits for, so that the process that keeps the lock leaves it to others (W8). No
+    /// lock can be built with the name of a reservation; a list of what a store holds may show one.
+    #[must_use]
+    pub fn reservation_of(&self) -> Option<&str> {
+        self.0.strip_suffix(RESERVATION)
     }
 
     /// The name as text.

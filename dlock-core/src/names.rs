@@ -97,6 +97,13 @@ impl Known {
     }
 }
 
+impl Known {
+    fn is_ours(&self, uuid: Uuid) -> bool {
+        let mut over = self.over.iter();
+        self.newest == Some(uuid) || self.live.contains(&uuid) || over.any(|over| over.uuid == uuid)
+    }
+}
+
 impl Names {
     pub(crate) fn get(&self, name: &Name, clock: &Clock) -> Arc<NameState> {
         let mut map = self.map();
@@ -116,6 +123,11 @@ impl Names {
         });
         map.names.insert(name.clone(), Arc::clone(&state));
         state
+    }
+
+    /// What is known of a name, if anything is.
+    pub(crate) fn known(&self, name: &Name) -> Option<Arc<NameState>> {
+        self.map().names.get(name).map(Arc::clone)
     }
 
     /// Passes a hint on to the head waiter of a name (W3).
@@ -265,14 +277,12 @@ impl NameState {
     /// can tell. For those who observe; nothing is decided by it.
     pub(crate) fn has_run_out(&self, clock: &Clock) -> bool {
         let known = self.known();
-        let ours =
-            |uuid| known.live.contains(&uuid) || known.over.iter().any(|over| over.uuid == uuid);
         known.observation.as_ref().is_some_and(|seen| {
             let expired = seen
                 .remaining
                 .is_some_and(|left| clock.elapsed(seen.last) >= left);
             let silent = clock.elapsed(seen.first) >= seen.duration;
-            (expired || silent) && !ours(seen.version.uuid)
+            (expired || silent) && !known.is_ours(seen.version.uuid)
         })
     }
 
@@ -396,6 +406,16 @@ impl NameState {
     /// The lease is one of ours.
     pub(crate) fn is_live(&self, uuid: Uuid) -> bool {
         self.known().live.contains(&uuid)
+    }
+
+    /// A lease of ours is in somebody's hands.
+    pub(crate) fn is_held(&self) -> bool {
+        !self.known().live.is_empty()
+    }
+
+    /// This term is or was one of ours, as far as we remember.
+    pub(crate) fn is_ours(&self, uuid: Uuid) -> bool {
+        self.known().is_ours(uuid)
     }
 
     /// What an acquire asks its token to be at least: one above the highest seen, 0 if none was

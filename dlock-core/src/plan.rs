@@ -18,6 +18,8 @@ pub(crate) struct Plan {
     pub(crate) poll_watched: Duration,
     /// Waiters listen for wake-ups, where the store has them.
     pub(crate) wakeups: bool,
+    /// A waiter that is passed over makes a reservation (W8).
+    pub(crate) reservations: bool,
     /// How long an acquire asks a store that does not answer (W5).
     pub(crate) give_up_after: Duration,
     /// How long a lease is renewed at most (section 8).
@@ -65,6 +67,54 @@ impl Plan {
         (self.duration / 10).clamp(Duration::from_millis(50), Duration::from_secs(1))
     }
 
+    /// The same for a reservation (W8), which is asked for once in a poll and renewed by hand.
+    pub(crate) fn of_reservation(&self) -> Self {
+        let &Self {
+            duration,
+            margin,
+            renew_every,
+            poll_every,
+            poll_watched,
+            wakeups: _,
+            reservations: _,
+            give_up_after,
+            max_hold: _,
+            group: _,
+            errands: _,
+        } = self;
+        Self {
+            duration,
+            margin,
+            renew_every,
+            poll_every,
+            poll_watched,
+            wakeups: false,
+            reservations: false,
+            give_up_after,
+            max_hold: None,
+            group: Group::NONE,
+            errands: AtomicUsize::new(0),
+        }
+    }
+
+    /// For how long a client leaves a name to others: two polls, by its own settings or by those that a
+    /// reservation for a lease of this duration suggests, so that each of them has asked by then (W8).
+    pub(crate) fn away(&self, reserved: Duration) -> Duration {
+        2 * self.poll_every.max(default_poll(reserved))
+    }
+
+    /// How often the waiter that has a reservation asks, and how often the client that leaves the name to it
+    /// looks whether it has come: the name is free between the two (W8).
+    pub(crate) fn poll_reserved(&self) -> Duration {
+        self.poll_every / 4
+    }
+
+    /// A name that is free for longer than that between two terms of a client is not kept by it (W8): a
+    /// fifth of a poll, in which the tries of a waiter of another process are spread at random.
+    pub(crate) fn longest_idle(&self) -> Duration {
+        self.poll_every / 5
+    }
+
     /// How long a release waits for the first in line to take its term (H1): at most D/10, and at
     /// most 1 s. Whoever is first is awake and takes it at once, unless its runtime is blocked.
     pub(crate) fn heirs_patience(&self) -> Duration {
@@ -86,6 +136,11 @@ impl Plan {
     }
 }
 
+/// How long a waiter for a lease of this duration sleeps between two tries, if nothing else is set (W2).
+pub(crate) fn default_poll(duration: Duration) -> Duration {
+    (duration / 10).clamp(Duration::from_millis(100), Duration::from_secs(1))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -100,6 +155,7 @@ mod tests {
             poll_every: SECOND,
             poll_watched: 5 * SECOND,
             wakeups: true,
+            reservations: false,
             give_up_after: duration,
             max_hold: None,
             group: Group::NONE,

@@ -136,6 +136,8 @@ mod switches {
         SpentIsContention: "a waiter sleeps after `Spent` (A3)",
         GrantWaitsForEver: "a grant nobody picks up is kept (W6)",
         ReleaserFirst: "who has just had the lock does not leave it to others (I18)",
+        NeverLeaves: "a client keeps a name to itself though another has a reservation (W8)",
+        NeverReserves: "a waiter that is passed over makes no reservation (W8)",
         SeniorityIgnored: "a woken waiter leaves nothing to those who have waited longer (I18)",
         LoneClientYieldsAlways: "a client that is alone leaves a slot to others each time (I18)",
         LoneClientNeverYields: "a client that was never refused leaves nothing to others (I18)",

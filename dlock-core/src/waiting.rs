@@ -3,8 +3,10 @@
 
 mod asking;
 mod inheriting;
+mod leaving;
 mod line;
 mod pausing;
+mod reserving;
 mod yielding;
 
 use std::{
@@ -20,7 +22,10 @@ use std::{
 
 use tokio::sync::futures::Notified;
 
-use self::line::Line;
+use self::{
+    line::Line,
+    reserving::{PassedOver, Reservation},
+};
 use crate::{
     Error, Holder, ProviderError, Ticket, Version,
     clock::Look,
@@ -109,6 +114,8 @@ async fn ask_for(
             gone,
             entered: lock.state.enter(),
             left_slots: 0,
+            passed_over: PassedOver::default(),
+            reservation: None,
             seen: None,
             error: None,
         };
@@ -164,6 +171,9 @@ struct Contender {
     /// Since when it lets terms of others go by, and what its next try leaves to them (I18).
     entered: Entered,
     left_slots: Slots,
+    /// Whether the lock goes from hand to hand without it, and what it did about that (W8).
+    passed_over: PassedOver,
+    reservation: Option<Reservation>,
     /// Who held the lock when the store last answered.
     seen: Option<Holder>,
     /// The last error since then.
@@ -182,6 +192,7 @@ impl Contender {
         };
         // With what was offered to it (H1).
         line.leave();
+        self.reservation = None;
         let Some(answer) = answer else { return };
         let Ok(Acquired::Holding(holding)) = &answer else {
             return giver.leave(answer);
@@ -281,6 +292,9 @@ impl Contender {
         let mut woken = self.seen.is_some();
         let mut expecting = true;
         loop {
+            if let ControlFlow::Break(end) = self.leave_to_others(giver).await {
+                return end;
+            }
             // W3: listen first, ask second.
             let mut freed = std::pin::pin!(state.freed.notified());
             freed.as_mut().enable();
@@ -359,6 +373,7 @@ impl Contender {
                 told(
                     || tracing::debug!(name: "held", owner = %holder.record.owner, ?pause, "held by another"),
                 );
+                self.reserve_if_passed_over(&holder);
                 self.seen = Some(holder);
                 self.error = None;
                 ControlFlow::Continue(pause)

@@ -4,6 +4,12 @@ use super::*;
 
 const MILLISECOND: Duration = Duration::from_millis(1);
 
+/// No pause in these tests ends a tenure but those of the tests about it.
+const LONGEST_IDLE: Duration = Duration::from_millis(20);
+
+/// How long a client has a name to itself before it looks for a reservation.
+const TENURE: Duration = Duration::from_millis(300);
+
 /// One that has seen so many others, was granted the lock and has given it back just now.
 fn releaser(others: usize) -> (Fairness, Clock, crate::ManualClock) {
     let (clock, hand) = Clock::manual();
@@ -11,7 +17,7 @@ fn releaser(others: usize) -> (Fairness, Clock, crate::ManualClock) {
     for other in 0..others {
         fairness.refused(Some(&format!("other {other}")));
     }
-    fairness.granted(&clock);
+    fairness.granted(&clock, LONGEST_IDLE);
     fairness.gives_back(&clock);
     fairness.releases();
     (fairness, clock, hand)
@@ -37,7 +43,7 @@ fn own_release_is_no_term_that_goes_by() {
     let mut fairness = Fairness::default();
     fairness.refused(Some("other"));
     for hint_first in [false, true, true, false, false] {
-        fairness.granted(&clock);
+        fairness.granted(&clock, LONGEST_IDLE);
         fairness.releases();
         if hint_first {
             fairness.hinted();
@@ -61,7 +67,7 @@ fn hint_that_comes_late_is_no_term_that_goes_by() {
     let mut fairness = Fairness::default();
     fairness.refused(Some("other"));
     // The other's release, heard of after our grant.
-    fairness.granted(&clock);
+    fairness.granted(&clock, LONGEST_IDLE);
     fairness.hinted();
     fairness.gives_back(&clock);
     fairness.releases();
@@ -102,7 +108,7 @@ fn client_that_nobody_came_after_forgets_the_others_after_a_while() {
             break;
         }
         times += 1;
-        fairness.granted(&clock);
+        fairness.granted(&clock, LONGEST_IDLE);
         fairness.won(entered, slots, &clock);
         fairness.gives_back(&clock);
         fairness.releases();
@@ -183,7 +189,7 @@ fn client_that_is_alone_leaves_a_slot_once_in_a_streak() {
         let (slots, delay) = fairness.newcomer(entered, &clock);
         hand.advance(delay);
         left += slots;
-        fairness.granted(&clock);
+        fairness.granted(&clock, LONGEST_IDLE);
         fairness.won(entered, slots, &clock);
         hand.advance(MILLISECOND);
         fairness.gives_back(&clock);
@@ -200,9 +206,68 @@ fn client_that_comes_now_and_then_leaves_nothing() {
     for _ in 0..100 {
         let entered = fairness.enter();
         assert_eq!(fairness.newcomer(entered, &clock).1, Duration::ZERO);
-        fairness.granted(&clock);
+        fairness.granted(&clock, LONGEST_IDLE);
         fairness.gives_back(&clock);
         fairness.releases();
         hand.advance(RECENT);
     }
+}
+
+/// Takes the name for a millisecond again and again, with so long between two terms, for a whole second.
+/// How often a reservation was looked for.
+fn looks(idle: Duration) -> usize {
+    let (clock, hand) = Clock::manual();
+    let mut fairness = Fairness::default();
+    let mut looks = 0;
+    for _ in 0..(Duration::from_secs(1).as_millis() / (idle + MILLISECOND).as_millis()) {
+        looks += usize::from(fairness.reservation_is_due(TENURE, &clock));
+        fairness.granted(&clock, LONGEST_IDLE);
+        hand.advance(MILLISECOND);
+        fairness.gives_back(&clock);
+        hand.advance(idle);
+    }
+    looks
+}
+
+#[test]
+fn client_that_keeps_a_name_looks_for_a_reservation_once_in_a_tenure() {
+    assert_eq!(looks(MILLISECOND), 3);
+    assert_eq!(looks(LONGEST_IDLE + MILLISECOND), 0, "others find it free");
+}
+
+#[test]
+fn client_that_has_seen_another_with_the_name_looks_for_none() {
+    let (clock, hand) = Clock::manual();
+    let mut fairness = Fairness::default();
+    fairness.granted(&clock, LONGEST_IDLE);
+    hand.advance(TENURE);
+    fairness.refused(None);
+    assert!(!fairness.reservation_is_due(TENURE, &clock));
+    fairness.granted(&clock, LONGEST_IDLE);
+    hand.advance(TENURE);
+    assert!(fairness.reservation_is_due(TENURE, &clock));
+    fairness.followed();
+    assert!(!fairness.reservation_is_due(TENURE, &clock));
+}
+
+#[test]
+fn each_version_of_a_reservation_is_heeded_once() {
+    let (clock, hand) = Clock::manual();
+    let mut fairness = Fairness::default();
+    let reservation = |renewals| Version {
+        uuid: uuid::Uuid::from_u128(7),
+        renewals,
+    };
+    fairness.heed(reservation(0), TENURE, &clock);
+    assert_eq!(fairness.away(&clock), TENURE);
+    hand.advance(TENURE);
+    assert_eq!(fairness.away(&clock), Duration::ZERO);
+    // A dead waiter's costs one absence.
+    fairness.heed(reservation(0), TENURE, &clock);
+    assert_eq!(fairness.away(&clock), Duration::ZERO);
+    fairness.heed(reservation(1), TENURE, &clock);
+    assert_eq!(fairness.away(&clock), TENURE);
+    // Another client has come.
+    fairness.followed();
+    assert_eq!(fairness.away(&clock), Duration::ZERO);
 }

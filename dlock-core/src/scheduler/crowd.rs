@@ -80,6 +80,7 @@ mod tests {
             poll_every: duration,
             poll_watched: duration,
             wakeups: true,
+            reservations: false,
             give_up_after: duration,
             max_hold: None,
             group: crate::observe::Group::NONE,

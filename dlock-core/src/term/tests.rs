@@ -48,6 +48,7 @@ fn term(clock: Clock) -> Arc<Term> {
         poll_every: LEASE,
         poll_watched: LEASE,
         wakeups: true,
+        reservations: false,
         give_up_after: LEASE,
         max_hold: None,
         group: crate::observe::Group::NONE,

@@ -119,7 +119,7 @@ impl Contender {
                         observe::took_over(&lock);
                     }
                     if let Some(mut fairness) = state.known_fairness() {
-                        fairness.granted(&shared.clock);
+                        fairness.granted(&shared.clock, plan.longest_idle());
                     }
                     match legacy {
                         Some(legacy) => legacy.granted(),

@@ -2,11 +2,11 @@
 
 use std::{sync::atomic::Ordering, time::Duration};
 
-use super::Contender;
+use super::{Contender, Reservation};
 use crate::{Record, lock::Settings};
 
 /// The closest two tries of one waiter come (W2).
-const LEAST_PAUSE: Duration = Duration::from_millis(10);
+pub(super) const LEAST_PAUSE: Duration = Duration::from_millis(10);
 
 impl Contender {
     /// W2: the first of the expiry, the end of the observation and the poll. Jitter only delays.
@@ -18,7 +18,9 @@ impl Contender {
             ..
         } = &*self.lock;
         let watching = plan.wakeups && shared.watching.load(Ordering::SeqCst);
-        let poll = if watching {
+        let poll = if self.reservation.as_ref().is_some_and(Reservation::is_ours) {
+            plan.poll_reserved()
+        } else if watching {
             plan.poll_watched
         } else {
             plan.poll_every

@@ -2,11 +2,14 @@
 
 use std::{ops::ControlFlow, time::Duration};
 
-use super::{Answer, Contender};
+use super::{Answer, Contender, Reservation};
 use crate::{
     fairness::{Slots, span},
     handoff::Giver,
 };
+
+/// What is left to the waiter that has the reservation, more than to all others.
+const RESERVED: Slots = 8;
 
 impl Contender {
     /// Before the first try: somebody may wait for the lock that we have just given back.
@@ -83,7 +86,13 @@ impl Contender {
     fn slots(&self) -> Slots {
         let clock = &self.lock.shared.clock;
         let fairness = self.lock.state.known_fairness();
-        fairness.map_or(0, |fairness| fairness.slots(self.entered, clock))
+        let seniors = fairness.map_or(0, |fairness| fairness.slots(self.entered, clock));
+        let reserved = self.reservation.as_ref();
+        if reserved.is_some_and(Reservation::is_anothers) {
+            seniors + RESERVED
+        } else {
+            seniors
+        }
     }
 
     fn passed(&self) -> u64 {

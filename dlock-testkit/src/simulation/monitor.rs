@@ -4,8 +4,10 @@
 //! passed the boundary, and compares.
 //!
 //! `asking` follows those who ask for a lock, `turns` and `pauses` when each may call, `tries` and
-//! `answers` what it sends and gets, `looks` what it reads meanwhile; `terms` follows leases, `renewals` and `releases` their calls,
-//! `heirs` what is handed over, `shares` who keeps whom waiting, `handles` what their owners see; `sweep` finds what should have happened and did not.
+//! `answers` what it sends and gets, `looks` what it reads meanwhile; `terms` follows leases, `renewals`
+//! and `releases` their calls, `heirs` what is handed over, `shares` who keeps whom waiting, `reservations`
+//! what waiters do about that, `handles` what their owners see; `sweep` finds what should have happened and
+//! did not.
 
 mod answers;
 mod asking;
@@ -16,6 +18,7 @@ mod model;
 mod pauses;
 mod releases;
 mod renewals;
+mod reservations;
 mod shares;
 mod sweep;
 mod terms;
@@ -36,6 +39,7 @@ use uuid::Uuid;
 pub(super) use self::model::{Anchors, CallId, CallerId, Finished, Probe};
 use self::{
     model::{Call, Caller, Claim, ClientState, Known, Stamp, Term},
+    reservations::reservation_of,
     shares::Share,
 };
 use super::{plan::Broken, report::Figures};
@@ -85,6 +89,8 @@ pub(super) struct State {
     last_tokens: BTreeMap<String, u64>,
     /// Who has which name for how long, and who waits for it (W8).
     shares: BTreeMap<String, Share>,
+    /// The terms of reservations, and whose they are.
+    reservations: BTreeMap<Uuid, usize>,
     /// Every identity that was drawn, and by whom.
     drawn: BTreeMap<Uuid, CallerId>,
     /// Those whose fate no answer told, and those whose release was sent.
@@ -115,6 +121,7 @@ impl Monitor {
             records: BTreeMap::new(),
             last_tokens: BTreeMap::new(),
             shares: BTreeMap::new(),
+            reservations: BTreeMap::new(),
             drawn: BTreeMap::new(),
             doubtful: BTreeSet::new(),
             given_back: BTreeSet::new(),
@@ -139,11 +146,12 @@ impl Monitor {
         state.note(|| format!("c{client} call {id} {request:?}"));
         let stamp = state.stamp(client);
         let mut looker = None;
-        match request {
-            Request::Acquire(request) => state.acquire_called(client, request),
-            Request::Renew(request) => state.renew_called(client, request),
-            Request::Release(request) => state.release_called(client, request),
-            Request::Read(name) => looker = state.read_called(client, name.as_str()),
+        match (reservation_of(request), request) {
+            (Some(lock), _) => state.reservation_called(client, request, lock),
+            (None, Request::Acquire(request)) => state.acquire_called(client, request),
+            (None, Request::Renew(request)) => state.renew_called(client, request),
+            (None, Request::Release(request)) => state.release_called(client, request),
+            (None, Request::Read(name)) => looker = state.read_called(client, name.as_str()),
             _ => {}
         }
         if let Some(closed) = state.clients[client].closed_down
@@ -172,6 +180,12 @@ impl Monitor {
             && error.kind() == dlock_core::ErrorKind::Unknown
         {
             state.figures.unknown += 1;
+        }
+        if let Some(lock) = reservation_of(&call.request) {
+            if let Ok(answer) = answer {
+                state.reservation_answered(&call, answer, lock);
+            }
+            return state.reservation_ended(&call, lock);
         }
         match (&call.request, answer) {
             (Request::Acquire(request), Ok(Outcome::Acquire(outcome))) => {
@@ -218,6 +232,9 @@ impl Monitor {
         state.note(|| format!("drop {id}"));
         let call = state.close_call(id, false);
         state.figures.unknown += 1;
+        if let Some(lock) = reservation_of(&call.request) {
+            return state.reservation_ended(&call, lock);
+        }
         let unknown = dlock_core::ErrorKind::Unknown;
         match &call.request {
             Request::Acquire(request) => state.acquire_failed(request, unknown),
@@ -245,7 +262,9 @@ impl Monitor {
             _ => return,
         };
         let name = name.as_str().to_owned();
-        if let (Request::Acquire(request), Outcome::Acquire(outcome)) = (request, answer) {
+        if reservation_of(request).is_none()
+            && let (Request::Acquire(request), Outcome::Acquire(outcome)) = (request, answer)
+        {
             state.acquire_applied(&name, request, outcome);
         }
         let states = state.records.entry(name).or_default();

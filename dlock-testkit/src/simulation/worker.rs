@@ -18,6 +18,7 @@ use super::{
     attend::attend,
     chronicle,
     counter::Counter,
+    generate::mixes_asked,
     monitor::{Finished, Monitor},
     plan::{HandlePlan, Step, Way},
     resource::Resources,
@@ -181,6 +182,7 @@ impl Worker {
         let lock = DLock::builder()
             .name(name)
             .owner(owner)
+            .reservations(mixes_asked())
             .provider(client)
             .duration(settings.duration)
             .margin(settings.margin)

@@ -11,6 +11,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use super::{
     chronicle,
     counter::Counter,
+    generate::mixes_asked,
     monitor::{Monitor, Violation},
     plan::{Fault, Plan},
     report::Figures,
@@ -241,6 +242,7 @@ impl<'a> World<'a> {
             let lock = DLock::builder()
                 .name(name)
                 .owner("newcomer")
+                .reservations(mixes_asked())
                 .provider(&client)
                 .build();
             let lease = match lock {

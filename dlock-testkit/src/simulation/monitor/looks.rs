@@ -38,6 +38,9 @@ impl State {
         if std::mem::take(&mut self.clients[client].reads) {
             return None;
         }
+        if self.is_away(client, name) {
+            return None;
+        }
         self.figures.looks += 1;
         self.begins_with_a_look(client, name);
         let stamp = self.stamp(client);

@@ -86,6 +86,10 @@ pub(super) struct Known {
     pub(super) rung: Option<Duration>,
     /// When a lease of its own was last offered to whoever is first in line (H1).
     pub(super) offered: Option<Duration>,
+    /// It has tried to get a reservation, and until when it leaves the lock to that of another, on its
+    /// contender's clock (W8).
+    pub(super) reserves: bool,
+    pub(super) away_until: Duration,
     /// When its last waiter left, on its contender's clock, and when a release of it was last sent.
     pub(super) deserted: Duration,
     pub(super) given_back: Option<Duration>,

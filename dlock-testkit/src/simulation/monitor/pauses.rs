@@ -45,6 +45,7 @@ impl State {
         if caller.status != Status::Waiting
             || caller.away.is_some()
             || self.clients[caller.client].closing.is_some()
+            || self.was_away(id, pause.latest + SLACK)
         {
             return;
         }
@@ -88,16 +89,22 @@ impl State {
         let caller = &self.callers[id];
         let (client, name) = (caller.client, caller.name.clone());
         let poll = caller.settings.poll(self.clients[client].watching);
+        let unwatched = caller.settings.poll(false);
         let jitter = caller.settings.expiry_jitter();
         let since = self.stamp(client);
         let observed = self.known(client, &name).observation.as_ref().map(|seen| {
             let unchanged = since.contender.saturating_sub(seen.first);
             seen.duration.saturating_sub(unchanged)
         });
+        let known = self.known(client, &name);
+        let (left, least_poll) = (
+            known.left_to_others(LEFT_TO_OTHERS),
+            known.least_poll(poll, unwatched),
+        );
         let remaining = record.remaining.map(|left| left.min(record.duration));
         let ends = [remaining, observed].into_iter().flatten();
-        let least = poll.min(Duration::from_millis(10));
-        let earliest = ends.clone().fold(poll, Duration::min).max(least);
+        let least = least_poll.min(Duration::from_millis(10));
+        let earliest = ends.clone().fold(least_poll, Duration::min).max(least);
         let latest = ends
             .map(|left| left + jitter)
             .fold(poll * 6 / 5, Duration::min)
@@ -106,7 +113,7 @@ impl State {
         self.callers[id].pause = Some(Pause {
             since,
             earliest,
-            latest: if rung { LEFT_TO_OTHERS } else { latest },
+            latest: if rung { left } else { latest },
             rule: if rung { "W3" } else { "W2" },
             wakes: true,
             woken,
@@ -116,14 +123,15 @@ impl State {
     /// The lock may be free: who contends for it asks, but for what it leaves to others.
     pub(super) fn wake(&mut self, client: usize, name: Option<&str>, rule: &'static str) {
         let now = self.stamp(client);
-        let mut heads: Vec<CallerId> = Vec::new();
+        let mut heads: Vec<(CallerId, Duration)> = Vec::new();
         for (known_name, known) in &mut self.clients[client].names {
             if name.is_none_or(|name| name == known_name) {
                 known.rung = Some(now.at);
-                heads.extend(known.head);
+                let left = known.left_to_others(LEFT_TO_OTHERS);
+                heads.extend(known.head.map(|head| (head, left)));
             }
         }
-        for id in heads {
+        for (id, left) in heads {
             let caller = &mut self.callers[id];
             if caller.turn != Turn::Has || caller.once {
                 continue;
@@ -136,7 +144,7 @@ impl State {
                             .contender
                             .saturating_sub(pause.since.contender)
                             .min(pause.latest)
-                            + LEFT_TO_OTHERS;
+                            + left;
                         pause.rule = rule;
                     }
                     pause.woken = true;

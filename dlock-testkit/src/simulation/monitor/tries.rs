@@ -71,6 +71,9 @@ impl State {
         }
         self.check_content(id, request, !repeated);
 
+        if !self.callers[id].once {
+            self.has_come_back(id);
+        }
         let caller = &mut self.callers[id];
         caller.calls += 1;
         caller.pause = None;

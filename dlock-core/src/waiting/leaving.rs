@@ -1,0 +1,106 @@
+//! What a client does that has had a lock to itself for long: it looks whether a waiter of another client
+//! has a reservation (`reserving`), and if so leaves the lock to others before it tries again (W8).
+
+use std::{ops::ControlFlow, pin::pin, sync::Arc, time::Duration};
+
+use super::{Answer, Contender, pausing::LEAST_PAUSE};
+use crate::{
+    Name, ProviderError, Record, handoff::Giver, lock::Settings, observe::Operation, telling::told,
+};
+
+impl Contender {
+    /// Before a try: leaves the lock to others if it is their turn, until another client has had it, or all
+    /// that wait must have asked for it. Half of what is left of a limit is kept for the try.
+    pub(super) async fn leave_to_others(
+        &mut self,
+        giver: &Giver<Answer>,
+    ) -> ControlFlow<Option<Answer>> {
+        self.heed_reservation().await;
+        let lock = Arc::clone(&self.lock);
+        let Settings {
+            shared,
+            state,
+            name,
+            plan,
+            ..
+        } = &*lock;
+        let clock = &shared.clock;
+        let (began, mut looked) = (clock.look(), clock.look());
+        let at_most = self.left().map_or(Duration::MAX, |left| left / 2);
+        loop {
+            // Armed before the questions.
+            let mut freed = pin!(state.freed.notified());
+            freed.as_mut().enable();
+            let away = state
+                .known_fairness()
+                .map_or(Duration::ZERO, |fairness| fairness.away(clock));
+            let left = away.min(at_most.saturating_sub(clock.elapsed(began)));
+            // H1: what is handed on is nobody else's.
+            if left.is_zero() || state.is_offered() {
+                return ControlFlow::Continue(());
+            }
+            let hinted = self
+                .rest(giver, freed, plan.poll_reserved().min(left))
+                .await?;
+            // A hint may be of the term that is waited for. It may also be one of very many.
+            if hinted && clock.elapsed(looked) < LEAST_PAUSE {
+                continue;
+            }
+            looked = clock.look();
+            if let Ok(Some(record)) = self.read(name).await {
+                state.saw(clock, &record);
+                if !state.is_ours(record.uuid) {
+                    state.fairness().followed();
+                }
+            }
+        }
+    }
+
+    /// Looks for a reservation of another client, if this one has had the lock to itself for long.
+    async fn heed_reservation(&self) {
+        let Settings {
+            shared,
+            state,
+            name,
+            plan,
+            ..
+        } = &*self.lock;
+        // What our own client holds, or hands on (H1), is not left; a ticket is its owner's alone.
+        let taken = state.is_held() || state.is_offered();
+        if !plan.reservations || taken || self.ticket.is_some() || planted!(NeverLeaves) {
+            return;
+        }
+        let due = state
+            .known_fairness()
+            .is_some_and(|mut fairness| fairness.reservation_is_due(plan.row(), &shared.clock));
+        let Some(reservation) = name.reservation().filter(|_| due) else {
+            return;
+        };
+        // Without an answer nothing is known, and the next look is as good.
+        let Ok(Some(record)) = self.read(&reservation).await else {
+            return;
+        };
+        let made_here = shared
+            .names
+            .known(&reservation)
+            .is_some_and(|state| state.is_ours(record.uuid));
+        let over = record.released || record.remaining == Some(Duration::ZERO);
+        if !made_here && !over {
+            told(
+                || tracing::debug!(name: "left_to_others", owner = %record.owner, "leaving the lock to waiters of other processes"),
+            );
+            let lasts = plan.away(record.duration);
+            state
+                .fairness()
+                .heed(record.version(), lasts, &shared.clock);
+        }
+    }
+
+    /// Reads a record, within the limits of an attempt and of the caller (W4).
+    async fn read(&self, name: &Name) -> Result<Option<Record>, ProviderError> {
+        let Settings { shared, plan, .. } = &*self.lock;
+        let limit = self.left().unwrap_or(Duration::MAX).min(plan.attempt());
+        let what = (Operation::Read, &plan.group);
+        shared.call(what, limit, shared.provider.read(name)).await
+    }
+}
