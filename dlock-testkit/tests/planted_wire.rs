@@ -71,7 +71,6 @@ planted! {
         lock_works_through_a_cut_at_any_moment,
     ];
     forgotten_release_is_caught: ForgetsItsReleases by [
-        lost_reply_of_a_release_is_a_release,
         call_cut_at_any_moment_is_told_truly_and_its_repeat_answered,
     ];
     release_of_a_stranger_is_caught: ReleasesAnybody by [

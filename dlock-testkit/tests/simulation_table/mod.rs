@@ -137,7 +137,24 @@ pub(crate) const LATE: &[(Bug, u64)] = &[
 
 /// What no run can show, and why.
 pub(crate) const UNSEEN: &[(Bug, &str)] = &[
+    (Bug::AnyBootCounts, "no run keeps observations in a folder"),
+    (
+        Bug::AnyVersionRecalled,
+        "no run keeps observations in a folder",
+    ),
+    (
+        Bug::FirstSightReplaced,
+        "no run keeps observations in a folder",
+    ),
+    (Bug::KeptOnAnyStore, "no run keeps observations in a folder"),
+    (Bug::SightUnread, "no run keeps observations in a folder"),
+    (Bug::NeverLeaves, "no lock of these runs has reservations"),
+    (Bug::NeverReserves, "no lock of these runs has reservations"),
     (Bug::LengthUnchecked, "the model's provider can count"),
+    (
+        Bug::TryReleasedOnce,
+        "a late try blocks for one lease at most, which G2 allows",
+    ),
     (
         Bug::DeadEntriesKept,
         "memory is nothing that passes the boundary",

@@ -64,7 +64,7 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     ),
     (
         Bug::NoPauseAfterFailure,
-        "repeated_release_that_finds_a_stranger_is_no_loss failing_calls_are_repeated_only_after_a_pause",
+        "failing_calls_are_repeated_only_after_a_pause",
     ),
     (
         Bug::RenewalGivesUp,
@@ -87,7 +87,7 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     ),
     (
         Bug::ReleaseBelieves,
-        "validity_ends_where_the_release_begins no_renewal_is_sent_after_the_release_began repeated_release_that_finds_a_stranger_is_no_loss lease_released_during_a_batch_is_renewed_no_more released_leases_leave_nothing_behind giver_has_stopped_before_the_next_is_asked_for",
+        "validity_ends_where_the_release_begins no_renewal_is_sent_after_the_release_began repeated_release_that_finds_a_stranger_is_no_loss lease_released_during_a_batch_is_renewed_no_more released_leases_leave_nothing_behind giver_has_stopped_before_the_next_is_asked_for giver_is_not_stale_when_its_own_client_was_faster",
     ),
     (
         Bug::ReleaseFirst,
@@ -107,7 +107,7 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     ),
     (
         Bug::StaleReleaseHidden,
-        "stale_holder_releases_nothing_and_is_told repeated_release_that_finds_a_stranger_is_no_loss hand_over_that_is_refused_is_followed_by_the_release paused_holder_is_fenced_and_told",
+        "stale_holder_releases_nothing_and_is_told repeated_release_that_finds_a_stranger_is_no_loss acquire_that_arrives_after_its_release_is_undone hand_over_that_is_refused_is_followed_by_the_release paused_holder_is_fenced_and_told",
     ),
     (
         Bug::RepeatIsStale,
@@ -241,7 +241,7 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     ),
     (
         Bug::AcquireUnbounded,
-        "dropped_try_runs_to_its_answer grant_that_died_before_it_was_picked_up_is_not_handed_out late_copy_of_a_try_given_up_does_not_block_its_client late_copy_of_a_spent_try_does_not_block_its_client lost_reply_of_an_acquire_is_not_contention silent_store_ends_an_acquire refusal_by_a_ghost_of_our_own_is_an_answer spent_try_is_followed_by_a_fresh_one_at_once release_of_an_orphan_wakes_the_next_waiter hand_over_without_an_answer_is_followed_by_the_release limit_is_a_total_over_a_store_that_hangs no_call_waits_longer_than_a_sixth_of_the_lease",
+        "acquire_that_arrives_after_its_release_is_undone dropped_try_runs_to_its_answer grant_that_died_before_it_was_picked_up_is_not_handed_out late_copy_of_a_try_given_up_does_not_block_its_client late_copy_of_a_spent_try_does_not_block_its_client lost_reply_of_an_acquire_is_not_contention silent_store_ends_an_acquire refusal_by_a_ghost_of_our_own_is_an_answer spent_try_is_followed_by_a_fresh_one_at_once release_of_an_orphan_wakes_the_next_waiter hand_over_without_an_answer_is_followed_by_the_release limit_is_a_total_over_a_store_that_hangs no_call_waits_longer_than_a_sixth_of_the_lease",
     ),
     (
         Bug::UuidReused,
@@ -284,24 +284,15 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
          acquire_asks_for_more_than_the_highest_token_seen \
          floor_that_a_resource_reported_is_kept clones_of_a_provider_share_a_client \
          lock_keeps_what_it_was_built_with contender_is_refused_until_the_holder_releases \
-         paused_holder_is_fenced_and_told holder_cut_off_from_its_store_stops_in_time",
+         paused_holder_is_fenced_and_told holder_cut_off_from_its_store_stops_in_time crowded_client_lets_others_in crowded_client_lets_others_in_without_hints",
     ),
     (
         Bug::FreshUuidPerRepeat,
-        "dropped_try_runs_to_its_answer late_copy_of_a_try_given_up_does_not_block_its_client \
-         late_copy_of_a_refused_try_does_not_block_its_client \
-         late_copy_of_a_spent_try_does_not_block_its_client \
-         late_copy_of_a_late_grants_try_does_not_block_its_client \
-         last_eight_are_remembered_for_two_leases lost_reply_of_an_acquire_is_not_contention \
-         try_without_an_answer_is_given_up fatal_answer_ends_an_acquire_at_once \
-         spent_try_is_followed_by_a_fresh_one_at_once \
-         late_grant_is_given_back_and_asked_for_again \
-         release_of_an_orphan_wakes_the_next_waiter \
-         giver_is_not_stale_when_its_own_client_was_faster",
+        "acquire_that_arrives_after_its_release_is_undone dropped_try_runs_to_its_answer late_copy_of_a_try_given_up_does_not_block_its_client late_copy_of_a_refused_try_does_not_block_its_client late_copy_of_a_spent_try_does_not_block_its_client late_copy_of_a_late_grants_try_does_not_block_its_client last_eight_are_remembered_for_two_leases lost_reply_of_an_acquire_is_not_contention try_without_an_answer_is_given_up fatal_answer_ends_an_acquire_at_once spent_try_is_followed_by_a_fresh_one_at_once late_grant_is_given_back_and_asked_for_again release_of_an_orphan_wakes_the_next_waiter",
     ),
     (
         Bug::TryNeverGivenUp,
-        "late_copy_of_a_try_given_up_does_not_block_its_client try_without_an_answer_is_given_up silent_store_ends_an_acquire refusal_by_a_ghost_of_our_own_is_an_answer release_of_an_orphan_wakes_the_next_waiter",
+        "acquire_that_arrives_after_its_release_is_undone late_copy_of_a_try_given_up_does_not_block_its_client try_without_an_answer_is_given_up silent_store_ends_an_acquire refusal_by_a_ghost_of_our_own_is_an_answer release_of_an_orphan_wakes_the_next_waiter",
     ),
     (
         Bug::FatalRetried,
@@ -415,7 +406,7 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     ),
     (
         Bug::FreeLookIgnored,
-        "waiters_are_served_in_the_order_they_came lost_hint_costs_one_interval waiter_looks_where_that_costs_less look_without_an_answer_is_repeated look_is_an_answer_of_its_store",
+        "waiters_are_served_in_the_order_they_came lost_hint_costs_one_interval waiter_looks_where_that_costs_less look_without_an_answer_is_repeated look_is_an_answer_of_its_store crowded_client_lets_others_in_without_hints",
     ),
     (Bug::LookUnbounded, "look_without_an_answer_is_repeated"),
     (
@@ -485,7 +476,7 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     ),
     (
         Bug::RowNeverEnds,
-        "lock_goes_back_to_the_store_after_a_row_of_hand_overs lock_goes_back_to_the_store_after_a_while_of_hand_overs",
+        "lock_goes_back_to_the_store_after_a_row_of_hand_overs lock_goes_back_to_the_store_after_a_while_of_hand_overs crowded_client_lets_others_in crowded_client_lets_others_in_without_hints",
     ),
     (
         Bug::LastInherits,
@@ -526,6 +517,14 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     (
         Bug::ReleaserFirst,
         "waiter_is_served_before_the_releaser equal_processes_get_equal_shares releaser_leaves_the_lock_to_others_for_an_instant limit_holds_while_others_go_first hint_during_a_delay_counts hint_during_a_delay_does_not_start_it_anew",
+    ),
+    (
+        Bug::NeverLeaves,
+        "crowded_client_lets_others_in_without_hints crowded_client_lets_others_in",
+    ),
+    (
+        Bug::NeverReserves,
+        "crowded_client_lets_others_in_without_hints crowded_client_lets_others_in",
     ),
     (
         Bug::SeniorityIgnored,

@@ -1,5 +1,5 @@
-//! W8: no client keeps a name to itself while others wait, however many tasks contend in it. A process
-//! is a client here, over a provider of its own.
+//! W8: no client keeps a name to itself while others wait, however many tasks contend in it, if their
+//! locks are built with reservations. A process is a client here, over a provider of its own.
 
 use std::{
     sync::{
@@ -10,16 +10,19 @@ use std::{
 };
 
 use dlock_core::{DLock, Error};
-use tokio::{task::JoinHandle, time::sleep};
+use tokio::{
+    task::JoinHandle,
+    time::{Instant, sleep},
+};
 
-use super::bed::{eventually, joined, lock, ok, rounds};
+use super::bed::{Round, eventually, joined, lock, ok, rounds};
 use crate::Bench;
 
 /// How long each holds the lock.
 const WORK: Duration = Duration::from_millis(20);
 
-/// How often the waiter of the other client is let in.
-const TIMES: usize = 5;
+/// How often that is tried, each time with clients of its own.
+const TIMES: usize = 3;
 
 pub(in crate::cases) async fn crowded_client_lets_others_in(bench: Bench) {
     // A hint at each release, and by default a poll that is slow.
@@ -38,32 +41,54 @@ async fn beside_crowds(bench: Bench, hints: bool) {
         } else {
             (round.lease / 10).clamp(second / 10, second)
         };
-        let bound = 2 * (round.lease / 10 + WORK) + 2 * poll;
-        for tasks in [2, 8] {
+        // And the calls of both, on a store that takes its time.
+        let calls = 4 * pair(&round).await;
+        let bound = 2 * (round.lease / 10 + WORK) + 2 * poll + calls;
+        for (tasks, time) in [2, 8]
+            .into_iter()
+            .flat_map(|tasks| (1..=TIMES).map(move |time| (tasks, time)))
+        {
             let (crowded, other) = (round.bed().await, round.bed().await);
-            let label = format!("{tasks} tasks");
-            let lock = lock!(crowded, &label, wakeups = hints, owner = "crowded");
+            let label = format!("{tasks} tasks, {time}");
+            let lock = lock!(
+                crowded,
+                &label,
+                wakeups = hints,
+                reservations = true,
+                owner = "crowded"
+            );
             let crowd = Crowd::of(tasks, &lock);
             eventually("a few terms", || crowd.terms() >= 3).await;
-            let lock = lock!(other, &label, wakeups = hints, owner = "alone");
-            for time in 1..=TIMES {
-                let before = crowd.terms();
-                let lease = match lock.acquire_timeout(bound).await {
-                    Ok(lease) => lease,
-                    Err(Error::Timeout { .. }) => panic!(
-                        "not let in within {bound:?}, the {time}. time, by a client of {tasks} \
-                         waiters, which had {} terms meanwhile",
-                        crowd.terms() - before
-                    ),
-                    Err(error) => panic!("{error:?}"),
-                };
-                sleep(WORK).await;
-                ok(lease.release().await);
-            }
+            let lock = lock!(
+                other,
+                &label,
+                wakeups = hints,
+                reservations = true,
+                owner = "alone"
+            );
+            let before = crowd.terms();
+            let lease = match lock.acquire_timeout(bound).await {
+                Ok(lease) => lease,
+                Err(Error::Timeout { .. }) => panic!(
+                    "not let in within {bound:?} by a client of {tasks} waiters, which had {} \
+                     terms meanwhile",
+                    crowd.terms() - before
+                ),
+                Err(error) => panic!("{error:?}"),
+            };
+            ok(lease.release().await);
             crowd.disperse().await;
         }
     })
     .await;
+}
+
+/// What an acquire and a release take.
+async fn pair(round: &Round) -> Duration {
+    let lock = lock!(round.bed().await, "pair");
+    let began = Instant::now();
+    ok(ok(lock.acquire().await).release().await);
+    began.elapsed()
 }
 
 /// Tasks of one client that take the lock for [`WORK`] and ask again at once.
