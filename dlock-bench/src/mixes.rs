@@ -148,7 +148,7 @@ fn longest_without(process: &[Waiter]) -> Duration {
     released.sort_unstable();
     let before = |served: Moment| released.partition_point(|released| *released <= served);
     let without = waits.iter().map(|(_, served)| {
-        // Whoever waited while this one was served or given up on.
+        // Another process that waited while this one was served or given up on.
         let waiting = waits
             .iter()
             .filter(|(asked, until)| asked <= served && until >= served);
