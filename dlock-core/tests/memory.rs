@@ -6,7 +6,11 @@
     reason = "what is unwrapped here is a failed test"
 )]
 
-use std::{alloc::System, time::Duration};
+use std::{
+    alloc::System,
+    sync::atomic::{AtomicUsize, Ordering},
+    time::Duration,
+};
 
 use async_trait::async_trait;
 use dlock_core::{
@@ -20,6 +24,9 @@ static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
 /// What an allocator keeps for itself with each piece of memory, at most.
 const OVERHEAD: usize = 16;
+
+/// How many renewals there were.
+static RENEWED: AtomicUsize = AtomicUsize::new(0);
 
 /// Says yes and remembers nothing.
 struct Generous;
@@ -35,6 +42,7 @@ impl Provider for Generous {
     }
 
     async fn renew(&self, _: &Renew) -> Result<RenewOutcome, ProviderError> {
+        RENEWED.fetch_add(1, Ordering::Relaxed);
         Ok(RenewOutcome::Renewed { asked: false })
     }
 
@@ -47,6 +55,7 @@ impl Provider for Generous {
     }
 
     async fn renew_many(&self, requests: &[Renew]) -> Vec<Result<RenewOutcome, ProviderError>> {
+        RENEWED.fetch_add(requests.len(), Ordering::Relaxed);
         vec![Ok(RenewOutcome::Renewed { asked: false }); requests.len()]
     }
 }
@@ -86,12 +95,14 @@ async fn leases_take_little_memory_and_leave_none() {
     println!("{each} bytes a lease");
     assert!(each < 1024, "{each} bytes a lease");
     // After the first renewals, too.
-    tokio::time::sleep(Duration::from_secs(6)).await;
-    assert!(
-        guards
-            .iter()
-            .all(|guard| guard.remaining() > Duration::from_secs(9))
-    );
+    tokio::time::timeout(Duration::from_secs(60), async {
+        while RENEWED.load(Ordering::Relaxed) < LEASES {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    })
+    .await
+    .unwrap();
+    assert!(guards.iter().all(|guard| !guard.remaining().is_zero()));
     let each = (in_use() - before) / LEASES;
     println!("{each} bytes a lease after a renewal");
     assert!(each < 1024, "{each} bytes a lease after a renewal");

@@ -126,7 +126,7 @@ async fn renewals_and_other_locks_wake_nobody() {
     let began = Instant::now();
     let mut n = 0;
     // Many looks long, each of which finds the file changed.
-    while began.elapsed() < Duration::from_millis(300) {
+    while began.elapsed() < Duration::from_millis(300) || n <= 10 {
         n += 1;
         let renewal = dlock_core::Renew::new(name("a"), uuid, n);
         holder.renew(&renewal).await.unwrap();
@@ -134,7 +134,6 @@ async fn renewals_and_other_locks_wake_nobody() {
             lock.acquire().await.unwrap().release().await.unwrap();
         }
     }
-    assert!(n > 10, "{n} renewals");
     assert_eq!(faulty.count(Op::Acquire), asked, "asked without need");
     let release = dlock_core::Release::new(name("a"), uuid, None);
     holder.release(&release).await.unwrap();

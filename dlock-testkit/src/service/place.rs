@@ -1,12 +1,15 @@
 //! Where a server runs: its port, its folder, and what its guard notes there.
 
+mod port;
+
 use std::{
     fs::{self, DirBuilder},
     future::Future,
     io::{self, Error, ErrorKind},
-    net::{Ipv4Addr, TcpListener},
+    net::Ipv4Addr,
     os::unix::fs::{DirBuilderExt, MetadataExt},
     path::{Path, PathBuf},
+    sync::Arc,
     time::Duration,
 };
 
@@ -16,10 +19,12 @@ use tokio::{
 };
 use uuid::Uuid;
 
-/// A port that was free a moment ago, and a folder.
+use self::port::Port;
+
+/// A port that was free a moment ago and is no other service's, and a folder.
 #[derive(Clone, Debug)]
 pub struct Place {
-    port: u16,
+    port: Arc<Port>,
     root: PathBuf,
     data: PathBuf,
 }
@@ -36,9 +41,7 @@ pub struct User {
 
 impl Place {
     pub(super) fn new() -> io::Result<Self> {
-        let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?
-            .local_addr()?
-            .port();
+        let port = Arc::new(Port::claim()?);
         let root = std::env::temp_dir().join(format!("dlock-service-{}", Uuid::new_v4().simple()));
         let data = root.join("data");
         let mut private = DirBuilder::new();
@@ -51,8 +54,8 @@ impl Place {
 
     /// The port on 127.0.0.1 that the server shall listen on.
     #[must_use]
-    pub const fn port(&self) -> u16 {
-        self.port
+    pub fn port(&self) -> u16 {
+        self.port.number()
     }
 
     /// A folder of the server's own, empty at its start; also its working directory.
@@ -92,7 +95,7 @@ impl Place {
 
     /// Whether something listens on the port.
     pub async fn accepts_connections(&self) -> bool {
-        TcpStream::connect((Ipv4Addr::LOCALHOST, self.port))
+        TcpStream::connect((Ipv4Addr::LOCALHOST, self.port()))
             .await
             .is_ok()
     }

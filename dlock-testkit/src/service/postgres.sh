@@ -46,4 +46,4 @@ else
     sed -i '1i host all guarded all scram-sha-256' pg_hba.conf
 fi
 exec "$programs/postgres" -D . -p "$port" -c listen_addresses=127.0.0.1 -c unix_socket_directories= \
-    -c fsync=off "$@"
+    -c fsync=off -c password_encryption=scram-sha-256 "$@"
