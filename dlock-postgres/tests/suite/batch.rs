@@ -92,7 +92,7 @@ async fn batch_reads_no_more_rows_than_it_renews() {
     let table = Table::create().await;
     let client = server().await.client().await;
     let fill = format!(
-        "INSERT INTO \"{0}\".lock SELECT '', 'lock ' || n, gen_random_uuid(), 0, 'o', now(), 1, 600000,
+        "INSERT INTO \"{0}\".lock SELECT '', 'lock ' || n, md5(n::text)::uuid, 0, 'o', now(), 1, 600000,
              now() + interval '10 minutes', false, false, NULL FROM generate_series(1, 5000) AS n;
          ANALYZE \"{0}\".lock",
         table.schema()
