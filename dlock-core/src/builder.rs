@@ -45,7 +45,7 @@ pub(crate) struct Request {
         )
     )]
     owner: Option<String>,
-    #[builder(default = DEFAULT_DURATION, setter(doc = "The lease D: how long the store keeps others out after the last renewal, and so how long they wait when a holder dies. Whole milliseconds, 100 ms to 24 h; default 15 s."))]
+    #[builder(default = DEFAULT_DURATION, setter(doc = "The lease D: how long the store keeps others out after the last renewal, and so how long they wait when a holder dies. Whole milliseconds, 100 ms to 24 h; default 15 s.\n\nEach call to the store gets a sixth of it at most, and opening a connection counts: several round trips, more with TLS and a password. Over a long way a short lease can so be renewed, but not acquired before a connection is open. Then open one first: [`Provider::read`](crate::Provider::read) of any name has only the provider's own time limit. Or take a lease of six times what logging in and one call take together."))]
     duration: Duration,
     #[builder(default = DEFAULT_MARGIN, setter(doc = "The part of the lease after which the holder stops believing in it early, so that clocks may run at different rates. A fraction, 0.01 to 0.5, and at least 2 ms; default 0.2, which covers clocks 10 % wrong on both sides."))]
     margin: f64,

@@ -260,7 +260,10 @@ impl Shared {
             biased;
             answer = call => answer,
             () = self.clock.pause(limit) => {
-                Err(ProviderError::unknown(format!("the store did not answer within {limit:?}")))
+                // The provider has no word in it: it may have been logging in until now.
+                Err(ProviderError::unknown(format!(
+                    "the store did not answer within {limit:?}, opening a connection included"
+                )))
             }
         };
         observed.end(&answer);

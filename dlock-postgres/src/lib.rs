@@ -85,6 +85,12 @@
 //! - Set `connect_timeout`, and `tcp_user_timeout` or keepalives: the driver has none by default.
 //!   Every call has a time limit of its own besides
 //!   ([`timeout`](PostgresProviderBuilder::timeout)).
+//! - An attempt of an acquire has a sixth of the lease, and opening a connection counts. Where the two
+//!   together take longer, the connection is closed unanswered, and the next attempt begins anew: a
+//!   lease of 2 s cannot be acquired over round trips of 240 ms through a pool that is empty, and can
+//!   once it is not. Call [`verify_schema`](PostgresProvider::verify_schema) or
+//!   [`read`](dlock_core::Provider::read) first, which have the provider's own limit, and let the pool
+//!   keep its connections; or take a longer lease.
 //! - A connection whose call was dropped or ran out of time is closed, not returned to the pool. In
 //!   the database such a call waits at most 2 s for a row that somebody else keeps locked. A batch
 //!   of renewals waits for none: a locked row costs the lease in it, and no other.

@@ -54,7 +54,9 @@
 //! else was answered since it began, the next call opens a new one: that is what a silent partition
 //! looks like, and the system may keep the old connection waiting long after the partition is over.
 //! It also opens a new one when the server turns out to be a replica, so after a failover an address
-//! that follows the primary is enough. (It lives on the runtime of the call that opened it.)
+//! that follows the primary is enough. (It lives on the runtime of the call that opened it.) Opening
+//! it counts for that call, which has a sixth of the lease. Over so long a way that this is not enough
+//! for both, make a call of the provider itself first, or give it a connection.
 //!
 //! [`connection`](RedisProviderBuilder::connection) takes one of the application's, and takes it as
 //! it is. On a connection that has fallen silent *every* call of *every* user of it ends by its own

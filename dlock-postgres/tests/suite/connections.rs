@@ -3,14 +3,17 @@
 
 use std::time::Duration;
 
-use dlock_core::{AcquireOutcome, ErrorKind, Provider, Release, Renew, RenewOutcome};
+use dlock_core::{
+    AcquireOutcome, DLock, Error, ErrorKind, Name, Provider, Release, Renew, RenewOutcome,
+};
 use dlock_postgres::{
     PostgresProvider,
     deadpool_postgres::{Pool, tokio_postgres::Client},
 };
+use dlock_testkit::proxy::Direction;
 use tokio::time::{sleep, timeout};
 
-use crate::support::{fresh, on, server, term, until};
+use crate::support::{Table, fresh, on, pool, server, term, until};
 
 /// A lock that is free, but whose row another session keeps locked.
 struct Stuck {
@@ -214,4 +217,33 @@ async fn closed_pool_is_fatal() {
         ErrorKind::Fatal
     );
     provider.acquire(&term("lock")).await.unwrap();
+}
+
+#[tokio::test]
+async fn cold_connection_counts_which_is_said_and_a_warm_one_is_fast_enough() {
+    let proxy = server().await.proxy().await;
+    let half = Duration::from_millis(600);
+    proxy.latency(Direction::ToServer, half, Duration::ZERO);
+    proxy.latency(Direction::ToClient, half, Duration::ZERO);
+    let (table, way) = (Table::create().await, server().await.through(&proxy));
+    // An attempt gets 2 s: longer than one round trip, shorter than logging in and asking.
+    let lock = |name: &str, provider: &PostgresProvider| {
+        let lock = DLock::builder().name(name).provider(provider.clone());
+        lock.duration(Duration::from_secs(12)).build().unwrap()
+    };
+    let cold = table.provider(pool(way.clone(), 1));
+    let Error::Provider(error) = lock("cold", &cold).try_acquire().await.unwrap_err() else {
+        panic!("it was asked for nothing else")
+    };
+    assert!(
+        error.to_string().contains("opening a connection"),
+        "{error}"
+    );
+    let warm = table.provider(pool(way, 1));
+    until("a connection is open", async || {
+        warm.read(&Name::new("any").unwrap()).await.is_ok()
+    })
+    .await;
+    let lease = lock("warm", &warm).acquire().await.unwrap();
+    assert!(lease.is_valid());
 }
