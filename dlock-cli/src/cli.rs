@@ -59,7 +59,8 @@ pub(crate) struct RunArguments {
     /// Wait at most this long (500ms, 30s, 5m, 1h), then exit with code 75 [default: as long as it takes]
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) wait: Option<Duration>,
-    /// How long others wait if this machine dies: the lock is renewed every third of it, 100ms to 24h
+    /// How long others wait if this machine dies: the lock is renewed every third of it, 100ms to 24h.
+    /// A call to the store has a sixth of it, connecting included
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "15s")]
     pub(crate) lease: Duration,
     /// If the lease can't be renewed: how long before its end the command gets TERM; it gets KILL at the end.

@@ -16,7 +16,7 @@ pub(crate) enum Exit {
     NoRecord = 1,
     /// The command line is wrong.
     Usage = 64,
-    /// The store did not answer.
+    /// The store did not answer, or refuses for now.
     StoreUnreachable = 69,
     /// The system refused a process, a pipe or a thread.
     System = 71,

@@ -203,17 +203,28 @@ fn server_that_falls_silent_is_69_in_bounded_time() {
 fn server_that_takes_no_writes_is_69_and_says_why() {
     let service = start(&[]);
     let scene = scene(&service);
-    set_up(&scene);
     for (setting, value, why) in [
         ("default_transaction_read_only", "on", "set read-only"),
         ("synchronous_standby_names", "gone", "synchronous standby"),
     ] {
+        let empty = at(url(&service, &format!("guarded:{SECRET}"), ""));
         execute(&service, &format!("ALTER SYSTEM SET {setting} = '{value}'"));
         execute(&service, "SELECT pg_reload_conf()");
         assert_all_end(&scene, &[TRY], 69, why);
+        assert_all_end(&empty, &[SETUP], 69, why);
+        assert_ended(&scene.finish(STATUS), 0, "");
         execute(&service, &format!("ALTER SYSTEM RESET {setting}"));
         execute(&service, "SELECT pg_reload_conf()");
     }
+}
+
+#[test]
+fn server_that_refuses_for_now_is_69_and_says_why() {
+    let service = start(&[]);
+    let scene = scene(&service);
+    execute(&service, "ALTER ROLE guarded CONNECTION LIMIT 0");
+    assert_all_end(&scene, &[TRY, STATUS, SETUP], 69, "too many connections");
+    assert_all_end(&scene, &[TRY, STATUS, SETUP], 69, "refuses for now");
 }
 
 /// A server with TLS, and a way to it.

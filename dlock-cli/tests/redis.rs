@@ -3,7 +3,7 @@
 
 mod support;
 
-use std::time::Duration;
+use std::{io::Write, net::TcpStream, time::Duration};
 
 use dlock_testkit::service::{
     Service,
@@ -18,10 +18,15 @@ use support::{
         commands_take_turns, freeze, killed_holder_is_followed, secret_is_told_to_nobody, set_up,
         status_tells_who_holds_what,
     },
+    until,
 };
 
 fn start() -> Service {
-    block_on(redis(&["--requirepass", SECRET]))
+    started(&[])
+}
+
+fn started(settings: &[&str]) -> Service {
+    block_on(redis(&[&["--requirepass", SECRET], settings].concat()))
         .unwrap_or_else(|error| panic!("no redis-server; scripts/test installs it: {error}"))
 }
 
@@ -145,6 +150,54 @@ fn server_that_falls_silent_is_69_in_bounded_time() {
     let scene = scene(&service);
     freeze(&mut service);
     assert_all_end(&scene, &[TRY, RUN, STATUS, SETUP], 69, "does not answer");
+}
+
+#[test]
+fn server_that_refuses_for_now_is_69_and_says_why() {
+    let wait = &["run", "lock", "--wait", "1s", "--", "true"][..];
+    for (settings, subcommands, why) in [
+        (
+            &["--min-replicas-to-write", "1"][..],
+            &[TRY, wait][..],
+            "too few replicas",
+        ),
+        (&["--maxmemory", "1"], &[TRY], "out of memory"),
+        (&["--replicaof", "127.0.0.1", "1"], &[TRY], "is a replica"),
+        (
+            &[
+                "--replicaof",
+                "127.0.0.1",
+                "1",
+                "--replica-serve-stale-data",
+                "no",
+            ],
+            &[TRY, STATUS, SETUP],
+            "a replica without its primary",
+        ),
+    ] {
+        let service = started(settings);
+        let scene = scene(&service);
+        assert_all_end(&scene, subcommands, 69, why);
+        assert_all_end(&scene, subcommands, 69, "refuses for now");
+    }
+}
+
+#[test]
+fn server_that_runs_an_endless_script_is_69_and_says_so() {
+    let service = started(&["--lua-time-limit", "50"]);
+    let scene = scene(&service);
+    let mut script = TcpStream::connect(("127.0.0.1", service.place().port())).unwrap();
+    write!(script, "AUTH {SECRET}\r\nEVAL \"while true do end\" 0\r\n").unwrap();
+    until("the server to be busy", || {
+        let finished = scene.finish(STATUS);
+        (finished.code() == 69).then_some(())
+    });
+    assert_all_end(&scene, &[TRY, STATUS, SETUP], 69, "refuses for now");
+    assert_all_end(&scene, &[STATUS], 69, "runs a script that does not end");
+    let mut candidate = scene.start(scene.dlock(["elect", "job", "--exec", "sleep", "600"]));
+    candidate.await_err("the store refuses for now");
+    let mut waiter = scene.run(&[], "true");
+    waiter.await_err("could not be reached, or refuses for now");
 }
 
 #[test]

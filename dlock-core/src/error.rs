@@ -122,7 +122,7 @@ pub enum Error {
 
 fn no_answer(error: &ProviderError) -> &'static str {
     match error.kind() {
-        ErrorKind::NotApplied => "the lock's store could not be reached",
+        ErrorKind::NotApplied => "the lock's store could not be reached, or refuses for now",
         ErrorKind::Unknown => "the lock's store did not answer",
         ErrorKind::Fatal => "the lock's store cannot be used",
     }

@@ -37,9 +37,9 @@ impl Lines {
         }
     }
 
-    /// The store said nothing when it began.
-    pub(super) fn silent(&self, error: ProviderError) {
-        let what = format!("following {}, and the store does not answer", self.name);
+    /// The store did not say it; what it did instead.
+    pub(super) fn unknown(&self, conduct: &str, error: ProviderError) {
+        let what = format!("following {}, and the store {conduct}", self.name);
         let failure = Failure::new(Exit::StoreUnreachable, what).because(error);
         self.line(format_args!("{failure}"));
     }

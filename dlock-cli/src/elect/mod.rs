@@ -178,7 +178,7 @@ impl Candidate {
                 }
                 Err(Error::Provider(error)) if error.kind() != ErrorKind::Fatal => {
                     if !said {
-                        lines.silent(error);
+                        lines.unknown(self.store.conduct(&error), error);
                     }
                     said = true;
                 }

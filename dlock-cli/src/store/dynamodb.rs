@@ -2,6 +2,7 @@
 //! use AWS have them: the environment, `~/.aws`, the machine's or the container's role.
 
 use std::{
+    error::Error as StdError,
     ffi::OsStr,
     fmt,
     sync::{Arc, Mutex, PoisonError},
@@ -14,7 +15,13 @@ use aws_credential_types::{
     Credentials,
     provider::{ProvideCredentials, SharedCredentialsProvider, error::CredentialsError, future},
 };
-use aws_sdk_dynamodb::{Client, config::Builder};
+use aws_sdk_dynamodb::{
+    Client,
+    config::Builder,
+    operation::{
+        get_item::GetItemError, query::QueryError, scan::ScanError, update_item::UpdateItemError,
+    },
+};
 use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
 use dlock_dynamodb::{DynamoDbProvider, TableError};
 
@@ -167,6 +174,7 @@ impl Location for Table {
             tables: Some(Arc::new(provider)),
             seen: self.seen(&config),
             if_silent: "can this machine reach DynamoDB, and is AWS_ENDPOINT_URL right if it is set? try again later",
+            is_refusal,
         })
     }
 }
@@ -214,6 +222,14 @@ impl fmt::Display for Table {
         }
         Ok(())
     }
+}
+
+/// The service's own errors have the type of the operation; others only wrap the cause.
+fn is_refusal(error: &(dyn StdError + 'static)) -> bool {
+    error.is::<UpdateItemError>()
+        || error.is::<GetItemError>()
+        || error.is::<QueryError>()
+        || error.is::<ScanError>()
 }
 
 /// Credentials that were fetched already, and where to fetch others when they have expired.

@@ -63,6 +63,8 @@ pub(crate) struct Store {
     seen: Option<Seen>,
     /// What to look at when it is silent.
     if_silent: &'static str,
+    /// Whether this is its own word: then it is up.
+    is_refusal: fn(&(dyn StdError + 'static)) -> bool,
 }
 
 /// Where what was seen of the locks of a store is kept for the runs to come.
@@ -263,14 +265,33 @@ impl Store {
                     format!("{doing}: the store {self} takes no writes"),
                 )
                 .because(obstacle),
-                None => Failure::new(
-                    Exit::StoreUnreachable,
-                    format!("{doing}: the store {self} does not answer"),
-                )
-                .because(error)
-                .advise(self.if_silent),
+                None => {
+                    let what = format!("{doing}: the store {self} {}", self.conduct(&error));
+                    let failure = Failure::new(Exit::StoreUnreachable, what);
+                    let failure = if self.refuses(&error) {
+                        failure
+                    } else {
+                        failure.advise(self.if_silent)
+                    };
+                    failure.because(error)
+                }
             },
         }
+    }
+
+    /// What a store does that gave no answer to a request.
+    pub(crate) fn conduct(&self, error: &ProviderError) -> &'static str {
+        if self.refuses(error) {
+            "refuses for now"
+        } else {
+            "does not answer"
+        }
+    }
+
+    /// Whether the store itself said so.
+    fn refuses(&self, error: &ProviderError) -> bool {
+        let first = error as &(dyn StdError + 'static);
+        std::iter::successors(Some(first), |&error| error.source()).any(self.is_refusal)
     }
 
     /// An acquire ended without the lock.

@@ -1,10 +1,10 @@
 //! `redis://HOST` and, over TLS, `rediss://HOST`: one server, or the primary of its replicas.
 
-use std::{ffi::OsStr, fmt, sync::Arc};
+use std::{error::Error as StdError, ffi::OsStr, fmt, sync::Arc};
 
 use async_trait::async_trait;
 use dlock_redis::RedisProvider;
-use redis::{Client, ConnectionAddr, ConnectionInfo, IntoConnectionInfo};
+use redis::{Client, ConnectionAddr, ConnectionInfo, ErrorKind, IntoConnectionInfo, RedisError};
 
 use super::{
     Location, Store, refuse, tls,
@@ -65,8 +65,15 @@ impl Location for Server {
             tables: None,
             seen: None,
             if_silent: "is the server up, and can this machine reach it? try again later",
+            is_refusal,
         })
     }
+}
+
+fn is_refusal(error: &(dyn StdError + 'static)) -> bool {
+    error
+        .downcast_ref::<RedisError>()
+        .is_some_and(|error| matches!(error.kind(), ErrorKind::Server(_) | ErrorKind::Extension))
 }
 
 impl fmt::Display for Server {

@@ -96,6 +96,7 @@ impl Location for File {
             tables: None,
             seen: None,
             if_silent: "is another program keeping it locked, or its disk full or gone? try again later",
+            is_refusal: |_| false,
         })
     }
 

@@ -132,6 +132,7 @@ async fn ends(tables: State, error: Error) -> (Exit, String) {
         tables: Some(Arc::new(Prepared(tables))),
         seen: None,
         if_silent: "is it up?",
+        is_refusal: |error| error.is::<fmt::Error>(),
     };
     let failure = store.acquire_failure("n", error).await;
     (failure.exit(), format!("{failure:?}"))
@@ -152,6 +153,13 @@ async fn kind_of_error_and_state_of_the_tables_decide_the_end() {
         let (exit, _) = ends(|| Ok(()), timeout(Some(error))).await;
         assert_eq!(exit, Exit::StoreUnreachable);
     }
+    let refusal = ProviderError::not_applied("x").with_source(fmt::Error);
+    let (exit, text) = ends(|| Ok(()), Error::Provider(refusal)).await;
+    assert_eq!(exit, Exit::StoreUnreachable);
+    assert!(
+        text.contains("refuses") && !text.contains("is it up?"),
+        "{text}"
+    );
     assert_eq!(ends(|| Ok(()), timeout(None)).await.0, Exit::NotAcquired);
     let states: [(State, &str); 4] = [
         (|| Ok(()), "refused"),

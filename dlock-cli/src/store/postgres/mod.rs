@@ -11,7 +11,8 @@ use async_trait::async_trait;
 use dlock_postgres::{
     PostgresProvider, SchemaError,
     deadpool_postgres::{
-        Manager, ManagerConfig, Pool, RecyclingMethod, tokio_postgres::config::Host,
+        Manager, ManagerConfig, Pool, RecyclingMethod,
+        tokio_postgres::{self, config::Host},
     },
 };
 use tokio_postgres_rustls::MakeRustlsConnect;
@@ -93,8 +94,15 @@ impl Location for Database {
             tables: Some(Arc::new(provider)),
             seen: None,
             if_silent: "is the database up, and can this machine reach it? try again later",
+            is_refusal,
         })
     }
+}
+
+fn is_refusal(error: &(dyn StdError + 'static)) -> bool {
+    error
+        .downcast_ref::<tokio_postgres::Error>()
+        .is_some_and(|error| error.as_db_error().is_some())
 }
 
 #[async_trait]
