@@ -132,13 +132,16 @@ impl Guard {
         self.0.release_early().await;
     }
 
-    /// The longest that [`DLock::with`](crate::DLock::with) waits for a release.
+    /// The longest that [`DLock::with`](crate::DLock::with) waits for a release that begins now: one
+    /// attempt, and no longer than the lease lasts. After that somebody else may hold the lock.
     pub(crate) fn release_patience(&self) -> impl Future<Output = ()> + Send + use<> {
         let term = Arc::clone(self.0.term());
         let patience = if planted!(WithWaitsForRelease) {
             Duration::from_secs(3600)
-        } else {
+        } else if planted!(WithOutlivesLease) {
             term.plan.attempt()
+        } else {
+            term.plan.attempt().min(term.remaining())
         };
         async move { term.shared.clock.pause(patience).await }
     }

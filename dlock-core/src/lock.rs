@@ -225,8 +225,8 @@ impl DLock {
     /// If the lease is lost, the work is dropped at its next await and the call fails: work that
     /// must not be cut in the middle belongs into steps that each check the token at the storage.
     /// If the work panics, the lock is given back first and the panic goes on. A store that does
-    /// not answer the release delays the result by at most a sixth of the lease; the release goes
-    /// on in the background.
+    /// not answer the release delays the result by at most a sixth of the lease, and never past its
+    /// end; the release goes on in the background.
     ///
     /// ```no_run
     /// # // no_run: needs a provider, and this crate has none.

@@ -84,6 +84,7 @@ mod switches {
         ReleaseFirst: "the release begins before the work is gone (V7)",
         PanicFirst: "a panic goes on before the release (V7)",
         WithWaitsForRelease: "a result waits for a store that does not answer (V7)",
+        WithOutlivesLease: "a result waits for its release past the end of the lease (V7)",
         FatalReleaseRepeated: "a `Fatal` release is repeated (V7)",
         StaleReleaseHidden: "a stale holder is told that it released (L3)",
         RepeatIsStale: "a repeated release that finds a stranger is told as loss (V7)",

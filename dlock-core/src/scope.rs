@@ -87,8 +87,8 @@ where
 }
 
 /// Releases, and waits for it a little, so that normally the lock is free when `with` returns. A
-/// store that does not answer must not keep the work's result from its caller: the release goes on
-/// in the background then.
+/// store that does not answer must not keep the work's result from its caller, least of all until
+/// somebody else holds the lock: the release goes on in the background then.
 async fn give_back(guard: Guard) {
     if guard.was_refused() {
         return;

@@ -237,6 +237,7 @@ macro_rules! __for_each_case {
             required scoped panic_of_the_work_goes_on_after_the_release ["V7"];
             required scoped work_that_ended_too_late_is_reported ["V9"];
             required scoped failing_release_does_not_hide_the_result ["V7"];
+            required scoped hung_release_delays_the_result_to_the_end_of_the_lease_at_most ["V7"];
             required scoped error_of_the_work_comes_through_one_question_mark ["001-4"];
             required scoped dropped_with_gives_the_lock_back ["G1", "G3", "I14"];
 

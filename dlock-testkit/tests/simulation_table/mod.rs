@@ -137,6 +137,7 @@ pub(crate) const LATE: &[(Bug, u64)] = &[
 
 /// What no run can show, and why.
 pub(crate) const UNSEEN: &[(Bug, &str)] = &[
+    (Bug::WithOutlivesLease, "hardly a release hangs at the end"),
     (Bug::AnyBootCounts, "no run keeps observations in a folder"),
     (
         Bug::AnyVersionRecalled,

@@ -15,7 +15,7 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     ),
     (
         Bug::NoMargin,
-        "deadline_counts_from_the_request repeated_try_keeps_its_first_deadline margin_is_kept validity_is_computed_at_every_question renewal_counts_from_its_own_request late_renewal_revives_nothing success_counts_for_the_attempt_it_answers deadline_never_moves_back failed_renewal_is_no_loss expired_lease_tells_its_holder loss_is_told_on_time_while_renewals_hang holder_stops_before_another_starts late_renewal_is_shown_before_the_loss renewals_stop_at_the_longest_hold failing_renewals_stop_at_the_longest_hold_too repeated_release_that_finds_a_stranger_is_no_loss leases_due_together_travel_together refused_renewal_of_a_batch_ends_one_lease failed_renewal_of_a_batch_leaves_the_others unanswered_batch_is_retried_one_by_one hung_batch_delays_no_other dead_shard_delays_only_its_own batch_gets_as_long_as_its_shortest_lease_allows answers_of_another_number_are_none late_answer_of_a_batch_counts_for_leases_still_valid lease_released_during_a_batch_is_renewed_no_more lost_lease_ends_the_work work_is_gone_before_the_release_is_sent work_that_ended_too_late_is_reported grant_that_died_before_it_was_picked_up_is_not_handed_out late_copy_of_a_late_grants_try_does_not_block_its_client late_grant_is_given_back_and_asked_for_again lost_lease_is_not_handed_over holder_cut_off_from_its_store_stops_in_time",
+        "deadline_counts_from_the_request repeated_try_keeps_its_first_deadline margin_is_kept validity_is_computed_at_every_question renewal_counts_from_its_own_request late_renewal_revives_nothing success_counts_for_the_attempt_it_answers deadline_never_moves_back failed_renewal_is_no_loss expired_lease_tells_its_holder loss_is_told_on_time_while_renewals_hang holder_stops_before_another_starts late_renewal_is_shown_before_the_loss renewals_stop_at_the_longest_hold failing_renewals_stop_at_the_longest_hold_too repeated_release_that_finds_a_stranger_is_no_loss leases_due_together_travel_together refused_renewal_of_a_batch_ends_one_lease failed_renewal_of_a_batch_leaves_the_others unanswered_batch_is_retried_one_by_one hung_batch_delays_no_other dead_shard_delays_only_its_own batch_gets_as_long_as_its_shortest_lease_allows answers_of_another_number_are_none late_answer_of_a_batch_counts_for_leases_still_valid lease_released_during_a_batch_is_renewed_no_more lost_lease_ends_the_work work_is_gone_before_the_release_is_sent work_that_ended_too_late_is_reported hung_release_delays_the_result_to_the_end_of_the_lease_at_most grant_that_died_before_it_was_picked_up_is_not_handed_out late_copy_of_a_late_grants_try_does_not_block_its_client late_grant_is_given_back_and_asked_for_again lost_lease_is_not_handed_over holder_cut_off_from_its_store_stops_in_time",
     ),
     (
         Bug::FlagInsteadOfClock,
@@ -44,7 +44,7 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     ),
     (
         Bug::ErrorIsLoss,
-        "every_renewal_attempt_has_a_larger_number failed_renewal_is_no_loss loss_is_told_on_time_while_renewals_hang hung_renewal_is_followed_by_the_next lost_reply_of_a_renewal_is_no_loss outage_within_the_bound_loses_no_lease late_renewal_is_shown_before_the_loss fatal_renewal_is_shown_at_once failing_renewals_stop_at_the_longest_hold_too failed_renewal_of_a_batch_leaves_the_others unanswered_batch_is_retried_one_by_one short_lease_cuts_no_long_ones_attempt batch_gets_as_long_as_its_shortest_lease_allows answers_of_another_number_are_none lease_released_during_a_batch_is_renewed_no_more ticket_is_good_whatever_its_number failing_calls_are_repeated_only_after_a_pause",
+        "every_renewal_attempt_has_a_larger_number failed_renewal_is_no_loss loss_is_told_on_time_while_renewals_hang hung_renewal_is_followed_by_the_next lost_reply_of_a_renewal_is_no_loss outage_within_the_bound_loses_no_lease late_renewal_is_shown_before_the_loss fatal_renewal_is_shown_at_once failing_renewals_stop_at_the_longest_hold_too failed_renewal_of_a_batch_leaves_the_others unanswered_batch_is_retried_one_by_one short_lease_cuts_no_long_ones_attempt batch_gets_as_long_as_its_shortest_lease_allows answers_of_another_number_are_none lease_released_during_a_batch_is_renewed_no_more hung_release_delays_the_result_to_the_end_of_the_lease_at_most ticket_is_good_whatever_its_number failing_calls_are_repeated_only_after_a_pause",
     ),
     (
         Bug::FatalIsLoss,
@@ -91,7 +91,7 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     ),
     (
         Bug::ReleaseFirst,
-        "with_acquires_renews_and_releases lost_lease_ends_the_work work_is_gone_before_the_release_is_sent panic_of_the_work_goes_on_after_the_release failing_release_does_not_hide_the_result error_of_the_work_comes_through_one_question_mark",
+        "with_acquires_renews_and_releases lost_lease_ends_the_work work_is_gone_before_the_release_is_sent panic_of_the_work_goes_on_after_the_release failing_release_does_not_hide_the_result hung_release_delays_the_result_to_the_end_of_the_lease_at_most error_of_the_work_comes_through_one_question_mark",
     ),
     (
         Bug::PanicFirst,
@@ -99,7 +99,11 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     ),
     (
         Bug::WithWaitsForRelease,
-        "panic_of_the_work_goes_on_after_the_release failing_release_does_not_hide_the_result",
+        "panic_of_the_work_goes_on_after_the_release failing_release_does_not_hide_the_result hung_release_delays_the_result_to_the_end_of_the_lease_at_most",
+    ),
+    (
+        Bug::WithOutlivesLease,
+        "hung_release_delays_the_result_to_the_end_of_the_lease_at_most",
     ),
     (
         Bug::FatalReleaseRepeated,

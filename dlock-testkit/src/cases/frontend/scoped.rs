@@ -14,7 +14,7 @@ use std::{
 };
 
 use dlock_core::{Error, FencingToken, LossCause};
-use tokio::time::sleep;
+use tokio::{sync::Notify, time::sleep};
 
 use super::{
     bed::{Bed, eventually, joined, lock, ok, rounds, settle, soon},
@@ -187,6 +187,42 @@ pub(in crate::cases) async fn failing_release_does_not_hide_the_result(bench: Be
         bed.sent(Op::Release, 2).await;
         hand.advance(10 * SECOND).await;
         assert_eq!(ok(joined(task).await), 7);
+    })
+    .await;
+}
+
+pub(in crate::cases) async fn hung_release_delays_the_result_to_the_end_of_the_lease_at_most(
+    bench: Bench,
+) {
+    rounds(bench, |round| async move {
+        let (bed, hand) = round.by_hand().await;
+        bed.store.always(Op::Renew, Fault::LoseRequest);
+        bed.store.always(Op::Release, Fault::LoseRequest);
+        let done = Arc::new(Notify::new());
+        let task = tokio::spawn({
+            let (lock, done) = (lock!(bed, "finished", margin = 0.01), Arc::clone(&done));
+            async move { lock.with(async |_token| done.notified().await).await }
+        });
+        bed.sent(Op::Acquire, 1).await;
+        for _ in 0..9 {
+            hand.advance(6 * SECOND).await;
+        }
+        done.notify_one();
+        bed.sent(Op::Release, 1).await;
+        hand.advance(5 * SECOND).await;
+        assert!(!task.is_finished(), "the release gets what is left");
+        hand.advance(Duration::from_millis(400)).await;
+        assert!(task.is_finished(), "it returns when another may hold");
+        ok(joined(task).await);
+
+        // Nothing is left to wait in.
+        let (task, _) = working(&bed, "lost", End::Never);
+        bed.sent(Op::Acquire, 2).await;
+        for _ in 0..8 {
+            hand.advance(6 * SECOND).await;
+        }
+        assert!(task.is_finished(), "the loss is told late");
+        assert!(matches!(joined(task).await, Err(Error::Lost(_))));
     })
     .await;
 }

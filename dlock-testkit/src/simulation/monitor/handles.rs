@@ -1,5 +1,7 @@
 //! What the owners of leases do with them and are told of them (V5, V7, V9, I11).
 
+use std::time::Duration;
+
 use dlock_core::{Ended, ErrorKind, FencingToken, Loss, LossCause};
 use uuid::Uuid;
 
@@ -216,7 +218,11 @@ impl Monitor {
             (Some(Ok(())), None) => false,
             (None, _) => true,
         };
-        let limit = term.settings.duration / 6;
+        // A sixth of the lease, and no longer than was left of it when the work had ended.
+        let left = term
+            .work_gone
+            .map(|gone| term.deadline.saturating_sub(gone.holder));
+        let limit = (term.settings.duration / 6).min(left.unwrap_or(Duration::MAX));
         let settled = term.release_answer.is_some()
             || term.release_fatal
             || term.refused.is_some()
