@@ -38,13 +38,18 @@ impl Drop for UnderWay {
     }
 }
 
-/// Runs a case with the first of these leases. If it fails while the machine stalled for long enough
-/// to explain that, it runs again with the next.
-pub(crate) async fn rounds<Fut>(
+/// Runs a case with the first of these leases. If it fails while the machine or the store stalled for
+/// long enough to explain that, it runs again with the next.
+///
+/// `ask` asks the store something in a new connection, after a failure: the time it takes counts as a
+/// stall too. A case that notes in its [`Lag`] how long each call takes needs none.
+pub(crate) async fn rounds<Fut, Ask>(
     leases: impl Iterator<Item = Duration> + Send,
+    ask: impl Fn() -> Ask + Send + Sync,
     case: impl Fn(usize, Duration, Lag) -> Fut + Send + Sync,
 ) where
     Fut: Future<Output = ()> + Send,
+    Ask: Future<Output = ()> + Send,
 {
     let leases: Vec<Duration> = leases.collect();
     let last = leases.len() - 1;
@@ -52,8 +57,12 @@ pub(crate) async fn rounds<Fut>(
         let lag = Lag::default();
         let watches = lag.watches();
         let ended = unwound(case(number, lease, lag.clone())).await;
-        drop(watches);
         let Err(panic) = ended else { return };
+        let asked = Instant::now();
+        // Whether it is answered at all does not matter here.
+        drop(unwound(ask()).await);
+        lag.note(asked.elapsed());
+        drop(watches);
         let stalled = lag.longest();
         if number == last || stalled < lease / 50 {
             resume_unwind(panic);

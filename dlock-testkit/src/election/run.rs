@@ -41,8 +41,13 @@ pub fn run<E: Electorate>(shared: &'static Shared, name: &str) {
         (runtime, electorate)
     });
     let leases = (0..3).map(|doubled| E::LEASE * (1 << doubled));
-    runtime.block_on(stall::rounds(leases, |_, lease, _| {
-        (story.play)(Voters::new(Arc::clone(electorate), name, lease))
+    let voters = |lease| Voters::new(Arc::clone(electorate), name, lease);
+    let ask = || {
+        let voters = voters(E::LEASE);
+        async move { voters.ask().await }
+    };
+    runtime.block_on(stall::rounds(leases, ask, |_, lease, _| {
+        (story.play)(voters(lease))
     }));
 }
 

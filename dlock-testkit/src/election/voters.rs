@@ -11,7 +11,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use dlock_core::{Admin, Discipline};
+use dlock_core::{Admin, Discipline, Name};
 use dlock_election::Leadership;
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;
@@ -63,6 +63,15 @@ impl Voters {
         let address = self.electorate.server();
         let provider = self.electorate.provider(address, self.lease).await;
         provider.capabilities().watch
+    }
+
+    /// Asks the store something, in a new connection.
+    pub(super) async fn ask(&self) {
+        let address = self.electorate.server();
+        let provider = self.electorate.provider(address, 20 * self.lease).await;
+        if let Ok(name) = Name::new(self.name.as_str()) {
+            drop(provider.read(&name).await);
+        }
     }
 
     /// An instance that takes part.

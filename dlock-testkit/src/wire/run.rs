@@ -56,9 +56,12 @@ pub fn caught<W: Wired>(start: impl Future<Output = W>, case: &'static Case) -> 
 /// One case within its time limit, in at most so many rounds.
 async fn one<W: Wired>(fixture: Arc<dyn Erased>, case: &'static Case, rounds: u32) {
     let leases = (0..rounds).map(|doubled| W::LEASE * (1 << doubled));
-    let rounds = stall::rounds(leases, |_, lease, _| {
-        (case.run)(Wiring::new(Arc::clone(&fixture), case.name, lease))
-    });
+    let wiring = |lease| Wiring::new(Arc::clone(&fixture), case.name, lease);
+    let ask = || {
+        let wiring = wiring(W::LEASE);
+        async move { drop(wiring.direct().await) }
+    };
+    let rounds = stall::rounds(leases, ask, |_, lease, _| (case.run)(wiring(lease)));
     if timeout(W::LIMIT, rounds).await.is_err() {
         panic!("{} took longer than {:?}", case.name, W::LIMIT);
     }

@@ -29,7 +29,7 @@ use crate::{
 pub(super) const BY_HAND: Duration = Duration::from_secs(60);
 
 /// How long a condition may take to become true before the case fails.
-const PATIENCE: Duration = Duration::from_secs(10);
+pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Builds a lock of a bed: `lock!(bed, "label", margin = 0.5)`.
 macro_rules! lock {
@@ -84,7 +84,8 @@ pub(super) async fn rounds<Fut>(bench: Bench, case: impl Fn(Round) -> Fut + Send
 where
     Fut: Future<Output = ()> + Send,
 {
-    stall::rounds(bench.leases(), |number, lease, lag| {
+    let ask = || std::future::ready(());
+    stall::rounds(bench.leases(), ask, |number, lease, lag| {
         let round = Round {
             bench: bench.clone(),
             number,
