@@ -74,12 +74,14 @@ async fn read(store: &Store, name: &Name) -> Result<Option<(Name, Record)>, Fail
         .map(|record| (name.clone(), record)))
 }
 
+/// Every lock. What waiters have reserved for themselves is none.
 async fn list(store: &Store) -> Result<Vec<(Name, Record)>, Failure> {
     let mut records = Vec::new();
     let mut request = List::new("");
     loop {
         let page = answer(store, store.provider.list(&request)).await?;
-        records.extend(page.records);
+        let locks = page.records.into_iter();
+        records.extend(locks.filter(|(name, _)| name.reservation_of().is_none()));
         match page.next {
             Some(next) => request = request.after(Some(next)),
             None => return Ok(records),

@@ -10,6 +10,7 @@ use crate::{
     Acquire, AcquireOutcome, ErrorKind, Event, FencingToken, ProviderError, Record, Version,
     clock::Tick,
     holding::Holding,
+    latch::Latch,
     lock::Settings,
     observe::Operation,
     release::{Giveback, Origin},
@@ -35,11 +36,12 @@ pub(crate) enum TryEnd {
 }
 
 /// Runs one try. `time_left` is asked before every attempt: what is left of the caller's limit,
-/// `None` for no limit.
+/// `None` for no limit. Once `gone` is raised nothing is repeated.
 pub(crate) async fn run(
     lock: &Arc<Settings>,
     uuid: Uuid,
     prev: Option<Version>,
+    gone: &Latch,
     time_left: impl Fn() -> Option<Duration> + Send + Sync,
 ) -> TryEnd {
     let Settings {
@@ -157,15 +159,27 @@ pub(crate) async fn run(
             ErrorKind::NotApplied => open.may_exist = before,
             ErrorKind::Unknown => {}
         }
-        let pause = shared.pause_after_failure(plan.duration);
+        let pause = shared.pause_after_failure(plan);
         let out_of_time = time_left().is_some_and(|left| left <= pause);
         let tried_enough = shared.clock.now() + pause >= sent + plan.try_limit();
         if out_of_time || (tried_enough && !planted!(TryNeverGivenUp)) {
             return TryEnd::GivenUp(error);
         }
         shared.clock.pause(pause).await;
+        let left = (sent + plan.try_limit()).since(shared.clock.now());
+        let left = if planted!(TryNeverGivenUp) {
+            Duration::MAX
+        } else {
+            left
+        };
+        let patience = time_left().unwrap_or(Duration::MAX).min(left);
+        let turn = tokio::select! {
+            biased;
+            turn = shared.outage.turn(shared, plan, patience) => turn,
+            () = gone.raised() => return TryEnd::GivenUp(error),
+        };
         // The caller has gone away meanwhile, and its turn with it (W1).
-        if time_left().is_some_and(|left| left.is_zero()) {
+        if turn.is_err() || time_left().is_some_and(|left| left.is_zero()) {
             return TryEnd::GivenUp(error);
         }
     }

@@ -19,6 +19,7 @@ use crate::{
     names::Names,
     observations::Observations,
     observe::{Group, Operation, StoreCall},
+    outage::Outage,
     plan::Plan,
     recorder::Recording,
     scheduler::Schedulers,
@@ -47,6 +48,8 @@ pub(crate) struct Shared {
     pub(crate) entropy: Entropy,
     pub(crate) names: Names,
     pub(crate) schedulers: Schedulers,
+    /// The pace of all calls while the store answers none.
+    pub(crate) outage: Outage,
     /// There is a task that listens for hints.
     pub(crate) listener: AtomicBool,
     /// Its channel is open: waiters need not poll as often (W2).
@@ -203,6 +206,7 @@ impl Shared {
             entropy,
             names: Names::default(),
             schedulers: Schedulers::default(),
+            outage: Outage::default(),
             listener: AtomicBool::new(false),
             watching: AtomicBool::new(false),
             observations: OnceLock::new(),
@@ -267,16 +271,20 @@ impl Shared {
             }
         };
         observed.end(&answer);
+        // A store without a channel answers all the same, and a batch is heard item by item.
+        if !matches!(operation, Operation::Watch | Operation::RenewMany) {
+            self.outage.heard(&answer);
+        }
         answer
     }
 
     /// A short, jittered pause before the next attempt at a store that did not answer: D/60 within
     /// 2 to 500 ms, and up to half of it more or less.
-    pub(crate) fn pause_after_failure(&self, duration: Duration) -> Duration {
+    pub(crate) fn pause_after_failure(&self, plan: &Plan) -> Duration {
         if planted!(NoPauseAfterFailure) {
             return Duration::from_micros(1);
         }
-        let pause = (duration / 60).clamp(Duration::from_millis(2), Duration::from_millis(500));
+        let pause = plan.pause();
         pause / 2 + self.entropy.jitter(pause)
     }
 }

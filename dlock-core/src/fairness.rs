@@ -208,11 +208,12 @@ impl Fairness {
         self.forget();
     }
 
-    /// A term of ours begins. Another client that polls finds the name free, sooner or later, if it is
-    /// free for longer than `longest_idle` between our terms.
-    pub(crate) fn granted(&mut self, clock: &Clock, longest_idle: Duration) {
+    /// A term of ours begins, which was asked for then. Another client that polls finds the name free,
+    /// sooner or later, if we leave it alone for longer than `longest_idle` between our terms.
+    pub(crate) fn granted(&mut self, asked: Look, longest_idle: Duration, clock: &Clock) {
         let idle = self.given_back.map(|since| clock.elapsed(since));
-        self.tenure.granted(idle, longest_idle, clock.look());
+        let alone = idle.map(|idle| idle.saturating_sub(clock.elapsed(asked)));
+        self.tenure.granted(alone, longest_idle, clock.look());
         let again = idle.is_some_and(|idle| idle < RECENT);
         self.streak = again.then(|| self.streak.unwrap_or_else(|| clock.look()));
         self.followed = false;
@@ -244,9 +245,15 @@ impl Fairness {
         self.tenure.is_due(span, clock)
     }
 
-    /// Another client has this reservation: the name is left to others for so long, once (W8).
-    pub(crate) fn heed(&mut self, reservation: Version, lasts: Duration, clock: &Clock) {
-        self.tenure.heed(reservation, lasts, clock.look());
+    /// Another client has this reservation of such a duration: the name is left to others for so long (W8).
+    pub(crate) fn heed(
+        &mut self,
+        reservation: Version,
+        duration: Duration,
+        lasts: Duration,
+        clock: &Clock,
+    ) {
+        self.tenure.heed(reservation, duration, lasts, clock);
     }
 
     /// For how much longer the name is left to others (W8).

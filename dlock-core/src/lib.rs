@@ -36,6 +36,7 @@ mod names;
 mod observations;
 #[cfg_attr(not(feature = "metrics"), path = "observe/silent.rs")]
 mod observe;
+mod outage;
 mod outcome;
 mod plan;
 mod provider;

@@ -45,6 +45,11 @@ impl Plan {
         self.duration / 6
     }
 
+    /// The mean pause before the next attempt at a store that did not answer: D/60 within 2 to 500 ms.
+    pub(crate) fn pause(&self) -> Duration {
+        (self.duration / 60).clamp(Duration::from_millis(2), Duration::from_millis(500))
+    }
+
     /// How long a try is repeated before it is given up: D/3 (W5).
     pub(crate) fn try_limit(&self) -> Duration {
         self.duration / 3
@@ -109,7 +114,7 @@ impl Plan {
         self.poll_every / 4
     }
 
-    /// A name that is free for longer than that between two terms of a client is not kept by it (W8): a
+    /// A name that a client leaves alone for longer than that between two terms is not kept by it (W8): a
     /// fifth of a poll, in which the tries of a waiter of another process are spread at random.
     pub(crate) fn longest_idle(&self) -> Duration {
         self.poll_every / 5

@@ -141,13 +141,26 @@ impl Giveback {
         let until = self.sent + plan.duration;
         let request = Release::new(self.name.clone(), self.uuid, self.token);
         let what = (Operation::Release, &plan.group);
-        let mut limit = plan.attempt();
         let heard = shared.watching.load(Ordering::SeqCst);
         if heard {
             self.state.fairness().releases();
         }
         let mut alone = true;
+        // The release of a lease is tried at once, that of a try which the store did not answer in its turn.
+        let mut turn = self.origin == Origin::Try;
         loop {
+            let left = until.since(shared.clock.now());
+            // Without a turn it goes at the end all the same.
+            if turn && shared.outage.turn(shared, plan, left).await.is_err() && !alone {
+                return Ok(Self::unconfirmed());
+            }
+            turn = true;
+            let left = until.since(shared.clock.now());
+            let limit = if alone {
+                plan.attempt()
+            } else {
+                left.min(plan.attempt())
+            };
             let call = shared.provider.release(&request);
             match shared.call(what, limit, call).await {
                 Ok(outcome) => {
@@ -175,23 +188,26 @@ impl Giveback {
             }
             // It may have been applied, whatever the error says: more than wording depends on it.
             alone = false;
-            let pause = shared.pause_after_failure(plan.duration);
+            let pause = shared.pause_after_failure(plan);
             let left = until.since(shared.clock.now()).saturating_sub(pause);
             if left < Duration::from_millis(1) || planted!(ReleaseOnce) {
                 if planted!(UnconfirmedIsError) {
                     return Err(ProviderError::unknown("the release was not confirmed"));
                 }
-                told(|| {
-                    tracing::warn!(
-                        name: "release_unconfirmed",
-                        "the store did not confirm the release; others wait for the expiry"
-                    );
-                });
-                return Ok(Ended::Unconfirmed);
+                return Ok(Self::unconfirmed());
             }
             shared.clock.pause(pause).await;
-            limit = left.min(plan.attempt());
         }
+    }
+
+    fn unconfirmed() -> Ended {
+        told(|| {
+            tracing::warn!(
+                name: "release_unconfirmed",
+                "the store did not confirm the release; others wait for the expiry"
+            );
+        });
+        Ended::Unconfirmed
     }
 
     /// What an answer means. `alone`: to the first attempt. W7: any release of ours, an orphan's too,

@@ -4,7 +4,7 @@
 mod belief;
 mod giving;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod watching;
 
 use std::{

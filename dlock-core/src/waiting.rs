@@ -13,10 +13,7 @@ use std::{
     future::ready,
     ops::ControlFlow,
     pin::{Pin, pin},
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::Arc,
     time::Duration,
 };
 
@@ -32,6 +29,7 @@ use crate::{
     fairness::{Entered, Slots},
     handoff::{Giver, Taken, handoff},
     holding::Holding,
+    latch::Latch,
     listener,
     lock::Settings,
     names::Legacy,
@@ -167,7 +165,7 @@ struct Contender {
     /// over and a spent try are answers too; a grant that came too late is none (W5).
     answered: Look,
     /// Nobody waits for the answer any more.
-    gone: Arc<AtomicBool>,
+    gone: Arc<Latch>,
     /// Since when it lets terms of others go by, and what its next try leaves to them (I18).
     entered: Entered,
     left_slots: Slots,
@@ -187,7 +185,7 @@ impl Contender {
         let lock = Arc::clone(&self.lock);
         let answer = match self.wait {
             _ if queues => self.queue(&giver, &line).await,
-            Wait::No => Some(self.once().await),
+            Wait::No => self.once(&giver).await,
             Wait::Limit(_) => self.redeem(&giver, &line).await,
         };
         // With what was offered to it (H1).
@@ -208,19 +206,30 @@ impl Contender {
         }
     }
 
-    /// One try of our own, whoever waits.
-    async fn once(&mut self) -> Answer {
+    /// One try of our own, whoever waits. `None` if the caller has gone away before it.
+    async fn once(&mut self, giver: &Giver<Answer>) -> Option<Answer> {
         if planted!(TryQueues) {
             let _turn = self.lock.state.turn.acquire().await;
         }
-        match self.ask(None).await? {
-            Some(answer) => Ok(answer),
-            None => match (self.error.take(), self.seen.take()) {
+        // What a ticket opens waits for nothing.
+        let turn = tokio::select! {
+            biased;
+            turn = self.turn(), if self.ticket.is_none() => turn,
+            () = giver.abandoned(), if self.ticket.is_none() => return None,
+            else => Ok(()),
+        };
+        if let Err(error) = turn {
+            return Some(Err(error.into()));
+        }
+        Some(match self.ask(None).await {
+            Ok(Some(answer)) => Ok(answer),
+            Ok(None) => match (self.error.take(), self.seen.take()) {
                 (Some(error), _) => Err(error.into()),
                 (None, Some(holder)) => Ok(Acquired::Held(holder)),
                 (None, None) => Err(ProviderError::unknown("the store gave no answer").into()),
             },
-        }
+            Err(error) => Err(error),
+        })
     }
 
     /// Redeems a ticket, in no queue. Once it is refused it is worth nothing, and its owner waits like
@@ -273,7 +282,7 @@ impl Contender {
             // A try that is under way runs to its answer (G1), and is not repeated. The turn went with
             // the caller; what is offered meanwhile is offered to others (H1).
             () = giver.abandoned(), if !planted!(AbandonedWaits) => {
-                gone.store(true, Ordering::SeqCst);
+                gone.raise();
                 contending.await
             }
         }
@@ -298,6 +307,18 @@ impl Contender {
             // W3: listen first, ask second.
             let mut freed = std::pin::pin!(state.freed.notified());
             freed.as_mut().enable();
+            // What is handed on waits for nothing.
+            let turn = if state.is_offered() {
+                Ok(())
+            } else {
+                self.turn().await
+            };
+            if freed.as_mut().enable() {
+                // Rung before our turn.
+                woken = true;
+                freed.set(state.freed.notified());
+                freed.as_mut().enable();
+            }
 
             if woken && self.left().is_some_and(|left| left.is_zero()) {
                 return Some(Err(self.timeout()));
@@ -309,7 +330,10 @@ impl Contender {
             expecting = false;
             let pause = match expected {
                 Some(pause) => pause,
-                None => match self.question(legacy, std::mem::take(&mut woken)).await {
+                None => match self
+                    .question(legacy, std::mem::take(&mut woken), turn)
+                    .await
+                {
                     ControlFlow::Continue(pause) => pause,
                     ControlFlow::Break(answer) => return Some(answer),
                 },
@@ -357,15 +381,19 @@ impl Contender {
         &mut self,
         legacy: Option<Legacy>,
         woken: bool,
+        turn: Result<(), ProviderError>,
     ) -> ControlFlow<Answer, Duration> {
         let lock = Arc::clone(&self.lock);
         let Settings { shared, plan, .. } = &*lock;
         // Who was woken has reason to expect a grant.
         let looks = !woken && legacy.is_none() && self.may_look();
-        let answer = if looks {
-            self.look().await
-        } else {
-            self.ask(legacy).await
+        let answer = match turn {
+            Err(error) if legacy.is_none() => {
+                self.error = Some(error);
+                Ok(None)
+            }
+            _ if looks => self.look().await,
+            _ => self.ask(legacy).await,
         };
         match answer {
             Ok(Some(Acquired::Held(holder))) if self.ticket.is_none() => {
@@ -394,7 +422,7 @@ impl Contender {
                 {
                     return ControlFlow::Break(Err(error.clone().into()));
                 }
-                ControlFlow::Continue(shared.pause_after_failure(plan.duration))
+                ControlFlow::Continue(shared.pause_after_failure(plan))
             }
             Err(_) if planted!(FatalRetried) => ControlFlow::Continue(plan.poll_every),
             Err(error) => ControlFlow::Break(Err(error)),
@@ -403,7 +431,7 @@ impl Contender {
 
     /// What is left of the caller's limit, which is a total (W4).
     fn left(&self) -> Option<Duration> {
-        if self.gone.load(Ordering::SeqCst) {
+        if self.gone.is_raised() {
             return Some(Duration::ZERO);
         }
         match self.wait {

@@ -24,8 +24,8 @@ use tokio::task::JoinError;
 
 use self::frontend::{
     batching, cancelling, closing, fairness, ghosts, handing, letting, limits, looking, observing,
-    outliving, polling, queueing, releasing, renewing, scoped, sharing, stories, tickets, tries,
-    validity,
+    outages, outliving, polling, queueing, releasing, renewing, scoped, sharing, stories, tickets,
+    tries, validity,
 };
 use crate::Bench;
 
@@ -264,6 +264,9 @@ macro_rules! __for_each_case {
             required tries fatal_answer_ends_an_acquire_at_once ["W5"];
             required tries silent_store_ends_an_acquire ["W5"];
             required tries waiter_outlasts_an_outage ["W5"];
+            required outages silent_store_is_asked_at_one_pace ["V6", "V7", "W5"];
+            required outages first_answer_ends_an_outage_for_everybody ["V6", "W5"];
+            required outages renewal_in_an_outage_keeps_its_last_chance ["V6"];
             required tries refusal_by_a_ghost_of_our_own_is_an_answer ["W5", "G4"];
             required tries spent_try_is_followed_by_a_fresh_one_at_once ["A3", "W5"];
             required tries late_grant_is_given_back_and_asked_for_again ["V9", "T6"];

@@ -62,6 +62,7 @@ pub mod history;
 pub mod memory;
 #[cfg(feature = "metrics")]
 pub mod metrics;
+pub mod outage;
 pub mod overhead;
 pub mod planted;
 pub mod proxy;

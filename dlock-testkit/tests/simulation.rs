@@ -8,8 +8,6 @@
 //!
 //! A seed that fails is cut down to the faults it needs; its history and a picture of it are kept
 //! (in `DLOCK_HISTORIES`, else in the folder for temporary files), and the paths are printed. With
-//! `DLOCK_SIMULATION_MIXES` set, each eighth seed has clients of several tasks each on one name, whose locks
-//! have reservations (W8); some of these fail, where the monitor does not know them well enough yet. With
 //! `DLOCK_SIMULATION_NOTES` set, one seed also prints everything that its monitor saw.
 
 use std::{

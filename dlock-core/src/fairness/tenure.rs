@@ -12,14 +12,14 @@ use crate::{Clock, Version, clock::Look};
 /// One client's time with one name.
 #[derive(Default)]
 pub(super) struct Tenure {
-    /// When it began: no other client has been seen with the name since, and the name was never free for
+    /// When it began: no other client has been seen with the name since, and we never left it alone for
     /// long.
     since: Option<Look>,
     /// When a reservation was last looked for.
     looked: Option<Look>,
-    /// The reservation that the name was last left to. Each version of it counts once, so one that a dead
-    /// waiter has left costs one absence.
-    heeded: Option<Version>,
+    /// The reservation that the name was last left to, and when its version was first seen: one that a dead
+    /// waiter has left counts for no longer than it lasts.
+    heeded: Option<(Version, Look)>,
     away: Option<Away>,
 }
 
@@ -30,7 +30,7 @@ struct Away {
 }
 
 impl Tenure {
-    /// A term of ours begins; the last one ended so long ago, if there was one.
+    /// A term of ours begins, for which we asked so long after the last one, if there was one.
     pub(super) fn granted(&mut self, idle: Option<Duration>, longest_idle: Duration, now: Look) {
         if self.since.is_none() || idle.is_none_or(|idle| idle > longest_idle) {
             self.since = Some(now);
@@ -44,22 +44,36 @@ impl Tenure {
         self.away = None;
     }
 
-    /// Whether it is time to look for a reservation: once in every `span`. Counts as having looked.
+    /// Whether it is time to look for a reservation: after a `span`, and then twice in each, since a look
+    /// waits for a row of hand-overs to end. Counts as having looked.
     pub(super) fn is_due(&mut self, span: Duration, clock: &Clock) -> bool {
-        let long = |since: Option<Look>| since.map(|since| clock.elapsed(since) >= span);
-        let due = long(self.since) == Some(true) && long(self.looked) != Some(false);
+        let long = |since: Look, span| clock.elapsed(since) >= span;
+        let due = self.since.is_some_and(|since| long(since, span))
+            && self.looked.is_none_or(|looked| long(looked, span / 2));
         if due {
             self.looked = Some(clock.look());
         }
         due
     }
 
-    /// Another client has this reservation: the name is left to others, unless it was left to this very
-    /// version before.
-    pub(super) fn heed(&mut self, reservation: Version, lasts: Duration, now: Look) {
-        if self.heeded != Some(reservation) {
-            self.heeded = Some(reservation);
-            self.away = Some(Away { since: now, lasts });
+    /// Another client has this reservation of such a duration: the name is left to others.
+    pub(super) fn heed(
+        &mut self,
+        reservation: Version,
+        duration: Duration,
+        lasts: Duration,
+        clock: &Clock,
+    ) {
+        let seen = self
+            .heeded
+            .filter(|(version, _)| *version == reservation)
+            .map_or_else(|| clock.look(), |(_, seen)| seen);
+        self.heeded = Some((reservation, seen));
+        if clock.elapsed(seen) < duration {
+            self.away = Some(Away {
+                since: clock.look(),
+                lasts,
+            });
         }
     }
 

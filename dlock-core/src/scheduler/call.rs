@@ -51,6 +51,7 @@ impl Call {
             return;
         };
         let shared = &first.shared;
+        self.turn(shared).await;
         let (draws, requests, gone) = self.draw();
         let limits = self.items.iter().map(|kept| kept.term.attempt_limit());
         // Never longer than the shortest lease on board allows (V6).
@@ -96,6 +97,42 @@ impl Call {
         }
     }
 
+    /// What has failed is repeated in its turn while the store answers nobody, but not so late that a
+    /// lease would miss its last full attempt, nor what is left after that.
+    async fn turn(&self, shared: &Shared) {
+        let retried = self
+            .items
+            .iter()
+            .filter(|kept| kept.standing != Standing::Fresh);
+        let patience = retried.map(|kept| {
+            let (left, attempt) = (kept.term.remaining(), kept.term.plan.attempt());
+            if planted!(OutageHoldsRenewals) {
+                return left;
+            }
+            left.checked_sub(attempt).unwrap_or(left / 2)
+        });
+        if let (Some(patience), Some(first)) = (patience.min(), self.items.first()) {
+            let term = &first.term;
+            // Nobody's turn is taken for a lease that has ended.
+            let over = async {
+                loop {
+                    let mut changed = pin!(term.changed());
+                    changed.as_mut().enable();
+                    if self.items.len() == 1 && !term.is_valid() {
+                        return;
+                    }
+                    changed.await;
+                }
+            };
+            tokio::select! {
+                biased;
+                () = over => {}
+                // Without a turn it goes all the same.
+                _turn = shared.outage.turn(shared, &term.plan, patience) => {}
+            }
+        }
+    }
+
     /// V4: a number and a `sent` for each, drawn now, right before the call, and not when it was
     /// decided on. V7: whoever has begun its release draws none, and is gone.
     fn draw(&mut self) -> (Vec<Draw>, Vec<Renew>, Vec<Next>) {
@@ -104,7 +141,11 @@ impl Call {
         let mut gone = Vec::new();
         for kept in mem::replace(&mut self.items, Vec::with_capacity(count)) {
             let term = &kept.term;
-            match term.draw() {
+            // It may have had no turn for long.
+            let stops = term.renewals_end();
+            let stopped = stops.is_some_and(|end| end <= term.shared.clock.now());
+            let draw = term.draw().filter(|_| !stopped || planted!(RetriedTooLong));
+            match draw {
                 Some(mut draw) => {
                     if planted!(SentWhenDue) {
                         draw.sent = draw.sent.min(term.renewal_due());
@@ -123,7 +164,7 @@ impl Call {
     fn resting(&self, shared: &Shared) -> Duration {
         let first = self.items.first();
         first.map_or(Duration::ZERO, |kept| {
-            shared.pause_after_failure(kept.term.plan.duration)
+            shared.pause_after_failure(&kept.term.plan)
         })
     }
 
@@ -174,8 +215,19 @@ async fn ask(shared: &Shared, group: &Group, limit: Duration, requests: &[Renew]
     let what = (Operation::RenewMany, &Group::NONE);
     let answers = match shared.call(what, limit, call).await {
         Ok(answers) => answers,
-        Err(error) => return none(error),
+        Err(error) => {
+            let answers = none(error);
+            answers
+                .iter()
+                .take(1)
+                .for_each(|answer| shared.outage.heard(answer));
+            return answers;
+        }
     };
+    let heard = answers.iter().find(|answer| answer.is_ok());
+    if let Some(answer) = heard.or(answers.first()) {
+        shared.outage.heard(answer);
+    }
     if answers.len() != requests.len() && !planted!(LengthUnchecked) {
         // Whose answers they are, nobody knows.
         return none(ProviderError::unknown(format!(
@@ -213,7 +265,7 @@ fn spoiled(mut answers: Vec<Answer>, count: usize) -> Vec<Answer> {
 fn failed(kept: Kept, in_company: bool) -> Next {
     let term = &kept.term;
     let shared = &term.shared;
-    let again = shared.clock.now() + shared.pause_after_failure(term.plan.duration);
+    let again = shared.clock.now() + shared.pause_after_failure(&term.plan);
     let ends = term.renewals_end().into_iter().chain([again]);
     let at = ends.fold(term.deadline(), Ord::min);
     let standing = match kept.standing {

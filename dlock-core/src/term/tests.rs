@@ -38,7 +38,7 @@ impl Provider for Silent {
     }
 }
 
-fn term(clock: Clock) -> Arc<Term> {
+pub(crate) fn term(clock: Clock) -> Arc<Term> {
     let shared = Client::with_clock(Silent, clock).0;
     let name = Name::new("door").unwrap();
     let plan = Plan {

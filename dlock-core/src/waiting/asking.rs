@@ -1,9 +1,6 @@
 //! What a waiter asks its store: tries (W5), and looks where they cost less (section 3).
 
-use std::{
-    sync::{Arc, atomic::Ordering},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use uuid::Uuid;
 
@@ -22,6 +19,23 @@ use crate::{
 const AT_ONCE: usize = 6;
 
 impl Contender {
+    /// Waits for a turn to ask, while the store answers nobody. `Err`: there was none in the time of a
+    /// try, or there is no use in one any more. Who has a ticket waits behind nobody (H1).
+    pub(super) async fn turn(&self) -> Result<(), ProviderError> {
+        if self.ticket.is_some() {
+            return Ok(());
+        }
+        let Settings { shared, plan, .. } = &*self.lock;
+        let patience = self.left().unwrap_or(Duration::MAX).min(plan.try_limit());
+        let closing = shared.closing();
+        tokio::select! {
+            biased;
+            turn = shared.outage.turn(shared, plan, patience) => turn,
+            () = closing.raised() => Err(shared.outage.error()),
+            () = self.gone.raised() => Err(shared.outage.error()),
+        }
+    }
+
     /// Whether to look before asking again: a look must be the cheaper one, somebody must have been
     /// seen, and as far as we know must still be there.
     pub(super) fn may_look(&self) -> bool {
@@ -111,7 +125,8 @@ impl Contender {
             };
             // What is handed over was given up, and has not run out.
             let takes_over = legacy.is_none() && observe::asks(|| state.has_run_out(&shared.clock));
-            let end = attempt::run(&lock, uuid, prev, || self.left()).await;
+            let asked = shared.clock.look();
+            let end = attempt::run(&lock, uuid, prev, &self.gone, || self.left()).await;
             observe::tried(&lock, &end);
             match end {
                 TryEnd::Granted(holding) => {
@@ -119,7 +134,7 @@ impl Contender {
                         observe::took_over(&lock);
                     }
                     if let Some(mut fairness) = state.known_fairness() {
-                        fairness.granted(&shared.clock, plan.longest_idle());
+                        fairness.granted(asked, plan.longest_idle(), &shared.clock);
                     }
                     match legacy {
                         Some(legacy) => legacy.granted(),
@@ -131,7 +146,7 @@ impl Contender {
                     let before = self.answered;
                     self.answered = shared.clock.look();
                     let recalled = self.observe(&record).await;
-                    let gone = self.gone.load(Ordering::SeqCst);
+                    let gone = self.gone.is_raised();
                     let ground = recalled || self.may_claim(record.uuid);
                     if prev != Some(record.version()) && ground && !gone {
                         if planted!(OnlyRefusalsAnswer) {

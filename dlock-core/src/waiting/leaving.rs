@@ -5,7 +5,8 @@ use std::{ops::ControlFlow, pin::pin, sync::Arc, time::Duration};
 
 use super::{Answer, Contender, pausing::LEAST_PAUSE};
 use crate::{
-    Name, ProviderError, Record, handoff::Giver, lock::Settings, observe::Operation, telling::told,
+    Error, Name, ProviderError, Record, handoff::Giver, lock::Settings, observe::Operation,
+    telling::told,
 };
 
 impl Contender {
@@ -27,6 +28,7 @@ impl Contender {
         let clock = &shared.clock;
         let (began, mut looked) = (clock.look(), clock.look());
         let at_most = self.left().map_or(Duration::MAX, |left| left / 2);
+        let mut absent = false;
         loop {
             // Armed before the questions.
             let mut freed = pin!(state.freed.notified());
@@ -37,8 +39,13 @@ impl Contender {
             let left = away.min(at_most.saturating_sub(clock.elapsed(began)));
             // H1: what is handed on is nobody else's.
             if left.is_zero() || state.is_offered() {
-                return ControlFlow::Continue(());
+                if absent {
+                    // It has not asked (W5).
+                    self.answered = clock.look();
+                }
+                return self.still_wanted();
             }
+            absent = true;
             let hinted = self
                 .rest(giver, freed, plan.poll_reserved().min(left))
                 .await?;
@@ -56,15 +63,26 @@ impl Contender {
         }
     }
 
+    /// A caller may have gone away, or its client been closed, while a record was read.
+    fn still_wanted(&self) -> ControlFlow<Option<Answer>> {
+        if self.gone.is_raised() {
+            ControlFlow::Break(None)
+        } else if self.lock.shared.is_closed() && !planted!(CloseUnheard) {
+            ControlFlow::Break(Some(Err(Error::Closed)))
+        } else {
+            ControlFlow::Continue(())
+        }
+    }
+
     /// Looks for a reservation of another client, if this one has had the lock to itself for long.
-    async fn heed_reservation(&self) {
+    async fn heed_reservation(&mut self) {
         let Settings {
             shared,
             state,
             name,
             plan,
             ..
-        } = &*self.lock;
+        } = &*Arc::clone(&self.lock);
         // What our own client holds, or hands on (H1), is not left; a ticket is its owner's alone.
         let taken = state.is_held() || state.is_offered();
         if !plan.reservations || taken || self.ticket.is_some() || planted!(NeverLeaves) {
@@ -80,27 +98,44 @@ impl Contender {
         let Ok(Some(record)) = self.read(&reservation).await else {
             return;
         };
-        let made_here = shared
+        // One of ours that is given back in vain hides those who wait behind it.
+        let ours = shared
             .names
             .known(&reservation)
-            .is_some_and(|state| state.is_ours(record.uuid));
+            .is_some_and(|state| state.is_live(record.uuid));
         let over = record.released || record.remaining == Some(Duration::ZERO);
-        if !made_here && !over {
+        if !ours && !over {
             told(
                 || tracing::debug!(name: "left_to_others", owner = %record.owner, "leaving the lock to waiters of other processes"),
             );
             let lasts = plan.away(record.duration);
+            let (version, duration) = (record.version(), record.duration);
             state
                 .fairness()
-                .heed(record.version(), lasts, &shared.clock);
+                .heed(version, duration, lasts, &shared.clock);
         }
     }
 
-    /// Reads a record, within the limits of an attempt and of the caller (W4).
-    async fn read(&self, name: &Name) -> Result<Option<Record>, ProviderError> {
+    /// Reads a record, within the limits of an attempt and of the caller (W4). A store that answers is not
+    /// silent (W5); one that answers nobody is not asked for this.
+    async fn read(&mut self, name: &Name) -> Result<Option<Record>, ProviderError> {
         let Settings { shared, plan, .. } = &*self.lock;
+        if shared.outage.is_on() {
+            return Err(shared.outage.error());
+        }
         let limit = self.left().unwrap_or(Duration::MAX).min(plan.attempt());
         let what = (Operation::Read, &plan.group);
-        shared.call(what, limit, shared.provider.read(name)).await
+        let call = shared.call(what, limit, shared.provider.read(name));
+        let closing = shared.closing();
+        let answer = tokio::select! {
+            biased;
+            answer = call => answer,
+            () = self.gone.raised() => Err(shared.outage.error()),
+            () = closing.raised() => Err(shared.outage.error()),
+        };
+        if answer.is_ok() {
+            self.answered = shared.clock.look();
+        }
+        answer
     }
 }

@@ -7,10 +7,7 @@ use std::{
     future::{Future, pending, poll_fn, ready},
     mem,
     pin::{Pin, pin},
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::Poll,
 };
 
@@ -19,7 +16,10 @@ use tokio::{
     task::unconstrained,
 };
 
-use crate::names::{NameState, Place};
+use crate::{
+    latch::Latch,
+    names::{NameState, Place},
+};
 
 /// The task's end.
 #[derive(Default)]
@@ -29,7 +29,7 @@ pub(super) struct Line(Arc<Mutex<Spot>>);
 pub(super) struct Caller {
     line: Line,
     /// Set when the caller goes away while it stands in line.
-    gone: Arc<AtomicBool>,
+    gone: Arc<Latch>,
 }
 
 #[derive(Default)]
@@ -51,7 +51,7 @@ type Permit = Result<OwnedSemaphorePermit, AcquireError>;
 
 impl Line {
     /// The end for the caller, who tells `gone` when it goes away.
-    pub(super) fn caller(&self, gone: &Arc<AtomicBool>) -> Caller {
+    pub(super) fn caller(&self, gone: &Arc<Latch>) -> Caller {
         Caller {
             line: Self(Arc::clone(&self.0)),
             gone: Arc::clone(gone),
@@ -132,6 +132,8 @@ impl Drop for Caller {
             return;
         }
         // A try that is under way runs to its answer (G1), and is not repeated.
-        self.gone.fetch_or(waits, Ordering::SeqCst);
+        if waits {
+            self.gone.raise();
+        }
     }
 }

@@ -19,6 +19,7 @@ mod fence;
 mod hostile;
 mod listening;
 mod locked_row;
+mod outage;
 mod partition;
 mod pooler;
 mod prepared;

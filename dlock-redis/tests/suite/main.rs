@@ -19,6 +19,7 @@ mod fence;
 mod foreign;
 mod forgotten;
 mod life;
+mod outage;
 mod partition;
 mod replica;
 mod settings;

@@ -16,6 +16,7 @@ pub(super) const MODULES: &[&str] = &[
     "limits",
     "looking",
     "observing",
+    "outages",
     "outliving",
     "polling",
     "queueing",
@@ -42,6 +43,7 @@ pub(super) mod letting;
 pub(super) mod limits;
 pub(super) mod looking;
 pub(super) mod observing;
+pub(super) mod outages;
 pub(super) mod outliving;
 pub(super) mod polling;
 pub(super) mod queueing;

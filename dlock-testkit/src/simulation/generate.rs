@@ -26,16 +26,9 @@ const HEIRS: u64 = 0x6865_6972;
 /// Sets what is drawn about crews apart.
 const CREWS: u64 = 0x6372_6577;
 
-/// Each so manieth seed has a mix if this variable is set, drawn apart as well: the others stay as they
-/// were. Not by default: the monitor does not understand each delay that a reservation causes yet.
+/// Each so manieth seed has a mix, drawn apart as well: the others stay as they were.
 const MIXED: u64 = 8;
-const MIXES_ASKED: &str = "DLOCK_SIMULATION_MIXES";
 const MIXES: u64 = 0x6d69_7865;
-
-/// Whether there are mixes, and locks with reservations (W8).
-pub(super) fn mixes_asked() -> bool {
-    std::env::var_os(MIXES_ASKED).is_some()
-}
 
 impl Plan {
     /// The plan of a seed.
@@ -62,7 +55,7 @@ impl Plan {
         // And so are crews.
         draw.rng = Rng::with_seed(seed ^ CREWS);
         draw.crews(&mut clients, &mut faults);
-        if seed % MIXED == MIXED - 1 && mixes_asked() {
+        if seed % MIXED == MIXED - 1 {
             draw.rng = Rng::with_seed(seed ^ MIXES);
             draw.mixes(&mut clients, &mut faults);
         }

@@ -6,7 +6,7 @@
 //! `asking` follows those who ask for a lock, `turns` and `pauses` when each may call, `tries` and
 //! `answers` what it sends and gets, `looks` what it reads meanwhile; `terms` follows leases, `renewals`
 //! and `releases` their calls, `heirs` what is handed over, `shares` who keeps whom waiting, `reservations`
-//! what waiters do about that, `handles` what their owners see; `sweep` finds what should have happened and
+//! what waiters do about that, `outages` what is late since the store answers nobody, `handles` what their owners see; `sweep` finds what should have happened and
 //! did not.
 
 mod answers;
@@ -15,6 +15,7 @@ mod handles;
 mod heirs;
 mod looks;
 mod model;
+mod outages;
 mod pauses;
 mod releases;
 mod renewals;
@@ -89,8 +90,8 @@ pub(super) struct State {
     last_tokens: BTreeMap<String, u64>,
     /// Who has which name for how long, and who waits for it (W8).
     shares: BTreeMap<String, Share>,
-    /// The terms of reservations, and whose they are.
-    reservations: BTreeMap<Uuid, usize>,
+    /// The reads of clients that leave a lock to others.
+    reads_away: BTreeSet<CallId>,
     /// Every identity that was drawn, and by whom.
     drawn: BTreeMap<Uuid, CallerId>,
     /// Those whose fate no answer told, and those whose release was sent.
@@ -121,7 +122,7 @@ impl Monitor {
             records: BTreeMap::new(),
             last_tokens: BTreeMap::new(),
             shares: BTreeMap::new(),
-            reservations: BTreeMap::new(),
+            reads_away: BTreeSet::new(),
             drawn: BTreeMap::new(),
             doubtful: BTreeSet::new(),
             given_back: BTreeSet::new(),
@@ -145,6 +146,7 @@ impl Monitor {
         state.figures.calls += 1;
         state.note(|| format!("c{client} call {id} {request:?}"));
         let stamp = state.stamp(client);
+        state.outage_called(client, request);
         let mut looker = None;
         match (reservation_of(request), request) {
             (Some(lock), _) => state.reservation_called(client, request, lock),
@@ -175,17 +177,14 @@ impl Monitor {
     pub(super) fn answered(&self, id: CallId, answer: &Result<Outcome, ProviderError>) {
         let mut state = self.state();
         state.note(|| format!("answer {id} {answer:?}"));
-        let call = state.close_call(id, answer.is_ok());
+        let call = state.close_call(id, answer.is_ok(), answer.is_err());
         if let Err(error) = answer
             && error.kind() == dlock_core::ErrorKind::Unknown
         {
             state.figures.unknown += 1;
         }
         if let Some(lock) = reservation_of(&call.request) {
-            if let Ok(answer) = answer {
-                state.reservation_answered(&call, answer, lock);
-            }
-            return state.reservation_ended(&call, lock);
+            return state.reservation_ended(&call, answer.as_ref().ok(), lock);
         }
         match (&call.request, answer) {
             (Request::Acquire(request), Ok(Outcome::Acquire(outcome))) => {
@@ -210,8 +209,9 @@ impl Monitor {
                 if let Some(record) = record {
                     state.saw(call.client, name.as_str(), record);
                 }
-                if let Some(id) = call.looker {
-                    state.look_answered(id, record.as_ref());
+                match call.looker {
+                    Some(id) => state.look_answered(id, record.as_ref()),
+                    None => state.read_away_answered(id),
                 }
             }
             (Request::Read(_), Err(error)) => {
@@ -230,10 +230,10 @@ impl Monitor {
             return;
         }
         state.note(|| format!("drop {id}"));
-        let call = state.close_call(id, false);
+        let call = state.close_call(id, false, false);
         state.figures.unknown += 1;
         if let Some(lock) = reservation_of(&call.request) {
-            return state.reservation_ended(&call, lock);
+            return state.reservation_ended(&call, None, lock);
         }
         let unknown = dlock_core::ErrorKind::Unknown;
         match &call.request {
@@ -381,10 +381,11 @@ impl State {
         !client.standing && client.disturbed <= since
     }
 
-    fn close_call(&mut self, id: CallId, answered: bool) -> Call {
+    fn close_call(&mut self, id: CallId, answered: bool, failed: bool) -> Call {
         self.open.retain(|open| *open != id);
         let call = self.calls[id].clone();
         self.check_life(&call);
+        self.outage_heard(&call, answered, failed);
         self.call_ended(&call, answered);
         call
     }

@@ -18,7 +18,6 @@ use super::{
     attend::attend,
     chronicle,
     counter::Counter,
-    generate::mixes_asked,
     monitor::{Finished, Monitor},
     plan::{HandlePlan, Step, Way},
     resource::Resources,
@@ -182,7 +181,7 @@ impl Worker {
         let lock = DLock::builder()
             .name(name)
             .owner(owner)
-            .reservations(mixes_asked())
+            .reservations(true)
             .provider(client)
             .duration(settings.duration)
             .margin(settings.margin)

@@ -11,7 +11,6 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use super::{
     chronicle,
     counter::Counter,
-    generate::mixes_asked,
     monitor::{Monitor, Violation},
     plan::{Fault, Plan},
     report::Figures,
@@ -242,7 +241,7 @@ impl<'a> World<'a> {
             let lock = DLock::builder()
                 .name(name)
                 .owner("newcomer")
-                .reservations(mixes_asked())
+                .reservations(true)
                 .provider(&client)
                 .build();
             let lease = match lock {

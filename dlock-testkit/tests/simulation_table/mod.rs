@@ -6,7 +6,7 @@ use dlock_core::Bug;
 /// settings of a lock, which no rule of the protocol names.
 pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     (Bug::ReplyTimeBase, "I6"),
-    (Bug::RetryRestartsClock, "I6"),
+    (Bug::RetryRestartsClock, "I6 I17"),
     (Bug::NoMargin, "I6"),
     (Bug::FlagInsteadOfClock, "V7 I8 V9"),
     (Bug::CreditNewest, "I6"),
@@ -20,6 +20,9 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     (Bug::RefusalIgnored, "V5 T6"),
     (Bug::LossWaitsForRenewal, "I8"),
     (Bug::RenewalUnbounded, "V6"),
+    (Bug::OutageUnpaced, "W5"),
+    (Bug::OutageEndUnheard, "W5 W2 W3"),
+    (Bug::OutageHoldsRenewals, "I17"),
     (Bug::NoPauseAfterFailure, "W5"),
     (Bug::RenewalGivesUp, "I17"),
     (Bug::NobodyRenews, "I17"),
@@ -49,7 +52,7 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     (Bug::LateGrantHandedOut, "V9 I8 I11"),
     (Bug::LateWorkIsFine, "V9"),
     (Bug::FloorForgotten, "T6"),
-    (Bug::DropForgets, "I14 W6"),
+    (Bug::DropForgets, "I14 W6 V7"),
     (Bug::CancelForgets, "W6"),
     (Bug::AbandonedWaits, "G1"),
     (Bug::CloseUnheard, "G3"),
@@ -76,7 +79,6 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     (Bug::LookUnbounded, "W4"),
     (Bug::FatalLookRetried, "W5"),
     (Bug::LookNoAnswer, "W5"),
-    (Bug::OnlyRefusalsAnswer, "W5"),
     (Bug::QueueUncounted, "W4"),
     (Bug::LimitPerTry, "W4"),
     (Bug::AcquireUnbounded, "W4"),
@@ -118,6 +120,8 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     (Bug::TicketQueues, "H1 W4"),
     (Bug::LostLeaseHandedOver, "H1"),
     (Bug::TicketForAnyLock, "H1"),
+    (Bug::NeverLeaves, "W8"),
+    (Bug::NeverReserves, "W8"),
 ];
 
 /// The first seed that shows a bug, where that is not one of the first few.
@@ -138,6 +142,10 @@ pub(crate) const LATE: &[(Bug, u64)] = &[
 /// What no run can show, and why.
 pub(crate) const UNSEEN: &[(Bug, &str)] = &[
     (Bug::WithOutlivesLease, "hardly a release hangs at the end"),
+    (
+        Bug::OnlyRefusalsAnswer,
+        "whoever gives up too early does so in an outage, in which it may have waited for a turn",
+    ),
     (Bug::AnyBootCounts, "no run keeps observations in a folder"),
     (
         Bug::AnyVersionRecalled,
@@ -149,8 +157,6 @@ pub(crate) const UNSEEN: &[(Bug, &str)] = &[
     ),
     (Bug::KeptOnAnyStore, "no run keeps observations in a folder"),
     (Bug::SightUnread, "no run keeps observations in a folder"),
-    (Bug::NeverLeaves, "no lock of these runs has reservations"),
-    (Bug::NeverReserves, "no lock of these runs has reservations"),
     (Bug::LengthUnchecked, "the model's provider can count"),
     (
         Bug::TryReleasedOnce,

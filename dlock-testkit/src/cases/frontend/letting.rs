@@ -1,5 +1,5 @@
-//! W8: no client keeps a name to itself while others wait, however many tasks contend in it, if their
-//! locks are built with reservations. A process is a client here, over a provider of its own.
+//! W8: no client keeps a name to itself while others wait, however many tasks contend in it. A process is a
+//! client here, over a provider of its own.
 
 use std::{
     sync::{

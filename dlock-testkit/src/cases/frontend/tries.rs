@@ -81,16 +81,20 @@ pub(in crate::cases) async fn try_without_an_answer_is_given_up(bench: Bench) {
             .filter(|call| call.acquire().is_some())
             .collect();
         let identity = first[0].acquire().map(|sent| sent.new);
-        let first: Vec<Instant> = first
-            .into_iter()
+        let began: Vec<Instant> = first.iter().map(|call| call.began).collect();
+        let repeats = first
+            .iter()
             .take_while(|call| call.acquire().map(|sent| sent.new) == identity)
-            .map(|call| call.began)
-            .collect();
-        assert!(first.len() >= 2, "the try was not repeated");
-        let lasted = first[first.len() - 1] - first[0];
+            .count();
+        assert!(repeats >= 2, "the try was not repeated");
         // Timers round up.
         let most = bed.lease / 3 + bed.lease / 50;
-        assert!(lasted <= most, "repeated for {lasted:?}");
+        let repeated = began[repeats - 1] - began[0];
+        assert!(repeated <= most, "repeated for {repeated:?}");
+        // A pause, and the turn of the next try.
+        let lasted = began[repeats] - began[0];
+        let most = most + bed.lease / 40 + Duration::from_millis(125);
+        assert!(lasted <= most, "the next try comes after {lasted:?}");
         assert!(
             lasted >= bed.lease / 3 - bed.lease / 20,
             "given up after {lasted:?}"

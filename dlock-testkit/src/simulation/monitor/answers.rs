@@ -111,6 +111,7 @@ impl State {
             rule: "W5",
             wakes: true,
             woken,
+            excused: false,
         });
     }
 

@@ -116,6 +116,12 @@ impl State {
         let silent = now.contender.saturating_sub(heard);
         let (limit, give_up) = (caller.limit, caller.settings.give_up_after);
         let (once, fatal) = (caller.once, caller.fatal);
+        // It may have waited for its first turn, for as long as it asks in all.
+        let asked = if self.clients[client].was_out_since(caller.began.contender) {
+            waited
+        } else {
+            silent
+        };
         let skipped = caller
             .pause
             .filter(|pause| pause.latest.is_zero() && !pause.wakes && *how != Finished::Granted);
@@ -140,7 +146,7 @@ impl State {
                     format!("{id} is told of a fatal answer that never came")
                 });
             }
-            Finished::Failed(false) if !once && silent < give_up => {
+            Finished::Failed(false) if !once && asked < give_up => {
                 self.complain("W5", || {
                     format!("{id} gives up after {silent:?} without an answer")
                 });

@@ -38,7 +38,7 @@ impl State {
         if std::mem::take(&mut self.clients[client].reads) {
             return None;
         }
-        if self.is_away(client, name) {
+        if self.is_read_away(client, name) {
             return None;
         }
         self.figures.looks += 1;
@@ -85,7 +85,7 @@ impl State {
         if let Some(pause) = paused {
             if pause.latest.is_zero() && !pause.wakes {
                 self.complain(pause.rule, || format!("{id} looks, and should ask at once"));
-            } else if self.was_woken(id) {
+            } else if !pause.excused && self.was_woken(id) {
                 self.complain("W3", || format!("{id} looks, and was woken"));
             }
             self.check_pause(id, &pause, false);
@@ -123,7 +123,7 @@ impl State {
     /// W2: whoever was not woken, knows who holds the lock and has nothing to claim looks first.
     pub(super) fn check_look_left_out(&mut self, id: CallerId, request: &Acquire, pause: &Pause) {
         let caller = &self.callers[id];
-        let due = self.cheap_reads && caller.seen && !caller.once && pause.wakes;
+        let due = self.cheap_reads && caller.seen && !caller.once && pause.wakes && !pause.excused;
         let woken = pause.woken || self.was_offered(id, pause);
         if due && !woken && request.prev.is_none() && self.may_claim(id).is_none() {
             self.complain("W2", || format!("{id} asks, and a look costs less"));

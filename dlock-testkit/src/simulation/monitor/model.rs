@@ -9,7 +9,7 @@ use std::{
 use dlock_core::{FencingToken, Machine, Record, Version};
 use uuid::Uuid;
 
-use super::super::plan::Settings;
+use super::{super::plan::Settings, outages::Outage};
 use crate::faults::{Op, Request};
 
 pub(in super::super) type CallId = usize;
@@ -31,6 +31,7 @@ pub(super) struct ClientState {
     pub(super) machine: Machine,
     /// The most that a message to or from the store takes, unless a fault delays it.
     pub(super) latency: Duration,
+    pub(super) outage: Outage,
     pub(super) watching: bool,
     /// When it last began or ceased to stand still.
     pub(super) disturbed: Duration,
@@ -53,6 +54,7 @@ impl ClientState {
         Self {
             machine,
             latency,
+            outage: Outage::default(),
             watching: false,
             disturbed: Duration::ZERO,
             standing: false,
@@ -90,6 +92,10 @@ pub(super) struct Known {
     /// contender's clock (W8).
     pub(super) reserves: bool,
     pub(super) away_until: Duration,
+    /// When it last looked for one.
+    pub(super) looked: Option<Duration>,
+    /// The version that it found then, and when it found that one first.
+    pub(super) reserved: Option<(Version, Duration)>,
     /// When its last waiter left, on its contender's clock, and when a release of it was last sent.
     pub(super) deserted: Duration,
     pub(super) given_back: Option<Duration>,
@@ -207,6 +213,9 @@ pub(super) struct Pause {
     /// A wake-up ends it, if the next call is a fresh try.
     pub(super) wakes: bool,
     pub(super) woken: bool,
+    /// Its client looked whether to leave the lock to others, or did so (W8): what it saw before does not
+    /// say whether it looks or asks next.
+    pub(super) excused: bool,
 }
 
 /// What is seen through a lease's handle.

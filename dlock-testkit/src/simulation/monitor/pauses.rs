@@ -45,7 +45,7 @@ impl State {
         if caller.status != Status::Waiting
             || caller.away.is_some()
             || self.clients[caller.client].closing.is_some()
-            || self.was_away(id, pause.latest + SLACK)
+            || self.may_be_held(id)
         {
             return;
         }
@@ -78,6 +78,7 @@ impl State {
             rule,
             wakes: false,
             woken: false,
+            excused: false,
         });
         if caller.pause.is_none() {
             caller.chain = 0;
@@ -117,6 +118,7 @@ impl State {
             rule: if rung { "W3" } else { "W2" },
             wakes: true,
             woken,
+            excused: false,
         });
     }
 

@@ -4,16 +4,20 @@
 
 use std::time::Duration;
 
-use dlock_core::{AcquireOutcome, Record};
+use dlock_core::Record;
 
 use super::{
     Call, SLACK, State,
-    model::{CallerId, Known},
+    model::{CallId, CallerId, Known, Status},
 };
 use crate::faults::{Outcome, Request};
 
 /// What is left to the waiter that has the reservation.
 const LEFT_TO_RESERVED: Duration = Duration::from_millis(8);
+
+/// How often waiters ask that have no poll interval of their own.
+const LEAST_POLL: Duration = Duration::from_millis(100);
+const MOST_POLL: Duration = Duration::from_secs(1);
 
 /// The name of the lock whose reservation a request is about.
 pub(super) fn reservation_of(request: &Request) -> Option<&str> {
@@ -28,80 +32,154 @@ pub(super) fn reservation_of(request: &Request) -> Option<&str> {
 }
 
 impl State {
-    /// A call about a reservation leaves a client.
+    /// A call about a reservation leaves a client. Whoever contends looks for one before it asks for the
+    /// lock.
     pub(super) fn reservation_called(&mut self, client: usize, request: &Request, lock: &str) {
         if matches!(request, Request::Acquire(_)) {
             self.known(client, lock).reserves = true;
+        } else if matches!(request, Request::Read(_)) {
+            self.excuse(client, lock, Duration::ZERO);
+            let now = self.stamp(client).contender;
+            self.known(client, lock).looked = Some(now);
         }
     }
 
-    /// Such a call was answered.
-    pub(super) fn reservation_answered(&mut self, call: &Call, answer: &Outcome, lock: &str) {
-        let now = self.stamp(call.client).contender;
+    /// Such a call has ended. Its client leaves the lock to others if it found a reservation of theirs.
+    pub(super) fn reservation_ended(&mut self, call: &Call, answer: Option<&Outcome>, lock: &str) {
+        let client = call.client;
         match (&call.request, answer) {
-            (Request::Acquire(request), Outcome::Acquire(AcquireOutcome::Acquired(_))) => {
-                self.reservations.insert(request.new, call.client);
-            }
-            (Request::Read(_), Outcome::Read(Some(record))) if is_held(record) => {
-                if self.reservations.get(&record.uuid) == Some(&call.client) {
-                    return;
+            (Request::Read(_), Some(Outcome::Read(record))) => {
+                let now = self.stamp(client).contender;
+                let away = record.as_ref().map_or(Duration::ZERO, |record| {
+                    self.leaves_to(client, lock, record)
+                });
+                if !away.is_zero() {
+                    self.known(client, lock).away_until = now + away;
                 }
-                let own = self
-                    .known(call.client, lock)
-                    .head
-                    .map_or(Duration::ZERO, |head| {
-                        self.callers[head].settings.poll(false)
-                    });
-                let poll = (record.duration / 10)
-                    .clamp(Duration::from_millis(100), Duration::from_secs(1))
-                    .max(own);
-                self.known(call.client, lock).away_until = now + 2 * poll;
+                self.excuse(client, lock, away);
+                self.hears(client, lock);
+                if record
+                    .as_ref()
+                    .is_some_and(|record| self.is_left_behind(client, lock, record))
+                {
+                    self.nobody_shows(client, lock);
+                }
             }
+            (Request::Read(_), _) => self.excuse(client, lock, Duration::ZERO),
             _ => {}
         }
     }
 
-    /// A look for a reservation has ended: the caller that looked asks as much later.
-    pub(super) fn reservation_ended(&mut self, call: &Call, lock: &str) {
-        if !matches!(call.request, Request::Read(_)) {
-            return;
+    /// Whoever has this reservation does not renew it: those who wait cannot show it until it is over, which
+    /// on some stores they have to observe first.
+    fn is_left_behind(&mut self, client: usize, lock: &str, record: &Record) -> bool {
+        let now = self.stamp(client).contender;
+        let known = self.known(client, lock);
+        let before = known
+            .reserved
+            .filter(|(version, _)| *version == record.version());
+        let (_, first) = *known
+            .reserved
+            .insert(before.unwrap_or((record.version(), now)));
+        is_held(record) && now.saturating_sub(first) >= record.duration / 2
+    }
+
+    /// For how long a client leaves a lock to this reservation, at most: two polls of its own waiters or
+    /// of those that have it.
+    fn leaves_to(&mut self, client: usize, lock: &str, record: &Record) -> Duration {
+        if !is_held(record) {
+            return Duration::ZERO;
         }
-        let took = self.stamp(call.client).contender - call.stamp.contender;
-        let Some(head) = self.known(call.client, lock).head else {
+        let known = self.known(client, lock);
+        let waiters = known.queue.iter().chain(known.head.as_ref()).copied();
+        let waiters: Vec<CallerId> = waiters.collect();
+        let own = waiters
+            .into_iter()
+            .map(|id| self.callers[id].settings.poll(false));
+        let theirs = (record.duration / 10).clamp(LEAST_POLL, MOST_POLL);
+        2 * own.fold(theirs, Duration::max)
+    }
+
+    /// Whoever contends for the lock has a good reason to ask so much later, and at any time until then:
+    /// also without a look, and with one though it was woken before.
+    fn excuse(&mut self, client: usize, lock: &str, lasts: Duration) {
+        let now = self.stamp(client).contender;
+        let Some(contender) = self.contender(client, lock) else {
             return;
         };
-        if let Some(pause) = &mut self.callers[head].pause {
-            pause.latest += took;
+        let caller = &mut self.callers[contender];
+        if let Some(pause) = &mut caller.pause {
+            // A read may be under way at its end.
+            let lasts = lasts + caller.settings.duration / 6;
+            pause.latest = now.saturating_sub(pause.since.contender) + lasts;
+            pause.earliest = Duration::ZERO;
+            (pause.woken, pause.excused) = (true, true);
         }
     }
 
-    /// The client may be leaving the lock to others: whoever contends for it reads, and asks later.
-    pub(super) fn is_away(&mut self, client: usize, lock: &str) -> bool {
+    /// The store has answered whoever contends.
+    fn hears(&mut self, client: usize, lock: &str) {
         let now = self.stamp(client).contender;
-        // The last look may leave at the end.
-        let until = self.known(client, lock).away_until;
-        !until.is_zero() && until + SLACK > now
+        if let Some(contender) = self.contender(client, lock) {
+            self.callers[contender].heard = Some(now);
+        }
+    }
+
+    /// Whose turn it is, or will be with its first call.
+    fn contender(&mut self, client: usize, lock: &str) -> Option<CallerId> {
+        let known = self.known(client, lock);
+        let line: Vec<CallerId> = known.head.iter().chain(&known.queue).copied().collect();
+        line.into_iter()
+            .find(|id| self.callers[*id].status == Status::Waiting)
+    }
+
+    /// Whether this read may be by a client that leaves the lock to others. It is not held to the rules of
+    /// looks then, though it may be one: the client may have come back.
+    pub(super) fn is_read_away(&mut self, client: usize, name: &str) -> bool {
+        let now = self.stamp(client);
+        let known = self.known(client, name);
+        let away = !known.away_until.is_zero();
+        let head = known.head;
+        if let Some(head) = head.filter(|_| away && self.cheap_reads) {
+            let caller = &mut self.callers[head];
+            (caller.pause, caller.asked) = (None, now.at);
+        }
+        if away {
+            // The next call is this one.
+            self.reads_away.insert(self.calls.len());
+        }
+        away
+    }
+
+    /// It was answered.
+    pub(super) fn read_away_answered(&mut self, id: CallId) {
+        if self.reads_away.remove(&id)
+            && let Request::Read(name) = &self.calls[id].request
+        {
+            let (client, name) = (self.calls[id].client, name.as_str().to_owned());
+            self.hears(client, &name);
+        }
+    }
+
+    /// When a caller began to ask, whose first call leaves now: it may have looked for a reservation before,
+    /// in vain.
+    pub(super) fn began_to_ask(&mut self, id: CallerId) -> Duration {
+        let caller = &self.callers[id];
+        let (client, name) = (caller.client, caller.name.clone());
+        let now = self.stamp(client).contender;
+        let longest = self.callers[id].settings.duration / 6 + SLACK;
+        let looked = self.known(client, &name).looked;
+        looked.filter(|at| *at + longest >= now).unwrap_or(now)
     }
 
     /// A waiter asks: its client leaves the lock to nobody any more.
     pub(super) fn has_come_back(&mut self, id: CallerId) {
         let (client, name) = (self.callers[id].client, self.callers[id].name.clone());
-        self.known(client, &name).away_until = Duration::ZERO;
-    }
-
-    /// The same, until just now; or it looks whether to.
-    pub(super) fn was_away(&self, id: CallerId, slack: Duration) -> bool {
-        let caller = &self.callers[id];
-        let client = &self.clients[caller.client];
-        let now = client.machine.contender();
-        let known = client.names.get(&caller.name);
-        let away = known
-            .is_some_and(|known| known.away_until + slack > now && !known.away_until.is_zero());
-        let looks = self.open.iter().map(|id| &self.calls[*id]).any(|call| {
-            call.client == caller.client
-                && matches!(&call.request, Request::Read(name) if name.reservation_of() == Some(&caller.name))
-        });
-        away || looks
+        let away = std::mem::take(&mut self.known(client, &name).away_until);
+        if !away.is_zero() {
+            let now = self.stamp(client).contender;
+            self.callers[id].heard = Some(now);
+        }
     }
 }
 

@@ -20,8 +20,10 @@ pub(super) struct Share {
     last: Duration,
     /// For how long each other client has waited for it since, while this one had grant after grant.
     passed: BTreeMap<usize, Duration>,
-    /// When a call of a client for the name last came to nothing, or took too long.
+    /// When a call of a client for the name, or for a reservation of it, last came to nothing, or took too
+    /// long; and when a look for a reservation did.
     hindered: BTreeMap<usize, Duration>,
+    blind: BTreeMap<usize, Duration>,
 }
 
 impl State {
@@ -44,8 +46,13 @@ impl State {
         // holder, a store that does not answer.
         let since = before.1;
         let turn = (now - since).min(MIX_WORK + 4 * self.clients[client].latency + 2 * SLACK);
+        let blind = self
+            .shares
+            .get(name)
+            .and_then(|share| share.blind.get(&client));
+        let blind = blind.is_some_and(|blind| *blind >= since);
         for other in (0..self.clients.len()).filter(|other| *other != client) {
-            let waits = self.waits_unhindered(other, name, since);
+            let waits = self.waits_unhindered(other, name, since).filter(|_| !blind);
             let bound = waits.map(|waiter| self.longest_wait(waiter, client));
             let share = self.shares.entry(name.to_owned()).or_default();
             let Some(bound) = bound else {
@@ -87,13 +94,14 @@ impl State {
         waiter.copied().filter(|_| !slow)
     }
 
-    /// 2 (D/10 + one piece of work) + 2 P, on the slowest clock, and the calls of both.
+    /// 2 (D/10 + one piece of work) + 3 P with their jitter, on the slowest clock, and the calls of both: two refusals of the
+    /// waiter, its reservation, a look and a try; a look, a release and a try of the holder.
     fn longest_wait(&self, waiter: CallerId, holder: usize) -> Duration {
         let caller = &self.callers[waiter];
         let client = &self.clients[caller.client];
         let poll = caller.settings.poll(client.watching);
-        let spans = 2 * (caller.settings.duration / 10 + MIX_WORK) + 2 * poll;
-        let calls = 4 * (client.latency + self.clients[holder].latency);
+        let spans = 2 * (caller.settings.duration / 10 + MIX_WORK) + 3 * poll * 6 / 5;
+        let calls = 10 * client.latency + 6 * self.clients[holder].latency;
         spans * 10 / 9 + calls + 4 * SLACK
     }
 
@@ -106,7 +114,17 @@ impl State {
             let now = self.now();
             let share = self.shares.entry(name.to_owned()).or_default();
             share.hindered.insert(call.client, now);
+            if matches!(call.request, Request::Read(_)) {
+                share.blind.insert(call.client, now);
+            }
         }
+    }
+
+    /// A client cannot find out that others wait for a name.
+    pub(super) fn nobody_shows(&mut self, client: usize, name: &str) {
+        let now = self.now();
+        let share = self.shares.entry(name.to_owned()).or_default();
+        share.blind.insert(client, now);
     }
 
     /// It takes longer than the way there and back.
@@ -116,11 +134,13 @@ impl State {
     }
 }
 
-/// What a waiter's call is for.
+/// Which lock a waiter's call is for, or the reservation of which.
 fn asks_for(request: &Request) -> Option<&str> {
-    match request {
-        Request::Acquire(request) => Some(request.name.as_str()),
-        Request::Read(name) => Some(name.as_str()),
-        _ => None,
-    }
+    let name = match request {
+        Request::Acquire(request) => &request.name,
+        Request::Renew(request) if request.name.reservation_of().is_some() => &request.name,
+        Request::Read(name) => name,
+        _ => return None,
+    };
+    Some(name.reservation_of().unwrap_or(name.as_str()))
 }

@@ -243,9 +243,15 @@ impl State {
             if !term.valid(holder) || stopped || open {
                 continue;
             }
+            let pause = term.settings.failure_pause() * 3 / 2;
             let late = match term.failing {
-                Some(failed) => contender
-                    .saturating_sub(failed.contender + term.settings.failure_pause() * 3 / 2),
+                Some(failed)
+                    if client.may_wait_for_turn(pause * 2 / 3)
+                        && holder <= term.last_chance(failed.holder + pause) + SLACK =>
+                {
+                    Duration::ZERO
+                }
+                Some(failed) => contender.saturating_sub(failed.contender + pause),
                 None => {
                     let due = term.credited + term.settings.renew_every;
                     holder.saturating_sub(due.max(guarded.holder).max(term.heard))
@@ -278,17 +284,26 @@ impl State {
                 continue;
             }
             let silent = caller.heard.map(|heard| contender.saturating_sub(heard));
+            // It may have waited for a turn before its last try.
+            let held = if silent
+                .is_some_and(|silent| client.was_out_since(contender.saturating_sub(silent)))
+            {
+                caller.settings.duration / 3
+            } else {
+                Duration::ZERO
+            };
             // It may have slept for a poll interval before it asked again.
             let patience = caller
                 .settings
                 .give_up_after
                 .max(caller.settings.poll(true) * 6 / 5)
                 + caller.settings.duration / 2
+                + held
                 + caller.settings.failure_pause() * 4;
             let mut found = None;
             if caller.ticket.is_some() && caller.calls == 0 && waited > SLACK {
                 found = Some(("H1", format!("{id} has a ticket and is kept waiting")));
-            } else if caller.once && caller.calls == 0 && waited > SLACK {
+            } else if caller.once && caller.calls == 0 && waited > SLACK && !self.may_be_held(id) {
                 found = Some((
                     "W1",
                     format!("{id} asks once and is kept waiting for {waited:?}"),

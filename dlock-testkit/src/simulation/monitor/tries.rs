@@ -74,10 +74,11 @@ impl State {
         if !self.callers[id].once {
             self.has_come_back(id);
         }
+        let began = self.began_to_ask(id);
         let caller = &mut self.callers[id];
         caller.calls += 1;
         caller.pause = None;
-        caller.heard.get_or_insert(stamp.contender);
+        caller.heard.get_or_insert(began);
         if repeated && let Some(open) = &mut caller.open_try {
             open.repeated = true;
         }
@@ -137,7 +138,12 @@ impl State {
         if !open.answered
             && let Some(pause) = &caller.pause
         {
-            let age = pause.since.holder.saturating_sub(open.sent.holder);
+            let since = if self.clients[client].was_out_since(pause.since.contender) {
+                self.clients[client].machine.holder()
+            } else {
+                pause.since.holder
+            };
+            let age = since.saturating_sub(open.sent.holder);
             let longest = caller.settings.failure_pause() * 3 / 2;
             let waited = pause.since.contender.saturating_sub(caller.began.contender);
             let in_time = caller.limit.is_none_or(|limit| waited + longest < limit);
@@ -220,8 +226,8 @@ impl State {
         let gone = self.drawn.get(&uuid).is_some_and(|id| {
             let caller = &self.callers[*id];
             let open = caller.open_try.as_ref();
-            caller.status == Status::Gone
-                && open.is_some_and(|open| open.uuid == uuid && !open.answered)
+            let over = caller.status == Status::Gone || self.had_no_turn(caller);
+            over && open.is_some_and(|open| open.uuid == uuid && !open.answered)
         });
         let runs = |call: &CallId| matches!(&self.calls[*call].request, Request::Acquire(request) if request.new == uuid);
         gone && !self.open.iter().any(runs)

@@ -1,0 +1,134 @@
+//! One pace for all that a client asks while its store answers nobody (V6, V7, W5): who asks next, and
+//! when. Each caller keeps its own pause after a failure; whose lease is about to end is its caller's.
+
+#[cfg(test)]
+mod tests;
+
+use std::{
+    pin::pin,
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
+};
+
+use tokio::sync::Notify;
+
+use crate::{ProviderError, client::Shared, clock::Tick, plan::Plan};
+
+/// So many calls in a row without an answer are no outage yet: what fails by itself is repeated as soon
+/// as its own pause is over.
+const HICCUPS: u32 = 3;
+
+/// Between two calls during an outage, on average: ten connections a second, and no more than the least
+/// poll interval until somebody notices that the store is back.
+const GAP: Duration = Duration::from_millis(100);
+
+/// What a client knows of an outage of its store.
+#[derive(Default)]
+pub(crate) struct Outage {
+    /// Calls since the last answer, whatever that was.
+    unanswered: AtomicU32,
+    last: Mutex<Last>,
+    /// Whoever is first sleeps until its turn, the others stand behind it.
+    line: tokio::sync::Mutex<()>,
+    over: Notify,
+}
+
+#[derive(Default)]
+struct Last {
+    error: Option<ProviderError>,
+    /// When a call last went in its turn, and how long the next one waits after that.
+    turn: Option<(Tick, Duration)>,
+}
+
+impl Outage {
+    /// A call has ended.
+    pub(crate) fn heard<T>(&self, answer: &Result<T, ProviderError>) {
+        match answer {
+            Ok(_) => self.answered(),
+            Err(error) => {
+                self.last().error = Some(error.clone());
+                // Four billion of them take years.
+                self.unanswered.fetch_add(1, Ordering::SeqCst);
+            }
+        }
+    }
+
+    /// Any answer ends it, and everybody goes on.
+    pub(crate) fn answered(&self) {
+        if self.unanswered.load(Ordering::SeqCst) == 0 {
+            return;
+        }
+        let before = self.unanswered.swap(0, Ordering::SeqCst);
+        if before > HICCUPS && !planted!(OutageEndUnheard) {
+            self.over.notify_waiters();
+        }
+    }
+
+    /// Whether the store answers nobody, as far as is known.
+    pub(crate) fn is_on(&self) -> bool {
+        self.unanswered.load(Ordering::SeqCst) > HICCUPS
+    }
+
+    /// Waits for a turn to ask: there is none to wait for unless there is an outage. The last error of
+    /// the store if `patience` ends before that.
+    ///
+    /// # Cancel safety
+    /// Dropped, it has taken no turn, and the next in line moves up.
+    pub(crate) async fn turn(
+        &self,
+        shared: &Shared,
+        plan: &Plan,
+        patience: Duration,
+    ) -> Result<(), ProviderError> {
+        // Armed before the question.
+        let mut over = pin!(self.over.notified());
+        over.as_mut().enable();
+        if !self.is_on() || planted!(OutageUnpaced) {
+            return Ok(());
+        }
+        let turn = async {
+            tokio::select! {
+                biased;
+                () = over => {
+                    // Not all in one instant: as much apart as pauses are.
+                    let apart = shared.entropy.jitter(plan.pause());
+                    shared.clock.pause(apart).await;
+                }
+                () = self.next(shared, plan) => {}
+            }
+        };
+        tokio::select! {
+            biased;
+            () = turn => Ok(()),
+            () = shared.clock.pause(patience) => Err(self.error()),
+        }
+    }
+
+    /// What a call fails with that had no turn.
+    pub(crate) fn error(&self) -> ProviderError {
+        let none = || ProviderError::unknown("the store did not answer");
+        self.last().error.clone().unwrap_or_else(none)
+    }
+
+    /// Our turn: a gap after the one before. A short lease has no time for gaps beyond its attempts.
+    async fn next(&self, shared: &Shared, plan: &Plan) {
+        let _first = self.line.lock().await;
+        let due = self
+            .last()
+            .turn
+            .map(|(at, gap)| at + gap.min(plan.attempt()));
+        if let Some(due) = due {
+            shared.clock.pause(due.since(shared.clock.now())).await;
+        }
+        // Processes that saw the outage begin in one instant do not stay together.
+        let gap = GAP * 4 / 5 + shared.entropy.jitter(GAP * 2 / 5);
+        self.last().turn = Some((shared.clock.now(), gap));
+    }
+
+    fn last(&self) -> MutexGuard<'_, Last> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
