@@ -7,6 +7,7 @@
 mod acquire;
 mod admin;
 mod batch;
+mod closed;
 mod frontend;
 mod list;
 mod names;
@@ -125,6 +126,13 @@ macro_rules! __for_each_case {
             required release expired_term_can_still_be_released ["L1"];
             required release token_of_a_release_decides_nothing ["L1"];
             required release release_does_not_depend_on_the_renewals ["L1", "R3"];
+
+            required closed closing_ends_a_term_and_keeps_everybody_out ["B4"];
+            required closed closed_name_opens_when_its_own_time_is_over ["B4", "A5"];
+            required closed expired_term_can_still_be_closed ["B4"];
+            required closed repeated_closing_is_a_success_that_changes_nothing ["B4", "I9"];
+            required closed closing_of_what_is_not_held_changes_nothing ["B4", "L3", "I9"];
+            required closed tokens_grow_across_a_closing ["B4", "T1", "I3"];
 
             required read read_shows_the_record_and_never_a_verdict ["read"];
             required read read_changes_nothing ["read"];

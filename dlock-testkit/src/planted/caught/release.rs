@@ -31,6 +31,24 @@ caught! {
         every_provider_on_the_store_sees_the_same tokens_end_below_two_to_the_53
         longest_name_may_be_of_any_script renewals_racing_with_a_release_bring_nothing_back
         revoke_of_another_version_changes_nothing forced_release_frees_only_what_was_seen;
+    ClosingIgnored: closing_ends_a_term_and_keeps_everybody_out closed_name_opens_when_its_own_time_is_over
+        expired_term_can_still_be_closed repeated_closing_is_a_success_that_changes_nothing
+        closing_of_what_is_not_held_changes_nothing;
+    ClosingKeepsUuid: closing_ends_a_term_and_keeps_everybody_out
+        repeated_closing_is_a_success_that_changes_nothing;
+    ClosingKeepsNumber: closing_ends_a_term_and_keeps_everybody_out;
+    ClosingKeepsDuration: closing_ends_a_term_and_keeps_everybody_out;
+    ClosingKeepsExpiry: closing_ends_a_term_and_keeps_everybody_out closed_name_opens_when_its_own_time_is_over
+        expired_term_can_still_be_closed;
+    ClosingClearsData: closing_ends_a_term_and_keeps_everybody_out;
+    ClosingMintsToken: closing_ends_a_term_and_keeps_everybody_out tokens_grow_across_a_closing;
+    ClosingNeedsLife: expired_term_can_still_be_closed;
+    ClosingOfAnyTerm: repeated_closing_is_a_success_that_changes_nothing
+        closing_of_what_is_not_held_changes_nothing;
+    ClosingOfReleased: closing_of_what_is_not_held_changes_nothing;
+    RepeatedClosingIsRefused: repeated_closing_is_a_success_that_changes_nothing;
+    RepeatedClosingExtends: repeated_closing_is_a_success_that_changes_nothing;
+    ClosingIsNotSaid: provider_says_what_the_fixture_says;
     RepeatedReleaseIsRefused: repeated_release_is_a_success;
     ReleaseOfAnyTerm: owners_label_decides_nothing late_copy_of_an_acquire_does_not_disturb_the_next_term
         released_lock_is_taken expired_lock_is_taken_by_a_newcomer claimed_version_is_taken
