@@ -24,9 +24,9 @@ use std::{future::Future, pin::Pin};
 use tokio::task::JoinError;
 
 use self::frontend::{
-    batching, cancelling, closing, fairness, ghosts, handing, letting, limits, looking, observing,
-    outliving, polling, queueing, releasing, renewing, scoped, sharing, stories, tickets, tries,
-    validity,
+    at_least, batching, cancelling, closing, fairness, ghosts, handing, letting, limits, looking,
+    observing, outliving, polling, queueing, releasing, renewing, scoped, sharing, stories,
+    tickets, tries, validity,
 };
 use crate::Bench;
 
@@ -302,6 +302,17 @@ macro_rules! __for_each_case {
             required handing giver_is_not_stale_when_its_own_client_was_faster ["H1", "L3"];
             required handing lock_goes_back_to_the_store_after_a_row_of_hand_overs ["H1", "W1", "I18"];
             required handing lock_goes_back_to_the_store_after_a_while_of_hand_overs ["H1"];
+
+            required at_least early_release_closes_the_name_until_its_time ["B4", "V7", "G3"];
+            required at_least closed_name_is_handed_to_no_waiter ["B4", "H1"];
+            required at_least client_does_not_claim_what_it_is_about_to_close ["B4", "G4"];
+            required at_least release_after_its_time_frees_the_name ["B4"];
+            required at_least lost_lease_closes_nothing ["B4", "V5"];
+            required at_least grant_that_nobody_took_closes_nothing ["B4", "G1"];
+            required at_least repeated_release_closes_the_name_once ["B4", "V7", "I9"];
+            required at_least closing_that_somebody_overtook_is_told ["B4", "V7"];
+            required at_least client_opens_its_own_closing_when_it_is_over ["B4", "A6"];
+            required at_least ticket_carries_what_is_left_to_be_closed ["B4", "H1"];
 
             required tickets ticket_gives_the_lock_to_whoever_redeems_it ["H1", "A6", "V7"];
             required tickets ticket_is_good_whatever_its_number ["H1"];
