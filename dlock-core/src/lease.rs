@@ -144,6 +144,19 @@ impl Lease {
         self.0.release().await
     }
 
+    /// The same for work that was **not done** and that somebody else may do: with `at_least` too the
+    /// name is open at once. Without it there is no difference.
+    ///
+    /// # Errors
+    /// As for [`Lease::release`].
+    ///
+    /// # Cancel safety
+    /// As for [`Lease::release`].
+    pub async fn release_open(self) -> Result<Ended, Error> {
+        self.0.term().leaves_open();
+        self.0.release().await
+    }
+
     /// Ends this handle and leaves the lock to whoever redeems the ticket, in any process:
     /// [`DLock::redeem`](crate::DLock::redeem). End the work first: from here on the lease is invalid
     /// and not renewed, and nothing is sent (H1). Until the ticket is redeemed nobody holds the lock,

@@ -99,6 +99,7 @@ mod switches {
         ClosingDrawnAnew: "a repeat of a release closes with another uuid (B4)",
         UnclosedIsReleased: "a closing that was overtaken is told as done (B4, V7)",
         ClosingUnobserved: "a client does not know of its own closing (B4, A6)",
+        ClosedUndone: "work that was not done closes the name (B4)",
         TicketForgetsAtLeast: "a lease that is handed over is released by its redeemer before its time (H1, B4)",
         NeverUnsure: "a late renewal is not shown (V8)",
         AskedHidden: "a request to give back is not shown (B3)",

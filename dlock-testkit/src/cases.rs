@@ -308,6 +308,7 @@ macro_rules! __for_each_case {
             required at_least client_does_not_claim_what_it_is_about_to_close ["B4", "G4"];
             required at_least release_after_its_time_frees_the_name ["B4"];
             required at_least lost_lease_closes_nothing ["B4", "V5"];
+            required at_least work_that_was_not_done_closes_nothing ["B4"];
             required at_least grant_that_nobody_took_closes_nothing ["B4", "G1"];
             required at_least repeated_release_closes_the_name_once ["B4", "V7", "I9"];
             required at_least closing_that_somebody_overtook_is_told ["B4", "V7"];

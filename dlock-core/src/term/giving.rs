@@ -29,6 +29,14 @@ impl Term {
         self.belief().in_hand = true;
     }
 
+    /// The work was not done: its release frees the name, whatever the time.
+    pub(crate) fn leaves_open(&self) {
+        let mut belief = self.belief();
+        if !planted!(ClosedUndone) {
+            belief.closes_until = Tick::NEVER;
+        }
+    }
+
     /// It goes on with the work of a lease that was handed over, which was to keep everybody out for so
     /// much longer (H1, B4).
     pub(crate) fn closes_for(&self, left: Duration) {

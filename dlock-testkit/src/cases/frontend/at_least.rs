@@ -148,6 +148,21 @@ pub(in crate::cases) async fn lost_lease_closes_nothing(bench: Bench) {
     .await;
 }
 
+pub(in crate::cases) async fn work_that_was_not_done_closes_nothing(bench: Bench) {
+    rounds(bench, |round| async move {
+        let (bed, _hand) = round.by_hand().await;
+        let lock = lock!(bed, "", at_least = TEN_MINUTES);
+        let lease = acquired(lock.try_acquire().await);
+        ok(soon("the release", lease.release_open()).await);
+        let guard = ok(soon("the lock", lock.hold()).await);
+        ok(soon("the release", guard.release_open()).await);
+        assert_eq!(bed.releases().len(), 2);
+        assert!(bed.releases().iter().all(|sent| sent.closing.is_none()));
+        acquired(lock.try_acquire().await);
+    })
+    .await;
+}
+
 pub(in crate::cases) async fn grant_that_nobody_took_closes_nothing(bench: Bench) {
     rounds(bench, |round| async move {
         let (bed, _hand) = round.by_hand().await;
