@@ -158,7 +158,7 @@ pub(in crate::cases) async fn work_that_was_not_done_closes_nothing(bench: Bench
         ok(soon("the release", guard.release_open()).await);
         assert_eq!(bed.releases().len(), 2);
         assert!(bed.releases().iter().all(|sent| sent.closing.is_none()));
-        acquired(lock.try_acquire().await);
+        drop(acquired(lock.try_acquire().await));
     })
     .await;
 }
