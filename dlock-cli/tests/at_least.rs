@@ -1,5 +1,9 @@
 //! Once per period: the trap that a mutex alone is, and `--at-least`.
 #![cfg(all(unix, feature = "sqlite"))]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "a test measures how long processes take"
+)]
 
 mod support;
 
