@@ -59,6 +59,10 @@ pub(crate) struct RunArguments {
     /// Wait at most this long (500ms, 30s, 5m, 1h), then exit with code 75 [default: as long as it takes]
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) wait: Option<Duration>,
+    /// Once per period: keep everybody out for at least this long, however short the command, 100ms to 24h. Choose
+    /// more than clocks are apart and less than the period, and --no-wait: whoever waits works when the time is over
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub(crate) at_least: Option<Duration>,
     /// How long others wait if this machine dies: the lock is renewed every third of it, 100ms to 24h.
     /// A call to the store has a sixth of it, connecting included
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "15s")]

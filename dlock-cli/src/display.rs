@@ -14,6 +14,8 @@ const TOO_LATE: Duration = Duration::from_secs(253_402_300_800);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Condition {
     Held,
+    /// Nobody holds it; whoever did keeps everybody out until its time is over.
+    Closed,
     /// Its holder is gone, or can't reach the store; the next contender takes it.
     Expired,
     Released,
@@ -24,6 +26,7 @@ impl Condition {
         match record.remaining {
             _ if record.released => Self::Released,
             Some(Duration::ZERO) => Self::Expired,
+            _ if record.is_closed() => Self::Closed,
             _ => Self::Held,
         }
     }
@@ -31,6 +34,7 @@ impl Condition {
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Held => "held",
+            Self::Closed => "closed",
             Self::Expired => "expired",
             Self::Released => "released",
         }
@@ -80,7 +84,9 @@ pub(crate) fn span(span: Duration) -> String {
     }
 }
 
-/// Who holds a lock, and since when: "held by web-1:4711 since 2026-11-21T09:00:00Z (2m 5s ago)".
+/// Who holds a lock, and since when: "held by web-1:4711 since 2026-11-21T09:00:00Z (2m 5s ago)". Or whose
+/// work was done, and for how much longer that keeps everybody out: "closed after the work of web-1:4711, for
+/// another 9m 57s".
 pub(crate) struct Holding<'a>(pub(crate) &'a Record);
 
 impl fmt::Display for Holding<'_> {
@@ -91,6 +97,15 @@ impl fmt::Display for Holding<'_> {
             token,
             ..
         } = self.0;
+        if self.0.is_closed() {
+            write!(f, "closed after the work of {}", harmless(owner))?;
+            match self.0.remaining {
+                Some(left) => write!(f, ", for another {}", span(left))?,
+                // Nobody's clock but an observer's tells.
+                None => write!(f, ", for {} in all", span(self.0.duration))?,
+            }
+            return write!(f, ", token {token}");
+        }
         write!(f, "held by {}", harmless(owner))?;
         if let Some(instant) = instant(*since) {
             write!(f, " since {instant}")?;

@@ -110,7 +110,7 @@ async fn answer<T>(
 #[derive(Debug, Serialize)]
 struct Row {
     name: String,
-    /// "held", "expired" or "released".
+    /// "held", "closed", "expired" or "released".
     state: &'static str,
     owner: String,
     token: u64,
@@ -159,9 +159,11 @@ fn table(rows: &[Row]) -> String {
     let heading = ["NAME", "STATE", "LEFT", "TOKEN", "SINCE", "OWNER"].map(String::from);
     let lines: Vec<[String; 6]> = std::iter::once(heading)
         .chain(rows.iter().map(|row| {
-            let left = row
-                .remaining_ms
-                .filter(|_| row.state == Condition::Held.as_str());
+            let left = row.remaining_ms.filter(|_| {
+                [Condition::Held, Condition::Closed]
+                    .map(Condition::as_str)
+                    .contains(&row.state)
+            });
             [
                 harmless(&row.name),
                 row.state.to_owned(),

@@ -242,6 +242,7 @@ impl Drop for OpenTry {
             token: self.token,
             sent: self.sent,
             version: None,
+            closes_until: None,
             origin: match self.token {
                 Some(_) => Origin::Grant,
                 None => Origin::Try,

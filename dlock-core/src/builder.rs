@@ -11,11 +11,10 @@ use crate::{
     Client, ConfigError, DLock, IntoClient, Record, lock,
     observe::{self, Group},
     plan::{Plan, default_poll},
+    request::{LONGEST, SHORTEST},
 };
 
 const DEFAULT_DURATION: Duration = Duration::from_secs(15);
-const SHORTEST: Duration = Duration::from_millis(100);
-const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// 20 %: covers two clocks that are each 10 % wrong, in opposite directions (V1).
 const DEFAULT_MARGIN: f64 = 0.2;
@@ -98,6 +97,14 @@ pub(crate) struct Request {
     #[builder(
         default,
         setter(
+            strip_option,
+            doc = "Keeps everybody out for at least this long after the lock was asked for, however short the work: *once per period, not a mutex*. A release before that leaves the name **closed** until then, by the store's clock (B4): for this process's own waiters too, and whether the lease was released, dropped, or given back by `with`, also after a panic. Work that takes longer ends as ever. A crash closes nothing, nor does a lease that was lost: the work did not end, and the next one may begin it anew. 100 ms to 24 h; it may be longer than the lease. Choose more than the clocks of your hosts are apart, and less than the period. It goes with [`try_acquire`](DLock::try_acquire); whoever *waits* gets the lock when the name opens, and then works once more. On a store whose clock decides nothing (DynamoDB) a program that asks once and ends needs [`Client::observations`] besides, or it never sees the name open. Default none."
+        )
+    )]
+    at_least: Option<Duration>,
+    #[builder(
+        default,
+        setter(
             into,
             strip_option,
             doc = "Stored beside the lock while it is held, and readable without acquiring it: at most 4096 bytes. Default none."
@@ -122,6 +129,14 @@ impl From<Request> for Result<DLock, ConfigError> {
             group,
             ..plan(&request)?
         });
+        if plan.at_least.is_some() {
+            let Client(shared) = &request.provider;
+            let capabilities = shared.provider.capabilities();
+            if !capabilities.closing {
+                let backend = capabilities.backend;
+                return Err(ConfigError::NoClosing { backend });
+            }
+        }
         let Request {
             name,
             provider: Client(shared),
@@ -161,6 +176,7 @@ fn plan(request: &Request) -> Result<Plan, ConfigError> {
         reservations,
         give_up_after,
         max_hold,
+        at_least,
         ..
     } = request;
 
@@ -200,6 +216,11 @@ fn plan(request: &Request) -> Result<Plan, ConfigError> {
     {
         return Err(ConfigError::MaxHold { max_hold, duration });
     }
+    if let Some(at_least) = at_least
+        && !(SHORTEST..=LONGEST).contains(&at_least)
+    {
+        return Err(ConfigError::AtLeast { at_least });
+    }
     let seconds = Duration::from_secs;
     Ok(Plan {
         duration,
@@ -211,6 +232,7 @@ fn plan(request: &Request) -> Result<Plan, ConfigError> {
         poll_watched: poll_every.unwrap_or((duration / 3).clamp(seconds(1), seconds(5))),
         give_up_after: give_up_after.unwrap_or(duration.max(seconds(10))),
         max_hold,
+        at_least,
         group: Group::NONE,
         errands: AtomicUsize::new(0),
     })

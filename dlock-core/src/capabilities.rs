@@ -42,10 +42,14 @@ pub struct Capabilities {
     /// [`Provider::read`](crate::Provider::read) costs less than a refused acquire: waiters look
     /// before they ask again (protocol section 3).
     pub cheap_reads: bool,
+    /// [`Provider::release`](crate::Provider::release) closes names (B4). The suite asks it of every
+    /// provider; one that was written before there were closings says nothing, and no lock with
+    /// `at_least` can be built on it.
+    pub closing: bool,
 }
 
 impl Capabilities {
-    /// No wake-ups, no batches, no cheap reads, durable.
+    /// No wake-ups, no batches, no cheap reads, no closings, durable.
     #[must_use]
     pub const fn new(backend: &'static str, discipline: Discipline) -> Self {
         Self {
@@ -55,6 +59,7 @@ impl Capabilities {
             batch: false,
             durability: Durability::Durable,
             cheap_reads: false,
+            closing: false,
         }
     }
 
@@ -78,10 +83,18 @@ impl Capabilities {
         self.durability = durability;
         self
     }
+
     /// Sets [`Capabilities::cheap_reads`].
     #[must_use]
     pub const fn cheap_reads(mut self, cheap_reads: bool) -> Self {
         self.cheap_reads = cheap_reads;
+        self
+    }
+
+    /// Sets [`Capabilities::closing`].
+    #[must_use]
+    pub const fn closing(mut self, closing: bool) -> Self {
+        self.closing = closing;
         self
     }
 }

@@ -297,6 +297,20 @@ pub enum ConfigError {
         /// The lease.
         duration: Duration,
     },
+    /// The least time that everybody else is kept out.
+    #[error(
+        "keeping others out for at least {at_least:?} is not possible: it takes 100 ms to 24 h"
+    )]
+    AtLeast {
+        /// What was asked for.
+        at_least: Duration,
+    },
+    /// The least time again: the store's provider cannot keep it.
+    #[error("the provider for {backend} cannot close names, so `at_least` is not possible with it")]
+    NoClosing {
+        /// What it calls its store.
+        backend: &'static str,
+    },
     /// The data stored beside the lock.
     #[error("{bytes} bytes of data do not fit beside a lock: at most 4096 do")]
     Data {

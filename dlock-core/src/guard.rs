@@ -108,6 +108,19 @@ impl Guard {
         self.0.release().await
     }
 
+    /// The same for work that was not done and that somebody else may do; see
+    /// [`Lease::release_open`](crate::Lease::release_open).
+    ///
+    /// # Errors
+    /// As for [`Lease::release`](crate::Lease::release).
+    ///
+    /// # Cancel safety
+    /// As for [`Lease::release`](crate::Lease::release).
+    pub async fn release_open(self) -> Result<Ended, Error> {
+        self.0.term().leaves_open();
+        self.0.release().await
+    }
+
     /// Ends the guard and leaves the lock to whoever redeems the ticket; see
     /// [`Lease::hand_over`](crate::Lease::hand_over). Who watches [`Guard::lost`] is told
     /// [`LossCause::HandedOver`](crate::LossCause::HandedOver). End the work first.

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use crate::Record;
 
-/// Who holds the lock: the record that refused an acquire.
+/// Who holds the lock: the record that refused an acquire. Nobody does if that
+/// [is closed](Record::is_closed); the owner is the one whose work that follows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Holder {

@@ -54,7 +54,8 @@ impl Holding {
     /// is given back like any other.
     pub(crate) fn hand_over(mut self) -> Result<Ticket, Error> {
         self.term().hand_over()?;
-        let ticket = Ticket::new(self.term().name.clone(), self.term().version());
+        let ticket = Ticket::new(self.term().name.clone(), self.term().version())
+            .closing(self.term().left_to_close());
         if !planted!(TicketReleased) {
             self.0 = None;
         }
@@ -113,6 +114,7 @@ pub(crate) async fn joined<T>(
 /// The release begins here: from now on the lease is invalid (V7).
 fn giveback(term: &Arc<Term>) -> Giveback {
     let sent = term.begin_release();
+    let closes_until = term.closes_until();
     Giveback {
         shared: Arc::clone(&term.shared),
         state: Arc::clone(&term.state),
@@ -124,8 +126,11 @@ fn giveback(term: &Arc<Term>) -> Giveback {
         origin: Origin::Lease {
             protected: term.was_valid_to_its_release(),
         },
-        // Where the store itself has said that the term is over, there is nothing to hand over.
-        version: (!term.was_refused()).then(|| term.version()),
+        // Where the store itself has said that the term is over, there is nothing to hand over; and what
+        // is closed is handed to nobody.
+        version: (!term.was_refused() && (closes_until.is_none() || planted!(ClosedHandedOver)))
+            .then(|| term.version()),
+        closes_until,
         answered: term.answered,
     }
 }

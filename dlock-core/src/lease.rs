@@ -33,6 +33,8 @@ pub enum Ended {
     /// to this client's own next waiter, in one write (H1): either way the term is over in the
     /// store, and whatever happens to the lock from here on is no concern of its holder.
     ///
+    /// Or the name is closed until its `at_least` is over (B4): kept, and confirmed.
+    ///
     /// Also if the release had to be repeated and found somebody else there, and the lease was valid
     /// when it began: the first attempt was applied, and its reply lost; or the lock was taken away
     /// meanwhile. The work was protected to its end.
@@ -43,7 +45,8 @@ pub enum Ended {
     NotHeld(Option<Record>),
     /// The store gave no answer for as long as it could hold the lease; or the lease had ended before
     /// its release began, and whether that or somebody else ended it in the store cannot be told. It
-    /// has let go by now, by the release or by the expiry.
+    /// has let go by now, by the release or by the expiry. Of a lock with `at_least`: whether the name
+    /// is closed is not known, or somebody has it before that time is over.
     Unconfirmed,
 }
 
@@ -124,6 +127,8 @@ impl Lease {
     /// If somebody waits for it in this process, it goes to whoever is first in line there, in one
     /// write (H1); for a while, or sixteen times in a row. Then it goes back to the store.
     ///
+    /// With `at_least`, and before that time is over, it goes to nobody: the name is closed until then.
+    ///
     /// Waits until the store has answered, or must have let go by itself: at most one duration. The
     /// release runs on the runtime that acquired the lease. Awaited on another one it ends as
     /// [`Ended::Unconfirmed`] a little after that, if nobody drives the first: the lease has run out
@@ -139,10 +144,26 @@ impl Lease {
         self.0.release().await
     }
 
+    /// The same for work that was **not done** and that somebody else may do: with `at_least` too the
+    /// name is open at once. Without it there is no difference.
+    ///
+    /// # Errors
+    /// As for [`Lease::release`].
+    ///
+    /// # Cancel safety
+    /// As for [`Lease::release`].
+    pub async fn release_open(self) -> Result<Ended, Error> {
+        self.0.term().leaves_open();
+        self.0.release().await
+    }
+
     /// Ends this handle and leaves the lock to whoever redeems the ticket, in any process:
     /// [`DLock::redeem`](crate::DLock::redeem). End the work first: from here on the lease is invalid
     /// and not renewed, and nothing is sent (H1). Until the ticket is redeemed nobody holds the lock,
     /// and nobody else gets it before the lease runs out.
+    ///
+    /// With `at_least` the ticket carries what is left of it, for whoever redeems it goes on with the
+    /// same work ([`Ticket`]).
     ///
     /// A renewal that is under way may still extend that by one duration, and makes redeeming take a
     /// round trip more.

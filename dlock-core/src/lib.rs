@@ -72,7 +72,7 @@ pub use self::{
     provider::{Admin, Provider},
     record::{Record, Version},
     recorder::{AskEnd, Believed, Event, Recorder},
-    request::{Acquire, Ask, List, Release, Renew, Revoke},
+    request::{Acquire, Ask, Closing, List, Release, Renew, Revoke},
     sharing::Sharing,
     ticket::{NoTicket, Ticket},
     token::{FencingToken, TokenOutOfRange},

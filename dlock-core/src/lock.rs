@@ -53,7 +53,7 @@ pub(crate) struct Settings {
 pub enum TryAcquire {
     /// It is ours.
     Acquired(Lease),
-    /// Somebody holds it.
+    /// Somebody holds it, or it is closed: see [`Record::is_closed`].
     Held(Holder),
 }
 
@@ -102,6 +102,9 @@ impl DLock {
     }
 
     /// Asks once, whoever else waits. Being refused is no error.
+    ///
+    /// For work that is to be done once per period build the lock with `at_least`: without it a short
+    /// job runs on every host whose clock gets there after the first one has finished.
     ///
     /// Repeated calls share what their [`Client`] has observed, so they take over from a dead holder
     /// after one duration, also on stores whose clock decides nothing

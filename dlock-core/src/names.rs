@@ -78,6 +78,8 @@ struct Observation {
 struct Over {
     uuid: Uuid,
     since: Look,
+    /// It closed the name for so long (B4): until then it is not ours to claim either.
+    closed: Duration,
     keep: Duration,
     /// The newest try of ours that claimed it (G4, H1), whatever became of that.
     heir: Option<Uuid>,
@@ -322,12 +324,31 @@ impl NameState {
     /// Our own identity is over: a try delivered to nobody, or a lease whose release has begun.
     /// Remembered for 2 D, so that a late copy of it cannot block its own client (G4).
     pub(crate) fn over(&self, clock: &Clock, uuid: Uuid, duration: Duration) {
-        self.mark_over(&mut self.known(), clock, uuid, duration);
+        self.mark_over(&mut self.known(), clock, uuid, duration, Duration::ZERO);
     }
 
-    fn mark_over(&self, known: &mut Known, clock: &Clock, uuid: Uuid, duration: Duration) {
+    /// The same of a lease whose release closes the name (B4): to this client as well, which claims
+    /// what is left of the term only when the name would be open again.
+    pub(crate) fn closes(&self, clock: &Clock, uuid: Uuid, duration: Duration, lasts: Duration) {
+        let closed = if planted!(ClosedToOthersOnly) {
+            Duration::ZERO
+        } else {
+            lasts
+        };
+        self.mark_over(&mut self.known(), clock, uuid, duration, closed);
+        self.row_ends();
+    }
+
+    fn mark_over(
+        &self,
+        known: &mut Known,
+        clock: &Clock,
+        uuid: Uuid,
+        duration: Duration,
+        closed: Duration,
+    ) {
         let since = clock.look();
-        if known.live.contains(&uuid) {
+        if known.live.contains(&uuid) && closed.is_zero() {
             self.fairness().gives_back(clock);
         }
         known.live.retain(|live| *live != uuid);
@@ -340,7 +361,8 @@ impl NameState {
         known.over.push_back(Over {
             uuid,
             since,
-            keep: 2 * duration,
+            closed,
+            keep: closed + 2 * duration,
             heir: None,
             claimants: 0,
             settled: false,
@@ -362,11 +384,10 @@ impl NameState {
         if planted!(OwnLeaseClaimed) && known.live.contains(&uuid) {
             return true;
         }
-        known
-            .over
-            .iter()
-            .any(|over| over.uuid == uuid && clock.elapsed(over.since) < over.keep)
-            && !planted!(OwnGhostBlocks)
+        let mut over = known.over.iter();
+        over.any(|over| {
+            over.uuid == uuid && (over.closed..over.keep).contains(&clock.elapsed(over.since))
+        }) && !planted!(OwnGhostBlocks)
     }
 
     /// A try of ours claims this term.

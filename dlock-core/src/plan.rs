@@ -24,6 +24,8 @@ pub(crate) struct Plan {
     pub(crate) give_up_after: Duration,
     /// How long a lease is renewed at most (section 8).
     pub(crate) max_hold: Option<Duration>,
+    /// How long after the `sent` of a grant everybody else is kept out at least (B4).
+    pub(crate) at_least: Option<Duration>,
     /// What its metrics are told apart by.
     pub(crate) group: Group,
     /// How much runs in the background for the locks that share this plan.
@@ -84,6 +86,7 @@ impl Plan {
             reservations: _,
             give_up_after,
             max_hold: _,
+            at_least: _,
             group: _,
             errands: _,
         } = self;
@@ -97,6 +100,7 @@ impl Plan {
             reservations: false,
             give_up_after,
             max_hold: None,
+            at_least: None,
             group: Group::NONE,
             errands: AtomicUsize::new(0),
         }
@@ -163,6 +167,7 @@ mod tests {
             reservations: false,
             give_up_after: duration,
             max_hold: None,
+            at_least: None,
             group: Group::NONE,
             errands: AtomicUsize::new(0),
         }

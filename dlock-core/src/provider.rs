@@ -88,6 +88,20 @@ pub trait Provider: Send + Sync + 'static {
     /// | L2 | released, same uuid | `Released` |
     /// | L3 | otherwise | `NotHeld`, nothing changes |
     ///
+    /// With a [`closing`](Release::closing) (B4) it leaves the name *closed*: held by a term of
+    /// nobody, so that everybody is refused until it expires, or until an observation of it is over.
+    /// The first that fits:
+    ///
+    /// | | record | answer |
+    /// |---|---|---|
+    /// | B4 | held, and its uuid is the closing's | `Released`, nothing changes: a repeat |
+    /// | B4 | held, same uuid as the term, expired or not | uuid = the closing's, renewals = 0, duration = `lasts`, expiry = now + `lasts`; everything else stays, `released` too; `Released` |
+    /// | L3 | otherwise, released by the term itself too | `NotHeld`, nothing changes |
+    ///
+    /// It frees nothing, so it wakes nobody. A provider that does this says so
+    /// ([`Capabilities::closing`]); without, the frontend refuses `at_least`. A store that gives
+    /// grants another durability than releases keeps a closing like a grant.
+    ///
     /// # Errors
     /// As for the trait.
     async fn release(&self, request: &Release) -> Result<ReleaseOutcome, ProviderError>;

@@ -81,6 +81,16 @@ impl Record {
         }
     }
 
+    /// Nobody holds it: its holder has ended its work and keeps everybody out until the record
+    /// expires, or until an observation of its duration is over (B4). Owner, token and `since` are
+    /// still the holder's. For people; nothing is decided by it.
+    ///
+    /// Told by the version of the uuid: that of a [`Closing`](crate::Closing) is 8, that of a term 4.
+    #[must_use]
+    pub const fn is_closed(&self) -> bool {
+        !self.released && self.uuid.get_version_num() == 8
+    }
+
     /// What an observer compares.
     #[must_use]
     pub const fn version(&self) -> Version {

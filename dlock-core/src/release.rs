@@ -3,15 +3,15 @@
 
 use std::{
     sync::{Arc, atomic::Ordering},
-    time::Duration,
+    time::{Duration, UNIX_EPOCH},
 };
 
 use tokio::runtime::Handle;
 use uuid::Uuid;
 
 use crate::{
-    Ended, ErrorKind, Event, FencingToken, Name, ProviderError, Record, Release, ReleaseOutcome,
-    Version,
+    Closing, Ended, ErrorKind, Event, FencingToken, Name, ProviderError, Record, Release,
+    ReleaseOutcome, Version,
     client::Shared,
     clock::Tick,
     names::{NameState, Offer},
@@ -32,6 +32,8 @@ pub(crate) struct Giveback {
     pub(crate) sent: Tick,
     /// The version to hand over, if the term was a lease that may still be ours.
     pub(crate) version: Option<Version>,
+    /// Until when the name is closed instead of given back (B4).
+    pub(crate) closes_until: Option<Tick>,
     pub(crate) origin: Origin,
     /// Every attempt of its try was answered.
     pub(crate) answered: bool,
@@ -104,6 +106,13 @@ impl Giveback {
     /// also from a runtime that has ended.
     fn offer(&self) -> Option<Offer> {
         let Self { shared, state, .. } = self;
+        if let Some(until) = self.closes_until
+            && !planted!(ClosedHandedOver)
+        {
+            let lasts = until.since(shared.clock.now());
+            state.closes(&shared.clock, self.uuid, self.plan.duration, lasts);
+            return None;
+        }
         let version = self.version.filter(|_| !shared.is_closed());
         state.give_up(&shared.clock, &self.plan, self.uuid, version)
     }
@@ -139,9 +148,15 @@ impl Giveback {
     async fn send(&self) -> Result<Ended, ProviderError> {
         let Self { shared, plan, .. } = self;
         let until = self.sent + plan.duration;
-        let request = Release::new(self.name.clone(), self.uuid, self.token);
+        let mut request = Release::new(self.name.clone(), self.uuid, self.token);
+        let closing = self.closes_until.map(|until| {
+            let random = shared.entropy.uuid()?;
+            Ok((until, Closing::drawn(random, Duration::ZERO)))
+        });
+        let closing = closing.transpose()?;
         let what = (Operation::Release, &plan.group);
-        let heard = shared.watching.load(Ordering::SeqCst);
+        // Of a closing nobody is told.
+        let heard = shared.watching.load(Ordering::SeqCst) && closing.is_none();
         if heard {
             self.state.fairness().releases();
         }
@@ -161,9 +176,24 @@ impl Giveback {
             } else {
                 left.min(plan.attempt())
             };
+            // One uuid in all attempts, so that a repeat finds its work done; each for what is left.
+            request.closing = closing.map(|(until, closing)| {
+                let closing = if planted!(ClosingDrawnAnew) {
+                    let random = shared.entropy.uuid().unwrap_or_default();
+                    Closing::drawn(random, Duration::ZERO)
+                } else {
+                    closing
+                };
+                closing.lasting(until.since(shared.clock.now()))
+            });
             let call = shared.provider.release(&request);
             match shared.call(what, limit, call).await {
                 Ok(outcome) => {
+                    if let Some(closing) = request.closing
+                        && outcome == ReleaseOutcome::Released
+                    {
+                        self.observe(closing).await;
+                    }
                     if self.answered && alone && outcome == ReleaseOutcome::Released {
                         self.state.settled(self.uuid);
                     }
@@ -210,13 +240,33 @@ impl Giveback {
         Ended::Unconfirmed
     }
 
+    /// The store has just shown that the name is closed. Others observe that once they look; who knows
+    /// already need not look, and on an observer's store opens the name that much earlier, for processes
+    /// to come as well.
+    async fn observe(&self, closing: Closing) {
+        let Self {
+            shared,
+            state,
+            name,
+            plan,
+            ..
+        } = self;
+        let Some(token) = self.token.filter(|_| !planted!(ClosingUnobserved)) else {
+            return;
+        };
+        let closed = Record::new(closing.uuid(), "", UNIX_EPOCH, token, closing.lasts());
+        shared.observe(state, name, &closed, plan.attempt()).await;
+    }
+
     /// What an answer means. `alone`: to the first attempt. W7: any release of ours, an orphan's too,
     /// wakes our own head waiter.
     fn answered(&self, outcome: ReleaseOutcome, alone: bool) -> Ended {
         let ended = match outcome {
             ReleaseOutcome::Released => {
                 // I18: the others hear of it only now.
-                self.state.fairness().gives_back(&self.shared.clock);
+                if self.closes_until.is_none() {
+                    self.state.fairness().gives_back(&self.shared.clock);
+                }
                 Ended::Released
             }
             ReleaseOutcome::NotHeld(_) if planted!(StaleReleaseHidden) => Ended::Released,
@@ -238,7 +288,11 @@ impl Giveback {
         }
         // A try that came before this release, and of which its giver has not heard.
         let shows_our_own = |record: &Record| state.went_to_our_own(self.uuid, record.uuid);
-        if record.as_ref().is_some_and(shows_our_own) {
+        // B4: too early for somebody to be there, if the name was closed.
+        let intruded = self
+            .closes_until
+            .is_some_and(|until| shared.clock.now() < until);
+        if record.as_ref().is_some_and(shows_our_own) && !intruded {
             return Ended::Released;
         }
         let alone = alone || planted!(RepeatIsStale);
@@ -251,7 +305,7 @@ impl Giveback {
         told(
             || tracing::debug!(name: "release_overtaken", "not held after what may have ended the term: no loss"),
         );
-        if protected {
+        if protected && (!intruded || planted!(UnclosedIsReleased)) {
             Ended::Released
         } else {
             Ended::Unconfirmed

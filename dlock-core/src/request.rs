@@ -6,6 +6,10 @@ use uuid::Uuid;
 
 use crate::{FencingToken, Name, ProviderError, Version, entropy::system_uuid};
 
+/// The shortest lease and the longest (D), and with that the shortest closing and the longest.
+pub(crate) const SHORTEST: Duration = Duration::from_millis(100);
+pub(crate) const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+
 /// Asks for the lock: protocol rules A1 to A7.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -91,7 +95,7 @@ impl Renew {
     }
 }
 
-/// Gives a term back: rules L1 to L3.
+/// Gives a term back: rules L1 to L3. Or ends it and closes the name: rule B4.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Release {
@@ -102,13 +106,83 @@ pub struct Release {
     /// The term's token where it is known. Decides nothing; a store may need it for a clean-up
     /// attribute.
     pub token: Option<FencingToken>,
+    /// Keeps everybody out for a time instead of letting the next one in. A provider that ignores
+    /// this runs a nightly job once on each host.
+    pub closing: Option<Closing>,
 }
 
 impl Release {
-    /// The release of a term.
+    /// The release of a term, which leaves the name free.
     #[must_use]
     pub const fn new(name: Name, uuid: Uuid, token: Option<FencingToken>) -> Self {
-        Self { name, uuid, token }
+        Self {
+            name,
+            uuid,
+            token,
+            closing: None,
+        }
+    }
+
+    /// Leaves the name closed instead.
+    #[must_use]
+    pub const fn closing(mut self, closing: Option<Closing>) -> Self {
+        self.closing = closing;
+        self
+    }
+}
+
+/// How a release leaves a name closed: rule B4.
+///
+/// What the store keeps is an ordinary held record, whose term belongs to nobody: no store needs a
+/// field for it, and whoever asks is refused as by a holder. Its uuid is random but for its
+/// version, 8 where a term's is 4, so that [`Record::is_closed`](crate::Record::is_closed) can tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Closing {
+    uuid: Uuid,
+    lasts: Duration,
+}
+
+impl Closing {
+    /// Closes for this long: rounded up to the millisecond, raised to 100 ms, at most 24 h. Draws
+    /// its uuid from the operating system's generator. The repeat of a release is the same closing.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotApplied`](crate::ErrorKind::NotApplied) if that generator fails,
+    /// [`ErrorKind::Fatal`](crate::ErrorKind::Fatal) if it is more than 24 h.
+    pub fn new(lasts: Duration) -> Result<Self, ProviderError> {
+        if lasts > LONGEST {
+            return Err(ProviderError::fatal("a name is closed for at most 24 h"));
+        }
+        Ok(Self::drawn(system_uuid()?, lasts))
+    }
+
+    /// Of random bytes that were drawn for it.
+    pub(crate) fn drawn(random: Uuid, lasts: Duration) -> Self {
+        let uuid = uuid::Builder::from_custom_bytes(random.into_bytes()).into_uuid();
+        Self { uuid, lasts }.lasting(lasts)
+    }
+
+    /// The same closing, for so long from now on: what is left of it shrinks from one attempt to
+    /// the next.
+    pub(crate) fn lasting(self, lasts: Duration) -> Self {
+        let millis = lasts.as_nanos().div_ceil(1_000_000);
+        let lasts = Duration::from_millis(u64::try_from(millis).unwrap_or(u64::MAX));
+        Self {
+            lasts: lasts.clamp(SHORTEST, LONGEST),
+            ..self
+        }
+    }
+
+    /// What replaces the term's uuid. It belongs to nobody.
+    #[must_use]
+    pub const fn uuid(&self) -> Uuid {
+        self.uuid
+    }
+
+    /// For how long from the write on: whole milliseconds, 100 ms to 24 h.
+    #[must_use]
+    pub const fn lasts(&self) -> Duration {
+        self.lasts
     }
 }
 

@@ -70,6 +70,7 @@ impl Term {
             token,
             believed: believed(sent, valid_until, unsure_from),
         });
+        let belief = Belief::new(sent, plan.at_least);
         Arc::new(Self {
             shard: shared.provider.shard(&name),
             seat: Seat::default(),
@@ -83,7 +84,7 @@ impl Term {
             home: Handle::current(),
             valid_until: AtomicI64::new(valid_until.to_bits()),
             unsure_from: AtomicI64::new(unsure_from.to_bits()),
-            belief: Mutex::new(Belief::new(sent)),
+            belief: Mutex::new(belief),
             changed: Notify::new(),
         })
     }

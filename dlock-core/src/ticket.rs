@@ -1,13 +1,16 @@
 //! A lease on its way from one process to another, as one line of text (H1).
 
-use std::{fmt, str::FromStr};
+use std::{fmt, str::FromStr, time::Duration};
 
 use uuid::Uuid;
 
-use crate::{Name, Version};
+use crate::{Name, Version, request::LONGEST};
 
 /// What the text begins with: what it is, and the version of its format.
 const TAG: &str = "dlock-ticket-1";
+
+/// The same of a ticket that closes the name, which whoever knows only the first must refuse.
+const CLOSING_TAG: &str = "dlock-ticket-2";
 
 /// One above the largest number of a renewal (R1).
 const RENEWALS_END: u64 = 1 << 53;
@@ -29,6 +32,12 @@ const RENEWALS_END: u64 = 1 << 53;
 /// `/` is written as `%` and two capital hexadecimal digits. Each ticket has one such text, and
 /// nothing else is read as a ticket.
 ///
+/// A lease of a lock with `at_least` hands that over too: whoever redeems the ticket goes on with the
+/// same work, and its release closes the name for what was left when the lease was handed over, or
+/// for the `at_least` of its own lock if that ends later. Such a text begins with `dlock-ticket-2:`
+/// and has those milliseconds in decimal, and `:`, before the name. If nobody redeems it nothing is
+/// closed, as after a crash.
+///
 /// ```
 /// use dlock_core::Ticket;
 ///
@@ -43,6 +52,8 @@ const RENEWALS_END: u64 = 1 << 53;
 pub struct Ticket {
     name: Name,
     version: Version,
+    /// For how long whoever redeems it keeps everybody else out (B4), in milliseconds.
+    closes_for: u64,
 }
 
 /// A text that is no ticket.
@@ -56,7 +67,25 @@ pub struct NoTicket {
 
 impl Ticket {
     pub(crate) const fn new(name: Name, version: Version) -> Self {
-        Self { name, version }
+        Self {
+            name,
+            version,
+            closes_for: 0,
+        }
+    }
+
+    /// Closes the name for so long, rounded up to the millisecond.
+    pub(crate) fn closing(self, left: Duration) -> Self {
+        let millis = left.as_nanos().div_ceil(1_000_000);
+        Self {
+            closes_for: u64::try_from(millis).unwrap_or(u64::MAX),
+            ..self
+        }
+    }
+
+    /// For how long it closes the name, from the grant on.
+    pub(crate) const fn closes_for(&self) -> Duration {
+        Duration::from_millis(self.closes_for)
     }
 
     /// The lock that it is for.
@@ -82,8 +111,12 @@ impl fmt::Display for Ticket {
         let Self {
             name,
             version: Version { uuid, renewals },
+            closes_for,
         } = self;
-        write!(f, "{TAG}:{uuid}:{renewals}:")?;
+        match closes_for {
+            0 => write!(f, "{TAG}:{uuid}:{renewals}:")?,
+            millis => write!(f, "{CLOSING_TAG}:{uuid}:{renewals}:{millis}:")?,
+        }
         for byte in name.as_str().bytes() {
             if is_plain(byte) {
                 write!(f, "{}", char::from(byte))?;
@@ -105,10 +138,11 @@ impl FromStr for Ticket {
     type Err = NoTicket;
 
     fn from_str(text: &str) -> Result<Self, NoTicket> {
-        let mut parts = text.splitn(4, ':');
+        let closes = text.starts_with(CLOSING_TAG);
+        let mut parts = text.splitn(if closes { 5 } else { 4 }, ':');
         let mut part = |reason| parts.next().ok_or(NoTicket { reason });
-        if part("it is empty")? != TAG {
-            let reason = "it does not begin with \"dlock-ticket-1:\"";
+        if ![TAG, CLOSING_TAG].contains(&part("it is empty")?) {
+            let reason = "it does not begin with \"dlock-ticket-1:\" or \"dlock-ticket-2:\"";
             return Err(NoTicket { reason });
         }
         let reason = "its term is not a uuid";
@@ -118,12 +152,21 @@ impl FromStr for Ticket {
         if renewals >= RENEWALS_END {
             return Err(NoTicket { reason });
         }
+        let reason = "its closing is not one of 1 ms to 24 h";
+        let closes_for = match closes.then(|| part(reason)).transpose()? {
+            None => 0,
+            Some(millis) => millis.parse().map_err(|_| NoTicket { reason })?,
+        };
+        if Duration::from_millis(closes_for) > LONGEST {
+            return Err(NoTicket { reason });
+        }
         let reason = "its name is not one of a lock";
         let name = plain(part(reason)?).ok_or(NoTicket { reason })?;
         let name = Name::new(name).map_err(|_| NoTicket { reason })?;
         let ticket = Self {
             name,
             version: Version { uuid, renewals },
+            closes_for,
         };
         // One text a ticket: what was cut, padded or spelled otherwise was not written here.
         if ticket.to_string() == text {
@@ -188,9 +231,11 @@ mod tests {
         for name in ["a", "a b:c\n%", "%41", "ünï/🦀", &longest] {
             for renewals in [0, 7, RENEWALS_END - 1] {
                 let ticket = ticket(name, renewals);
-                let text = ticket.to_string();
-                assert!(text.bytes().all(|byte| byte.is_ascii_graphic()), "{text}");
-                assert_eq!(text.parse(), Ok(ticket));
+                for ticket in [ticket.clone(), ticket.closing(Duration::from_micros(1500))] {
+                    let text = ticket.to_string();
+                    assert!(text.bytes().all(|byte| byte.is_ascii_graphic()), "{text}");
+                    assert_eq!(text.parse(), Ok(ticket));
+                }
             }
         }
     }
@@ -199,10 +244,20 @@ mod tests {
     fn nothing_else_is_read_as_a_ticket() {
         let good = ticket("a b", 7).to_string();
         assert!(good.parse::<Ticket>().is_ok());
+        let closes = good
+            .replace("ticket-1", "ticket-2")
+            .replace(":7:", ":7:250:");
+        let closing = Duration::from_millis(250);
+        assert_eq!(closes.parse(), Ok(ticket("a b", 7).closing(closing)));
         let spelled = [
             String::new(),
             "hello".into(),
             good.replace("ticket-1", "ticket-2"),
+            closes.replace(":250:", ":0:"),
+            closes.replace(":250:", ":0250:"),
+            closes.replace(":250:", ":86400001:"),
+            closes.replace("ticket-2", "ticket-1"),
+            closes.replace("ticket-2", "ticket-3"),
             format!(" {good}"),
             format!("{good}\n"),
             good.replace(UUID, &UUID.to_uppercase()),

@@ -70,7 +70,7 @@ pub(crate) async fn acquire(
     }
     let call = Call::begin(lock, wait);
     let observed = Asking::begin(lock, wait);
-    let answer = ask_for(lock, wait, ticket.map(Ticket::version)).await;
+    let answer = ask_for(lock, wait, ticket).await;
     observed.end(&answer);
     if let Some(call) = call {
         call.end(&answer);
@@ -83,7 +83,7 @@ pub(crate) async fn acquire(
 async fn ask_for(
     lock: &Arc<Settings>,
     wait: Wait,
-    mut ticket: Option<Version>,
+    mut ticket: Option<&Ticket>,
 ) -> Result<Acquired, Error> {
     let started = lock.shared.clock.look();
     loop {
@@ -102,11 +102,13 @@ async fn ask_for(
         if queues {
             line.join(&lock.state).await;
         }
+        // Once: if its grant comes to nothing, it is used up.
+        let ticket = ticket.take();
         let contender = Contender {
             lock: Arc::clone(lock),
             wait,
-            // Once: if its grant comes to nothing, it is used up.
-            ticket: ticket.take(),
+            ticket: ticket.map(Ticket::version),
+            closes_for: ticket.map_or(Duration::ZERO, Ticket::closes_for),
             started,
             answered: started,
             gone,
@@ -142,7 +144,12 @@ async fn ask_for(
                     || tracing::debug!(name: "grant_outdated", "the grant had run out before it was picked up; asking anew"),
                 );
             }
-            Taken::Value(answer) => return answer,
+            Taken::Value(answer) => {
+                if let Ok(Acquired::Holding(holding)) = &answer {
+                    holding.term().handed_out();
+                }
+                return answer;
+            }
             // We were away for too long; now that we are back, we queue again (W6).
             Taken::GivenBack => {}
             Taken::Gone => {
@@ -160,6 +167,8 @@ struct Contender {
     wait: Wait,
     /// What a ticket claims, as long as it may be worth something (H1).
     ticket: Option<Version>,
+    /// For how long it closes the name (B4).
+    closes_for: Duration,
     started: Look,
     /// When the store last answered, or we began to ask it. A refusal by a try of our own that is
     /// over and a spent try are answers too; a grant that came too late is none (W5).
@@ -195,6 +204,9 @@ impl Contender {
         let Ok(Acquired::Holding(holding)) = &answer else {
             return giver.leave(answer);
         };
+        if self.ticket.is_some() && !self.closes_for.is_zero() {
+            holding.term().closes_for(self.closes_for);
+        }
         telling::contained(|| {
             tracing::Span::current().record("token", holding.term().token.get());
         });

@@ -35,6 +35,32 @@ impl Provider for Unasked {
     }
 }
 
+/// The same, which closes names (B4).
+struct Closes;
+
+#[async_trait]
+impl Provider for Closes {
+    fn capabilities(&self) -> Capabilities {
+        Unasked.capabilities().closing(true)
+    }
+
+    async fn acquire(&self, request: &Acquire) -> Result<AcquireOutcome, ProviderError> {
+        Unasked.acquire(request).await
+    }
+
+    async fn renew(&self, request: &Renew) -> Result<RenewOutcome, ProviderError> {
+        Unasked.renew(request).await
+    }
+
+    async fn release(&self, request: &Release) -> Result<ReleaseOutcome, ProviderError> {
+        Unasked.release(request).await
+    }
+
+    async fn read(&self, name: &Name) -> Result<Option<Record>, ProviderError> {
+        Unasked.read(name).await
+    }
+}
+
 /// Builds a lock with these settings.
 macro_rules! built {
     ($($setting:ident = $value:expr),*) => {
@@ -79,6 +105,26 @@ fn duration_is_whole_milliseconds_from_100_to_a_day() {
         );
     }
     assert_eq!(built!().unwrap().duration(), ms(15_000));
+}
+
+#[test]
+fn at_least_takes_a_provider_that_closes_names() {
+    for possible in [ms(100), ms(600_000), DAY] {
+        refused!(
+            ConfigError::NoClosing { .. },
+            "unasked",
+            at_least = possible
+        );
+        let lock = DLock::builder().name("door").provider(Closes);
+        lock.at_least(possible).build().unwrap();
+    }
+    for impossible in [Duration::ZERO, ms(100) - NANOSECOND, DAY + NANOSECOND] {
+        refused!(
+            ConfigError::AtLeast { .. },
+            "100 ms to 24 h",
+            at_least = impossible
+        );
+    }
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The conditional writes as DynamoDB's expressions: A1 to A7, R1, L1, B1, B3 are one condition and
+//! The conditional writes as DynamoDB's expressions: A1 to A7, R1, L1, B1, B3, B4 are one condition and
 //! one update each. What a failed condition means is decided in `rules.rs`.
 //!
 //! Every write on an existing item also demands that the item is a record in all its fields
@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 
 use aws_sdk_dynamodb::{primitives::Blob, types::AttributeValue};
-use dlock_core::{Acquire, Ask, Record, Release, Renew, Revoke, Version};
+use dlock_core::{Acquire, Ask, Closing, Record, Release, Renew, Revoke, Version};
 use uuid::Uuid;
 
 use crate::item::{ATTRIBUTES, DURATIONS, MAX_EXACT};
@@ -140,6 +140,16 @@ pub(crate) fn release(request: &Release, clean_up: Option<u64>) -> Update {
         update.update.push_str(", #l = :l");
         update.names_ttl = true;
     }
+    update
+}
+
+/// B4. No clean-up attribute: the record is held.
+pub(crate) fn close(request: &Release, closing: &Closing) -> Update {
+    let mut update = Update::of_term(&request.uuid);
+    update.value(":new", text(&closing.uuid()));
+    let lasts = closing.lasts().as_millis().to_string();
+    update.value(":d", AttributeValue::N(lasts));
+    update.update = "SET #u = :new, #n = :zero, #d = :d".into();
     update
 }
 

@@ -29,6 +29,8 @@
 //!   Wall clocks may be wrong by any amount, on any machine. So a program that asks once and ends
 //!   never has the lock of a holder that died, however often it is started, unless what it has seen
 //!   outlives it: [`Client::observations`](dlock_core::Client::observations).
+//!   The same holds for a lock that `at_least` has closed: it opens for whoever has seen it closed
+//!   for that long.
 //! - Each acquire, renewal and release is one `UpdateItem` whose condition decides; the loser reads
 //!   the record out of the refusal. A record that a condition does not find sound in every field is an
 //!   error, and is not written to.

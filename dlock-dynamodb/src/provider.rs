@@ -250,6 +250,7 @@ impl fmt::Debug for DynamoDbProvider {
 impl Provider for DynamoDbProvider {
     fn capabilities(&self) -> Capabilities {
         Capabilities::new("dynamodb", Discipline::Observer)
+            .closing(true)
             .durability(Durability::Durable)
             .cheap_reads(true)
     }

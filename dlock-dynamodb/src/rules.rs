@@ -1,4 +1,4 @@
-//! What the answers of conditional writes mean: A1 to A7, R1 to R3, L1 to L3, B1, B3.
+//! What the answers of conditional writes mean: A1 to A7, R1 to R3, L1 to L3, B1, B3, B4.
 //!
 //! A refused write shows the record that refused it. If that record would have fitted the writing
 //! rule, the look and the write did not see the same record, and that is no answer: ask again.
@@ -6,8 +6,8 @@
 use std::time::Duration;
 
 use dlock_core::{
-    Acquire, AcquireOutcome, Ask, AskOutcome, FencingToken, ProviderError, Record, Release,
-    ReleaseOutcome, Renew, RenewOutcome, Revoke, RevokeOutcome,
+    Acquire, AcquireOutcome, Ask, AskOutcome, Closing, FencingToken, ProviderError, Record,
+    Release, ReleaseOutcome, Renew, RenewOutcome, Revoke, RevokeOutcome,
 };
 
 use crate::{
@@ -102,6 +102,9 @@ pub(crate) async fn release(
     key: &Key,
     request: &Release,
 ) -> Result<ReleaseOutcome, ProviderError> {
+    if let Some(closing) = &request.closing {
+        return close(store, key, request, closing).await;
+    }
     let clean_up = request
         .token
         .filter(|_| store.expire_released)
@@ -113,6 +116,25 @@ pub(crate) async fn release(
             // L2; a held one fits L1.
             record.released.then_some(ReleaseOutcome::Released)
         }
+        Written::Refused(other) => Some(ReleaseOutcome::NotHeld(other)), // L3
+    })
+    .await
+}
+
+async fn close(
+    store: &Store,
+    key: &Key,
+    request: &Release,
+    closing: &Closing,
+) -> Result<ReleaseOutcome, ProviderError> {
+    let write = expression::close(request, closing);
+    ask(store, key, &write, |written| match written {
+        Written::Applied(_) => Some(ReleaseOutcome::Released),
+        Written::Refused(Some(record)) if held_by(&record, closing.uuid()) => {
+            Some(ReleaseOutcome::Released)
+        }
+        // Fits B4.
+        Written::Refused(Some(record)) if held_by(&record, request.uuid) => None,
         Written::Refused(other) => Some(ReleaseOutcome::NotHeld(other)), // L3
     })
     .await

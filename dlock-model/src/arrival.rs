@@ -4,7 +4,7 @@ use crate::{
     client::{number, prev},
     event::{Event, Log},
     property::Property,
-    state::{Ground, Phase, REVOKED, Record, Reply, Row},
+    state::{CLOSED, Ground, Phase, REVOKED, Record, Reply, Row, Term},
     step::Step,
     store::{self, Acquire, Rule},
     trap::Trap,
@@ -61,6 +61,12 @@ impl<L: Log> Step<'_, L> {
         }
         match rule {
             Rule::A1 | Rule::A4 | Rule::A5 | Rule::A6 => {
+                let own = term.claim.ground == Ground::Own && rule == Rule::A6;
+                let holder = usize::from(before.version.uuid).wrapping_sub(1);
+                let early = self.state.terms.get(holder).is_some_and(Term::closes);
+                if self.state.closed > 0 || (own && early) {
+                    self.violated(Property::ClosedKeepsOut);
+                }
                 if before.row != Row::Absent && self.state.record.token <= before.token {
                     self.violated(Property::TokensGrow);
                 }
@@ -127,6 +133,9 @@ impl<L: Log> Step<'_, L> {
         }
         let uuid = uuid(index);
         let before = self.state.record;
+        if self.state.terms[index].closing {
+            return self.closing_arrives(index, uuid, &before);
+        }
         let confirmed = self.state.terms[index].confirmed;
         let rule = store::release(self.config, &mut self.state.record, uuid, confirmed);
         self.log.log(Event::Store(rule));
@@ -135,6 +144,21 @@ impl<L: Log> Step<'_, L> {
         }
         if self.state.record != before && !before.held_by(uuid) {
             self.violated(Property::StaleChangesNothing);
+        }
+    }
+
+    fn closing_arrives(&mut self, index: usize, uuid: u8, before: &Record) {
+        let closing = CLOSED + u8::try_from(index).unwrap_or_default();
+        let lasts = self.config.closes;
+        let rule = store::close(self.config, &mut self.state.record, uuid, closing, lasts);
+        self.log.log(Event::Store(rule));
+        if before.held_by(uuid) {
+            self.state.closed = lasts;
+        } else if self.state.record != *before {
+            self.violated(Property::StaleChangesNothing);
+        }
+        if self.state.record.held_by(uuid) {
+            self.violated(Property::ReleaseFrees);
         }
     }
 

@@ -152,7 +152,7 @@ fn leased(config: &Config, state: &State, index: u8, term: &Term, actions: &mut 
 
 /// B1 and B2: somebody reads the record and acts on what it shows.
 fn people(config: &Config, state: &State, actions: &mut Vec<Action>) {
-    let held = state.record.row == Row::Held && state.record.version.uuid != REVOKED;
+    let held = state.record.row == Row::Held && state.record.version.uuid < REVOKED;
     if held && state.revoke.left > 0 {
         let by = if config.is(Trap::RevokerClaims) {
             config.clients

@@ -4,7 +4,7 @@ use crate::{
     config::Config,
     event::{Event, Log},
     property::Property,
-    state::{ATTEMPTS, Claim, Ground, Phase, REVOKED, Reply, State, Version},
+    state::{ATTEMPTS, CLOSED, Claim, Ground, Phase, REVOKED, Reply, State, Version},
     step::Step,
     trap::Trap,
 };
@@ -48,8 +48,13 @@ fn over(config: &Config, state: &State, client: usize, seen: Version) -> bool {
     if seen.uuid == REVOKED {
         return config.is(Trap::RevokerClaims) && usize::from(state.revoke.by) == client;
     }
+    if seen.uuid >= CLOSED {
+        return false;
+    }
     let index = usize::from(seen.uuid - 1);
+    let closes = state.terms[index].closes() && !config.is(Trap::ClosingClaimed);
     config.client(index) == client
+        && !closes
         && match state.terms[index].phase {
             Phase::Over | Phase::Refused => true,
             Phase::Pending | Phase::Leased => config.is(Trap::LiveOwnClaimed),
@@ -186,8 +191,14 @@ impl<L: Log> Step<'_, L> {
 
     /// V7: invalid from here on.
     pub(crate) fn release(&mut self, index: usize) {
+        let closes = self.config.closes;
         let term = &mut self.state.terms[index];
         term.releases += 1;
+        // B4: work that ended in time. What was lost closes nothing.
+        if closes > 0 && term.phase == Phase::Leased {
+            term.closing = true;
+            term.clock = closes;
+        }
         match term.phase {
             // A lease that was handed over stays the ticket's: its giver claims it no more (G4).
             Phase::Handed => term.clock = 1,

@@ -42,6 +42,8 @@ pub struct Config {
     pub hand_over: bool,
     /// B1: revokes, and copies of them.
     pub revokes: u8,
+    /// B4: for how many ticks a holder's release closes the name; 0: it frees it.
+    pub closes: u8,
     /// B2: forced releases.
     pub forces: u8,
     /// Steps of the store's clock that may happen, forward positive.
@@ -83,6 +85,7 @@ impl Config {
             concurrent: false,
             hand_over: false,
             revokes: 0,
+            closes: 0,
             forces: 0,
             steps: &[],
             step_count: 0,

@@ -46,6 +46,7 @@ impl Encoded {
             drifts,
             steps,
             forces,
+            closed,
             resource,
             violated,
         } = state;
@@ -70,6 +71,7 @@ impl Encoded {
         self.version(revoke.version);
         self.put(drifts << 4 | steps);
         self.put(*forces);
+        self.put(*closed);
         self.resource(resource);
         for byte in violated.to_le_bytes() {
             self.put(byte);
@@ -83,6 +85,7 @@ impl Encoded {
             claim,
             acquires,
             releases,
+            closing,
             confirmed,
             drawn,
             attempts,
@@ -95,6 +98,7 @@ impl Encoded {
         self.put(clock << 4 | claim.ground as u8);
         self.version(claim.version);
         self.put(acquires << 4 | releases);
+        self.put(u8::from(*closing));
         self.put(confirmed << 4 | drawn);
         for attempt in attempts {
             self.put(

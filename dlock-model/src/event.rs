@@ -48,7 +48,7 @@ pub enum Event {
 }
 
 /// Every event, in the order in which they are counted.
-pub(crate) const EVENTS: [Event; 32] = [
+pub(crate) const EVENTS: [Event; 34] = [
     Event::Store(Rule::A1),
     Event::Store(Rule::A2),
     Event::Store(Rule::A3),
@@ -62,6 +62,8 @@ pub(crate) const EVENTS: [Event; 32] = [
     Event::Store(Rule::L1),
     Event::Store(Rule::L2),
     Event::Store(Rule::L3),
+    Event::Store(Rule::B4),
+    Event::Store(Rule::B4Again),
     Event::Store(Rule::B1),
     Event::Store(Rule::B1Again),
     Event::Store(Rule::B1Changed),
@@ -87,22 +89,22 @@ impl Event {
     fn index(self) -> usize {
         match self {
             Self::Store(rule) => rule as usize,
-            Self::Ghost => 16,
-            Self::ReplayAnswered => 17,
-            Self::TakenByObservation => 18,
-            Self::TakenFromOneself => 19,
-            Self::TicketRedeemed => 20,
-            Self::TicketRedeemedAtOtherNumber => 21,
-            Self::Granted => 22,
-            Self::GrantTooLate => 23,
-            Self::Refused => 24,
-            Self::Extended => 25,
-            Self::NotExtended => 26,
-            Self::LossHeard => 27,
-            Self::DeadlinePassed => 28,
-            Self::SeenAgain => 29,
-            Self::WriteAccepted => 30,
-            Self::WriteRefused => 31,
+            Self::Ghost => 18,
+            Self::ReplayAnswered => 19,
+            Self::TakenByObservation => 20,
+            Self::TakenFromOneself => 21,
+            Self::TicketRedeemed => 22,
+            Self::TicketRedeemedAtOtherNumber => 23,
+            Self::Granted => 24,
+            Self::GrantTooLate => 25,
+            Self::Refused => 26,
+            Self::Extended => 27,
+            Self::NotExtended => 28,
+            Self::LossHeard => 29,
+            Self::DeadlinePassed => 30,
+            Self::SeenAgain => 31,
+            Self::WriteAccepted => 32,
+            Self::WriteRefused => 33,
         }
     }
 }
@@ -124,6 +126,8 @@ impl fmt::Display for Event {
                 Rule::L1 => "L1: Released",
                 Rule::L2 => "L2: Released already",
                 Rule::L3 => "L3: NotHeld",
+                Rule::B4 => "B4: Closed",
+                Rule::B4Again => "B4: Closed already",
                 Rule::B1 => "B1: Revoked",
                 Rule::B1Again => "B1: Revoked already",
                 Rule::B1Changed => "B1: Changed",

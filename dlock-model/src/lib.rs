@@ -31,8 +31,8 @@ pub use model::Protocol;
 pub use property::Property;
 pub use run::{Outcome, search, shortest};
 pub use state::{
-    ATTEMPTS, Attempt, CLIENTS, Claim, Client, GRANTS, Ground, Id, NOBODY, Phase, REPLIES, REVOKED,
-    Record, Reply, Resource, Revoke, Row, State, TERMS, Term, Version,
+    ATTEMPTS, Attempt, CLIENTS, CLOSED, Claim, Client, GRANTS, Ground, Id, NOBODY, Phase, REPLIES,
+    REVOKED, Record, Reply, Resource, Revoke, Row, State, TERMS, Term, Version,
 };
 pub use store::Rule;
 pub use suite::{Entry, suite};

@@ -165,6 +165,7 @@ impl Model for Protocol {
             OwnGhostNeverBlocks,
             TicketNeverBlocks,
             ObservationEnds,
+            ClosedKeepsOut,
             BlockedAtMostD,
         ];
         conditions

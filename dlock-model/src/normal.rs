@@ -10,8 +10,8 @@ use crate::{
     config::Config,
     encoded::Encoded,
     state::{
-        ATTEMPTS, Attempt, Claim, Ground, Id, NOBODY, Phase, REVOKED, Record, Reply, Resource,
-        Revoke, Row, State, Term, Version,
+        ATTEMPTS, Attempt, CLOSED, Claim, Ground, Id, NOBODY, Phase, REVOKED, Record, Reply,
+        Resource, Revoke, Row, State, Term, Version,
     },
     trap::Trap,
 };
@@ -58,7 +58,7 @@ pub(crate) fn normalise(config: &Config, state: &mut State) {
 
 /// The uuids that the record can still show: the one it shows, and those with an acquire or a
 /// revoke on its way, or one that may yet be sent. What is not alive stays so.
-struct Alive(u8);
+struct Alive(u16);
 
 impl Alive {
     fn of(config: &Config, state: &State) -> Self {
@@ -78,6 +78,11 @@ impl Alive {
         }
         if state.revoke.copies > 0 {
             alive.add(REVOKED);
+        }
+        for (id, term) in (1..).zip(&state.terms[..config.terms()]) {
+            if term.closing && term.releases > 0 && alive.has(id) {
+                alive.add(CLOSED + id - 1);
+            }
         }
         alive
     }
@@ -126,7 +131,7 @@ fn term(config: &Config, state: &mut State, index: usize, alive: &Alive) {
     if open {
         // Past the belief every grant comes too late (V9).
         term.clock = term.clock.min(belief);
-    } else if !leased && term.phase != Phase::Handed {
+    } else if !leased && term.phase != Phase::Handed && !term.closes() {
         term.clock = 0;
     }
     let asked_again = term.acquires > 0 || (open && copies);
@@ -144,8 +149,10 @@ fn term(config: &Config, state: &mut State, index: usize, alive: &Alive) {
     if !on_ticket && !by_number {
         term.confirmed = 0;
     }
-    // A release changes nothing where the record is not, and cannot come to be, of this uuid.
-    if !alive.has(id) {
+    // A release changes nothing where the record is not, and cannot come to be, of this uuid. The repeat of
+    // one that closed the name must not either, and is kept to see that.
+    let closed = term.closing && record.held_by(CLOSED + id - 1);
+    if !alive.has(id) && !closed {
         term.releases = 0;
     }
     replies(config, term, alive);
@@ -160,6 +167,7 @@ fn term(config: &Config, state: &mut State, index: usize, alive: &Alive) {
     if !open && !leased && quiet && !sent && !alive.has(id) {
         term.phase = Phase::Gone;
         term.clock = 0;
+        term.closing = false;
     }
 }
 
@@ -260,8 +268,9 @@ fn reorder(config: &Config, state: &State, order: &[u8; 3]) -> State {
         if uuid == NOBODY || uuid == REVOKED {
             return uuid;
         }
-        let index = uuid - 1;
-        order[usize::from(index / config.tries)] * config.tries + index % config.tries + 1
+        let first = if uuid >= CLOSED { CLOSED } else { 1 };
+        let index = uuid - first;
+        order[usize::from(index / config.tries)] * config.tries + index % config.tries + first
     };
     let version = |version: Version| Version {
         uuid: id(version.uuid),

@@ -35,6 +35,8 @@ pub enum Property {
     /// Section 9: a contender that saw one version for the record's D gets past it with its next
     /// try, whatever the store's clock does.
     ObservationEnds,
+    /// B4: while the name is closed nobody enters, and its own client claims no term that it is closing.
+    ClosedKeepsOut,
     /// G2: nothing keeps the name longer than D after it was last written.
     BlockedAtMostD,
 }
@@ -57,6 +59,7 @@ impl Property {
         Self::OwnGhostNeverBlocks,
         Self::TicketNeverBlocks,
         Self::ObservationEnds,
+        Self::ClosedKeepsOut,
         Self::BlockedAtMostD,
     ];
 
@@ -84,6 +87,7 @@ impl Property {
             Self::OwnGhostNeverBlocks => "G4 own ghost never blocks",
             Self::TicketNeverBlocks => "H1 ticket never blocks",
             Self::ObservationEnds => "A6 observation ends the wait",
+            Self::ClosedKeepsOut => "B4 closed keeps out",
             Self::BlockedAtMostD => "G2 blocked at most D",
         }
     }

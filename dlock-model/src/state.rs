@@ -27,6 +27,8 @@ pub type Id = u8;
 pub const NOBODY: Id = 0;
 /// The uuid that a revoke puts in (B1). It belongs to nobody.
 pub const REVOKED: Id = 7;
+/// The uuid that the first try's closing puts in (B4); the second's is the next. They belong to nobody.
+pub const CLOSED: Id = 8;
 
 /// One instant.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -47,6 +49,8 @@ pub struct State {
     pub steps: u8,
     /// Forced releases that may still be sent (B2).
     pub forces: u8,
+    /// B4: ticks of the true time for which the name is to stay closed. Nobody knows it; properties do.
+    pub closed: u8,
     /// The resource that the holders write to, where a configuration has one.
     pub resource: Resource,
     /// What has been violated by an answer or a belief, a bit for each `Property`.
@@ -96,7 +100,8 @@ pub enum Row {
 pub struct Term {
     /// How far it is.
     pub phase: Phase,
-    /// `Pending`: ticks since `sent`. `Leased`: ticks until `valid_until`. Both on its own clock.
+    /// `Pending`: ticks since `sent`. `Leased`: ticks until `valid_until`. `Over`, if it closes the name:
+    /// ticks until that is open. All on its own clock.
     pub clock: u8,
     /// `Pending`: what it claims.
     pub claim: Claim,
@@ -104,6 +109,8 @@ pub struct Term {
     pub acquires: u8,
     /// Copies of its release on their way.
     pub releases: u8,
+    /// B4: its release closes the name. `clock` counts how much longer it is not its client's to claim.
+    pub closing: bool,
     /// The highest renewal it knows to be applied.
     pub confirmed: u8,
     /// Numbers of renewals that have been drawn, a bit each.
@@ -248,6 +255,12 @@ impl Record {
 }
 
 impl Term {
+    /// Its release has begun, and the name is to be closed for a while yet (B4).
+    #[must_use]
+    pub fn closes(&self) -> bool {
+        self.closing && self.phase == Phase::Over && self.clock > 0
+    }
+
     /// The lease is valid.
     #[must_use]
     pub fn valid(&self) -> bool {

@@ -99,6 +99,7 @@ impl<L: Log> Step<'_, L> {
             };
             self.client_ages(client.into(), ticks);
         }
+        self.state.closed = self.state.closed.saturating_sub(1);
         if self.config.store_clock() && self.state.record.held() {
             let floor = -self.config.longest_step_back(self.state.steps);
             self.state.record.expiry = (self.state.record.expiry - 1).max(floor);
@@ -112,6 +113,7 @@ impl<L: Log> Step<'_, L> {
             let term = &mut self.state.terms[index];
             match term.phase {
                 Phase::Pending => term.clock = (term.clock + ticks).min(limit),
+                Phase::Over if term.closing => term.clock = term.clock.saturating_sub(ticks),
                 Phase::Leased => {
                     term.clock = term.clock.saturating_sub(ticks);
                     if term.clock == 0 {

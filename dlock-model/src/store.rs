@@ -24,6 +24,10 @@ pub enum Rule {
     L1,
     L2,
     L3,
+    /// Closed.
+    B4,
+    /// Closed already by this term.
+    B4Again,
     /// Revoked.
     B1,
     /// Revoked already by this revoke.
@@ -144,6 +148,33 @@ pub(crate) fn release(config: &Config, record: &mut Record, uuid: Id, confirmed:
         Rule::L1
     } else if record.row == Row::Released && own {
         Rule::L2
+    } else {
+        Rule::L3
+    }
+}
+
+/// B4: uuid, number, duration and expiry. Everything else stays.
+pub(crate) fn close(
+    config: &Config,
+    record: &mut Record,
+    uuid: Id,
+    closing: Id,
+    duration: u8,
+) -> Rule {
+    let again = record.held_by(closing);
+    if again && !config.is(Trap::RepeatedClosingExtends) {
+        Rule::B4Again
+    } else if again || record.held_by(uuid) {
+        record.version = Version {
+            uuid: closing,
+            renewals: 0,
+        };
+        record.duration = duration;
+        record.expiry = life(config, duration);
+        if config.is(Trap::ClosingIgnored) {
+            record.row = Row::Released;
+        }
+        Rule::B4
     } else {
         Rule::L3
     }

@@ -179,6 +179,29 @@ fn common(discipline: Discipline) -> Vec<Row> {
             false,
         ),
         (
+            "a release closes the name for longer than D",
+            Config {
+                closes: 4,
+                renewals: 1,
+                drifts: 0,
+                ..dominant.clone()
+            },
+            vec![Event::Store(Rule::B4), Event::Store(Rule::B4Again)],
+            false,
+        ),
+        (
+            "a release closes the name, every step",
+            Config {
+                closes: 4,
+                tries: 1,
+                renewals: 1,
+                drifts: 0,
+                ..every_step.clone()
+            },
+            vec![Event::Store(Rule::B4), Event::Store(Rule::B4Again)],
+            false,
+        ),
+        (
             "revoke, delivered twice",
             Config {
                 revokes: 1,

@@ -7,7 +7,7 @@ use crate::{
     client::{number, prev},
     config::Config,
     model::Protocol,
-    state::{Ground, Id, NOBODY, Phase, REVOKED, Reply, Row, State, Version},
+    state::{CLOSED, Ground, Id, NOBODY, Phase, REVOKED, Reply, Row, State, Version},
 };
 
 /// A way to a violation, with what is true after each step.
@@ -180,6 +180,7 @@ fn name(config: &Config, uuid: Id) -> String {
     match uuid {
         NOBODY => "somebody".to_owned(),
         REVOKED => "R".to_owned(),
+        CLOSED.. => format!("closed by {}", name(config, uuid - CLOSED + 1)),
         _ => format!("{}{}", of(config, uuid - 1), (uuid - 1) % config.tries + 1),
     }
 }

@@ -94,6 +94,12 @@ pub enum Trap {
     ObservationKept,
     /// An observation counts from the question, not from the answer.
     ObservedFromQuestion,
+    /// A closing frees the name.
+    ClosingIgnored,
+    /// G4 claims what the client is about to close.
+    ClosingClaimed,
+    /// The repeat of a closing begins it anew.
+    RepeatedClosingExtends,
 }
 
 /// Where a trap is found, and by what.
@@ -155,6 +161,9 @@ impl Trap {
         Self::OwnDurationObserved,
         Self::ObservationKept,
         Self::ObservedFromQuestion,
+        Self::ClosingIgnored,
+        Self::ClosingClaimed,
+        Self::RepeatedClosingExtends,
     ];
 
     /// All of them.
@@ -172,9 +181,9 @@ impl Trap {
     pub fn control(self) -> Control {
         use Discipline::{Observer, StoreClock};
         use Property::{
-            AnswersFit, BlockedAtMostD, Exclusion, FencedOrder, GrantsOnce, NoDeadGrant,
-            NoFalseLoss, NothingRevived, ObservationEnds, OwnGhostNeverBlocks, ReleaseFrees,
-            StaleChangesNothing, TicketNeverBlocks, TokensGrow,
+            AnswersFit, BlockedAtMostD, ClosedKeepsOut, Exclusion, FencedOrder, GrantsOnce,
+            NoDeadGrant, NoFalseLoss, NothingRevived, ObservationEnds, OwnGhostNeverBlocks,
+            ReleaseFrees, StaleChangesNothing, TicketNeverBlocks, TokensGrow,
         };
 
         // Tries, renewals and copies of each client.
@@ -214,6 +223,9 @@ impl Trap {
             | Self::RenewalRevivesReleased
             | Self::RenewalRevivesExpired => (StaleChangesNothing, StoreClock, [1, 1, 0]),
             Self::ReleaseWithoutUuid => (StaleChangesNothing, StoreClock, [1, 0, 0]),
+            Self::ClosingIgnored => (ClosedKeepsOut, StoreClock, [1, 0, 0]),
+            Self::ClosingClaimed => (ClosedKeepsOut, StoreClock, [2, 0, 0]),
+            Self::RepeatedClosingExtends => (StaleChangesNothing, StoreClock, [1, 0, 1]),
             Self::LateGrantHandedOut => (NoDeadGrant, StoreClock, [1, 0, 0]),
             Self::LateRenewedCounts => (NothingRevived, StoreClock, [1, 1, 0]),
             Self::DeadlineMovesBack => (NothingRevived, StoreClock, [1, 2, 0]),
@@ -262,6 +274,9 @@ impl Trap {
                 config.fenced = false;
             }
             Self::TakeKeepsDuration | Self::OwnDurationObserved => config.durations = [5, 2, 2],
+            Self::ClosingIgnored | Self::ClosingClaimed | Self::RepeatedClosingExtends => {
+                config.closes = 5;
+            }
             Self::LiveOwnClaimed => config.concurrent = true,
             Self::UuidReused => config.durations = [3; CLIENTS],
             // A right protocol may forget the messages that these two bring in.

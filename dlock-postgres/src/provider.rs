@@ -6,8 +6,8 @@ use std::{fmt, sync::Arc};
 use async_trait::async_trait;
 use deadpool_postgres::tokio_postgres::types::Type;
 use dlock_core::{
-    Acquire, AcquireOutcome, Capabilities, Discipline, Durability, Name, Provider, ProviderError,
-    Record, Release, ReleaseOutcome, Renew, RenewOutcome, Sharing, Wakeups,
+    Acquire, AcquireOutcome, Capabilities, Closing, Discipline, Durability, Name, Provider,
+    ProviderError, Record, Release, ReleaseOutcome, Renew, RenewOutcome, Sharing, Wakeups,
 };
 
 use crate::{
@@ -116,6 +116,36 @@ impl PostgresProvider {
         }
     }
 
+    /// Ends a term and leaves the name closed (B4). Nobody is told: nothing is free.
+    async fn close(
+        &self,
+        Release { name, uuid, .. }: &Release,
+        closing: &Closing,
+    ) -> Result<ReleaseOutcome, ProviderError> {
+        let lasts = i64::try_from(closing.lasts().as_millis()).unwrap_or(i64::MAX);
+        let answer = self
+            .call(
+                Caller::Holder,
+                &self.statements.close,
+                name,
+                &[
+                    (&self.prefix.as_str(), Type::TEXT),
+                    (&name.as_str(), Type::TEXT),
+                    (uuid, Type::UUID),
+                    (&closing.uuid(), Type::UUID),
+                    (&lasts, Type::INT8),
+                ],
+            )
+            .await?;
+        match answer.verdict()? {
+            "closed" => Ok(ReleaseOutcome::Released),
+            "not held" => Ok(ReleaseOutcome::NotHeld(Some(answer.record()?))),
+            "absent" => Ok(ReleaseOutcome::NotHeld(None)),
+            "unfit" => Err(error::unfit(name)),
+            other => Err(error::bad_answer(other)),
+        }
+    }
+
     /// Calls one of the functions for one lock.
     pub(crate) async fn call<'a>(
         &'a self,
@@ -147,6 +177,7 @@ impl fmt::Debug for PostgresProvider {
 impl Provider for PostgresProvider {
     fn capabilities(&self) -> Capabilities {
         Capabilities::new("postgres", Discipline::StoreClock)
+            .closing(true)
             .batch(true)
             .watch(self.listen.is_some())
             .durability(Durability::Durable)
@@ -213,6 +244,9 @@ impl Provider for PostgresProvider {
     }
 
     async fn release(&self, request: &Release) -> Result<ReleaseOutcome, ProviderError> {
+        if let Some(closing) = &request.closing {
+            return self.close(request, closing).await;
+        }
         let hint = self.notify.then(|| self.hints.about(&request.name));
         match self.release_with(request, hint).await {
             // The server's queue of notifications is full. The release matters more than the hint.

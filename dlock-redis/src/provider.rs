@@ -5,9 +5,9 @@ use std::{fmt, slice, sync::Arc};
 
 use async_trait::async_trait;
 use dlock_core::{
-    Acquire, AcquireOutcome, Admin, Ask, AskOutcome, Capabilities, Discipline, Durability, List,
-    Name, Page, Provider, ProviderError, Record, Release, ReleaseOutcome, Renew, RenewOutcome,
-    Revoke, RevokeOutcome, Sharing, Wakeups,
+    Acquire, AcquireOutcome, Admin, Ask, AskOutcome, Capabilities, Closing, Discipline, Durability,
+    List, Name, Page, Provider, ProviderError, Record, Release, ReleaseOutcome, Renew,
+    RenewOutcome, Revoke, RevokeOutcome, Sharing, Wakeups,
 };
 
 use crate::{
@@ -17,7 +17,7 @@ use crate::{
     link::{Link, Run},
     replicas::Replicas,
     reply, request,
-    scripts::{ACQUIRE, ASK, READ, RELEASE, RENEW, REVOKE},
+    scripts::{ACQUIRE, ASK, CLOSE, READ, RELEASE, RENEW, REVOKE},
     settings::{RedisProviderBuilder, Settings},
     slots,
     wakeups::Hearing,
@@ -82,6 +82,27 @@ impl RedisProvider {
     }
 }
 
+impl RedisProvider {
+    /// A closing that a failover undoes lets somebody in too early: replicas have it like a grant.
+    async fn close(
+        &self,
+        request: &Release,
+        closing: &Closing,
+    ) -> Result<ReleaseOutcome, ProviderError> {
+        let run = request::close(&self.prefix, request, closing)?;
+        let Some(replicas) = &self.replicas else {
+            return self.link.run(&CLOSE, &run, reply::release).await;
+        };
+        let closed = |outcome: &ReleaseOutcome| *outcome == ReleaseOutcome::Released;
+        let runs = slice::from_ref(&run);
+        replicas
+            .run(&replicas.renewals, &CLOSE, runs, reply::release, closed)
+            .await
+            .pop()
+            .unwrap_or_else(|| Err(error::nonsense("nothing")))
+    }
+}
+
 impl fmt::Debug for RedisProvider {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RedisProvider")
@@ -94,6 +115,7 @@ impl fmt::Debug for RedisProvider {
 impl Provider for RedisProvider {
     fn capabilities(&self) -> Capabilities {
         Capabilities::new("redis", Discipline::StoreClock)
+            .closing(true)
             .watch(self.hearing.is_some())
             .batch(true)
             .durability(Durability::Volatile)
@@ -121,6 +143,9 @@ impl Provider for RedisProvider {
     }
 
     async fn release(&self, request: &Release) -> Result<ReleaseOutcome, ProviderError> {
+        if let Some(closing) = &request.closing {
+            return self.close(request, closing).await;
+        }
         let channels = self.hearing.as_ref().map(|hearing| hearing.channels);
         let run = request::release(&self.prefix, request, channels)?;
         self.link.run(&RELEASE, &run, reply::release).await

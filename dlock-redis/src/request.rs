@@ -3,7 +3,8 @@
 use std::{ops::RangeInclusive, time::Duration};
 
 use dlock_core::{
-    Acquire, Ask, FencingToken, Name, ProviderError, Record, Release, Renew, Revoke, Version,
+    Acquire, Ask, Closing, FencingToken, Name, ProviderError, Record, Release, Renew, Revoke,
+    Version,
 };
 use uuid::Uuid;
 
@@ -68,6 +69,19 @@ pub(crate) fn release(
         }
     }
     Ok(Run::new(key, arguments))
+}
+
+pub(crate) fn close(
+    prefix: &Prefix,
+    request: &Release,
+    closing: &Closing,
+) -> Result<Run, ProviderError> {
+    let arguments = vec![
+        uuid(request.uuid),
+        uuid(closing.uuid()),
+        number(millis(closing.lasts())),
+    ];
+    Ok(Run::new(prefix.key(&request.name)?, arguments))
 }
 
 pub(crate) fn read(prefix: &Prefix, name: &Name) -> Result<Run, ProviderError> {

@@ -26,6 +26,7 @@ macro_rules! on_record {
 pub(crate) static ACQUIRE: LazyLock<Lua> = on_record!("acquire");
 pub(crate) static RENEW: LazyLock<Lua> = on_record!("renew");
 pub(crate) static RELEASE: LazyLock<Lua> = on_record!("release");
+pub(crate) static CLOSE: LazyLock<Lua> = on_record!("close");
 pub(crate) static READ: LazyLock<Lua> = on_record!("read");
 pub(crate) static REVOKE: LazyLock<Lua> = on_record!("revoke");
 pub(crate) static ASK: LazyLock<Lua> = on_record!("ask");

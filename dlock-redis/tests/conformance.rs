@@ -19,6 +19,7 @@ impl Fixture for Redis {
     type Provider = RedisProvider;
 
     const CAPABILITIES: Capabilities = Capabilities::new("redis", Discipline::StoreClock)
+        .closing(true)
         .batch(true)
         .durability(Durability::Volatile);
 

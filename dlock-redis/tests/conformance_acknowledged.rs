@@ -18,6 +18,7 @@ impl Fixture for Acknowledged {
     type Provider = RedisProvider;
 
     const CAPABILITIES: Capabilities = Capabilities::new("redis", Discipline::StoreClock)
+        .closing(true)
         .batch(true)
         .durability(Durability::Volatile);
 

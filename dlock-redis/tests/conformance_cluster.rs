@@ -16,6 +16,7 @@ impl Fixture for RedisCluster {
     type Provider = RedisProvider;
 
     const CAPABILITIES: Capabilities = Capabilities::new("redis", Discipline::StoreClock)
+        .closing(true)
         .watch(true)
         .batch(true)
         .durability(Durability::Volatile);

@@ -235,6 +235,7 @@ impl fmt::Debug for SqliteProvider {
 impl Provider for SqliteProvider {
     fn capabilities(&self) -> Capabilities {
         Capabilities::new("sqlite", Discipline::StoreClock)
+            .closing(true)
             .watch(true)
             .batch(true)
             .durability(Durability::Durable)
@@ -273,7 +274,9 @@ impl Provider for SqliteProvider {
                 |view| view.lease(&key),
                 |view| rules::release(view, &key, &request),
             )?;
-            watch.released(&key);
+            if request.closing.is_none() {
+                watch.released(&key);
+            }
             Ok(outcome)
         })
         .await

@@ -5,14 +5,14 @@
 use std::{ops::RangeInclusive, slice, time::Duration};
 
 use dlock_core::{
-    Acquire, AcquireOutcome, Ask, AskOutcome, FencingToken, ProviderError, Record, Release,
-    ReleaseOutcome, Renew, RenewOutcome, Revoke, RevokeOutcome,
+    Acquire, AcquireOutcome, Ask, AskOutcome, Closing, FencingToken, ProviderError, Record,
+    Release, ReleaseOutcome, Renew, RenewOutcome, Revoke, RevokeOutcome,
 };
 
 use crate::{
     clock::{Now, StoreClock},
     key::Key,
-    row::{DURATIONS, MAX_EXACT, MAX_OWNER},
+    row::{DURATIONS, MAX_EXACT, MAX_OWNER, Stored},
     store::{Failure, Store, View},
 };
 
@@ -206,6 +206,9 @@ pub(crate) fn release(
     request: &Release,
 ) -> Result<ReleaseOutcome, Failure> {
     let (stored, now) = view.record(key)?;
+    if let Some(closing) = &request.closing {
+        return close(view, key, request, closing, stored, now);
+    }
     match stored {
         Some(stored) if stored.record().uuid == request.uuid => {
             if !stored.record().released {
@@ -215,6 +218,40 @@ pub(crate) fn release(
         }
         other => Ok(ReleaseOutcome::NotHeld(
             other.map(|stored| stored.show(view.clock(), now)),
+        )), // L3
+    }
+}
+
+/// B4.
+fn close(
+    view: View<'_>,
+    key: &Key,
+    request: &Release,
+    closing: &Closing,
+    stored: Option<Stored>,
+    now: Now,
+) -> Result<ReleaseOutcome, Failure> {
+    let holder = stored.as_ref().map(Stored::record);
+    let holder = holder.filter(|record| !record.released);
+    match holder.map(|record| record.uuid) {
+        Some(uuid) if uuid == closing.uuid() => Ok(ReleaseOutcome::Released),
+        Some(uuid) if uuid == request.uuid => {
+            let closed = closing.uuid().hyphenated();
+            view.change(
+                include_str!("sql/close.sql"),
+                (
+                    key.prefix(),
+                    key.name(),
+                    closed.encode_lower(&mut [0; 36]) as &str,
+                    integer(millis(closing.lasts())),
+                    view.clock().boot().to_string(),
+                    StoreClock::expiry(now, closing.lasts()),
+                ),
+            )?;
+            Ok(ReleaseOutcome::Released)
+        }
+        _ => Ok(ReleaseOutcome::NotHeld(
+            stored.map(|stored| stored.show(view.clock(), now)),
         )), // L3
     }
 }

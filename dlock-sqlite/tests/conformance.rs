@@ -47,6 +47,7 @@ impl Fixture for Sqlite {
     type Provider = SqliteProvider;
 
     const CAPABILITIES: Capabilities = Capabilities::new("sqlite", Discipline::StoreClock)
+        .closing(true)
         .watch(true)
         .batch(true);
 

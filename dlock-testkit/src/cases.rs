@@ -7,6 +7,7 @@
 mod acquire;
 mod admin;
 mod batch;
+mod closed;
 mod frontend;
 mod list;
 mod names;
@@ -23,9 +24,9 @@ use std::{future::Future, pin::Pin};
 use tokio::task::JoinError;
 
 use self::frontend::{
-    batching, cancelling, closing, fairness, ghosts, handing, letting, limits, looking, observing,
-    outages, outliving, polling, queueing, releasing, renewing, scoped, sharing, stories, tickets,
-    tries, validity,
+    at_least, batching, cancelling, closing, fairness, ghosts, handing, letting, limits, looking,
+    observing, outages, outliving, polling, queueing, releasing, renewing, scoped, sharing,
+    stories, tickets, tries, validity,
 };
 use crate::Bench;
 
@@ -125,6 +126,13 @@ macro_rules! __for_each_case {
             required release expired_term_can_still_be_released ["L1"];
             required release token_of_a_release_decides_nothing ["L1"];
             required release release_does_not_depend_on_the_renewals ["L1", "R3"];
+
+            required closed closing_ends_a_term_and_keeps_everybody_out ["B4"];
+            required closed closed_name_opens_when_its_own_time_is_over ["B4", "A5"];
+            required closed expired_term_can_still_be_closed ["B4"];
+            required closed repeated_closing_is_a_success_that_changes_nothing ["B4", "I9"];
+            required closed closing_of_what_is_not_held_changes_nothing ["B4", "L3", "I9"];
+            required closed tokens_grow_across_a_closing ["B4", "T1", "I3"];
 
             required read read_shows_the_record_and_never_a_verdict ["read"];
             required read read_changes_nothing ["read"];
@@ -298,6 +306,18 @@ macro_rules! __for_each_case {
             required handing giver_is_not_stale_when_its_own_client_was_faster ["H1", "L3"];
             required handing lock_goes_back_to_the_store_after_a_row_of_hand_overs ["H1", "W1", "I18"];
             required handing lock_goes_back_to_the_store_after_a_while_of_hand_overs ["H1"];
+
+            required at_least early_release_closes_the_name_until_its_time ["B4", "V7", "G3"];
+            required at_least closed_name_is_handed_to_no_waiter ["B4", "H1"];
+            required at_least client_does_not_claim_what_it_is_about_to_close ["B4", "G4"];
+            required at_least release_after_its_time_frees_the_name ["B4"];
+            required at_least lost_lease_closes_nothing ["B4", "V5"];
+            required at_least work_that_was_not_done_closes_nothing ["B4"];
+            required at_least grant_that_nobody_took_closes_nothing ["B4", "G1"];
+            required at_least repeated_release_closes_the_name_once ["B4", "V7", "I9"];
+            required at_least closing_that_somebody_overtook_is_told ["B4", "V7"];
+            required at_least client_opens_its_own_closing_when_it_is_over ["B4", "A6"];
+            required at_least ticket_carries_what_is_left_to_be_closed ["B4", "H1"];
 
             required tickets ticket_gives_the_lock_to_whoever_redeems_it ["H1", "A6", "V7"];
             required tickets ticket_is_good_whatever_its_number ["H1"];

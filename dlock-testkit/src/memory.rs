@@ -122,6 +122,7 @@ impl Provider for MemoryProvider {
             .watch(self.watch)
             .cheap_reads(self.cheap_reads)
             .batch(true)
+            .closing(true)
             .durability(Durability::Volatile)
     }
 
@@ -141,7 +142,7 @@ impl Provider for MemoryProvider {
         let outcome = self.write(&request.name, |stored, now| {
             rules::release(stored, request, now)
         })?;
-        if outcome == ReleaseOutcome::Released {
+        if outcome == ReleaseOutcome::Released && request.closing.is_none() {
             self.store.wake(&self.key(&request.name)?, &request.name);
         }
         Ok(outcome)

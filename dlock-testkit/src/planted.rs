@@ -265,6 +265,20 @@ flaws! {
     ReleaseCreates StoreClock "a release leaves a record where none was (L3)";
     NotHeldShowsNothing StoreClock "a refused release does not show the record (L3)";
 
+    ClosingIgnored StoreClock "a release frees the name that it was to close (B4)";
+    ClosingKeepsUuid StoreClock "a closing leaves the term with its holder (B4)";
+    ClosingKeepsNumber StoreClock "a closing leaves the number of renewals (B4)";
+    ClosingKeepsDuration Observer "a closing leaves the old lease's length (B4)";
+    ClosingKeepsExpiry StoreClock "a closing leaves the old expiry (B4)";
+    ClosingClearsData StoreClock "a closing clears the data (B4)";
+    ClosingMintsToken StoreClock "a closing takes the next token (B4)";
+    ClosingNeedsLife StoreClock "an expired term cannot be closed (B4)";
+    ClosingOfAnyTerm StoreClock "a closing ends whatever term it finds (B4)";
+    ClosingOfReleased StoreClock "a closing takes a released record (B4)";
+    RepeatedClosingIsRefused StoreClock "the repeat of a closing is answered as not held (B4)";
+    RepeatedClosingExtends StoreClock "the repeat of a closing begins it anew (B4)";
+    ClosingIsNotSaid StoreClock "a provider that closes names does not say so";
+
     ReadHidesExpired StoreClock "read does not show expired records";
     ReadHidesReleased StoreClock "read does not show released records";
     ReadCounts StoreClock "read changes what it reads";

@@ -4,8 +4,8 @@
 use std::{sync::Arc, time::Duration};
 
 use dlock_core::{
-    Acquire, AcquireOutcome, Discipline, ErrorKind, FencingToken, Name, Provider, Record, Release,
-    ReleaseOutcome, Renew, RenewOutcome,
+    Acquire, AcquireOutcome, Closing, Discipline, ErrorKind, FencingToken, Name, Provider, Record,
+    Release, ReleaseOutcome, Renew, RenewOutcome,
 };
 
 /// How often a call that got no answer is repeated. A busy store may refuse a call now and then;
@@ -162,6 +162,17 @@ impl Subject {
                 panic!("a release of a term that is not in the store was answered Released")
             }
         }
+    }
+
+    /// The answer to a release that closes the name (B4).
+    pub async fn close(
+        &self,
+        term: &Acquire,
+        token: Option<FencingToken>,
+        closing: Closing,
+    ) -> ReleaseOutcome {
+        let request = Release::new(term.name.clone(), term.new, token).closing(Some(closing));
+        answer!("release", self.provider.release(&request))
     }
 
     /// The record, which must be there.

@@ -79,11 +79,25 @@ impl Provider for Tiny {
 
     async fn release(&self, request: &Release) -> Result<ReleaseOutcome, ProviderError> {
         Ok(self.with(|records| match records.get_mut(&request.name) {
-            Some(record) if record.uuid == request.uuid => {
+            Some(record) if request.closing.is_none() && record.uuid == request.uuid => {
                 record.released = true;
                 ReleaseOutcome::Released
             }
-            other => ReleaseOutcome::NotHeld(other.cloned()),
+            other => match (other, request.closing) {
+                (Some(record), Some(closing))
+                    if !record.released && record.uuid == closing.uuid() =>
+                {
+                    ReleaseOutcome::Released
+                }
+                (Some(record), Some(closing))
+                    if !record.released && record.uuid == request.uuid =>
+                {
+                    (record.uuid, record.renewals) = (closing.uuid(), 0);
+                    record.duration = closing.lasts();
+                    ReleaseOutcome::Released
+                }
+                (other, _) => ReleaseOutcome::NotHeld(other.cloned()),
+            },
         }))
     }
 
@@ -98,8 +112,9 @@ struct TinyFixture(Tiny);
 
 impl Fixture for TinyFixture {
     type Provider = Tiny;
-    const CAPABILITIES: Capabilities =
-        Capabilities::new("tiny", Discipline::Observer).durability(Durability::Volatile);
+    const CAPABILITIES: Capabilities = Capabilities::new("tiny", Discipline::Observer)
+        .closing(true)
+        .durability(Durability::Volatile);
     async fn start() -> Self {
         Self(Tiny::default())
     }

@@ -348,6 +348,7 @@ mod conformance {
         type Provider = Faulty<MemoryProvider>;
 
         const CAPABILITIES: Capabilities = Capabilities::new("memory", Discipline::StoreClock)
+            .closing(true)
             .watch(true)
             .batch(true)
             .durability(Durability::Volatile);

@@ -47,6 +47,7 @@ impl<const STORE_CLOCK: bool, const CHEAP_READS: bool> Fixture
     type Provider = MemoryProvider;
 
     const CAPABILITIES: Capabilities = Capabilities::new("memory", Self::DISCIPLINE)
+        .closing(true)
         .watch(true)
         .cheap_reads(CHEAP_READS)
         .batch(true)

@@ -54,6 +54,7 @@ const RULES: &[&str] = &[
     "B1",
     "B2",
     "B3",
+    "B4",
     "data",
     "I1",
     "I2",

@@ -26,6 +26,7 @@ impl<const ADMIN: bool> Fixture for Plain<ADMIN> {
     type Provider = MemoryProvider;
 
     const CAPABILITIES: Capabilities = Capabilities::new("memory", Discipline::StoreClock)
+        .closing(true)
         .batch(true)
         .durability(Durability::Volatile);
 

@@ -29,6 +29,7 @@ async fn run(arguments: RunArguments) -> Result<Outcome, Failure> {
         command,
         no_wait,
         wait,
+        at_least,
         lease,
         grace,
         owner,
@@ -53,7 +54,7 @@ async fn run(arguments: RunArguments) -> Result<Outcome, Failure> {
         signal = signals.ending() => return Ok(ending::by_signal(signal.as_raw(), false)),
         store = location.open() => store?,
     };
-    let lock = build(&name, owner, lease, &store)?;
+    let lock = build(&name, owner, lease, at_least, &store)?;
     let done = hold(&lock, command, terms, patience, &store, &mut signals).await;
     ending::close(&lock.client(), &mut signals).await;
     done
@@ -63,15 +64,18 @@ fn build(
     name: &Name,
     owner: Option<String>,
     lease: Duration,
+    at_least: Option<Duration>,
     store: &Store,
 ) -> Result<DLock, Failure> {
     let builder = DLock::builder()
         .name(name.as_str())
         .duration(lease)
         .provider(store.client());
-    Ok(match owner {
-        Some(owner) => builder.owner(owner).build()?,
-        None => builder.build()?,
+    Ok(match (owner, at_least) {
+        (Some(owner), Some(at_least)) => builder.owner(owner).at_least(at_least).build()?,
+        (Some(owner), None) => builder.owner(owner).build()?,
+        (None, Some(at_least)) => builder.at_least(at_least).build()?,
+        (None, None) => builder.build()?,
     })
 }
 
@@ -99,7 +103,8 @@ async fn hold(
     let (validity, never) = (lease.validity(), std::future::pending());
     let ended = supervise::run(&program, terms, &validity, never, signals).await;
     // The command and its whole group are gone, or never were.
-    let released = release(lease, terms, signals).await;
+    let ran = !matches!(ended, Ok(Ended::NotStarted(_)));
+    let released = release(lease, ran, terms, signals).await;
     match ended? {
         Ended::ByItself { status, .. } if released == Released::Taken => Err(Failure::new(
             Exit::LeaseLost,
@@ -122,11 +127,24 @@ enum Released {
     Taken,
 }
 
-async fn release(lease: dlock_core::Guard, terms: Terms, signals: &mut Signals) -> Released {
+async fn release(
+    lease: dlock_core::Guard,
+    ran: bool,
+    terms: Terms,
+    signals: &mut Signals,
+) -> Released {
     let validity = lease.validity();
+    let give_back = async {
+        if ran {
+            lease.release().await
+        } else {
+            // Another machine may have the command.
+            lease.release_open().await
+        }
+    };
     let outcome = tokio::select! {
         biased;
-        outcome = lease.release() => outcome,
+        outcome = give_back => outcome,
         // It goes on in the background for as long as this process lives.
         _ = signals.ending() => Ok(Release::Unconfirmed),
         () = tokio::time::sleep(terms.lease.min(RELEASE_PATIENCE)) => Ok(Release::Unconfirmed),

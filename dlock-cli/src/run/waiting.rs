@@ -79,7 +79,11 @@ fn refused(lock: &DLock, holder: &Holder, store: &Store) -> Failure {
         return failure;
     }
     let lease = span(record.duration);
-    let young = "if its holder is dead, nobody's observation is old enough to tell";
+    let young = if record.is_closed() {
+        "if that is over, nobody's observation is old enough to tell"
+    } else {
+        "if its holder is dead, nobody's observation is old enough to tell"
+    };
     failure.advise(if *kept {
         format!(
             "{young}: this machine has seen it unchanged for {} of {lease}; try again in {}",
@@ -157,7 +161,9 @@ enum Seen {
 
 async fn look(lock: &DLock) -> Seen {
     match lock.read().await {
-        Ok(Some(record)) if Condition::of(&record) == Condition::Held => {
+        Ok(Some(record))
+            if matches!(Condition::of(&record), Condition::Held | Condition::Closed) =>
+        {
             Seen::Held(Box::new(record))
         }
         Ok(_) => Seen::Free,
@@ -167,6 +173,11 @@ async fn look(lock: &DLock) -> Seen {
 
 fn describe(name: &str, seen: &Seen, age: Duration) -> String {
     match seen {
+        Seen::Held(record) if record.is_closed() => {
+            let mut record = record.clone();
+            record.remaining = record.remaining.map(|left| left.saturating_sub(age));
+            format!("waiting for {name:?}, {}", Holding(&record))
+        }
         Seen::Held(record) => {
             let left = record.remaining.map_or_else(String::new, |left| {
                 format!(", {} left unless renewed", span(left.saturating_sub(age)))

@@ -2,7 +2,7 @@
 //! begun offers them, and how often in a row. Sends nothing: the giver's task keeps the duty to
 //! release until a waiter's try has been granted, so nothing is lost with the waiter.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use tokio::sync::oneshot;
 use uuid::Uuid;
@@ -68,7 +68,7 @@ impl NameState {
     ) -> Option<Offer> {
         let now = clock.look();
         let mut known = self.known();
-        self.mark_over(&mut known, clock, uuid, plan.duration);
+        self.mark_over(&mut known, clock, uuid, plan.duration, Duration::ZERO);
         let version = version?;
         // We were granted a later term: this one is over in the store, and says nothing of the row.
         if known.newest != Some(version.uuid) {

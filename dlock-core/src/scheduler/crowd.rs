@@ -83,6 +83,7 @@ mod tests {
             reservations: false,
             give_up_after: duration,
             max_hold: None,
+            at_least: None,
             group: crate::observe::Group::NONE,
             errands: std::sync::atomic::AtomicUsize::new(0),
         }

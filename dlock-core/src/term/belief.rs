@@ -1,6 +1,8 @@
 //! What is known of a term beyond its deadline: its renewals, and how it ended. Behind one lock; the
 //! deadline itself is not.
 
+use std::time::Duration;
+
 use crate::{Believed, LossCause, ProviderError, clock::Tick};
 
 /// What renewals and releases reported.
@@ -19,6 +21,10 @@ pub(super) struct Belief {
     pub(super) asked: bool,
     /// Renewals have stopped: it was held for the longest time allowed.
     pub(super) held_too_long: bool,
+    /// A caller has it. Until then no work can have begun under it.
+    pub(super) in_hand: bool,
+    /// Until when its release closes the name (B4). [`Tick::NEVER`] if it frees it.
+    pub(super) closes_until: Tick,
     pub(super) last_error: Option<ProviderError>,
     pub(super) ended: Option<LossCause>,
 }
@@ -41,7 +47,7 @@ pub(super) fn believed(sent: Tick, valid_until: Tick, unsure_from: Tick) -> Beli
 
 impl Belief {
     /// That of a term granted to a try sent then.
-    pub(super) const fn new(sent: Tick) -> Self {
+    pub(super) fn new(sent: Tick, at_least: Option<Duration>) -> Self {
         Self {
             granted: sent,
             n: 0,
@@ -51,6 +57,8 @@ impl Belief {
             fatal: false,
             asked: false,
             held_too_long: false,
+            in_hand: false,
+            closes_until: at_least.map_or(Tick::NEVER, |at_least| sent + at_least),
             last_error: None,
             ended: None,
         }

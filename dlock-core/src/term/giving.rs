@@ -1,6 +1,8 @@
 //! How a holder gives its term up: to the store, to the client's own next waiter, or with a ticket (V7,
 //! H1). Sends nothing.
 
+use std::time::Duration;
+
 use super::Term;
 use crate::{Loss, LossCause, Version, clock::Tick};
 
@@ -20,6 +22,50 @@ impl Term {
     /// Whether the lease was valid when its release began.
     pub(crate) fn was_valid_to_its_release(&self) -> bool {
         matches!(self.belief().ended, Some(LossCause::Released))
+    }
+
+    /// A caller has got the lease.
+    pub(crate) fn handed_out(&self) {
+        self.belief().in_hand = true;
+    }
+
+    /// The work was not done: its release frees the name, whatever the time.
+    pub(crate) fn leaves_open(&self) {
+        let mut belief = self.belief();
+        if !planted!(ClosedUndone) {
+            belief.closes_until = Tick::NEVER;
+        }
+    }
+
+    /// It goes on with the work of a lease that was handed over, which was to keep everybody out for so
+    /// much longer (H1, B4).
+    pub(crate) fn closes_for(&self, left: Duration) {
+        let mut belief = self.belief();
+        belief.closes_until = belief.closes_until.max(belief.granted + left);
+    }
+
+    /// B4: until when the release that has just begun closes the name, if that is not yet over. A lease
+    /// that was lost closes nothing, nor does a grant that nobody has picked up: the work did not end, or
+    /// has not begun, and somebody else may do it.
+    pub(crate) fn closes_until(&self) -> Option<Tick> {
+        let belief = self.belief();
+        let ended = matches!(belief.ended, Some(LossCause::Released)) || planted!(LostLeaseCloses);
+        let began = belief.in_hand || planted!(UnclaimedGrantCloses);
+        let until = belief.closes_until;
+        let until = match self.plan.at_least {
+            Some(at_least) if planted!(ClosedFromTheRelease) => self.shared.clock.now() + at_least,
+            _ => until,
+        };
+        let early = self.shared.clock.now() < until && !planted!(AtLeastIgnored);
+        (ended && began && early).then_some(until)
+    }
+
+    /// H1: how much longer everybody is to be kept out by whoever goes on with this lease.
+    pub(crate) fn left_to_close(&self) -> Duration {
+        if planted!(TicketForgetsAtLeast) {
+            return Duration::ZERO;
+        }
+        self.belief().closes_until.since(self.shared.clock.now())
     }
 
     /// H1: ends the lease as a release does, but leaves it in the store, for whoever redeems its

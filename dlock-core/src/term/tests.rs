@@ -51,6 +51,7 @@ pub(crate) fn term(clock: Clock) -> Arc<Term> {
         reservations: false,
         give_up_after: LEASE,
         max_hold: None,
+        at_least: None,
         group: crate::observe::Group::NONE,
         errands: std::sync::atomic::AtomicUsize::new(0),
     };

@@ -8,8 +8,9 @@ use dlock_dynamodb::DynamoDbProvider;
 
 use super::{client_of, provider_on, table_name, url};
 
-pub const CAPABILITIES: Capabilities =
-    Capabilities::new("dynamodb", Discipline::Observer).cheap_reads(true);
+pub const CAPABILITIES: Capabilities = Capabilities::new("dynamodb", Discipline::Observer)
+    .closing(true)
+    .cheap_reads(true);
 
 /// What one suite differs in from the others.
 pub trait Kind: Send + Sync + 'static {

@@ -15,8 +15,9 @@ struct Postgres(Table, Pool);
 impl Fixture for Postgres {
     type Provider = PostgresProvider;
 
-    const CAPABILITIES: Capabilities =
-        Capabilities::new("postgres", Discipline::StoreClock).batch(true);
+    const CAPABILITIES: Capabilities = Capabilities::new("postgres", Discipline::StoreClock)
+        .closing(true)
+        .batch(true);
 
     async fn start() -> Self {
         Self(Table::create().await, server().await.pool(64))

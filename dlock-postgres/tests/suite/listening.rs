@@ -17,6 +17,7 @@ impl Fixture for Listening {
     type Provider = PostgresProvider;
 
     const CAPABILITIES: Capabilities = Capabilities::new("postgres", Discipline::StoreClock)
+        .closing(true)
         .watch(true)
         .batch(true);
 

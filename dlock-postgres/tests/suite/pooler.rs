@@ -24,6 +24,7 @@ impl Fixture for Pooled {
     type Provider = PostgresProvider;
 
     const CAPABILITIES: Capabilities = Capabilities::new("postgres", Discipline::StoreClock)
+        .closing(true)
         .watch(true)
         .batch(true);
 

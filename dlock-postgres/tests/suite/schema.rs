@@ -1,6 +1,8 @@
 //! Making the schema: many at once, without rights, under other names, beside what is not ours.
 
-use dlock_core::{Admin, ErrorKind, List, Provider, Release, Renew};
+use std::time::Duration;
+
+use dlock_core::{Admin, Closing, ErrorKind, List, Provider, Release, ReleaseOutcome, Renew};
 use dlock_postgres::{PostgresProvider, SchemaError};
 use tokio::task::JoinSet;
 
@@ -43,6 +45,36 @@ async fn making_it_again_keeps_what_is_there() {
     client.batch_execute(&provider.schema_sql()).await.unwrap();
     let after = provider.read(&a.name).await.unwrap().unwrap();
     assert_eq!((before.uuid, before.token), (after.uuid, after.token));
+}
+
+/// A table of a release that knew no closings: only what is missing is made, and what is held stays.
+#[tokio::test]
+async fn table_without_closings_gets_them() {
+    let schema = fresh();
+    let provider = on(server().await.pool(2), &schema);
+    create(&provider).await;
+    let client = server().await.client().await;
+    client
+        .batch_execute(&format!("DROP FUNCTION \"{schema}\".lock_close_1"))
+        .await
+        .unwrap();
+    let (held, other) = (term("held"), term("other"));
+    for term in [&held, &other] {
+        provider.acquire(term).await.unwrap();
+    }
+    assert!(lacks(provider.verify_schema().await).contains("lock_close_1"));
+    // What was there before works as it did.
+    let release = Release::new(other.name.clone(), other.new, None);
+    provider.release(&release).await.unwrap();
+    let closing = Closing::new(Duration::from_secs(60)).unwrap();
+    let close = Release::new(held.name.clone(), held.new, None).closing(Some(closing));
+    let refused = provider.release(&close).await.unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Fatal, "{refused}");
+    create(&provider).await;
+    let closed = provider.release(&close).await.unwrap();
+    assert_eq!(closed, ReleaseOutcome::Released);
+    let record = provider.read(&held.name).await.unwrap().unwrap();
+    assert_eq!(record.uuid, closing.uuid());
 }
 
 #[tokio::test]

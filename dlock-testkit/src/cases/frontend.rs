@@ -6,6 +6,7 @@
 
 /// The modules whose cases check the frontend.
 pub(super) const MODULES: &[&str] = &[
+    "at_least",
     "batching",
     "cancelling",
     "closing",
@@ -33,6 +34,7 @@ pub(super) const MODULES: &[&str] = &[
 mod bed;
 mod meddler;
 
+pub(super) mod at_least;
 pub(super) mod batching;
 pub(super) mod cancelling;
 pub(super) mod closing;

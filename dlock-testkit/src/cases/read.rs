@@ -114,6 +114,10 @@ pub(super) async fn provider_says_what_the_fixture_says(bench: Bench) {
     let clones = bench.clones(2).await;
     for provider in &clones {
         assert_eq!(provider.capabilities(), bench.capabilities());
+        assert!(
+            provider.capabilities().closing,
+            "every provider closes names, and says so (B4)"
+        );
         assert_eq!(
             provider.capabilities(),
             bench.capabilities(),

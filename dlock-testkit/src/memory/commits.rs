@@ -25,7 +25,12 @@ pub(super) fn kind(before: Option<&Stored>, after: Option<&Stored>) -> CommitKin
         let mut revoked = before.clone();
         revoked.record.uuid = after.record.uuid;
         revoked.record.renewals = after.record.renewals;
-        return if revoked == *after {
+        let mut closed = revoked.clone();
+        closed.record.duration = after.record.duration;
+        closed.expiry = after.expiry;
+        return if closed == *after && after.record.is_closed() {
+            CommitKind::Close
+        } else if revoked == *after {
             CommitKind::Revoke
         } else {
             CommitKind::Take
@@ -77,7 +82,7 @@ pub(super) fn tell(log: &Log, (_, name): &Key, kind: CommitKind, shown: &Stored,
 mod tests {
     use std::time::UNIX_EPOCH;
 
-    use dlock_core::{FencingToken, Record};
+    use dlock_core::{Closing, FencingToken, Record};
     use uuid::Uuid;
 
     use super::*;
@@ -108,5 +113,12 @@ mod tests {
             it.expiry = 9;
         };
         assert_eq!(changed(take), CommitKind::Take);
+        let close = |it: &mut Stored| {
+            let closing = Closing::new(Duration::from_secs(2)).unwrap();
+            it.record.uuid = closing.uuid();
+            it.record.duration = closing.lasts();
+            it.expiry = 9;
+        };
+        assert_eq!(changed(close), CommitKind::Close);
     }
 }

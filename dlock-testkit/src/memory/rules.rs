@@ -4,8 +4,8 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use dlock_core::{
-    Acquire, AcquireOutcome, Ask, AskOutcome, Discipline, FencingToken, ProviderError, Record,
-    Release, ReleaseOutcome, Renew, RenewOutcome, Revoke, RevokeOutcome,
+    Acquire, AcquireOutcome, Ask, AskOutcome, Closing, Discipline, FencingToken, ProviderError,
+    Record, Release, ReleaseOutcome, Renew, RenewOutcome, Revoke, RevokeOutcome,
 };
 
 /// A record and when it expires on the store's clock, in microseconds. `record.remaining` is unset:
@@ -156,6 +156,9 @@ pub(crate) fn release(
     request: &Release,
     now: &Now,
 ) -> Decision<ReleaseOutcome> {
+    if let Some(closing) = &request.closing {
+        return close(stored, request, closing, now);
+    }
     match stored {
         Some(stored) if stored.held_by(request.uuid) => {
             let mut released = stored.clone();
@@ -168,6 +171,34 @@ pub(crate) fn release(
         Some(stored) if stored.record.uuid == request.uuid => {
             Decision::answer(ReleaseOutcome::Released)
         } // L2
+        other => Decision::answer(ReleaseOutcome::NotHeld(
+            other.map(|stored| now.shows(stored)),
+        )), // L3
+    }
+}
+
+fn close(
+    stored: Option<&Stored>,
+    request: &Release,
+    closing: &Closing,
+    now: &Now,
+) -> Decision<ReleaseOutcome> {
+    // B4
+    match stored {
+        Some(stored) if stored.held_by(closing.uuid()) => {
+            Decision::answer(ReleaseOutcome::Released)
+        }
+        Some(stored) if stored.held_by(request.uuid) => {
+            let mut closed = stored.clone();
+            closed.record.uuid = closing.uuid();
+            closed.record.renewals = 0;
+            closed.record.duration = closing.lasts();
+            closed.expiry = now.clock + micros(closing.lasts());
+            Decision {
+                write: Write::Put(Box::new(closed)),
+                answer: Ok(ReleaseOutcome::Released),
+            }
+        }
         other => Decision::answer(ReleaseOutcome::NotHeld(
             other.map(|stored| now.shows(stored)),
         )), // L3

@@ -188,7 +188,9 @@ impl Provider for PlantedProvider {
     fn capabilities(&self) -> Capabilities {
         let calls = self.calls.fetch_add(1, Ordering::SeqCst);
         let capabilities = self.inner.capabilities();
-        capabilities.batch(!self.has(Flaw::CapabilitiesChange) || calls.is_multiple_of(2))
+        capabilities
+            .batch(!self.has(Flaw::CapabilitiesChange) || calls.is_multiple_of(2))
+            .closing(!self.has(Flaw::ClosingIsNotSaid))
     }
 
     async fn acquire(&self, request: &Acquire) -> Result<AcquireOutcome, ProviderError> {
@@ -223,7 +225,7 @@ impl Provider for PlantedProvider {
             Some(flaw) => release::release(flaw, stored, request, now),
             None => rules::release(stored, request, now),
         })?;
-        if outcome == ReleaseOutcome::Released {
+        if outcome == ReleaseOutcome::Released && request.closing.is_none() {
             self.hint(&request.name)?;
         }
         Ok(outcome)

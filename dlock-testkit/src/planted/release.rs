@@ -30,6 +30,9 @@ pub(super) fn release(
         }
         return decision;
     };
+    if request.closing.is_some() {
+        return close(flaw, stored, request, now);
+    }
     let record = &stored.record;
     let refused = || Decision::answer(ReleaseOutcome::NotHeld(Some(now.shows(stored))));
     let mut seen = stored.clone();
@@ -57,6 +60,48 @@ pub(super) fn release(
             Flaw::ReleaseClearsData => released.record.data = None,
             Flaw::ReleaseClearsRequest => released.record.asked = false,
             Flaw::ReleaseOfAnyTerm => released.record.uuid = record.uuid,
+            _ => {}
+        }
+    }
+    if let (Flaw::NotHeldShowsNothing, Ok(ReleaseOutcome::NotHeld(shown))) =
+        (flaw, &mut decision.answer)
+    {
+        *shown = None;
+    }
+    decision
+}
+
+fn close(flaw: Flaw, stored: &Stored, request: &Release, now: &Now) -> Decision<ReleaseOutcome> {
+    let record = &stored.record;
+    let refused = || Decision::answer(ReleaseOutcome::NotHeld(Some(now.shows(stored))));
+    let repeated = record.is_closed();
+    let mut seen = stored.clone();
+    let mut asked = request.clone();
+    match flaw {
+        Flaw::ClosingIgnored => asked.closing = None,
+        Flaw::ClosingNeedsLife if now.expired(stored) => return refused(),
+        Flaw::RepeatedClosingIsRefused if repeated => return refused(),
+        Flaw::RepeatedClosingExtends if repeated => seen.record.uuid = request.uuid,
+        Flaw::ClosingOfAnyTerm => seen.record.uuid = request.uuid,
+        Flaw::ClosingOfReleased => seen.record.released = false,
+        _ => {}
+    }
+    let mut decision = rules::release(Some(&seen), &asked, now);
+    if let Decision {
+        write: Write::Put(closed),
+        ..
+    } = &mut decision
+    {
+        match flaw {
+            Flaw::ClosingKeepsUuid => closed.record.uuid = record.uuid,
+            Flaw::ClosingKeepsNumber => closed.record.renewals = record.renewals,
+            Flaw::ClosingKeepsDuration => closed.record.duration = record.duration,
+            Flaw::ClosingKeepsExpiry => closed.expiry = stored.expiry,
+            Flaw::ClosingClearsData => closed.record.data = None,
+            Flaw::ClosingMintsToken => {
+                closed.record.token =
+                    FencingToken::new(record.token.get() + 1).unwrap_or(record.token);
+            }
             _ => {}
         }
     }

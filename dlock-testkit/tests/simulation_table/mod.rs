@@ -157,6 +157,41 @@ pub(crate) const UNSEEN: &[(Bug, &str)] = &[
     ),
     (Bug::KeptOnAnyStore, "no run keeps observations in a folder"),
     (Bug::SightUnread, "no run keeps observations in a folder"),
+    (Bug::AtLeastIgnored, "no lock of these runs has `at_least`"),
+    (
+        Bug::ClosedFromTheRelease,
+        "no lock of these runs has `at_least`",
+    ),
+    (
+        Bug::ClosedToOthersOnly,
+        "no lock of these runs has `at_least`",
+    ),
+    (
+        Bug::ClosedHandedOver,
+        "no lock of these runs has `at_least`",
+    ),
+    (Bug::LostLeaseCloses, "no lock of these runs has `at_least`"),
+    (
+        Bug::UnclaimedGrantCloses,
+        "no lock of these runs has `at_least`",
+    ),
+    (
+        Bug::ClosingDrawnAnew,
+        "no lock of these runs has `at_least`",
+    ),
+    (
+        Bug::UnclosedIsReleased,
+        "no lock of these runs has `at_least`",
+    ),
+    (
+        Bug::ClosingUnobserved,
+        "no lock of these runs has `at_least`",
+    ),
+    (Bug::ClosedUndone, "no lock of these runs has `at_least`"),
+    (
+        Bug::TicketForgetsAtLeast,
+        "no lock of these runs has `at_least`",
+    ),
     (Bug::LengthUnchecked, "the model's provider can count"),
     (
         Bug::TryReleasedOnce,

@@ -19,7 +19,7 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     ),
     (
         Bug::FlagInsteadOfClock,
-        "margin_is_kept validity_is_computed_at_every_question loss_is_told_on_time_while_renewals_hang late_renewal_is_shown_before_the_loss renewals_stop_at_the_longest_hold failing_renewals_stop_at_the_longest_hold_too repeated_release_that_finds_a_stranger_is_no_loss work_that_ended_too_late_is_reported grant_that_died_before_it_was_picked_up_is_not_handed_out lost_lease_is_not_handed_over paused_holder_is_fenced_and_told holder_cut_off_from_its_store_stops_in_time",
+        "margin_is_kept validity_is_computed_at_every_question loss_is_told_on_time_while_renewals_hang late_renewal_is_shown_before_the_loss renewals_stop_at_the_longest_hold failing_renewals_stop_at_the_longest_hold_too repeated_release_that_finds_a_stranger_is_no_loss work_that_ended_too_late_is_reported grant_that_died_before_it_was_picked_up_is_not_handed_out lost_lease_closes_nothing lost_lease_is_not_handed_over paused_holder_is_fenced_and_told holder_cut_off_from_its_store_stops_in_time",
     ),
     (
         Bug::CreditNewest,
@@ -96,11 +96,11 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     ),
     (
         Bug::ReleaseBelieves,
-        "validity_ends_where_the_release_begins no_renewal_is_sent_after_the_release_began repeated_release_that_finds_a_stranger_is_no_loss lease_released_during_a_batch_is_renewed_no_more released_leases_leave_nothing_behind giver_has_stopped_before_the_next_is_asked_for giver_is_not_stale_when_its_own_client_was_faster",
+        "validity_ends_where_the_release_begins no_renewal_is_sent_after_the_release_began repeated_release_that_finds_a_stranger_is_no_loss lease_released_during_a_batch_is_renewed_no_more released_leases_leave_nothing_behind giver_has_stopped_before_the_next_is_asked_for giver_is_not_stale_when_its_own_client_was_faster early_release_closes_the_name_until_its_time closed_name_is_handed_to_no_waiter client_does_not_claim_what_it_is_about_to_close release_after_its_time_frees_the_name repeated_release_closes_the_name_once ticket_carries_what_is_left_to_be_closed",
     ),
     (
         Bug::ReleaseFirst,
-        "with_acquires_renews_and_releases lost_lease_ends_the_work work_is_gone_before_the_release_is_sent panic_of_the_work_goes_on_after_the_release failing_release_does_not_hide_the_result hung_release_delays_the_result_to_the_end_of_the_lease_at_most error_of_the_work_comes_through_one_question_mark",
+        "with_acquires_renews_and_releases lost_lease_ends_the_work work_is_gone_before_the_release_is_sent panic_of_the_work_goes_on_after_the_release failing_release_does_not_hide_the_result hung_release_delays_the_result_to_the_end_of_the_lease_at_most error_of_the_work_comes_through_one_question_mark early_release_closes_the_name_until_its_time",
     ),
     (
         Bug::PanicFirst,
@@ -120,11 +120,11 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     ),
     (
         Bug::StaleReleaseHidden,
-        "stale_holder_releases_nothing_and_is_told repeated_release_that_finds_a_stranger_is_no_loss acquire_that_arrives_after_its_release_is_undone hand_over_that_is_refused_is_followed_by_the_release paused_holder_is_fenced_and_told",
+        "stale_holder_releases_nothing_and_is_told repeated_release_that_finds_a_stranger_is_no_loss acquire_that_arrives_after_its_release_is_undone hand_over_that_is_refused_is_followed_by_the_release closing_that_somebody_overtook_is_told paused_holder_is_fenced_and_told",
     ),
     (
         Bug::RepeatIsStale,
-        "repeated_release_that_finds_a_stranger_is_no_loss",
+        "repeated_release_that_finds_a_stranger_is_no_loss closing_that_somebody_overtook_is_told",
     ),
     (
         Bug::TryReleasedOnce,
@@ -132,11 +132,49 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     ),
     (
         Bug::ReleaseOnce,
-        "unanswered_release_is_repeated release_without_an_answer_ends_unconfirmed repeated_release_that_finds_a_stranger_is_no_loss no_call_waits_longer_than_a_sixth_of_the_lease failing_calls_are_repeated_only_after_a_pause",
+        "unanswered_release_is_repeated release_without_an_answer_ends_unconfirmed repeated_release_that_finds_a_stranger_is_no_loss repeated_release_closes_the_name_once no_call_waits_longer_than_a_sixth_of_the_lease failing_calls_are_repeated_only_after_a_pause",
     ),
     (
         Bug::UnconfirmedIsError,
-        "release_without_an_answer_ends_unconfirmed",
+        "release_without_an_answer_ends_unconfirmed client_does_not_claim_what_it_is_about_to_close",
+    ),
+    (
+        Bug::AtLeastIgnored,
+        "early_release_closes_the_name_until_its_time closed_name_is_handed_to_no_waiter client_does_not_claim_what_it_is_about_to_close release_after_its_time_frees_the_name repeated_release_closes_the_name_once closing_that_somebody_overtook_is_told ticket_carries_what_is_left_to_be_closed",
+    ),
+    (
+        Bug::ClosedFromTheRelease,
+        "early_release_closes_the_name_until_its_time release_after_its_time_frees_the_name work_that_was_not_done_closes_nothing",
+    ),
+    (
+        Bug::ClosedToOthersOnly,
+        "client_does_not_claim_what_it_is_about_to_close",
+    ),
+    (
+        Bug::ClosedHandedOver,
+        "closed_name_is_handed_to_no_waiter client_does_not_claim_what_it_is_about_to_close",
+    ),
+    (Bug::LostLeaseCloses, "lost_lease_closes_nothing"),
+    (
+        Bug::UnclaimedGrantCloses,
+        "grant_that_nobody_took_closes_nothing",
+    ),
+    (
+        Bug::ClosingDrawnAnew,
+        "repeated_release_closes_the_name_once",
+    ),
+    (
+        Bug::UnclosedIsReleased,
+        "closing_that_somebody_overtook_is_told",
+    ),
+    (
+        Bug::ClosingUnobserved,
+        "client_opens_its_own_closing_when_it_is_over",
+    ),
+    (Bug::ClosedUndone, "work_that_was_not_done_closes_nothing"),
+    (
+        Bug::TicketForgetsAtLeast,
+        "ticket_carries_what_is_left_to_be_closed",
     ),
     (
         Bug::NeverUnsure,
@@ -158,7 +196,7 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     ),
     (
         Bug::DropForgets,
-        "dropped_lease_is_given_back lease_dropped_without_a_runtime_is_given_back lease_dropped_while_unwinding_is_given_back lease_released_during_a_batch_is_renewed_no_more released_leases_leave_nothing_behind work_is_gone_before_the_release_is_sent dropped_with_gives_the_lock_back acquire_dropped_anywhere_leaves_nothing dropped_try_runs_to_its_answer grant_nobody_picks_up_is_given_back grant_that_died_before_it_was_picked_up_is_not_handed_out limit_that_passed_while_nobody_looked_sends_nothing_more late_copy_of_a_grant_nobody_took_does_not_block_its_client unreleased_lease_of_ours_does_not_block_its_client own_release_wakes_the_next_waiter released_lock_goes_to_the_next_waiter_in_one_write lost_lease_is_not_handed_over floor_that_a_resource_reported_is_kept close_waits_until_everything_is_given_back",
+        "dropped_lease_is_given_back lease_dropped_without_a_runtime_is_given_back lease_dropped_while_unwinding_is_given_back lease_released_during_a_batch_is_renewed_no_more released_leases_leave_nothing_behind work_is_gone_before_the_release_is_sent dropped_with_gives_the_lock_back acquire_dropped_anywhere_leaves_nothing dropped_try_runs_to_its_answer grant_nobody_picks_up_is_given_back grant_that_died_before_it_was_picked_up_is_not_handed_out limit_that_passed_while_nobody_looked_sends_nothing_more late_copy_of_a_grant_nobody_took_does_not_block_its_client unreleased_lease_of_ours_does_not_block_its_client own_release_wakes_the_next_waiter released_lock_goes_to_the_next_waiter_in_one_write early_release_closes_the_name_until_its_time lost_lease_closes_nothing grant_that_nobody_took_closes_nothing lost_lease_is_not_handed_over floor_that_a_resource_reported_is_kept close_waits_until_everything_is_given_back",
     ),
     (
         Bug::CancelForgets,
@@ -176,15 +214,7 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     ),
     (
         Bug::OwnGhostBlocks,
-        "late_copy_of_a_try_given_up_does_not_block_its_client \
-         late_copy_of_a_refused_try_does_not_block_its_client \
-         late_copy_of_a_spent_try_does_not_block_its_client \
-         late_copy_of_a_late_grants_try_does_not_block_its_client \
-         late_copy_of_a_grant_nobody_took_does_not_block_its_client \
-         late_copy_of_a_released_leases_try_does_not_block_its_client \
-         unreleased_lease_of_ours_does_not_block_its_client \
-         last_eight_are_remembered_for_two_leases lock_is_handed_on_past_a_renewal_under_way \
-         giver_is_not_stale_when_its_own_client_was_faster",
+        "late_copy_of_a_try_given_up_does_not_block_its_client late_copy_of_a_refused_try_does_not_block_its_client late_copy_of_a_spent_try_does_not_block_its_client late_copy_of_a_late_grants_try_does_not_block_its_client late_copy_of_a_grant_nobody_took_does_not_block_its_client late_copy_of_a_released_leases_try_does_not_block_its_client unreleased_lease_of_ours_does_not_block_its_client last_eight_are_remembered_for_two_leases lock_is_handed_on_past_a_renewal_under_way giver_is_not_stale_when_its_own_client_was_faster client_does_not_claim_what_it_is_about_to_close",
     ),
     (
         Bug::HeldTriesForgotten,
@@ -192,18 +222,7 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     ),
     (
         Bug::OwnLeaseClaimed,
-        "dropped_waiter_leaves_the_queue grant_nobody_picks_up_is_given_back \
-         live_lease_of_ours_is_never_claimed released_lock_goes_to_the_next_waiter_in_one_write \
-         lock_is_handed_on_past_a_renewal_under_way \
-         giver_has_stopped_before_the_next_is_asked_for \
-         hand_over_that_is_refused_is_followed_by_the_release \
-         hand_over_without_an_answer_is_followed_by_the_release \
-         waiter_that_leaves_takes_no_hand_over_along \
-         giver_is_not_stale_when_its_own_client_was_faster \
-         lock_goes_back_to_the_store_after_a_row_of_hand_overs \
-         lock_goes_back_to_the_store_after_a_while_of_hand_overs \
-         ticket_gives_the_lock_to_whoever_redeems_it ticket_waits_behind_nobody \
-         clones_of_a_provider_share_a_client",
+        "dropped_waiter_leaves_the_queue grant_nobody_picks_up_is_given_back live_lease_of_ours_is_never_claimed released_lock_goes_to_the_next_waiter_in_one_write lock_is_handed_on_past_a_renewal_under_way giver_has_stopped_before_the_next_is_asked_for hand_over_that_is_refused_is_followed_by_the_release hand_over_without_an_answer_is_followed_by_the_release waiter_that_leaves_takes_no_hand_over_along giver_is_not_stale_when_its_own_client_was_faster lock_goes_back_to_the_store_after_a_row_of_hand_overs lock_goes_back_to_the_store_after_a_while_of_hand_overs closed_name_is_handed_to_no_waiter ticket_gives_the_lock_to_whoever_redeems_it ticket_waits_behind_nobody clones_of_a_provider_share_a_client",
     ),
     (
         Bug::NoTurns,
@@ -258,46 +277,7 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     ),
     (
         Bug::UuidReused,
-        "holder_stops_before_another_starts kept_lease_outlives_its_duration \
-         leases_due_together_travel_together refused_renewal_of_a_batch_ends_one_lease \
-         failed_renewal_of_a_batch_leaves_the_others unanswered_batch_is_retried_one_by_one \
-         hung_batch_delays_no_other dead_shard_delays_only_its_own \
-         answers_of_another_number_are_none \
-         late_answer_of_a_batch_counts_for_leases_still_valid \
-         lease_released_during_a_batch_is_renewed_no_more \
-         error_of_the_work_comes_through_one_question_mark grant_nobody_picks_up_is_given_back \
-         grant_that_died_before_it_was_picked_up_is_not_handed_out \
-         late_copy_of_a_try_given_up_does_not_block_its_client \
-         late_copy_of_a_refused_try_does_not_block_its_client \
-         late_copy_of_a_spent_try_does_not_block_its_client \
-         late_copy_of_a_late_grants_try_does_not_block_its_client \
-         late_copy_of_a_grant_nobody_took_does_not_block_its_client \
-         late_copy_of_a_released_leases_try_does_not_block_its_client \
-         unreleased_lease_of_ours_does_not_block_its_client \
-         last_eight_are_remembered_for_two_leases live_lease_of_ours_is_never_claimed \
-         each_try_of_a_waiter_has_its_own_identity try_without_an_answer_is_given_up \
-         refusal_by_a_ghost_of_our_own_is_an_answer \
-         spent_try_is_followed_by_a_fresh_one_at_once \
-         late_grant_is_given_back_and_asked_for_again waiters_are_served_in_the_order_they_came \
-         waiter_is_served_before_the_releaser equal_processes_get_equal_shares \
-         waiters_ask_at_most_once_a_grant process_that_was_never_refused_lets_others_in \
-         lone_process_is_hardly_slowed releaser_leaves_the_lock_to_others_for_an_instant \
-         try_leaves_nothing_to_others release_of_an_orphan_wakes_the_next_waiter \
-         released_lock_goes_to_the_next_waiter_in_one_write \
-         lock_is_handed_on_past_a_renewal_under_way \
-         giver_has_stopped_before_the_next_is_asked_for \
-         hand_over_that_is_refused_is_followed_by_the_release \
-         hand_over_without_an_answer_is_followed_by_the_release \
-         giver_is_not_stale_when_its_own_client_was_faster \
-         lock_goes_back_to_the_store_after_a_row_of_hand_overs \
-         lock_goes_back_to_the_store_after_a_while_of_hand_overs \
-         ticket_gives_the_lock_to_whoever_redeems_it ticket_is_good_whatever_its_number \
-         giver_does_not_claim_what_it_handed_over ticket_waits_behind_nobody \
-         limit_is_a_total_while_the_lock_is_held \
-         acquire_asks_for_more_than_the_highest_token_seen \
-         floor_that_a_resource_reported_is_kept clones_of_a_provider_share_a_client \
-         lock_keeps_what_it_was_built_with contender_is_refused_until_the_holder_releases \
-         paused_holder_is_fenced_and_told holder_cut_off_from_its_store_stops_in_time crowded_client_lets_others_in crowded_client_lets_others_in_without_hints",
+        "holder_stops_before_another_starts kept_lease_outlives_its_duration leases_due_together_travel_together refused_renewal_of_a_batch_ends_one_lease failed_renewal_of_a_batch_leaves_the_others unanswered_batch_is_retried_one_by_one hung_batch_delays_no_other dead_shard_delays_only_its_own answers_of_another_number_are_none late_answer_of_a_batch_counts_for_leases_still_valid lease_released_during_a_batch_is_renewed_no_more error_of_the_work_comes_through_one_question_mark grant_nobody_picks_up_is_given_back grant_that_died_before_it_was_picked_up_is_not_handed_out late_copy_of_a_try_given_up_does_not_block_its_client late_copy_of_a_refused_try_does_not_block_its_client late_copy_of_a_spent_try_does_not_block_its_client late_copy_of_a_late_grants_try_does_not_block_its_client late_copy_of_a_grant_nobody_took_does_not_block_its_client late_copy_of_a_released_leases_try_does_not_block_its_client unreleased_lease_of_ours_does_not_block_its_client last_eight_are_remembered_for_two_leases live_lease_of_ours_is_never_claimed each_try_of_a_waiter_has_its_own_identity try_without_an_answer_is_given_up refusal_by_a_ghost_of_our_own_is_an_answer spent_try_is_followed_by_a_fresh_one_at_once late_grant_is_given_back_and_asked_for_again waiters_are_served_in_the_order_they_came waiter_is_served_before_the_releaser equal_processes_get_equal_shares waiters_ask_at_most_once_a_grant process_that_was_never_refused_lets_others_in lone_process_is_hardly_slowed releaser_leaves_the_lock_to_others_for_an_instant try_leaves_nothing_to_others crowded_client_lets_others_in crowded_client_lets_others_in_without_hints release_of_an_orphan_wakes_the_next_waiter released_lock_goes_to_the_next_waiter_in_one_write lock_is_handed_on_past_a_renewal_under_way giver_has_stopped_before_the_next_is_asked_for hand_over_that_is_refused_is_followed_by_the_release hand_over_without_an_answer_is_followed_by_the_release giver_is_not_stale_when_its_own_client_was_faster lock_goes_back_to_the_store_after_a_row_of_hand_overs lock_goes_back_to_the_store_after_a_while_of_hand_overs closed_name_is_handed_to_no_waiter client_does_not_claim_what_it_is_about_to_close release_after_its_time_frees_the_name work_that_was_not_done_closes_nothing ticket_gives_the_lock_to_whoever_redeems_it ticket_is_good_whatever_its_number giver_does_not_claim_what_it_handed_over ticket_waits_behind_nobody limit_is_a_total_while_the_lock_is_held acquire_asks_for_more_than_the_highest_token_seen floor_that_a_resource_reported_is_kept clones_of_a_provider_share_a_client lock_keeps_what_it_was_built_with contender_is_refused_until_the_holder_releases paused_holder_is_fenced_and_told holder_cut_off_from_its_store_stops_in_time",
     ),
     (
         Bug::FreshUuidPerRepeat,
@@ -331,7 +311,7 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     ),
     (
         Bug::ObservationNotShared,
-        "holder_stops_before_another_starts waiter_enters_when_the_lease_ends waiter_of_another_duration_waits_for_the_records look_observes_as_a_refusal_does repeated_tries_take_over_from_a_dead_holder renewal_restarts_the_observation observation_lasts_for_the_records_duration read_observes_too observation_is_forgotten_after_ten_leases waiter_takes_over_from_a_dead_holder holder_cut_off_from_its_store_stops_in_time",
+        "holder_stops_before_another_starts client_opens_its_own_closing_when_it_is_over waiter_enters_when_the_lease_ends waiter_of_another_duration_waits_for_the_records look_observes_as_a_refusal_does repeated_tries_take_over_from_a_dead_holder renewal_restarts_the_observation observation_lasts_for_the_records_duration read_observes_too observation_is_forgotten_after_ten_leases waiter_takes_over_from_a_dead_holder holder_cut_off_from_its_store_stops_in_time",
     ),
     (
         Bug::ObservationForEver,
@@ -375,25 +355,7 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     ),
     (
         Bug::ClaimWithoutLook,
-        "holder_stops_before_another_starts kept_lease_outlives_its_duration \
-         dropped_waiter_leaves_the_queue grant_nobody_picks_up_is_given_back \
-         last_eight_are_remembered_for_two_leases each_try_of_a_waiter_has_its_own_identity \
-         refusal_by_a_ghost_of_our_own_is_an_answer waiters_of_one_client_are_one_contender \
-         waiters_are_served_in_the_order_they_came try_stands_in_no_queue \
-         waiter_is_served_before_the_releaser equal_processes_get_equal_shares \
-         waiters_ask_at_most_once_a_grant process_that_was_never_refused_lets_others_in \
-         releaser_leaves_the_lock_to_others_for_an_instant try_leaves_nothing_to_others \
-         limit_holds_while_others_go_first hint_during_a_delay_counts \
-         hint_during_a_delay_does_not_start_it_anew waiter_asks_at_its_interval \
-         waiter_does_not_spin_while_nothing_remains hint_wakes_a_waiter_at_once \
-         lost_hint_costs_one_interval broken_channel_wakes_everyone \
-         limit_is_a_total_while_the_lock_is_held waiter_looks_where_that_costs_less \
-         look_observes_as_a_refusal_does look_without_an_answer_is_repeated \
-         look_is_an_answer_of_its_store look_at_a_store_beyond_help_ends_the_wait \
-         repeated_tries_take_over_from_a_dead_holder renewal_restarts_the_observation \
-         observation_lasts_for_the_records_duration close_ends_waiters_and_later_acquires \
-         clones_of_a_provider_share_a_client contender_is_refused_until_the_holder_releases \
-         waiter_takes_over_from_a_dead_holder holder_cut_off_from_its_store_stops_in_time",
+        "holder_stops_before_another_starts kept_lease_outlives_its_duration dropped_waiter_leaves_the_queue grant_nobody_picks_up_is_given_back last_eight_are_remembered_for_two_leases each_try_of_a_waiter_has_its_own_identity refusal_by_a_ghost_of_our_own_is_an_answer waiters_of_one_client_are_one_contender waiters_are_served_in_the_order_they_came try_stands_in_no_queue waiter_is_served_before_the_releaser equal_processes_get_equal_shares waiters_ask_at_most_once_a_grant process_that_was_never_refused_lets_others_in releaser_leaves_the_lock_to_others_for_an_instant try_leaves_nothing_to_others limit_holds_while_others_go_first hint_during_a_delay_counts hint_during_a_delay_does_not_start_it_anew early_release_closes_the_name_until_its_time closed_name_is_handed_to_no_waiter client_does_not_claim_what_it_is_about_to_close waiter_asks_at_its_interval waiter_does_not_spin_while_nothing_remains hint_wakes_a_waiter_at_once lost_hint_costs_one_interval broken_channel_wakes_everyone limit_is_a_total_while_the_lock_is_held waiter_looks_where_that_costs_less look_observes_as_a_refusal_does look_without_an_answer_is_repeated look_is_an_answer_of_its_store look_at_a_store_beyond_help_ends_the_wait repeated_tries_take_over_from_a_dead_holder renewal_restarts_the_observation observation_lasts_for_the_records_duration close_ends_waiters_and_later_acquires clones_of_a_provider_share_a_client contender_is_refused_until_the_holder_releases waiter_takes_over_from_a_dead_holder holder_cut_off_from_its_store_stops_in_time",
     ),
     (
         Bug::HeldForever,
@@ -485,7 +447,7 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     ),
     (
         Bug::HandOverBelieves,
-        "giver_has_stopped_before_the_next_is_asked_for",
+        "giver_has_stopped_before_the_next_is_asked_for closed_name_is_handed_to_no_waiter",
     ),
     (
         Bug::RowNeverEnds,

@@ -8,6 +8,7 @@ use dlock_testkit::service;
 use tokio::{process::Command, time::timeout};
 
 const QUICKSTART: &str = env!("CARGO_BIN_EXE_quickstart");
+const CRON: &str = env!("CARGO_BIN_EXE_cron");
 const DIAGRAMS: &str = env!("CARGO_BIN_EXE_diagrams");
 const FENCING: &str = env!("CARGO_BIN_EXE_fencing");
 const LEADER: &str = env!("CARGO_BIN_EXE_leader");
@@ -66,6 +67,10 @@ pub(crate) fn dynamodb() -> Place {
 impl Place {
     pub(crate) async fn quickstart(&self) -> String {
         self.run(QUICKSTART).await
+    }
+
+    pub(crate) async fn cron(&self) -> String {
+        self.run(CRON).await
     }
 
     pub(crate) async fn diagrams(&self) -> String {

@@ -29,6 +29,7 @@ macro_rules! on_every_store {
     };
 }
 
+mod cron;
 mod diagrams;
 mod fencing;
 mod leader;

@@ -240,6 +240,15 @@ impl Hand {
         joined(task).await
     }
 
+    /// The same, where about so much time has to pass.
+    pub(super) async fn passes_until_within<T>(&self, task: JoinHandle<T>, span: Duration) -> T {
+        let began = Instant::now();
+        while !task.is_finished() && began.elapsed() < PATIENCE {
+            self.advance(span / 40).await;
+        }
+        joined(task).await
+    }
+
     /// Moves the clock and lets nobody act.
     pub(super) fn jump(&self, by: Duration) {
         self.0.advance(by);

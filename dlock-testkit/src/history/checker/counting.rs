@@ -76,7 +76,10 @@ fn count_name(facts: &Facts<'_>, of_name: &NameFacts<'_>, counts: &mut Counts) {
             }
             held = match commit.kind {
                 CommitKind::Take | CommitKind::Renew | CommitKind::Revoke => true,
-                CommitKind::Release | CommitKind::Delete | CommitKind::Forget => false,
+                CommitKind::Release
+                | CommitKind::Close
+                | CommitKind::Delete
+                | CommitKind::Forget => false,
                 CommitKind::Touch | CommitKind::Undo => held,
             };
         }

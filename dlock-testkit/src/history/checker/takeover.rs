@@ -67,9 +67,11 @@ fn by_commits<'f, 'a>(of_name: &'f NameFacts<'a>) -> Vec<Blocking<'f, 'a>> {
             }
             CommitKind::Touch => {}
             // Free, or nobody's any more; and a store that lost its memory promises nothing.
-            CommitKind::Release | CommitKind::Delete | CommitKind::Forget | CommitKind::Undo => {
-                current = None;
-            }
+            CommitKind::Release
+            | CommitKind::Close
+            | CommitKind::Delete
+            | CommitKind::Forget
+            | CommitKind::Undo => current = None,
         }
     }
     all.extend(current);

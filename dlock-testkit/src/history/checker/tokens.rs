@@ -115,7 +115,11 @@ fn written(name: &str, of_name: &NameFacts<'_>, findings: &mut Findings<'_>) {
                     findings.broken(Invariant::I3, name, &[*at, *told_at], says);
                 }
             }
-            CommitKind::Renew | CommitKind::Release | CommitKind::Revoke | CommitKind::Touch => {
+            CommitKind::Renew
+            | CommitKind::Release
+            | CommitKind::Revoke
+            | CommitKind::Close
+            | CommitKind::Touch => {
                 if let Some((before, last, _)) = record
                     && token != last
                 {
@@ -123,7 +127,7 @@ fn written(name: &str, of_name: &NameFacts<'_>, findings: &mut Findings<'_>) {
                         format!("a write that grants nothing changed token {last} to {token}");
                     findings.broken(Invariant::I3, name, &[before, *at], says);
                 }
-                if commit.kind == CommitKind::Revoke {
+                if matches!(commit.kind, CommitKind::Revoke | CommitKind::Close) {
                     took = None;
                 }
             }

@@ -102,6 +102,8 @@ pub enum CommitKind {
     Release,
     /// A revocation (B1).
     Revoke,
+    /// A release that closed the name (B4).
+    Close,
     /// A request to the holder (B3), or whatever else leaves the term as it is.
     Touch,
     /// The record was deleted (T5).

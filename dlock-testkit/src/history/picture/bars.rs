@@ -178,7 +178,10 @@ impl Lanes<'_, '_> {
                             canvas.line((x, y + ROW - 14.0), to, colour::STORE_EDGE, 1.5, "");
                         }
                     }
-                    CommitKind::Release | CommitKind::Delete | CommitKind::Forget => {
+                    CommitKind::Release
+                    | CommitKind::Close
+                    | CommitKind::Delete
+                    | CommitKind::Forget => {
                         self.kept(canvas, open.take(), at.t, y, taken_over);
                         taken_over = false;
                     }

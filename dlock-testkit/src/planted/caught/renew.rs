@@ -32,14 +32,15 @@ caught! {
         late_copy_of_an_acquire_does_not_disturb_the_next_term released_lock_is_taken
         expired_lock_is_taken_by_a_newcomer claimed_version_is_taken claimed_version_is_taken_after_renewals
         renewal_of_a_strangers_term_is_lost batch_is_answered_in_order batch_may_name_a_lock_twice
-        one_loss_in_a_batch_leaves_the_others revoke_takes_the_term_away_and_gives_it_to_nobody
-        forced_release_frees_only_what_was_seen;
+        one_loss_in_a_batch_leaves_the_others closing_ends_a_term_and_keeps_everybody_out
+        revoke_takes_the_term_away_and_gives_it_to_nobody forced_release_frees_only_what_was_seen;
     RenewStrictlyPast: renewal_of_an_expired_term_is_lost;
     LostShowsNothing: owners_label_decides_nothing released_lock_is_taken expired_lock_is_taken_by_a_newcomer
         claimed_version_is_taken claimed_version_is_taken_after_renewals renewal_of_a_released_term_is_lost
         renewal_of_an_expired_term_is_lost renewal_of_a_strangers_term_is_lost batch_is_answered_in_order
         batch_may_name_a_lock_twice one_loss_in_a_batch_leaves_the_others
-        every_provider_on_the_store_sees_the_same revoke_takes_the_term_away_and_gives_it_to_nobody;
+        closing_ends_a_term_and_keeps_everybody_out every_provider_on_the_store_sees_the_same
+        revoke_takes_the_term_away_and_gives_it_to_nobody;
     BatchInNameOrder: batch_is_answered_in_order;
     BatchEndsAtALoss: batch_is_answered_in_order batch_may_name_a_lock_twice
         one_loss_in_a_batch_leaves_the_others;

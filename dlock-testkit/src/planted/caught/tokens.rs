@@ -5,6 +5,7 @@ caught! {
         purge_deletes_only_what_is_a_week_past;
     TokenInMillis: first_token_is_the_time_in_microseconds token_follows_the_stores_clock;
     TokenNotAboveLast: claim_does_not_hinder_where_none_is_needed release_of_a_strangers_term_changes_nothing
+        closing_ends_a_term_and_keeps_everybody_out tokens_grow_across_a_closing
         every_provider_on_the_store_sees_the_same token_grows_across_release token_grows_across_takeover
         floor_below_the_next_token_changes_nothing token_ahead_of_the_clock_goes_on_one_by_one
         tokens_end_below_two_to_the_53 race_for_a_released_lock_has_one_winner race_of_claims_has_one_winner
@@ -17,6 +18,7 @@ caught! {
     FloorExceeded: token_is_at_least_the_floor floor_below_the_next_token_changes_nothing
         token_ahead_of_the_clock_goes_on_one_by_one tokens_end_below_two_to_the_53;
     TokenLosesDigits: claim_does_not_hinder_where_none_is_needed release_of_a_strangers_term_changes_nothing
+        closing_ends_a_term_and_keeps_everybody_out tokens_grow_across_a_closing
         every_provider_on_the_store_sees_the_same token_grows_across_release token_grows_across_takeover
         token_is_at_least_the_floor floor_below_the_next_token_changes_nothing
         token_ahead_of_the_clock_goes_on_one_by_one tokens_end_below_two_to_the_53

@@ -1,0 +1,99 @@
+//! A nightly job on three hosts whose clocks are apart. Each host's cron starts it when its own clock
+//! says so; the job is short, so the lock is free again when the next clock gets there. A mutex alone
+//! lets all three work. `at_least` closes the name behind the first.
+//!
+//! ```sh
+//! cargo run -p dlock-examples --bin cron
+//! cargo run -p dlock-examples --bin cron --features postgres -- --store postgres://localhost/mydb
+//! ```
+//!
+//! With a store that stays, the second night begins a minute after the first.
+
+use std::{env, time::Duration};
+
+use dlock::{DLock, FencingToken, TryAcquire};
+use dlock_examples::{Failure, store};
+use tokio::{process::Command, time::sleep};
+
+const USAGE: &str = "usage: [--store sqlite:PATH | postgres://.. | redis://.. | dynamodb:TABLE] \
+                     [--as NAME mutex|once]";
+
+/// How far the clocks of two hosts are apart: the job takes less.
+const APART: Duration = Duration::from_millis(1500);
+
+/// More than the clocks are apart, and less than the period.
+const AT_LEAST: Duration = Duration::from_mins(1);
+
+#[tokio::main]
+async fn main() -> Result<(), Failure> {
+    let (url, rest) = dlock_examples::arguments()?;
+    let rest: Vec<&str> = rest
+        .iter()
+        .filter_map(|argument| argument.to_str())
+        .collect();
+    match rest[..] {
+        [] => night(url).await,
+        ["--as", name, night] => {
+            let store = store::choose(url.as_deref())?;
+            host(store.as_ref(), name, night == "once").await
+        }
+        _ => Err(Failure::new(USAGE)),
+    }
+}
+
+/// Two nights: one with a mutex, one with `at_least`.
+async fn night(url: Option<String>) -> Result<(), Failure> {
+    let (url, _folder) = store::shared(url)?;
+    for (night, kind) in [("mutex", "a mutex"), ("once", "at_least")] {
+        println!("== {kind}, and clocks {APART:?} apart");
+        let mut runs = 0;
+        for name in ["a", "b", "c"] {
+            // Its clock gets there later than the one before, whose job is done by then.
+            let out = Command::new(env::current_exe()?)
+                .args(["--store", &url, "--as", name, night])
+                .kill_on_drop(true)
+                .output()
+                .await?;
+            let said = String::from_utf8_lossy(&out.stdout);
+            print!("{said}{}", String::from_utf8_lossy(&out.stderr));
+            if !out.status.success() {
+                return Err(Failure::new("a host has failed"));
+            }
+            runs += said.matches("writes the report").count();
+            sleep(APART).await;
+        }
+        println!("== runs: {runs}");
+    }
+    Ok(())
+}
+
+/// What cron starts on one host.
+async fn host(store: &dyn dlock_examples::Store, name: &str, once: bool) -> Result<(), Failure> {
+    let provider = store.provider().await?;
+    let builder = DLock::builder().owner(name).provider(provider);
+    let lock = if once {
+        builder.name("nightly-report").at_least(AT_LEAST).build()?
+    } else {
+        builder.name("nightly-report (mutex)").build()?
+    };
+    match lock.try_acquire().await? {
+        TryAcquire::Acquired(lease) => {
+            let guard = lease.keep_alive();
+            let report = write_report(name, guard.token()).await;
+            // Frees the name, or closes it until the minute is over.
+            guard.release().await?;
+            report?;
+        }
+        TryAcquire::Held(holder) if holder.record.is_closed() => {
+            println!("{name}: nothing to do, {} has done it", holder.record.owner);
+        }
+        TryAcquire::Held(holder) => println!("{name}: {} is at it", holder.record.owner),
+    }
+    Ok(())
+}
+
+async fn write_report(name: &str, token: FencingToken) -> Result<(), Failure> {
+    println!("{name}: writes the report, token {token}");
+    sleep(APART / 3).await;
+    Ok(())
+}
