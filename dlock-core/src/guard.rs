@@ -10,8 +10,11 @@ use crate::{Ended, Error, Event, FencingToken, Loss, Ticket, holding::Holding, t
 ///
 /// Renewing can fail, and the holder learns it *before* anybody else can have the lock: watch
 /// [`Guard::lost`] (or ask [`Guard::is_valid`]) and stop working when it says so.
-/// [`DLock::with`](crate::DLock::with) does that for you. Dropping a guard is as dropping a
-/// [`Lease`](crate::Lease).
+/// [`DLock::with`](crate::DLock::with) does that for you.
+///
+/// Dropping a guard gives the lock back in the background, as dropping a [`Lease`](crate::Lease) does. A
+/// guard that is dropped when `main` returns is **not** given back, since its runtime ends there: await
+/// [`Guard::release`], or [`Client::close`](crate::Client::close) after the drop.
 #[must_use = "a guard that is dropped gives its lock back at once"]
 pub struct Guard(Holding);
 

@@ -50,6 +50,28 @@ pub(crate) enum Origin {
     Try,
 }
 
+/// Says so if the runtime ends before a release has, as it does when `main` returns.
+struct CutOff(Option<Name>);
+
+impl CutOff {
+    fn did_not_happen(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for CutOff {
+    fn drop(&mut self) {
+        let Some(lock) = self.0.take() else { return };
+        told(|| {
+            tracing::warn!(
+                name: "release_cut_off",
+                %lock,
+                "the runtime ended before a release did: others wait for the expiry; await the release, or Client::close, before the runtime ends"
+            );
+        });
+    }
+}
+
 impl Giveback {
     /// Runs in a task of ours on `home`; whoever drops the returned handle stops nothing. Never
     /// blocks and never panics: on a runtime that has shut down the task is dropped, and the term
@@ -66,8 +88,10 @@ impl Giveback {
         let span = telling::span(
             || tracing::debug_span!("release", lock = %self.name, backend = self.shared.backend, token = self.token.map(u64::from)),
         );
+        let cut_off = CutOff(Some(self.name.clone()));
         home.spawn(telling::within(span, async move {
             let answer = self.run(offer).await;
+            cut_off.did_not_happen();
             self.shared.tell(&self.name, || Event::ReleaseEnded {
                 uuid,
                 ended: answer.clone(),
