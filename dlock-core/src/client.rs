@@ -266,7 +266,7 @@ impl Shared {
             () = self.clock.pause(limit) => {
                 // The provider has no word in it: it may have been logging in until now.
                 Err(ProviderError::unknown(format!(
-                    "the store did not answer within {limit:?}, opening a connection included"
+                    "no answer within {limit:?}, opening a connection included"
                 )))
             }
         };

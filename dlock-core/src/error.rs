@@ -86,29 +86,27 @@ impl StdError for ProviderError {
     }
 }
 
-/// Why a call of the frontend failed.
-#[derive(Clone, Debug, thiserror::Error)]
+/// Why a call of the frontend failed. The text says all that is known, the store's own words included;
+/// its source is what the store's driver reported.
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Error {
     /// The time limit passed before the lock was free. Nothing is held.
-    #[error("the lock was not acquired within {waited:?}{}", held_by(.holder.as_deref()))]
     Timeout {
         /// How long this call waited, queueing and store calls included.
         waited: Duration,
         /// Who held the lock when the store last answered; `None` if it never did.
         holder: Option<Box<Holder>>,
-        /// The last error of the store, if it did not answer at the end.
+        /// The last error of the store, if it did not answer at the end. Part of the message, so it is
+        /// not repeated as a source; its own source is.
         source: Option<ProviderError>,
     },
     /// The lease was lost. Nothing protects the work any more.
-    #[error(transparent)]
-    Lost(#[from] Loss),
+    Lost(Loss),
     /// The store gave no answer. An acquire that ends so holds nothing: what it may have left in
     /// the store is given back in the background.
-    #[error("{}", no_answer(.0))]
-    Provider(#[from] ProviderError),
+    Provider(ProviderError),
     /// The ticket is another lock's. Nothing was asked.
-    #[error("a ticket for {ticket:?} does not open {lock:?}")]
     OtherLock {
         /// What the ticket is for.
         ticket: Name,
@@ -116,8 +114,67 @@ pub enum Error {
         lock: Name,
     },
     /// The [`Client`](crate::Client) was closed.
-    #[error("the lock's client is closed")]
     Closed,
+}
+
+impl Error {
+    /// What the store last failed with, if it did not answer at the end: of [`Error::Provider`], and of
+    /// an [`Error::Timeout`] that a silent store has caused. A timeout without it means that somebody
+    /// else has the lock, which is no fault of the store.
+    #[must_use]
+    pub const fn store_error(&self) -> Option<&ProviderError> {
+        match self {
+            Self::Provider(error) => Some(error),
+            Self::Timeout { source, .. } => source.as_ref(),
+            Self::Lost(_) | Self::OtherLock { .. } | Self::Closed => None,
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Timeout {
+                waited,
+                holder,
+                source,
+            } => {
+                let holder = held_by(holder.as_deref());
+                write!(f, "the lock was not acquired within {waited:?}{holder}")?;
+                match source {
+                    Some(error) => write!(f, "; {}: {error}", no_answer(error)),
+                    None => Ok(()),
+                }
+            }
+            Self::Lost(loss) => loss.fmt(f),
+            Self::Provider(error) => write!(f, "{}: {error}", no_answer(error)),
+            Self::OtherLock { ticket, lock } => {
+                write!(f, "a ticket for {ticket:?} does not open {lock:?}")
+            }
+            Self::Closed => f.write_str("the lock's client is closed"),
+        }
+    }
+}
+
+impl StdError for Error {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        match self {
+            Self::Lost(loss) => loss.source(),
+            _ => self.store_error().and_then(StdError::source),
+        }
+    }
+}
+
+impl From<Loss> for Error {
+    fn from(loss: Loss) -> Self {
+        Self::Lost(loss)
+    }
+}
+
+impl From<ProviderError> for Error {
+    fn from(error: ProviderError) -> Self {
+        Self::Provider(error)
+    }
 }
 
 fn no_answer(error: &ProviderError) -> &'static str {
@@ -180,7 +237,8 @@ impl StdError for Loss {
 pub enum LossCause {
     /// Its time ran out without a successful renewal (V5). Nobody else could have it before.
     Expired {
-        /// What the last failed renewal reported, if there was one.
+        /// What the last failed renewal reported, if there was one. Part of the message, so it is not
+        /// repeated as a source; its own source is.
         last_error: Option<ProviderError>,
     },
     /// The store refused a renewal (R3): the term is over there. The record that shows it, if any.
@@ -203,8 +261,8 @@ impl fmt::Display for LossCause {
                 f.write_str("ran out without a successful renewal")
             }
             Self::Expired {
-                last_error: Some(_),
-            } => f.write_str("ran out because its renewals failed"),
+                last_error: Some(error),
+            } => write!(f, "ran out because its renewals failed: {error}"),
             Self::Refused {
                 record: Some(record),
             } => {
@@ -227,7 +285,7 @@ impl StdError for LossCause {
         match self {
             Self::Expired {
                 last_error: Some(error),
-            } => Some(error),
+            } => error.source(),
             _ => None,
         }
     }
@@ -325,22 +383,40 @@ mod tests {
 
     #[test]
     fn error_chain_says_everything_once() {
-        let error = Error::from(Loss {
+        let driver = || std::io::Error::other("os error 111");
+        let reset = || ProviderError::unknown("connection reset").with_source(driver());
+        let lost = Loss {
             token: FencingToken::MAX,
             cause: LossCause::Expired {
-                last_error: Some(ProviderError::unknown("connection reset")),
+                last_error: Some(reset()),
             },
             work_finished: false,
-        });
-        let mut chain = vec![error.to_string()];
-        let mut source = error.source();
-        while let Some(error) = source {
-            chain.push(error.to_string());
-            source = error.source();
-        }
+        };
+        let late = Error::Timeout {
+            waited: Duration::from_secs(3),
+            holder: None,
+            source: Some(reset()),
+        };
         let token = FencingToken::MAX;
-        let lost = format!("the lease with token {token} ran out because its renewals failed");
-        assert_eq!(chain, [lost, "connection reset".to_owned()]);
+        let silent = "the lock's store did not answer: connection reset";
+        for (error, first) in [
+            (
+                Error::from(lost),
+                format!(
+                    "the lease with token {token} ran out because its renewals failed: connection reset"
+                ),
+            ),
+            (Error::from(reset()), silent.to_owned()),
+            (
+                late,
+                format!("the lock was not acquired within 3s; {silent}"),
+            ),
+        ] {
+            let chain =
+                std::iter::successors(Some(&error as &dyn StdError), |&error| error.source());
+            let chain: Vec<String> = chain.map(ToString::to_string).collect();
+            assert_eq!(chain, [first, "os error 111".to_owned()]);
+        }
     }
 
     #[test]

@@ -109,7 +109,7 @@ impl Outage {
 
     /// What a call fails with that had no turn.
     pub(crate) fn error(&self) -> ProviderError {
-        let none = || ProviderError::unknown("the store did not answer");
+        let none = || ProviderError::unknown("no call was answered");
         self.last().error.clone().unwrap_or_else(none)
     }
 

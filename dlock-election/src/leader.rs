@@ -129,7 +129,7 @@ async fn answered(mut answer: watch::Receiver<Option<Answer>>) -> Answer {
 }
 
 fn no_answer(limit: Duration) -> Error {
-    ProviderError::unknown(format!("the store did not answer within {limit:?}")).into()
+    ProviderError::unknown(format!("no answer within {limit:?}")).into()
 }
 
 impl Leader {
