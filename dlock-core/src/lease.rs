@@ -7,7 +7,7 @@ use uuid::Uuid;
 use crate::{
     Error, FencingToken, Guard, ProviderError, Record, Ticket,
     holding::{Holding, joined},
-    renewal,
+    renewal, scope,
 };
 
 /// A granted lock, to be renewed and released by hand. [`Lease::keep_alive`] turns it into a
@@ -17,8 +17,9 @@ use crate::{
 /// the [token](Lease::token) to whatever stores the effects. Not `Clone`: one term has one holder.
 ///
 /// Dropping it gives it back in the background, in a task on the runtime that acquired it. That
-/// neither blocks nor panics, from any thread; where that runtime is gone, others wait until the
-/// lease expires.
+/// neither blocks nor panics, from any thread. Where that runtime has ended, or ends before the release
+/// has, others wait until the lease expires: so do they for a lease that is dropped when `main` returns.
+/// Await [`Lease::release`] there, or [`Client::close`](crate::Client::close) after the drop.
 #[must_use = "a lease that is dropped is given back at once"]
 pub struct Lease(pub(crate) Holding);
 
@@ -172,6 +173,57 @@ impl Lease {
     /// [`Error::Lost`] if the lease has ended already: there is nothing to hand over.
     pub fn hand_over(self) -> Result<Ticket, Error> {
         self.0.hand_over()
+    }
+
+    /// Runs the work while the lease is renewed, and gives it back when the work has ended, as
+    /// [`DLock::with`](crate::DLock::with) does. So any way to a lease can be the way to the work: with a
+    /// limit, by asking once, or by a ticket.
+    ///
+    /// ```no_run
+    /// # // no_run: needs a provider, and this crate has none.
+    /// # use std::time::Duration;
+    /// # use dlock_core::{DLock, FencingToken, TryAcquire};
+    /// # async fn example(lock: DLock) -> Result<(), Box<dyn std::error::Error>> {
+    /// # async fn write(_: FencingToken) -> Result<u64, std::io::Error> { Ok(0) }
+    /// let limit = Duration::from_secs(2);
+    /// let rows = lock.acquire_timeout(limit).await?.with(async |token| write(token).await).await??;
+    ///
+    /// match lock.try_acquire().await? {
+    ///     TryAcquire::Acquired(lease) => drop(lease.with(async |token| write(token).await).await??),
+    ///     TryAcquire::Held(holder) => println!("{} is at it", holder.record.owner),
+    /// }
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Lost`] as of [`DLock::with`](crate::DLock::with); also if the lease has ended already: then
+    /// the work does not begin.
+    ///
+    /// # Cancel safety
+    /// Dropping the future drops the work, then gives the lock back in the background.
+    pub async fn with<F, Fut, T>(self, work: F) -> Result<T, Error>
+    where
+        F: FnOnce(FencingToken) -> Fut,
+        Fut: Future<Output = T>,
+    {
+        scope::run(self.keep_alive(), work).await
+    }
+
+    /// [`Lease::with`] for work that returns a `Result` whose error can hold an [`Error`]: one `?`
+    /// instead of two.
+    ///
+    /// # Errors
+    /// The work's own error, or those of [`Lease::with`].
+    ///
+    /// # Cancel safety
+    /// As for [`Lease::with`].
+    pub async fn try_with<F, Fut, T, E>(self, work: F) -> Result<T, E>
+    where
+        F: FnOnce(FencingToken) -> Fut,
+        Fut: Future<Output = Result<T, E>>,
+        E: From<Error>,
+    {
+        self.with(work).await?
     }
 
     /// Renews the lease from now on, until the guard is released, dropped or lost.

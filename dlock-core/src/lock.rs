@@ -11,7 +11,6 @@ use crate::{
     names::NameState,
     observe::Operation,
     plan::Plan,
-    scope,
     waiting::{self, Acquired, Wait},
 };
 
@@ -211,7 +210,8 @@ impl DLock {
         self.limited(limit, Some(ticket)).await
     }
 
-    /// Waits until the lock is ours, and renews it from then on.
+    /// Waits until the lock is ours, and renews it from then on, until the guard is released or dropped. At
+    /// the end of `main` only an awaited release gives it back: see [`Guard`].
     ///
     /// # Errors
     /// As for [`DLock::acquire`].
@@ -223,7 +223,8 @@ impl DLock {
     }
 
     /// Waits for the lock, runs the work while it is held and renewed, and gives it back when the
-    /// work has ended. The work gets the fencing token of the term.
+    /// work has ended. The work gets the fencing token of the term. For work that waits no longer than a
+    /// limit, or asks once, see [`Lease::with`].
     ///
     /// If the lease is lost, the work is dropped at its next await and the call fails: work that
     /// must not be cut in the middle belongs into steps that each check the token at the storage.
@@ -251,8 +252,7 @@ impl DLock {
         F: FnOnce(FencingToken) -> Fut,
         Fut: Future<Output = T>,
     {
-        let guard = self.hold().await?;
-        scope::run(guard, work).await
+        self.acquire().await?.with(work).await
     }
 
     /// [`DLock::with`] for work that returns a `Result` whose error can hold an [`Error`]: one `?`

@@ -247,6 +247,7 @@ macro_rules! __for_each_case {
             required scoped failing_release_does_not_hide_the_result ["V7"];
             required scoped hung_release_delays_the_result_to_the_end_of_the_lease_at_most ["V7"];
             required scoped error_of_the_work_comes_through_one_question_mark ["001-4"];
+            required scoped work_of_a_lease_is_kept_alive_or_not_begun ["001-4"];
             required scoped dropped_with_gives_the_lock_back ["G1", "G3", "I14"];
 
             required cancelling acquire_dropped_anywhere_leaves_nothing ["G1", "I10", "I14"];

@@ -77,13 +77,8 @@ async fn host(store: &dyn dlock_examples::Store, name: &str, once: bool) -> Resu
         builder.name("nightly-report (mutex)").build()?
     };
     match lock.try_acquire().await? {
-        TryAcquire::Acquired(lease) => {
-            let guard = lease.keep_alive();
-            let report = write_report(name, guard.token()).await;
-            // Frees the name, or closes it until the minute is over.
-            guard.release().await?;
-            report?;
-        }
+        // Then it frees the name, or closes it until the minute is over.
+        TryAcquire::Acquired(lease) => lease.with(|token| write_report(name, token)).await??,
         TryAcquire::Held(holder) if holder.record.is_closed() => {
             println!("{name}: nothing to do, {} has done it", holder.record.owner);
         }

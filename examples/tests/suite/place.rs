@@ -85,6 +85,11 @@ impl Place {
         self.run(LEADER).await
     }
 
+    #[cfg(feature = "web")]
+    pub(crate) async fn web(&self) -> String {
+        self.run(env!("CARGO_BIN_EXE_web")).await
+    }
+
     /// What a program prints that must end well.
     async fn run(&self, program: &str) -> String {
         let environment = self.environment.iter().cloned();

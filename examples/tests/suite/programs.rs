@@ -36,3 +36,5 @@ mod leader;
 #[cfg(all(feature = "metrics", feature = "sqlite"))]
 mod metrics;
 mod quickstart;
+#[cfg(feature = "web")]
+mod web;

@@ -249,6 +249,41 @@ pub(in crate::cases) async fn error_of_the_work_comes_through_one_question_mark(
     .await;
 }
 
+pub(in crate::cases) async fn work_of_a_lease_is_kept_alive_or_not_begun(bench: Bench) {
+    rounds(bench, |round| async move {
+        let (bed, hand) = round.by_hand().await;
+        let limit = Duration::from_secs(1);
+        let lease = ok(lock!(bed, "in time").acquire_timeout(limit).await);
+        let token = lease.token();
+        let task = tokio::spawn({
+            let hand = hand.clone();
+            lease.with(async move |token| {
+                for _ in 0..20 {
+                    hand.advance(6 * SECOND).await;
+                }
+                token
+            })
+        });
+        assert_eq!(ok(joined(task).await), token);
+        assert_eq!(bed.releases().len(), 1);
+
+        let lease = ok(lock!(bed, "late").acquire().await);
+        hand.jump(48 * SECOND);
+        let mut begun = false;
+        let answer = lease
+            .try_with(async |_token| {
+                begun = true;
+                Ok::<_, Error>(())
+            })
+            .await;
+        match answer {
+            Err(Error::Lost(loss)) => assert!(!begun && !loss.work_finished, "{loss:?}"),
+            other => panic!("{other:?}"),
+        }
+    })
+    .await;
+}
+
 /// How a piece of work ends.
 #[derive(Clone, Copy)]
 enum End {

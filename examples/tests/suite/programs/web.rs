@@ -1,0 +1,24 @@
+//! `web` books one order of a customer at a time, and tells whoever would wait for too long.
+
+use crate::place::Place;
+
+async fn third_order_at_a_time_is_refused(place: Place) {
+    let printed = place.web().await;
+    let mut lines: Vec<&str> = printed
+        .lines()
+        .map(|line| line.split(" with token ").next().unwrap())
+        .collect();
+    lines.sort_unstable();
+    assert_eq!(
+        lines,
+        [
+            "customer 7: 200 booked",
+            "customer 7: 200 booked",
+            "customer 7: 409 somebody is at it",
+            "customer 8: 200 booked",
+        ],
+        "{printed}"
+    );
+}
+
+on_every_store!(third_order_at_a_time_is_refused);
