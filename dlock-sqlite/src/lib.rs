@@ -75,6 +75,11 @@
 //! Dropping the last clone of a provider closes the file, which may move the log into it.
 //! Deleting old records ([`Admin::purge`](dlock_core::Admin::purge)) takes those of an earlier boot
 //! once this one is 7 days old.
+//!
+//! # Beside other users of SQLite
+//! A program links one `libsqlite3-sys`, so all crates that use it must agree on its version. This one
+//! takes any of `rusqlite` 0.32 to 0.41, and so goes with `sqlx` 0.8 and `sea-orm` 1 (`libsqlite3-sys`
+//! 0.30); it is tested on both ends. What a program has is [`rusqlite`], re-exported here.
 
 mod admin;
 mod boot;
