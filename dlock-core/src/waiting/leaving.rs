@@ -16,6 +16,10 @@ impl Contender {
         &mut self,
         giver: &Giver<Answer>,
     ) -> ControlFlow<Option<Answer>> {
+        // What a ticket opens waits for nothing (H1).
+        if self.ticket.is_some() {
+            return ControlFlow::Continue(());
+        }
         self.heed_reservation().await;
         let lock = Arc::clone(&self.lock);
         let Settings {
@@ -83,9 +87,9 @@ impl Contender {
             plan,
             ..
         } = &*Arc::clone(&self.lock);
-        // What our own client holds, or hands on (H1), is not left; a ticket is its owner's alone.
+        // What our own client holds, or hands on (H1), is not left.
         let taken = state.is_held() || state.is_offered();
-        if !plan.reservations || taken || self.ticket.is_some() || planted!(NeverLeaves) {
+        if !plan.reservations || taken || planted!(NeverLeaves) {
             return;
         }
         let due = state
