@@ -182,6 +182,8 @@ pub(super) struct Caller {
     /// When the store last gave a definite answer to it, or it began to ask.
     pub(super) heard: Option<Duration>,
     pub(super) fatal: bool,
+    /// A call that may have been its own was answered so.
+    pub(super) may_be_fatal: bool,
     /// It knows of somebody who holds the lock.
     pub(super) seen: bool,
     pub(super) pause: Option<Pause>,
