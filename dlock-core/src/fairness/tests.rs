@@ -213,15 +213,16 @@ fn client_that_comes_now_and_then_leaves_nothing() {
     }
 }
 
-/// Takes the name for a millisecond again and again, with so long between two terms, for a whole second.
-/// How often a reservation was looked for.
-fn looks(idle: Duration) -> usize {
+/// Takes the name for a millisecond again and again, with so long between two terms, for a whole second;
+/// each term is handed over to the next, or none. How often a reservation was looked for.
+fn looks(idle: Duration, handed_over: bool) -> usize {
     let (clock, hand) = Clock::manual();
     let mut fairness = Fairness::default();
     let mut looks = 0;
     for _ in 0..(Duration::from_secs(1).as_millis() / (idle + MILLISECOND).as_millis()) {
         looks += usize::from(fairness.reservation_is_due(TENURE, &clock));
-        fairness.granted(Some(clock.look()), LONGEST_IDLE, &clock);
+        let asked = (!handed_over).then(|| clock.look());
+        fairness.granted(asked, LONGEST_IDLE, &clock);
         hand.advance(MILLISECOND);
         fairness.gives_back(&clock);
         hand.advance(idle);
@@ -231,8 +232,10 @@ fn looks(idle: Duration) -> usize {
 
 #[test]
 fn client_that_keeps_a_name_looks_for_a_reservation_twice_in_a_tenure() {
-    assert_eq!(looks(MILLISECOND), 5);
-    assert_eq!(looks(LONGEST_IDLE + MILLISECOND), 0, "others find it free");
+    assert_eq!(looks(MILLISECOND, false), 5);
+    let long = LONGEST_IDLE + MILLISECOND;
+    assert_eq!(looks(long, false), 0, "others find it free");
+    assert_ne!(looks(long, true), 0, "it is free for nobody");
 }
 
 #[test]

@@ -32,15 +32,17 @@ impl Contender {
         let clock = &shared.clock;
         let (began, mut looked) = (clock.look(), clock.look());
         let at_most = self.left().map_or(Duration::MAX, |left| left / 2);
+        let still_away = || {
+            let fairness = state.known_fairness();
+            let away = fairness.map_or(Duration::ZERO, |fairness| fairness.away(clock));
+            away.min(at_most.saturating_sub(clock.elapsed(began)))
+        };
         let mut absent = false;
         loop {
             // Armed before the questions.
             let mut freed = pin!(state.freed.notified());
             freed.as_mut().enable();
-            let away = state
-                .known_fairness()
-                .map_or(Duration::ZERO, |fairness| fairness.away(clock));
-            let left = away.min(at_most.saturating_sub(clock.elapsed(began)));
+            let left = still_away();
             // H1: what is handed on is nobody else's.
             if left.is_zero() || state.is_offered() {
                 if absent {
@@ -54,7 +56,8 @@ impl Contender {
                 .rest(giver, freed, plan.poll_reserved().min(left))
                 .await?;
             // A hint may be of the term that is waited for. It may also be one of very many.
-            if hinted && clock.elapsed(looked) < LEAST_PAUSE {
+            let too_soon = hinted && clock.elapsed(looked) < LEAST_PAUSE;
+            if too_soon || still_away().is_zero() {
                 continue;
             }
             looked = clock.look();

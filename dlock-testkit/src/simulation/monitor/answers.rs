@@ -73,13 +73,16 @@ impl State {
                     self.figures.other_numbers += 1;
                     self.next_at_once(id, "H1");
                 } else if self.callers[id].ticket.is_some() && !self.callers[id].once {
+                    self.is_back(client, &name);
                     self.queues_after_all(id);
                 } else if another && self.is_own_ghost(id, record) {
                     self.figures.own_ghosts += 1;
                     self.next_at_once(id, "G4");
                 } else if self.callers[id].once {
                     // It has its answer.
+                    self.is_back(client, &name);
                 } else if !self.may_be_own_ghost(id, record) {
+                    self.is_back(client, &name);
                     self.callers[id].seen = true;
                     self.next_when_due(id, record);
                 }

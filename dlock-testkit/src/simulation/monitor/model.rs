@@ -92,6 +92,8 @@ pub(super) struct Known {
     /// contender's clock (W8).
     pub(super) reserves: bool,
     pub(super) away_until: Duration,
+    /// None of its waiters has asked since it began to.
+    pub(super) absent: bool,
     /// When it last looked for one.
     pub(super) looked: Option<Duration>,
     /// The version that it found then, and when it found that one first.

@@ -54,7 +54,8 @@ impl State {
                     self.leaves_to(client, lock, record)
                 });
                 if !away.is_zero() {
-                    self.known(client, lock).away_until = now + away;
+                    let known = self.known(client, lock);
+                    (known.absent, known.away_until) = (true, now + away);
                 }
                 self.excuse(client, lock, away);
                 self.hears(client, lock);
@@ -140,6 +141,7 @@ impl State {
         let known = self.known(client, name);
         let until = known.away_until;
         let away = !until.is_zero() && now.contender <= until + SLACK;
+        known.absent |= away;
         let head = known.head;
         if let Some(head) = head.filter(|_| away && self.cheap_reads) {
             let caller = &mut self.callers[head];
@@ -190,15 +192,15 @@ impl State {
     /// to wait for them.
     pub(super) fn has_come_back(&mut self, id: CallerId) {
         let (client, name) = (self.callers[id].client, self.callers[id].name.clone());
-        let now = self.stamp(client).contender;
-        let away = &mut self.known(client, &name).away_until;
-        if away.is_zero() {
-            return;
+        if std::mem::take(&mut self.known(client, &name).absent) {
+            let now = self.stamp(client).contender;
+            self.callers[id].heard = Some(now);
         }
-        if *away <= now {
-            *away = Duration::ZERO;
-        }
-        self.callers[id].heard = Some(now);
+    }
+
+    /// A client was refused by the store: it leaves the lock to nobody any more.
+    pub(super) fn is_back(&mut self, client: usize, name: &str) {
+        self.known(client, name).away_until = Duration::ZERO;
     }
 }
 
