@@ -91,8 +91,8 @@ impl Contender {
             ..
         } = &*Arc::clone(&self.lock);
         // What our own client holds, or hands on (H1), is not left.
-        let taken = state.is_held() || state.is_offered();
-        if !plan.reservations || taken || planted!(NeverLeaves) {
+        let taken = || state.is_held() || state.is_offered();
+        if !plan.reservations || taken() || planted!(NeverLeaves) {
             return;
         }
         let due = state
@@ -111,7 +111,7 @@ impl Contender {
             .known(&reservation)
             .is_some_and(|state| state.is_live(record.uuid));
         let over = record.released || record.remaining == Some(Duration::ZERO);
-        if !ours && !over {
+        if !ours && !over && !taken() {
             told(
                 || tracing::debug!(name: "left_to_others", owner = %record.owner, "leaving the lock to waiters of other processes"),
             );
