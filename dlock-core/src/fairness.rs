@@ -208,11 +208,16 @@ impl Fairness {
         self.forget();
     }
 
-    /// A term of ours begins, which was asked for then. Another client that polls finds the name free,
-    /// sooner or later, if we leave it alone for longer than `longest_idle` between our terms.
-    pub(crate) fn granted(&mut self, asked: Look, longest_idle: Duration, clock: &Clock) {
+    /// A term of ours begins, which was asked for then; `None` if it was handed over, so that the name was
+    /// not free. Another client that polls finds it free, sooner or later, if we leave it alone for longer
+    /// than `longest_idle` between our terms.
+    pub(crate) fn granted(&mut self, asked: Option<Look>, longest_idle: Duration, clock: &Clock) {
         let idle = self.given_back.map(|since| clock.elapsed(since));
-        let alone = idle.map(|idle| idle.saturating_sub(clock.elapsed(asked)));
+        let alone = idle.map(|idle| {
+            asked.map_or(Duration::ZERO, |asked| {
+                idle.saturating_sub(clock.elapsed(asked))
+            })
+        });
         self.tenure.granted(alone, longest_idle, clock.look());
         let again = idle.is_some_and(|idle| idle < RECENT);
         self.streak = again.then(|| self.streak.unwrap_or_else(|| clock.look()));

@@ -43,6 +43,30 @@ const FAILED_ONCE: &[(u64, &str)] = &[
         3,
         "a waiter that had only looked for long gave up at its first failure (W5)",
     ),
+    (
+        735,
+        "a ticket waited for others as long as its client left the lock to a reservation (H1)",
+    ),
+    (
+        991,
+        "a row of hand-overs was forgotten when an older offer of its client failed (H1)",
+    ),
+    (
+        1067,
+        "a renewal after a failed one by hand, first and in a hurry, waited for a turn (V6)",
+    ),
+    (
+        2528,
+        "a scheduler that a suspend had made late was not woken for a new lease (I17)",
+    ),
+    (
+        767,
+        "hand-overs over a slow network passed for time in which the name was free (W8)",
+    ),
+    (
+        2381,
+        "a client left to others the lock that it had got while it read a reservation (W8)",
+    ),
     // What follows was no fault of the frontend's.
     (
         1358,

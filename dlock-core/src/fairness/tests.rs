@@ -17,7 +17,7 @@ fn releaser(others: usize) -> (Fairness, Clock, crate::ManualClock) {
     for other in 0..others {
         fairness.refused(Some(&format!("other {other}")));
     }
-    fairness.granted(clock.look(), LONGEST_IDLE, &clock);
+    fairness.granted(Some(clock.look()), LONGEST_IDLE, &clock);
     fairness.gives_back(&clock);
     fairness.releases();
     (fairness, clock, hand)
@@ -43,7 +43,7 @@ fn own_release_is_no_term_that_goes_by() {
     let mut fairness = Fairness::default();
     fairness.refused(Some("other"));
     for hint_first in [false, true, true, false, false] {
-        fairness.granted(clock.look(), LONGEST_IDLE, &clock);
+        fairness.granted(Some(clock.look()), LONGEST_IDLE, &clock);
         fairness.releases();
         if hint_first {
             fairness.hinted();
@@ -67,7 +67,7 @@ fn hint_that_comes_late_is_no_term_that_goes_by() {
     let mut fairness = Fairness::default();
     fairness.refused(Some("other"));
     // The other's release, heard of after our grant.
-    fairness.granted(clock.look(), LONGEST_IDLE, &clock);
+    fairness.granted(Some(clock.look()), LONGEST_IDLE, &clock);
     fairness.hinted();
     fairness.gives_back(&clock);
     fairness.releases();
@@ -108,7 +108,7 @@ fn client_that_nobody_came_after_forgets_the_others_after_a_while() {
             break;
         }
         times += 1;
-        fairness.granted(clock.look(), LONGEST_IDLE, &clock);
+        fairness.granted(Some(clock.look()), LONGEST_IDLE, &clock);
         fairness.won(entered, slots, &clock);
         fairness.gives_back(&clock);
         fairness.releases();
@@ -189,7 +189,7 @@ fn client_that_is_alone_leaves_a_slot_once_in_a_streak() {
         let (slots, delay) = fairness.newcomer(entered, &clock);
         hand.advance(delay);
         left += slots;
-        fairness.granted(clock.look(), LONGEST_IDLE, &clock);
+        fairness.granted(Some(clock.look()), LONGEST_IDLE, &clock);
         fairness.won(entered, slots, &clock);
         hand.advance(MILLISECOND);
         fairness.gives_back(&clock);
@@ -206,22 +206,23 @@ fn client_that_comes_now_and_then_leaves_nothing() {
     for _ in 0..100 {
         let entered = fairness.enter();
         assert_eq!(fairness.newcomer(entered, &clock).1, Duration::ZERO);
-        fairness.granted(clock.look(), LONGEST_IDLE, &clock);
+        fairness.granted(Some(clock.look()), LONGEST_IDLE, &clock);
         fairness.gives_back(&clock);
         fairness.releases();
         hand.advance(RECENT);
     }
 }
 
-/// Takes the name for a millisecond again and again, with so long between two terms, for a whole second.
-/// How often a reservation was looked for.
-fn looks(idle: Duration) -> usize {
+/// Takes the name for a millisecond again and again, with so long between two terms, for a whole second;
+/// each term is handed over to the next, or none. How often a reservation was looked for.
+fn looks(idle: Duration, handed_over: bool) -> usize {
     let (clock, hand) = Clock::manual();
     let mut fairness = Fairness::default();
     let mut looks = 0;
     for _ in 0..(Duration::from_secs(1).as_millis() / (idle + MILLISECOND).as_millis()) {
         looks += usize::from(fairness.reservation_is_due(TENURE, &clock));
-        fairness.granted(clock.look(), LONGEST_IDLE, &clock);
+        let asked = (!handed_over).then(|| clock.look());
+        fairness.granted(asked, LONGEST_IDLE, &clock);
         hand.advance(MILLISECOND);
         fairness.gives_back(&clock);
         hand.advance(idle);
@@ -231,19 +232,21 @@ fn looks(idle: Duration) -> usize {
 
 #[test]
 fn client_that_keeps_a_name_looks_for_a_reservation_twice_in_a_tenure() {
-    assert_eq!(looks(MILLISECOND), 5);
-    assert_eq!(looks(LONGEST_IDLE + MILLISECOND), 0, "others find it free");
+    assert_eq!(looks(MILLISECOND, false), 5);
+    let long = LONGEST_IDLE + MILLISECOND;
+    assert_eq!(looks(long, false), 0, "others find it free");
+    assert_ne!(looks(long, true), 0, "it is free for nobody");
 }
 
 #[test]
 fn client_that_has_seen_another_with_the_name_looks_for_none() {
     let (clock, hand) = Clock::manual();
     let mut fairness = Fairness::default();
-    fairness.granted(clock.look(), LONGEST_IDLE, &clock);
+    fairness.granted(Some(clock.look()), LONGEST_IDLE, &clock);
     hand.advance(TENURE);
     fairness.refused(None);
     assert!(!fairness.reservation_is_due(TENURE, &clock));
-    fairness.granted(clock.look(), LONGEST_IDLE, &clock);
+    fairness.granted(Some(clock.look()), LONGEST_IDLE, &clock);
     hand.advance(TENURE);
     assert!(fairness.reservation_is_due(TENURE, &clock));
     fairness.followed();

@@ -147,9 +147,17 @@ impl Offer {
     pub(crate) async fn granted(mut self, clock: &Clock, plan: &Plan) -> bool {
         let granted = self.verdict(clock, plan).await;
         if !granted {
-            self.state.row_ends();
+            self.ends_row();
         }
         granted
+    }
+
+    /// The name goes back to the store, unless we have been granted a later term: that one's row goes on.
+    fn ends_row(&self) {
+        let mut known = self.state.known();
+        if known.newest == Some(self.uuid) {
+            known.succession.row = Row::default();
+        }
     }
 
     async fn verdict(&mut self, clock: &Clock, plan: &Plan) -> bool {

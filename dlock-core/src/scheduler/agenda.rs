@@ -206,9 +206,14 @@ impl Agenda {
         (mem::take(&mut state.waiting), mem::take(&mut state.lanes))
     }
 
-    /// Wakes the scheduler if it would sleep past this instant.
+    /// Wakes the scheduler if it would sleep past this instant: until a later one, or on after a suspend,
+    /// which its timer has not counted.
     fn ring_for(&self, state: &State, at: Tick) {
-        if state.wakes.is_none_or(|wakes| at < wakes) {
+        let overslept = |wakes| wakes <= self.clock.now();
+        if state
+            .wakes
+            .is_none_or(|wakes| at < wakes || overslept(wakes))
+        {
             self.ring.notify_one();
         }
     }

@@ -104,8 +104,7 @@ impl Lane {
         let hurried = ends.since(now) < hurry(&kept.term.plan);
         match kept.standing {
             Standing::Fresh if !hurried => self.due.insert(ends, kept),
-            Standing::Fresh => self.retries.insert(ends, kept.with(Standing::Doubtful)),
-            Standing::Doubtful | Standing::Alone => self.retries.insert(ends, kept),
+            _ => self.retries.insert(ends, kept),
         }
     }
 
@@ -155,7 +154,7 @@ impl Lane {
         let first = self.retries.pop()?;
         self.retry_calls += 1;
         self.calls += 1;
-        let joined = |kept: &Kept| kept.standing == Standing::Doubtful || planted!(RetriedTogether);
+        let joined = |kept: &Kept| kept.standing != Standing::Alone || planted!(RetriedTogether);
         let with_others = joined(&first);
         let mut items = vec![first];
         while with_others && items.len() < company && self.retries.first().is_some_and(joined) {

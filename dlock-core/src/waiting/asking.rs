@@ -134,6 +134,7 @@ impl Contender {
                         observe::took_over(&lock);
                     }
                     if let Some(mut fairness) = state.known_fairness() {
+                        let asked = legacy.is_none().then_some(asked);
                         fairness.granted(asked, plan.longest_idle(), &shared.clock);
                     }
                     match legacy {

@@ -16,6 +16,10 @@ impl Contender {
         &mut self,
         giver: &Giver<Answer>,
     ) -> ControlFlow<Option<Answer>> {
+        // What a ticket opens waits for nothing (H1).
+        if self.ticket.is_some() {
+            return ControlFlow::Continue(());
+        }
         self.heed_reservation().await;
         let lock = Arc::clone(&self.lock);
         let Settings {
@@ -28,15 +32,17 @@ impl Contender {
         let clock = &shared.clock;
         let (began, mut looked) = (clock.look(), clock.look());
         let at_most = self.left().map_or(Duration::MAX, |left| left / 2);
+        let still_away = || {
+            let fairness = state.known_fairness();
+            let away = fairness.map_or(Duration::ZERO, |fairness| fairness.away(clock));
+            away.min(at_most.saturating_sub(clock.elapsed(began)))
+        };
         let mut absent = false;
         loop {
             // Armed before the questions.
             let mut freed = pin!(state.freed.notified());
             freed.as_mut().enable();
-            let away = state
-                .known_fairness()
-                .map_or(Duration::ZERO, |fairness| fairness.away(clock));
-            let left = away.min(at_most.saturating_sub(clock.elapsed(began)));
+            let left = still_away();
             // H1: what is handed on is nobody else's.
             if left.is_zero() || state.is_offered() {
                 if absent {
@@ -50,7 +56,8 @@ impl Contender {
                 .rest(giver, freed, plan.poll_reserved().min(left))
                 .await?;
             // A hint may be of the term that is waited for. It may also be one of very many.
-            if hinted && clock.elapsed(looked) < LEAST_PAUSE {
+            let too_soon = hinted && clock.elapsed(looked) < LEAST_PAUSE;
+            if too_soon || still_away().is_zero() {
                 continue;
             }
             looked = clock.look();
@@ -83,9 +90,9 @@ impl Contender {
             plan,
             ..
         } = &*Arc::clone(&self.lock);
-        // What our own client holds, or hands on (H1), is not left; a ticket is its owner's alone.
-        let taken = state.is_held() || state.is_offered();
-        if !plan.reservations || taken || self.ticket.is_some() || planted!(NeverLeaves) {
+        // What our own client holds, or hands on (H1), is not left.
+        let taken = || state.is_held() || state.is_offered();
+        if !plan.reservations || taken() || planted!(NeverLeaves) {
             return;
         }
         let due = state
@@ -104,7 +111,7 @@ impl Contender {
             .known(&reservation)
             .is_some_and(|state| state.is_live(record.uuid));
         let over = record.released || record.remaining == Some(Duration::ZERO);
-        if !ours && !over {
+        if !ours && !over && !taken() {
             told(
                 || tracing::debug!(name: "left_to_others", owner = %record.owner, "leaving the lock to waiters of other processes"),
             );

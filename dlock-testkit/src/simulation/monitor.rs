@@ -214,11 +214,10 @@ impl Monitor {
                     None => state.read_away_answered(id),
                 }
             }
-            (Request::Read(_), Err(error)) => {
-                if let Some(id) = call.looker {
-                    state.ask_failed(id, error.kind());
-                }
-            }
+            (Request::Read(_), Err(error)) => match call.looker {
+                Some(id) => state.ask_failed(id, error.kind()),
+                None => state.read_away_failed(id, error.kind()),
+            },
             _ => {}
         }
     }

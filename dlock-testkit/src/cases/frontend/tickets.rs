@@ -95,7 +95,7 @@ pub(in crate::cases) async fn giver_does_not_claim_what_it_handed_over(bench: Be
 }
 
 pub(in crate::cases) async fn ticket_waits_behind_nobody(bench: Bench) {
-    rounds(bench, |round| async move {
+    rounds(bench.clone(), |round| async move {
         let (bed, _hand) = round.by_hand().await;
         bed.deafen();
         let lock = lock!(bed, "", poll_every = HOUR);
@@ -120,6 +120,27 @@ pub(in crate::cases) async fn ticket_waits_behind_nobody(bench: Bench) {
         assert!(!late.is_finished());
         ok(soon("the release", ok(second).release()).await);
         assert!(ok(ok(soon("who came late", late).await)).is_valid());
+    })
+    .await;
+    rounds(bench, |round| async move {
+        let (bed, hand) = round.by_hand().await;
+        bed.deafen();
+        let lock = lock!(bed, "kept", poll_every = HOUR, reservations = true);
+        for _ in 0..2 {
+            let lease = acquired(lock.try_acquire().await);
+            ok(soon("the release", lease.release()).await);
+            hand.jump(2 * SECOND);
+        }
+        let _reservation = bed.taken_by_another("kept\u{1f}reservation").await;
+        let waiter = waiting(&lock);
+        bed.sent(Op::Read, 1).await;
+        settle().await;
+        assert_eq!(bed.acquires().len(), 2, "the lock is left to others");
+        let rival = bed.rival().await;
+        let ticket = ok(acquired(lock!(rival, "kept").try_acquire().await).hand_over());
+        let heir = ok(soon("the lock", lock.redeem(&ticket)).await);
+        assert!(heir.is_valid());
+        waiter.abort();
     })
     .await;
 }

@@ -73,13 +73,16 @@ impl State {
                     self.figures.other_numbers += 1;
                     self.next_at_once(id, "H1");
                 } else if self.callers[id].ticket.is_some() && !self.callers[id].once {
+                    self.is_back(client, &name);
                     self.queues_after_all(id);
                 } else if another && self.is_own_ghost(id, record) {
                     self.figures.own_ghosts += 1;
                     self.next_at_once(id, "G4");
                 } else if self.callers[id].once {
                     // It has its answer.
+                    self.is_back(client, &name);
                 } else if !self.may_be_own_ghost(id, record) {
+                    self.is_back(client, &name);
                     self.callers[id].seen = true;
                     self.next_when_due(id, record);
                 }
@@ -101,13 +104,14 @@ impl State {
     pub(super) fn ask_failed(&mut self, id: CallerId, kind: ErrorKind) {
         let since = self.stamp(self.callers[id].client);
         let (woken, _) = self.rung(id);
+        let left = self.left_by(id);
         let caller = &mut self.callers[id];
         let mean = caller.settings.failure_pause();
         caller.fatal |= kind == ErrorKind::Fatal;
         caller.pause = (kind != ErrorKind::Fatal).then_some(Pause {
             since,
             earliest: mean / 2,
-            latest: mean * 3 / 2,
+            latest: mean * 3 / 2 + if woken { left } else { Duration::ZERO },
             rule: "W5",
             wakes: true,
             woken,

@@ -43,6 +43,7 @@ impl Monitor {
             calls: 0,
             heard: None,
             fatal: false,
+            may_be_fatal: false,
             seen: false,
             pause: None,
             asked: Duration::ZERO,
@@ -141,7 +142,7 @@ impl State {
             Finished::Closed if self.clients[client].closing.is_none() => {
                 self.complain("G3", || format!("{id} is told that its client closed"));
             }
-            Finished::Failed(true) if !fatal => {
+            Finished::Failed(true) if !fatal && !self.callers[id].may_be_fatal => {
                 self.complain("W5", || {
                     format!("{id} is told of a fatal answer that never came")
                 });

@@ -92,6 +92,8 @@ pub(super) struct Known {
     /// contender's clock (W8).
     pub(super) reserves: bool,
     pub(super) away_until: Duration,
+    /// None of its waiters has asked since it began to.
+    pub(super) absent: bool,
     /// When it last looked for one.
     pub(super) looked: Option<Duration>,
     /// The version that it found then, and when it found that one first.
@@ -182,6 +184,8 @@ pub(super) struct Caller {
     /// When the store last gave a definite answer to it, or it began to ask.
     pub(super) heard: Option<Duration>,
     pub(super) fatal: bool,
+    /// A call that may have been its own was answered so.
+    pub(super) may_be_fatal: bool,
     /// It knows of somebody who holds the lock.
     pub(super) seen: bool,
     pub(super) pause: Option<Pause>,

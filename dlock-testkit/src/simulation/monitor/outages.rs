@@ -127,8 +127,8 @@ impl ClientState {
 }
 
 impl Term {
-    /// V6: the last instant, on the holder's clock, at which a renewal goes that is repeated or hurried
-    /// and was due at this one, whether it has a turn or not.
+    /// V6: the last instant, on the holder's clock, at which a renewal goes that is repeated and was
+    /// due at this one, whether it has a turn or not.
     pub(super) fn last_chance(&self, due: Duration) -> Duration {
         let (left, attempt) = (
             self.deadline.saturating_sub(due),

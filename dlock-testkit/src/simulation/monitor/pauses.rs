@@ -139,7 +139,12 @@ impl State {
                 continue;
             }
             match &mut caller.pause {
-                Some(pause) if pause.rule == "W5" || !pause.wakes => pause.woken = true,
+                Some(pause) if pause.rule == "W5" || !pause.wakes => {
+                    if !pause.woken && pause.wakes {
+                        pause.latest += left;
+                    }
+                    pause.woken = true;
+                }
                 Some(pause) => {
                     if !pause.woken {
                         pause.latest = now
@@ -154,6 +159,13 @@ impl State {
                 None => {}
             }
         }
+    }
+
+    /// What a caller leaves to others before its next try, if it is woken.
+    pub(super) fn left_by(&self, id: CallerId) -> Duration {
+        let caller = &self.callers[id];
+        let known = self.clients[caller.client].names.get(&caller.name);
+        known.map_or(LEFT_TO_OTHERS, |known| known.left_to_others(LEFT_TO_OTHERS))
     }
 
     /// Whether a caller may have been woken since it began to ask, and whether it must have been.

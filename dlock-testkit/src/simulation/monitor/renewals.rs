@@ -58,6 +58,8 @@ impl State {
         let stop = term.settings.max_hold.map(|most| term.sent + most);
         let stopped = by_guard && stop.is_some_and(|stop| now.holder > stop);
         let guarded = term.guarded.is_some();
+        // It was decided on when the answer to a renewal by hand, in the same instant, was not known.
+        let just_kept = term.heard == now.holder && term.guarded.is_some_and(|at| at.at == now.at);
         let left = term.deadline.saturating_sub(now.holder);
         let hurried = left < term.settings.duration / 6 * 3 / 4;
         let duration = term.settings.duration;
@@ -95,14 +97,15 @@ impl State {
         }
         match failing {
             Some(failed) => {
-                let gap = now.contender.saturating_sub(failed.contender);
+                // The clock of leases, which goes on while a machine sleeps.
+                let gap = now.holder.saturating_sub(failed.holder);
                 if gap < least {
                     self.complain("V6", || {
                         format!("{uuid} is renewed {gap:?} after a failure")
                     });
                 }
             }
-            None if now.holder < due => {
+            None if now.holder < due && !just_kept => {
                 let early = due - now.holder;
                 self.complain("V6", || format!("{uuid} is renewed {early:?} too early"));
             }

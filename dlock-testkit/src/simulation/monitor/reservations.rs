@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use dlock_core::Record;
+use dlock_core::{ErrorKind, Record};
 
 use super::{
     Call, SLACK, State,
@@ -54,7 +54,8 @@ impl State {
                     self.leaves_to(client, lock, record)
                 });
                 if !away.is_zero() {
-                    self.known(client, lock).away_until = now + away;
+                    let known = self.known(client, lock);
+                    (known.absent, known.away_until) = (true, now + away);
                 }
                 self.excuse(client, lock, away);
                 self.hears(client, lock);
@@ -138,7 +139,9 @@ impl State {
     pub(super) fn is_read_away(&mut self, client: usize, name: &str) -> bool {
         let now = self.stamp(client);
         let known = self.known(client, name);
-        let away = !known.away_until.is_zero();
+        let until = known.away_until;
+        let away = !until.is_zero() && now.contender <= until + SLACK;
+        known.absent |= away;
         let head = known.head;
         if let Some(head) = head.filter(|_| away && self.cheap_reads) {
             let caller = &mut self.callers[head];
@@ -161,6 +164,19 @@ impl State {
         }
     }
 
+    /// It has failed. If it was a look, a fatal answer ends the wait.
+    pub(super) fn read_away_failed(&mut self, id: CallId, kind: ErrorKind) {
+        if self.reads_away.remove(&id)
+            && kind == ErrorKind::Fatal
+            && let Request::Read(name) = &self.calls[id].request
+        {
+            let (client, name) = (self.calls[id].client, name.as_str().to_owned());
+            if let Some(contender) = self.contender(client, &name) {
+                self.callers[contender].may_be_fatal = true;
+            }
+        }
+    }
+
     /// When a caller began to ask, whose first call leaves now: it may have looked for a reservation before,
     /// in vain.
     pub(super) fn began_to_ask(&mut self, id: CallerId) -> Duration {
@@ -172,14 +188,19 @@ impl State {
         looked.filter(|at| *at + longest >= now).unwrap_or(now)
     }
 
-    /// A waiter asks: its client leaves the lock to nobody any more.
+    /// A waiter asks. Its client may still leave the lock to others: this one's limit may have been too short
+    /// to wait for them.
     pub(super) fn has_come_back(&mut self, id: CallerId) {
         let (client, name) = (self.callers[id].client, self.callers[id].name.clone());
-        let away = std::mem::take(&mut self.known(client, &name).away_until);
-        if !away.is_zero() {
+        if std::mem::take(&mut self.known(client, &name).absent) {
             let now = self.stamp(client).contender;
             self.callers[id].heard = Some(now);
         }
+    }
+
+    /// A client was refused by the store: it leaves the lock to nobody any more.
+    pub(super) fn is_back(&mut self, client: usize, name: &str) {
+        self.known(client, name).away_until = Duration::ZERO;
     }
 }
 

@@ -71,7 +71,9 @@ impl State {
         }
         self.check_content(id, request, !repeated);
 
-        if !self.callers[id].once {
+        // Who stands in no line says nothing of those who do.
+        let caller = &self.callers[id];
+        if !caller.once && caller.ticket.is_none() {
             self.has_come_back(id);
         }
         let began = self.began_to_ask(id);
