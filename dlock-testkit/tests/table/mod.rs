@@ -533,7 +533,7 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     ),
     (
         Bug::NeverLeaves,
-        "crowded_client_lets_others_in_without_hints crowded_client_lets_others_in",
+        "crowded_client_lets_others_in_without_hints crowded_client_lets_others_in ticket_waits_behind_nobody",
     ),
     (
         Bug::NeverReserves,
