@@ -178,10 +178,12 @@ impl State {
                 (handed, since) => (handed + 1, since),
             };
             let longest = term.longest_row();
+            let taken = term.delivered.is_some();
             self.figures.handed_over += 1;
             self.inherited.insert(request.new, (handed, since));
             let lasted = began.saturating_sub(since);
-            if handed > ROW || lasted > longest + SLACK {
+            // When a grant that nobody took was offered shows only when it is claimed.
+            if handed > ROW || taken && lasted > longest + SLACK {
                 self.complain("H1", || {
                     format!("{uuid} is the {handed}th in a row to be handed over, after {lasted:?}")
                 });

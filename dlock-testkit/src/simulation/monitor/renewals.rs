@@ -45,6 +45,9 @@ impl State {
         term.by_hand = term.by_hand.saturating_sub(1);
         let last = term.attempts.keys().next_back().copied();
         let newest = term.attempts.values().map(|attempt| attempt.sent).max();
+        // It was decided on when the answer to a renewal by hand, in the same instant, was not known.
+        let just_kept =
+            term.heard == now.holder && !term.attempts.values().any(|attempt| attempt.by_guard);
         let attempt = Attempt {
             sent: now.holder,
             by_guard,
@@ -58,8 +61,6 @@ impl State {
         let stop = term.settings.max_hold.map(|most| term.sent + most);
         let stopped = by_guard && stop.is_some_and(|stop| now.holder > stop);
         let guarded = term.guarded.is_some();
-        // It was decided on when the answer to a renewal by hand, in the same instant, was not known.
-        let just_kept = term.heard == now.holder && term.guarded.is_some_and(|at| at.at == now.at);
         let left = term.deadline.saturating_sub(now.holder);
         let hurried = left < term.settings.duration / 6 * 3 / 4;
         let duration = term.settings.duration;

@@ -244,10 +244,11 @@ impl State {
                 continue;
             }
             let pause = term.settings.failure_pause() * 3 / 2;
+            let latest = SLACK + term.settings.gather();
             let late = match term.failing {
                 Some(failed)
                     if client.may_wait_for_turn(pause * 2 / 3)
-                        && holder <= term.last_chance(failed.holder + pause) + SLACK =>
+                        && holder <= term.last_chance(failed.holder + pause + latest) + SLACK =>
                 {
                     Duration::ZERO
                 }
@@ -257,7 +258,7 @@ impl State {
                     holder.saturating_sub(due.max(guarded.holder).max(term.heard))
                 }
             };
-            if late > SLACK + term.settings.gather() && calm(late.max(step)) {
+            if late > latest && calm(late.max(step)) {
                 term.guarded = None;
                 found.push(("I17", format!("the renewal of {uuid} is {late:?} late")));
             }
