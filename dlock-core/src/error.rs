@@ -97,8 +97,8 @@ pub enum Error {
         waited: Duration,
         /// Who held the lock when the store last answered; `None` if it never did.
         holder: Option<Box<Holder>>,
-        /// The last error of the store, if it did not answer at the end. Part of the message, so it is
-        /// not repeated as a source; its own source is.
+        /// The last error of the store, if it has never answered, or not in the last sixth of a lease
+        /// before the end. Part of the message, so it is not repeated as a source; its own source is.
         source: Option<ProviderError>,
     },
     /// The lease was lost. Nothing protects the work any more.

@@ -87,6 +87,7 @@ mod switches {
         ReleaseFirst: "the release begins before the work is gone (V7)",
         PanicFirst: "a panic goes on before the release (V7)",
         WithWaitsForRelease: "a result waits for a store that does not answer (V7)",
+        CutCallIsSilence: "a store whose last call was cut by the caller's limit is told as silent (W4)",
         WithOutlivesLease: "a result waits for its release past the end of the lease (V7)",
         FatalReleaseRepeated: "a `Fatal` release is repeated (V7)",
         StaleReleaseHidden: "a stale holder is told that it released (L3)",

@@ -465,11 +465,18 @@ impl Contender {
         std::future::pending::<()>().await;
     }
 
+    /// A store that said who holds the lock no longer ago than an attempt may take is not silent: its last
+    /// call was cut by the limit.
     fn timeout(&mut self) -> Error {
+        let Settings { shared, plan, .. } = &*self.lock;
+        let holder = self.seen.take().map(Box::new);
+        let silent = holder.is_none()
+            || shared.clock.elapsed(self.answered) >= plan.attempt()
+            || planted!(CutCallIsSilence);
         Error::Timeout {
-            waited: self.lock.shared.clock.elapsed(self.started),
-            holder: self.seen.take().map(Box::new),
-            source: self.error.take(),
+            waited: shared.clock.elapsed(self.started),
+            holder,
+            source: self.error.take().filter(|_| silent),
         }
     }
 }

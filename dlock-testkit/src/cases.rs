@@ -338,6 +338,7 @@ macro_rules! __for_each_case {
 
             required limits limit_is_a_total_while_the_lock_is_held ["W4", "003-12"];
             required limits limit_is_a_total_over_a_store_that_hangs ["W4"];
+            required limits silent_store_is_told_apart_from_a_lock_that_is_held ["W4"];
             required limits limit_counts_the_time_in_the_queue ["W4", "W1"];
             required limits no_call_waits_longer_than_a_sixth_of_the_lease ["W4", "V7"];
             required limits failing_calls_are_repeated_only_after_a_pause ["V6", "V7", "W5"];

@@ -142,6 +142,7 @@ pub(crate) const LATE: &[(Bug, u64)] = &[
 /// What no run can show, and why.
 pub(crate) const UNSEEN: &[(Bug, &str)] = &[
     (Bug::WithOutlivesLease, "hardly a release hangs at the end"),
+    (Bug::CutCallIsSilence, "no rule reads what a timeout says"),
     (
         Bug::OnlyRefusalsAnswer,
         "whoever gives up too early does so in an outage, in which it may have waited for a turn",

@@ -111,6 +111,10 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
         "panic_of_the_work_goes_on_after_the_release failing_release_does_not_hide_the_result hung_release_delays_the_result_to_the_end_of_the_lease_at_most",
     ),
     (
+        Bug::CutCallIsSilence,
+        "silent_store_is_told_apart_from_a_lock_that_is_held",
+    ),
+    (
         Bug::WithOutlivesLease,
         "hung_release_delays_the_result_to_the_end_of_the_lease_at_most",
     ),

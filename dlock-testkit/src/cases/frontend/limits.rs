@@ -46,6 +46,30 @@ pub(in crate::cases) async fn limit_is_a_total_while_the_lock_is_held(bench: Ben
     .await;
 }
 
+pub(in crate::cases) async fn silent_store_is_told_apart_from_a_lock_that_is_held(bench: Bench) {
+    rounds(bench, |round| async move {
+        // An attempt has 10 s.
+        for (label, limit, silent) in [("held", 8, false), ("silent", 20, true)] {
+            let (bed, hand) = round.by_hand().await;
+            bed.taken_by_another(label).await;
+            let lock = lock!(bed, label);
+            let waiter = tokio::spawn(async move { lock.acquire_timeout(limit * SECOND).await });
+            bed.sent(Op::Acquire, 1).await;
+            settle().await;
+            bed.store.everything(Fault::LoseRequest);
+            for _ in 0..limit {
+                hand.advance(SECOND).await;
+            }
+            let error = match joined(waiter).await {
+                Err(error @ Error::Timeout { .. }) => error,
+                other => panic!("{other:?}"),
+            };
+            assert_eq!(error.store_error().is_some(), silent, "{label}: {error}");
+        }
+    })
+    .await;
+}
+
 pub(in crate::cases) async fn limit_is_a_total_over_a_store_that_hangs(bench: Bench) {
     rounds(bench, |round| async move {
         for (label, share) in [("short", 10), ("long", 150)] {
