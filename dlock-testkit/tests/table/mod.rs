@@ -237,7 +237,7 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     (Bug::PollTwiceAsOften, "waiter_asks_at_its_interval"),
     (
         Bug::NoPoll,
-        "lost_hint_costs_one_interval holder_cut_off_from_its_store_stops_in_time",
+        "lost_hint_costs_one_interval silent_store_is_told_apart_from_a_lock_that_is_held holder_cut_off_from_its_store_stops_in_time",
     ),
     (Bug::RemainingIgnored, "waiter_enters_when_the_lease_ends"),
     (
@@ -273,11 +273,11 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     ),
     (
         Bug::LimitPerTry,
-        "limit_that_passed_while_nobody_looked_sends_nothing_more limit_is_a_total_while_the_lock_is_held limit_is_a_total_over_a_store_that_hangs limit_counts_the_time_in_the_queue limit_holds_while_others_go_first",
+        "limit_that_passed_while_nobody_looked_sends_nothing_more limit_holds_while_others_go_first limit_is_a_total_while_the_lock_is_held limit_is_a_total_over_a_store_that_hangs silent_store_is_told_apart_from_a_lock_that_is_held limit_counts_the_time_in_the_queue",
     ),
     (
         Bug::AcquireUnbounded,
-        "acquire_that_arrives_after_its_release_is_undone dropped_try_runs_to_its_answer grant_that_died_before_it_was_picked_up_is_not_handed_out late_copy_of_a_try_given_up_does_not_block_its_client late_copy_of_a_spent_try_does_not_block_its_client lost_reply_of_an_acquire_is_not_contention silent_store_ends_an_acquire refusal_by_a_ghost_of_our_own_is_an_answer spent_try_is_followed_by_a_fresh_one_at_once release_of_an_orphan_wakes_the_next_waiter hand_over_without_an_answer_is_followed_by_the_release limit_is_a_total_over_a_store_that_hangs no_call_waits_longer_than_a_sixth_of_the_lease",
+        "acquire_that_arrives_after_its_release_is_undone dropped_try_runs_to_its_answer grant_that_died_before_it_was_picked_up_is_not_handed_out late_copy_of_a_try_given_up_does_not_block_its_client late_copy_of_a_spent_try_does_not_block_its_client lost_reply_of_an_acquire_is_not_contention silent_store_ends_an_acquire refusal_by_a_ghost_of_our_own_is_an_answer spent_try_is_followed_by_a_fresh_one_at_once release_of_an_orphan_wakes_the_next_waiter hand_over_without_an_answer_is_followed_by_the_release limit_is_a_total_over_a_store_that_hangs silent_store_is_told_apart_from_a_lock_that_is_held no_call_waits_longer_than_a_sixth_of_the_lease",
     ),
     (
         Bug::UuidReused,
@@ -298,7 +298,7 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     (Bug::SilentStoreForEver, "silent_store_ends_an_acquire"),
     (
         Bug::GivesUpAtOnce,
-        "try_without_an_answer_is_given_up silent_store_ends_an_acquire waiter_outlasts_an_outage refusal_by_a_ghost_of_our_own_is_an_answer limit_is_a_total_over_a_store_that_hangs look_without_an_answer_is_repeated look_is_an_answer_of_its_store",
+        "try_without_an_answer_is_given_up silent_store_ends_an_acquire waiter_outlasts_an_outage refusal_by_a_ghost_of_our_own_is_an_answer limit_is_a_total_over_a_store_that_hangs silent_store_is_told_apart_from_a_lock_that_is_held look_without_an_answer_is_repeated look_is_an_answer_of_its_store",
     ),
     (
         Bug::SpentIsContention,
@@ -359,7 +359,7 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     ),
     (
         Bug::ClaimWithoutLook,
-        "holder_stops_before_another_starts kept_lease_outlives_its_duration dropped_waiter_leaves_the_queue grant_nobody_picks_up_is_given_back last_eight_are_remembered_for_two_leases each_try_of_a_waiter_has_its_own_identity refusal_by_a_ghost_of_our_own_is_an_answer waiters_of_one_client_are_one_contender waiters_are_served_in_the_order_they_came try_stands_in_no_queue waiter_is_served_before_the_releaser equal_processes_get_equal_shares waiters_ask_at_most_once_a_grant process_that_was_never_refused_lets_others_in releaser_leaves_the_lock_to_others_for_an_instant try_leaves_nothing_to_others limit_holds_while_others_go_first hint_during_a_delay_counts hint_during_a_delay_does_not_start_it_anew early_release_closes_the_name_until_its_time closed_name_is_handed_to_no_waiter client_does_not_claim_what_it_is_about_to_close waiter_asks_at_its_interval waiter_does_not_spin_while_nothing_remains hint_wakes_a_waiter_at_once lost_hint_costs_one_interval broken_channel_wakes_everyone limit_is_a_total_while_the_lock_is_held waiter_looks_where_that_costs_less look_observes_as_a_refusal_does look_without_an_answer_is_repeated look_is_an_answer_of_its_store look_at_a_store_beyond_help_ends_the_wait repeated_tries_take_over_from_a_dead_holder renewal_restarts_the_observation observation_lasts_for_the_records_duration close_ends_waiters_and_later_acquires clones_of_a_provider_share_a_client contender_is_refused_until_the_holder_releases waiter_takes_over_from_a_dead_holder holder_cut_off_from_its_store_stops_in_time",
+        "holder_stops_before_another_starts kept_lease_outlives_its_duration dropped_waiter_leaves_the_queue grant_nobody_picks_up_is_given_back last_eight_are_remembered_for_two_leases each_try_of_a_waiter_has_its_own_identity refusal_by_a_ghost_of_our_own_is_an_answer waiters_of_one_client_are_one_contender waiters_are_served_in_the_order_they_came try_stands_in_no_queue waiter_is_served_before_the_releaser equal_processes_get_equal_shares waiters_ask_at_most_once_a_grant process_that_was_never_refused_lets_others_in releaser_leaves_the_lock_to_others_for_an_instant try_leaves_nothing_to_others limit_holds_while_others_go_first hint_during_a_delay_counts hint_during_a_delay_does_not_start_it_anew early_release_closes_the_name_until_its_time closed_name_is_handed_to_no_waiter client_does_not_claim_what_it_is_about_to_close waiter_asks_at_its_interval waiter_does_not_spin_while_nothing_remains hint_wakes_a_waiter_at_once lost_hint_costs_one_interval broken_channel_wakes_everyone limit_is_a_total_while_the_lock_is_held silent_store_is_told_apart_from_a_lock_that_is_held waiter_looks_where_that_costs_less look_observes_as_a_refusal_does look_without_an_answer_is_repeated look_is_an_answer_of_its_store look_at_a_store_beyond_help_ends_the_wait repeated_tries_take_over_from_a_dead_holder renewal_restarts_the_observation observation_lasts_for_the_records_duration close_ends_waiters_and_later_acquires clones_of_a_provider_share_a_client contender_is_refused_until_the_holder_releases waiter_takes_over_from_a_dead_holder holder_cut_off_from_its_store_stops_in_time",
     ),
     (
         Bug::HeldForever,
@@ -387,7 +387,10 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
         Bug::FreeLookIgnored,
         "waiters_are_served_in_the_order_they_came lost_hint_costs_one_interval waiter_looks_where_that_costs_less look_without_an_answer_is_repeated look_is_an_answer_of_its_store crowded_client_lets_others_in_without_hints",
     ),
-    (Bug::LookUnbounded, "look_without_an_answer_is_repeated"),
+    (
+        Bug::LookUnbounded,
+        "silent_store_is_told_apart_from_a_lock_that_is_held look_without_an_answer_is_repeated",
+    ),
     (
         Bug::FatalLookRetried,
         "look_at_a_store_beyond_help_ends_the_wait",
