@@ -53,35 +53,21 @@
 
 pub use dlock_core::*;
 
-/// Locks in a `DynamoDB` table.
 #[cfg(feature = "dynamodb")]
-pub mod dynamodb {
-    pub use dlock_dynamodb::*;
-}
-
-/// Leader election: work that runs only on one instance.
+#[doc(inline)]
+pub use dlock_dynamodb as dynamodb;
 #[cfg(feature = "election")]
-pub mod election {
-    pub use dlock_election::*;
-}
-
-/// Locks in one table of a PostgreSQL database.
+#[doc(inline)]
+pub use dlock_election as election;
 #[cfg(feature = "postgres")]
-pub mod postgres {
-    pub use dlock_postgres::*;
-}
-
-/// Locks in Redis or Valkey: one server, a primary with replicas, or a cluster.
+#[doc(inline)]
+pub use dlock_postgres as postgres;
 #[cfg(feature = "redis")]
-pub mod redis {
-    pub use dlock_redis::*;
-}
-
-/// Locks in one SQLite file, shared by every process of one host.
+#[doc(inline)]
+pub use dlock_redis as redis;
 #[cfg(feature = "sqlite")]
-pub mod sqlite {
-    pub use dlock_sqlite::*;
-}
+#[doc(inline)]
+pub use dlock_sqlite as sqlite;
 
 // The quick start in the README compiles. `no_run` there: its path exists on nobody's machine; the
 // example on this page is the same program and runs.

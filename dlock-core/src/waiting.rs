@@ -117,6 +117,7 @@ async fn ask_for(
             passed_over: PassedOver::default(),
             reservation: None,
             seen: None,
+            warned: false,
             error: None,
         };
         let span = telling::span(|| {
@@ -183,6 +184,8 @@ struct Contender {
     reservation: Option<Reservation>,
     /// Who held the lock when the store last answered.
     seen: Option<Holder>,
+    /// It was said that this client holds it itself.
+    warned: bool,
     /// The last error since then.
     error: Option<ProviderError>,
 }
@@ -413,6 +416,7 @@ impl Contender {
                 told(
                     || tracing::debug!(name: "held", owner = %holder.record.owner, ?pause, "held by another"),
                 );
+                self.warn_of_ourselves(&holder);
                 self.reserve_if_passed_over(&holder);
                 self.seen = Some(holder);
                 self.error = None;
@@ -439,6 +443,21 @@ impl Contender {
             Err(_) if planted!(FatalRetried) => ControlFlow::Continue(plan.poll_every),
             Err(error) => ControlFlow::Break(Err(error)),
         }
+    }
+
+    /// Waiters of one client take turns. But one that holds the lock and waits for it waits for ever, and
+    /// cannot be told from them but by the time.
+    fn warn_of_ourselves(&mut self, holder: &Holder) {
+        let Settings { shared, plan, .. } = &*self.lock;
+        let waited = shared.clock.elapsed(self.started);
+        if !holder.ours || self.warned || waited < plan.duration {
+            return;
+        }
+        self.warned = true;
+        let name = &self.lock.name;
+        told(
+            || tracing::warn!(name: "held_by_this_process", lock = %name, ?waited, "waiting for a lock that this process holds itself; locks are not re-entrant"),
+        );
     }
 
     /// What is left of the caller's limit, which is a total (W4).
