@@ -11,11 +11,11 @@ use tracing_subscriber::{
 use crate::{
     display::without_credentials,
     exit::{Exit, Failure, say},
-    setup, status,
+    purge, release, setup, status,
     store::{self, Location},
 };
 
-/// Run a command while holding a distributed lock, or while leading; or look at locks.
+/// Run a command while holding a distributed lock, or while leading; look at locks, and free them.
 #[derive(Debug, Parser)]
 #[command(
     name = "dlock",
@@ -39,6 +39,12 @@ enum Command {
     /// Show who holds which lock
     #[command(long_about = include_str!("help/status.txt"))]
     Status(StatusArguments),
+    /// Free a lock that its holder does not give back
+    #[command(long_about = include_str!("help/release.txt"))]
+    Release(ReleaseArguments),
+    /// Delete the records of locks that nobody has used for a week
+    #[command(long_about = include_str!("help/purge.txt"))]
+    Purge(PurgeArguments),
     /// Make what a store needs before there can be locks
     #[command(long_about = include_str!("help/setup.txt"))]
     Setup(SetupArguments),
@@ -120,6 +126,28 @@ pub(crate) struct StatusArguments {
     pub(crate) store: StoreArguments,
 }
 
+/// Arguments of `dlock release`.
+#[derive(Debug, Args)]
+pub(crate) struct ReleaseArguments {
+    /// The lock
+    pub(crate) name: String,
+    /// At once, although the holder may still work; also opens a lock that is closed (--at-least)
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Don't ask
+    #[arg(long, short, requires = "force")]
+    pub(crate) yes: bool,
+    #[command(flatten)]
+    pub(crate) store: StoreArguments,
+}
+
+/// Arguments of `dlock purge`.
+#[derive(Debug, Args)]
+pub(crate) struct PurgeArguments {
+    #[command(flatten)]
+    pub(crate) store: StoreArguments,
+}
+
 /// Arguments of `dlock setup`.
 #[derive(Debug, Args)]
 pub(crate) struct SetupArguments {
@@ -161,6 +189,8 @@ pub(crate) fn main() -> ExitCode {
         Command::Run(arguments) => run(arguments),
         Command::Elect(arguments) => elect(arguments),
         Command::Status(arguments) => status::main(&arguments),
+        Command::Release(arguments) => release::main(&arguments),
+        Command::Purge(arguments) => purge::main(&arguments),
         Command::Setup(arguments) => setup::main(&arguments),
     };
     done.unwrap_or_else(|failure| failure.report())

@@ -12,14 +12,16 @@ use crate::display::without_credentials;
 /// Why `dlock` itself ends, as its exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// `dlock status`: there is no such lock.
-    NoRecord = 1,
+    /// There is nothing to show or to do: no such lock, nobody who leads, or the user said no.
+    Nothing = 1,
     /// The command line is wrong.
     Usage = 64,
     /// The store did not answer, or refuses for now.
     StoreUnreachable = 69,
     /// The system refused a process, a pipe or a thread.
     System = 71,
+    /// Standard output can't be written.
+    Output = 74,
     /// Somebody else has the lock, and the time to wait is over.
     NotAcquired = 75,
     /// The store can't be used as it is.

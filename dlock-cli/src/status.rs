@@ -1,56 +1,38 @@
 //! `dlock status`: the records of a store, for people and for programs.
 
-use std::{io::Write, process::ExitCode, time::Duration};
+use std::{process::ExitCode, time::Duration};
 
-use dlock_core::{List, Name, ProviderError, Record};
+use dlock_core::{List, Name, Record};
 use serde::Serialize;
 
 use crate::{
+    ask,
     cli::StatusArguments,
     display::{Condition, harmless, instant, span},
     exit::{Exit, Failure},
+    output,
     store::Store,
 };
 
-/// How long one answer may take.
-const PATIENCE: Duration = Duration::from_secs(10);
+const DOING: &str = "can't read the locks";
 
 /// Runs `dlock status`.
 pub(crate) fn main(arguments: &StatusArguments) -> Result<ExitCode, Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::new(Exit::System, "can't start the runtime").because(error))?;
-    let code = runtime.block_on(run(arguments));
-    runtime.shutdown_background();
-    code
+    ask::main(run(arguments))
 }
 
 async fn run(arguments: &StatusArguments) -> Result<ExitCode, Failure> {
     let StatusArguments { name, json, store } = arguments;
     let name = name.as_ref().map(Name::new).transpose()?;
     let location = store.location()?;
-    // Looking at locks makes no file.
-    let store = if location.exists() {
-        Some(location.open().await?)
-    } else if location.is_default() {
-        None
-    } else {
-        return Err(
-            Failure::new(Exit::StoreUnusable, format!("there is no store {location}"))
-                .advise("'dlock run' makes it when it is first used; is the path right?"),
-        );
-    };
+    let store = ask::open(&*location).await?;
     let records = match (&store, &name) {
         (None, _) => Vec::new(),
         (Some(store), Some(name)) => read(store, name).await?.into_iter().collect(),
         (Some(store), None) => list(store).await?,
     };
     if let (Some(name), true) = (&name, records.is_empty()) {
-        return Err(Failure::new(
-            Exit::NoRecord,
-            format!("there is no lock {:?}: nobody ever held it", name.as_str()),
-        ));
+        return Err(ask::no_lock(name));
     }
     let rows: Vec<Row> = records
         .iter()
@@ -63,13 +45,12 @@ async fn run(arguments: &StatusArguments) -> Result<ExitCode, Failure> {
     };
     let text =
         text.map_err(|error| Failure::new(Exit::System, "can't write JSON").because(error))?;
-    // Whoever reads may have enough before the end (`| head`).
-    drop(std::io::stdout().write_all(text.unwrap_or_default().as_bytes()));
+    output::write(&text.unwrap_or_default())?;
     Ok(ExitCode::SUCCESS)
 }
 
 async fn read(store: &Store, name: &Name) -> Result<Option<(Name, Record)>, Failure> {
-    Ok(answer(store, store.provider.read(name))
+    Ok(ask::answer(store, DOING, store.provider.read(name))
         .await?
         .map(|record| (name.clone(), record)))
 }
@@ -79,30 +60,13 @@ async fn list(store: &Store) -> Result<Vec<(Name, Record)>, Failure> {
     let mut records = Vec::new();
     let mut request = List::new("");
     loop {
-        let page = answer(store, store.provider.list(&request)).await?;
+        let page = ask::answer(store, DOING, store.provider.list(&request)).await?;
         let locks = page.records.into_iter();
         records.extend(locks.filter(|(name, _)| name.reservation_of().is_none()));
         match page.next {
             Some(next) => request = request.after(Some(next)),
             None => return Ok(records),
         }
-    }
-}
-
-async fn answer<T>(
-    store: &Store,
-    call: impl Future<Output = Result<T, ProviderError>>,
-) -> Result<T, Failure> {
-    let answer = tokio::time::timeout(PATIENCE, call)
-        .await
-        .unwrap_or_else(|_| {
-            Err(ProviderError::unknown(format!(
-                "no answer within {PATIENCE:?}"
-            )))
-        });
-    match answer {
-        Ok(answer) => Ok(answer),
-        Err(error) => Err(store.failure("can't read the locks", error).await),
     }
 }
 

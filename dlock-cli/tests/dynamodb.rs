@@ -20,7 +20,8 @@ use support::{
     stores::{
         RUN, SECRET, SETUP, STATUS, STATUS_OF_ONE, TRY, assert_all_end, assert_ended, block_on,
         candidates_lead_in_turn, command_ends_before_its_lease_when_the_store_is_gone,
-        commands_take_turns, killed_holder_is_followed, secret_is_told_to_nobody, set_up,
+        commands_take_turns, force_frees_at_once, killed_holder_is_followed, nothing_is_purged,
+        revoked_holder_ends_before_the_next_one, secret_is_told_to_nobody, set_up,
         status_tells_who_holds_what,
     },
     until,
@@ -185,6 +186,21 @@ fn what_can_not_be_kept_is_told() {
     }
     let waits = ["run", "lock", "--wait", "60s", "--", "true"];
     assert_ended(&scene.finish(waits), 0, "");
+}
+
+#[test]
+fn operator_releases_a_lock() {
+    revoked_holder_ends_before_the_next_one(&ready(Server::start().scene("")));
+}
+
+#[test]
+fn operator_releases_a_lock_by_force() {
+    force_frees_at_once(&ready(Server::start().scene("")));
+}
+
+#[test]
+fn purge_leaves_what_is_not_old() {
+    nothing_is_purged(&ready(Server::start().scene("")));
 }
 
 #[test]

@@ -21,8 +21,9 @@ use support::{
     stores::{
         RUN, SECRET, SETUP, STATUS, STATUS_OF_ONE, TRY, assert_all_end, assert_ended, block_on,
         candidates_lead_in_turn, command_ends_before_its_lease_when_the_store_is_gone,
-        commands_take_turns, freeze, killed_holder_is_followed, secret_is_told_to_nobody, set_up,
-        status_tells_who_holds_what,
+        commands_take_turns, force_frees_at_once, freeze, killed_holder_is_followed,
+        nothing_is_purged, revoked_holder_ends_before_the_next_one, secret_is_told_to_nobody,
+        set_up, status_tells_who_holds_what,
     },
 };
 
@@ -96,6 +97,21 @@ fn commands_never_run_at_the_same_time() {
 #[test]
 fn waiter_follows_a_killed_holder() {
     killed_holder_is_followed(&scene(shared()));
+}
+
+#[test]
+fn operator_releases_a_lock() {
+    revoked_holder_ends_before_the_next_one(&scene(shared()));
+}
+
+#[test]
+fn operator_releases_a_lock_by_force() {
+    force_frees_at_once(&scene(shared()));
+}
+
+#[test]
+fn purge_leaves_what_is_not_old() {
+    nothing_is_purged(&scene(shared()));
 }
 
 #[test]

@@ -15,8 +15,9 @@ use support::{
     stores::{
         RUN, SECRET, SETUP, STATUS, TRY, assert_all_end, assert_ended, block_on,
         candidates_lead_in_turn, command_ends_before_its_lease_when_the_store_is_gone,
-        commands_take_turns, freeze, killed_holder_is_followed, secret_is_told_to_nobody, set_up,
-        status_tells_who_holds_what,
+        commands_take_turns, force_frees_at_once, freeze, killed_holder_is_followed,
+        nothing_is_purged, revoked_holder_ends_before_the_next_one, secret_is_told_to_nobody,
+        set_up, status_tells_who_holds_what,
     },
     until,
 };
@@ -88,6 +89,21 @@ fn candidate_tells_who_leads_when_a_silent_store_answers_after_all() {
     second.await_err("following \"job\", and the store does not answer");
     service.signal("CONT").unwrap();
     second.await_err("following \"job\", \"first\" leads");
+}
+
+#[test]
+fn operator_releases_a_lock() {
+    revoked_holder_ends_before_the_next_one(&scene(&start()));
+}
+
+#[test]
+fn operator_releases_a_lock_by_force() {
+    force_frees_at_once(&scene(&start()));
+}
+
+#[test]
+fn purge_leaves_what_is_not_old() {
+    nothing_is_purged(&scene(&start()));
 }
 
 #[test]

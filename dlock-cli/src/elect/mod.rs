@@ -120,7 +120,7 @@ impl Candidate {
                 Ok(Outcome::Code(0))
             }
             Ok(None) => Err(Failure::new(
-                Exit::NoRecord,
+                Exit::Nothing,
                 format!("nobody leads {name:?}"),
             )),
             Err(error) => Err(self.failure(error).await),

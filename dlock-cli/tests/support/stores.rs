@@ -261,3 +261,67 @@ pub(crate) fn secret_is_told_to_nobody(scene: &Scene) {
         "nothing was logged: {holder:?}"
     );
 }
+
+/// `dlock release`: the holder's command ends at its next renewal, and the waiter's starts after that.
+/// On every store, also where only an observer knows when.
+pub(crate) fn revoked_holder_ends_before_the_next_one(scene: &Scene) {
+    let script = |line: &str, then: &str| {
+        format!(r#"{ALONE} echo "{line} $DLOCK_TOKEN" >> "$T/trace"; {then}"#)
+    };
+    let holder = scene.run(
+        &["--lease", "6s", "--owner", "web 1"],
+        &script("first", "sleep 600"),
+    );
+    scene.await_trace("first");
+    let waiter = scene.run(&["--lease", "6s"], &script("second", "exit 5"));
+    // A renewal between the read and the write: it is told, and asked for again.
+    let released = until("a release between two renewals", || {
+        let released = scene.finish(["release", "lock"]);
+        (released.code() != 75).then_some(released)
+    });
+    assert_ended(&released, 0, "");
+    assert!(
+        released
+            .out
+            .starts_with("the lease of web 1 on \"lock\" will not be renewed again"),
+        "{released:?}"
+    );
+    assert_ended(&holder.finish(Duration::from_secs(60)), 80, "");
+    assert_ended(&waiter.finish(Duration::from_secs(60)), 5, "");
+    let trace = scene.trace();
+    assert!(!trace.contains(&"OVERLAP".to_owned()), "{trace:?}");
+}
+
+/// `dlock release --force`: the next one enters although the lease has an hour left.
+pub(crate) fn force_frees_at_once(scene: &Scene) {
+    let script = r#"echo "held $DLOCK_TOKEN" >> "$T/trace"; sleep 600"#;
+    let holder = scene.run(&["--lease", "1h", "--owner", "web 1"], script);
+    let token: u64 = scene.await_trace("held").parse().unwrap();
+    let released = scene.finish(["release", "lock", "--force", "--yes"]);
+    assert_ended(&released, 0, "if web 1 still works");
+    assert_eq!(released.out, "\"lock\" is free\n");
+    let next = r#"test "$DLOCK_TOKEN" -gt "$1""#;
+    let token = token.to_string();
+    let next = scene.finish([
+        "run",
+        "lock",
+        "--no-wait",
+        "--",
+        "sh",
+        "-c",
+        next,
+        "sh",
+        &token,
+    ]);
+    assert_ended(&next, 0, "");
+    drop(holder);
+}
+
+/// `dlock purge`, of a store that has nothing old.
+pub(crate) fn nothing_is_purged(scene: &Scene) {
+    assert_ended(&scene.finish(RUN), 0, "");
+    let purged = scene.finish(["purge"]);
+    assert_ended(&purged, 0, "");
+    assert_eq!(purged.out, "purged 0 records\n");
+    assert_eq!(scene.finish(STATUS_OF_ONE).code(), 0);
+}
