@@ -1,6 +1,6 @@
 //! The command line.
 
-use std::{ffi::OsString, io::Write, process::ExitCode, time::Duration};
+use std::{env, ffi::OsString, io::Write, process::ExitCode, time::Duration};
 
 use clap::{Args, Parser, Subcommand};
 
@@ -11,7 +11,7 @@ use tracing_subscriber::{
 use crate::{
     display::without_credentials,
     exit::{Exit, Failure, say},
-    purge, release, setup, status,
+    output, purge, release, setup, status,
     store::{self, Location},
 };
 
@@ -158,23 +158,22 @@ pub(crate) struct SetupArguments {
 const STORE_HELP: &str = "Where the locks are: sqlite:PATH, a file on a local disk, made when it is first used; \
     postgres://USER@HOST/DATABASE; redis://HOST or rediss://HOST; dynamodb:TABLE; see 'dlock setup --help'. Everybody \
     on this machine sees a password that is given here: put the whole URL into DLOCK_STORE instead \
-    [default: dlock/locks.db in this user's state directory, $XDG_STATE_HOME or ~/.local/state]";
+    [env: DLOCK_STORE] [default: dlock/locks.db in this user's state directory, $XDG_STATE_HOME or ~/.local/state]";
 
 /// Which store.
 #[derive(Debug, Args)]
 pub(crate) struct StoreArguments {
     // Help, not a doc comment: those want variables in backticks.
-    #[arg(help = STORE_HELP, long,
-        value_name = "STORE",
-        env = "DLOCK_STORE",
-        hide_env_values = true
-    )]
+    #[arg(help = STORE_HELP, long, value_name = "STORE")]
     store: Option<OsString>,
 }
 
 impl StoreArguments {
     pub(crate) fn location(&self) -> Result<Box<dyn Location>, Failure> {
-        store::locate(self.store.as_deref())
+        // Empty, the variable says as little as if it were not set; an empty argument is a mistake.
+        let variable = || env::var_os("DLOCK_STORE").filter(|store| !store.is_empty());
+        let store = self.store.clone().or_else(variable);
+        store::locate(store.as_deref())
     }
 }
 
@@ -182,7 +181,7 @@ impl StoreArguments {
 pub(crate) fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => return explain(&error),
+        Err(error) => return explain(&error).unwrap_or_else(|failure| failure.report()),
     };
     log();
     let done = match cli.command {
@@ -197,17 +196,16 @@ pub(crate) fn main() -> ExitCode {
 }
 
 /// What is wrong with the command line, or the help that was asked for.
-fn explain(error: &clap::Error) -> ExitCode {
+fn explain(error: &clap::Error) -> Result<ExitCode, Failure> {
     let text = error.render().to_string();
-    // Nobody is left to tell when it can't be printed.
     if error.use_stderr() {
-        // It may repeat a word that was meant as the value of --store.
+        // Nobody is left to tell when it can't be printed. It may repeat a word that was meant as the value of --store.
         let text = without_credentials(&text);
         drop(std::io::stderr().write_all(text.as_bytes()));
-        Exit::Usage.into()
+        Ok(Exit::Usage.into())
     } else {
-        drop(std::io::stdout().write_all(text.as_bytes()));
-        ExitCode::SUCCESS
+        output::write(&text)?;
+        Ok(ExitCode::SUCCESS)
     }
 }
 
