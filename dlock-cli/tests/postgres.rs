@@ -22,8 +22,9 @@ use support::{
         RUN, SECRET, SETUP, STATUS, STATUS_OF_ONE, TRY, assert_all_end, assert_ended, block_on,
         candidates_lead_in_turn, command_ends_before_its_lease_when_the_store_is_gone,
         commands_take_turns, force_frees_at_once, freeze, killed_holder_is_followed,
-        nothing_is_purged, revoked_holder_ends_before_the_next_one, secret_is_told_to_nobody,
-        set_up, status_tells_who_holds_what,
+        nothing_is_purged, prefixes_are_stores_of_their_own,
+        revoked_holder_ends_before_the_next_one, secret_is_told_to_nobody, set_up,
+        status_tells_who_holds_what,
     },
 };
 
@@ -140,6 +141,19 @@ fn missing_tables_are_78_until_they_are_set_up() {
     );
     set_up(&scene);
     assert_ended(&scene.finish(RUN), 0, "");
+}
+
+#[test]
+fn schema_table_and_prefix_are_as_the_store_says() {
+    let url = url(shared(), &format!("guarded:{SECRET}"), "");
+    let on = |query: &str| at(format!("{url}{query}"));
+    let ours = on("?schema=ours&table=our-locks&prefix=a");
+    set_up(&ours);
+    prefixes_are_stores_of_their_own(&ours, &on("?schema=ours&table=our-locks&prefix=b"));
+    // The tables of others were not made.
+    assert_all_end(&on("?schema=ours"), &[TRY], 78, r#""ours"."lock""#);
+    assert_all_end(&on(""), &[TRY], 78, r#""dlock"."lock""#);
+    assert_all_end(&on("?table=no%22name"), &[TRY], 78, "cannot name a table");
 }
 
 #[test]

@@ -16,8 +16,9 @@ use support::{
         RUN, SECRET, SETUP, STATUS, TRY, assert_all_end, assert_ended, block_on,
         candidates_lead_in_turn, command_ends_before_its_lease_when_the_store_is_gone,
         commands_take_turns, force_frees_at_once, freeze, killed_holder_is_followed,
-        nothing_is_purged, revoked_holder_ends_before_the_next_one, secret_is_told_to_nobody,
-        set_up, status_tells_who_holds_what,
+        nothing_is_purged, prefixes_are_stores_of_their_own,
+        revoked_holder_ends_before_the_next_one, secret_is_told_to_nobody, set_up,
+        status_tells_who_holds_what,
     },
     until,
 };
@@ -149,6 +150,26 @@ fn databases_of_one_server_are_stores_of_their_own() {
     assert_ended(&number(3).finish(RUN), 0, "");
     assert!(number(3).finish(STATUS).out.contains("released"));
     assert_eq!(number(0).finish(STATUS).out, "no locks\n");
+}
+
+#[test]
+fn prefixes_of_one_database_are_stores_of_their_own() {
+    let service = start();
+    let port = service.place().port();
+    let on = |query: &str| at(format!("redis://:{SECRET}@127.0.0.1:{port}{query}"));
+    prefixes_are_stores_of_their_own(&on("?prefix=ours"), &on("/0?prefix=theirs"));
+    prefixes_are_stores_of_their_own(&on("/1?prefix=ours&protocol=resp3"), &on("/1"));
+}
+
+#[test]
+fn server_that_may_drop_locks_is_78_unless_it_is_allowed_to() {
+    let service = started(&["--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"]);
+    let port = service.place().port();
+    let on = |query: &str| at(format!("redis://:{SECRET}@127.0.0.1:{port}{query}"));
+    for query in ["", "?allow_eviction=false"] {
+        assert_all_end(&on(query), &[TRY], 78, "the setting allow_eviction");
+    }
+    assert_ended(&on("?allow_eviction=true").finish(TRY), 0, "");
 }
 
 #[test]

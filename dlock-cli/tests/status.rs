@@ -6,7 +6,7 @@ mod support;
 
 use rustix::process::Signal;
 use serde_json::Value;
-use support::{Scene, until};
+use support::{Scene, stores::prefixes_are_stores_of_their_own, until};
 
 fn json(scene: &Scene, arguments: &[&str]) -> Value {
     let finished = scene.finish([&["status", "--json"], arguments].concat());
@@ -162,6 +162,19 @@ fn default_store_is_in_the_state_directory_and_only_its_users() {
     let state = scene.path("elsewhere");
     assert_eq!(start(&run, Some(state.to_str().unwrap())).code(), 0);
     assert!(state.join("dlock/locks.db").is_file());
+}
+
+#[test]
+fn prefix_of_the_store_sets_locks_apart() {
+    let folder = Scene::new();
+    let file = folder.path("locks?.db");
+    let on = |query: &str| {
+        let store = format!("sqlite:{}?{query}", file.display());
+        Scene::with(vec![("DLOCK_STORE", store)])
+    };
+    prefixes_are_stores_of_their_own(&on("prefix=ours"), &on("prefix=a%26b"));
+    prefixes_are_stores_of_their_own(&on("prefix=mine"), &on(""));
+    assert!(file.is_file());
 }
 
 #[test]

@@ -245,7 +245,7 @@ pub(crate) fn too_old(version: &str) -> ProviderError {
 /// The server drops records when its memory is full.
 pub(crate) fn evicting(policy: &str) -> ProviderError {
     ProviderError::fatal(format!(
-        "this Redis server may drop locks that are held when its memory is full (maxmemory-policy {policy}): set noeviction, or build the provider with allow_eviction"
+        "this Redis server may drop locks that are held when its memory is full (maxmemory-policy {policy}): set noeviction there, or take the risk with the setting allow_eviction"
     ))
 }
 

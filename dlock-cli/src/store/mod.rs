@@ -9,6 +9,13 @@ mod dynamodb;
 mod pgpass;
 #[cfg(feature = "postgres")]
 mod postgres;
+#[cfg(any(
+    feature = "dynamodb",
+    feature = "postgres",
+    feature = "redis",
+    feature = "sqlite"
+))]
+mod query;
 #[cfg(feature = "redis")]
 mod redis;
 #[cfg(feature = "sqlite")]

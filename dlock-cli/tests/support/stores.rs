@@ -325,3 +325,15 @@ pub(crate) fn nothing_is_purged(scene: &Scene) {
     assert_eq!(purged.out, "purged 0 records\n");
     assert_eq!(scene.finish(STATUS_OF_ONE).code(), 0);
 }
+
+/// Locks of one name under two prefixes of one store do not meet, and lists show only their own.
+pub(crate) fn prefixes_are_stores_of_their_own(ours: &Scene, theirs: &Scene) {
+    let script = r#"echo in >> "$T/trace"; sleep 600"#;
+    let holder = ours.run(&["--owner", "ours"], script);
+    ours.await_trace("in");
+    assert_eq!(theirs.finish(STATUS).out, "no locks\n");
+    assert_ended(&theirs.finish(TRY), 0, "");
+    assert_ended(&ours.finish(TRY), 75, "held by ours");
+    assert_ended(&ours.finish(STATUS), 0, "");
+    drop(holder);
+}

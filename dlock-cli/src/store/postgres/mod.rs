@@ -17,11 +17,11 @@ use dlock_postgres::{
 };
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use self::address::Database;
+use self::address::{Database, Place};
 use super::{
     Location, Store, Tables, TablesError,
     pgpass::{self, Wanted},
-    refuse,
+    query, refuse,
 };
 use crate::{
     display::harmless,
@@ -84,8 +84,17 @@ impl Location for Database {
             .max_size(CONNECTIONS)
             .build()
             .map_err(|error| unusable("no connections for").because(error))?;
+        let Place {
+            schema,
+            table,
+            prefix,
+        } = &self.place;
+        // All of one type, whatever is set.
         let provider = PostgresProvider::builder()
             .pool(pool)
+            .schema(schema.as_deref().unwrap_or("dlock"))
+            .table(table.as_deref().unwrap_or("lock"))
+            .prefix(prefix.as_deref().unwrap_or_default())
             .build()
             .map_err(|error| unusable("can't open").because(error))?;
         Ok(Store {
@@ -163,10 +172,19 @@ impl fmt::Display for Database {
         {
             write!(f, "{address}")?;
         }
-        match config.get_dbname() {
-            Some(name) => write!(f, "/{}", harmless(name)),
-            None => Ok(()),
+        if let Some(name) = config.get_dbname() {
+            write!(f, "/{}", harmless(name))?;
         }
+        let Place {
+            schema,
+            table,
+            prefix,
+        } = &self.place;
+        f.write_str(&query::shown(&[
+            ("schema", schema),
+            ("table", table),
+            ("prefix", prefix),
+        ]))
     }
 }
 
