@@ -119,6 +119,10 @@ pub(crate) struct ElectArguments {
 pub(crate) struct StatusArguments {
     /// Only this lock
     pub(crate) name: Option<String>,
+    /// Only locks that keep others out now, held or closed ones, and whose names match: * stands for any characters,
+    /// ? for one, \ takes the next one as it is [default: all names]
+    #[arg(long, value_name = "PATTERN", num_args = 0..=1, default_missing_value = "*", conflicts_with = "name")]
+    pub(crate) held: Option<String>,
     /// For programs: a JSON array, or one object if a name is given
     #[arg(long)]
     pub(crate) json: bool,

@@ -283,7 +283,19 @@ fn record_with_nonsense_in_it_is_78_and_stays_as_it_is() {
         assert_eq!(refused.code(), 78, "{nonsense}: {refused:?}");
         assert_refused(&refused, 78, "locks.db");
         assert_refused(&scene.finish(["status", "lock"]), 78, "locks.db");
-        assert_refused(&scene.finish(["status"]), 78, "locks.db");
+        let status = scene.finish(["status"]);
+        assert_refused(&status, 78, "locks.db can't be read");
+        let lines: Vec<&str> = status.out.lines().collect();
+        assert_eq!(lines.len(), 3, "{status:?}");
+        assert!(lines[1].starts_with("lock   unreadable  "), "{status:?}");
+        assert!(lines[2].starts_with("other  released "), "{status:?}");
+        let status = scene.finish(["status", "--held", "--json"]);
+        let array: serde_json::Value = serde_json::from_str(&status.out).unwrap();
+        assert_eq!(array.as_array().unwrap().len(), 1, "{status:?}");
+        assert!(
+            array[0]["error"].as_str().unwrap().contains("\"lock\""),
+            "{status:?}"
+        );
         // It stayed as it was, and other locks are not touched by it.
         let kept = format!(
             "SELECT count(*) FROM lock WHERE name = 'lock' AND {}",
