@@ -18,9 +18,10 @@ use rustix::process::Signal;
 use support::{
     Scene, Stopwatch,
     stores::{
-        RUN, SECRET, SETUP, STATUS, STATUS_OF_ONE, TRY, assert_all_end, assert_ended, block_on,
-        candidates_lead_in_turn, command_ends_before_its_lease_when_the_store_is_gone,
-        commands_take_turns, force_frees_at_once, killed_holder_is_followed, nothing_is_purged,
+        PURGE, RELEASE, RUN, SECRET, SETUP, STATUS, STATUS_OF_ONE, TRY, assert_all_end,
+        assert_ended, block_on, candidates_lead_in_turn,
+        command_ends_before_its_lease_when_the_store_is_gone, commands_take_turns,
+        force_frees_at_once, killed_holder_is_followed, nothing_is_purged,
         revoked_holder_ends_before_the_next_one, secret_is_told_to_nobody, set_up,
         status_tells_who_holds_what,
     },
@@ -227,7 +228,7 @@ fn missing_table_is_78_until_it_is_set_up() {
     let scene = server.scene("");
     assert_all_end(
         &scene,
-        &[TRY, RUN, STATUS, STATUS_OF_ONE],
+        &[TRY, RUN, STATUS, STATUS_OF_ONE, RELEASE, PURGE],
         78,
         "dlock setup",
     );

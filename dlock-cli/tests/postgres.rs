@@ -19,12 +19,12 @@ use support::{
     Scene,
     certificates::Certificates,
     stores::{
-        RUN, SECRET, SETUP, STATUS, STATUS_OF_ONE, TRY, assert_all_end, assert_ended, block_on,
-        candidates_lead_in_turn, command_ends_before_its_lease_when_the_store_is_gone,
-        commands_take_turns, force_frees_at_once, freeze, killed_holder_is_followed,
-        nothing_is_purged, prefixes_are_stores_of_their_own,
-        revoked_holder_ends_before_the_next_one, secret_is_told_to_nobody, set_up,
-        status_tells_who_holds_what,
+        PURGE, RELEASE, RUN, SECRET, SETUP, STATUS, STATUS_OF_ONE, TRY, assert_all_end,
+        assert_ended, block_on, candidates_lead_in_turn,
+        command_ends_before_its_lease_when_the_store_is_gone, commands_take_turns,
+        force_frees_at_once, freeze, killed_holder_is_followed, nothing_is_purged,
+        prefixes_are_stores_of_their_own, revoked_holder_ends_before_the_next_one,
+        secret_is_told_to_nobody, set_up, status_tells_who_holds_what,
     },
 };
 
@@ -135,7 +135,7 @@ fn missing_tables_are_78_until_they_are_set_up() {
     let scene = at(url(shared(), &format!("guarded:{SECRET}"), ""));
     assert_all_end(
         &scene,
-        &[TRY, RUN, STATUS, STATUS_OF_ONE],
+        &[TRY, RUN, STATUS, STATUS_OF_ONE, RELEASE, PURGE],
         78,
         "dlock setup",
     );
@@ -163,7 +163,7 @@ fn foreign_table_and_a_missing_right_are_78() {
     let url = url_of(&foreign);
     let name = url.rsplit_once('/').unwrap().1;
     let other = at(url.replace("postgres@", &format!("guarded:{SECRET}@")));
-    assert_all_end(&other, &[TRY, STATUS], 78, "lacks a right");
+    assert_all_end(&other, &[TRY, STATUS, RELEASE, PURGE], 78, "lacks a right");
     let port = shared().place().port();
     let connect = format!("host=127.0.0.1 port={port} user=postgres dbname={name}");
     block_on(async {
@@ -183,6 +183,10 @@ fn wrong_password_user_and_database_are_78() {
     let right = url(shared(), &format!("guarded:{SECRET}"), "");
     let wrong = at(right.replace(SECRET, &format!("wrong-{SECRET}")));
     assert_all_end(&wrong, all, 78, "password");
+    let once = wrong.finish(STATUS).err;
+    assert!(once.ends_with(
+        "can't be used: the database refused the user or the password: FATAL: password authentication failed for user \"guarded\"\n"
+    ), "{once}");
     let nobody = at(right.replace("guarded:", "nobody-we-know:"));
     assert_all_end(&nobody, &[TRY], 78, "user");
     let nowhere = at(format!("{right}-of-nobody"));

@@ -13,7 +13,7 @@ use support::{
     Scene,
     certificates::Certificates,
     stores::{
-        RUN, SECRET, SETUP, STATUS, TRY, assert_all_end, assert_ended, block_on,
+        PURGE, RUN, SECRET, SETUP, STATUS, TRY, assert_all_end, assert_ended, block_on,
         candidates_lead_in_turn, command_ends_before_its_lease_when_the_store_is_gone,
         commands_take_turns, force_frees_at_once, freeze, killed_holder_is_followed,
         nothing_is_purged, prefixes_are_stores_of_their_own,
@@ -143,6 +143,22 @@ fn wrong_password_is_78() {
 }
 
 #[test]
+fn key_of_another_program_is_one_line_of_the_status() {
+    let service = start();
+    let scene = scene(&service);
+    assert_ended(&scene.finish(RUN), 0, "");
+    let mut server = TcpStream::connect(("127.0.0.1", service.place().port())).unwrap();
+    write!(server, "AUTH {SECRET}\r\nSET dlock:{{alien}} nonsense\r\n").unwrap();
+    let status = until("the key", || {
+        let status = scene.finish(STATUS);
+        (status.code() == 78).then_some(status)
+    });
+    assert_ended(&status, 78, "1 record of the store");
+    assert!(status.out.contains("alien  unreadable  "), "{status:?}");
+    assert!(status.out.contains("lock   released "), "{status:?}");
+}
+
+#[test]
 fn databases_of_one_server_are_stores_of_their_own() {
     let service = start();
     let port = service.place().port();
@@ -150,6 +166,33 @@ fn databases_of_one_server_are_stores_of_their_own() {
     assert_ended(&number(3).finish(RUN), 0, "");
     assert!(number(3).finish(STATUS).out.contains("released"));
     assert_eq!(number(0).finish(STATUS).out, "no locks\n");
+}
+
+#[test]
+fn what_the_server_refuses_is_named() {
+    let service = start();
+    let port = service.place().port();
+    let all = &[TRY, STATUS, PURGE, SETUP][..];
+    let nowhere = at(format!("redis://:{SECRET}@127.0.0.1:{port}/99"));
+    assert_all_end(&nowhere, all, 78, "no database of this number");
+    let mut server = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    let user = format!("few on >{SECRET} ~dlock:* +@all -select -scan");
+    write!(server, "AUTH {SECRET}\r\nACL SETUSER {user}\r\n").unwrap();
+    let few = |end: &str| at(format!("redis://few:{SECRET}@127.0.0.1:{port}{end}"));
+    until("the user", || {
+        (few("").finish(TRY).code() == 0).then_some(())
+    });
+    assert_all_end(&few("/1"), all, 78, "to run the 'select' command");
+    assert_all_end(&few("/1"), all, 78, "may not do what a lock needs");
+    assert_all_end(
+        &few(""),
+        &[STATUS, PURGE],
+        78,
+        "may not do what a lock needs",
+    );
+    let renamed = started(&["--rename-command", "EVALSHA", ""]);
+    assert_all_end(&scene(&renamed), all, 78, "unknown command 'EVALSHA'");
+    assert_all_end(&scene(&renamed), all, 78, "renamed or disabled");
 }
 
 #[test]

@@ -174,20 +174,28 @@ impl Location for Table {
 #[async_trait]
 impl Tables for DynamoDbProvider {
     async fn make(&self) -> Result<(), TablesError> {
-        self.create_table().await.map_err(|error| match error {
-            TableError::Store(error) => TablesError::Store(error),
-            other => TablesError::Wrong(other.to_string()),
-        })
+        self.create_table().await.map_err(lacking)
     }
 
     async fn check(&self) -> Result<(), TablesError> {
-        self.verify_table().await.map_err(|error| match error {
-            TableError::Store(error) => TablesError::Store(error),
-            TableError::Missing { table } => TablesError::Missing(format!(
-                "there is no table {table:?} in this account and region"
-            )),
-            other => TablesError::Wrong(other.to_string()),
-        })
+        self.verify_table().await.map_err(lacking)
+    }
+}
+
+fn lacking(error: TableError) -> TablesError {
+    match error {
+        TableError::Store(error) => TablesError::Store(error),
+        TableError::Missing { table } => TablesError::Missing(format!(
+            "there is no table {table:?} in this account and region"
+        )),
+        TableError::Key {
+            table,
+            expected,
+            found,
+        } => TablesError::Wrong(format!(
+            "the table {table:?} has the key {found}, and not {expected}: name it with partition_key=.. and sort_key=.., or choose another table"
+        )),
+        other => TablesError::Wrong(other.to_string()),
     }
 }
 

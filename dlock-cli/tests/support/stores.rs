@@ -50,6 +50,17 @@ pub(crate) fn assert_all_end(scene: &Scene, subcommands: &[&[&str]], code: i32, 
         let watch = Stopwatch::start();
         let finished = scene.finish(*subcommand);
         assert_ended(&finished, code, words);
+        // Of what the program is made is no business of its users.
+        for word in [
+            "pool",
+            "this provider",
+            "the provider",
+            "new object",
+            "db error",
+            "()",
+        ] {
+            assert!(!finished.err.contains(word), "{word:?}: {finished:?}");
+        }
         assert!(
             watch.elapsed() < BOUND,
             "{subcommand:?}: {:?}",
@@ -63,6 +74,8 @@ pub(crate) const RUN: &[&str] = &["run", "lock", "--", "true"];
 pub(crate) const STATUS: &[&str] = &["status"];
 pub(crate) const STATUS_OF_ONE: &[&str] = &["status", "lock"];
 pub(crate) const SETUP: &[&str] = &["setup"];
+pub(crate) const PURGE: &[&str] = &["purge"];
+pub(crate) const RELEASE: &[&str] = &["release", "lock"];
 
 /// Makes what is missing, twice.
 #[track_caller]

@@ -120,6 +120,10 @@ impl Tables for PostgresProvider {
         self.create_schema().await.map_err(|error| match error {
             SchemaError::Store(error) => TablesError::Store(error),
             // All that was missing has been made.
+            SchemaError::Differs { table, lacks } => TablesError::Wrong(format!(
+                "{}; choose another name, with table=NAME",
+                differs(&table, &lacks)
+            )),
             other => TablesError::Wrong(other.to_string()),
         })
     }
@@ -132,10 +136,7 @@ impl Tables for PostgresProvider {
             {
                 TablesError::Missing(format!("there is no table {table} in this database"))
             }
-            SchemaError::Differs { table, lacks } => TablesError::Missing(format!(
-                "the table {table} is not as this 'dlock' needs it: {}",
-                lacks.join(", ")
-            )),
+            SchemaError::Differs { table, lacks } => TablesError::Missing(differs(&table, &lacks)),
             other => TablesError::Wrong(other.to_string()),
         })
     }
@@ -144,6 +145,11 @@ impl Tables for PostgresProvider {
         let obstacle = PostgresProvider::obstacle(self).await.ok()??;
         Some(obstacle.into())
     }
+}
+
+fn differs(table: &str, lacks: &[String]) -> String {
+    let lacks = lacks.join(", ");
+    format!("the table {table} is not as this 'dlock' needs it: {lacks}")
 }
 
 impl fmt::Display for Database {
