@@ -1,6 +1,6 @@
 //! The command line.
 
-use std::{ffi::OsString, io::Write, process::ExitCode, time::Duration};
+use std::{env, ffi::OsString, io::Write, process::ExitCode, time::Duration};
 
 use clap::{Args, Parser, Subcommand};
 
@@ -11,11 +11,11 @@ use tracing_subscriber::{
 use crate::{
     display::without_credentials,
     exit::{Exit, Failure, say},
-    setup, status,
+    output, purge, release, setup, status,
     store::{self, Location},
 };
 
-/// Run a command while holding a distributed lock, or while leading; or look at locks.
+/// Run a command while holding a distributed lock, or while leading; look at locks, and free them.
 #[derive(Debug, Parser)]
 #[command(
     name = "dlock",
@@ -39,6 +39,12 @@ enum Command {
     /// Show who holds which lock
     #[command(long_about = include_str!("help/status.txt"))]
     Status(StatusArguments),
+    /// Free a lock that its holder does not give back
+    #[command(long_about = include_str!("help/release.txt"))]
+    Release(ReleaseArguments),
+    /// Delete the records of locks that nobody has used for a week
+    #[command(long_about = include_str!("help/purge.txt"))]
+    Purge(PurgeArguments),
     /// Make what a store needs before there can be locks
     #[command(long_about = include_str!("help/setup.txt"))]
     Setup(SetupArguments),
@@ -113,9 +119,35 @@ pub(crate) struct ElectArguments {
 pub(crate) struct StatusArguments {
     /// Only this lock
     pub(crate) name: Option<String>,
+    /// Only locks that keep others out now, held or closed ones, and whose names match: * stands for any characters,
+    /// ? for one, \ takes the next one as it is [default: all names]
+    #[arg(long, value_name = "PATTERN", num_args = 0..=1, default_missing_value = "*", conflicts_with = "name")]
+    pub(crate) held: Option<String>,
     /// For programs: a JSON array, or one object if a name is given
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) store: StoreArguments,
+}
+
+/// Arguments of `dlock release`.
+#[derive(Debug, Args)]
+pub(crate) struct ReleaseArguments {
+    /// The lock
+    pub(crate) name: String,
+    /// At once, although the holder may still work; also opens a lock that is closed (--at-least)
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Don't ask
+    #[arg(long, short, requires = "force")]
+    pub(crate) yes: bool,
+    #[command(flatten)]
+    pub(crate) store: StoreArguments,
+}
+
+/// Arguments of `dlock purge`.
+#[derive(Debug, Args)]
+pub(crate) struct PurgeArguments {
     #[command(flatten)]
     pub(crate) store: StoreArguments,
 }
@@ -128,25 +160,24 @@ pub(crate) struct SetupArguments {
 }
 
 const STORE_HELP: &str = "Where the locks are: sqlite:PATH, a file on a local disk, made when it is first used; \
-    postgres://USER@HOST/DATABASE; redis://HOST or rediss://HOST; dynamodb:TABLE; see 'dlock setup --help'. Everybody \
+    postgres://USER@HOST/DATABASE; redis://HOST or rediss://HOST; dynamodb:TABLE; with ?prefix=PREFIX and other settings, see 'dlock setup --help'. Everybody \
     on this machine sees a password that is given here: put the whole URL into DLOCK_STORE instead \
-    [default: dlock/locks.db in this user's state directory, $XDG_STATE_HOME or ~/.local/state]";
+    [env: DLOCK_STORE] [default: dlock/locks.db in this user's state directory, $XDG_STATE_HOME or ~/.local/state]";
 
 /// Which store.
 #[derive(Debug, Args)]
 pub(crate) struct StoreArguments {
     // Help, not a doc comment: those want variables in backticks.
-    #[arg(help = STORE_HELP, long,
-        value_name = "STORE",
-        env = "DLOCK_STORE",
-        hide_env_values = true
-    )]
+    #[arg(help = STORE_HELP, long, value_name = "STORE")]
     store: Option<OsString>,
 }
 
 impl StoreArguments {
     pub(crate) fn location(&self) -> Result<Box<dyn Location>, Failure> {
-        store::locate(self.store.as_deref())
+        // Empty, the variable says as little as if it were not set; an empty argument is a mistake.
+        let variable = || env::var_os("DLOCK_STORE").filter(|store| !store.is_empty());
+        let store = self.store.clone().or_else(variable);
+        store::locate(store.as_deref())
     }
 }
 
@@ -154,30 +185,31 @@ impl StoreArguments {
 pub(crate) fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => return explain(&error),
+        Err(error) => return explain(&error).unwrap_or_else(|failure| failure.report()),
     };
     log();
     let done = match cli.command {
         Command::Run(arguments) => run(arguments),
         Command::Elect(arguments) => elect(arguments),
         Command::Status(arguments) => status::main(&arguments),
+        Command::Release(arguments) => release::main(&arguments),
+        Command::Purge(arguments) => purge::main(&arguments),
         Command::Setup(arguments) => setup::main(&arguments),
     };
     done.unwrap_or_else(|failure| failure.report())
 }
 
 /// What is wrong with the command line, or the help that was asked for.
-fn explain(error: &clap::Error) -> ExitCode {
+fn explain(error: &clap::Error) -> Result<ExitCode, Failure> {
     let text = error.render().to_string();
-    // Nobody is left to tell when it can't be printed.
     if error.use_stderr() {
-        // It may repeat a word that was meant as the value of --store.
+        // Nobody is left to tell when it can't be printed. It may repeat a word that was meant as the value of --store.
         let text = without_credentials(&text);
         drop(std::io::stderr().write_all(text.as_bytes()));
-        Exit::Usage.into()
+        Ok(Exit::Usage.into())
     } else {
-        drop(std::io::stdout().write_all(text.as_bytes()));
-        ExitCode::SUCCESS
+        output::write(&text)?;
+        Ok(ExitCode::SUCCESS)
     }
 }
 

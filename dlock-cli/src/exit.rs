@@ -12,14 +12,16 @@ use crate::display::without_credentials;
 /// Why `dlock` itself ends, as its exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// `dlock status`: there is no such lock.
-    NoRecord = 1,
+    /// There is nothing to show or to do: no such lock, nobody who leads, or the user said no.
+    Nothing = 1,
     /// The command line is wrong.
     Usage = 64,
     /// The store did not answer, or refuses for now.
     StoreUnreachable = 69,
     /// The system refused a process, a pipe or a thread.
     System = 71,
+    /// Standard output can't be written.
+    Output = 74,
     /// Somebody else has the lock, and the time to wait is over.
     NotAcquired = 75,
     /// The store can't be used as it is.
@@ -107,12 +109,14 @@ impl fmt::Display for Failure {
         let mut last = self.message.clone();
         while let Some(error) = cause {
             let text = error.to_string();
-            // Transparent errors repeat the text of their source.
-            if text != last {
-                write!(f, ": {text}")?;
-            }
-            last = text;
             cause = error.source();
+            // Transparent errors repeat the text of their source, others end with it, and the driver of
+            // Postgres has a text that says nothing without its source.
+            let says_nothing = text == "db error" && cause.is_some();
+            if !last.ends_with(&text) && !says_nothing {
+                write!(f, ": {text}")?;
+                last = text;
+            }
         }
         Ok(())
     }
@@ -138,5 +142,38 @@ mod tests {
             ProviderError::fatal("no table").with_source(std::io::Error::other("disk gone"));
         let failure = Failure::new(Exit::StoreUnusable, "can't read").because(inner);
         assert_eq!(failure.to_string(), "can't read: no table: disk gone");
+    }
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("{text}")]
+    struct Cause {
+        text: &'static str,
+        source: Option<Box<Self>>,
+    }
+
+    #[test]
+    fn what_a_cause_repeats_or_only_announces_is_left_out() {
+        let mut cause: Option<Box<Cause>> = None;
+        for text in [
+            "FATAL: no such user",
+            "db error",
+            "no such user",
+            "refused: no such user",
+            "refused: no such user",
+        ] {
+            let source = cause.take();
+            cause = Some(Box::new(Cause { text, source }));
+        }
+        let failure = Failure::new(Exit::StoreUnusable, "can't read").because(*cause.unwrap());
+        assert_eq!(
+            failure.to_string(),
+            "can't read: refused: no such user: FATAL: no such user"
+        );
+        let alone = Cause {
+            text: "db error",
+            source: None,
+        };
+        let failure = Failure::new(Exit::StoreUnusable, "can't read").because(alone);
+        assert_eq!(failure.to_string(), "can't read: db error");
     }
 }

@@ -23,9 +23,13 @@
 //! and the certificates of the system (`rustls-native-certs`), since who runs a private authority
 //! has told the machine about it and not us.
 
+mod ask;
 mod cli;
 mod display;
 mod exit;
+mod output;
+mod purge;
+mod release;
 mod setup;
 mod status;
 mod store;

@@ -1,195 +1,109 @@
-//! `dlock status`: the records of a store, for people and for programs.
+//! `dlock status`: which records, and how they are read. How they look is `rows`, which names are
+//! meant `pattern`.
 
-use std::{io::Write, process::ExitCode, time::Duration};
+mod pattern;
+mod rows;
 
-use dlock_core::{List, Name, ProviderError, Record};
-use serde::Serialize;
+use std::process::ExitCode;
 
+use dlock_core::{List, Name};
+
+use self::{
+    pattern::Pattern,
+    rows::{Row, Rows},
+};
 use crate::{
+    ask,
     cli::StatusArguments,
-    display::{Condition, harmless, instant, span},
     exit::{Exit, Failure},
+    output,
     store::Store,
 };
 
-/// How long one answer may take.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How many records are read at once. Some stores have no order of names, and look at all of them for
+/// each page.
+const PAGE: usize = 5000;
+
+const DOING: &str = "can't read the locks";
 
 /// Runs `dlock status`.
 pub(crate) fn main(arguments: &StatusArguments) -> Result<ExitCode, Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::new(Exit::System, "can't start the runtime").because(error))?;
-    let code = runtime.block_on(run(arguments));
-    runtime.shutdown_background();
-    code
+    ask::main(run(arguments))
 }
 
 async fn run(arguments: &StatusArguments) -> Result<ExitCode, Failure> {
-    let StatusArguments { name, json, store } = arguments;
+    let StatusArguments {
+        name,
+        held,
+        json,
+        store,
+    } = arguments;
     let name = name.as_ref().map(Name::new).transpose()?;
     let location = store.location()?;
-    // Looking at locks makes no file.
-    let store = if location.exists() {
-        Some(location.open().await?)
-    } else if location.is_default() {
-        None
-    } else {
-        return Err(
-            Failure::new(Exit::StoreUnusable, format!("there is no store {location}"))
-                .advise("'dlock run' makes it when it is first used; is the path right?"),
-        );
-    };
-    let records = match (&store, &name) {
-        (None, _) => Vec::new(),
-        (Some(store), Some(name)) => read(store, name).await?.into_iter().collect(),
-        (Some(store), None) => list(store).await?,
-    };
-    if let (Some(name), true) = (&name, records.is_empty()) {
-        return Err(Failure::new(
-            Exit::NoRecord,
-            format!("there is no lock {:?}: nobody ever held it", name.as_str()),
-        ));
+    let store = ask::open(&*location).await?;
+    let rows = Rows::new(*json);
+    match (name, store) {
+        (Some(name), store) => one(&name, store.as_ref(), rows).await?,
+        (None, Some(store)) => return all(&store, held.as_deref(), rows).await,
+        (None, None) => drop(output::write(&rows.end())?),
     }
-    let rows: Vec<Row> = records
-        .iter()
-        .map(|(name, record)| Row::new(name, record))
-        .collect();
-    let text = match (json, &name) {
-        (true, Some(_)) => rows.first().map(to_json).transpose(),
-        (true, None) => to_json(&rows).map(Some),
-        (false, _) => Ok(Some(table(&rows))),
-    };
-    let text =
-        text.map_err(|error| Failure::new(Exit::System, "can't write JSON").because(error))?;
-    // Whoever reads may have enough before the end (`| head`).
-    drop(std::io::stdout().write_all(text.unwrap_or_default().as_bytes()));
     Ok(ExitCode::SUCCESS)
 }
 
-async fn read(store: &Store, name: &Name) -> Result<Option<(Name, Record)>, Failure> {
-    Ok(answer(store, store.provider.read(name))
-        .await?
-        .map(|record| (name.clone(), record)))
+/// One lock. In JSON it is an object, and no array.
+async fn one(name: &Name, store: Option<&Store>, mut rows: Rows) -> Result<(), Failure> {
+    let record = match store {
+        Some(store) => ask::answer(store, DOING, store.provider.read(name)).await?,
+        None => None,
+    };
+    let record = record.ok_or_else(|| ask::no_lock(name))?;
+    let row = Row::new(name, &record);
+    let text = match rows {
+        Rows::Json { .. } => rows::to_json(&row)? + "\n",
+        Rows::Table(_) => rows.page(&[row])?,
+    };
+    output::write(&text).map(drop)
 }
 
-/// Every lock. What waiters have reserved for themselves is none.
-async fn list(store: &Store) -> Result<Vec<(Name, Record)>, Failure> {
-    let mut records = Vec::new();
-    let mut request = List::new("");
+/// Every lock, or those that are held, printed page by page: a store may have more than there is memory.
+/// What waiters have reserved for themselves is none.
+async fn all(store: &Store, held: Option<&str>, mut rows: Rows) -> Result<ExitCode, Failure> {
+    let pattern = held.map(Pattern::new);
+    let matches = |name: &Name| {
+        let fits = |pattern: &Pattern| pattern.matches(name.as_str());
+        name.reservation_of().is_none() && pattern.as_ref().is_none_or(fits)
+    };
+    let start = pattern.as_ref().map_or("", Pattern::start);
+    let mut request = List::new(start).limit(PAGE);
+    let mut flaws = 0;
     loop {
-        let page = answer(store, store.provider.list(&request)).await?;
-        let locks = page.records.into_iter();
-        records.extend(locks.filter(|(name, _)| name.reservation_of().is_none()));
+        let page = ask::answer(store, DOING, store.provider.list(&request)).await?;
+        let readable = page.records.iter();
+        let mut found: Vec<Row> = readable
+            .filter(|(name, _)| matches(name))
+            .map(|(name, record)| Row::new(name, record))
+            .filter(|row| pattern.is_none() || row.keeps_out())
+            .collect();
+        let unreadable = page.unreadable.iter().filter(|(name, _)| matches(name));
+        let sound = found.len();
+        found.extend(unreadable.map(|(name, why)| Row::unreadable(name, why)));
+        flaws += found.len() - sound;
+        found.sort_by(|one, other| one.name.cmp(&other.name));
+        if !output::write(&rows.page(&found)?)? {
+            return Ok(ExitCode::SUCCESS);
+        }
         match page.next {
             Some(next) => request = request.after(Some(next)),
-            None => return Ok(records),
+            None => break,
         }
     }
-}
-
-async fn answer<T>(
-    store: &Store,
-    call: impl Future<Output = Result<T, ProviderError>>,
-) -> Result<T, Failure> {
-    let answer = tokio::time::timeout(PATIENCE, call)
-        .await
-        .unwrap_or_else(|_| {
-            Err(ProviderError::unknown(format!(
-                "no answer within {PATIENCE:?}"
-            )))
-        });
-    match answer {
-        Ok(answer) => Ok(answer),
-        Err(error) => Err(store.failure("can't read the locks", error).await),
+    output::write(&rows.end())?;
+    if flaws == 0 {
+        return Ok(ExitCode::SUCCESS);
     }
-}
-
-/// A record as programs see it. Times are strings and numbers that JSON has.
-#[derive(Debug, Serialize)]
-struct Row {
-    name: String,
-    /// "held", "closed", "expired" or "released".
-    state: &'static str,
-    owner: String,
-    token: u64,
-    /// RFC 3339, UTC; null if no calendar shows it.
-    since: Option<String>,
-    lease_ms: u64,
-    /// What was left when the store answered; null where the store does not know.
-    remaining_ms: Option<u64>,
-    renewals: u64,
-    uuid: String,
-    asked: bool,
-    /// What the holder stored beside the lock; null if nothing, or not UTF-8.
-    data: Option<String>,
-}
-
-impl Row {
-    fn new(name: &Name, record: &Record) -> Self {
-        let milliseconds = |span: Duration| u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
-        Self {
-            name: name.as_str().to_owned(),
-            state: Condition::of(record).as_str(),
-            owner: record.owner.clone(),
-            token: record.token.get(),
-            since: instant(record.since),
-            lease_ms: milliseconds(record.duration),
-            remaining_ms: record.remaining.map(milliseconds),
-            renewals: record.renewals,
-            uuid: record.uuid.to_string(),
-            asked: record.asked,
-            data: record
-                .data
-                .clone()
-                .and_then(|data| String::from_utf8(data).ok()),
-        }
-    }
-}
-
-fn to_json(value: &(impl Serialize + ?Sized)) -> serde_json::Result<String> {
-    Ok(serde_json::to_string_pretty(value)? + "\n")
-}
-
-fn table(rows: &[Row]) -> String {
-    if rows.is_empty() {
-        return "no locks\n".into();
-    }
-    let heading = ["NAME", "STATE", "LEFT", "TOKEN", "SINCE", "OWNER"].map(String::from);
-    let lines: Vec<[String; 6]> = std::iter::once(heading)
-        .chain(rows.iter().map(|row| {
-            let left = row.remaining_ms.filter(|_| {
-                [Condition::Held, Condition::Closed]
-                    .map(Condition::as_str)
-                    .contains(&row.state)
-            });
-            [
-                harmless(&row.name),
-                row.state.to_owned(),
-                left.map_or_else(|| "-".into(), |left| span(Duration::from_millis(left))),
-                row.token.to_string(),
-                row.since.clone().unwrap_or_else(|| "?".into()),
-                harmless(&row.owner),
-            ]
-        }))
-        .collect();
-    let width = |column: usize| {
-        lines
-            .iter()
-            .map(|line| line[column].chars().count())
-            .max()
-            .unwrap_or(0)
-    };
-    let widths: [usize; 6] = std::array::from_fn(width);
-    let mut text = String::new();
-    for line in &lines {
-        let cells = line
-            .iter()
-            .zip(widths)
-            .map(|(cell, width)| format!("{cell:width$}"));
-        text.push_str(cells.collect::<Vec<_>>().join("  ").trim_end());
-        text.push('\n');
-    }
-    text
+    let noun = if flaws == 1 { "record" } else { "records" };
+    Err(Failure::new(
+        Exit::StoreUnusable,
+        format!("{flaws} {noun} of the store {store} can't be read"),
+    ))
 }

@@ -192,6 +192,43 @@ fn stores_that_are_none_are_78() {
 }
 
 #[test]
+fn empty_variable_is_none_and_an_empty_argument_is_78() {
+    let scene = Scene::with(vec![("DLOCK_STORE", String::new())]);
+    assert_eq!(scene.finish(["run", "lock", "--", "true"]).code(), 0);
+    assert!(scene.path(".local/state/dlock/locks.db").is_file());
+    assert_refused(&run_with(&scene, &["--store="]), 78, "not a store");
+}
+
+#[test]
+fn output_that_can_not_be_written_is_74() {
+    let scene = Scene::new();
+    assert_eq!(scene.finish(["run", "lock", "--", "true"]).code(), 0);
+    for words in [
+        &["status"][..],
+        &["status", "lock"],
+        &["status", "--json"],
+        &["release", "lock"],
+        &["purge"],
+        &["setup"],
+        &["elect", "job"],
+        &["--help"],
+    ] {
+        let mut shell = std::process::Command::new("sh");
+        scene.adopt(&mut shell);
+        shell.args(["-c", r#"exec "$DLOCK" "$@" > /dev/full"#, "sh"]);
+        shell.args(words);
+        let finished = scene.start(shell).finish(Duration::from_secs(30));
+        assert_refused(&finished, 74, "can't write to standard output");
+    }
+    // A reader that has had enough is none.
+    let mut shell = std::process::Command::new("sh");
+    scene.adopt(&mut shell);
+    shell.args(["-c", r#"{ "$DLOCK" status; echo "code $?" >&2; } | true"#]);
+    let finished = scene.start(shell).finish(Duration::from_secs(30));
+    assert_eq!(finished.err, "code 0\n", "{finished:?}");
+}
+
+#[test]
 fn foreign_files_are_78_and_stay_as_they_are() {
     let scene = Scene::new();
     let text = scene.path("notes.txt");
@@ -246,7 +283,19 @@ fn record_with_nonsense_in_it_is_78_and_stays_as_it_is() {
         assert_eq!(refused.code(), 78, "{nonsense}: {refused:?}");
         assert_refused(&refused, 78, "locks.db");
         assert_refused(&scene.finish(["status", "lock"]), 78, "locks.db");
-        assert_refused(&scene.finish(["status"]), 78, "locks.db");
+        let status = scene.finish(["status"]);
+        assert_refused(&status, 78, "locks.db can't be read");
+        let lines: Vec<&str> = status.out.lines().collect();
+        assert_eq!(lines.len(), 3, "{status:?}");
+        assert!(lines[1].starts_with("lock   unreadable  "), "{status:?}");
+        assert!(lines[2].starts_with("other  released "), "{status:?}");
+        let status = scene.finish(["status", "--held", "--json"]);
+        let array: serde_json::Value = serde_json::from_str(&status.out).unwrap();
+        assert_eq!(array.as_array().unwrap().len(), 1, "{status:?}");
+        assert!(
+            array[0]["error"].as_str().unwrap().contains("\"lock\""),
+            "{status:?}"
+        );
         // It stayed as it was, and other locks are not touched by it.
         let kept = format!(
             "SELECT count(*) FROM lock WHERE name = 'lock' AND {}",

@@ -18,9 +18,11 @@ use rustix::process::Signal;
 use support::{
     Scene, Stopwatch,
     stores::{
-        RUN, SECRET, SETUP, STATUS, STATUS_OF_ONE, TRY, assert_all_end, assert_ended, block_on,
-        candidates_lead_in_turn, command_ends_before_its_lease_when_the_store_is_gone,
-        commands_take_turns, killed_holder_is_followed, secret_is_told_to_nobody, set_up,
+        PURGE, RELEASE, RUN, SECRET, SETUP, STATUS, STATUS_OF_ONE, TRY, assert_all_end,
+        assert_ended, block_on, candidates_lead_in_turn,
+        command_ends_before_its_lease_when_the_store_is_gone, commands_take_turns,
+        force_frees_at_once, killed_holder_is_followed, nothing_is_purged,
+        revoked_holder_ends_before_the_next_one, secret_is_told_to_nobody, set_up,
         status_tells_who_holds_what,
     },
     until,
@@ -188,6 +190,21 @@ fn what_can_not_be_kept_is_told() {
 }
 
 #[test]
+fn operator_releases_a_lock() {
+    revoked_holder_ends_before_the_next_one(&ready(Server::start().scene("")));
+}
+
+#[test]
+fn operator_releases_a_lock_by_force() {
+    force_frees_at_once(&ready(Server::start().scene("")));
+}
+
+#[test]
+fn purge_leaves_what_is_not_old() {
+    nothing_is_purged(&ready(Server::start().scene("")));
+}
+
+#[test]
 fn candidates_lead_one_after_the_other() {
     let server = Server::start();
     candidates_lead_in_turn(&ready(server.scene("")));
@@ -211,7 +228,7 @@ fn missing_table_is_78_until_it_is_set_up() {
     let scene = server.scene("");
     assert_all_end(
         &scene,
-        &[TRY, RUN, STATUS, STATUS_OF_ONE],
+        &[TRY, RUN, STATUS, STATUS_OF_ONE, RELEASE, PURGE],
         78,
         "dlock setup",
     );

@@ -19,10 +19,12 @@ use support::{
     Scene,
     certificates::Certificates,
     stores::{
-        RUN, SECRET, SETUP, STATUS, STATUS_OF_ONE, TRY, assert_all_end, assert_ended, block_on,
-        candidates_lead_in_turn, command_ends_before_its_lease_when_the_store_is_gone,
-        commands_take_turns, freeze, killed_holder_is_followed, secret_is_told_to_nobody, set_up,
-        status_tells_who_holds_what,
+        PURGE, RELEASE, RUN, SECRET, SETUP, STATUS, STATUS_OF_ONE, TRY, assert_all_end,
+        assert_ended, block_on, candidates_lead_in_turn,
+        command_ends_before_its_lease_when_the_store_is_gone, commands_take_turns,
+        force_frees_at_once, freeze, killed_holder_is_followed, nothing_is_purged,
+        prefixes_are_stores_of_their_own, revoked_holder_ends_before_the_next_one,
+        secret_is_told_to_nobody, set_up, status_tells_who_holds_what,
     },
 };
 
@@ -99,6 +101,21 @@ fn waiter_follows_a_killed_holder() {
 }
 
 #[test]
+fn operator_releases_a_lock() {
+    revoked_holder_ends_before_the_next_one(&scene(shared()));
+}
+
+#[test]
+fn operator_releases_a_lock_by_force() {
+    force_frees_at_once(&scene(shared()));
+}
+
+#[test]
+fn purge_leaves_what_is_not_old() {
+    nothing_is_purged(&scene(shared()));
+}
+
+#[test]
 fn candidates_lead_one_after_the_other() {
     candidates_lead_in_turn(&scene(shared()));
 }
@@ -118,12 +135,25 @@ fn missing_tables_are_78_until_they_are_set_up() {
     let scene = at(url(shared(), &format!("guarded:{SECRET}"), ""));
     assert_all_end(
         &scene,
-        &[TRY, RUN, STATUS, STATUS_OF_ONE],
+        &[TRY, RUN, STATUS, STATUS_OF_ONE, RELEASE, PURGE],
         78,
         "dlock setup",
     );
     set_up(&scene);
     assert_ended(&scene.finish(RUN), 0, "");
+}
+
+#[test]
+fn schema_table_and_prefix_are_as_the_store_says() {
+    let url = url(shared(), &format!("guarded:{SECRET}"), "");
+    let on = |query: &str| at(format!("{url}{query}"));
+    let ours = on("?schema=ours&table=our-locks&prefix=a");
+    set_up(&ours);
+    prefixes_are_stores_of_their_own(&ours, &on("?schema=ours&table=our-locks&prefix=b"));
+    // The tables of others were not made.
+    assert_all_end(&on("?schema=ours"), &[TRY], 78, r#""ours"."lock""#);
+    assert_all_end(&on(""), &[TRY], 78, r#""dlock"."lock""#);
+    assert_all_end(&on("?table=no%22name"), &[TRY], 78, "cannot name a table");
 }
 
 #[test]
@@ -133,7 +163,7 @@ fn foreign_table_and_a_missing_right_are_78() {
     let url = url_of(&foreign);
     let name = url.rsplit_once('/').unwrap().1;
     let other = at(url.replace("postgres@", &format!("guarded:{SECRET}@")));
-    assert_all_end(&other, &[TRY, STATUS], 78, "lacks a right");
+    assert_all_end(&other, &[TRY, STATUS, RELEASE, PURGE], 78, "lacks a right");
     let port = shared().place().port();
     let connect = format!("host=127.0.0.1 port={port} user=postgres dbname={name}");
     block_on(async {
@@ -153,6 +183,10 @@ fn wrong_password_user_and_database_are_78() {
     let right = url(shared(), &format!("guarded:{SECRET}"), "");
     let wrong = at(right.replace(SECRET, &format!("wrong-{SECRET}")));
     assert_all_end(&wrong, all, 78, "password");
+    let once = wrong.finish(STATUS).err;
+    assert!(once.ends_with(
+        "can't be used: the database refused the user or the password: FATAL: password authentication failed for user \"guarded\"\n"
+    ), "{once}");
     let nobody = at(right.replace("guarded:", "nobody-we-know:"));
     assert_all_end(&nobody, &[TRY], 78, "user");
     let nowhere = at(format!("{right}-of-nobody"));

@@ -13,9 +13,11 @@ use support::{
     Scene,
     certificates::Certificates,
     stores::{
-        RUN, SECRET, SETUP, STATUS, TRY, assert_all_end, assert_ended, block_on,
+        PURGE, RUN, SECRET, SETUP, STATUS, TRY, assert_all_end, assert_ended, block_on,
         candidates_lead_in_turn, command_ends_before_its_lease_when_the_store_is_gone,
-        commands_take_turns, freeze, killed_holder_is_followed, secret_is_told_to_nobody, set_up,
+        commands_take_turns, force_frees_at_once, freeze, killed_holder_is_followed,
+        nothing_is_purged, prefixes_are_stores_of_their_own,
+        revoked_holder_ends_before_the_next_one, secret_is_told_to_nobody, set_up,
         status_tells_who_holds_what,
     },
     until,
@@ -91,6 +93,21 @@ fn candidate_tells_who_leads_when_a_silent_store_answers_after_all() {
 }
 
 #[test]
+fn operator_releases_a_lock() {
+    revoked_holder_ends_before_the_next_one(&scene(&start()));
+}
+
+#[test]
+fn operator_releases_a_lock_by_force() {
+    force_frees_at_once(&scene(&start()));
+}
+
+#[test]
+fn purge_leaves_what_is_not_old() {
+    nothing_is_purged(&scene(&start()));
+}
+
+#[test]
 fn candidates_lead_one_after_the_other() {
     candidates_lead_in_turn(&scene(&start()));
 }
@@ -126,6 +143,22 @@ fn wrong_password_is_78() {
 }
 
 #[test]
+fn key_of_another_program_is_one_line_of_the_status() {
+    let service = start();
+    let scene = scene(&service);
+    assert_ended(&scene.finish(RUN), 0, "");
+    let mut server = TcpStream::connect(("127.0.0.1", service.place().port())).unwrap();
+    write!(server, "AUTH {SECRET}\r\nSET dlock:{{alien}} nonsense\r\n").unwrap();
+    let status = until("the key", || {
+        let status = scene.finish(STATUS);
+        (status.code() == 78).then_some(status)
+    });
+    assert_ended(&status, 78, "1 record of the store");
+    assert!(status.out.contains("alien  unreadable  "), "{status:?}");
+    assert!(status.out.contains("lock   released "), "{status:?}");
+}
+
+#[test]
 fn databases_of_one_server_are_stores_of_their_own() {
     let service = start();
     let port = service.place().port();
@@ -133,6 +166,53 @@ fn databases_of_one_server_are_stores_of_their_own() {
     assert_ended(&number(3).finish(RUN), 0, "");
     assert!(number(3).finish(STATUS).out.contains("released"));
     assert_eq!(number(0).finish(STATUS).out, "no locks\n");
+}
+
+#[test]
+fn what_the_server_refuses_is_named() {
+    let service = start();
+    let port = service.place().port();
+    let all = &[TRY, STATUS, PURGE, SETUP][..];
+    let nowhere = at(format!("redis://:{SECRET}@127.0.0.1:{port}/99"));
+    assert_all_end(&nowhere, all, 78, "no database of this number");
+    let mut server = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    let user = format!("few on >{SECRET} ~dlock:* +@all -select -scan");
+    write!(server, "AUTH {SECRET}\r\nACL SETUSER {user}\r\n").unwrap();
+    let few = |end: &str| at(format!("redis://few:{SECRET}@127.0.0.1:{port}{end}"));
+    until("the user", || {
+        (few("").finish(TRY).code() == 0).then_some(())
+    });
+    assert_all_end(&few("/1"), all, 78, "to run the 'select' command");
+    assert_all_end(&few("/1"), all, 78, "may not do what a lock needs");
+    assert_all_end(
+        &few(""),
+        &[STATUS, PURGE],
+        78,
+        "may not do what a lock needs",
+    );
+    let renamed = started(&["--rename-command", "EVALSHA", ""]);
+    assert_all_end(&scene(&renamed), all, 78, "unknown command 'EVALSHA'");
+    assert_all_end(&scene(&renamed), all, 78, "renamed or disabled");
+}
+
+#[test]
+fn prefixes_of_one_database_are_stores_of_their_own() {
+    let service = start();
+    let port = service.place().port();
+    let on = |query: &str| at(format!("redis://:{SECRET}@127.0.0.1:{port}{query}"));
+    prefixes_are_stores_of_their_own(&on("?prefix=ours"), &on("/0?prefix=theirs"));
+    prefixes_are_stores_of_their_own(&on("/1?prefix=ours&protocol=resp3"), &on("/1"));
+}
+
+#[test]
+fn server_that_may_drop_locks_is_78_unless_it_is_allowed_to() {
+    let service = started(&["--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"]);
+    let port = service.place().port();
+    let on = |query: &str| at(format!("redis://:{SECRET}@127.0.0.1:{port}{query}"));
+    for query in ["", "?allow_eviction=false"] {
+        assert_all_end(&on(query), &[TRY], 78, "the setting allow_eviction");
+    }
+    assert_ended(&on("?allow_eviction=true").finish(TRY), 0, "");
 }
 
 #[test]

@@ -6,7 +6,7 @@ mod support;
 
 use rustix::process::Signal;
 use serde_json::Value;
-use support::{Scene, until};
+use support::{Scene, stores::prefixes_are_stores_of_their_own, until};
 
 fn json(scene: &Scene, arguments: &[&str]) -> Value {
     let finished = scene.finish([&["status", "--json"], arguments].concat());
@@ -104,6 +104,48 @@ fn all_locks_are_listed_in_order_and_aligned() {
     assert!(table.starts_with("NAME     STATE"), "{table}");
 }
 
+/// More than one page, too.
+#[test]
+fn only_what_keeps_others_out_and_matches_is_shown_as_held() {
+    let scene = Scene::new();
+    let script = r#"echo in >> "$T/trace"; sleep 600"#;
+    let _holder = scene.run(&["--lease", "1h"], script);
+    scene.await_trace("in");
+    let store = scene.open_store();
+    let columns = "uuid, renewals, owner, since, token, duration, asked, data, boot, expiry";
+    let copy = |names: &str, count: usize, released: usize| {
+        let copy = format!(
+            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {count})
+            INSERT INTO lock (prefix, name, released, {columns})
+            SELECT prefix, '{names}' || i, {released}, {columns} FROM lock, n WHERE name = 'lock'"
+        );
+        assert_eq!(store.execute(&copy, []).unwrap(), count);
+    };
+    copy("job-", 6000, 1);
+    copy("zoo-", 12, 0);
+    let closed = ["run", "shut", "--no-wait", "--at-least", "1h", "--", "true"];
+    assert_eq!(scene.finish(closed).code(), 0);
+    let held = |arguments: &[&str]| {
+        let rows = json(&scene, &[&["--held"], arguments].concat());
+        let names = rows.as_array().unwrap().iter();
+        let names: Vec<String> = names
+            .map(|row| row["name"].as_str().unwrap().to_owned())
+            .collect();
+        names
+    };
+    assert_eq!(held(&[]).len(), 14);
+    assert_eq!(held(&["zoo-1*"]), ["zoo-1", "zoo-10", "zoo-11", "zoo-12"]);
+    assert_eq!(held(&["?oo-?"]).len(), 9);
+    assert_eq!(held(&["lock"]), ["lock"]);
+    assert_eq!(held(&["shut"]), ["shut"]);
+    assert!(held(&["job-*"]).is_empty());
+    assert_eq!(json(&scene, &[]).as_array().unwrap().len(), 6014);
+    let table = scene.finish(["status"]).out;
+    assert_eq!(table.lines().count(), 6015);
+    assert_eq!(scene.finish(["status", "lock", "--held"]).code(), 64);
+    assert_eq!(scene.finish(["status", "--held", "x*"]).out, "no locks\n");
+}
+
 #[test]
 fn unknown_name_is_1_and_creates_nothing() {
     let scene = Scene::new();
@@ -162,6 +204,19 @@ fn default_store_is_in_the_state_directory_and_only_its_users() {
     let state = scene.path("elsewhere");
     assert_eq!(start(&run, Some(state.to_str().unwrap())).code(), 0);
     assert!(state.join("dlock/locks.db").is_file());
+}
+
+#[test]
+fn prefix_of_the_store_sets_locks_apart() {
+    let folder = Scene::new();
+    let file = folder.path("locks?.db");
+    let on = |query: &str| {
+        let store = format!("sqlite:{}?{query}", file.display());
+        Scene::with(vec![("DLOCK_STORE", store)])
+    };
+    prefixes_are_stores_of_their_own(&on("prefix=ours"), &on("prefix=a%26b"));
+    prefixes_are_stores_of_their_own(&on("prefix=mine"), &on(""));
+    assert!(file.is_file());
 }
 
 #[test]

@@ -79,6 +79,9 @@ pub enum AskOutcome {
 pub struct Page {
     /// The records in byte order of their names, without the provider's prefix.
     pub records: Vec<(Name, Record)>,
+    /// Names in the range of this page whose records can't be read, and why: foreign or damaged ones.
+    /// They count towards the limit.
+    pub unreadable: Vec<(Name, String)>,
     /// There are more: ask again `after` this name.
     pub next: Option<Name>,
 }
@@ -87,6 +90,17 @@ impl Page {
     /// A page and where the next one begins.
     #[must_use]
     pub const fn new(records: Vec<(Name, Record)>, next: Option<Name>) -> Self {
-        Self { records, next }
+        Self {
+            records,
+            unreadable: Vec::new(),
+            next,
+        }
+    }
+
+    /// Names whose records can't be read, and why.
+    #[must_use]
+    pub fn with_unreadable(mut self, unreadable: Vec<(Name, String)>) -> Self {
+        self.unreadable = unreadable;
+        self
     }
 }

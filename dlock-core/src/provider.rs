@@ -168,7 +168,8 @@ pub trait Provider: Send + Sync + 'static {
 /// What people and tools need beyond the lock itself. Optional for a provider.
 #[async_trait]
 pub trait Admin: Provider {
-    /// One page of records, in byte order of their names.
+    /// One page of records, in byte order of their names. A record that can't be read is named in
+    /// [`Page::unreadable`], and keeps nobody from the others.
     ///
     /// # Errors
     /// As for [`Provider`].

@@ -47,16 +47,17 @@ pub(crate) async fn list(
         }
     }
     let mut records = Vec::with_capacity(found.len().min(limit));
+    let mut unreadable = Vec::new();
+    let mut last = None;
     let more = found.len() > limit;
     for (name, item) in found.into_iter().take(limit) {
-        let record = store.record(&item, &keys.key(&name)?.text)?;
-        records.push((name, record));
+        last = Some(name.clone());
+        match store.record(&item, &keys.key(&name)?.text) {
+            Ok(record) => records.push((name, record)),
+            Err(flaw) => unreadable.push((name, flaw.to_string())),
+        }
     }
-    let next = records
-        .last()
-        .filter(|_| more)
-        .map(|(name, _)| name.clone());
-    Ok(Page::new(records, next))
+    Ok(Page::new(records, last.filter(|_| more)).with_unreadable(unreadable))
 }
 
 /// Deletes released records, see [`Admin::purge`](dlock_core::Admin::purge) of the provider.

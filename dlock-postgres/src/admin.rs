@@ -34,18 +34,20 @@ impl Admin for PostgresProvider {
         let more = rows.len() > limit;
         rows.truncate(limit);
         let mut records = Vec::with_capacity(rows.len());
+        let mut unreadable = Vec::new();
+        let mut last = None;
         for row in &rows {
             let text: &str = row::value(row, "name", NAME)
                 .map_err(|flaw| error::bad_answer(&flaw.to_string()))?;
             let flawed = |flaw: Flaw| error::bad_record(prefix, text, &flaw);
             let name = Name::new(text).map_err(|error| flawed(Flaw::new(error.to_string())))?;
-            records.push((name, row::record(row).map_err(flawed)?));
+            last = Some(name.clone());
+            match row::record(row) {
+                Ok(record) => records.push((name, record)),
+                Err(flaw) => unreadable.push((name, flawed(flaw).to_string())),
+            }
         }
-        let next = records
-            .last()
-            .filter(|_| more)
-            .map(|(name, _)| name.clone());
-        Ok(Page::new(records, next))
+        Ok(Page::new(records, last.filter(|_| more)).with_unreadable(unreadable))
     }
 
     async fn revoke(&self, request: &Revoke) -> Result<RevokeOutcome, ProviderError> {

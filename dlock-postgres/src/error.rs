@@ -141,16 +141,13 @@ pub(crate) fn no_connection(error: PoolError) -> ProviderError {
         PoolError::Backend(error) => match error.code().map(SqlState::code) {
             Some(code) if code.starts_with("28") => (
                 ErrorKind::Fatal,
-                "the database refused the user or the password of the pool",
+                "the database refused the user or the password",
             ),
-            Some("3D000") => (ErrorKind::Fatal, "the database of the pool does not exist"),
-            Some("42501") => (
-                ErrorKind::Fatal,
-                "the user of the pool may not connect to the database",
-            ),
+            Some("3D000") => (ErrorKind::Fatal, "the database does not exist"),
+            Some("42501") => (ErrorKind::Fatal, "the user may not connect to the database"),
             None if needs_other_settings(error) => (
                 ErrorKind::Fatal,
-                "the pool's settings do not get it into the database: a password is missing, or the server asks for \
+                "these settings do not lead into the database: a password is missing, or the server asks for \
                  another way to log in",
             ),
             _ => (
@@ -172,7 +169,12 @@ pub(crate) fn no_connection(error: PoolError) -> ProviderError {
             "the pool has time limits but no runtime: set one when building it",
         ),
     };
-    ProviderError::new(kind, message).with_source(error)
+    let failed = ProviderError::new(kind, message);
+    match error {
+        // What the pool says of it is no more than that.
+        PoolError::Backend(error) => failed.with_source(error),
+        other => failed.with_source(other),
+    }
 }
 
 /// There is no channel for wake-ups, or there was one until now. Whoever waits asks at intervals.

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use dlock_core::{List, Name, Page, ProviderError};
+use dlock_core::{ErrorKind, List, Name, Page, ProviderError};
 
 use crate::{
     key::Prefix,
@@ -37,10 +37,18 @@ pub(crate) async fn list(link: &Link, prefix: &Prefix, list: &List) -> Result<Pa
     let read = link.run_many(&READ, &runs, reply::read).await;
     let next = names.last().filter(|_| more).cloned();
     let mut records = Vec::with_capacity(names.len());
+    let mut unreadable = Vec::new();
     for (name, record) in names.into_iter().zip(read) {
-        records.extend(record?.map(|record| (name, record)));
+        match record {
+            Ok(record) => records.extend(record.map(|record| (name, record))),
+            // Of another program, or damaged; or this user may not read it.
+            Err(error) if error.kind() == ErrorKind::Fatal => {
+                unreadable.push((name, error.to_string()));
+            }
+            Err(error) => return Err(error),
+        }
     }
-    Ok(Page::new(records, next))
+    Ok(Page::new(records, next).with_unreadable(unreadable))
 }
 
 /// Deletes what ended 7 days ago and whose token the clock has passed (T5).

@@ -167,7 +167,7 @@ fn refusal(error: &RedisError) -> (ErrorKind, &'static str) {
         ),
         "NOPERM" => (
             Fatal,
-            "this Redis user may not do what a lock needs: allow it the commands evalsha, eval, time, get and set on the keys of the prefix, and wait where replicas acknowledge",
+            "this Redis user may not do what a lock needs: allow it the commands evalsha, eval, time, get and set on the keys of the prefix, wait where replicas acknowledge, scan, del and cluster|slots to list and to purge, and select for a database other than 0",
         ),
         "SHARDLESS" => (
             Fatal,
@@ -176,6 +176,14 @@ fn refusal(error: &RedisError) -> (ErrorKind, &'static str) {
         "WRONGTYPE" => (
             Fatal,
             "the lock's Redis key holds something of another program: use another prefix or name",
+        ),
+        "NODB" => (
+            Fatal,
+            "the Redis server has no database of this number: choose one that is lower",
+        ),
+        "UNKNOWN" => (
+            Fatal,
+            "the Redis server does not know a command that a lock takes: it was renamed or disabled there, or it is no Redis 6 or later, nor Valkey",
         ),
         "ERR" => (
             Fatal,
@@ -214,6 +222,12 @@ pub(crate) fn code(error: &RedisError) -> &str {
         "NOPERM" // From Redis 7.2 on, and before.
     } else if text.starts_with("unknown command") && text.contains("SSUBSCRIBE") {
         "SHARDLESS"
+    } else if text.starts_with("unknown command") {
+        "UNKNOWN"
+    } else if text.contains("DB index is out of range") {
+        "NODB"
+    } else if text.contains("no permissions to run") {
+        "NOPERM" // Of a command that the driver sends before ours.
     } else {
         let words = |inside: &&str| text.split([' ', ':', '-']).any(|word| word == *inside);
         INSIDE.into_iter().find(words).unwrap_or(code)
@@ -245,7 +259,7 @@ pub(crate) fn too_old(version: &str) -> ProviderError {
 /// The server drops records when its memory is full.
 pub(crate) fn evicting(policy: &str) -> ProviderError {
     ProviderError::fatal(format!(
-        "this Redis server may drop locks that are held when its memory is full (maxmemory-policy {policy}): set noeviction, or build the provider with allow_eviction"
+        "this Redis server may drop locks that are held when its memory is full (maxmemory-policy {policy}): set noeviction there, or take the risk with the setting allow_eviction"
     ))
 }
 
@@ -327,6 +341,21 @@ mod tests {
         ] {
             let error = make_extension_error("ERR".into(), Some(denied.into()));
             assert_eq!(code(&error), "NOPERM", "{denied}");
+        }
+        for (text, wanted) in [
+            ("DB index is out of range", "NODB"),
+            (
+                "unknown command 'EVALSHA', with args beginning with: ",
+                "UNKNOWN",
+            ),
+            (
+                "this user has no permissions to run the 'select' command",
+                "NOPERM",
+            ),
+        ] {
+            let error = make_extension_error("ERR".into(), Some(text.into()));
+            assert_eq!(code(&error), wanted, "{text}");
+            assert_eq!(refused(error).kind(), ErrorKind::Fatal, "{text}");
         }
         assert_eq!(
             kind("ERR", "max number of clients reached"),

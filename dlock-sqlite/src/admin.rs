@@ -18,6 +18,8 @@ pub(crate) fn list(view: View<'_>, prefix: &Prefix, request: &List) -> Result<Pa
     let after = request.after.as_ref().map_or("", Name::as_str);
     let limit = request.limit.max(1);
     let mut records: Vec<(Name, _)> = Vec::new();
+    let mut unreadable = Vec::new();
+    let mut last = None;
     let mut more = false;
     view.walk(
         include_str!("sql/list.sql"),
@@ -28,25 +30,27 @@ pub(crate) fn list(view: View<'_>, prefix: &Prefix, request: &List) -> Result<Pa
             if !bytes.starts_with(request.prefix.as_bytes()) {
                 return Ok(false);
             }
-            if records.len() == limit {
+            if records.len() + unreadable.len() == limit {
                 more = true;
                 return Ok(false);
             }
             let name = row::text("name", column, Name::MAX_BYTES)
                 .and_then(|name| Name::new(name).map_err(|error| row::Flaw::new(error.to_string())))
                 .map_err(|flaw| view.bad_record(prefix, &String::from_utf8_lossy(bytes), &flaw))?;
-            let stored = view.stored(row, prefix, name.as_str())?;
-            // The state was fixed before this row was read, so the time is not before it.
-            let record = stored.show(view.clock(), view.clock().now());
-            records.push((name, record));
+            last = Some(name.clone());
+            match view.stored(row, prefix, name.as_str()) {
+                Ok(stored) => {
+                    // The state was fixed before this row was read, so the time is not before it.
+                    let record = stored.show(view.clock(), view.clock().now());
+                    records.push((name, record));
+                }
+                Err(Failure::Answer(flaw)) => unreadable.push((name, flaw.to_string())),
+                Err(failure) => return Err(failure),
+            }
             Ok(true)
         },
     )?;
-    let next = records
-        .last()
-        .filter(|_| more)
-        .map(|(name, _)| name.clone());
-    Ok(Page::new(records, next))
+    Ok(Page::new(records, last.filter(|_| more)).with_unreadable(unreadable))
 }
 
 /// Deletes what ended 7 days ago and whose token the clock has passed (T5).

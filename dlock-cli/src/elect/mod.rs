@@ -18,6 +18,7 @@ use crate::{
     cli::ElectArguments,
     ending::{self, Outcome},
     exit::{Exit, Failure},
+    output,
     store::Store,
     supervise::{self, Cut, Ended, Program, Signals, Terms},
 };
@@ -113,14 +114,14 @@ impl Candidate {
         };
         match answer {
             Ok(Some(leader)) => {
-                lines::print(format_args!(
+                output::line(format_args!(
                     "{:?} was asked to step down from {name:?}",
                     leader.id
-                ));
+                ))?;
                 Ok(Outcome::Code(0))
             }
             Ok(None) => Err(Failure::new(
-                Exit::NoRecord,
+                Exit::Nothing,
                 format!("nobody leads {name:?}"),
             )),
             Err(error) => Err(self.failure(error).await),
@@ -129,15 +130,18 @@ impl Candidate {
 
     async fn stand(self, exec: Vec<OsString>, signals: &mut Signals) -> Result<Outcome, Failure> {
         let lines = Lines::new(&self.name, exec.is_empty());
-        let looked = tokio::select! {
+        tokio::select! {
             biased;
             signal = signals.ending() => return Ok(ending::by_signal(signal.as_raw(), false)),
-            looked = self.look(&lines) => looked,
-        };
-        if let Err(error) = looked {
-            return Err(self.failure(error).await);
+            looked = self.look(&lines) => looked?,
         }
-        let telling = tokio::spawn(lines.tell(self.election.transitions()));
+        let (silenced, mut silence) = mpsc::channel(1);
+        let transitions = self.election.transitions();
+        let telling = tokio::spawn(async move {
+            if let Err(failure) = lines.tell(transitions).await {
+                silenced.send(failure).await.ok();
+            }
+        });
         let mut offices = (!exec.is_empty()).then(|| self.offices());
         let (stop, running) = self.run();
         let done = loop {
@@ -150,6 +154,8 @@ impl Candidate {
             tokio::select! {
                 biased;
                 signal = signals.ending() => break Ok(ending::by_signal(signal.as_raw(), false)),
+                // A line could not be printed, and the lines are what it is there for.
+                Some(failure) = silence.recv() => break Err(failure),
                 Some((leadership, _held)) = office => {
                     match self.serve(&leadership, &exec, signals).await {
                         Ok(None) => {}
@@ -167,22 +173,19 @@ impl Candidate {
     /// Tells who leads when it begins, for people. What can't be mended by asking again ends it. A store
     /// that does not answer is asked again for a while: a look gets a sixth of the lease, and on a busy
     /// machine the first connection may take longer.
-    async fn look(&self, lines: &Lines) -> Result<(), Error> {
+    async fn look(&self, lines: &Lines) -> Result<(), Failure> {
         let mut patience = std::pin::pin!(sleep(LOOK_PATIENCE));
         let mut said = false;
         loop {
             match self.election.leader().await {
-                Ok(leader) => {
-                    lines.following(leader.as_ref());
-                    return Ok(());
-                }
+                Ok(leader) => return lines.following(leader.as_ref()),
                 Err(Error::Provider(error)) if error.kind() != ErrorKind::Fatal => {
                     if !said {
-                        lines.unknown(self.store.conduct(&error), error);
+                        lines.unknown(self.store.conduct(&error), error)?;
                     }
                     said = true;
                 }
-                Err(error) => return Err(error),
+                Err(error) => return Err(self.failure(error).await),
             }
             tokio::select! {
                 biased;

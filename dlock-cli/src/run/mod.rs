@@ -1,5 +1,6 @@
 //! `dlock run`: from the arguments to the exit code.
 
+mod nested;
 mod waiting;
 
 use std::{ffi::OsString, process::ExitCode, time::Duration};

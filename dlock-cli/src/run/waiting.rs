@@ -9,6 +9,7 @@ use rustix::{
     termios::tcgetpgrp,
 };
 
+use super::nested;
 use crate::{
     clock::HolderTime,
     display::{Condition, Holding, span},
@@ -45,6 +46,11 @@ pub(super) async fn acquire(
     store: &Store,
     signals: &mut Signals,
 ) -> Result<Waited, Failure> {
+    tokio::select! {
+        biased;
+        signal = signals.ending() => return Ok(Waited::Interrupted(signal)),
+        refused = nested::refuse(lock) => refused?,
+    }
     let outcome = tokio::select! {
         biased;
         signal = signals.ending() => return Ok(Waited::Interrupted(signal)),

@@ -25,7 +25,11 @@ use aws_sdk_dynamodb::{
 use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
 use dlock_dynamodb::{DynamoDbProvider, TableError};
 
-use super::{Location, Seen, Store, Tables, TablesError, refuse, state};
+use super::{
+    Location, Seen, Store, Tables, TablesError,
+    query::{self, Query},
+    refuse, state,
+};
 use crate::{
     display::without_credentials,
     exit::{Exit, Failure},
@@ -56,25 +60,13 @@ pub(super) fn parse(argument: &OsStr) -> Result<Box<dyn Location>, Failure> {
             "what follows dynamodb: is no name of a table, and no ARN of one",
         ));
     }
-    let mut table = Table {
+    let mut query = Query::parse(query, &["partition_key", "sort_key", "prefix"])?;
+    let table = Table {
         name: name.to_owned(),
-        partition_key: None,
-        sort_key: None,
-        prefix: None,
+        partition_key: query.take("partition_key")?,
+        sort_key: query.take("sort_key")?,
+        prefix: query.take("prefix")?,
     };
-    for parameter in query.split('&').filter(|parameter| !parameter.is_empty()) {
-        let (slot, value) = match parameter.split_once('=') {
-            Some(("partition_key", value)) => (&mut table.partition_key, value),
-            Some(("sort_key", value)) => (&mut table.sort_key, value),
-            Some(("prefix", value)) => (&mut table.prefix, value),
-            _ => {
-                return Err(refuse(
-                    "what follows the question mark is name=value, joined by &, with these names: partition_key, sort_key, prefix",
-                ));
-            }
-        };
-        *slot = Some(value.to_owned());
-    }
     if table.sort_key.is_some() && table.prefix.is_none() {
         return Err(refuse(
             "in a table with a sort key the partition key's value is the prefix: add prefix=..",
@@ -182,20 +174,28 @@ impl Location for Table {
 #[async_trait]
 impl Tables for DynamoDbProvider {
     async fn make(&self) -> Result<(), TablesError> {
-        self.create_table().await.map_err(|error| match error {
-            TableError::Store(error) => TablesError::Store(error),
-            other => TablesError::Wrong(other.to_string()),
-        })
+        self.create_table().await.map_err(lacking)
     }
 
     async fn check(&self) -> Result<(), TablesError> {
-        self.verify_table().await.map_err(|error| match error {
-            TableError::Store(error) => TablesError::Store(error),
-            TableError::Missing { table } => TablesError::Missing(format!(
-                "there is no table {table:?} in this account and region"
-            )),
-            other => TablesError::Wrong(other.to_string()),
-        })
+        self.verify_table().await.map_err(lacking)
+    }
+}
+
+fn lacking(error: TableError) -> TablesError {
+    match error {
+        TableError::Store(error) => TablesError::Store(error),
+        TableError::Missing { table } => TablesError::Missing(format!(
+            "there is no table {table:?} in this account and region"
+        )),
+        TableError::Key {
+            table,
+            expected,
+            found,
+        } => TablesError::Wrong(format!(
+            "the table {table:?} has the key {found}, and not {expected}: name it with partition_key=.. and sort_key=.., or choose another table"
+        )),
+        other => TablesError::Wrong(other.to_string()),
     }
 }
 
@@ -208,19 +208,11 @@ impl fmt::Display for Table {
             prefix,
         } = self;
         write!(f, "dynamodb:{name}")?;
-        let set = [
+        f.write_str(&query::shown(&[
             ("partition_key", partition_key),
             ("sort_key", sort_key),
             ("prefix", prefix),
-        ];
-        let set = set
-            .iter()
-            .filter_map(|(key, value)| Some((key, value.as_ref()?)));
-        for (n, (key, value)) in set.enumerate() {
-            let mark = if n == 0 { '?' } else { '&' };
-            write!(f, "{mark}{key}={}", crate::display::harmless(value))?;
-        }
-        Ok(())
+        ]))
     }
 }
 

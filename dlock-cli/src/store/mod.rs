@@ -9,6 +9,13 @@ mod dynamodb;
 mod pgpass;
 #[cfg(feature = "postgres")]
 mod postgres;
+#[cfg(any(
+    feature = "dynamodb",
+    feature = "postgres",
+    feature = "redis",
+    feature = "sqlite"
+))]
+mod query;
 #[cfg(feature = "redis")]
 mod redis;
 #[cfg(feature = "sqlite")]
@@ -130,8 +137,6 @@ const KINDS: [Kind; 4] = [
 /// What `--store` says, or the file in the user's state directory.
 pub(crate) fn locate(argument: Option<&OsStr>) -> Result<Box<dyn Location>, Failure> {
     match argument {
-        // An empty one too: a variable that somebody forgot to set must not lead to another store,
-        // where nobody else looks.
         Some(argument) => parse(argument),
         None => of_user(),
     }

@@ -7,7 +7,9 @@ use dlock_redis::RedisProvider;
 use redis::{Client, ConnectionAddr, ConnectionInfo, ErrorKind, IntoConnectionInfo, RedisError};
 
 use super::{
-    Location, Store, refuse, tls,
+    Location, Store,
+    query::{self, Query},
+    refuse, tls,
     url::{UNCLEAR, has_clear_credentials},
 };
 use crate::{
@@ -15,8 +17,12 @@ use crate::{
     exit::{Exit, Failure},
 };
 
-/// A server, and one of its databases.
-struct Server(ConnectionInfo);
+/// A server, one of its databases, and what its locks are set apart by.
+struct Server {
+    connection: ConnectionInfo,
+    prefix: Option<String>,
+    allow_eviction: bool,
+}
 
 /// Makes a location of `redis://..` or `rediss://..`.
 pub(super) fn parse(argument: &OsStr) -> Result<Box<dyn Location>, Failure> {
@@ -34,18 +40,24 @@ pub(super) fn parse(argument: &OsStr) -> Result<Box<dyn Location>, Failure> {
             "nothing may follow a # in its URL; a certificate is always looked at, and SSL_CERT_FILE names others to trust",
         ));
     }
-    let query = url.split_once('?').map_or("", |(_, query)| query);
-    let known = |parameter: &str| parameter.starts_with("protocol=");
-    if !query.is_empty() && !query.split('&').all(known) {
-        return Err(refuse(
-            "the only parameter behind the question mark is protocol=resp2 or protocol=resp3",
-        ));
-    }
-    let server = url
+    let (url, query) = url.split_once('?').unwrap_or((url, ""));
+    let mut query = Query::parse(query, &["allow_eviction", "prefix", "protocol"])?;
+    let prefix = query.take("prefix")?;
+    let allow_eviction = match query.take("allow_eviction")?.as_deref() {
+        None | Some("false") => false,
+        Some("true") => true,
+        Some(_) => return Err(refuse("allow_eviction is true or false")),
+    };
+    // The driver's.
+    let connection = format!("{url}?{}", query.rest())
         .into_connection_info()
         // The driver names what is wrong, and repeats nothing.
         .map_err(|error| refuse("its URL can't be read").because(error))?;
-    Ok(Box::new(Server(server)))
+    Ok(Box::new(Server {
+        connection,
+        prefix,
+        allow_eviction,
+    }))
 }
 
 #[async_trait]
@@ -54,9 +66,12 @@ impl Location for Server {
         let unusable = || Failure::new(Exit::StoreUnusable, format!("can't open the store {self}"));
         // The driver takes the process's default.
         drop(tls::cryptography());
-        let client = Client::open(self.0.clone()).map_err(|error| unusable().because(error))?;
+        let client =
+            Client::open(self.connection.clone()).map_err(|error| unusable().because(error))?;
         let provider = RedisProvider::builder()
             .client(client)
+            .prefix(self.prefix.as_deref().unwrap_or("dlock"))
+            .allow_eviction(self.allow_eviction)
             .build()
             .map_err(|error| unusable().because(error))?;
         Ok(Store {
@@ -78,11 +93,11 @@ fn is_refusal(error: &(dyn StdError + 'static)) -> bool {
 
 impl fmt::Display for Server {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let settings = self.0.redis_settings();
+        let settings = self.connection.redis_settings();
         let user = settings
             .username()
             .map_or_else(String::new, |user| format!("{}@", harmless(user)));
-        match self.0.addr() {
+        match self.connection.addr() {
             ConnectionAddr::Tcp(host, port) => {
                 write!(f, "redis://{user}{}:{port}", bracketed(host))?;
             }
@@ -92,7 +107,8 @@ impl fmt::Display for Server {
             // No URL of ours leads to another one.
             _ => f.write_str("redis:")?,
         }
-        write!(f, "/{}", settings.db())
+        let shown = query::shown(&[("prefix", &self.prefix)]);
+        write!(f, "/{}{shown}", settings.db())
     }
 }
 

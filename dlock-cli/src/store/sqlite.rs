@@ -10,7 +10,11 @@ use std::{
 use async_trait::async_trait;
 use dlock_sqlite::{OpenError, SqliteProvider};
 
-use super::{Location, Store, refuse, state};
+use super::{
+    Location, Store,
+    query::{self, Query},
+    refuse, state,
+};
 use crate::exit::{Exit, Failure};
 
 const SQLITE: &str = "sqlite:";
@@ -19,6 +23,7 @@ const SQLITE: &str = "sqlite:";
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct File {
     path: PathBuf,
+    prefix: Option<String>,
     /// Nobody asked for this one.
     default: bool,
 }
@@ -39,19 +44,23 @@ pub(super) fn of_user() -> Result<Box<dyn Location>, Failure> {
     })?;
     Ok(Box::new(File {
         path: directory.join("locks.db"),
+        prefix: None,
         default: true,
     }))
 }
 
 impl File {
     fn parse(argument: &OsStr) -> Result<Self, Failure> {
-        match strip_prefix(argument, SQLITE) {
-            Some(path) if !path.is_empty() => Ok(Self {
-                path: path.into(),
-                default: false,
-            }),
-            _ => Err(refuse("it names no file")),
+        let text = strip_prefix(argument, SQLITE).unwrap_or_default();
+        let (path, query) = split_query(&text)?;
+        if path.is_empty() {
+            return Err(refuse("it names no file"));
         }
+        Ok(Self {
+            path: path.into(),
+            prefix: Query::parse(&query, &["prefix"])?.take("prefix")?,
+            default: false,
+        })
     }
 
     fn refused(&self, error: OpenError) -> Failure {
@@ -85,7 +94,11 @@ impl Location for File {
             if file.default {
                 make_directory(&file.path)?;
             }
-            SqliteProvider::open(&file.path).map_err(|error| file.refused(error))
+            SqliteProvider::builder()
+                .path(&file.path)
+                .prefix(file.prefix.as_deref().unwrap_or_default())
+                .build()
+                .map_err(|error| file.refused(error))
         });
         let provider = opening.await.map_err(|error| {
             Failure::new(Exit::StoreUnusable, format!("can't open the store {self}")).because(error)
@@ -112,7 +125,8 @@ impl Location for File {
 
 impl fmt::Display for File {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{SQLITE}{}", self.path.display())
+        let shown = query::shown(&[("prefix", &self.prefix)]);
+        write!(f, "{SQLITE}{}{shown}", self.path.display())
     }
 }
 
@@ -150,6 +164,28 @@ fn create_private(directory: &Path) -> io::Result<()> {
     fs::DirBuilder::new().recursive(true).create(directory)
 }
 
+/// The path, and what stands behind the last question mark: a path with one of its own takes another one.
+#[cfg(unix)]
+fn split_query(text: &OsStr) -> Result<(OsString, String), Failure> {
+    use std::os::unix::ffi::{OsStrExt, OsStringExt};
+    let bytes = text.as_bytes();
+    let Some(at) = bytes.iter().rposition(|byte| *byte == b'?') else {
+        return Ok((text.to_owned(), String::new()));
+    };
+    let query = String::from_utf8(bytes[at + 1..].to_vec())
+        .map_err(|_| refuse("what follows the question mark is UTF-8, and this is not"))?;
+    Ok((OsString::from_vec(bytes[..at].to_vec()), query))
+}
+
+#[cfg(not(unix))]
+fn split_query(text: &OsStr) -> Result<(OsString, String), Failure> {
+    let text = text
+        .to_str()
+        .ok_or_else(|| refuse("a path is UTF-8, and this is not"))?;
+    let (path, query) = text.rsplit_once('?').unwrap_or((text, ""));
+    Ok((path.into(), query.to_owned()))
+}
+
 #[cfg(unix)]
 fn strip_prefix(text: &OsStr, prefix: &str) -> Option<OsString> {
     use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -168,20 +204,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn everything_behind_the_colon_is_the_path() {
+    fn path_is_everything_behind_the_colon_up_to_the_last_question_mark() {
         for wrong in ["sqlite", "sqlite:", "SQLITE:x"] {
             let failure = File::parse(OsStr::new(wrong)).unwrap_err();
             assert_eq!(failure.exit(), Exit::StoreUnusable, "{wrong}");
         }
-        let file = File::parse(OsStr::new("sqlite:some dir/locks.db?x=1")).unwrap();
-        assert_eq!(
-            file,
-            File {
-                path: "some dir/locks.db?x=1".into(),
-                default: false
-            }
-        );
-        assert_eq!(file.to_string(), "sqlite:some dir/locks.db?x=1");
+        for (text, path, prefix) in [
+            ("sqlite:some dir/a%20b.db", "some dir/a%20b.db", None),
+            ("sqlite:l.db?prefix=a%26b", "l.db", Some("a&b")),
+            ("sqlite:what?.db?", "what?.db", None),
+            ("sqlite:what?x=1?prefix=p", "what?x=1", Some("p")),
+        ] {
+            let file = File::parse(OsStr::new(text)).unwrap();
+            let wanted = File {
+                path: path.into(),
+                prefix: prefix.map(str::to_owned),
+                default: false,
+            };
+            assert_eq!(file, wanted);
+        }
+        let unknown = File::parse(OsStr::new("sqlite:locks.db?x=1")).unwrap_err();
+        assert!(unknown.to_string().contains("prefix"), "{unknown}");
     }
 
     #[test]
@@ -192,7 +235,12 @@ mod tests {
                 path: path.clone(),
                 kind: "NFS".into(),
             };
-            let failure = File { path, default }.refused(error);
+            let file = File {
+                path,
+                prefix: None,
+                default,
+            };
+            let failure = file.refused(error);
             assert_eq!(failure.exit(), Exit::StoreUnusable);
             format!("{failure} {failure:?}")
         };

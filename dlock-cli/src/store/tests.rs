@@ -36,6 +36,9 @@ fn what_is_no_store_is_refused_without_being_repeated() {
         "rediss://:hunter2@host/#insecure",
         "redis://:hunter2@host:hunter2",
         "redis://:hunter2@host?hunter2=1",
+        "redis://:hunter2@host?allow_eviction=hunter2",
+        "sqlite:locks.db?hunter2=1",
+        "sqlite:locks.db?prefix=hunter2%ff",
         "dynamodb:",
         "dynamodb:table?hunter2=x",
         "dynamodb:table?sort_key",
@@ -92,6 +95,15 @@ fn location_is_shown_without_its_secrets() {
             "rediss://me:hunter2@cache.example:7000/3?protocol=resp3",
             "rediss://me@cache.example:7000/3",
         ),
+        (
+            "postgres://h/app?schema=ours&table=locks&prefix=a%2Fb&password=hunter2&user=me",
+            "postgres://me@h/app?schema=ours&table=locks&prefix=a/b",
+        ),
+        (
+            "redis://:hunter2@h?prefix=billing&allow_eviction=true&protocol=resp3",
+            "redis://h:6379/0?prefix=billing",
+        ),
+        ("sqlite:l.db?prefix=billing", "sqlite:l.db?prefix=billing"),
         ("dynamodb:locks", "dynamodb:locks"),
         (
             "dynamodb:locks?partition_key=p&sort_key=s&prefix=billing",

@@ -5,6 +5,8 @@
 //! - SIGTSTP is blocked and read from a descriptor. Handling it would replace the default action,
 //!   which `dlock run` needs: when its command was stopped by Ctrl-Z it stops too, by unblocking
 //!   the very same signal, and only if there is a shell that could continue it (the kernel looks).
+//! - A signal that means "end" and comes again at once counts as one: `timeout` sends its signal to the
+//!   process and to its group, which is the same process a second time.
 //! - SIGTTOU is blocked, so that a process behind the foreground may write its messages and give
 //!   the terminal to its command.
 
@@ -33,6 +35,10 @@ const PASSED_ON: [Signal; 8] = [
     Signal::WINCH,
     Signal::CONT,
 ];
+
+/// A second one of the same signal within this time is the first one again: sooner than anybody presses
+/// Ctrl-C twice.
+const AGAIN: Duration = Duration::from_millis(100);
 
 /// A command that runs for so long after its grace has survived a HUP.
 const SURVIVAL: Duration = Duration::from_secs(1);
@@ -78,6 +84,8 @@ pub(crate) struct Signals {
     /// The last one that wants this program to end, and when the last HUP came.
     end: Option<Signal>,
     hung_up: Option<HolderTime>,
+    /// The last signal that means "end", and when it came.
+    counted: Option<(Signal, HolderTime)>,
     stops: Stops,
 }
 
@@ -98,19 +106,32 @@ impl Signals {
             streams,
             end: None,
             hung_up: None,
+            counted: None,
             stops: Stops::listen(&ignored)?,
         })
     }
 
     /// The next signal. Cancel safe.
     pub(crate) async fn next(&mut self) -> Signal {
-        let signal = poll_fn(|context| self.poll_next(context)).await;
-        match signal {
-            Signal::INT | Signal::TERM | Signal::QUIT => self.end = Some(signal),
-            Signal::HUP => self.hung_up = Some(HolderTime::now()),
-            _ => {}
+        loop {
+            let signal = poll_fn(|context| self.poll_next(context)).await;
+            let now = HolderTime::now();
+            match signal {
+                Signal::INT | Signal::TERM | Signal::QUIT | Signal::HUP => {
+                    let again = |(last, at)| last == signal && now < at + AGAIN;
+                    if self.counted.is_some_and(again) {
+                        continue;
+                    }
+                    self.counted = Some((signal, now));
+                }
+                _ => return signal,
+            }
+            match signal {
+                Signal::HUP => self.hung_up = Some(now),
+                _ => self.end = Some(signal),
+            }
+            return signal;
         }
-        signal
     }
 
     /// The signal so far by which somebody wants this program to end, also if it was passed on to a
@@ -246,3 +267,60 @@ mod stops {
     }
 }
 use stops::Stops;
+
+#[cfg(test)]
+mod tests {
+    use rustix::process::{getpid, kill_process};
+
+    use super::*;
+
+    fn send(signal: Signal) {
+        kill_process(getpid(), signal).unwrap();
+    }
+
+    /// The next one that is counted; children of other tests end meanwhile.
+    async fn next(signals: &mut Signals) -> Signal {
+        loop {
+            match signals.next().await {
+                Signal::CHILD => {}
+                signal => return signal,
+            }
+        }
+    }
+
+    /// Whether a second TERM is counted that comes after this pause, and how long both took.
+    async fn second(pause: Duration) -> (bool, Duration) {
+        let mut signals = Signals::listen().unwrap();
+        let began = HolderTime::now();
+        send(Signal::TERM);
+        assert_eq!(next(&mut signals).await, Signal::TERM);
+        tokio::time::sleep(pause).await;
+        send(Signal::TERM);
+        let second = tokio::time::timeout(Duration::from_millis(20), next(&mut signals)).await;
+        let took = HolderTime::now().after(began);
+        (second == Ok(Signal::TERM), took)
+    }
+
+    // One test: a process's signals are seen by all of its tests.
+    #[tokio::test]
+    async fn signal_that_comes_again_at_once_is_one_and_any_other_is_another() {
+        // Only a try that was quick enough shows anything.
+        let mut tries = 0..1000;
+        while tries.next().is_some() {
+            let (counted, took) = second(Duration::ZERO).await;
+            if took < AGAIN {
+                assert!(!counted, "twice within {took:?}");
+                break;
+            }
+        }
+        assert!(!tries.is_empty(), "never twice within {AGAIN:?}");
+        // The wait for the second one may have been too short.
+        while tries.next().is_some() && !second(AGAIN).await.0 {}
+        assert!(!tries.is_empty(), "never counted");
+        let mut signals = Signals::listen().unwrap();
+        for signal in [Signal::HUP, Signal::QUIT, Signal::USR1, Signal::USR1] {
+            send(signal);
+            assert_eq!(next(&mut signals).await, signal);
+        }
+    }
+}

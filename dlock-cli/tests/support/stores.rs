@@ -50,6 +50,17 @@ pub(crate) fn assert_all_end(scene: &Scene, subcommands: &[&[&str]], code: i32, 
         let watch = Stopwatch::start();
         let finished = scene.finish(*subcommand);
         assert_ended(&finished, code, words);
+        // Of what the program is made is no business of its users.
+        for word in [
+            "pool",
+            "this provider",
+            "the provider",
+            "new object",
+            "db error",
+            "()",
+        ] {
+            assert!(!finished.err.contains(word), "{word:?}: {finished:?}");
+        }
         assert!(
             watch.elapsed() < BOUND,
             "{subcommand:?}: {:?}",
@@ -63,6 +74,8 @@ pub(crate) const RUN: &[&str] = &["run", "lock", "--", "true"];
 pub(crate) const STATUS: &[&str] = &["status"];
 pub(crate) const STATUS_OF_ONE: &[&str] = &["status", "lock"];
 pub(crate) const SETUP: &[&str] = &["setup"];
+pub(crate) const PURGE: &[&str] = &["purge"];
+pub(crate) const RELEASE: &[&str] = &["release", "lock"];
 
 /// Makes what is missing, twice.
 #[track_caller]
@@ -260,4 +273,80 @@ pub(crate) fn secret_is_told_to_nobody(scene: &Scene) {
         holder.err.contains(" dlock_core"),
         "nothing was logged: {holder:?}"
     );
+}
+
+/// `dlock release`: the holder's command ends at its next renewal, and the waiter's starts after that.
+/// On every store, also where only an observer knows when.
+pub(crate) fn revoked_holder_ends_before_the_next_one(scene: &Scene) {
+    let script = |line: &str, then: &str| {
+        format!(r#"{ALONE} echo "{line} $DLOCK_TOKEN" >> "$T/trace"; {then}"#)
+    };
+    let holder = scene.run(
+        &["--lease", "6s", "--owner", "web 1"],
+        &script("first", "sleep 600"),
+    );
+    scene.await_trace("first");
+    let waiter = scene.run(&["--lease", "6s"], &script("second", "exit 5"));
+    // A renewal between the read and the write: it is told, and asked for again.
+    let released = until("a release between two renewals", || {
+        let released = scene.finish(["release", "lock"]);
+        (released.code() != 75).then_some(released)
+    });
+    assert_ended(&released, 0, "");
+    assert!(
+        released
+            .out
+            .starts_with("the lease of web 1 on \"lock\" will not be renewed again"),
+        "{released:?}"
+    );
+    assert_ended(&holder.finish(Duration::from_secs(60)), 80, "");
+    assert_ended(&waiter.finish(Duration::from_secs(60)), 5, "");
+    let trace = scene.trace();
+    assert!(!trace.contains(&"OVERLAP".to_owned()), "{trace:?}");
+}
+
+/// `dlock release --force`: the next one enters although the lease has an hour left.
+pub(crate) fn force_frees_at_once(scene: &Scene) {
+    let script = r#"echo "held $DLOCK_TOKEN" >> "$T/trace"; sleep 600"#;
+    let holder = scene.run(&["--lease", "1h", "--owner", "web 1"], script);
+    let token: u64 = scene.await_trace("held").parse().unwrap();
+    let released = scene.finish(["release", "lock", "--force", "--yes"]);
+    assert_ended(&released, 0, "if web 1 still works");
+    assert_eq!(released.out, "\"lock\" is free\n");
+    let next = r#"test "$DLOCK_TOKEN" -gt "$1""#;
+    let token = token.to_string();
+    let next = scene.finish([
+        "run",
+        "lock",
+        "--no-wait",
+        "--",
+        "sh",
+        "-c",
+        next,
+        "sh",
+        &token,
+    ]);
+    assert_ended(&next, 0, "");
+    drop(holder);
+}
+
+/// `dlock purge`, of a store that has nothing old.
+pub(crate) fn nothing_is_purged(scene: &Scene) {
+    assert_ended(&scene.finish(RUN), 0, "");
+    let purged = scene.finish(["purge"]);
+    assert_ended(&purged, 0, "");
+    assert_eq!(purged.out, "purged 0 records\n");
+    assert_eq!(scene.finish(STATUS_OF_ONE).code(), 0);
+}
+
+/// Locks of one name under two prefixes of one store do not meet, and lists show only their own.
+pub(crate) fn prefixes_are_stores_of_their_own(ours: &Scene, theirs: &Scene) {
+    let script = r#"echo in >> "$T/trace"; sleep 600"#;
+    let holder = ours.run(&["--owner", "ours"], script);
+    ours.await_trace("in");
+    assert_eq!(theirs.finish(STATUS).out, "no locks\n");
+    assert_ended(&theirs.finish(TRY), 0, "");
+    assert_ended(&ours.finish(TRY), 75, "held by ours");
+    assert_ended(&ours.finish(STATUS), 0, "");
+    drop(holder);
 }

@@ -116,8 +116,14 @@ async fn texts_that_are_no_records_are_left_alone() {
         overwrite(&mut raw, &key(&name), text.as_bytes()).await;
         refused_and_kept(&provider, &mut raw, &name, &text, flaw).await;
     }
-    let error = provider.list(&List::new("foreign")).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Fatal);
+    let sound = fresh_name("foreign");
+    granted(&provider, &try_for(&sound, LONG)).await;
+    let page = provider.list(&List::new("foreign")).await.unwrap();
+    assert_eq!(page.records.len(), 1, "{page:?}");
+    assert_eq!(page.records[0].0, sound);
+    assert!(!page.unreadable.is_empty());
+    let named = |(_, why): &(Name, String)| why.contains("is no lock's record");
+    assert!(page.unreadable.iter().all(named), "{page:?}");
 }
 
 #[tokio::test]

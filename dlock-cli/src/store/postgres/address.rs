@@ -16,13 +16,14 @@ use super::trust::{Mode, Roots};
 use crate::{
     exit::Failure,
     store::{
+        query::Query,
         refuse,
         url::{UNCLEAR, has_clear_credentials},
     },
 };
 
 /// What may stand behind the question mark.
-const PARAMETERS: [&str; 20] = [
+const PARAMETERS: [&str; 23] = [
     "application_name",
     "channel_binding",
     "connect_timeout",
@@ -37,9 +38,12 @@ const PARAMETERS: [&str; 20] = [
     "options",
     "password",
     "port",
+    "prefix",
+    "schema",
     "sslmode",
     "sslnegotiation",
     "sslrootcert",
+    "table",
     "target_session_attrs",
     "tcp_user_timeout",
     "user",
@@ -49,12 +53,22 @@ const PARAMETERS: [&str; 20] = [
 const CONNECT: Duration = Duration::from_secs(5);
 /// How long the system repeats what nobody acknowledges, unless the URL says so.
 const UNACKNOWLEDGED: Duration = Duration::from_secs(15);
+
 /// A database.
 pub(super) struct Database {
     pub(super) config: Config,
     pub(super) mode: Mode,
     pub(super) roots: Roots,
     pub(super) password_file: Option<PathBuf>,
+    pub(super) place: Place,
+}
+
+/// Where in the database the locks are, as far as the URL says it.
+#[derive(Debug)]
+pub(super) struct Place {
+    pub(super) schema: Option<String>,
+    pub(super) table: Option<String>,
+    pub(super) prefix: Option<String>,
 }
 
 /// An environment variable that is not empty.
@@ -75,21 +89,14 @@ impl Database {
             return Err(refuse(UNCLEAR));
         }
         let (url, query) = url.split_once('?').unwrap_or((url, ""));
-        let (mut for_driver, mut mode, mut root) = (Vec::new(), None, None);
-        for parameter in query.split('&').filter(|parameter| !parameter.is_empty()) {
-            match parameter.split_once('=') {
-                Some(("sslmode", value)) => mode = Some(value.to_owned()),
-                Some(("sslrootcert", value)) => root = Some(decoded(value)?),
-                Some((name, _)) if PARAMETERS.contains(&name) => for_driver.push(parameter),
-                _ => {
-                    let known = PARAMETERS.join(", ");
-                    return Err(refuse(&format!(
-                        "what follows the question mark is name=value, joined by &, with these names: {known}"
-                    )));
-                }
-            }
-        }
-        let mut config: Config = format!("{url}?{}", for_driver.join("&"))
+        let mut query = Query::parse(query, &PARAMETERS)?;
+        let (mode, root) = (query.take("sslmode")?, query.take("sslrootcert")?);
+        let place = Place {
+            schema: query.take("schema")?,
+            table: query.take("table")?,
+            prefix: query.take("prefix")?,
+        };
+        let mut config: Config = format!("{url}?{}", query.rest())
             .parse()
             // The driver names what is wrong, and repeats no value.
             .map_err(|error| refuse("its URL can't be read").because(error))?;
@@ -114,6 +121,7 @@ impl Database {
             mode,
             roots,
             password_file,
+            place,
         })
     }
 }
@@ -144,30 +152,6 @@ fn complete(config: &mut Config, variable: Variable<'_>) {
 fn all_sockets(config: &Config) -> bool {
     let hosts = config.get_hosts();
     !hosts.is_empty() && hosts.iter().all(|host| !matches!(host, Host::Tcp(_)))
-}
-
-/// A value of the query, without its percent signs.
-fn decoded(value: &str) -> Result<String, Failure> {
-    let mut bytes = Vec::with_capacity(value.len());
-    let mut rest = value.as_bytes();
-    while let [first, others @ ..] = rest {
-        rest = others;
-        bytes.push(match (first, rest) {
-            (b'%', [high, low, others @ ..]) => {
-                rest = others;
-                std::str::from_utf8(&[*high, *low])
-                    .ok()
-                    .and_then(|digits| u8::from_str_radix(digits, 16).ok())
-                    .ok_or_else(|| {
-                        refuse(
-                            "a percent sign in its URL is not followed by two hexadecimal digits",
-                        )
-                    })?
-            }
-            _ => *first,
-        });
-    }
-    String::from_utf8(bytes).map_err(|_| refuse("a value in its URL is not UTF-8"))
 }
 
 #[cfg(test)]

@@ -17,11 +17,11 @@ use dlock_postgres::{
 };
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use self::address::Database;
+use self::address::{Database, Place};
 use super::{
     Location, Store, Tables, TablesError,
     pgpass::{self, Wanted},
-    refuse,
+    query, refuse,
 };
 use crate::{
     display::harmless,
@@ -84,8 +84,17 @@ impl Location for Database {
             .max_size(CONNECTIONS)
             .build()
             .map_err(|error| unusable("no connections for").because(error))?;
+        let Place {
+            schema,
+            table,
+            prefix,
+        } = &self.place;
+        // All of one type, whatever is set.
         let provider = PostgresProvider::builder()
             .pool(pool)
+            .schema(schema.as_deref().unwrap_or("dlock"))
+            .table(table.as_deref().unwrap_or("lock"))
+            .prefix(prefix.as_deref().unwrap_or_default())
             .build()
             .map_err(|error| unusable("can't open").because(error))?;
         Ok(Store {
@@ -111,6 +120,10 @@ impl Tables for PostgresProvider {
         self.create_schema().await.map_err(|error| match error {
             SchemaError::Store(error) => TablesError::Store(error),
             // All that was missing has been made.
+            SchemaError::Differs { table, lacks } => TablesError::Wrong(format!(
+                "{}; choose another name, with table=NAME",
+                differs(&table, &lacks)
+            )),
             other => TablesError::Wrong(other.to_string()),
         })
     }
@@ -123,10 +136,7 @@ impl Tables for PostgresProvider {
             {
                 TablesError::Missing(format!("there is no table {table} in this database"))
             }
-            SchemaError::Differs { table, lacks } => TablesError::Missing(format!(
-                "the table {table} is not as this 'dlock' needs it: {}",
-                lacks.join(", ")
-            )),
+            SchemaError::Differs { table, lacks } => TablesError::Missing(differs(&table, &lacks)),
             other => TablesError::Wrong(other.to_string()),
         })
     }
@@ -135,6 +145,11 @@ impl Tables for PostgresProvider {
         let obstacle = PostgresProvider::obstacle(self).await.ok()??;
         Some(obstacle.into())
     }
+}
+
+fn differs(table: &str, lacks: &[String]) -> String {
+    let lacks = lacks.join(", ");
+    format!("the table {table} is not as this 'dlock' needs it: {lacks}")
 }
 
 impl fmt::Display for Database {
@@ -163,10 +178,19 @@ impl fmt::Display for Database {
         {
             write!(f, "{address}")?;
         }
-        match config.get_dbname() {
-            Some(name) => write!(f, "/{}", harmless(name)),
-            None => Ok(()),
+        if let Some(name) = config.get_dbname() {
+            write!(f, "/{}", harmless(name))?;
         }
+        let Place {
+            schema,
+            table,
+            prefix,
+        } = &self.place;
+        f.write_str(&query::shown(&[
+            ("schema", schema),
+            ("table", table),
+            ("prefix", prefix),
+        ]))
     }
 }
 

@@ -1,0 +1,69 @@
+//! What the subcommands share that ask the store something, print the answer and end.
+
+use std::{process::ExitCode, time::Duration};
+
+use dlock_core::{Name, ProviderError};
+
+use crate::{
+    exit::{Exit, Failure},
+    store::{Location, Store},
+};
+
+/// How long one answer may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Runs such a subcommand.
+pub(crate) fn main(
+    work: impl Future<Output = Result<ExitCode, Failure>>,
+) -> Result<ExitCode, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::new(Exit::System, "can't start the runtime").because(error))?;
+    let code = runtime.block_on(work);
+    // A store call that hangs must not keep us.
+    runtime.shutdown_background();
+    code
+}
+
+/// Opens a store that is there: looking at locks makes no file. `None`: nobody named a store, and the
+/// default one has not been made yet.
+pub(crate) async fn open(location: &dyn Location) -> Result<Option<Store>, Failure> {
+    if location.exists() {
+        location.open().await.map(Some)
+    } else if location.is_default() {
+        Ok(None)
+    } else {
+        Err(
+            Failure::new(Exit::StoreUnusable, format!("there is no store {location}"))
+                .advise("'dlock run' makes it when it is first used; is the path right?"),
+        )
+    }
+}
+
+/// The store's answer to one call, within bounds.
+pub(crate) async fn answer<T>(
+    store: &Store,
+    doing: &str,
+    call: impl Future<Output = Result<T, ProviderError>>,
+) -> Result<T, Failure> {
+    let answer = tokio::time::timeout(PATIENCE, call)
+        .await
+        .unwrap_or_else(|_| {
+            Err(ProviderError::unknown(format!(
+                "no answer within {PATIENCE:?}"
+            )))
+        });
+    match answer {
+        Ok(answer) => Ok(answer),
+        Err(error) => Err(store.failure(doing, error).await),
+    }
+}
+
+/// The store has no record of this name.
+pub(crate) fn no_lock(name: &Name) -> Failure {
+    Failure::new(
+        Exit::Nothing,
+        format!("there is no lock {:?}: nobody ever held it", name.as_str()),
+    )
+}

@@ -1,0 +1,27 @@
+//! Standard output: what a subcommand is asked for. If it can't be written the subcommand has failed,
+//! whatever else it did.
+
+use std::{
+    fmt,
+    io::{self, ErrorKind, Write},
+};
+
+use crate::exit::{Exit, Failure};
+
+/// Writes all of this text at once, so that lines of several processes do not mix. `false`: whoever read
+/// has had enough (`| head`).
+pub(crate) fn write(text: &str) -> Result<bool, Failure> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => {
+            Err(Failure::new(Exit::Output, "can't write to standard output").because(error))
+        }
+    }
+}
+
+/// One line.
+pub(crate) fn line(line: fmt::Arguments<'_>) -> Result<(), Failure> {
+    write(&format!("{line}\n")).map(drop)
+}

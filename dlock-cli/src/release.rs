@@ -1,0 +1,185 @@
+//! `dlock release`: an operator frees a lock that its holder does not give back.
+
+use std::{
+    io::{IsTerminal, Write, stderr, stdin},
+    process::ExitCode,
+    time::Duration,
+};
+
+use dlock_core::{Name, Record, ReleaseOutcome, Revoke, RevokeOutcome};
+
+use crate::{
+    ask,
+    cli::ReleaseArguments,
+    display::{Condition, Holding, harmless, span},
+    exit::{Exit, Failure, say},
+    output,
+    store::Store,
+};
+
+/// Runs `dlock release`.
+pub(crate) fn main(arguments: &ReleaseArguments) -> Result<ExitCode, Failure> {
+    ask::main(run(arguments))
+}
+
+async fn run(arguments: &ReleaseArguments) -> Result<ExitCode, Failure> {
+    let ReleaseArguments {
+        name,
+        force,
+        yes,
+        store,
+    } = arguments;
+    let name = Name::new(name)?;
+    let asks = *force && !*yes;
+    // Before the store: a script learns it at its first run, not at the first lock that is held.
+    if asks && !(stdin().is_terminal() && stderr().is_terminal()) {
+        return Err(Failure::new(
+            Exit::Usage,
+            "--force asks before it releases, and there is no terminal to ask on",
+        )
+        .advise("add --yes if it should not ask"));
+    }
+    let location = store.location()?;
+    let Some(store) = ask::open(&*location).await? else {
+        return Err(ask::no_lock(&name));
+    };
+    let lock = Lock { name, store };
+    let Some(record) = lock.read().await? else {
+        return Err(ask::no_lock(&lock.name));
+    };
+    let shown = lock.name.as_str();
+    match Condition::of(&record) {
+        Condition::Released | Condition::Expired => {
+            let condition = lock.condition(&record);
+            output::line(format_args!("nothing to do: {condition}"))?;
+        }
+        Condition::Closed if !force => {
+            return Err(
+                Failure::new(Exit::NotAcquired, lock.condition(&record)).advise(
+                    "nobody holds it, and it opens by itself then: --force opens it now, and the work may run again",
+                ),
+            );
+        }
+        Condition::Held if !force => lock.revoke(&record).await?,
+        condition => {
+            lock.warn(&record, condition);
+            if asks && !is_confirmed() {
+                return Err(Failure::new(
+                    Exit::Nothing,
+                    format!("{shown:?} was left as it is"),
+                ));
+            }
+            lock.force(&record).await?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The lock, and where it is.
+struct Lock {
+    name: Name,
+    store: Store,
+}
+
+impl Lock {
+    async fn read(&self) -> Result<Option<Record>, Failure> {
+        let reading = self.store.provider.read(&self.name);
+        ask::answer(&self.store, "can't read the lock", reading).await
+    }
+
+    /// Takes the lease away (B1): it ends when it would have ended without another renewal.
+    async fn revoke(&self, record: &Record) -> Result<(), Failure> {
+        let name = &self.name;
+        let revoking = async {
+            let request = Revoke::new(name.clone(), record.version())?;
+            self.store.provider.revoke(&request).await
+        };
+        match ask::answer(&self.store, &self.doing(), revoking).await? {
+            RevokeOutcome::Revoked => {}
+            RevokeOutcome::Changed(now) => return Err(self.changed(now.as_ref())),
+        }
+        let owner = harmless(&record.owner);
+        let then = match record.remaining {
+            Some(left) => format!("others can have it when that ends, in {}", span(left)),
+            None => format!(
+                "others can have it when they have seen it unchanged for {}",
+                span(record.duration)
+            ),
+        };
+        output::line(format_args!(
+            "the lease of {owner} on {:?} will not be renewed again: {then}",
+            name.as_str()
+        ))
+    }
+
+    /// What a release at once means.
+    fn warn(&self, record: &Record, condition: Condition) {
+        let held = self.condition(record);
+        if condition == Condition::Closed {
+            say(format_args!(
+                "{held}; once it is open, the work may run again in the same period"
+            ));
+        } else {
+            say(format_args!(
+                "{held}; if {} still works, it goes on until its next renewal, for at most {}, beside the next holder: only a check of the token keeps its writes out",
+                harmless(&record.owner),
+                span(longest(record)),
+            ));
+        }
+    }
+
+    /// Releases the term that was read (B2), whoever holds it.
+    async fn force(&self, record: &Record) -> Result<(), Failure> {
+        let releasing = self.store.provider.force_release(&self.name, record);
+        match ask::answer(&self.store, &self.doing(), releasing).await? {
+            ReleaseOutcome::Released => {
+                output::line(format_args!("{:?} is free", self.name.as_str()))
+            }
+            ReleaseOutcome::NotHeld(now) => Err(self.changed(now.as_ref())),
+        }
+    }
+
+    /// Somebody was faster. What there is now may be nobody's trouble, so the user decides anew.
+    fn changed(&self, now: Option<&Record>) -> Failure {
+        let now = match now {
+            Some(record) => self.condition(record),
+            None => format!("there is no lock {:?} any more", self.name.as_str()),
+        };
+        Failure::new(
+            Exit::NotAcquired,
+            format!("it changed after it was read, and nothing was done: {now}"),
+        )
+        .advise("run this again if it is still what you want")
+    }
+
+    fn condition(&self, record: &Record) -> String {
+        let name = self.name.as_str();
+        let (owner, token) = (harmless(&record.owner), record.token);
+        match Condition::of(record) {
+            Condition::Held | Condition::Closed => format!("{name:?} is {}", Holding(record)),
+            Condition::Expired => {
+                format!("{name:?} is free, the lease of {owner} has ended, token {token}")
+            }
+            Condition::Released => {
+                format!("{name:?} is free, {owner} has released it, token {token}")
+            }
+        }
+    }
+
+    fn doing(&self) -> String {
+        format!("can't release {:?}", self.name.as_str())
+    }
+}
+
+/// The longest that the holder may believe in its lease.
+fn longest(record: &Record) -> Duration {
+    record.remaining.unwrap_or(record.duration)
+}
+
+/// Asks on the terminal. Only a clear yes is one.
+fn is_confirmed() -> bool {
+    drop(stderr().write_all(b"dlock: release it now? [y/N] "));
+    let mut answer = String::new();
+    let read = stdin().read_line(&mut answer);
+    read.is_ok() && ["y", "yes"].contains(&answer.trim().to_lowercase().as_str())
+}
