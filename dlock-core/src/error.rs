@@ -217,7 +217,16 @@ impl fmt::Display for Loss {
             cause,
             work_finished,
         } = self;
-        write!(f, "the lease with token {token} {cause}")?;
+        match cause {
+            // The term is there, and no longer ours.
+            LossCause::Refused {
+                record: Some(record),
+            } if record.token == *token => write!(
+                f,
+                "the lease with token {token} was taken away: revoked, or released by force"
+            )?,
+            cause => write!(f, "the lease with token {token} {cause}")?,
+        }
         if *work_finished {
             f.write_str("; the work had ended, but too late to be protected to its end")?;
         }
@@ -417,6 +426,33 @@ mod tests {
             let chain: Vec<String> = chain.map(ToString::to_string).collect();
             assert_eq!(chain, [first, "os error 111".to_owned()]);
         }
+    }
+
+    #[test]
+    fn loss_tells_a_revocation_from_a_takeover() {
+        let loss = |token: u64| Loss {
+            token: FencingToken::MAX,
+            cause: LossCause::Refused {
+                record: Some(Box::new(Record::new(
+                    uuid::Uuid::from_u128(1),
+                    "worker-7",
+                    std::time::UNIX_EPOCH,
+                    FencingToken::new(token).unwrap(),
+                    Duration::from_secs(15),
+                ))),
+            },
+            work_finished: false,
+        };
+        assert!(
+            loss(FencingToken::MAX.get())
+                .to_string()
+                .contains("was taken away")
+        );
+        assert!(
+            loss(7)
+                .to_string()
+                .contains("was taken over by \"worker-7\" with token 7")
+        );
     }
 
     #[test]
