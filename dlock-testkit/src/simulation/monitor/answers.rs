@@ -156,6 +156,11 @@ impl State {
         duration: Duration,
     ) {
         let until = self.clients[client].machine.contender() + 2 * duration;
+        self.is_over_until(client, name, uuid, until);
+    }
+
+    /// The same, and remembered for so long.
+    pub(super) fn is_over_until(&mut self, client: usize, name: &str, uuid: Uuid, until: Duration) {
         let known = self.known(client, name);
         if known.over.iter().any(|(known, _)| *known == uuid) {
             return;

@@ -98,7 +98,7 @@ impl State {
         }
         caller.pause = None;
         caller.chain = 0;
-        caller.asked = stamp.at;
+        (caller.asked, caller.may_have_asked) = (stamp.at, stamp.at);
         Some(id)
     }
 

@@ -191,6 +191,8 @@ pub(super) struct Caller {
     pub(super) pause: Option<Pause>,
     /// When it last began to ask. A wake-up in the very instant may have come before or after.
     pub(super) asked: Duration,
+    /// The same, if the read before it was a look of its own.
+    pub(super) may_have_asked: Duration,
     /// Tries in a row without a pause.
     pub(super) chain: usize,
 }

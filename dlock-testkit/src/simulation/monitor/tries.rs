@@ -71,6 +71,8 @@ impl State {
         }
         self.check_content(id, request, !repeated);
 
+        // What follows a read in one instant belongs to it, if that was a look.
+        let looked = paused.is_none() && self.callers[id].heard == Some(stamp.contender);
         // Who stands in no line says nothing of those who do.
         let caller = &self.callers[id];
         if !caller.once && caller.ticket.is_none() {
@@ -87,6 +89,7 @@ impl State {
         if !repeated {
             caller.chain = if at_once { caller.chain + 1 } else { 0 };
             if !at_once {
+                caller.may_have_asked = if looked { caller.asked } else { stamp.at };
                 caller.asked = stamp.at;
             }
             caller.open_try = Some(Try {
