@@ -177,11 +177,19 @@ impl State {
         let over = request
             .prev
             .is_some_and(|prev| known.over.iter().any(|(uuid, _)| *uuid == prev.uuid));
+        let closed = request
+            .prev
+            .is_some_and(|prev| known.is_closing(prev.uuid, now));
         if observed.is_some_and(|(_, _, fresh)| !fresh) {
             // Forgotten; whatever is seen from now on counts anew.
             known.observation = None;
         }
         match (request.prev, observed) {
+            (Some(prev), observed)
+                if closed && observed.is_none_or(|(seen, long, _)| seen != prev || !long) =>
+            {
+                self.complain("B4", || format!("{id} claims {prev:?}, which is closed"));
+            }
             (Some(_), _) if over && !live => {}
             // H1: its holder has handed it over, ground (c).
             (Some(prev), _) if self.callers[id].ticket == Some(prev.uuid) => {}
