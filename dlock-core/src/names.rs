@@ -161,6 +161,14 @@ impl Names {
 }
 
 impl Observation {
+    /// How long until the lease has run out, by the store's clock or by ours.
+    fn runs_out_in(&self, clock: &Clock) -> Duration {
+        let observed = self.duration.saturating_sub(clock.elapsed(self.first));
+        self.remaining.map_or(observed, |left| {
+            left.saturating_sub(clock.elapsed(self.last)).min(observed)
+        })
+    }
+
     /// Nobody has repeated it for ten durations (section 3). The duration is a stranger's, and may be
     /// anything.
     fn is_old(&self, clock: &Clock) -> bool {
@@ -280,12 +288,15 @@ impl NameState {
     pub(crate) fn has_run_out(&self, clock: &Clock) -> bool {
         let known = self.known();
         known.observation.as_ref().is_some_and(|seen| {
-            let expired = seen
-                .remaining
-                .is_some_and(|left| clock.elapsed(seen.last) >= left);
-            let silent = clock.elapsed(seen.first) >= seen.duration;
-            (expired || silent) && !known.is_ours(seen.version.uuid)
+            seen.runs_out_in(clock).is_zero() && !known.is_ours(seen.version.uuid)
         })
+    }
+
+    /// How long until the lease that was last seen has run out, as far as this client can tell.
+    pub(crate) fn runs_out_in(&self, clock: &Clock) -> Option<Duration> {
+        let known = self.known();
+        let seen = known.observation.as_ref()?;
+        Some(seen.runs_out_in(clock))
     }
 
     /// Forgets an observation that nobody has repeated for ten durations (section 3).

@@ -15,7 +15,7 @@ use std::{
 
 use tokio::sync::Notify;
 
-use crate::{ProviderError, client::Shared, clock::Tick, plan::Plan};
+use crate::{ErrorKind, ProviderError, client::Shared, clock::Tick, plan::Plan};
 
 /// So many calls in a row without an answer are no outage yet: what fails by itself is repeated as soon
 /// as its own pause is over.
@@ -43,13 +43,23 @@ struct Last {
     turn: Option<(Tick, Duration)>,
 }
 
+/// What those are told whose own calls had no turn. What is fatal to one call says nothing of theirs.
+fn for_others(error: &ProviderError) -> ProviderError {
+    if error.kind() == ErrorKind::Fatal {
+        ProviderError::unknown("no call was answered; the last one failed for good")
+            .with_source(error.clone())
+    } else {
+        error.clone()
+    }
+}
+
 impl Outage {
     /// A call has ended.
     pub(crate) fn heard<T>(&self, answer: &Result<T, ProviderError>) {
         match answer {
             Ok(_) => self.answered(),
             Err(error) => {
-                self.last().error = Some(error.clone());
+                self.last().error = Some(for_others(error));
                 // Four billion of them take years.
                 self.unanswered.fetch_add(1, Ordering::SeqCst);
             }

@@ -335,10 +335,15 @@ impl Contender {
                 freed.as_mut().enable();
             }
 
+            if self.gone.is_raised() {
+                return None;
+            }
             if woken && self.left().is_some_and(|left| left.is_zero()) {
                 return Some(Err(self.timeout()));
             }
             let legacy = self.inherit();
+            // Without a turn nothing is asked, and what woke us has not been followed yet (W3).
+            let still_woken = woken && turn.is_err() && legacy.is_none();
             let expected = self
                 .hand_over_expected()
                 .filter(|_| expecting && legacy.is_none());
@@ -364,6 +369,7 @@ impl Contender {
             if woken && let ControlFlow::Break(end) = self.let_seniors_first(giver).await {
                 return end;
             }
+            woken |= still_woken;
         }
     }
 

@@ -67,7 +67,35 @@ const FAILED_ONCE: &[(u64, &str)] = &[
         2381,
         "a client left to others the lock that it had got while it read a reservation (W8)",
     ),
+    (
+        9206,
+        "a client left to others what a ticket that nobody redeemed had left to nobody (I15, W8)",
+    ),
+    (
+        4883,
+        "a look whose caller had gone was followed by a try beside the next in line's (W1)",
+    ),
+    (
+        6645,
+        "a caller that went as its turn came in an outage tried once more (G1)",
+    ),
+    (
+        4435,
+        "a caller that had no turn in an outage was told of what was fatal to another call (W5)",
+    ),
+    (
+        3767,
+        "a wake-up was forgotten by a waiter that had no turn in an outage (W3)",
+    ),
+    (
+        8292,
+        "a wake-up was forgotten by a waiter that had no turn in an outage (W3)",
+    ),
     // What follows was no fault of the frontend's.
+    (
+        5913,
+        "the checker judged a release by what a try of its client heard only later (I9)",
+    ),
     (
         1358,
         "the monitor missed a lease that was over a moment before its release was sent (G4)",

@@ -85,19 +85,22 @@ impl Contender {
                 return Ok(None);
             }
         };
-        let Some(record) = record else {
-            return self.ask(self.inherit()).await;
-        };
-        if !planted!(LookUnobserved) {
-            self.observe(&record).await;
+        if let Some(record) = record {
+            if !planted!(LookUnobserved) {
+                self.observe(&record).await;
+            }
+            let free = (record.released && !planted!(FreeLookIgnored))
+                || record.remaining == Some(Duration::ZERO)
+                || state.is_over(&shared.clock, record.uuid);
+            if !free {
+                return Ok(Some(Acquired::Held(self.holder(record))));
+            }
         }
-        let free = (record.released && !planted!(FreeLookIgnored))
-            || record.remaining == Some(Duration::ZERO)
-            || state.is_over(&shared.clock, record.uuid);
-        if free {
-            return self.ask(self.inherit()).await;
+        // The turn went with the caller (W1), and a look is no try that runs to its answer (G1).
+        if self.gone.is_raised() {
+            return Ok(None);
         }
-        Ok(Some(Acquired::Held(self.holder(record))))
+        self.ask(self.inherit()).await
     }
 
     /// One try, and those that `Spent`, G4, V9 and H1 call for at once. `None`: no answer, and the last

@@ -35,7 +35,17 @@ impl Contender {
         let still_away = || {
             let fairness = state.known_fairness();
             let away = fairness.map_or(Duration::ZERO, |fairness| fairness.away(clock));
-            away.min(at_most.saturating_sub(clock.elapsed(began)))
+            // What nobody has redeemed or given back is nobody's when it has run out (I15); others ask for
+            // it then, and go first.
+            let runs_out = state.runs_out_in(clock).map_or(Duration::MAX, |left| {
+                if left.is_zero() {
+                    left
+                } else {
+                    left.saturating_add(plan.expiry_jitter())
+                }
+            });
+            away.min(runs_out)
+                .min(at_most.saturating_sub(clock.elapsed(began)))
         };
         let mut absent = false;
         loop {

@@ -18,11 +18,13 @@
 //! | I10, I15 | while somebody waits, a term that was not released is followed by another within the bound; I10 if nobody ever got it. Without a log only where every call of the term was answered | from the newest commit |
 //! | I11 | one uuid is granted once, with one token | one uuid takes once, unless another term, a revocation or a loss of the record came between |
 //! | I17 | no lease that renews itself runs out while nothing was wrong for the last D/6, a pause and a round trip | and none is refused while the record is still its own and unexpired |
+//! | B4 | | a closed name is taken by nobody before its time; and it was closed by a lease that somebody got and that was not lost |
 //!
 //! Bounds of time (I8's 50 ms, I10, I15, I17) are not judged where a fault is under way; both are
 //! counted. I13, I14, I16 and I18 are not questions for a history.
 
 mod belief;
+mod closing;
 mod counting;
 pub(crate) mod facts;
 pub(crate) mod faults;
@@ -74,6 +76,7 @@ pub fn check(lines: &[Line]) -> Report {
     stale::check(&facts, &mut findings);
     takeover::check(&facts, &mut findings);
     outage::check(&facts, &mut findings);
+    closing::check(&facts, &mut findings);
     let mut report = findings.report;
     for found in [&mut report.violations, &mut report.excused] {
         found.sort_by(|one, other| {

@@ -37,13 +37,15 @@ pub enum Invariant {
     I15,
     /// An outage that ends early enough loses no lease.
     I17,
+    /// A lease that ends before its `at_least` is over closes its name until then; nothing else does.
+    B4,
     /// The history itself cannot be: a reply without a call, a lease without a grant.
     Shape,
 }
 
 impl Invariant {
     /// All of them.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::I1,
         Self::I2,
         Self::I3,
@@ -58,6 +60,7 @@ impl Invariant {
         Self::I12,
         Self::I15,
         Self::I17,
+        Self::B4,
         Self::Shape,
     ];
 
@@ -79,6 +82,7 @@ impl Invariant {
             Self::I12 => "two leases of one process exclude each other",
             Self::I15 => "a dead holder's lock is taken over in time",
             Self::I17 => "a short outage loses no lease",
+            Self::B4 => "a closed name goes to nobody before its time",
             Self::Shape => "a history is complete",
         }
     }

@@ -67,6 +67,7 @@ pub(super) fn open(log: &Log, plan: &Plan) -> Vec<OpenFault> {
             Invariant::I11,
             Invariant::I12,
             Invariant::I17,
+            Invariant::B4,
         ]);
     }
     if broken.tokens {

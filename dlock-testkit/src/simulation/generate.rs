@@ -4,6 +4,7 @@
 mod crews;
 mod faults;
 mod mixes;
+mod periods;
 
 use std::time::Duration;
 
@@ -29,6 +30,10 @@ const CREWS: u64 = 0x6372_6577;
 /// Each so manieth seed has a mix, drawn apart as well: the others stay as they were.
 const MIXED: u64 = 8;
 const MIXES: u64 = 0x6d69_7865;
+
+/// And each so manieth another has periods.
+const WITH_PERIODS: u64 = 1;
+const PERIODS: u64 = 0x7065_7269;
 
 impl Plan {
     /// The plan of a seed.
@@ -58,6 +63,10 @@ impl Plan {
         if seed % MIXED == MIXED - 1 {
             draw.rng = Rng::with_seed(seed ^ MIXES);
             draw.mixes(&mut clients, &mut faults);
+        }
+        if seed % MIXED == WITH_PERIODS {
+            draw.rng = Rng::with_seed(seed ^ PERIODS);
+            draw.periods(&mut clients, &mut faults);
         }
         Self {
             seed,
@@ -157,6 +166,7 @@ impl Draw {
                 .chance(15)
                 .then(|| ms(lease * self.rng.u64(10..=20) / 10)),
             data: self.chance(30).then(|| vec![self.rng.u8(..); 3]),
+            at_least: None,
         }
     }
 

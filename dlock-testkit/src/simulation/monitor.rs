@@ -5,12 +5,13 @@
 //!
 //! `asking` follows those who ask for a lock, `turns` and `pauses` when each may call, `tries` and
 //! `answers` what it sends and gets, `looks` what it reads meanwhile; `terms` follows leases, `renewals`
-//! and `releases` their calls, `heirs` what is handed over, `shares` who keeps whom waiting, `reservations`
+//! and `releases` their calls, `heirs` what is handed over, `closing` what nobody may have for a time, `shares` who keeps whom waiting, `reservations`
 //! what waiters do about that, `outages` what is late since the store answers nobody, `handles` what their owners see; `sweep` finds what should have happened and
 //! did not.
 
 mod answers;
 mod asking;
+mod closing;
 mod handles;
 mod heirs;
 mod looks;
@@ -39,6 +40,7 @@ use uuid::Uuid;
 
 pub(super) use self::model::{Anchors, CallId, CallerId, Finished, Probe};
 use self::{
+    closing::Closed,
     model::{Call, Caller, Claim, ClientState, Known, Stamp, Term},
     reservations::reservation_of,
     shares::Share,
@@ -99,6 +101,9 @@ pub(super) struct State {
     given_back: BTreeSet<Uuid>,
     /// Terms that were handed over: how many in a row, and since when.
     inherited: BTreeMap<Uuid, (usize, Duration)>,
+    /// Names that are closed, and the identities of all closings that were sent (B4).
+    closed: BTreeMap<String, Closed>,
+    closings: BTreeSet<Uuid>,
     /// Claims that need a ground in the instant in which they were made.
     claims: Vec<Claim>,
     /// Notes for people, if somebody wants them.
@@ -127,6 +132,8 @@ impl Monitor {
             doubtful: BTreeSet::new(),
             given_back: BTreeSet::new(),
             inherited: BTreeMap::new(),
+            closed: BTreeMap::new(),
+            closings: BTreeSet::new(),
             claims: Vec::new(),
             notes: explain.then(Vec::new),
             over: false,
@@ -261,10 +268,15 @@ impl Monitor {
             _ => return,
         };
         let name = name.as_str().to_owned();
-        if reservation_of(request).is_none()
-            && let (Request::Acquire(request), Outcome::Acquire(outcome)) = (request, answer)
-        {
-            state.acquire_applied(&name, request, outcome);
+        match (request, answer) {
+            _ if reservation_of(request).is_some() => {}
+            (Request::Acquire(request), Outcome::Acquire(outcome)) => {
+                state.acquire_applied(&name, request, outcome);
+            }
+            (Request::Release(request), Outcome::Release(outcome)) => {
+                state.closing_applied(request, outcome);
+            }
+            _ => {}
         }
         let states = state.records.entry(name).or_default();
         if states.last() != Some(&now) {
@@ -286,6 +298,8 @@ impl Monitor {
         let now = state.now();
         state.note(|| format!("c{client} standing: {standing}"));
         state.clients[client].disturbed = now;
+        // Whoever is first in line for a turn goes on only now.
+        state.clients[client].outage.asked = state.stamp(client).contender;
         let holder = state.clients[client].machine.holder();
         state.clients[client]
             .anchors

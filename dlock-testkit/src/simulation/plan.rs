@@ -71,6 +71,9 @@ pub struct Settings {
     pub max_hold: Option<Duration>,
     /// What is stored beside the lock.
     pub data: Option<Vec<u8>>,
+    /// How long the name is nobody else's from a grant on (B4); of a lock without `poll_every`, `max_hold`
+    /// and `data`.
+    pub at_least: Option<Duration>,
 }
 
 /// One thing that the owner of a handle does.
@@ -175,6 +178,8 @@ pub enum Ending {
     Release,
     /// `release`, whose future is dropped.
     ReleaseDropped(Cancel),
+    /// `release_open`, and its answer.
+    ReleaseOpen,
     /// It is dropped.
     Drop,
     /// It is handed over; the ticket is left for whoever comes.

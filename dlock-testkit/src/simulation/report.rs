@@ -33,6 +33,8 @@ pub struct Figures {
     pub tickets: u64,
     pub redeemed: u64,
     pub other_numbers: u64,
+    /// Releases that closed a name (B4).
+    pub closings: u64,
     /// Clients that got a name after another one had kept them waiting for it (W8).
     pub let_in: u64,
     pub hints: u64,
@@ -95,6 +97,7 @@ impl Figures {
             tickets,
             redeemed,
             other_numbers,
+            closings,
             let_in,
             hints,
             cancellations,
@@ -124,6 +127,7 @@ impl Figures {
         self.tickets += tickets;
         self.redeemed += redeemed;
         self.other_numbers += other_numbers;
+        self.closings += closings;
         self.let_in += let_in;
         self.hints += hints;
         self.cancellations += cancellations;
@@ -159,8 +163,13 @@ impl fmt::Display for Figures {
         )?;
         writeln!(
             f,
-            "{} handed to a waiter of the same client, {} left with a ticket, {} redeemed, {} of them by another number; {} others let in",
-            self.handed_over, self.tickets, self.redeemed, self.other_numbers, self.let_in
+            "{} handed to a waiter of the same client, {} left with a ticket, {} redeemed, {} of them by another number; {} names closed; {} others let in",
+            self.handed_over,
+            self.tickets,
+            self.redeemed,
+            self.other_numbers,
+            self.closings,
+            self.let_in
         )?;
         write!(
             f,

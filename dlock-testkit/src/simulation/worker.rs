@@ -192,7 +192,10 @@ impl Worker {
         let data = settings.data.clone();
         let most = settings.max_hold;
         let lock = match (poll, most, data) {
-            (None, None, None) => lock.build(),
+            (None, None, None) => match settings.at_least {
+                Some(at_least) => lock.at_least(at_least).build(),
+                None => lock.build(),
+            },
             (Some(poll), None, None) => lock.poll_every(poll).build(),
             (None, Some(most), None) => lock.max_hold(most).build(),
             (Some(poll), Some(most), None) => lock.poll_every(poll).max_hold(most).build(),

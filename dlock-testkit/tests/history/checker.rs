@@ -2,6 +2,7 @@
 //! each invariant, and the good ones that come nearest to it.
 
 mod belief;
+mod closing;
 mod liveness;
 mod overlap;
 mod stale;

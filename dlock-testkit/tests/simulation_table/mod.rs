@@ -21,7 +21,7 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     (Bug::LossWaitsForRenewal, "I8"),
     (Bug::RenewalUnbounded, "V6"),
     (Bug::OutageUnpaced, "W5"),
-    (Bug::OutageEndUnheard, "W5 W2 W3"),
+    (Bug::OutageEndUnheard, "W5 W2 W3 I17"),
     (Bug::OutageHoldsRenewals, "I17"),
     (Bug::NoPauseAfterFailure, "W5"),
     (Bug::RenewalGivesUp, "I17"),
@@ -122,6 +122,17 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     (Bug::TicketForAnyLock, "H1"),
     (Bug::NeverLeaves, "W8"),
     (Bug::NeverReserves, "W8"),
+    (Bug::AtLeastIgnored, "B4"),
+    (Bug::ClosedFromTheRelease, "B4"),
+    (Bug::ClosedToOthersOnly, "B4"),
+    (Bug::ClosedHandedOver, "B4"),
+    (Bug::LostLeaseCloses, "B4 H1"),
+    (Bug::UnclaimedGrantCloses, "B4"),
+    (Bug::ClosingDrawnAnew, "B4"),
+    (Bug::UnclosedIsReleased, "V7"),
+    (Bug::ClosingUnobserved, "I15 W2"),
+    (Bug::ClosedUndone, "B4"),
+    (Bug::TicketForgetsAtLeast, "B4"),
 ];
 
 /// The first seed that shows a bug, where that is not one of the first few.
@@ -137,6 +148,7 @@ pub(crate) const LATE: &[(Bug, u64)] = &[
     (Bug::FatalReleaseRepeated, 26),
     (Bug::DeadlineMovesBack, 28),
     (Bug::DeadGrantHandedOut, 112),
+    (Bug::UnclosedIsReleased, 129),
 ];
 
 /// What no run can show, and why.
@@ -158,41 +170,6 @@ pub(crate) const UNSEEN: &[(Bug, &str)] = &[
     ),
     (Bug::KeptOnAnyStore, "no run keeps observations in a folder"),
     (Bug::SightUnread, "no run keeps observations in a folder"),
-    (Bug::AtLeastIgnored, "no lock of these runs has `at_least`"),
-    (
-        Bug::ClosedFromTheRelease,
-        "no lock of these runs has `at_least`",
-    ),
-    (
-        Bug::ClosedToOthersOnly,
-        "no lock of these runs has `at_least`",
-    ),
-    (
-        Bug::ClosedHandedOver,
-        "no lock of these runs has `at_least`",
-    ),
-    (Bug::LostLeaseCloses, "no lock of these runs has `at_least`"),
-    (
-        Bug::UnclaimedGrantCloses,
-        "no lock of these runs has `at_least`",
-    ),
-    (
-        Bug::ClosingDrawnAnew,
-        "no lock of these runs has `at_least`",
-    ),
-    (
-        Bug::UnclosedIsReleased,
-        "no lock of these runs has `at_least`",
-    ),
-    (
-        Bug::ClosingUnobserved,
-        "no lock of these runs has `at_least`",
-    ),
-    (Bug::ClosedUndone, "no lock of these runs has `at_least`"),
-    (
-        Bug::TicketForgetsAtLeast,
-        "no lock of these runs has `at_least`",
-    ),
     (Bug::LengthUnchecked, "the model's provider can count"),
     (
         Bug::TryReleasedOnce,

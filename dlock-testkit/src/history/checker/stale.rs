@@ -132,13 +132,14 @@ fn released_on_the_stores_word(
         let mut answers = term.releases.iter().filter_map(|call| call.answered);
         answers.any(|(_, outcome)| outcome == wanted)
     };
-    let no = |call: &Call| {
-        let answer = call.answered.map(|(_, answer)| answer);
-        answer == Some(Outcome::Held)
+    // As far as was known by then.
+    let no = |call: &Call, by: At| {
+        let answered = call.answered.filter(|(at, _)| at.t < by.t);
+        call.sent.t > by.t || answered.is_some_and(|(_, answer)| answer == Outcome::Held)
     };
-    let may_be = |heir: &Uuid| {
+    let may_be = |heir: &Uuid, by: At| {
         let heir = of_name.terms.get(heir);
-        heir.is_some_and(|heir| !heir.acquires.iter().all(no))
+        heir.is_some_and(|heir| !heir.acquires.iter().all(|call| no(call, by)))
     };
     let began = term.release_began.map_or(0, |at| at.t);
     let ran_out = |belief: Belief| belief.valid_until + ROUNDING < began;
@@ -149,7 +150,8 @@ fn released_on_the_stores_word(
         let repeated = attempts.count() > 1;
         let told = answered(Outcome::Ok);
         let handed_over = term.succeeded.is_some_and(|succeeded| succeeded.t <= at.t)
-            || answered(Outcome::Lost) && (protected && repeated || term.heirs.iter().any(may_be));
+            || answered(Outcome::Lost)
+                && (protected && repeated || term.heirs.iter().any(|heir| may_be(heir, *at)));
         if facts.has_calls && *outcome == Outcome::Ok && !told && !handed_over {
             let says = format!(
                 "{} was told \"released\", the store did not say so",

@@ -127,6 +127,7 @@ impl State {
 
     /// A reply or a read showed this record.
     pub(super) fn saw(&mut self, client: usize, name: &str, record: &Record) {
+        self.check_closed(record);
         let now = self.clients[client].machine.contender();
         let known = self.known(client, name);
         known.highest = known.highest.max(record.token.get());
@@ -156,6 +157,11 @@ impl State {
         duration: Duration,
     ) {
         let until = self.clients[client].machine.contender() + 2 * duration;
+        self.is_over_until(client, name, uuid, until);
+    }
+
+    /// The same, and remembered for so long.
+    pub(super) fn is_over_until(&mut self, client: usize, name: &str, uuid: Uuid, until: Duration) {
         let known = self.known(client, name);
         if known.over.iter().any(|(known, _)| *known == uuid) {
             return;
@@ -171,8 +177,10 @@ impl State {
         let now = self.clients[client].machine.contender();
         let known = self.known(client, &name);
         let over = known.over.iter().take(OVER);
-        over.clone()
-            .any(|(uuid, until)| *uuid == record.uuid && now + SLACK < *until)
+        !known.is_closing(record.uuid, now)
+            && over
+                .clone()
+                .any(|(uuid, until)| *uuid == record.uuid && now + SLACK < *until)
     }
 
     /// Whether the client may still know that: it remembers more than is demanded here.

@@ -47,6 +47,7 @@ impl Monitor {
             seen: false,
             pause: None,
             asked: Duration::ZERO,
+            may_have_asked: Duration::ZERO,
             chain: 0,
         });
         if !once && ticket.is_none() {
@@ -190,8 +191,13 @@ impl State {
         let caller = &self.callers[id];
         let (client, name, keep) = (caller.client, caller.name.clone(), caller.settings.duration);
         let open = caller.open_try.as_ref().filter(|open| !open.answered);
+        // Whoever is away hears of it later.
+        let since = caller.pause.map(|pause| pause.since.contender);
         if let Some(uuid) = open.map(|open| open.uuid) {
-            self.is_over_now(client, &name, uuid, keep);
+            match since {
+                Some(since) => self.is_over_until(client, &name, uuid, since + 2 * keep),
+                None => self.is_over_now(client, &name, uuid, keep),
+            }
         }
     }
 }

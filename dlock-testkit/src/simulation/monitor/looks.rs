@@ -23,7 +23,11 @@ impl State {
     fn begins_with_a_look(&mut self, client: usize, name: &str) {
         let known = self.known(client, name);
         let (head, queue) = (known.head, known.queue.clone());
-        let waits = |id: &CallerId| self.callers[*id].status == Status::Waiting;
+        // Whose time is up may not have noticed: it does not poll.
+        let waits = |id: &CallerId| {
+            let caller = &self.callers[*id];
+            caller.status == Status::Waiting && !self.time_is_up(caller)
+        };
         if head.is_some_and(|head| waits(&head)) {
             return;
         }
@@ -98,7 +102,7 @@ impl State {
         }
         caller.pause = None;
         caller.chain = 0;
-        caller.asked = stamp.at;
+        (caller.asked, caller.may_have_asked) = (stamp.at, stamp.at);
         Some(id)
     }
 

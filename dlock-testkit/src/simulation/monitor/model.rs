@@ -76,6 +76,8 @@ pub(super) struct Known {
     pub(super) highest: u64,
     /// Its own identities that are over, and since when on its contender's clock.
     pub(super) over: VecDeque<(Uuid, Duration)>,
+    /// Those of them that close the name, and until when on the same clock (B4).
+    pub(super) closed: BTreeMap<Uuid, Duration>,
     /// Its newest tries that claimed them.
     pub(super) heirs: BTreeMap<Uuid, Uuid>,
     /// How many of its tries that claimed them may have been applied.
@@ -191,6 +193,8 @@ pub(super) struct Caller {
     pub(super) pause: Option<Pause>,
     /// When it last began to ask. A wake-up in the very instant may have come before or after.
     pub(super) asked: Duration,
+    /// The same, if the read before it was a look of its own.
+    pub(super) may_have_asked: Duration,
     /// Tries in a row without a pause.
     pub(super) chain: usize,
 }
@@ -285,6 +289,9 @@ pub(super) struct Term {
     /// The newest try that claims it since then, and when one was refused.
     pub(super) heir: Option<Uuid>,
     pub(super) heir_failed: Option<Stamp>,
+    /// Until when its release closes the name, on the holder's clock, and by which identity (B4).
+    pub(super) closes_until: Option<Duration>,
+    pub(super) closing: Option<Uuid>,
     /// It went away with a ticket.
     pub(super) by_ticket: bool,
     /// How often in a row it had been handed over when it began, and since when on its client's

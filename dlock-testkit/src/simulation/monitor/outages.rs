@@ -27,10 +27,11 @@ pub(super) struct Outage {
     /// Those of them that the client has counted for certain: no items of a batch, and no calls of tasks
     /// that were cut off.
     failed: u32,
-    /// When it began for certain, when the last one ended, and when anything was last asked.
+    /// When it began for certain, when the last one ended, and when anything was last asked, or could be
+    /// again after its machine had stood still.
     began: Duration,
     ended: Option<Duration>,
-    asked: Duration,
+    pub(super) asked: Duration,
     /// When a caller last asked that had to wait for a turn, on the holder's clock: turns are its.
     turn: Option<Duration>,
 }
@@ -112,7 +113,8 @@ impl ClientState {
     }
 
     /// What comes late may still wait for its turn, as long as the client keeps asking; or has just
-    /// heard of the end, and goes apart from others by up to a pause.
+    /// heard of the end, and goes apart from others by up to a pause. Its patience may end meanwhile: then
+    /// the pause of a failure follows.
     pub(super) fn may_wait_for_turn(&self, pause: Duration) -> bool {
         let outage = &self.outage;
         let now = self.machine.contender();
@@ -121,7 +123,7 @@ impl ClientState {
         } else {
             outage
                 .ended
-                .is_some_and(|ended| now <= ended + pause + 2 * SLACK)
+                .is_some_and(|ended| now <= ended + pause * 5 / 2 + 2 * SLACK)
         }
     }
 }

@@ -172,9 +172,10 @@ impl State {
     pub(super) fn rung(&mut self, id: CallerId) -> (bool, bool) {
         let caller = &self.callers[id];
         let (client, name, asked) = (caller.client, caller.name.clone(), caller.asked);
+        let may_have_asked = caller.may_have_asked;
         let rung = self.known(client, &name).rung;
         (
-            rung.is_some_and(|rung| rung >= asked),
+            rung.is_some_and(|rung| rung >= may_have_asked),
             rung.is_some_and(|rung| rung > asked),
         )
     }

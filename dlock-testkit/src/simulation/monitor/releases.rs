@@ -17,8 +17,11 @@ impl State {
         }
         let (client, name, duration) = (term.client, term.name.clone(), term.settings.duration);
         let now = self.stamp(client);
-        self.is_over_now(client, &name, uuid, duration);
-        let awaited = self.is_awaited(client, &name);
+        // What closes is offered to nobody, and is over for its own client when it opens.
+        let closes = self.closing_begins(uuid);
+        let until = now.contender + closes.unwrap_or_default() + 2 * duration;
+        self.is_over_until(client, &name, uuid, until);
+        let awaited = closes.is_none() && self.is_awaited(client, &name);
         let holder = self.holder(uuid);
         if let Some(term) = self.terms.get_mut(&uuid) {
             term.protected = term.valid(holder);
@@ -57,6 +60,7 @@ impl State {
             .get(&uuid)
             .is_some_and(|term| term.release_began.is_some());
         self.release_begins(uuid);
+        self.check_closing(request);
         let Some(term) = self.terms.get_mut(&uuid) else {
             return;
         };
@@ -98,16 +102,20 @@ impl State {
         if let ReleaseOutcome::NotHeld(Some(record)) = outcome {
             self.saw(client, name, record);
         }
+        let intruded = self.is_intruded(request.uuid);
         let own = match outcome {
             ReleaseOutcome::Released => true,
-            ReleaseOutcome::NotHeld(shown) => shown
-                .as_ref()
-                .is_some_and(|shown| self.went_to_our_own(client, request, shown.uuid)),
+            ReleaseOutcome::NotHeld(shown) => shown.as_ref().is_some_and(|shown| {
+                !intruded && self.went_to_our_own(client, request, shown.uuid)
+            }),
         };
+        if *outcome == ReleaseOutcome::Released {
+            self.closing_seen(client, request);
+        }
         let claimed = self.may_be_claimed(client, request);
         if let Some(term) = self.terms.get_mut(&request.uuid) {
             let alone = term.release_calls == 1 && !claimed;
-            term.release_answer = Some(match (own, alone, term.protected) {
+            term.release_answer = Some(match (own, alone, term.protected && !intruded) {
                 (true, ..) | (false, false, true) => Given::Back,
                 (false, true, _) => Given::Taken,
                 (false, false, false) => Given::Unknown,

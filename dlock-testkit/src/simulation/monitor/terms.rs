@@ -40,6 +40,7 @@ impl State {
             return;
         }
         self.figures.grants += 1;
+        self.check_open(name, request, outcome);
         if let Some(caller) = self.drawn.get(&request.new).copied() {
             self.shared_out(name, caller);
         }
@@ -104,6 +105,8 @@ impl State {
             token,
             granted: self.stamp(client),
             sent: sent.holder,
+            closes_until: Term::closing_time(settings.at_least, sent.holder),
+            closing: None,
             deadline: sent.holder + settings.belief(),
             settings,
             refused: None,

@@ -71,6 +71,8 @@ impl State {
         }
         self.check_content(id, request, !repeated);
 
+        // What follows a read in one instant belongs to it, if that was a look.
+        let looked = paused.is_none() && self.callers[id].heard == Some(stamp.contender);
         // Who stands in no line says nothing of those who do.
         let caller = &self.callers[id];
         if !caller.once && caller.ticket.is_none() {
@@ -87,6 +89,7 @@ impl State {
         if !repeated {
             caller.chain = if at_once { caller.chain + 1 } else { 0 };
             if !at_once {
+                caller.may_have_asked = if looked { caller.asked } else { stamp.at };
                 caller.asked = stamp.at;
             }
             caller.open_try = Some(Try {
@@ -174,11 +177,19 @@ impl State {
         let over = request
             .prev
             .is_some_and(|prev| known.over.iter().any(|(uuid, _)| *uuid == prev.uuid));
+        let closed = request
+            .prev
+            .is_some_and(|prev| known.is_closing(prev.uuid, now));
         if observed.is_some_and(|(_, _, fresh)| !fresh) {
             // Forgotten; whatever is seen from now on counts anew.
             known.observation = None;
         }
         match (request.prev, observed) {
+            (Some(prev), observed)
+                if closed && observed.is_none_or(|(seen, long, _)| seen != prev || !long) =>
+            {
+                self.complain("B4", || format!("{id} claims {prev:?}, which is closed"));
+            }
             (Some(_), _) if over && !live => {}
             // H1: its holder has handed it over, ground (c).
             (Some(prev), _) if self.callers[id].ticket == Some(prev.uuid) => {}

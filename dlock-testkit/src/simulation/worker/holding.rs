@@ -138,14 +138,21 @@ impl Worker {
         if ending == Ending::HandOver {
             return self.hand_over(held, uuid);
         }
-        self.monitor.ends(uuid);
+        let open = ending == Ending::ReleaseOpen;
+        if open {
+            self.monitor.ends_undone(uuid);
+        } else {
+            self.monitor.ends(uuid);
+        }
         let cancel = match ending {
             Ending::Drop => return drop(held),
-            Ending::Release | Ending::HandOver => None,
+            Ending::Release | Ending::ReleaseOpen | Ending::HandOver => None,
             Ending::ReleaseDropped(cancel) => Some(cancel),
         };
         let release = async move {
             match held {
+                Held::Lease(lease) if open => lease.release_open().await,
+                Held::Guard(guard) if open => guard.release_open().await,
                 Held::Lease(lease) => lease.release().await,
                 Held::Guard(guard) => guard.release().await,
             }
@@ -163,6 +170,7 @@ impl Worker {
         };
         self.monitor.handed_over(uuid, answer.as_ref().err());
         if let Ok(ticket) = answer {
+            self.monitor.ticket_left(uuid, &ticket.to_string());
             self.counter.leave(&ticket);
         }
     }
