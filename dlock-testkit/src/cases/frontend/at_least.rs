@@ -167,6 +167,9 @@ pub(in crate::cases) async fn grant_that_nobody_took_closes_nothing(bench: Bench
     rounds(bench, |round| async move {
         let (bed, _hand) = round.by_hand().await;
         let lock = lock!(bed, "", at_least = TEN_MINUTES);
+        // Not before the first poll has ended, however fast the store is.
+        let reply = Fault::DelayReply(Duration::from_millis(50));
+        bed.store.next(Op::Acquire, reply);
         let mut acquire = Box::pin(lock.acquire());
         assert!(poll_once(acquire.as_mut()).is_pending());
         // Granted, and on offer.
