@@ -3,7 +3,6 @@
 use std::{
     io::{IsTerminal, Write, stderr, stdin},
     process::ExitCode,
-    time::Duration,
 };
 
 use dlock_core::{Name, Record, ReleaseOutcome, Revoke, RevokeOutcome};
@@ -123,7 +122,8 @@ impl Lock {
             say(format_args!(
                 "{held}; if {} still works, it goes on until its next renewal, for at most {}, beside the next holder: only a check of the token keeps its writes out",
                 harmless(&record.owner),
-                span(longest(record)),
+                // It may have renewed since the record was read.
+                span(record.duration),
             ));
         }
     }
@@ -169,11 +169,6 @@ impl Lock {
     fn doing(&self) -> String {
         format!("can't release {:?}", self.name.as_str())
     }
-}
-
-/// The longest that the holder may believe in its lease.
-fn longest(record: &Record) -> Duration {
-    record.remaining.unwrap_or(record.duration)
 }
 
 /// Asks on the terminal. Only a clear yes is one.

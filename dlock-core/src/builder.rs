@@ -72,9 +72,9 @@ pub(crate) struct Request {
     )]
     wakeups: bool,
     #[builder(
-        default = true,
+        default,
         setter(
-            doc = "Whether waiters make reservations, and are left the lock for them. A waiter that another process passes over again and again takes a lease on a name beside the lock's; a process that has kept the lock to itself for about a tenth of the lease looks for one, and leaves the lock to others. Default true. Without, in one process or in all, a waiter may wait for very long beside processes of several waiters, unless these pause between their terms; and waiters ask the store less often: at most once in a poll interval, where with a reservation it is four times, and one more call for the reservation."
+            doc = "Whether waiters make reservations, and are left the lock for them. A waiter that another process passes over again and again takes a lease on a name beside the lock's; a process that has kept the lock to itself for about a tenth of the lease looks for one, and leaves the lock to others. Default false; turn it on in all processes of an application of which several have several waiters each. Without, a waiter may wait for very long beside processes of several waiters, unless these pause between their terms. With it, a waiter that was passed over once asks four times in a poll interval, wake-ups or not, and renews its reservation, until it has the lock: not for locks that one holder keeps for hours, as a leader does."
         )
     )]
     reservations: bool,

@@ -50,10 +50,22 @@ async fn beside_crowds(bench: Bench, hints: bool) {
         {
             let (crowded, other) = (round.bed().await, round.bed().await);
             let label = format!("{tasks} tasks, {time}");
-            let lock = lock!(crowded, &label, wakeups = hints, owner = "crowded");
+            let lock = lock!(
+                crowded,
+                &label,
+                wakeups = hints,
+                reservations = true,
+                owner = "crowded"
+            );
             let crowd = Crowd::of(tasks, &lock);
             eventually("a few terms", || crowd.terms() >= 3).await;
-            let lock = lock!(other, &label, wakeups = hints, owner = "alone");
+            let lock = lock!(
+                other,
+                &label,
+                wakeups = hints,
+                reservations = true,
+                owner = "alone"
+            );
             let before = crowd.terms();
             let lease = match lock.acquire_timeout(bound).await {
                 Ok(lease) => lease,
