@@ -204,7 +204,7 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     ),
     (
         Bug::CancelForgets,
-        "acquire_dropped_anywhere_leaves_nothing dropped_try_runs_to_its_answer grant_nobody_picks_up_is_given_back limit_that_passed_while_nobody_looked_sends_nothing_more",
+        "acquire_dropped_anywhere_leaves_nothing dropped_try_runs_to_its_answer grant_nobody_picks_up_is_given_back limit_that_passed_while_nobody_looked_sends_nothing_more grant_that_nobody_took_closes_nothing",
     ),
     (Bug::AbandonedWaits, "dropped_waiter_leaves_the_queue"),
     (Bug::CloseUnheard, "close_ends_waiters_and_later_acquires"),
