@@ -66,7 +66,7 @@ pub(crate) struct RunArguments {
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) wait: Option<Duration>,
     /// Once per period: keep everybody out for at least this long, however short the command, 100ms to 24h. Choose
-    /// more than clocks are apart and less than the period, and --no-wait: whoever waits works when the time is over
+    /// more than clocks are apart and less than the period, and --no-wait: a host that waits runs it when the time is over
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) at_least: Option<Duration>,
     /// How long others wait if this machine dies: the lock is renewed every third of it, 100ms to 24h.

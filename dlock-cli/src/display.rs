@@ -14,7 +14,7 @@ const TOO_LATE: Duration = Duration::from_secs(253_402_300_800);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Condition {
     Held,
-    /// Nobody holds it; whoever did keeps everybody out until its time is over.
+    /// Nobody holds it; its last holder keeps everybody out until its time is over.
     Closed,
     /// Its holder is gone, or can't reach the store; the next contender takes it.
     Expired,

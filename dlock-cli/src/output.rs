@@ -8,8 +8,8 @@ use std::{
 
 use crate::exit::{Exit, Failure};
 
-/// Writes all of this text at once, so that lines of several processes do not mix. `false`: whoever read
-/// has had enough (`| head`).
+/// Writes all of this text at once, so that lines of several processes do not mix. `false`: the
+/// reader has had enough (`| head`).
 pub(crate) fn write(text: &str) -> Result<bool, Failure> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {

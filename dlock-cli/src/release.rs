@@ -128,7 +128,7 @@ impl Lock {
         }
     }
 
-    /// Releases the term that was read (B2), whoever holds it.
+    /// Releases the term that was read (B2), although another process holds it.
     async fn force(&self, record: &Record) -> Result<(), Failure> {
         let releasing = self.store.provider.force_release(&self.name, record);
         match ask::answer(&self.store, &self.doing(), releasing).await? {

@@ -31,7 +31,7 @@ pub(crate) struct Outage {
     /// Calls since the last answer, whatever that was.
     unanswered: AtomicU32,
     last: Mutex<Last>,
-    /// Whoever is first sleeps until its turn, the others stand behind it.
+    /// The first caller sleeps until its turn, the others stand behind it.
     line: tokio::sync::Mutex<()>,
     over: Notify,
 }

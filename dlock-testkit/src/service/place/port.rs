@@ -1,5 +1,5 @@
-//! A port for one server. The system gives a free port to whoever asks, and gives it again until a server
-//! listens on it: two tests that start at the same time could get the same one, and the test whose server
+//! A port for one server. The system gives a free port to each process that asks, and gives it again until a
+//! server listens on it: two tests that start at the same time could get the same one, and the test whose server
 //! came too late would find the other's. So a port is claimed by a lock on a file, also beside tests of other
 //! processes.
 
