@@ -63,7 +63,10 @@
 //! time limit, as unknown, until the connection's owner replaces it. A bare `MultiplexedConnection`
 //! is never replaced; a `ConnectionManager` replaces it when the system gives up, after some 15
 //! minutes unless the client's TCP settings have a user timeout. Late answers never reach another
-//! caller. In a cluster use a `ClusterConnection`; it repeats requests by itself, which is harmless.
+//! caller. In a cluster use a `ClusterConnection`; it repeats requests by itself, which is harmless. All
+//! its requests wait while it tries to connect to a node that does not answer, those to the other nodes
+//! too: set the `connection_timeout` of its `ClusterClientBuilder` well below a sixth of the lease (it is
+//! a second if nobody sets it).
 //!
 //! The driver leaves `TCP_NODELAY` off. Where many calls share a connection that merges small packets and
 //! is faster on one machine; over a network a lone call may wait for an acknowledgement that the other

@@ -140,7 +140,12 @@ impl Cluster {
     pub(crate) async fn start() -> Self {
         let mut nodes = Vec::new();
         for _ in 0..3 {
-            let settings = ["--cluster-enabled", "yes", "--cluster-node-timeout", "2000"];
+            let settings = [
+                "--cluster-enabled",
+                "yes",
+                "--cluster-node-timeout",
+                "60000",
+            ];
             // One dead node shall not stop the slots of the others.
             let partial = ["--cluster-require-full-coverage", "no"];
             nodes.push(Server::start(&[settings.as_slice(), &partial].concat()).await);
@@ -175,19 +180,29 @@ impl Cluster {
     }
 
     pub(crate) async fn connection(&self) -> ClusterConnection {
+        self.connection_within(SOON).await
+    }
+
+    /// One whose driver gives each attempt to connect to a node so much time.
+    pub(crate) async fn connection_within(&self, limit: Duration) -> ClusterConnection {
         let nodes = self
             .nodes
             .iter()
             .map(|node| format!("redis://{}", node.address()));
         let patient = ClusterClientBuilder::new(nodes)
-            .connection_timeout(SOON)
+            .connection_timeout(limit)
             .response_timeout(SOON);
-        match patient.build() {
-            Ok(client) => match client.get_async_connection().await {
-                Ok(connection) => connection,
-                Err(error) => panic!("no connection to the cluster: {error}"),
-            },
+        let client = match patient.build() {
+            Ok(client) => client,
             Err(error) => panic!("no client of the cluster: {error}"),
+        };
+        let deadline = Instant::now() + SOON;
+        loop {
+            match client.get_async_connection().await {
+                Ok(connection) => return connection,
+                Err(error) if Instant::now() > deadline => panic!("no connection: {error}"),
+                Err(_) => sleep(Duration::from_millis(10)).await,
+            }
         }
     }
 
