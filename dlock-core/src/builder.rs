@@ -1,9 +1,6 @@
 //! Building a lock, and every check of its settings.
 
-use std::{
-    sync::{Arc, atomic::AtomicUsize},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use typed_builder::TypedBuilder;
 
@@ -72,9 +69,9 @@ pub(crate) struct Request {
     )]
     wakeups: bool,
     #[builder(
-        default,
+        default = true,
         setter(
-            doc = "Whether waiters make reservations, and are left the lock for them. A waiter that another process passes over again and again takes a lease on a name beside the lock's; a process that has kept the lock to itself for about a tenth of the lease looks for one, and leaves the lock to others. Default false; turn it on in all processes of an application of which several have several waiters each. Without, a waiter may wait for very long beside processes of several waiters, unless these pause between their terms. With it, a waiter that was passed over once asks four times in a poll interval, wake-ups or not, and renews its reservation, until it has the lock: not for locks that one holder keeps for hours, as a leader does."
+            doc = "Whether waiters make reservations, and are left the lock for them. A waiter that another process passes over takes a lease on a name beside the lock's (the name and `\\u{1f}reservation`); a process that has kept the lock to itself for about a tenth of the lease looks for one, and leaves the lock to others. Default true. Without, a waiter may wait for very long beside processes of several waiters, unless these pause between their terms. A waiter that has a reservation renews it, and asks four times in a poll interval while the lock goes from hand to hand, wake-ups or not. Turn it off, in all processes, for a lock that one holder keeps for hours, as a leader does, or where no waiter need be let in soon. [`DLock::try_acquire`] makes none."
         )
     )]
     reservations: bool,
@@ -234,7 +231,8 @@ fn plan(request: &Request) -> Result<Plan, ConfigError> {
         max_hold,
         at_least,
         group: Group::NONE,
-        errands: AtomicUsize::new(0),
+        told: true,
+        errands: Arc::default(),
     })
 }
 

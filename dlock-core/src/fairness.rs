@@ -261,6 +261,16 @@ impl Fairness {
         self.tenure.heed(reservation, duration, lasts, clock);
     }
 
+    /// No other client has a reservation (W8).
+    pub(crate) fn nobody_reserves(&mut self) {
+        self.tenure.nobody_reserves();
+    }
+
+    /// As far as is known, another client has a reservation (W8).
+    pub(crate) fn is_reserved(&self, clock: &Clock) -> bool {
+        self.tenure.is_reserved(clock)
+    }
+
     /// For how much longer the name is left to others (W8).
     pub(crate) fn away(&self, clock: &Clock) -> Duration {
         self.tenure.away(clock)

@@ -4,9 +4,9 @@ use std::{fmt, sync::Arc};
 
 use crate::ConfigError;
 
-/// What the name of a reservation ends with. It begins with a control character, which a name that people
-/// choose is unlikely to have.
-const RESERVATION: &str = "\u{1f}reservation";
+/// What the names of reservations end with, the first place in the line and those behind it. They begin with
+/// a control character, which a name that people choose is unlikely to have.
+pub(crate) const RESERVATIONS: [&str; 2] = ["\u{1f}reservation", "\u{1f}reservation/2"];
 
 /// What is locked: 1 to 1024 bytes of UTF-8 without NUL.
 ///
@@ -39,10 +39,11 @@ impl Name {
         Err(ConfigError::Name { reason })
     }
 
-    /// Where waiters of this name make their reservations (W8): a name of its own, beside this one. `None`
-    /// if there is no room for it.
-    pub(crate) fn reservation(&self) -> Option<Self> {
-        Self::new(format!("{self}{RESERVATION}")).ok()
+    /// Where waiters of this name make their reservations (W8), the first place first: names of their own,
+    /// beside this one. `None` if there is no room for them.
+    pub(crate) fn reservations(&self) -> Option<[Self; RESERVATIONS.len()]> {
+        let [first, second] = RESERVATIONS.map(|place| Self::new(format!("{self}{place}")).ok());
+        Some([first?, second?])
     }
 
     /// The name of the lock, if this is the name of a reservation of it: of the lease that a waiter takes
@@ -50,7 +51,8 @@ impl Name {
     /// lock can be built with the name of a reservation; a list of what a store holds may show one.
     #[must_use]
     pub fn reservation_of(&self) -> Option<&str> {
-        self.0.strip_suffix(RESERVATION)
+        let mut places = RESERVATIONS.iter();
+        places.find_map(|place| self.0.strip_suffix(place))
     }
 
     /// The name as text.

@@ -108,7 +108,9 @@ impl<'a> Asking<'a> {
 impl Drop for Asking<'_> {
     fn drop(&mut self) {
         let Settings { shared, plan, .. } = self.lock;
-        let [backend, group] = labels(shared, plan);
+        let Some([backend, group]) = labels(shared, plan) else {
+            return;
+        };
         let took = shared.clock.elapsed(self.since);
         let values = [backend, group, self.call.into(), self.outcome.into()];
         ACQUIRE.record(values, took.as_secs_f64());
@@ -149,7 +151,9 @@ impl<'a> StoreCall<'a> {
 /// A lock was built. What rarely happens is told as zero, since a counter that appears with its first
 /// event has no rate at it.
 pub(crate) fn built(Settings { shared, plan, .. }: &Settings) {
-    let [backend, group] = labels(shared, plan);
+    let Some([backend, group]) = labels(shared, plan) else {
+        return;
+    };
     for cause in ["expired", "refused"] {
         LOSSES.known([backend.clone(), group.clone(), cause.into()]);
     }
@@ -166,7 +170,9 @@ pub(crate) fn tried(Settings { shared, plan, .. }: &Settings, end: &TryEnd) {
         TryEnd::GivenUp(_) => "given_up",
         TryEnd::Fatal(_) => "fatal",
     };
-    let [backend, group] = labels(shared, plan);
+    let Some([backend, group]) = labels(shared, plan) else {
+        return;
+    };
     TRIES.count([backend, group, outcome.into()]);
 }
 
@@ -177,13 +183,17 @@ pub(crate) fn asks(question: impl FnOnce() -> bool) -> bool {
 
 /// A grant took a lock over.
 pub(crate) fn took_over(Settings { shared, plan, .. }: &Settings) {
-    TAKEOVERS.count(labels(shared, plan));
+    if let Some(labels) = labels(shared, plan) {
+        TAKEOVERS.count(labels);
+    }
 }
 
 /// A renewal was answered: this was the deadline before. `None`: it had passed.
 pub(crate) fn renewed(term: &Term, before: Option<Tick>) {
     let Term { shared, plan, .. } = term;
-    let [backend, group] = labels(shared, plan);
+    let Some([backend, group]) = labels(shared, plan) else {
+        return;
+    };
     let outcome = if before.is_some() { "renewed" } else { "late" };
     RENEWALS.count([backend.clone(), group.clone(), outcome.into()]);
     if let Some(before) = before {
@@ -195,13 +205,17 @@ pub(crate) fn renewed(term: &Term, before: Option<Tick>) {
 
 /// The store said that the term is over.
 pub(crate) fn refused(Term { shared, plan, .. }: &Term) {
-    let [backend, group] = labels(shared, plan);
+    let Some([backend, group]) = labels(shared, plan) else {
+        return;
+    };
     RENEWALS.count([backend, group, "refused".into()]);
 }
 
 /// A renewal got no answer.
 pub(crate) fn renewal_failed(Term { shared, plan, .. }: &Term, error: &ProviderError) {
-    let [backend, group] = labels(shared, plan);
+    let Some([backend, group]) = labels(shared, plan) else {
+        return;
+    };
     RENEWALS.count([backend.clone(), group.clone(), without_answer(error).into()]);
     if is_unknown(Some(error)) {
         UNKNOWN_OUTCOMES.count([backend, group, Operation::Renew.word()]);
@@ -219,7 +233,9 @@ pub(crate) fn ended(term: &Term, granted: Tick, deadline: Tick, cause: &LossCaus
         LossCause::Refused { .. } => ("refused", true),
         LossCause::HeldTooLong => ("held_too_long", true),
     };
-    let [backend, group] = labels(shared, plan);
+    let Some([backend, group]) = labels(shared, plan) else {
+        return;
+    };
     let held = deadline.min(shared.clock.now()).since(granted);
     HOLD.record(
         [backend.clone(), group.clone(), end.into()],
@@ -232,7 +248,9 @@ pub(crate) fn ended(term: &Term, granted: Tick, deadline: Tick, cause: &LossCaus
 
 /// A term went to the client's own next waiter, in its write.
 pub(crate) fn handed_on(shared: &Shared, plan: &Plan) {
-    let [backend, group] = labels(shared, plan);
+    let Some([backend, group]) = labels(shared, plan) else {
+        return;
+    };
     RELEASES.count([backend, group, "handed_on".into()]);
 }
 
@@ -244,12 +262,16 @@ pub(crate) fn released(shared: &Shared, plan: &Plan, answer: &Result<Ended, Prov
         Ok(Ended::Unconfirmed) => "unconfirmed",
         Err(_) => "failed",
     };
-    let [backend, group] = labels(shared, plan);
+    let Some([backend, group]) = labels(shared, plan) else {
+        return;
+    };
     RELEASES.count([backend, group, outcome.into()]);
 }
 
-fn labels(shared: &Shared, plan: &Plan) -> [SharedString; 2] {
-    [shared.backend.into(), plan.group.label()]
+/// `None` for what is not told.
+fn labels(shared: &Shared, plan: &Plan) -> Option<[SharedString; 2]> {
+    plan.told
+        .then(|| [shared.backend.into(), plan.group.label()])
 }
 
 fn without_answer(error: &ProviderError) -> &'static str {

@@ -1,11 +1,17 @@
 //! The times of a term: its duration, the margin, the renewals, and what follows from them.
 
-use std::{sync::atomic::AtomicUsize, time::Duration};
+use std::{
+    sync::{Arc, atomic::AtomicUsize},
+    time::Duration,
+};
 
-use crate::observe::Group;
+use crate::{Record, observe::Group};
+
+/// The closest two tries of one waiter come (W2).
+pub(crate) const LEAST_PAUSE: Duration = Duration::from_millis(10);
 
 /// The times of a lock's terms, checked when the lock was built.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Plan {
     /// D: how long the store keeps others out.
     pub(crate) duration: Duration,
@@ -28,8 +34,10 @@ pub(crate) struct Plan {
     pub(crate) at_least: Option<Duration>,
     /// What its metrics are told apart by.
     pub(crate) group: Group,
-    /// How much runs in the background for the locks that share this plan.
-    pub(crate) errands: AtomicUsize,
+    /// Whether metrics and logs tell of its leases.
+    pub(crate) told: bool,
+    /// How much runs in the background for the locks that share this plan, and for their reservations.
+    pub(crate) errands: Arc<AtomicUsize>,
 }
 
 impl Plan {
@@ -74,48 +82,37 @@ impl Plan {
         (self.duration / 10).clamp(Duration::from_millis(50), Duration::from_secs(1))
     }
 
-    /// The same for a reservation (W8), which is asked for once in a poll and renewed by hand.
+    /// The same for a reservation (W8), which is asked for now and then, renewed by hand, and a hint.
     pub(crate) fn of_reservation(&self) -> Self {
-        let &Self {
-            duration,
-            margin,
-            renew_every,
-            poll_every,
-            poll_watched,
-            wakeups: _,
-            reservations: _,
-            give_up_after,
-            max_hold: _,
-            at_least: _,
-            group: _,
-            errands: _,
-        } = self;
         Self {
-            duration,
-            margin,
-            renew_every,
-            poll_every,
-            poll_watched,
             wakeups: false,
             reservations: false,
-            give_up_after,
             max_hold: None,
             at_least: None,
-            group: Group::NONE,
-            errands: AtomicUsize::new(0),
+            told: false,
+            errands: if planted!(ReservationUncounted) {
+                Arc::default()
+            } else {
+                Arc::clone(&self.errands)
+            },
+            ..self.clone()
         }
     }
 
     /// For how long a client leaves a name to others: two polls, by its own settings or by those that a
-    /// reservation for a lease of this duration suggests, so that each of them has asked by then (W8).
-    pub(crate) fn away(&self, reserved: Duration) -> Duration {
-        2 * self.poll_every.max(default_poll(reserved))
+    /// reservation for a lease of this duration suggests, so that each of them has asked by then; but no
+    /// longer than the reservation lasts (W8).
+    pub(crate) fn away(&self, reservation: &Record) -> Duration {
+        let lasts = reservation.remaining.unwrap_or(reservation.duration);
+        let poll = self.poll_every.max(default_poll(reservation.duration));
+        (2 * poll).min(lasts)
     }
 
-    /// How often the waiter that has a reservation asks, and how often the client that leaves the name to it
-    /// looks whether it has come: the name is free between the two (W8).
+    /// How often the waiter that has a reservation asks while the lock goes from hand to hand, and how often
+    /// the client that leaves the name to it looks whether it has come: the name is free between the two
+    /// (W8).
     pub(crate) fn poll_reserved(&self) -> Duration {
-        self.poll_every / 4
+        (self.poll_every / 4).max(LEAST_PAUSE.min(self.poll_every))
     }
 
     /// A name that a client leaves alone for longer than that between two terms is not kept by it (W8): a
@@ -169,7 +166,8 @@ mod tests {
             max_hold: None,
             at_least: None,
             group: Group::NONE,
-            errands: AtomicUsize::new(0),
+            told: true,
+            errands: Arc::default(),
         }
     }
 
@@ -183,6 +181,38 @@ mod tests {
         assert_eq!(plan.step(), 6 * SECOND);
         assert_eq!(plan.unsure_after(), 30 * SECOND);
         assert_eq!(plan.pickup(), 10 * SECOND);
+    }
+
+    #[test]
+    fn a_name_is_left_for_two_polls_but_no_longer_than_the_reservation_lasts() {
+        let plan = plan(60 * SECOND);
+        let mut reservation = Record::new(
+            uuid::Uuid::nil(),
+            "",
+            std::time::UNIX_EPOCH,
+            crate::FencingToken::new(1).unwrap(),
+            30 * SECOND,
+        );
+        assert_eq!(plan.away(&reservation), 2 * SECOND);
+        reservation.remaining = Some(SECOND / 2);
+        assert_eq!(plan.away(&reservation), SECOND / 2);
+        let slow = Plan {
+            poll_every: 60 * SECOND,
+            ..plan
+        };
+        reservation.remaining = None;
+        assert_eq!(slow.away(&reservation), 30 * SECOND);
+    }
+
+    #[test]
+    fn a_reservation_does_not_make_tries_come_closer_than_w2_allows() {
+        for (poll, reserved) in [(1000, 250), (30, 10), (8, 8)] {
+            let plan = Plan {
+                poll_every: Duration::from_millis(poll),
+                ..plan(SECOND)
+            };
+            assert_eq!(plan.poll_reserved(), Duration::from_millis(reserved));
+        }
     }
 
     #[test]

@@ -88,7 +88,8 @@ impl Giveback {
         let span = telling::span(
             || tracing::debug_span!("release", lock = %self.name, backend = self.shared.backend, token = self.token.map(u64::from)),
         );
-        let cut_off = CutOff(Some(self.name.clone()));
+        let plan = Arc::clone(&self.plan);
+        let cut_off = CutOff(plan.told.then(|| self.name.clone()));
         home.spawn(telling::within(span, async move {
             let answer = self.run(offer).await;
             cut_off.did_not_happen();
@@ -97,6 +98,8 @@ impl Giveback {
                 ended: answer.clone(),
             });
             match &answer {
+                Err(_) if !plan.told => {}
+                Err(_) if !plan.told => {}
                 Err(error) => told(|| {
                     tracing::warn!(
                         name: "release_failed",
@@ -191,7 +194,7 @@ impl Giveback {
             let left = until.since(shared.clock.now());
             // Without a turn it goes at the end all the same.
             if turn && shared.outage.turn(shared, plan, left).await.is_err() && !alone {
-                return Ok(Self::unconfirmed());
+                return Ok(self.unconfirmed());
             }
             turn = true;
             let left = until.since(shared.clock.now());
@@ -248,19 +251,21 @@ impl Giveback {
                 if planted!(UnconfirmedIsError) {
                     return Err(ProviderError::unknown("the release was not confirmed"));
                 }
-                return Ok(Self::unconfirmed());
+                return Ok(self.unconfirmed());
             }
             shared.clock.pause(pause).await;
         }
     }
 
-    fn unconfirmed() -> Ended {
-        told(|| {
-            tracing::warn!(
-                name: "release_unconfirmed",
-                "the store did not confirm the release; others wait for the expiry"
-            );
-        });
+    fn unconfirmed(&self) -> Ended {
+        if self.plan.told {
+            told(|| {
+                tracing::warn!(
+                    name: "release_unconfirmed",
+                    "the store did not confirm the release; others wait for the expiry"
+                );
+            });
+        }
         Ended::Unconfirmed
     }
 

@@ -124,6 +124,8 @@ impl From<Request> for Result<Election, ConfigError> {
             .margin(margin)
             .poll_every(attempt_every)
             .wakeups(!poll_only)
+            // Candidates need not take turns, and a leader may lead for weeks.
+            .reservations(false)
             .renew_every(renew_every.unwrap_or(lease / 3));
         let lock = match id {
             Some(id) => lock.owner(id).build(),

@@ -52,8 +52,6 @@ fn build(lease: &Lease, client: Client) -> Result<DLock> {
         .name(lease.name.clone())
         .duration(lease.duration)
         .wakeups(matches!(lease.waiting, Waiting::Called))
-        // Only the mixes are of processes of several waiters; they cost nothing elsewhere.
-        .reservations(true)
         .provider(client)
         .build()?)
 }

@@ -20,6 +20,8 @@ pub(super) struct Tenure {
     /// The reservation that the name was last left to, and when its version was first seen: one that a dead
     /// waiter has left counts for no longer than it lasts.
     heeded: Option<(Version, Look)>,
+    /// When a reservation was last found, and how long it lasts.
+    found: Option<(Look, Duration)>,
     away: Option<Away>,
 }
 
@@ -42,6 +44,18 @@ impl Tenure {
     pub(super) fn ended(&mut self) {
         self.since = None;
         self.away = None;
+    }
+
+    /// Nobody has a reservation: the name is left to nobody any more.
+    pub(super) fn nobody_reserves(&mut self) {
+        self.found = None;
+        self.away = None;
+    }
+
+    /// As far as is known, another client has a reservation.
+    pub(super) fn is_reserved(&self, clock: &Clock) -> bool {
+        self.found
+            .is_some_and(|(at, duration)| clock.elapsed(at) < duration)
     }
 
     /// Whether it is time to look for a reservation: after a `span`, and then twice in each, since a look
@@ -70,6 +84,7 @@ impl Tenure {
             .map_or_else(|| clock.look(), |(_, seen)| seen);
         self.heeded = Some((reservation, seen));
         if clock.elapsed(seen) < duration {
+            self.found = Some((clock.look(), duration));
             self.away = Some(Away {
                 since: clock.look(),
                 lasts,

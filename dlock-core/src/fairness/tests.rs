@@ -268,12 +268,43 @@ fn version_of_a_reservation_is_heeded_for_as_long_as_the_reservation_lasts() {
         hand.advance(TENURE);
         assert_eq!(fairness.away(&clock), Duration::ZERO);
     }
-    // Whoever had it is dead.
+    // Who had it is dead.
     fairness.heed(reservation(0), lasts, TENURE, &clock);
     assert_eq!(fairness.away(&clock), Duration::ZERO);
     fairness.heed(reservation(1), lasts, TENURE, &clock);
     assert_eq!(fairness.away(&clock), TENURE);
     // Another client has come.
     fairness.followed();
+    assert_eq!(fairness.away(&clock), Duration::ZERO);
+}
+
+#[test]
+fn reservation_that_was_found_is_known_until_it_must_be_over_or_is_given_back() {
+    let (clock, hand) = Clock::manual();
+    let mut fairness = Fairness::default();
+    let reservation = Version {
+        uuid: uuid::Uuid::from_u128(7),
+        renewals: 0,
+    };
+    let lasts = 3 * TENURE;
+    assert!(!fairness.is_reserved(&clock));
+    fairness.heed(reservation, lasts, TENURE, &clock);
+    // Another client has had the name, and the reservation may be of a third.
+    fairness.followed();
+    assert!(fairness.is_reserved(&clock));
+    hand.advance(lasts);
+    assert!(!fairness.is_reserved(&clock));
+    fairness.heed(
+        Version {
+            renewals: 1,
+            ..reservation
+        },
+        lasts,
+        TENURE,
+        &clock,
+    );
+    assert!(fairness.is_reserved(&clock));
+    fairness.nobody_reserves();
+    assert!(!fairness.is_reserved(&clock));
     assert_eq!(fairness.away(&clock), Duration::ZERO);
 }

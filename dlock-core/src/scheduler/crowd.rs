@@ -85,7 +85,8 @@ mod tests {
             max_hold: None,
             at_least: None,
             group: crate::observe::Group::NONE,
-            errands: std::sync::atomic::AtomicUsize::new(0),
+            told: true,
+            errands: std::sync::Arc::default(),
         }
     }
 

@@ -53,7 +53,8 @@ pub(crate) fn term(clock: Clock) -> Arc<Term> {
         max_hold: None,
         at_least: None,
         group: crate::observe::Group::NONE,
-        errands: std::sync::atomic::AtomicUsize::new(0),
+        told: true,
+        errands: std::sync::Arc::default(),
     };
     let state = shared.names.get(&name, &shared.clock);
     let sent = shared.clock.now();

@@ -3,10 +3,10 @@
 
 use std::{ops::ControlFlow, pin::pin, sync::Arc, time::Duration};
 
-use super::{Answer, Contender, pausing::LEAST_PAUSE};
+use super::{Answer, Contender};
 use crate::{
     Error, Name, ProviderError, Record, handoff::Giver, lock::Settings, observe::Operation,
-    telling::told,
+    plan::LEAST_PAUSE, telling::told,
 };
 
 impl Contender {
@@ -71,11 +71,20 @@ impl Contender {
                 continue;
             }
             looked = clock.look();
-            if let Ok(Some(record)) = self.read(name).await {
-                state.saw(clock, &record);
-                if !state.is_ours(record.uuid) {
-                    state.fairness().followed();
+            match self.read(name).await {
+                Ok(Some(record)) => {
+                    state.saw(clock, &record);
+                    if !state.is_ours(record.uuid) {
+                        state.fairness().followed();
+                        continue;
+                    }
                 }
+                Ok(None) => {}
+                Err(_) => continue,
+            }
+            // Whoever had it may have gone away.
+            if let Ok(None) = self.reservation_of_others().await {
+                state.fairness().nobody_reserves();
             }
         }
     }
@@ -96,7 +105,6 @@ impl Contender {
         let Settings {
             shared,
             state,
-            name,
             plan,
             ..
         } = &*Arc::clone(&self.lock);
@@ -108,24 +116,21 @@ impl Contender {
         let due = state
             .known_fairness()
             .is_some_and(|mut fairness| fairness.reservation_is_due(plan.row(), &shared.clock));
-        let Some(reservation) = name.reservation().filter(|_| due) else {
+        if !due {
             return;
-        };
+        }
         // Without an answer nothing is known, and the next look is as good.
-        let Ok(Some(record)) = self.read(&reservation).await else {
+        let Ok(reservation) = self.reservation_of_others().await else {
             return;
         };
-        // One of ours that is given back in vain hides those who wait behind it.
-        let ours = shared
-            .names
-            .known(&reservation)
-            .is_some_and(|state| state.is_live(record.uuid));
-        let over = record.released || record.remaining == Some(Duration::ZERO);
-        if !ours && !over && !taken() {
+        let Some(record) = reservation else {
+            return state.fairness().nobody_reserves();
+        };
+        if !taken() {
             told(
                 || tracing::debug!(name: "left_to_others", owner = %record.owner, "leaving the lock to waiters of other processes"),
             );
-            let lasts = plan.away(record.duration);
+            let lasts = plan.away(&record);
             let (version, duration) = (record.version(), record.duration);
             state
                 .fairness()
@@ -133,8 +138,25 @@ impl Contender {
         }
     }
 
+    /// The reservation, if a waiter of another client has it. One of our own that is given back in vain hides
+    /// those who wait behind it.
+    async fn reservation_of_others(&mut self) -> Result<Option<Record>, ProviderError> {
+        let Settings { shared, name, .. } = &*Arc::clone(&self.lock);
+        let Some([name, ..]) = name.reservations() else {
+            return Ok(None);
+        };
+        let record = self.read(&name).await?;
+        let ours = |record: &Record| {
+            let state = shared.names.known(&name);
+            state.is_some_and(|state| state.is_live(record.uuid))
+        };
+        let over = |record: &Record| record.released || record.remaining == Some(Duration::ZERO);
+        Ok(record.filter(|record| !over(record) && !ours(record)))
+    }
+
     /// Reads a record, within the limits of an attempt and of the caller (W4). A store that answers is not
-    /// silent (W5); one that answers nobody is not asked for this.
+    /// silent (W5); one that answers nobody is not asked for this. A caller that goes away stops no call
+    /// (G1), but a client that closes waits for no hint.
     async fn read(&mut self, name: &Name) -> Result<Option<Record>, ProviderError> {
         let Settings { shared, plan, .. } = &*self.lock;
         if shared.outage.is_on() {
@@ -147,7 +169,6 @@ impl Contender {
         let answer = tokio::select! {
             biased;
             answer = call => answer,
-            () = self.gone.raised() => Err(shared.outage.error()),
             () = closing.raised() => Err(shared.outage.error()),
         };
         if answer.is_ok() {

@@ -3,10 +3,7 @@
 use std::{sync::atomic::Ordering, time::Duration};
 
 use super::{Contender, Reservation};
-use crate::{Record, lock::Settings};
-
-/// The closest two tries of one waiter come (W2).
-pub(super) const LEAST_PAUSE: Duration = Duration::from_millis(10);
+use crate::{Record, lock::Settings, plan::LEAST_PAUSE};
 
 impl Contender {
     /// W2: the first of the expiry, the end of the observation and the poll. Jitter only delays.
@@ -19,7 +16,12 @@ impl Contender {
         } = &*self.lock;
         let watching = plan.wakeups && shared.watching.load(Ordering::SeqCst);
         let poll = if self.reservation.as_ref().is_some_and(Reservation::is_ours) {
-            plan.poll_reserved()
+            // Who holds the lock leaves it for two polls. Until a term ends that lasts, there is no hurry.
+            if self.passed_over.is_brisk(plan.poll_every, &shared.clock) {
+                plan.poll_reserved()
+            } else {
+                plan.poll_every
+            }
         } else if watching {
             plan.poll_watched
         } else {

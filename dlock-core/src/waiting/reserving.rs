@@ -4,9 +4,14 @@
 //!
 //! A reservation is a hint: it grants nothing, and nothing but the order of waiters depends on it. It is an
 //! ordinary lease of that name, so every store has reservations, a waiter that dies leaves one that runs
-//! out, and of all waiters one at a time has it.
+//! out, and of all waiters one at a time has it. A second lease of the same kind is the place behind it, so
+//! that the next waiter to have the reservation is the one that came next.
+
+#[cfg(test)]
+mod tests;
 
 use std::{
+    future::ready,
     pin::Pin,
     sync::{
         Arc,
@@ -16,10 +21,12 @@ use std::{
 };
 
 use tokio::{sync::Notify, task::JoinHandle};
-use uuid::Uuid;
 
-use super::{Acquired, Contender, Wait, acquire, pausing::LEAST_PAUSE};
-use crate::{Clock, Error, ErrorKind, Holder, Record, clock::Look, lock::Settings, renewal};
+use super::{Acquired, Contender, Wait, acquire};
+use crate::{
+    Clock, Error, ErrorKind, FencingToken, Holder, Record, clock::Look, holding::Holding,
+    lock::Settings, plan::LEAST_PAUSE, renewal,
+};
 
 /// What a contender has seen of those who had the lock while it waited.
 #[derive(Default)]
@@ -31,10 +38,11 @@ pub(super) struct PassedOver {
     brisk: Option<Look>,
 }
 
-/// A term, and when it was first seen.
+/// A term, and when it was first seen. Its token names it: a closing or a revocation changes the uuid and
+/// begins no term.
 #[derive(Clone, Copy)]
 struct Seen {
-    term: Uuid,
+    term: FencingToken,
     at: Look,
 }
 
@@ -53,7 +61,7 @@ struct Told {
     /// Whose reservation it was when the task last heard of it.
     whose: AtomicU8,
     /// The contender has seen another term.
-    again: Notify,
+    another_term: Notify,
 }
 
 const NOBODYS: u8 = 0;
@@ -65,16 +73,17 @@ impl Contender {
     /// none, nor do few clients that take turns.
     pub(super) fn reserve_if_passed_over(&mut self, holder: &Holder) {
         let Settings { shared, plan, .. } = &*self.lock;
-        if holder.ours || !plan.reservations {
+        // A name that is closed is kept by nobody (B4).
+        if holder.ours || holder.record.is_closed() || !plan.reservations {
             return;
         }
-        let before = self.passed_over.newest.map(|newest| newest.term);
+        let before = self.passed_over.newest_term();
         let passed_over = self
             .passed_over
             .by(&holder.record, plan.poll_every, &shared.clock);
         match &self.reservation {
-            Some(reservation) if before != Some(holder.record.uuid) => {
-                reservation.told.again.notify_one();
+            Some(reservation) if before != self.passed_over.newest_term() => {
+                reservation.told.another_term.notify_one();
             }
             None if passed_over && !planted!(NeverReserves) => {
                 self.reservation = Reservation::begin(&self.lock);
@@ -87,23 +96,24 @@ impl Contender {
 impl PassedOver {
     /// Whether this holder's term follows another one of the same holder, which was seen at least a poll
     /// ago; or for a poll the lock has gone from hand to hand. Labels may differ from term to term.
-    fn by(&mut self, Record { owner, uuid, .. }: &Record, poll: Duration, clock: &Clock) -> bool {
+    fn by(&mut self, record: &Record, poll: Duration, clock: &Clock) -> bool {
         let now = Seen {
-            term: *uuid,
+            term: record.token,
             at: clock.look(),
         };
-        let newest = *self.newest.get_or_insert(now);
         let brisk = *self.brisk.get_or_insert(now.at);
-        let lasted = clock.elapsed(newest.at) > 2 * poll;
+        let lasted = self.newest.is_some() && !self.is_brisk(poll, clock);
         if lasted {
             self.brisk = Some(now.at);
         }
+        let newest = *self.newest.get_or_insert(now);
         if newest.term != now.term {
             self.newest = Some(now);
             if !lasted && clock.elapsed(brisk) >= poll {
                 return true;
             }
         }
+        let owner = &record.owner;
         if let Some((_, first)) = self.owners.iter().find(|(label, _)| label == owner) {
             return first.term != now.term && clock.elapsed(first.at) >= poll;
         }
@@ -112,26 +122,43 @@ impl PassedOver {
         }
         false
     }
+
+    /// Whether the newest term began no longer than two polls ago.
+    pub(super) fn is_brisk(&self, poll: Duration, clock: &Clock) -> bool {
+        self.newest
+            .is_some_and(|newest| clock.elapsed(newest.at) <= 2 * poll)
+    }
+
+    fn newest_term(&self) -> Option<FencingToken> {
+        self.newest.map(|newest| newest.term)
+    }
 }
 
 impl Reservation {
     /// `None` if the lock's name leaves no room for that of a reservation.
     fn begin(lock: &Settings) -> Option<Self> {
-        let name = lock.name.reservation()?;
         let Settings { shared, owner, .. } = lock;
-        let settings = Arc::new(Settings {
-            shared: Arc::clone(shared),
-            state: shared.names.get(&name, &shared.clock),
-            name,
-            owner: Arc::clone(owner),
-            plan: Arc::new(lock.plan.of_reservation()),
-            data: None,
+        let plan = Arc::new(lock.plan.of_reservation());
+        let [first, second] = lock.name.reservations()?.map(|name| {
+            Arc::new(Settings {
+                shared: Arc::clone(shared),
+                state: shared.names.get(&name, &shared.clock),
+                name,
+                owner: Arc::clone(owner),
+                plan: Arc::clone(&plan),
+                data: None,
+            })
         });
-        let errand = shared.errand(&lock.plan);
+        let errand = shared.errand(&plan);
         let told = Arc::<Told>::default();
-        let task = keep(settings, Arc::clone(&told));
+        let line = Line {
+            first,
+            second,
+            told: Arc::clone(&told),
+            another_term: shared.clock.look(),
+        };
         let task = tokio::spawn(async move {
-            task.await;
+            line.stand().await;
             drop(errand);
         });
         Some(Self { task, told })
@@ -155,38 +182,73 @@ impl Drop for Reservation {
     }
 }
 
-/// Gets the reservation, and renews it. While another waiter has it, asks again when the contender has been
-/// passed over again. Ends if asking again cannot help. Boxed, since the call that waits for a lock comes to
-/// this one.
-fn keep(lock: Arc<Settings>, told: Arc<Told>) -> Pin<Box<dyn Future<Output = ()> + Send>> {
-    Box::pin(async move {
-        let tell = |now| told.whose.store(now, Ordering::Relaxed);
-        let Settings { shared, plan, .. } = &*lock;
-        let pause = || shared.clock.pause(plan.poll_every.max(LEAST_PAUSE));
+/// Two leases in which waiters stand one behind the other: the first is the reservation, and the second keeps
+/// the order of those who come next.
+struct Line {
+    first: Arc<Settings>,
+    second: Arc<Settings>,
+    told: Arc<Told>,
+    /// When the contender last saw a new term.
+    another_term: Look,
+}
+
+impl Line {
+    /// Boxed, since the call that waits for a lock comes to this one.
+    fn stand(mut self) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        Box::pin(async move {
+            // `None`: asking again cannot help.
+            while self.move_up().await.is_some() {}
+            self.tell(NOBODYS);
+        })
+    }
+
+    /// From the second place to the first, which is kept until it is lost.
+    async fn move_up(&mut self) -> Option<()> {
+        let (first, second) = (Arc::clone(&self.first), Arc::clone(&self.second));
+        let place = self.take(&second, second.plan.poll_every).await?;
+        let reservation = tokio::select! {
+            reservation = self.take(&first, first.plan.poll_reserved()) => reservation?,
+            () = kept(&place) => return Some(()),
+        };
+        drop(place);
+        self.tell(OURS);
+        kept(&reservation).await;
+        self.tell(NOBODYS);
+        Some(())
+    }
+
+    /// Takes a place. While another waiter has it, asks as long as the lock goes from hand to hand.
+    async fn take(&mut self, place: &Arc<Settings>, pause: Duration) -> Option<Holding> {
+        let Settings { shared, plan, .. } = &**place;
+        let clock = &shared.clock;
         loop {
-            match acquire(&lock, Wait::No, None).await {
-                Ok(Acquired::Holding(holding)) => {
-                    tell(OURS);
-                    let term = holding.term();
-                    while term.is_valid() {
-                        shared.clock.pause(plan.renew_every).await;
-                        // An attempt without an answer is no loss; the next one comes after the pause.
-                        let _answered = renewal::attempt(term).await.is_ok();
-                    }
-                    tell(NOBODYS);
-                }
-                Ok(Acquired::Held(_)) => {
-                    tell(ANOTHERS);
-                    pause().await;
-                    // The holder leaves the lock for that one as well.
-                    told.again.notified().await;
-                }
-                Err(Error::Provider(error)) if error.kind() != ErrorKind::Fatal => {
-                    tell(NOBODYS);
-                    pause().await;
-                }
-                Err(_) => return tell(NOBODYS),
+            let refused = match acquire(place, Wait::No, None).await {
+                Ok(Acquired::Holding(holding)) => return Some(holding),
+                Ok(Acquired::Held(_)) => true,
+                Err(Error::Provider(error)) if error.kind() != ErrorKind::Fatal => false,
+                Err(_) => return None,
+            };
+            self.tell(if refused { ANOTHERS } else { NOBODYS });
+            clock.pause(pause.max(LEAST_PAUSE)).await;
+            tokio::select! {
+                biased;
+                () = self.told.another_term.notified() => self.another_term = clock.look(),
+                () = ready(()), if clock.elapsed(self.another_term) <= 2 * plan.poll_every => {}
             }
         }
-    })
+    }
+
+    fn tell(&self, whose: u8) {
+        self.told.whose.store(whose, Ordering::Relaxed);
+    }
+}
+
+/// Renews a lease until it is lost. An attempt without an answer is no loss; the next one comes after the
+/// pause.
+async fn kept(holding: &Holding) {
+    let term = holding.term();
+    while term.is_valid() {
+        term.shared.clock.pause(term.plan.renew_every).await;
+        let _answered = renewal::attempt(term).await.is_ok();
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::{ops::ControlFlow, time::Duration};
 
-use super::{Answer, Contender, Reservation};
+use super::{Answer, Contender};
 use crate::{
     fairness::{Slots, span},
     handoff::Giver,
@@ -85,10 +85,15 @@ impl Contender {
 
     fn slots(&self) -> Slots {
         let clock = &self.lock.shared.clock;
-        let fairness = self.lock.state.known_fairness();
-        let seniors = fairness.map_or(0, |fairness| fairness.slots(self.entered, clock));
-        let reserved = self.reservation.as_ref();
-        if reserved.is_some_and(Reservation::is_anothers) {
+        let Some(fairness) = self.lock.state.known_fairness() else {
+            return 0;
+        };
+        let reserved = match &self.reservation {
+            Some(reservation) => reservation.is_anothers(),
+            None => fairness.is_reserved(clock),
+        };
+        let seniors = fairness.slots(self.entered, clock);
+        if reserved {
             seniors + RESERVED
         } else {
             seniors

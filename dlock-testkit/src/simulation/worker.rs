@@ -181,7 +181,6 @@ impl Worker {
         let lock = DLock::builder()
             .name(name)
             .owner(owner)
-            .reservations(true)
             .provider(client)
             .duration(settings.duration)
             .margin(settings.margin)

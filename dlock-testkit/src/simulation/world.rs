@@ -241,7 +241,6 @@ impl<'a> World<'a> {
             let lock = DLock::builder()
                 .name(name)
                 .owner("newcomer")
-                .reservations(true)
                 .provider(&client)
                 .build();
             let lease = match lock {

@@ -125,7 +125,7 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     (Bug::AtLeastIgnored, "B4"),
     (Bug::ClosedFromTheRelease, "B4"),
     (Bug::ClosedToOthersOnly, "B4"),
-    (Bug::ClosedHandedOver, "B4"),
+    (Bug::ClosedHandedOver, "B4 I14"),
     (Bug::LostLeaseCloses, "B4 H1"),
     (Bug::UnclaimedGrantCloses, "B4"),
     (Bug::ClosingDrawnAnew, "B4"),
@@ -148,13 +148,17 @@ pub(crate) const LATE: &[(Bug, u64)] = &[
     (Bug::FatalReleaseRepeated, 26),
     (Bug::DeadlineMovesBack, 28),
     (Bug::DeadGrantHandedOut, 112),
-    (Bug::UnclosedIsReleased, 129),
+    (Bug::UnclosedIsReleased, 433),
 ];
 
 /// What no run can show, and why.
 pub(crate) const UNSEEN: &[(Bug, &str)] = &[
     (Bug::WithOutlivesLease, "hardly a release hangs at the end"),
     (Bug::CutCallIsSilence, "no rule reads what a timeout says"),
+    (
+        Bug::ReservationUncounted,
+        "no caller asks whether a lock is idle",
+    ),
     (
         Bug::OnlyRefusalsAnswer,
         "whoever gives up too early does so in an outage, in which it may have waited for a turn",

@@ -200,7 +200,7 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     ),
     (
         Bug::DropForgets,
-        "dropped_lease_is_given_back lease_dropped_without_a_runtime_is_given_back lease_dropped_while_unwinding_is_given_back lease_released_during_a_batch_is_renewed_no_more released_leases_leave_nothing_behind work_is_gone_before_the_release_is_sent dropped_with_gives_the_lock_back acquire_dropped_anywhere_leaves_nothing dropped_try_runs_to_its_answer grant_nobody_picks_up_is_given_back grant_that_died_before_it_was_picked_up_is_not_handed_out limit_that_passed_while_nobody_looked_sends_nothing_more late_copy_of_a_grant_nobody_took_does_not_block_its_client unreleased_lease_of_ours_does_not_block_its_client own_release_wakes_the_next_waiter released_lock_goes_to_the_next_waiter_in_one_write early_release_closes_the_name_until_its_time lost_lease_closes_nothing grant_that_nobody_took_closes_nothing lost_lease_is_not_handed_over floor_that_a_resource_reported_is_kept close_waits_until_everything_is_given_back",
+        "dropped_lease_is_given_back lease_dropped_without_a_runtime_is_given_back lease_dropped_while_unwinding_is_given_back lease_released_during_a_batch_is_renewed_no_more released_leases_leave_nothing_behind work_is_gone_before_the_release_is_sent dropped_with_gives_the_lock_back acquire_dropped_anywhere_leaves_nothing dropped_try_runs_to_its_answer grant_nobody_picks_up_is_given_back grant_that_died_before_it_was_picked_up_is_not_handed_out limit_that_passed_while_nobody_looked_sends_nothing_more late_copy_of_a_grant_nobody_took_does_not_block_its_client unreleased_lease_of_ours_does_not_block_its_client crowded_client_lets_others_in crowded_client_lets_others_in_without_hints own_release_wakes_the_next_waiter released_lock_goes_to_the_next_waiter_in_one_write early_release_closes_the_name_until_its_time lost_lease_closes_nothing grant_that_nobody_took_closes_nothing lost_lease_is_not_handed_over floor_that_a_resource_reported_is_kept close_waits_until_everything_is_given_back",
     ),
     (
         Bug::CancelForgets,
@@ -503,6 +503,10 @@ pub(crate) const CAUGHT: &[(Bug, &str)] = &[
     (
         Bug::NeverLeaves,
         "crowded_client_lets_others_in crowded_client_lets_others_in_without_hints ticket_waits_behind_nobody",
+    ),
+    (
+        Bug::ReservationUncounted,
+        "crowded_client_lets_others_in crowded_client_lets_others_in_without_hints",
     ),
     (
         Bug::NeverReserves,

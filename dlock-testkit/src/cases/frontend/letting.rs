@@ -9,14 +9,17 @@ use std::{
     time::Duration,
 };
 
-use dlock_core::{DLock, Error};
+use dlock_core::{DLock, Error, Provider as _};
 use tokio::{
     task::JoinHandle,
     time::{Instant, sleep},
 };
 
 use super::bed::{Round, eventually, joined, lock, ok, rounds};
-use crate::Bench;
+use crate::{
+    Bench,
+    faults::{Fault, Op},
+};
 
 /// How long each holds the lock.
 const WORK: Duration = Duration::from_millis(20);
@@ -50,22 +53,12 @@ async fn beside_crowds(bench: Bench, hints: bool) {
         {
             let (crowded, other) = (round.bed().await, round.bed().await);
             let label = format!("{tasks} tasks, {time}");
-            let lock = lock!(
-                crowded,
-                &label,
-                wakeups = hints,
-                reservations = true,
-                owner = "crowded"
-            );
+            let lock = lock!(crowded, &label, wakeups = hints, owner = "crowded");
             let crowd = Crowd::of(tasks, &lock);
             eventually("a few terms", || crowd.terms() >= 3).await;
-            let lock = lock!(
-                other,
-                &label,
-                wakeups = hints,
-                reservations = true,
-                owner = "alone"
-            );
+            let lock = lock!(other, &label, wakeups = hints, owner = "alone");
+            let slow = Fault::DelayRequest(round.lease / 20);
+            other.store.always(Op::Release, slow);
             let before = crowd.terms();
             let lease = match lock.acquire_timeout(bound).await {
                 Ok(lease) => lease,
@@ -76,6 +69,15 @@ async fn beside_crowds(bench: Bench, hints: bool) {
                 ),
                 Err(error) => panic!("{error:?}"),
             };
+            // It has given back what it reserved, once it says that nothing of it runs.
+            lock.idle().await;
+            for place in ["", "/2"] {
+                let name = other.name(format!("{label}\u{1f}reservation{place}"));
+                let record = ok(other.store.read(&name).await);
+                if let Some(record) = record.filter(|record| record.owner == "alone") {
+                    assert!(record.released, "{name}: {record:?}");
+                }
+            }
             ok(lease.release().await);
             crowd.disperse().await;
         }

@@ -125,7 +125,7 @@ pub(in crate::cases) async fn ticket_waits_behind_nobody(bench: Bench) {
     rounds(bench, |round| async move {
         let (bed, hand) = round.by_hand().await;
         bed.deafen();
-        let lock = lock!(bed, "kept", poll_every = HOUR, reservations = true);
+        let lock = lock!(bed, "kept", poll_every = HOUR);
         for _ in 0..2 {
             let lease = acquired(lock.try_acquire().await);
             ok(soon("the release", lease.release()).await);

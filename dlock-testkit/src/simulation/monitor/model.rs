@@ -93,6 +93,8 @@ pub(super) struct Known {
     /// It has tried to get a reservation, and until when it leaves the lock to that of another, on its
     /// contender's clock (W8).
     pub(super) reserves: bool,
+    /// It has found a reservation of another.
+    pub(super) heeds: bool,
     pub(super) away_until: Duration,
     /// None of its waiters has asked since it began to.
     pub(super) absent: bool,

@@ -114,7 +114,11 @@ impl State {
         self.callers[id].pause = Some(Pause {
             since,
             earliest,
-            latest: if rung { left } else { latest },
+            latest: match (rung, woken) {
+                (true, _) => left,
+                (false, true) => latest + left,
+                (false, false) => latest,
+            },
             rule: if rung { "W3" } else { "W2" },
             wakes: true,
             woken,

@@ -53,9 +53,12 @@ impl State {
                 let away = record.as_ref().map_or(Duration::ZERO, |record| {
                     self.leaves_to(client, lock, record)
                 });
-                if !away.is_zero() {
-                    let known = self.known(client, lock);
+                let known = self.known(client, lock);
+                if away.is_zero() {
+                    known.away_until = Duration::ZERO;
+                } else {
                     (known.absent, known.away_until) = (true, now + away);
+                    known.heeds = true;
                 }
                 self.excuse(client, lock, away);
                 self.hears(client, lock);
@@ -101,10 +104,12 @@ impl State {
         2 * own.fold(theirs, Duration::max)
     }
 
-    /// Whoever contends for the lock has a good reason to ask so much later, and at any time until then:
-    /// also without a look, and with one though it was woken before.
+    /// Whoever contends for the lock has a good reason to ask so much later, or as late as its client comes
+    /// back, and at any time until then: also without a look, and with one though it was woken before.
     fn excuse(&mut self, client: usize, lock: &str, lasts: Duration) {
         let now = self.stamp(client).contender;
+        let back = self.known(client, lock).away_until;
+        let lasts = lasts.max(back.saturating_sub(now));
         let Some(contender) = self.contender(client, lock) else {
             return;
         };
@@ -207,7 +212,7 @@ impl State {
 impl Known {
     /// The most that a woken try leaves to others.
     pub(super) fn left_to_others(&self, at_most: Duration) -> Duration {
-        if self.reserves {
+        if self.reserves || self.heeds {
             at_most + LEFT_TO_RESERVED
         } else {
             at_most
