@@ -81,6 +81,12 @@ impl Failure {
         Self::new(Exit::System, message).because(source.into())
     }
 
+    /// What to do.
+    #[cfg(unix)]
+    pub(crate) fn advice(&self) -> Option<&str> {
+        self.advice.as_deref()
+    }
+
     #[cfg(test)]
     pub(crate) const fn exit(&self) -> Exit {
         self.exit

@@ -283,3 +283,31 @@ fn store_that_can_not_be_used_is_said_at_once() {
     let refused = scene.finish(["elect", "job"]);
     assert_eq!(refused.code(), 78, "{refused:?}");
 }
+
+/// Who can read the locks finds out only by asking that they can't be written.
+#[test]
+fn what_keeps_a_candidate_from_leading_is_said_once_until_it_is_mended() {
+    let scene = Scene::new();
+    assert_eq!(scene.finish(["setup"]).code(), 0);
+    let store = scene.open_store();
+    let forbid =
+        "CREATE TRIGGER forbid BEFORE INSERT ON lock BEGIN SELECT RAISE(ABORT, 'not you'); END";
+    store.execute_batch(forbid).unwrap();
+    let arguments = ["elect", "job", "--lease", "2s", "--attempt", "100ms"];
+    let mut command = scene.dlock(arguments);
+    command.env("DLOCK_LOG", "warn");
+    let candidate = scene.start(command);
+    prints(
+        &candidate,
+        "following \"job\", nobody leads\ncan't lead \"job\" until this is mended: the store sqlite:",
+    );
+    prints(&candidate, "not you");
+    until("three attempts", || {
+        let attempts = candidate.err().matches("cannot take part").count();
+        (attempts >= 3).then_some(())
+    });
+    store.execute_batch("DROP TRIGGER forbid").unwrap();
+    prints(&candidate, "leading \"job\" with token ");
+    let out = candidate.out();
+    assert_eq!(out.matches("can't lead").count(), 1, "{out}");
+}

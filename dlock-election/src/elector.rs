@@ -2,8 +2,8 @@
 
 use std::{pin::pin, sync::Arc, time::Duration};
 
-use dlock_core::{Error, Guard, Loss, State};
-use tokio::time::sleep;
+use dlock_core::{Error, ErrorKind, Guard, Loss, State};
+use tokio::time::{Instant, sleep};
 
 use crate::{
     Leadership, Reason, Shutdown, Transition,
@@ -78,20 +78,41 @@ async fn win(shared: &Shared) -> Result<Guard, RunError> {
     if shared.never_lead {
         return std::future::pending().await;
     }
+    let mut obstacle = None;
     loop {
+        let asked = Instant::now();
         match shared.lock.hold().await {
             Ok(guard) => return Ok(guard),
             Err(Error::Closed) => return Err(RunError::Closed),
-            // The store is down, or refuses us. Whoever runs it may mend it; we only ask again.
+            // The store is down, or refuses us. Its operator may mend it; we only ask again.
             Err(error) => {
                 tracing::warn!(
                     name: "cannot_take_part",
                     error = &error as &dyn std::error::Error,
                     "cannot take part in the election"
                 );
+                // A request gets a sixth of the lease: the store has given other answers before this
+                // one.
+                if asked.elapsed() > shared.lock.duration() / 6 {
+                    obstacle = None;
+                }
+                tell_of_obstacle(shared, &mut obstacle, &error);
                 sleep(shared.times.attempt_every).await;
             }
         }
+    }
+}
+
+/// Tells why this instance cannot be elected, unless that is what was told last.
+fn tell_of_obstacle(shared: &Shared, told: &mut Option<String>, error: &Error) {
+    let error = match error {
+        Error::Provider(error) if error.kind() == ErrorKind::Fatal => error.clone(),
+        _ => return *told = None,
+    };
+    let obstacle = error.to_string();
+    if told.as_ref() != Some(&obstacle) {
+        *told = Some(obstacle);
+        shared.announcer.tell(Transition::Ineligible { error });
     }
 }
 

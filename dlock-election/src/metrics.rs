@@ -42,8 +42,8 @@ pub const LEASE: Metric = Metric::gauge(
 pub const TRANSITIONS: Metric = Metric::counter(
     "dlock_election_transitions_total",
     &["election", "transition", "reason"],
-    "Changes of this instance's leadership, by transition (gained, unsure, recovered, lost, resigned) \
-     and reason",
+    "Changes of this instance's leadership, by transition (gained, unsure, recovered, lost, resigned, \
+     ineligible) and reason",
 );
 
 /// Runs of a periodic task.

@@ -53,6 +53,7 @@ pub(crate) fn takes_part(election: &Label, lease: Option<Duration>) {
         ("unsure", "none"),
         ("lost", "expired"),
         ("lost", "refused"),
+        ("ineligible", "none"),
     ] {
         TRANSITIONS.known([election.word(), transition.into(), reason.into()]);
     }
@@ -114,6 +115,7 @@ pub(crate) fn changed(election: &Label, transition: &Transition) {
         Transition::Recovered { .. } => ("recovered", "none"),
         Transition::Lost { loss } => ("lost", cause(&loss.cause)),
         Transition::Resigned { reason, .. } => ("resigned", word(*reason)),
+        Transition::Ineligible { .. } => ("ineligible", "none"),
     };
     if matches!(transition, "lost" | "resigned") {
         leads_no_more(election);

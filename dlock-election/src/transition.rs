@@ -1,7 +1,7 @@
 //! What happened to an instance's leadership, in order, for whoever listens. A listener that does not
 //! keep up misses the oldest and is told how many; it never holds up the elector.
 
-use dlock_core::{FencingToken, Loss};
+use dlock_core::{FencingToken, Loss, ProviderError};
 use tokio::sync::broadcast;
 
 use crate::observe::{self, Label};
@@ -9,7 +9,7 @@ use crate::observe::{self, Label};
 /// How many transitions a listener may be behind.
 const KEPT: usize = 256;
 
-/// One change of an instance's leadership.
+/// One change of an instance's leadership, or of its prospects.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Transition {
@@ -40,6 +40,19 @@ pub enum Transition {
         token: FencingToken,
         /// Who wanted it.
         reason: Reason,
+    },
+    /// This instance cannot be elected as things are: the store answered
+    /// [`Fatal`](dlock_core::ErrorKind::Fatal), as for a table that is missing, a wrong password or a
+    /// right that its user lacks, and somebody has to mend that. The instance goes on asking, once
+    /// every [`attempt_every`](crate::ElectionBuilder::attempt_every), and needs no restart then.
+    ///
+    /// Told once for each reason, and again if the store has failed otherwise, or has let the instance
+    /// follow for a sixth of the lease, in between. That it is over is not told by itself: the instance
+    /// follows again, and what comes next is `Gained`. Trouble that passes (a store that is down) is
+    /// not told.
+    Ineligible {
+        /// What the store said, and what to do.
+        error: ProviderError,
     },
 }
 
@@ -110,6 +123,8 @@ impl Announcer {
             Transition::Resigned { token, reason } => {
                 tracing::info!(name: "resigned", %token, ?reason, "resigned");
             }
+            // Every attempt is logged where it failed.
+            Transition::Ineligible { .. } => {}
         }
         observe::changed(&self.1, &transition);
         // Without a listener there is nobody to tell.

@@ -1,24 +1,27 @@
 //! What people and tools ask of the whole file: pages of records, and the clean-up of old ones.
 
 use dlock_core::{List, Name, Page};
+use rusqlite::types::ValueRef;
 
 use crate::{
     boot::Boot,
     key::Prefix,
-    row::{self, MAX_EXACT},
+    row::{self, Flaw, MAX_EXACT},
     store::{Failure, View},
 };
 
 /// A record is kept so long after its lease has ended (T5): 7 days in nanoseconds.
 const KEPT: i64 = 7 * 24 * 60 * 60 * 1_000_000_000;
 
-/// One page, of one state of the file.
+/// One page, of one state of the file. A page ends with a name that the next one can begin after, so
+/// rows whose names are none come beside the `limit`.
 pub(crate) fn list(view: View<'_>, prefix: &Prefix, request: &List) -> Result<Page, Failure> {
     let prefix = prefix.as_str();
     let after = request.after.as_ref().map_or("", Name::as_str);
     let limit = request.limit.max(1);
     let mut records: Vec<(Name, _)> = Vec::new();
     let mut unreadable = Vec::new();
+    let mut names = 0;
     let mut last = None;
     let mut more = false;
     view.walk(
@@ -30,13 +33,20 @@ pub(crate) fn list(view: View<'_>, prefix: &Prefix, request: &List) -> Result<Pa
             if !bytes.starts_with(request.prefix.as_bytes()) {
                 return Ok(false);
             }
-            if records.len() + unreadable.len() == limit {
+            if names == limit {
                 more = true;
                 return Ok(false);
             }
-            let name = row::text("name", column, Name::MAX_BYTES)
-                .and_then(|name| Name::new(name).map_err(|error| row::Flaw::new(error.to_string())))
-                .map_err(|flaw| view.bad_record(prefix, &String::from_utf8_lossy(bytes), &flaw))?;
+            let name = match name(column) {
+                Ok(name) => name,
+                Err(flaw) => {
+                    let name = resembling(bytes);
+                    let why = view.bad_record(prefix, name.as_str(), &flaw);
+                    unreadable.push((name, why.to_string()));
+                    return Ok(true);
+                }
+            };
+            names += 1;
             last = Some(name.clone());
             match view.stored(row, prefix, name.as_str()) {
                 Ok(stored) => {
@@ -51,6 +61,28 @@ pub(crate) fn list(view: View<'_>, prefix: &Prefix, request: &List) -> Result<Pa
         },
     )?;
     Ok(Page::new(records, last.filter(|_| more)).with_unreadable(unreadable))
+}
+
+/// The name of a row.
+fn name(column: ValueRef<'_>) -> Result<Name, Flaw> {
+    let text = row::text("name", column, Name::MAX_BYTES)?;
+    Name::new(text).map_err(|error| Flaw::new(error.to_string()))
+}
+
+/// What to call a row whose name is none: as much of it as a name can have, and the replacement
+/// character for what no name has.
+#[expect(
+    clippy::expect_used,
+    reason = "it is cut, not empty, and no NUL is left"
+)]
+fn resembling(bytes: &[u8]) -> Name {
+    let bytes = &bytes[..bytes.len().min(Name::MAX_BYTES)];
+    let mut text = String::from_utf8_lossy(bytes).replace('\0', "\u{FFFD}");
+    text.truncate(text.floor_char_boundary(Name::MAX_BYTES));
+    if text.is_empty() {
+        text.push(char::REPLACEMENT_CHARACTER);
+    }
+    Name::new(text).expect("1 to 1024 bytes without NUL")
 }
 
 /// Deletes what ended 7 days ago and whose token the clock has passed (T5).

@@ -248,16 +248,11 @@ impl<'s> View<'s> {
         prefix: &str,
         name: &str,
     ) -> Result<Stored, Failure> {
-        Stored::from_row(row)?.map_err(|flaw| self.bad_record(prefix, name, &flaw))
+        Stored::from_row(row)?.map_err(|flaw| Failure::Answer(self.bad_record(prefix, name, &flaw)))
     }
 
-    pub(crate) fn bad_record(&self, prefix: &str, name: &str, flaw: &Flaw) -> Failure {
-        Failure::Answer(error::bad_record(
-            self.path,
-            prefix,
-            name,
-            &flaw.to_string(),
-        ))
+    pub(crate) fn bad_record(&self, prefix: &str, name: &str, flaw: &Flaw) -> ProviderError {
+        error::bad_record(self.path, prefix, name, &flaw.to_string())
     }
 
     /// Changes exactly one row.

@@ -6,9 +6,10 @@ use dlock_core::{Name, ProviderError};
 use dlock_election::{Leader, Next, Reason, Transition, Transitions};
 
 use crate::{
-    display::harmless,
+    display::{harmless, without_credentials},
     exit::{Exit, Failure, say},
     output,
+    store::Store,
 };
 
 /// Prints the lines of one election.
@@ -41,14 +42,21 @@ impl Lines {
     /// The store did not say it; what it did instead.
     pub(super) fn unknown(&self, conduct: &str, error: ProviderError) -> Result<(), Failure> {
         let what = format!("following {}, and the store {conduct}", self.name);
-        let failure = Failure::new(Exit::StoreUnreachable, what).because(error);
-        self.line(format_args!("{failure}"))
+        self.failure(&Failure::new(Exit::StoreUnreachable, what).because(error))
     }
 
     /// Every transition, until the election is gone.
-    pub(super) async fn tell(self, mut transitions: Transitions) -> Result<(), Failure> {
+    pub(super) async fn tell(
+        self,
+        mut transitions: Transitions,
+        store: &Store,
+    ) -> Result<(), Failure> {
         while let Some(next) = transitions.next().await {
             match next {
+                Next::Transition(Transition::Ineligible { error }) => {
+                    let doing = format!("can't lead {} until this is mended", self.name);
+                    self.failure(&store.failure(&doing, error).await)?;
+                }
                 Next::Transition(transition) => self.transition(&transition)?,
                 // Standard output was blocked for very long.
                 Next::Missed(missed) => {
@@ -81,6 +89,19 @@ impl Lines {
                 self.line(format_args!("not leading {name} any more: {reason}"))
             }
             _ => Ok(()),
+        }
+    }
+
+    /// What went wrong, and in a line of its own what to do.
+    fn failure(&self, failure: &Failure) -> Result<(), Failure> {
+        // What a driver says of a URL may show all of it.
+        self.line(format_args!(
+            "{}",
+            without_credentials(&failure.to_string())
+        ))?;
+        match failure.advice() {
+            Some(advice) => self.line(format_args!("  {advice}")),
+            None => Ok(()),
         }
     }
 

@@ -137,8 +137,9 @@ impl Candidate {
         }
         let (silenced, mut silence) = mpsc::channel(1);
         let transitions = self.election.transitions();
+        let store = self.store.clone();
         let telling = tokio::spawn(async move {
-            if let Err(failure) = lines.tell(transitions).await {
+            if let Err(failure) = lines.tell(transitions, &store).await {
                 silenced.send(failure).await.ok();
             }
         });

@@ -190,8 +190,11 @@ async fn transitions_are_told_with_their_reasons() {
     let told = Told(Kept::new());
     let _listening = told.0.listen();
     let store = MemoryStore::store_clock();
-    let mut leader = Instance::new(&store, "leader").start();
-    until(SECOND, || leader.election.is_leader()).await;
+    let leader = Instance::new(&store, "leader");
+    leader.provider.next(Op::Acquire, Fault::FATAL);
+    let mut leader = leader.start();
+    until(SECOND, || told.transitions("ineligible", "none") == 1).await;
+    until(60 * SECOND, || leader.election.is_leader()).await;
     leader.election.resign();
     until(60 * SECOND, || {
         told.transitions("resigned", "requested") == 1
@@ -230,9 +233,11 @@ async fn a_follower_tells_that_it_follows_and_what_it_would_do() {
     assert_eq!(told.0.gauge(PERIOD, &task), Some(30.0));
     assert_eq!(told.0.gauge(FINISHED, &task), Some(0.0));
     // Known before it happens.
-    let gained = [ELECTION, ("transition", "gained")];
-    assert!(told.0.missing(&[&[metrics::TRANSITIONS]]).is_empty());
-    assert_eq!(told.0.count(TRANSITIONS, &gained), 0);
+    for transition in ["gained", "unsure", "lost", "ineligible"] {
+        let series = [ELECTION, ("transition", transition)];
+        assert!(told.0.knows(TRANSITIONS, &series), "{transition}");
+        assert_eq!(told.0.count(TRANSITIONS, &series), 0);
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -8,6 +8,8 @@ use tokio::time::{Instant, sleep};
 
 use crate::support::{Instance, SECOND, Stage, stores, until};
 
+const INELIGIBLE: &str = "ineligible: a fault refused the call";
+
 /// 002-8.
 #[tokio::test(start_paused = true)]
 async fn a_leader_that_is_cut_off_rides_out_what_it_can_and_steps_down_by_itself() {
@@ -117,6 +119,84 @@ async fn a_slow_renewal_counts_from_when_it_left() {
         let deadline = Instant::now() + leadership.remaining();
         assert!(deadline <= sent + 48 * SECOND, "{:?}", deadline - sent);
         assert!(deadline > sent + 47 * SECOND, "the renewal counted");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_is_of_no_use_is_told_once_and_the_instance_leads_when_it_is_mended() {
+    for store in stores() {
+        let only = Instance::new(&store, "only", 1.0);
+        only.provider.everything(Fault::FATAL);
+        let mut only = only.start();
+        sleep(200 * SECOND).await;
+        // It goes on trying, once every attempt interval.
+        assert_eq!(only.provider.count(Op::Acquire), 7);
+        assert_eq!(only.told().await, [INELIGIBLE]);
+        only.provider.clear();
+        until(31 * SECOND, || only.election.is_leader()).await;
+        assert_eq!(only.told().await, ["gained"]);
+        // Something else was told since, so it is news again.
+        store.wipe();
+        only.provider.always(Op::Acquire, Fault::FATAL);
+        sleep(100 * SECOND).await;
+        let lost = "lost: has no record in the store any more";
+        assert_eq!(only.told().await, [lost, INELIGIBLE]);
+    }
+}
+
+/// What is mended may show the next obstacle.
+#[tokio::test(start_paused = true)]
+async fn another_reason_why_a_store_is_of_no_use_is_told_too() {
+    const THREE_CENTURIES: Duration = Duration::from_secs(300 * 366 * 86_400);
+    for store in stores() {
+        let only = Instance::new(&store, "only", 1.0);
+        only.provider.everything(Fault::FATAL);
+        let mut only = only.start();
+        sleep(100 * SECOND).await;
+        store.wall_forward(THREE_CENTURIES);
+        only.provider.clear();
+        sleep(100 * SECOND).await;
+        let told = only.told().await;
+        let [first, second] = &told[..] else {
+            panic!("{told:?}")
+        };
+        assert_eq!(first, INELIGIBLE);
+        assert!(
+            second.starts_with("ineligible: the lock has used up its fencing tokens"),
+            "{second}"
+        );
+        store.wall_backward(THREE_CENTURIES);
+        until(31 * SECOND, || only.election.is_leader()).await;
+        assert_eq!(only.told().await, ["gained"]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_was_of_use_in_between_is_told_of_again() {
+    for store in stores() {
+        let leader = Instance::new(&store, "leader", 1.0).start();
+        until(SECOND, || leader.election.is_leader()).await;
+        let mut follower = Instance::new(&store, "follower", 1.0).start();
+        for _ in 0..2 {
+            sleep(100 * SECOND).await;
+            follower.provider.everything(Fault::FATAL);
+            sleep(200 * SECOND).await;
+            follower.provider.clear();
+            assert_eq!(follower.told().await, [INELIGIBLE]);
+        }
+        assert!(leader.election.is_leader());
+    }
+}
+
+/// Trouble that passes is none of the instance's, and nothing to mend.
+#[tokio::test(start_paused = true)]
+async fn a_store_that_refuses_for_now_makes_nobody_ineligible() {
+    for store in stores() {
+        let only = Instance::new(&store, "only", 1.0);
+        only.provider.everything(Fault::THROTTLED);
+        let mut only = only.start();
+        sleep(600 * SECOND).await;
+        assert_eq!(only.told().await, [""; 0]);
     }
 }
 

@@ -179,6 +179,7 @@ impl Instance {
                     Some(Next::Transition(Transition::Recovered { .. })) => "recovered".into(),
                     Some(Next::Transition(Transition::Lost { loss })) => format!("lost: {}", loss.cause),
                     Some(Next::Transition(Transition::Resigned { reason, .. })) => format!("resigned: {reason:?}"),
+                    Some(Next::Transition(Transition::Ineligible { error })) => format!("ineligible: {error}"),
                     other => format!("{other:?}"),
                 }),
                 () = tokio::task::yield_now() => return told,

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use dlock_core::{
-    Admin, Ask, ErrorKind, List, Provider, ProviderError, Release, Renew, Revoke, Version,
+    Admin, Ask, ErrorKind, List, Name, Provider, ProviderError, Release, Renew, Revoke, Version,
 };
 use dlock_sqlite::SqliteProvider;
 use rusqlite::Connection;
@@ -222,26 +222,70 @@ fn an_expiry_beyond_all_time_is_shown_as_one_lease() {
 }
 
 #[test]
-fn a_name_that_is_none_spoils_its_page_only() {
+fn a_name_that_is_none_is_a_line_of_its_page_and_ends_no_list() {
     let scratch = Scratch::new();
     block_on(async {
         let provider = scratch.provider();
-        take(&provider, "a", LONG).await;
+        let good = ["a", "b", "b/1", "c"];
+        for text in good {
+            take(&provider, text, LONG).await;
+        }
         let raw = scratch.raw();
         drop_checks(&raw);
-        raw.execute_batch(
-            "INSERT INTO lock SELECT prefix, CAST(x'62ff' AS TEXT), uuid, renewals, owner, since, token, duration, released,
-                                     asked, data, boot, expiry FROM lock",
-        )
-        .unwrap();
-        assert_eq!(
-            provider.list(&List::new("a")).await.unwrap().records.len(),
-            1
-        );
-        assert_eq!(
-            provider.list(&List::new("")).await.unwrap_err().kind(),
-            ErrorKind::Fatal
-        );
+        // In the order of the list; the last ones are no text at all.
+        let bad = [
+            ("CAST(x'610062' AS TEXT)", "a\u{FFFD}b", "NUL"),
+            ("CAST(x'62ff' AS TEXT)", "b\u{FFFD}", "not UTF-8"),
+            ("CAST(x'62ffff' AS TEXT)", "b\u{FFFD}\u{FFFD}", "not UTF-8"),
+            (
+                "'c' || hex(zeroblob(100000))",
+                &format!("c{}", "0".repeat(1023)),
+                "text of 200001 bytes",
+            ),
+            ("x''", "\u{FFFD}", "a blob of 0 bytes"),
+            (
+                "zeroblob(3)",
+                "\u{FFFD}\u{FFFD}\u{FFFD}",
+                "a blob of 3 bytes",
+            ),
+        ];
+        for (nonsense, ..) in bad {
+            raw.execute_batch(&format!(
+                "INSERT INTO lock SELECT prefix, {nonsense}, uuid, renewals, owner, since, token, duration, released, asked,
+                                         data, boot, expiry FROM lock WHERE name = 'a'",
+            ))
+            .unwrap();
+        }
+        for limit in [1, 2, 3, 4, 100] {
+            let (mut readable, mut unreadable) = (Vec::new(), Vec::new());
+            let mut after = None;
+            loop {
+                let request = List::new("").limit(limit).after(after.clone());
+                let page = provider.list(&request).await.unwrap();
+                assert!(page.records.len() <= limit, "{page:?}");
+                readable.extend(page.records.into_iter().map(|(name, _)| name));
+                unreadable.extend(page.unreadable);
+                if page.next.is_none() {
+                    break;
+                }
+                assert!(page.next > after, "{limit}: {:?}", page.next);
+                after = page.next;
+            }
+            let readable: Vec<_> = readable.iter().map(Name::as_str).collect();
+            assert_eq!(readable, good, "by {limit}");
+            assert_eq!(unreadable.len(), bad.len(), "by {limit}: {unreadable:?}");
+            for ((name, why), (_, shown, flaw)) in unreadable.iter().zip(bad) {
+                assert_eq!(name.as_str(), shown, "by {limit}");
+                assert!(
+                    why.contains(flaw) && why.contains("delete its row"),
+                    "{why}"
+                );
+                assert!(why.len() < 2000, "{} bytes", why.len());
+            }
+        }
+        // The others are as they were.
+        let page = provider.list(&List::new("b")).await.unwrap();
+        assert_eq!((page.records.len(), page.unreadable.len()), (2, 2));
     });
 }
 

@@ -84,6 +84,7 @@ async fn host(store: &dyn dlock_examples::Store, name: &str, once: bool) -> Resu
         }
         TryAcquire::Held(holder) => println!("{name}: {} is at it", holder.record.owner),
     }
+    lock.client().close().await;
     Ok(())
 }
 

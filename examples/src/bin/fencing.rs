@@ -49,6 +49,9 @@ async fn main() -> Result<(), Failure> {
 
     let page = storage.read().await?.unwrap_or_default();
     println!("Storage: \"{page}\"");
+    for process in [a, b] {
+        process.client().close().await;
+    }
     Ok(())
 }
 

@@ -8,6 +8,7 @@
 )]
 
 mod arguments;
+mod closing;
 mod place;
 
 // What needs a store to run on.

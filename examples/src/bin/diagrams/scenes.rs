@@ -25,16 +25,14 @@ pub(crate) async fn contention(provider: &Arc<dyn Provider>) -> Played {
     let (script, a, b) = cast(provider, "contention")?;
     let lease = a.acquire().await?;
     script.write("A ->> A: Do synchronized work");
-    let waiting = tokio::spawn(async move { b.acquire().await });
+    let waiter = b.clone();
+    let waiting = tokio::spawn(async move { waiter.acquire().await });
     tokio::time::sleep(D1 / 3).await;
     lease.release().await?;
     let lease = waiting.await??;
     script.write("B ->> B: Do synchronized work");
     lease.release().await?;
-    Ok(Scene {
-        title: "Contention: B waits until A releases",
-        lines: script.lines(),
-    })
+    Ok(scene("Contention: B waits until A releases", &script, [a, b]).await)
 }
 
 /// A dies with the lock in its hands.
@@ -47,10 +45,12 @@ pub(crate) async fn dead(provider: &Arc<dyn Provider>) -> Played {
     let lease = b.acquire().await?;
     script.write("B ->> B: Do synchronized work");
     lease.release().await?;
-    Ok(Scene {
-        title: "Dead holder: B takes over when A's lease has ended",
-        lines: script.lines(),
-    })
+    Ok(scene(
+        "Dead holder: B takes over when A's lease has ended",
+        &script,
+        [a, b],
+    )
+    .await)
 }
 
 /// A stalls past the end of its lease, and wakes up believing nothing happened.
@@ -64,10 +64,12 @@ pub(crate) async fn paused(provider: &Arc<dyn Provider>, storage: &dyn Storage) 
     script.write("A ->> A: Wake up");
     write(storage, &script, "A", stalled.token()).await?;
     stalled.release().await?;
-    Ok(Scene {
-        title: "Paused holder: the storage refuses A's old token",
-        lines: script.lines(),
-    })
+    Ok(scene(
+        "Paused holder: the storage refuses A's old token",
+        &script,
+        [a, b],
+    )
+    .await)
 }
 
 /// Two clients that know nothing of each other, on one store and one name.
@@ -89,6 +91,15 @@ fn cast(provider: &Arc<dyn Provider>, name: &str) -> Result<(Script, DLock, DLoc
     };
     let (a, b) = (lock("A", D1)?, lock("B", D2)?);
     Ok((script, a, b))
+}
+
+/// What was written down when both clients have ended.
+async fn scene(title: &'static str, script: &Script, cast: [DLock; 2]) -> Scene {
+    for lock in cast {
+        lock.client().close().await;
+    }
+    let lines = script.lines();
+    Scene { title, lines }
 }
 
 /// Writes to storage that checks fencing tokens.

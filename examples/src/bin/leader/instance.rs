@@ -38,6 +38,9 @@ pub(crate) async fn run(store: &dyn Store, name: &str) -> Result<(), Failure> {
                 Transition::Gained { token } => println!("{who} leads with token {token}"),
                 Transition::Lost { loss } => println!("{who} does not lead any more: {loss}"),
                 Transition::Resigned { .. } => println!("{who} has stepped down"),
+                Transition::Ineligible { error } => {
+                    println!("{who} can't lead until this is mended: {error}");
+                }
                 _ => {}
             }
         }

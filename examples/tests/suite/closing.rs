@@ -1,0 +1,30 @@
+//! What is dropped before the end of `main` is given back by the runtime, which ends there. So every
+//! program closes its clients, and shows those who copy from it to do so.
+
+use std::{fs, path::Path};
+
+#[test]
+fn every_program_closes_its_clients() {
+    let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/bin");
+    let mut open: Vec<String> = Vec::new();
+    for program in fs::read_dir(programs).unwrap() {
+        let program = program.unwrap();
+        if !source(&program.path()).contains(".close().await") {
+            open.push(program.file_name().into_string().unwrap());
+        }
+    }
+    assert_eq!(open, [""; 0]);
+}
+
+/// All of a program's source: it is a file or a folder.
+fn source(program: &Path) -> String {
+    if program.is_file() {
+        return fs::read_to_string(program).unwrap();
+    }
+    let files = fs::read_dir(program).unwrap();
+    let files = files.map(|file| file.unwrap().path());
+    files
+        .filter(|file| file.extension().is_some_and(|end| end == "rs"))
+        .map(|file| fs::read_to_string(file).unwrap())
+        .collect()
+}
