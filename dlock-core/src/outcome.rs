@@ -80,7 +80,7 @@ pub struct Page {
     /// The records in byte order of their names, without the provider's prefix.
     pub records: Vec<(Name, Record)>,
     /// Names in the range of this page whose records can't be read, and why: foreign or damaged ones.
-    /// They count towards the limit.
+    /// They count towards the limit, but for a row whose name is none: no page can begin after that.
     pub unreadable: Vec<(Name, String)>,
     /// There are more: ask again `after` this name.
     pub next: Option<Name>,

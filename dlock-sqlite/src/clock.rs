@@ -141,6 +141,14 @@ mod system {
             Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
             Err(error) => return Err(error),
         };
+        // The offsets are those of the children's namespace.
+        let [own, childrens] = ["time", "time_for_children"]
+            .map(|namespace| fs::read_link(format!("/proc/self/ns/{namespace}")).ok());
+        if own != childrens {
+            return Err(io::Error::other(
+                "this process is not in the time namespace of its children, and the system tells only the offsets of that one",
+            ));
+        }
         Ok(StoreClock {
             boot,
             source: Source::Boottime { offset },

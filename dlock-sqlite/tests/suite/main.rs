@@ -22,4 +22,5 @@ mod permission;
 mod prefix;
 mod processes;
 mod support;
+mod time_namespaces;
 mod wakeups;

@@ -147,7 +147,7 @@ impl Kid {
         Self::spawn(command, test, role, file)
     }
 
-    fn spawn(mut command: Command, test: &str, role: &str, file: &Path) -> Self {
+    pub(crate) fn spawn(mut command: Command, test: &str, role: &str, file: &Path) -> Self {
         command
             .args([test, "--exact", "--nocapture", "--test-threads=1"])
             .env(ROLE, role)
