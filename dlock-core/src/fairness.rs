@@ -245,9 +245,21 @@ impl Fairness {
         self.tenure.ended();
     }
 
-    /// Whether to look for a reservation: this client has had the name to itself for a `span` (W8).
-    pub(crate) fn reservation_is_due(&mut self, span: Duration, clock: &Clock) -> bool {
-        self.tenure.is_due(span, clock)
+    /// Whether to look for a reservation: this client has had the name to itself for a `span`, and gave it
+    /// back no longer ago than a try may take, which may have been under way then (W8).
+    pub(crate) fn reservation_is_due(
+        &mut self,
+        span: Duration,
+        longest_try: Duration,
+        clock: &Clock,
+    ) -> bool {
+        let idle = self.given_back.map(|since| clock.elapsed(since));
+        idle.is_some_and(|idle| idle <= longest_try) && self.tenure.is_due(span, clock)
+    }
+
+    /// That look got no answer: the next one comes after this pause (W8).
+    pub(crate) fn look_failed(&mut self, pause: Duration, clock: &Clock) {
+        self.tenure.look_failed(pause, clock);
     }
 
     /// Another client has this reservation of such a duration: the name is left to others for so long (W8).

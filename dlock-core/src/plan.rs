@@ -7,6 +7,9 @@ use std::{
 
 use crate::{Record, observe::Group};
 
+/// How long a reservation lasts at most, unless ten polls are longer (W8).
+const LONGEST_RESERVATION: Duration = Duration::from_secs(15);
+
 /// The closest two tries of one waiter come (W2).
 pub(crate) const LEAST_PAUSE: Duration = Duration::from_millis(10);
 
@@ -82,9 +85,16 @@ impl Plan {
         (self.duration / 10).clamp(Duration::from_millis(50), Duration::from_secs(1))
     }
 
-    /// The same for a reservation (W8), which is asked for now and then, renewed by hand, and a hint.
+    /// The same for a reservation (W8), which is asked for now and then, renewed by hand, and a hint. What a
+    /// dead waiter has left costs others time, so it is short where the lease is long.
     pub(crate) fn of_reservation(&self) -> Self {
+        let longest = LONGEST_RESERVATION.max(10 * self.poll_every);
+        let duration = self.duration.min(longest);
+        let part = duration.as_secs_f64() / self.duration.as_secs_f64();
         Self {
+            duration,
+            margin: self.margin.mul_f64(part),
+            renew_every: self.renew_every.mul_f64(part),
             wakeups: false,
             reservations: false,
             max_hold: None,
@@ -202,6 +212,20 @@ mod tests {
         };
         reservation.remaining = None;
         assert_eq!(slow.away(&reservation), 30 * SECOND);
+    }
+
+    #[test]
+    fn a_reservation_is_short_where_the_lease_is_long() {
+        let plan = plan(3600 * SECOND);
+        let reservation = plan.of_reservation();
+        assert_eq!(reservation.duration, 15 * SECOND);
+        assert_eq!(reservation.margin, 3 * SECOND);
+        assert_eq!(reservation.renew_every, 5 * SECOND);
+        let slow = Plan {
+            poll_every: 60 * SECOND,
+            ..plan
+        };
+        assert_eq!(slow.of_reservation().duration, 600 * SECOND);
     }
 
     #[test]

@@ -99,7 +99,6 @@ impl Giveback {
             });
             match &answer {
                 Err(_) if !plan.told => {}
-                Err(_) if !plan.told => {}
                 Err(error) => told(|| {
                     tracing::warn!(
                         name: "release_failed",

@@ -366,6 +366,10 @@ impl Contender {
                 ControlFlow::Break(end) => return end,
                 ControlFlow::Continue(rung) => woken = rung,
             }
+            if expected.is_some() {
+                // It has not asked (W5).
+                self.answered = shared.clock.look();
+            }
             if woken && let ControlFlow::Break(end) = self.let_seniors_first(giver).await {
                 return end;
             }

@@ -15,15 +15,18 @@ pub(super) struct Tenure {
     /// When it began: no other client has been seen with the name since, and we never left it alone for
     /// long.
     since: Option<Look>,
-    /// When a reservation was last looked for.
-    looked: Option<Look>,
+    /// When a reservation was last looked for, and for how long that will do.
+    looked: Option<(Look, Duration)>,
     /// The reservation that the name was last left to, and when its version was first seen: one that a dead
     /// waiter has left counts for no longer than it lasts.
     heeded: Option<(Version, Look)>,
-    /// When a reservation was last found, and how long it lasts.
+    /// When a reservation was last found, and for how long that is taken into account.
     found: Option<(Look, Duration)>,
     away: Option<Away>,
 }
+
+/// So many absences after it was found a reservation is forgotten: longer than some clients take for a round.
+const KNOWN: u32 = 5;
 
 /// The name is left to others.
 struct Away {
@@ -55,7 +58,7 @@ impl Tenure {
     /// As far as is known, another client has a reservation.
     pub(super) fn is_reserved(&self, clock: &Clock) -> bool {
         self.found
-            .is_some_and(|(at, duration)| clock.elapsed(at) < duration)
+            .is_some_and(|(at, lasts)| clock.elapsed(at) < lasts)
     }
 
     /// Whether it is time to look for a reservation: after a `span`, and then twice in each, since a look
@@ -63,11 +66,17 @@ impl Tenure {
     pub(super) fn is_due(&mut self, span: Duration, clock: &Clock) -> bool {
         let long = |since: Look, span| clock.elapsed(since) >= span;
         let due = self.since.is_some_and(|since| long(since, span))
-            && self.looked.is_none_or(|looked| long(looked, span / 2));
+            && self.looked.is_none_or(|(at, will_do)| long(at, will_do));
         if due {
-            self.looked = Some(clock.look());
+            self.looked = Some((clock.look(), span / 2));
         }
         due
+    }
+
+    /// A look got no answer: the next one comes no sooner than after this pause, since it may take as long.
+    pub(super) fn look_failed(&mut self, pause: Duration, clock: &Clock) {
+        let will_do = self.looked.map_or(pause, |(_, before)| before.max(pause));
+        self.looked = Some((clock.look(), will_do));
     }
 
     /// Another client has this reservation of such a duration: the name is left to others.
@@ -84,7 +93,7 @@ impl Tenure {
             .map_or_else(|| clock.look(), |(_, seen)| seen);
         self.heeded = Some((reservation, seen));
         if clock.elapsed(seen) < duration {
-            self.found = Some((clock.look(), duration));
+            self.found = Some((clock.look(), KNOWN * lasts));
             self.away = Some(Away {
                 since: clock.look(),
                 lasts,

@@ -6,6 +6,7 @@ const MILLISECOND: Duration = Duration::from_millis(1);
 
 /// No pause in these tests ends a tenure but those of the tests about it.
 const LONGEST_IDLE: Duration = Duration::from_millis(20);
+const LONGEST_TRY: Duration = TENURE;
 
 /// How long a client has a name to itself before it looks for a reservation.
 const TENURE: Duration = Duration::from_millis(300);
@@ -220,12 +221,17 @@ fn looks(idle: Duration, handed_over: bool) -> usize {
     let mut fairness = Fairness::default();
     let mut looks = 0;
     for _ in 0..(Duration::from_secs(1).as_millis() / (idle + MILLISECOND).as_millis()) {
-        looks += usize::from(fairness.reservation_is_due(TENURE, &clock));
+        looks += usize::from(fairness.reservation_is_due(TENURE, LONGEST_TRY, &clock));
         let asked = (!handed_over).then(|| clock.look());
         fairness.granted(asked, LONGEST_IDLE, &clock);
         hand.advance(MILLISECOND);
-        fairness.gives_back(&clock);
+        if !handed_over {
+            fairness.gives_back(&clock);
+        }
         hand.advance(idle);
+        if handed_over {
+            fairness.gives_back(&clock);
+        }
     }
     looks
 }
@@ -235,6 +241,7 @@ fn client_that_keeps_a_name_looks_for_a_reservation_twice_in_a_tenure() {
     assert_eq!(looks(MILLISECOND, false), 5);
     let long = LONGEST_IDLE + MILLISECOND;
     assert_eq!(looks(long, false), 0, "others find it free");
+    assert_eq!(looks(2 * TENURE, false), 0, "nor does who comes back later");
     assert_ne!(looks(long, true), 0, "it is free for nobody");
 }
 
@@ -244,13 +251,15 @@ fn client_that_has_seen_another_with_the_name_looks_for_none() {
     let mut fairness = Fairness::default();
     fairness.granted(Some(clock.look()), LONGEST_IDLE, &clock);
     hand.advance(TENURE);
+    fairness.gives_back(&clock);
     fairness.refused(None);
-    assert!(!fairness.reservation_is_due(TENURE, &clock));
+    assert!(!fairness.reservation_is_due(TENURE, LONGEST_TRY, &clock));
     fairness.granted(Some(clock.look()), LONGEST_IDLE, &clock);
     hand.advance(TENURE);
-    assert!(fairness.reservation_is_due(TENURE, &clock));
+    fairness.gives_back(&clock);
+    assert!(fairness.reservation_is_due(TENURE, LONGEST_TRY, &clock));
     fairness.followed();
-    assert!(!fairness.reservation_is_due(TENURE, &clock));
+    assert!(!fairness.reservation_is_due(TENURE, LONGEST_TRY, &clock));
 }
 
 #[test]
@@ -279,7 +288,7 @@ fn version_of_a_reservation_is_heeded_for_as_long_as_the_reservation_lasts() {
 }
 
 #[test]
-fn reservation_that_was_found_is_known_until_it_must_be_over_or_is_given_back() {
+fn reservation_that_was_found_is_known_for_five_absences_or_until_it_is_given_back() {
     let (clock, hand) = Clock::manual();
     let mut fairness = Fairness::default();
     let reservation = Version {
@@ -292,7 +301,7 @@ fn reservation_that_was_found_is_known_until_it_must_be_over_or_is_given_back() 
     // Another client has had the name, and the reservation may be of a third.
     fairness.followed();
     assert!(fairness.is_reserved(&clock));
-    hand.advance(lasts);
+    hand.advance(5 * TENURE);
     assert!(!fairness.is_reserved(&clock));
     fairness.heed(
         Version {
@@ -307,4 +316,23 @@ fn reservation_that_was_found_is_known_until_it_must_be_over_or_is_given_back() 
     fairness.nobody_reserves();
     assert!(!fairness.is_reserved(&clock));
     assert_eq!(fairness.away(&clock), Duration::ZERO);
+}
+
+#[test]
+fn look_that_failed_is_not_repeated_soon() {
+    let (clock, hand) = Clock::manual();
+    let mut fairness = Fairness::default();
+    fairness.granted(None, LONGEST_IDLE, &clock);
+    hand.advance(TENURE);
+    fairness.gives_back(&clock);
+    assert!(fairness.reservation_is_due(TENURE, LONGEST_TRY, &clock));
+    fairness.look_failed(5 * TENURE, &clock);
+    for _ in 0..4 {
+        hand.advance(TENURE);
+        fairness.gives_back(&clock);
+        assert!(!fairness.reservation_is_due(TENURE, LONGEST_TRY, &clock));
+    }
+    hand.advance(TENURE);
+    fairness.gives_back(&clock);
+    assert!(fairness.reservation_is_due(TENURE, LONGEST_TRY, &clock));
 }

@@ -193,7 +193,7 @@ impl Contender {
 
     /// A reply has just shown this record. Whether it can be claimed since processes before this one
     /// have seen it too.
-    async fn observe(&self, record: &Record) -> bool {
+    pub(super) async fn observe(&self, record: &Record) -> bool {
         let Settings {
             shared,
             state,

@@ -73,7 +73,7 @@ impl Contender {
             looked = clock.look();
             match self.read(name).await {
                 Ok(Some(record)) => {
-                    state.saw(clock, &record);
+                    self.observe(&record).await;
                     if !state.is_ours(record.uuid) {
                         state.fairness().followed();
                         continue;
@@ -113,15 +113,17 @@ impl Contender {
         if !plan.reservations || taken() || planted!(NeverLeaves) {
             return;
         }
-        let due = state
-            .known_fairness()
-            .is_some_and(|mut fairness| fairness.reservation_is_due(plan.row(), &shared.clock));
+        let due = state.known_fairness().is_some_and(|mut fairness| {
+            fairness.reservation_is_due(plan.row(), plan.try_limit(), &shared.clock)
+        });
         if !due {
             return;
         }
-        // Without an answer nothing is known, and the next look is as good.
+        let looked = shared.clock.look();
         let Ok(reservation) = self.reservation_of_others().await else {
-            return;
+            // No more than a third of the time goes into looks.
+            let took = shared.clock.elapsed(looked);
+            return state.fairness().look_failed(2 * took, &shared.clock);
         };
         let Some(record) = reservation else {
             return state.fairness().nobody_reserves();
@@ -154,15 +156,16 @@ impl Contender {
         Ok(record.filter(|record| !over(record) && !ours(record)))
     }
 
-    /// Reads a record, within the limits of an attempt and of the caller (W4). A store that answers is not
-    /// silent (W5); one that answers nobody is not asked for this. A caller that goes away stops no call
-    /// (G1), but a client that closes waits for no hint.
+    /// Reads a record, within the limits of an attempt and half of what is left of the caller's (W4). A store
+    /// that answers is not silent (W5); one that answers nobody is not asked for this. A caller that goes away
+    /// stops no call (G1), but a client that closes waits for no hint.
     async fn read(&mut self, name: &Name) -> Result<Option<Record>, ProviderError> {
         let Settings { shared, plan, .. } = &*self.lock;
         if shared.outage.is_on() {
             return Err(shared.outage.error());
         }
-        let limit = self.left().unwrap_or(Duration::MAX).min(plan.attempt());
+        let left = self.left().unwrap_or(Duration::MAX);
+        let limit = (left / 2).min(plan.attempt());
         let what = (Operation::Read, &plan.group);
         let call = shared.call(what, limit, shared.provider.read(name));
         let closing = shared.closing();

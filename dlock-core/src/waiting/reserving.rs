@@ -166,12 +166,17 @@ impl Reservation {
 
     /// This contender has it: the lock is left to it, and it asks more often than others.
     pub(super) fn is_ours(&self) -> bool {
-        self.told.whose.load(Ordering::Relaxed) == OURS
+        self.is(OURS)
     }
 
     /// A waiter of another client has it, and goes first.
     pub(super) fn is_anothers(&self) -> bool {
-        self.told.whose.load(Ordering::Relaxed) == ANOTHERS
+        self.is(ANOTHERS)
+    }
+
+    fn is(&self, whose: u8) -> bool {
+        // A provider that panicked has ended the task, and what it told last is no longer so.
+        !self.task.is_finished() && self.told.whose.load(Ordering::Relaxed) == whose
     }
 }
 
@@ -207,6 +212,7 @@ impl Line {
         let (first, second) = (Arc::clone(&self.first), Arc::clone(&self.second));
         let place = self.take(&second, second.plan.poll_every).await?;
         let reservation = tokio::select! {
+            biased;
             reservation = self.take(&first, first.plan.poll_reserved()) => reservation?,
             () = kept(&place) => return Some(()),
         };
@@ -229,7 +235,8 @@ impl Line {
                 Err(_) => return None,
             };
             self.tell(if refused { ANOTHERS } else { NOBODYS });
-            clock.pause(pause.max(LEAST_PAUSE)).await;
+            let pause = pause.max(LEAST_PAUSE);
+            clock.pause(pause + shared.entropy.jitter(pause / 5)).await;
             tokio::select! {
                 biased;
                 () = self.told.another_term.notified() => self.another_term = clock.look(),
