@@ -47,13 +47,21 @@ pub(crate) async fn answer<T>(
     doing: &str,
     call: impl Future<Output = Result<T, ProviderError>>,
 ) -> Result<T, Failure> {
-    let answer = tokio::time::timeout(PATIENCE, call)
-        .await
-        .unwrap_or_else(|_| {
-            Err(ProviderError::unknown(format!(
-                "no answer within {PATIENCE:?}"
-            )))
-        });
+    answer_within(PATIENCE, store, doing, call).await
+}
+
+/// The same for a call that may take longer.
+pub(crate) async fn answer_within<T>(
+    limit: Duration,
+    store: &Store,
+    doing: &str,
+    call: impl Future<Output = Result<T, ProviderError>>,
+) -> Result<T, Failure> {
+    let answer = tokio::time::timeout(limit, call).await.unwrap_or_else(|_| {
+        Err(ProviderError::unknown(format!(
+            "no answer within {limit:?}"
+        )))
+    });
     match answer {
         Ok(answer) => Ok(answer),
         Err(error) => Err(store.failure(doing, error).await),

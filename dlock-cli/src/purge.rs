@@ -1,11 +1,14 @@
 //! `dlock purge`: deletes records that nobody has needed for a week.
 
-use std::process::ExitCode;
+use std::{process::ExitCode, time::Duration};
 
 use crate::{ask, cli::PurgeArguments, exit::Failure, output};
 
 /// How many records one call deletes, so that none takes long.
 const BATCH: usize = 1000;
+
+/// How long one call may take: a store without an index reads whatever it has to find them.
+const LIMIT: Duration = Duration::from_secs(30 * 60);
 
 /// Runs `dlock purge`.
 pub(crate) fn main(arguments: &PurgeArguments) -> Result<ExitCode, Failure> {
@@ -19,7 +22,8 @@ async fn run(arguments: &PurgeArguments) -> Result<ExitCode, Failure> {
     if let Some(store) = ask::open(&*location).await? {
         loop {
             let doing = format!("can't purge, after {purged} records");
-            let batch = ask::answer(&store, &doing, store.provider.purge(BATCH)).await?;
+            let purge = store.provider.purge(BATCH);
+            let batch = ask::answer_within(LIMIT, &store, &doing, purge).await?;
             purged += batch;
             if batch < BATCH as u64 {
                 break;

@@ -18,8 +18,12 @@ fn lock_that_is_held_around_is_refused_at_once() {
             options.join(" ")
         );
         let finished = scene.run(&[], &script).finish(SOON);
-        assert_ended(&finished, 75, "held by the 'dlock' around this command");
+        assert_ended(&finished, 75, "held by a 'dlock' around this command");
     }
+    // However far around it is.
+    let far = r#"exec "$DLOCK" run other -- "$DLOCK" run lock -- touch "$T/never""#;
+    let finished = scene.run(&[], far).finish(SOON);
+    assert_ended(&finished, 75, "held by a 'dlock' around this command");
     // Through the command of another lock, too: its names are the last ones.
     let inner = r#"exec "$DLOCK" run other -- true"#;
     assert_ended(&scene.run(&[], inner).finish(SOON), 0, "");
@@ -47,7 +51,7 @@ fn environment_of_a_run_that_has_ended_refuses_nothing() {
     let token = scene.await_trace("token");
     let inherited = |arguments: &[&str]| {
         let mut command = scene.dlock(arguments);
-        command.env("DLOCK_NAME", "lock").env("DLOCK_TOKEN", &token);
+        command.env("DLOCK_AROUND", format!("{token} lock\n"));
         scene.start(command)
     };
     // Free, and then held by somebody else.

@@ -19,6 +19,7 @@ use crate::{
     ending::{self, Outcome},
     exit::{Exit, Failure},
     output,
+    run::nested,
     store::Store,
     supervise::{self, Cut, Ended, Program, Signals, Terms},
 };
@@ -241,6 +242,7 @@ impl Candidate {
                 ("DLOCK_NAME", self.name.as_str().to_owned()),
                 ("DLOCK_TOKEN", leadership.token().to_string()),
                 ("DLOCK_OWNER", self.election.id().to_owned()),
+                nested::variable(&self.name, leadership.token()),
             ],
         };
         let stop = leadership.ending();

@@ -1,6 +1,6 @@
 //! `dlock run`: from the arguments to the exit code.
 
-mod nested;
+pub(crate) mod nested;
 mod waiting;
 
 use std::{ffi::OsString, process::ExitCode, time::Duration};
@@ -99,6 +99,7 @@ async fn hold(
             ("DLOCK_NAME", lock.name().as_str().to_owned()),
             ("DLOCK_TOKEN", lease.token().to_string()),
             ("DLOCK_OWNER", lock.owner().to_owned()),
+            nested::variable(lock.name(), lease.token()),
         ],
     };
     let (validity, never) = (lease.validity(), std::future::pending());

@@ -2,42 +2,65 @@
 
 use std::env;
 
-use dlock_core::{DLock, FencingToken};
+use dlock_core::{DLock, FencingToken, Name};
 
 use crate::{
     display::Condition,
     exit::{Exit, Failure},
 };
 
-/// Whether the command around this one holds this lock: `DLOCK_NAME` and `DLOCK_TOKEN` say so, and the
-/// store that it is still that very grant. An environment that was inherited from a run which has ended,
-/// or that speaks of another store, names a token that the record does not have.
+/// Names what the commands around this one hold, the outermost first: a line for each grant, of its token
+/// and its lock's name.
+const AROUND: &str = "DLOCK_AROUND";
+
+/// Whether a command around this one holds this lock: [`AROUND`] says so, and the store that it is still that
+/// very grant. An environment that was inherited from a run which has ended, or that speaks of another store,
+/// names tokens that the record does not have.
 pub(super) async fn refuse(lock: &DLock) -> Result<(), Failure> {
     let name = lock.name().as_str();
-    let Some(token) = outer(name) else {
+    let tokens = around(name);
+    if tokens.is_empty() {
         return Ok(());
-    };
+    }
     // No answer: then the try that follows has none either, and says so.
     let Ok(Some(record)) = lock.read().await else {
         return Ok(());
     };
-    if record.token != token || Condition::of(&record) != Condition::Held {
+    let token = record.token;
+    if !tokens.contains(&token) || Condition::of(&record) != Condition::Held {
         return Ok(());
     }
     Err(Failure::new(
         Exit::NotAcquired,
         format!(
-            "the lock {name:?} is held by the 'dlock' around this command, token {token}: waiting for it would never end"
+            "the lock {name:?} is held by a 'dlock' around this command, token {token}: waiting for it would never end"
         ),
     )
     .advise(
-        "run the command without a second 'dlock run', or under another name; if the one around it does not wait for it, unset DLOCK_TOKEN",
+        "run the command without a second 'dlock run', or under another name; if the one around it does not wait for it, unset DLOCK_AROUND",
     ))
 }
 
-/// The token of the grant that this process runs under, if it is of this lock.
-fn outer(name: &str) -> Option<FencingToken> {
-    let same = env::var("DLOCK_NAME").is_ok_and(|outer| outer == name);
-    let token = env::var("DLOCK_TOKEN").ok().filter(|_| same)?;
-    FencingToken::new(token.parse().ok()?)
+/// What the command of this grant finds in its environment, beside what is known already.
+pub(crate) fn variable(name: &Name, token: FencingToken) -> (&'static str, String) {
+    let mut around = env::var(AROUND).unwrap_or_default();
+    around.push_str(&format!("{token} {}\n", in_a_line(name.as_str())));
+    (AROUND, around)
+}
+
+/// The tokens of the grants of this lock that this process runs under.
+fn around(name: &str) -> Vec<FencingToken> {
+    let name = in_a_line(name);
+    let around = env::var(AROUND).unwrap_or_default();
+    let grants = around.lines().filter_map(|line| line.split_once(' '));
+    let of_this = grants.filter(|(_, of)| *of == name);
+    of_this
+        .filter_map(|(token, _)| FencingToken::new(token.parse().ok()?))
+        .collect()
+}
+
+fn in_a_line(name: &str) -> String {
+    name.replace('%', "%25")
+        .replace('\n', "%0A")
+        .replace('\r', "%0D")
 }
