@@ -7,7 +7,7 @@ use crate::{ask, cli::PurgeArguments, exit::Failure, output};
 /// How many records one call deletes, so that none takes long.
 const BATCH: usize = 1000;
 
-/// How long one call may take: a store without an index reads whatever it has to find them.
+/// How long one call may take: a store without an index of old records reads all of its records for them.
 const LIMIT: Duration = Duration::from_secs(30 * 60);
 
 /// Runs `dlock purge`.

@@ -241,8 +241,20 @@ fn client_that_keeps_a_name_looks_for_a_reservation_twice_in_a_tenure() {
     assert_eq!(looks(MILLISECOND, false), 5);
     let long = LONGEST_IDLE + MILLISECOND;
     assert_eq!(looks(long, false), 0, "others find it free");
-    assert_eq!(looks(2 * TENURE, false), 0, "nor does who comes back later");
     assert_ne!(looks(long, true), 0, "it is free for nobody");
+}
+
+#[test]
+fn client_that_comes_back_after_the_time_of_a_try_looks_for_none() {
+    let (clock, hand) = Clock::manual();
+    let mut fairness = Fairness::default();
+    for _ in 0..3 {
+        fairness.granted(Some(clock.look()), LONGEST_IDLE, &clock);
+        hand.advance(TENURE);
+        fairness.gives_back(&clock);
+        hand.advance(LONGEST_TRY + MILLISECOND);
+        assert!(!fairness.reservation_is_due(TENURE, LONGEST_TRY, &clock));
+    }
 }
 
 #[test]

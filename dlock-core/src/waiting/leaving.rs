@@ -82,7 +82,7 @@ impl Contender {
                 Ok(None) => {}
                 Err(_) => continue,
             }
-            // Whoever had it may have gone away.
+            // The waiter that had the reservation may have gone away.
             if let Ok(None) = self.reservation_of_others().await {
                 state.fairness().nobody_reserves();
             }

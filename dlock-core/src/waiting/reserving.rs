@@ -182,7 +182,8 @@ impl Reservation {
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        // What is under way runs to its end elsewhere (G1); a lease is given back (G3).
+        // A try that is under way runs to its end elsewhere (G1), and a lease is given back (G3). A renewal is
+        // dropped in flight: if it comes after the release, the store refuses it (R3).
         self.task.abort();
     }
 }

@@ -298,7 +298,7 @@ impl Monitor {
         let now = state.now();
         state.note(|| format!("c{client} standing: {standing}"));
         state.clients[client].disturbed = now;
-        // Whoever is first in line for a turn goes on only now.
+        // The call that is first in line for a turn goes on only now.
         state.clients[client].outage.asked = state.stamp(client).contender;
         let holder = state.clients[client].machine.holder();
         state.clients[client]

@@ -1,4 +1,4 @@
-//! B4: a name is closed by whoever had it to the end of the work, and opens to nobody before its time.
+//! B4: a name is closed by the holder whose work has ended, and opens to nobody before its time.
 
 use super::{
     Findings, ROUNDING, Seconds,
@@ -43,7 +43,7 @@ fn entered_early(
                 if let Some(says) = holder.and_then(without_work) {
                     findings.broken_at(Invariant::B4, name, at.t, &[*at], says);
                 }
-                // Whoever observes may enter by its own clock, also where the store's decides.
+                // A client that observes may enter by its own clock, also where the store's decides.
                 let fastest = 1.0 / (1.0 + facts.header.drift);
                 // What is left was counted when the release left.
                 let asked = holder.and_then(|term| term.releases.first());

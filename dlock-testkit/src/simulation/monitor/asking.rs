@@ -191,7 +191,7 @@ impl State {
         let caller = &self.callers[id];
         let (client, name, keep) = (caller.client, caller.name.clone(), caller.settings.duration);
         let open = caller.open_try.as_ref().filter(|open| !open.answered);
-        // Whoever is away hears of it later.
+        // A caller that is away hears of it later.
         let since = caller.pause.map(|pause| pause.since.contender);
         if let Some(uuid) = open.map(|open| open.uuid) {
             match since {
