@@ -74,24 +74,12 @@ pub(crate) struct Run {
     /// Breaks the run itself, to see that it notices.
     #[arg(long, value_enum)]
     pub(crate) sabotage: Option<Sabotage>,
-    /// Switches a planted bug of the frontend on in every worker.
-    #[cfg(dlock_planted)]
-    #[arg(long)]
-    pub(crate) plant: Option<String>,
 }
 
 impl Run {
     /// The longest lease.
     pub(crate) fn lease(&self) -> Duration {
         Duration::from_millis(self.leases.iter().copied().max().unwrap_or(1000))
-    }
-
-    /// The planted bug, in builds that have any.
-    pub(crate) fn planted(&self) -> Option<String> {
-        #[cfg(dlock_planted)]
-        return self.plant.clone();
-        #[cfg(not(dlock_planted))]
-        None
     }
 
     /// The command that runs it again.
@@ -107,9 +95,6 @@ impl Run {
         );
         if let Some(sabotage) = self.sabotage {
             command += &format!(" --sabotage {sabotage}");
-        }
-        if let Some(bug) = self.planted() {
-            command += &format!(" --plant {bug}");
         }
         command
     }

@@ -23,6 +23,4 @@ pub(crate) struct Orders {
     pub(crate) leases: Vec<u64>,
     /// The names of the locks.
     pub(crate) locks: Vec<String>,
-    /// A planted bug of the frontend.
-    pub(crate) plant: Option<String>,
 }

@@ -172,7 +172,6 @@ async fn orders(
             seed,
             leases: arguments.leases.clone(),
             locks: LOCKS.map(str::to_owned).to_vec(),
-            plant: arguments.planted(),
         });
     }
     Ok((orders, proxies))

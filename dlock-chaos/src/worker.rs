@@ -21,7 +21,6 @@ pub(crate) const TASKS: u64 = 2;
 /// Works until the standard input closes, then gives everything back.
 pub(crate) async fn work(orders: Orders) -> Result<(), Failure> {
     let mut let_go = until_let_go();
-    plant(orders.plant.as_deref())?;
     let log = Log::append(&orders.history)?;
     let process = log.process(&orders.name);
     let provider = tokio::select! {
@@ -67,23 +66,4 @@ fn locks(orders: &Orders, client: &Client) -> Result<Vec<DLock>, Failure> {
         }
     }
     Ok(locks)
-}
-
-#[cfg(dlock_planted)]
-fn plant(bug: Option<&str>) -> Result<(), Failure> {
-    use dlock_core::Bug;
-    let Some(name) = bug else { return Ok(()) };
-    let mut all = Bug::ALL.iter();
-    let bug = all.find(|bug| format!("{bug:?}") == name);
-    let bug = bug.ok_or_else(|| format!("there is no planted bug {name}"))?;
-    dlock_core::plant(Some(*bug));
-    Ok(())
-}
-
-#[cfg(not(dlock_planted))]
-fn plant(bug: Option<&str>) -> Result<(), Failure> {
-    match bug {
-        Some(bug) => Err(format!("built without the planted bugs, {bug} among them").into()),
-        None => Ok(()),
-    }
 }

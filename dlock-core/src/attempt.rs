@@ -65,11 +65,7 @@ pub(crate) async fn run(
     let request = Acquire::new(name.clone(), uuid, plan.duration)
         .owner(owner.as_ref())
         .prev(prev)
-        .data(
-            data.as_ref()
-                .filter(|_| !planted!(DataLost))
-                .map(|data| data.to_vec()),
-        )
+        .data(data.as_ref().map(|data| data.to_vec()))
         .floor(state.floor());
     shared.tell(name, || Event::Tried {
         uuid,
@@ -78,26 +74,13 @@ pub(crate) async fn run(
         prev,
         floor: request.floor,
     });
-    let mut request = request;
-    let mut credited = sent;
     if let Some(claimed) = prev {
         state.claims(claimed, uuid);
     }
     let mut alone = true;
 
     loop {
-        if planted!(RetryRestartsClock) {
-            credited = shared.clock.now();
-        }
-        if planted!(FreshUuidPerRepeat) {
-            request.new = shared.entropy.uuid().unwrap_or(uuid);
-        }
         let limit = time_left().unwrap_or(Duration::MAX).min(plan.attempt());
-        let limit = if planted!(AcquireUnbounded) {
-            Duration::from_secs(3600)
-        } else {
-            limit
-        };
         // Until there is an answer, the attempt may have been applied; also if this task is dropped
         // or the provider panics.
         let before = std::mem::replace(&mut open.may_exist, true);
@@ -105,24 +88,21 @@ pub(crate) async fn run(
         let what = (Operation::Acquire, &plan.group);
         let error = match shared.call(what, limit, call).await {
             Ok(AcquireOutcome::Acquired(token)) => {
-                if planted!(ReplyTimeBase) {
-                    credited = shared.clock.now();
-                }
-                if shared.clock.now() >= credited + plan.belief() && !planted!(LateGrantHandedOut) {
+                if shared.clock.now() >= sent + plan.belief() {
                     // T6: the highest token this client has *seen*.
                     state.raise(token);
                     open.token = Some(token);
                     return TryEnd::Late;
                 }
                 open.disarm();
-                let identity = (request.new, token);
+                let identity = (uuid, token);
                 let term = Term::new(
                     Arc::clone(shared),
                     Arc::clone(state),
                     name.clone(),
                     Arc::clone(plan),
                     identity,
-                    credited,
+                    sent,
                     alone,
                 );
                 return TryEnd::Granted(Holding::new(term));
@@ -162,16 +142,11 @@ pub(crate) async fn run(
         let pause = shared.pause_after_failure(plan);
         let out_of_time = time_left().is_some_and(|left| left <= pause);
         let tried_enough = shared.clock.now() + pause >= sent + plan.try_limit();
-        if out_of_time || (tried_enough && !planted!(TryNeverGivenUp)) {
+        if out_of_time || tried_enough {
             return TryEnd::GivenUp(error);
         }
         shared.clock.pause(pause).await;
         let left = (sent + plan.try_limit()).since(shared.clock.now());
-        let left = if planted!(TryNeverGivenUp) {
-            Duration::MAX
-        } else {
-            left
-        };
         let patience = time_left().unwrap_or(Duration::MAX).min(left);
         let turn = tokio::select! {
             biased;
@@ -203,9 +178,6 @@ impl OpenTry {
     /// the uuid, and G2 bounds what it does to others.
     fn settle(&mut self) {
         self.may_exist = false;
-        if planted!(HeldTriesForgotten) {
-            self.over = true;
-        }
     }
 
     /// Granted: the lease answers for it from here on.

@@ -76,8 +76,8 @@ impl Client {
         let provider: Arc<dyn Provider> = Arc::new(provider);
         let make = || Shared::new(Arc::clone(&provider), Clock::system(), Entropy::System);
         match provider.sharing() {
-            Some(sharing) if !planted!(ClientPerLock) => Self(sharing.client(make)),
-            _ => Self(make()),
+            Some(sharing) => Self(sharing.client(make)),
+            None => Self(make()),
         }
     }
 
@@ -145,7 +145,7 @@ impl Client {
     #[must_use]
     pub fn observations(self, folder: impl Into<PathBuf>, store: impl Into<String>) -> Self {
         let observes = self.0.provider.capabilities().discipline == Discipline::Observer;
-        if observes || planted!(KeptOnAnyStore) {
+        if observes {
             self.0
                 .observations
                 .get_or_init(|| Observations::new(folder.into(), store.into()));
@@ -174,14 +174,9 @@ impl Client {
     /// The client is closed from the first poll on; dropping the future only stops the waiting.
     pub async fn close(&self) -> usize {
         self.0.closing.raise();
-        if !planted!(CloseDoesNotWait) {
-            let mut errands = self.0.errands.subscribe();
-            // The sender lives in `self`, so this ends only when the count is zero.
-            let _ended = errands.wait_for(|running| *running == 0).await;
-        }
-        if planted!(CloseCountsNothing) {
-            return 0;
-        }
+        let mut errands = self.0.errands.subscribe();
+        // The sender lives in `self`, so this ends only when the count is zero.
+        let _ended = errands.wait_for(|running| *running == 0).await;
         self.0.names.live()
     }
 }
@@ -281,9 +276,6 @@ impl Shared {
     /// A short, jittered pause before the next attempt at a store that did not answer: D/60 within
     /// 2 to 500 ms, and up to half of it more or less.
     pub(crate) fn pause_after_failure(&self, plan: &Plan) -> Duration {
-        if planted!(NoPauseAfterFailure) {
-            return Duration::from_micros(1);
-        }
         let pause = plan.pause();
         pause / 2 + self.entropy.jitter(pause)
     }

@@ -146,16 +146,16 @@ impl Fairness {
             return (0, Duration::ZERO);
         };
         if self.contended {
-            if !self.was_last(clock) || planted!(ReleaserFirst) {
+            if !self.was_last(clock) {
                 return (0, Duration::ZERO);
             }
             let slots = self.slots(entered, clock);
             return (slots, span(slots).saturating_sub(ago));
         }
-        let alone = self.streak.is_some_and(|since| {
-            clock.elapsed(since) >= STREAK || planted!(LoneClientYieldsAlways)
-        });
-        if !alone || ago >= RECENT || planted!(LoneClientNeverYields) {
+        let alone = self
+            .streak
+            .is_some_and(|since| clock.elapsed(since) >= STREAK);
+        if !alone || ago >= RECENT {
             return (0, Duration::ZERO);
         }
         self.streak = None;
@@ -164,14 +164,14 @@ impl Fairness {
 
     /// What a try leaves to others once the lock may be free.
     pub(crate) fn slots(&self, entered: Entered, clock: &Clock) -> Slots {
-        if !self.contended || planted!(SeniorityIgnored) {
+        if !self.contended {
             return 0;
         }
         let passed = self.passed(entered);
         let before = self.rank().saturating_sub(passed);
         // At most MOST_SLOTS, so it fits.
         let slots = Slots::try_from(before.min(MOST_SLOTS)).unwrap_or(Slots::MAX);
-        if passed == 0 && self.was_last(clock) && !planted!(ReleaserFirst) {
+        if passed == 0 && self.was_last(clock) {
             slots + 1
         } else {
             slots

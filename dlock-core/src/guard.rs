@@ -35,9 +35,7 @@ impl Guard {
     pub(crate) fn new(holding: Holding) -> Self {
         let term = holding.term();
         term.tell(|uuid| Event::KeptAlive { uuid });
-        if !planted!(NobodyRenews) {
-            term.shared.schedulers.keep(term);
-        }
+        term.shared.schedulers.keep(term);
         Self(holding)
     }
 
@@ -143,22 +141,11 @@ impl Guard {
         self.0.term().was_refused()
     }
 
-    #[cfg(dlock_planted)]
-    pub(crate) async fn release_early(&self) {
-        self.0.release_early().await;
-    }
-
     /// The longest that [`DLock::with`](crate::DLock::with) waits for a release that begins now: one
     /// attempt, and no longer than the lease lasts. After that somebody else may hold the lock.
     pub(crate) fn release_patience(&self) -> impl Future<Output = ()> + Send + use<> {
         let term = Arc::clone(self.0.term());
-        let patience = if planted!(WithWaitsForRelease) {
-            Duration::from_secs(3600)
-        } else if planted!(WithOutlivesLease) {
-            term.plan.attempt()
-        } else {
-            term.plan.attempt().min(term.remaining())
-        };
+        let patience = term.plan.attempt().min(term.remaining());
         async move { term.shared.clock.pause(patience).await }
     }
 }

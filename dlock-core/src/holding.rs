@@ -56,24 +56,14 @@ impl Holding {
         self.term().hand_over()?;
         let ticket = Ticket::new(self.term().name.clone(), self.term().version())
             .closing(self.term().left_to_close());
-        if !planted!(TicketReleased) {
-            self.0 = None;
-        }
+        self.0 = None;
         Ok(ticket)
-    }
-
-    #[cfg(dlock_planted)]
-    pub(crate) async fn release_early(&self) {
-        drop(giveback(self.term()).spawn(&self.term().home).await);
     }
 }
 
 impl Drop for Holding {
     fn drop(&mut self) {
         let Some(term) = self.0.take() else { return };
-        if planted!(DropForgets) {
-            return;
-        }
         let giveback = giveback(&term);
         // Where the store itself has said that the term is over (R3), there is nothing to release.
         if term.was_refused() {
@@ -128,8 +118,7 @@ fn giveback(term: &Arc<Term>) -> Giveback {
         },
         // Where the store itself has said that the term is over, there is nothing to hand over; and what
         // is closed is handed to nobody.
-        version: (!term.was_refused() && (closes_until.is_none() || planted!(ClosedHandedOver)))
-            .then(|| term.version()),
+        version: (!term.was_refused() && closes_until.is_none()).then(|| term.version()),
         closes_until,
         answered: term.answered,
     }

@@ -9,9 +9,6 @@
 //! term, renewed by hand or by itself; [`Client`] is what one process shares over one provider;
 //! [`Provider`] is what a store implements.
 
-#[macro_use]
-mod planted;
-
 mod attempt;
 mod builder;
 mod capabilities;
@@ -79,7 +76,3 @@ pub use self::{
     validity::Validity,
     wakeups::{Wakeup, WakeupSender, Wakeups},
 };
-
-#[cfg(dlock_planted)]
-#[doc(hidden)]
-pub use self::planted::{Bug, plant};

@@ -106,9 +106,7 @@ struct Connected(Weak<Shared>);
 impl Connected {
     fn new(shared: &Arc<Shared>) -> Self {
         switch(&shared.watching, true);
-        if !planted!(OpeningWakesNobody) {
-            shared.names.wake_all();
-        }
+        shared.names.wake_all();
         Self(Arc::downgrade(shared))
     }
 }
@@ -117,9 +115,7 @@ impl Drop for Connected {
     fn drop(&mut self) {
         if let Some(shared) = self.0.upgrade() {
             switch(&shared.watching, false);
-            if !planted!(BreakWakesNobody) {
-                shared.names.wake_all();
-            }
+            shared.names.wake_all();
         }
     }
 }

@@ -292,9 +292,7 @@ impl DLock {
         let record = shared
             .call(what, plan.attempt(), shared.provider.read(name))
             .await?;
-        if let Some(record) = &record
-            && !planted!(ReadUnobserved)
-        {
+        if let Some(record) = &record {
             shared.observe(state, name, record, plan.attempt()).await;
         }
         Ok(record)

@@ -214,7 +214,7 @@ impl NameState {
             return None;
         }
         match &mut known.observation {
-            Some(seen) if seen.version == record.version() || planted!(ObservationKept) => {
+            Some(seen) if seen.version == record.version() => {
                 seen.version = record.version();
                 seen.remaining = record.remaining;
                 seen.last = now;
@@ -244,7 +244,7 @@ impl NameState {
             return false;
         };
         seen.kept = true;
-        if clock.elapsed(first) > clock.elapsed(seen.first) && !planted!(SightUnread) {
+        if clock.elapsed(first) > clock.elapsed(seen.first) {
             seen.first = first;
         }
         clock.elapsed(seen.first) >= seen.duration
@@ -262,18 +262,10 @@ impl NameState {
 
     /// The version that was seen unchanged for its record's whole duration, if there is one: claim
     /// (a) of `prev` (A6).
-    pub(crate) fn claim(&self, clock: &Clock, own_duration: Duration) -> Option<Version> {
+    pub(crate) fn claim(&self, clock: &Clock) -> Option<Version> {
         let known = self.known();
         let seen = known.observation.as_ref()?;
-        let needed = if planted!(ClaimWithoutLook) {
-            Duration::ZERO
-        } else if planted!(ObservationByOwnDuration) {
-            own_duration
-        } else {
-            let _ = own_duration;
-            seen.duration
-        };
-        (clock.elapsed(seen.first) >= needed).then_some(seen.version)
+        (clock.elapsed(seen.first) >= seen.duration).then_some(seen.version)
     }
 
     /// How long until [`NameState::claim`] has something to claim.
@@ -302,12 +294,10 @@ impl NameState {
     /// Forgets an observation that nobody has repeated for ten durations (section 3).
     pub(crate) fn forget_old_observation(&self, clock: &Clock) {
         let mut known = self.known();
-        if planted!(ObservationNotShared)
-            || known
-                .observation
-                .as_ref()
-                .is_some_and(|seen| seen.is_old(clock))
-                && !planted!(ObservationForEver)
+        if known
+            .observation
+            .as_ref()
+            .is_some_and(|seen| seen.is_old(clock))
         {
             known.observation = None;
         }
@@ -316,9 +306,7 @@ impl NameState {
     /// A grant of our own: it replaces what was observed, and its lease is live.
     pub(crate) fn granted(&self, uuid: Uuid, token: FencingToken) {
         let mut known = self.known();
-        if !planted!(GrantKeepsObservation) {
-            known.observation = None;
-        }
+        known.observation = None;
         known.highest = known.highest.max(token.get());
         // One, nearly always: a process may hold very many names.
         known.live.reserve_exact(1);
@@ -341,12 +329,7 @@ impl NameState {
     /// The same of a lease whose release closes the name (B4): to this client as well, which claims
     /// what is left of the term only when the name would be open again.
     pub(crate) fn closes(&self, clock: &Clock, uuid: Uuid, duration: Duration, lasts: Duration) {
-        let closed = if planted!(ClosedToOthersOnly) {
-            Duration::ZERO
-        } else {
-            lasts
-        };
-        self.mark_over(&mut self.known(), clock, uuid, duration, closed);
+        self.mark_over(&mut self.known(), clock, uuid, duration, lasts);
         self.row_ends();
     }
 
@@ -392,13 +375,10 @@ impl NameState {
     /// The record that refused us is a ghost of our own: claim (b) of `prev` (G4).
     pub(crate) fn is_over(&self, clock: &Clock, uuid: Uuid) -> bool {
         let known = self.known();
-        if planted!(OwnLeaseClaimed) && known.live.contains(&uuid) {
-            return true;
-        }
         let mut over = known.over.iter();
         over.any(|over| {
             over.uuid == uuid && (over.closed..over.keep).contains(&clock.elapsed(over.since))
-        }) && !planted!(OwnGhostBlocks)
+        })
     }
 
     /// A try of ours claims this term.
@@ -420,7 +400,7 @@ impl NameState {
     pub(crate) fn may_be_claimed(&self, uuid: Uuid) -> bool {
         let known = self.known();
         let mut over = known.over.iter();
-        over.any(|over| over.uuid == uuid && over.claimants > 0) && !planted!(HeirDeniesGiver)
+        over.any(|over| over.uuid == uuid && over.claimants > 0)
     }
 
     /// Whether it was a try of ours that ended this term with its own, or one that claimed that in its
@@ -432,7 +412,7 @@ impl NameState {
             over.heir
         };
         let mut heirs = successors(heir(&uuid), heir).take(OVER_KEPT);
-        heirs.any(|heir| heir == shown) && !planted!(HeirDeniesGiver)
+        heirs.any(|heir| heir == shown)
     }
 
     /// The lease is one of ours.
@@ -455,7 +435,6 @@ impl NameState {
     pub(crate) fn floor(&self) -> u64 {
         match self.known().highest {
             0 => 0,
-            _ if planted!(FloorForgotten) => 0,
             highest => highest + 1,
         }
     }

@@ -72,7 +72,7 @@ impl Outage {
             return;
         }
         let before = self.unanswered.swap(0, Ordering::SeqCst);
-        if before > HICCUPS && !planted!(OutageEndUnheard) {
+        if before > HICCUPS {
             self.over.notify_waiters();
         }
     }
@@ -96,7 +96,7 @@ impl Outage {
         // Armed before the question.
         let mut over = pin!(self.over.notified());
         over.as_mut().enable();
-        if !self.is_on() || planted!(OutageUnpaced) {
+        if !self.is_on() {
             return Ok(());
         }
         let turn = async {

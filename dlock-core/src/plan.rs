@@ -46,11 +46,7 @@ pub(crate) struct Plan {
 impl Plan {
     /// D x (1 - margin): how long after its `sent` a success is believed (V1).
     pub(crate) fn belief(&self) -> Duration {
-        if planted!(NoMargin) {
-            self.duration
-        } else {
-            self.duration - self.margin
-        }
+        self.duration - self.margin
     }
 
     /// The most one attempt gets: D/6 (V6, W4).
@@ -100,11 +96,7 @@ impl Plan {
             max_hold: None,
             at_least: None,
             told: false,
-            errands: if planted!(ReservationUncounted) {
-                Arc::default()
-            } else {
-                Arc::clone(&self.errands)
-            },
+            errands: Arc::clone(&self.errands),
             ..self.clone()
         }
     }
@@ -139,11 +131,7 @@ impl Plan {
 
     /// A grant is given back if nobody has picked it up for so long: D/6 (W6).
     pub(crate) fn pickup(&self) -> Duration {
-        if planted!(GrantWaitsForEver) {
-            Duration::from_secs(3600)
-        } else {
-            self.duration / 6
-        }
+        self.duration / 6
     }
 
     /// Jitter at an expiry or the end of an observation: at most 50 ms (W2, section 9).

@@ -132,9 +132,7 @@ impl Giveback {
     /// also from a runtime that has ended.
     fn offer(&self) -> Option<Offer> {
         let Self { shared, state, .. } = self;
-        if let Some(until) = self.closes_until
-            && !planted!(ClosedHandedOver)
-        {
+        if let Some(until) = self.closes_until {
             let lasts = until.since(shared.clock.now());
             state.closes(&shared.clock, self.uuid, self.plan.duration, lasts);
             return None;
@@ -147,8 +145,7 @@ impl Giveback {
     /// the release is sent.
     async fn run(&self, offer: Option<Offer>) -> Result<Ended, ProviderError> {
         if let Some(offer) = offer
-            && (offer.granted(&self.shared.clock, &self.plan).await
-                || planted!(FailedHandOverForgotten))
+            && offer.granted(&self.shared.clock, &self.plan).await
         {
             if self.answered {
                 self.state.settled(self.uuid);
@@ -157,10 +154,7 @@ impl Giveback {
             return Ok(Ended::Released);
         }
         let mut answer = self.send().await;
-        if self.origin == Origin::Try
-            && matches!(answer, Ok(Ended::NotHeld(_)))
-            && !planted!(TryReleasedOnce)
-        {
+        if self.origin == Origin::Try && matches!(answer, Ok(Ended::NotHeld(_))) {
             // Requests may overtake each other, and what nobody waits for would block others for D.
             self.shared.clock.pause(self.plan.attempt()).await;
             answer = self.send().await;
@@ -203,15 +197,8 @@ impl Giveback {
                 left.min(plan.attempt())
             };
             // One uuid in all attempts, so that a repeat finds its work done; each for what is left.
-            request.closing = closing.map(|(until, closing)| {
-                let closing = if planted!(ClosingDrawnAnew) {
-                    let random = shared.entropy.uuid().unwrap_or_default();
-                    Closing::drawn(random, Duration::ZERO)
-                } else {
-                    closing
-                };
-                closing.lasting(until.since(shared.clock.now()))
-            });
+            request.closing =
+                closing.map(|(until, closing)| closing.lasting(until.since(shared.clock.now())));
             let call = shared.provider.release(&request);
             match shared.call(what, limit, call).await {
                 Ok(outcome) => {
@@ -229,11 +216,7 @@ impl Giveback {
                     }
                     return Ok(ended);
                 }
-                Err(error)
-                    if error.kind() == ErrorKind::Fatal && !planted!(FatalReleaseRepeated) =>
-                {
-                    return Err(error);
-                }
+                Err(error) if error.kind() == ErrorKind::Fatal => return Err(error),
                 Err(error) => told(|| {
                     tracing::debug!(
                         name: "release_unanswered",
@@ -246,10 +229,7 @@ impl Giveback {
             alone = false;
             let pause = shared.pause_after_failure(plan);
             let left = until.since(shared.clock.now()).saturating_sub(pause);
-            if left < Duration::from_millis(1) || planted!(ReleaseOnce) {
-                if planted!(UnconfirmedIsError) {
-                    return Err(ProviderError::unknown("the release was not confirmed"));
-                }
+            if left < Duration::from_millis(1) {
                 return Ok(self.unconfirmed());
             }
             shared.clock.pause(pause).await;
@@ -279,7 +259,7 @@ impl Giveback {
             plan,
             ..
         } = self;
-        let Some(token) = self.token.filter(|_| !planted!(ClosingUnobserved)) else {
+        let Some(token) = self.token else {
             return;
         };
         let closed = Record::new(closing.uuid(), "", UNIX_EPOCH, token, closing.lasts());
@@ -297,12 +277,9 @@ impl Giveback {
                 }
                 Ended::Released
             }
-            ReleaseOutcome::NotHeld(_) if planted!(StaleReleaseHidden) => Ended::Released,
             ReleaseOutcome::NotHeld(record) => self.not_held(record, alone),
         };
-        if !planted!(ReleaseWakesNobody) {
-            self.state.freed.notify_waiters();
-        }
+        self.state.freed.notify_waiters();
         ended
     }
 
@@ -323,7 +300,6 @@ impl Giveback {
         if record.as_ref().is_some_and(shows_our_own) && !intruded {
             return Ended::Released;
         }
-        let alone = alone || planted!(RepeatIsStale);
         let Origin::Lease { protected } = self.origin else {
             return Ended::NotHeld(record);
         };
@@ -333,7 +309,7 @@ impl Giveback {
         told(
             || tracing::debug!(name: "release_overtaken", "not held after what may have ended the term: no loss"),
         );
-        if protected && (!intruded || planted!(UnclosedIsReleased)) {
+        if protected && !intruded {
             Ended::Released
         } else {
             Ended::Unconfirmed

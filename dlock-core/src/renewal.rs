@@ -50,9 +50,6 @@ pub(crate) fn settle(
             });
             Ok(())
         }
-        Ok(RenewOutcome::Lost(_)) if planted!(RefusalIgnored) => {
-            Err(ProviderError::unknown("the term is over"))
-        }
         Ok(RenewOutcome::Lost(record)) => {
             if let Some(record) = &record {
                 term.state.saw(&term.shared.clock, record);

@@ -23,13 +23,10 @@ where
     F: FnOnce(FencingToken) -> Fut,
     Fut: Future<Output = T>,
 {
-    let ended = match drive(&guard, work).await {
-        Work::Panicked(panic) if planted!(PanicFirst) => resume_unwind(panic),
-        ended => ended,
-    };
+    let ended = drive(&guard, work).await;
     // The work does not exist any more. Whether it ended in time, only the clock can tell now (V9).
     let late = match guard.state() {
-        State::Lost(loss) if !planted!(LateWorkIsFine) => Some(loss),
+        State::Lost(loss) => Some(loss),
         _ => None,
     };
     give_back(guard).await;
@@ -62,7 +59,7 @@ where
         Err(panic) => return Work::Panicked(panic),
     };
     let mut work = pin!(work);
-    let ended = std::future::poll_fn(|context| {
+    std::future::poll_fn(|context| {
         if let Poll::Ready(loss) = lost.as_mut().poll(context) {
             return Poll::Ready(Work::Cancelled(loss));
         }
@@ -78,12 +75,7 @@ where
             Err(panic) => Poll::Ready(Work::Panicked(panic)),
         }
     })
-    .await;
-    #[cfg(dlock_planted)]
-    if planted!(ReleaseFirst) {
-        guard.release_early().await;
-    }
-    ended
+    .await
 }
 
 /// Releases, and waits for it a little, so that normally the lock is free when `with` returns. A

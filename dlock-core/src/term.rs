@@ -98,7 +98,7 @@ impl Term {
             if deadline == Tick::NEVER.to_bits() {
                 return false;
             }
-            if planted!(FlagInsteadOfClock) || self.shared.clock.now() < Tick::from_bits(deadline) {
+            if self.shared.clock.now() < Tick::from_bits(deadline) {
                 return true;
             }
             if self.close_at(deadline) {
@@ -122,7 +122,7 @@ impl Term {
             return State::Lost(loss);
         }
         let late = self.shared.clock.now() >= self.unsure_from();
-        if (late || self.belief().fatal) && !planted!(NeverUnsure) {
+        if late || self.belief().fatal {
             State::Unsure
         } else {
             State::Valid
@@ -169,17 +169,12 @@ impl Term {
     /// When the next renewal is due: never earlier than `renew_every` after the `sent` of the grant
     /// or of the last success (V6).
     pub(crate) fn renewal_due(&self) -> Tick {
-        let every = if planted!(RenewEarly) {
-            self.plan.renew_every / 2
-        } else {
-            self.plan.renew_every
-        };
-        self.belief().credited + every
+        self.belief().credited + self.plan.renew_every
     }
 
     /// When renewals stop because the lease was held for the longest time allowed (section 8).
     pub(crate) fn renewals_end(&self) -> Option<Tick> {
-        let limit = self.plan.max_hold.filter(|_| !planted!(HeldForever))?;
+        let limit = self.plan.max_hold?;
         Some(self.belief().granted + limit)
     }
 
@@ -194,32 +189,22 @@ impl Term {
     /// Both are drawn under one lock: a larger number never has an earlier `sent`, and only that
     /// makes R2 sound (V4).
     pub(crate) fn draw(&self) -> Option<Draw> {
-        if !self.is_valid() && !planted!(ReleasedRenewed) {
+        if !self.is_valid() {
             return None;
         }
         let mut belief = self.belief();
-        if belief.ended.is_some() && !planted!(ReleasedRenewed) {
+        if belief.ended.is_some() {
             return None;
         }
-        if !planted!(SameNumber) || belief.n == 0 {
-            belief.n += 1;
-        }
-        let sent = if planted!(EarlierSent) {
-            belief.last_sent
-        } else {
-            self.shared.clock.now()
-        };
-        belief.last_sent = self.shared.clock.now();
+        belief.n += 1;
+        let sent = self.shared.clock.now();
+        belief.last_sent = sent;
         Some(Draw { n: belief.n, sent })
     }
 
     /// What is left for one attempt: D/6, and never more than the lease has (V6).
     pub(crate) fn attempt_limit(&self) -> Duration {
-        if planted!(RenewalUnbounded) {
-            Duration::from_secs(3600)
-        } else {
-            self.plan.attempt().min(self.remaining())
-        }
+        self.plan.attempt().min(self.remaining())
     }
 
     /// The store answered `Renewed` to this attempt. False if that came too
@@ -233,31 +218,18 @@ impl Term {
     /// Moves the deadline. The one before, unless it had passed.
     fn extend(&self, Draw { n, sent }: Draw, asked: bool) -> Option<Tick> {
         let mut belief = self.belief();
-        belief.asked |= asked && !planted!(AskedHidden);
+        belief.asked |= asked;
         belief.confirmed = belief.confirmed.max(n);
-        let sent = if planted!(CreditNewest) {
-            belief.last_sent
-        } else if planted!(CreditReply) {
-            self.shared.clock.now()
-        } else {
-            sent
-        };
         let extended = sent + self.plan.belief();
         let (before, later) = loop {
             let deadline = self.valid_until.load(Ordering::SeqCst);
-            if planted!(ReviveAfterDeadline) && !matches!(belief.ended, Some(LossCause::Released)) {
-                belief.ended = None;
-            } else if deadline == Tick::NEVER.to_bits()
+            if deadline == Tick::NEVER.to_bits()
                 || (self.shared.clock.now() >= Tick::from_bits(deadline) && self.close_at(deadline))
             {
                 return None;
             }
             // It never moves back: an older attempt may be answered after a newer one.
-            let later = if planted!(DeadlineMovesBack) {
-                extended.to_bits()
-            } else {
-                deadline.max(extended.to_bits())
-            };
+            let later = deadline.max(extended.to_bits());
             if self
                 .valid_until
                 .compare_exchange(deadline, later, Ordering::SeqCst, Ordering::SeqCst)
@@ -288,11 +260,6 @@ impl Term {
     /// An attempt got no answer. Not a loss, and it delays nothing (V5).
     pub(crate) fn failed(&self, error: ProviderError) {
         observe::renewal_failed(self, &error);
-        if planted!(ErrorIsLoss) || (planted!(FatalIsLoss) && error.kind() == ErrorKind::Fatal) {
-            return self.end(LossCause::Expired {
-                last_error: Some(error),
-            });
-        }
         let over = !self.is_valid();
         let mut belief = self.belief();
         belief.fatal |= error.kind() == ErrorKind::Fatal;

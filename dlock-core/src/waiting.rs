@@ -61,7 +61,6 @@ pub(crate) async fn acquire(
 ) -> Result<Acquired, Error> {
     if let Some(ticket) = ticket
         && *ticket.name() != lock.name
-        && !planted!(TicketForAnyLock)
     {
         return Err(Error::OtherLock {
             ticket: ticket.name().clone(),
@@ -97,7 +96,7 @@ async fn ask_for(
         let queues = match wait {
             Wait::No => false,
             // Nobody in line can have the lock before whoever has its ticket.
-            Wait::Limit(_) => ticket.is_none() || planted!(TicketQueues),
+            Wait::Limit(_) => ticket.is_none(),
         };
         if queues {
             line.join(&lock.state).await;
@@ -136,11 +135,7 @@ async fn ask_for(
         match taker.take().await {
             // It was valid when it was granted, and waited for us too long since (V9). Dropped, it
             // is released.
-            Taken::Value(Ok(Acquired::Holding(holding)))
-                if !holding.term().is_valid()
-                    && !planted!(DeadGrantHandedOut)
-                    && !planted!(LateGrantHandedOut) =>
-            {
+            Taken::Value(Ok(Acquired::Holding(holding))) if !holding.term().is_valid() => {
                 told(
                     || tracing::debug!(name: "grant_outdated", "the grant had run out before it was picked up; asking anew"),
                 );
@@ -215,17 +210,11 @@ impl Contender {
         });
         // W6. A grant that comes back is dropped here, and so released.
         let patience = lock.shared.clock.pause(lock.plan.pickup());
-        let back = giver.give(answer, patience).await;
-        if planted!(CancelForgets) {
-            std::mem::forget(back);
-        }
+        drop(giver.give(answer, patience).await);
     }
 
     /// One try of our own, whoever waits. `None` if the caller has gone away before it.
     async fn once(&mut self, giver: &Giver<Answer>) -> Option<Answer> {
-        if planted!(TryQueues) {
-            let _turn = self.lock.state.turn.acquire().await;
-        }
         // What a ticket opens waits for nothing.
         let turn = tokio::select! {
             biased;
@@ -272,22 +261,11 @@ impl Contender {
         let closing = lock.shared.closing();
         tokio::select! {
             biased;
-            () = giver.abandoned(), if !planted!(AbandonedWaits) => return None,
-            () = closing.raised(), if !planted!(CloseUnheard) => {
-                return Some(Err(Error::Closed));
-            }
+            () = giver.abandoned() => return None,
+            () = closing.raised() => return Some(Err(Error::Closed)),
             // Before our turn: a caller who was away may be back only after its limit (W4).
-            () = self.out_of_time(), if !planted!(QueueUncounted) => {
-                return Some(Err(self.timeout()));
-            }
-            () = lock.state.freed.notified(), if planted!(LastInherits) => {
-                return self.contend(giver).await;
-            }
+            () = self.out_of_time() => return Some(Err(self.timeout())),
             () = line.turn() => {}
-        }
-        if planted!(NoTurns) {
-            line.pass();
-            return self.contend(giver).await;
         }
         let gone = Arc::clone(&self.gone);
         let mut contending = pin!(self.contend(giver));
@@ -296,7 +274,7 @@ impl Contender {
             answer = &mut contending => answer,
             // A try that is under way runs to its answer (G1), and is not repeated. The turn went with
             // the caller; what is offered meanwhile is offered to others (H1).
-            () = giver.abandoned(), if !planted!(AbandonedWaits) => {
+            () = giver.abandoned() => {
                 gone.raise();
                 contending.await
             }
@@ -388,14 +366,10 @@ impl Contender {
         let closing = self.lock.shared.closing();
         tokio::select! {
             biased;
-            () = giver.abandoned(), if !planted!(AbandonedWaits) => ControlFlow::Break(None),
-            () = closing.raised(), if !planted!(CloseUnheard) => {
-                ControlFlow::Break(Some(Err(Error::Closed)))
-            }
+            () = giver.abandoned() => ControlFlow::Break(None),
+            () = closing.raised() => ControlFlow::Break(Some(Err(Error::Closed))),
             // Who has a ticket waits for no release.
-            () = freed, if self.ticket.is_none() && !planted!(WakeupIgnored) => {
-                ControlFlow::Continue(true)
-            }
+            () = freed, if self.ticket.is_none() => ControlFlow::Continue(true),
             () = clock.pause(pause) => ControlFlow::Continue(false),
             () = self.out_of_time() => ControlFlow::Break(Some(Err(self.timeout()))),
         }
@@ -442,15 +416,12 @@ impl Contender {
             }
             Ok(None) => {
                 if let Some(error) = &self.error
-                    && (shared.clock.elapsed(self.answered) >= plan.give_up_after
-                        || planted!(GivesUpAtOnce))
-                    && !planted!(SilentStoreForEver)
+                    && shared.clock.elapsed(self.answered) >= plan.give_up_after
                 {
                     return ControlFlow::Break(Err(error.clone().into()));
                 }
                 ControlFlow::Continue(shared.pause_after_failure(plan))
             }
-            Err(_) if planted!(FatalRetried) => ControlFlow::Continue(plan.poll_every),
             Err(error) => ControlFlow::Break(Err(error)),
         }
     }
@@ -477,7 +448,6 @@ impl Contender {
         }
         match self.wait {
             Wait::No | Wait::Limit(None) => None,
-            Wait::Limit(Some(_)) if planted!(LimitPerTry) && self.error.is_none() => None,
             Wait::Limit(Some(limit)) => {
                 Some(limit.saturating_sub(self.lock.shared.clock.elapsed(self.started)))
             }
@@ -499,9 +469,7 @@ impl Contender {
     fn timeout(&mut self) -> Error {
         let Settings { shared, plan, .. } = &*self.lock;
         let holder = self.seen.take().map(Box::new);
-        let silent = holder.is_none()
-            || shared.clock.elapsed(self.answered) >= plan.attempt()
-            || planted!(CutCallIsSilence);
+        let silent = holder.is_none() || shared.clock.elapsed(self.answered) >= plan.attempt();
         Error::Timeout {
             waited: shared.clock.elapsed(self.started),
             holder,

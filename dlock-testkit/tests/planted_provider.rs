@@ -1,6 +1,6 @@
 //! Every case catches a planted bug, and every planted bug is caught by exactly the cases that say
 //! so: each case of the suite against each flaw, in paused time. The cases of the frontend have bugs
-//! of their own, in `planted_frontend.rs`.
+//! of their own, in `proof/mutants`.
 
 use std::{collections::BTreeSet, panic, sync::Mutex, thread};
 

@@ -81,8 +81,7 @@ impl NameState {
         } = &mut known.succession;
         let since = *row.since.get_or_insert(now);
         let long = row.handed >= MOST_IN_A_ROW || clock.elapsed(since) >= plan.row();
-        let keeps = !long || planted!(RowNeverEnds);
-        if *queued == 0 || legacy.is_some() || !keeps || planted!(NothingHandedOver) {
+        if *queued == 0 || legacy.is_some() || long {
             *row = Row::default();
             return None;
         }
@@ -96,11 +95,6 @@ impl NameState {
             uuid: version.uuid,
             verdict,
         })
-    }
-
-    /// Somebody stands in line.
-    pub(crate) fn is_awaited(&self) -> bool {
-        self.known().succession.queued > 0
     }
 
     /// Something is on offer to whoever is first in line.
@@ -197,8 +191,6 @@ impl Drop for Place {
         *queued -= 1;
         let nobodys = if *queued == 0 { legacy.take() } else { None };
         drop(known);
-        if planted!(LegacyForgotten) {
-            std::mem::forget(nobodys);
-        }
+        drop(nobodys);
     }
 }

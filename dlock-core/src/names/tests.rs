@@ -129,10 +129,10 @@ fn observation_is_forgotten_after_ten_leases_without_a_look() {
     state.saw(&clock, &record(1));
     hand.advance(10 * LEASE);
     state.forget_old_observation(&clock);
-    assert_eq!(state.claim(&clock, LEASE), Some(record(1).version()));
+    assert_eq!(state.claim(&clock), Some(record(1).version()));
     hand.advance(INSTANT);
     state.forget_old_observation(&clock);
-    assert_eq!(state.claim(&clock, LEASE), None);
+    assert_eq!(state.claim(&clock), None);
     assert_eq!(state.observation_left(&clock), None);
 }
 
@@ -141,14 +141,14 @@ fn version_is_claimed_when_it_was_seen_for_its_whole_lease() {
     let (clock, hand, state) = one();
     state.saw(&clock, &record(1));
     hand.advance(LEASE - INSTANT);
-    assert_eq!(state.claim(&clock, LEASE), None);
+    assert_eq!(state.claim(&clock), None);
     assert_eq!(state.observation_left(&clock), Some(INSTANT));
     hand.advance(INSTANT);
-    assert_eq!(state.claim(&clock, LEASE), Some(record(1).version()));
+    assert_eq!(state.claim(&clock), Some(record(1).version()));
     assert_eq!(state.observation_left(&clock), Some(Duration::ZERO));
     // Any other version starts anew.
     state.saw(&clock, &record(2));
-    assert_eq!(state.claim(&clock, LEASE), None);
+    assert_eq!(state.claim(&clock), None);
 }
 
 #[test]
@@ -196,5 +196,5 @@ fn absurd_duration_of_a_stranger_is_just_long() {
     state.forget_old_observation(&clock);
     assert!(!state.forgettable(&clock));
     assert!(!state.has_run_out(&clock));
-    assert_eq!(state.claim(&clock, LEASE), None);
+    assert_eq!(state.claim(&clock), None);
 }

@@ -59,14 +59,9 @@ impl Folder {
         if kept.is_err() {
             tracing::warn!(name: "observation_damaged", file = %file.display(), "a file of observations is damaged or another program's; it counts for nothing");
         }
-        let same = |kept: &Sight| {
-            let version = kept.version == seen.version || planted!(AnyVersionRecalled);
-            version && clock.has_reached(kept.first)
-        };
+        let same = |kept: &Sight| kept.version == seen.version && clock.has_reached(kept.first);
         let kept = kept.ok().flatten().filter(same);
-        if let Some(Sight { first, .. }) = kept
-            && !planted!(FirstSightReplaced)
-        {
+        if let Some(Sight { first, .. }) = kept {
             return Ok(first);
         }
         replace(&self.path, &file, &seen.render(&lock, &origin))?;

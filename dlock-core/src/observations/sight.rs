@@ -61,7 +61,7 @@ impl Sight {
                 number(field("raw").ok_or(Damaged)?)?,
             ),
         };
-        let ours = of_lock == lock && (of_origin == origin || planted!(AnyBootCounts));
+        let ours = of_lock == lock && of_origin == origin;
         Ok(ours.then_some(sight))
     }
 }

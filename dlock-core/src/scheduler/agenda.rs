@@ -117,9 +117,6 @@ impl Agenda {
 
     /// Takes a term out.
     pub(super) fn leave(&self, term: &Term) -> Option<Kept> {
-        if planted!(DeadEntriesKept) || planted!(ReleasedRenewed) {
-            return None;
-        }
         let mut state = self.state();
         let found = state.waiting.remove(term);
         let found = found.or_else(|| state.lanes.get_mut(&Route::of(term))?.remove(term))?;
@@ -240,9 +237,7 @@ impl State {
             self.looked = Some(now);
             let term = &kept.term;
             let ends = term.deadline();
-            let is_over = (ends <= now && !planted!(ReleasedRenewed))
-                || term.renewals_end().is_some_and(|end| end <= now)
-                    && !(planted!(RetriedTooLong) && kept.standing != Standing::Fresh);
+            let is_over = ends <= now || term.renewals_end().is_some_and(|end| end <= now);
             if is_over {
                 over.push(kept);
                 continue;
@@ -266,9 +261,7 @@ impl State {
         let mut calls = Vec::new();
         let each = self.crowd.each();
         for (&route, lane) in &mut self.lanes {
-            while !planted!(ReleasedRenewed)
-                && let Some(ended) = lane.pop_ended(now)
-            {
+            while let Some(ended) = lane.pop_ended(now) {
                 // Renewed by hand before it was kept, and answered only now?
                 if ended.term.deadline() > now {
                     self.waiting.insert(next_look(&ended.term), ended);

@@ -55,12 +55,7 @@ impl Call {
         let (draws, requests, gone) = self.draw();
         let limits = self.items.iter().map(|kept| kept.term.attempt_limit());
         // Never longer than the shortest lease on board allows (V6).
-        let limit = if planted!(LongestLimit) {
-            limits.max()
-        } else {
-            limits.min()
-        };
-        let Some(limit) = limit else {
+        let Some(limit) = limits.min() else {
             self.settle(None, gone);
             return;
         };
@@ -70,7 +65,7 @@ impl Call {
                 biased;
                 answers = &mut answers => answers,
                 // D/30, usually. Whatever holds it up must not hold up the others.
-                () = shared.clock.pause(limit / 5), if !planted!(OneBatchAtATime) => {
+                () = shared.clock.pause(limit / 5) => {
                     self.make_room();
                     answers.await
                 }
@@ -86,7 +81,6 @@ impl Call {
         {
             nexts.push(match renewal::settle(&kept.term, draw, answer) {
                 Ok(()) => Next::At(next_look(&kept.term), kept.with(Standing::Fresh)),
-                Err(_) if planted!(RenewalGivesUp) => Next::Over(kept),
                 Err(_) => failed(kept, company > 1 && !heard && self.kind == Kind::Due),
             });
         }
@@ -106,9 +100,6 @@ impl Call {
             .filter(|kept| kept.standing != Standing::Fresh);
         let patience = retried.map(|kept| {
             let (left, attempt) = (kept.term.remaining(), kept.term.plan.attempt());
-            if planted!(OutageHoldsRenewals) {
-                return left;
-            }
             left.checked_sub(attempt).unwrap_or(left / 2)
         });
         if let (Some(patience), Some(first)) = (patience.min(), self.items.first()) {
@@ -144,12 +135,9 @@ impl Call {
             // It may have had no turn for long.
             let stops = term.renewals_end();
             let stopped = stops.is_some_and(|end| end <= term.shared.clock.now());
-            let draw = term.draw().filter(|_| !stopped || planted!(RetriedTooLong));
+            let draw = term.draw().filter(|_| !stopped);
             match draw {
-                Some(mut draw) => {
-                    if planted!(SentWhenDue) {
-                        draw.sent = draw.sent.min(term.renewal_due());
-                    }
+                Some(draw) => {
                     requests.push(renewal::request(term, draw));
                     draws.push(draw);
                     self.items.push(kept);
@@ -228,7 +216,7 @@ async fn ask(shared: &Shared, group: &Group, limit: Duration, requests: &[Renew]
     if let Some(answer) = heard.or(answers.first()) {
         shared.outage.heard(answer);
     }
-    if answers.len() != requests.len() && !planted!(LengthUnchecked) {
+    if answers.len() != requests.len() {
         // Whose answers they are, nobody knows.
         return none(ProviderError::unknown(format!(
             "the provider gave {} answers to {} renewals",
@@ -236,27 +224,6 @@ async fn ask(shared: &Shared, group: &Group, limit: Duration, requests: &[Renew]
             requests.len()
         )));
     }
-    spoiled(answers, requests.len())
-}
-
-/// What planted bugs make of the answers: nothing in a build without them.
-#[cfg(not(dlock_planted))]
-const fn spoiled(answers: Vec<Answer>, _count: usize) -> Vec<Answer> {
-    answers
-}
-
-#[cfg(dlock_planted)]
-fn spoiled(mut answers: Vec<Answer>, count: usize) -> Vec<Answer> {
-    if planted!(AnswersReversed) {
-        answers.reverse();
-    }
-    let error = answers.iter().find_map(|answer| answer.clone().err());
-    match error {
-        Some(error) if planted!(OneErrorForAll) => answers.fill(Err(error)),
-        _ => {}
-    }
-    let missing = ProviderError::unknown("no answer for this renewal");
-    answers.resize(count, Err(missing));
     answers
 }
 

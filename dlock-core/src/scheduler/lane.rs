@@ -62,16 +62,8 @@ pub(super) struct Lane {
 impl Route {
     pub(super) fn of(term: &Term) -> Self {
         Self {
-            shard: if planted!(ShardsTogether) {
-                0
-            } else {
-                term.shard
-            },
-            class: if planted!(DurationsTogether) {
-                0
-            } else {
-                class(term.plan.duration)
-            },
+            shard: term.shard,
+            class: class(term.plan.duration),
         }
     }
 }
@@ -88,7 +80,7 @@ fn class(duration: Duration) -> u32 {
 impl Lane {
     pub(super) fn new(batches: bool) -> Self {
         Self {
-            batches: batches && !planted!(NoBatches),
+            batches,
             due: Queue::default(),
             retries: Queue::default(),
             due_calls: 0,
@@ -123,7 +115,6 @@ impl Lane {
     /// way.
     pub(super) fn next_due(&mut self) -> Option<Vec<Kept>> {
         let (calls, size) = match self.batches {
-            true if planted!(OneBatchAtATime) => (1, BATCH),
             true => (BATCHES, BATCH),
             false => (SINGLES, 1),
         };
@@ -144,9 +135,7 @@ impl Lane {
         if self.retry_calls >= calls {
             return None;
         }
-        let company = if planted!(RetriedTogether) {
-            BATCH
-        } else if self.silent || !self.batches {
+        let company = if self.silent || !self.batches {
             1
         } else {
             (self.retries.len() / APART).clamp(1, COMPANY)
@@ -154,7 +143,7 @@ impl Lane {
         let first = self.retries.pop()?;
         self.retry_calls += 1;
         self.calls += 1;
-        let joined = |kept: &Kept| kept.standing != Standing::Alone || planted!(RetriedTogether);
+        let joined = |kept: &Kept| kept.standing != Standing::Alone;
         let with_others = joined(&first);
         let mut items = vec![first];
         while with_others && items.len() < company && self.retries.first().is_some_and(joined) {

@@ -74,7 +74,7 @@ impl Belief {
 
     /// The deadline passed.
     pub(super) fn expired(&self) -> LossCause {
-        if self.held_too_long || planted!(AlwaysTooLong) {
+        if self.held_too_long {
             LossCause::HeldTooLong
         } else {
             LossCause::Expired {

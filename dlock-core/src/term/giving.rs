@@ -12,10 +12,7 @@ impl Term {
     /// term is offered or released, and not before: who claimed it in between, as one that is over (G4),
     /// would take it past the row of hand-overs (H1).
     pub(crate) fn begin_release(&self) -> Tick {
-        let believes = planted!(HandOverBelieves) && self.state.is_awaited();
-        if !planted!(ReleaseBelieves) && !believes {
-            self.end(LossCause::Released);
-        }
+        self.end(LossCause::Released);
         self.belief().last_sent
     }
 
@@ -31,10 +28,7 @@ impl Term {
 
     /// The work was not done: its release frees the name, whatever the time.
     pub(crate) fn leaves_open(&self) {
-        let mut belief = self.belief();
-        if !planted!(ClosedUndone) {
-            belief.closes_until = Tick::NEVER;
-        }
+        self.belief().closes_until = Tick::NEVER;
     }
 
     /// It goes on with the work of a lease that was handed over, which was to keep everybody out for so
@@ -49,43 +43,25 @@ impl Term {
     /// has not begun, and somebody else may do it.
     pub(crate) fn closes_until(&self) -> Option<Tick> {
         let belief = self.belief();
-        let ended = matches!(belief.ended, Some(LossCause::Released)) || planted!(LostLeaseCloses);
-        let began = belief.in_hand || planted!(UnclaimedGrantCloses);
+        let ended = matches!(belief.ended, Some(LossCause::Released));
         let until = belief.closes_until;
-        let until = match self.plan.at_least {
-            Some(at_least) if planted!(ClosedFromTheRelease) => self.shared.clock.now() + at_least,
-            _ => until,
-        };
-        let early = self.shared.clock.now() < until && !planted!(AtLeastIgnored);
-        (ended && began && early).then_some(until)
+        let early = self.shared.clock.now() < until;
+        (ended && belief.in_hand && early).then_some(until)
     }
 
     /// H1: how much longer everybody is to be kept out by whoever goes on with this lease.
     pub(crate) fn left_to_close(&self) -> Duration {
-        if planted!(TicketForgetsAtLeast) {
-            return Duration::ZERO;
-        }
         self.belief().closes_until.since(self.shared.clock.now())
     }
 
     /// H1: ends the lease as a release does, but leaves it in the store, for whoever redeems its
     /// ticket. From here on it is not ours to claim either (G4). A lost lease stays lost.
     pub(crate) fn hand_over(&self) -> Result<(), Loss> {
-        if !planted!(GiverBelieves) {
-            self.end(LossCause::HandedOver);
-        }
-        match self.loss() {
-            Some(loss)
-                if !matches!(loss.cause, LossCause::HandedOver)
-                    && !planted!(LostLeaseHandedOver) =>
-            {
-                return Err(loss);
-            }
-            _ => {}
-        }
-        if planted!(TicketClaimed) {
-            self.state
-                .over(&self.shared.clock, self.uuid, self.plan.duration);
+        self.end(LossCause::HandedOver);
+        if let Some(loss) = self.loss()
+            && !matches!(loss.cause, LossCause::HandedOver)
+        {
+            return Err(loss);
         }
         self.state.given_away(self.uuid);
         Ok(())

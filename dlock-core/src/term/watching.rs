@@ -2,7 +2,7 @@
 //! is none.
 
 use super::Term;
-use crate::{Event, Loss, LossCause, State};
+use crate::{Event, Loss, State};
 
 impl Term {
     /// Resolves when the lease has ended, with its cause (V5). Its timer is its own: it waits for
@@ -19,18 +19,10 @@ impl Term {
                 return loss;
             }
             waited = true;
-            if planted!(LossWaitsForRenewal) {
-                changed.await;
-                continue;
-            }
             tokio::select! {
                 biased;
                 () = changed => {}
-                () = self.shared.clock.sleep_until(self.deadline(), self.plan.step()) => {
-                    if planted!(FlagInsteadOfClock) {
-                        self.end(LossCause::Expired { last_error: None });
-                    }
-                }
+                () = self.shared.clock.sleep_until(self.deadline(), self.plan.step()) => {}
             }
         }
     }

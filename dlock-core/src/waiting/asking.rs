@@ -39,15 +39,8 @@ impl Contender {
     /// Whether to look before asking again: a look must be the cheaper one, somebody must have been
     /// seen, and as far as we know must still be there.
     pub(super) fn may_look(&self) -> bool {
-        let Settings {
-            shared,
-            state,
-            plan,
-            ..
-        } = &*self.lock;
-        (shared.cheap_reads || planted!(LooksAtAnyCost))
-            && self.seen.is_some()
-            && (state.claim(&shared.clock, plan.duration).is_none() || planted!(LooksForEver))
+        let Settings { shared, state, .. } = &*self.lock;
+        shared.cheap_reads && self.seen.is_some() && state.claim(&shared.clock).is_none()
     }
 
     /// Reads the record, which observes as well as a refusal does (section 3), and asks only if
@@ -63,33 +56,22 @@ impl Contender {
         } = &*lock;
         // W4.
         let limit = self.left().unwrap_or(Duration::MAX).min(plan.attempt());
-        let limit = if planted!(LookUnbounded) {
-            Duration::from_secs(3600)
-        } else {
-            limit
-        };
         let what = (Operation::Read, &plan.group);
         let call = shared.provider.read(name);
         let record = match shared.call(what, limit, call).await {
             Ok(record) => {
-                if !planted!(LookNoAnswer) {
-                    self.answered = shared.clock.look();
-                }
+                self.answered = shared.clock.look();
                 record
             }
-            Err(error) if error.kind() == ErrorKind::Fatal && !planted!(FatalLookRetried) => {
-                return Err(error.into());
-            }
+            Err(error) if error.kind() == ErrorKind::Fatal => return Err(error.into()),
             Err(error) => {
                 self.error = Some(error);
                 return Ok(None);
             }
         };
         if let Some(record) = record {
-            if !planted!(LookUnobserved) {
-                self.observe(&record).await;
-            }
-            let free = (record.released && !planted!(FreeLookIgnored))
+            self.observe(&record).await;
+            let free = record.released
                 || record.remaining == Some(Duration::ZERO)
                 || state.is_over(&shared.clock, record.uuid);
             if !free {
@@ -119,13 +101,10 @@ impl Contender {
         state.forget_old_observation(&shared.clock);
         let mut prev = self
             .inherited_claim(legacy.as_ref())
-            .or_else(|| state.claim(&shared.clock, plan.duration));
+            .or_else(|| state.claim(&shared.clock));
         for _ in 0..AT_ONCE {
             // W5: each try draws anew.
-            let uuid = match &legacy {
-                Some(legacy) if planted!(HandOverKeepsTheTerm) => legacy.version.uuid,
-                _ => self.draw()?,
-            };
+            let uuid = self.draw()?;
             // What is handed over was given up, and has not run out.
             let takes_over = legacy.is_none() && observe::asks(|| state.has_run_out(&shared.clock));
             let asked = shared.clock.look();
@@ -147,15 +126,11 @@ impl Contender {
                     return Ok(Some(Acquired::Holding(holding)));
                 }
                 TryEnd::Held(record) => {
-                    let before = self.answered;
                     self.answered = shared.clock.look();
                     let recalled = self.observe(&record).await;
                     let gone = self.gone.is_raised();
                     let ground = recalled || self.may_claim(record.uuid);
                     if prev != Some(record.version()) && ground && !gone {
-                        if planted!(OnlyRefusalsAnswer) {
-                            self.answered = before;
-                        }
                         told(
                             || tracing::debug!(name: "held_by_nobody", "refused by what is over, was handed to us, or has been seen for long enough"),
                         );
@@ -165,7 +140,6 @@ impl Contender {
                     }
                     return Ok(Some(Acquired::Held(self.holder(record))));
                 }
-                TryEnd::Spent if planted!(SpentIsContention) => return Ok(None),
                 TryEnd::Spent => {
                     self.answered = shared.clock.look();
                     told(|| tracing::debug!(name: "spent", "spent; asking anew"));
@@ -186,7 +160,7 @@ impl Contender {
             if self.left().is_some_and(|left| left.is_zero()) {
                 break;
             }
-            prev = state.claim(&shared.clock, plan.duration);
+            prev = state.claim(&shared.clock);
         }
         Ok(None)
     }
@@ -229,12 +203,6 @@ impl Contender {
     }
 
     fn draw(&self) -> Result<Uuid, ProviderError> {
-        let Settings { shared, name, .. } = &*self.lock;
-        if planted!(UuidReused) {
-            return Ok(Uuid::from_u128(
-                u128::from(std::process::id()) << 64 | name.as_str().len() as u128,
-            ));
-        }
-        shared.entropy.uuid()
+        self.lock.shared.entropy.uuid()
     }
 }

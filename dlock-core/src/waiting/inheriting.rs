@@ -25,7 +25,7 @@ impl Contender {
     /// enough that it costs nobody who was wrong more than a poll does.
     pub(super) fn hand_over_expected(&self) -> Option<Duration> {
         let Settings { state, plan, .. } = &*self.lock;
-        if !self.may_inherit() || !state.in_a_row() || planted!(RowAsksAnyway) {
+        if !self.may_inherit() || !state.in_a_row() {
             return None;
         }
         let pause = plan.heirs_patience().min(plan.poll_every);
@@ -37,9 +37,7 @@ impl Contender {
 
     /// What a try claims before anything else: ground (b) of `prev`, or (c).
     pub(super) fn inherited_claim(&self, legacy: Option<&Legacy>) -> Option<Version> {
-        let legacy = legacy.filter(|_| !planted!(InheritsWithoutClaim));
-        let ticket = self.ticket.filter(|_| !planted!(TicketUnclaimed));
-        legacy.map(|legacy| legacy.version).or(ticket)
+        legacy.map(|legacy| legacy.version).or(self.ticket)
     }
 
     /// Whether the record of this term that refused us may be claimed: one of our own that is over
@@ -48,10 +46,9 @@ impl Contender {
     /// whoever is first in it.
     pub(super) fn may_claim(&self, uuid: Uuid) -> bool {
         let Settings { shared, state, .. } = &*self.lock;
-        let ticket = self.ticket.filter(|_| !planted!(TicketInsists));
         let in_no_line = self.ticket.is_some() && matches!(self.wait, Wait::Limit(_));
         let over = !in_no_line && state.is_over(&shared.clock, uuid);
-        over || ticket.is_some_and(|ticket| ticket.uuid == uuid)
+        over || self.ticket.is_some_and(|ticket| ticket.uuid == uuid)
     }
 
     /// The legacy that goes with a claim of this term: ours if it is that one, or one that has come

@@ -93,7 +93,7 @@ impl Contender {
     fn still_wanted(&self) -> ControlFlow<Option<Answer>> {
         if self.gone.is_raised() {
             ControlFlow::Break(None)
-        } else if self.lock.shared.is_closed() && !planted!(CloseUnheard) {
+        } else if self.lock.shared.is_closed() {
             ControlFlow::Break(Some(Err(Error::Closed)))
         } else {
             ControlFlow::Continue(())
@@ -110,7 +110,7 @@ impl Contender {
         } = &*Arc::clone(&self.lock);
         // What our own client holds, or hands on (H1), is not left.
         let taken = || state.is_held() || state.is_offered();
-        if !plan.reservations || taken() || planted!(NeverLeaves) {
+        if !plan.reservations || taken() {
             return;
         }
         let due = state.known_fairness().is_some_and(|mut fairness| {

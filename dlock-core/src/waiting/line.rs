@@ -4,7 +4,7 @@
 //! the caller's future is the last that can.
 
 use std::{
-    future::{Future, pending, poll_fn, ready},
+    future::{Future, poll_fn, ready},
     mem,
     pin::{Pin, pin},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -38,10 +38,7 @@ enum Spot {
     #[default]
     Outside,
     InLine(Queued, Place),
-    OurTurn(
-        #[expect(dead_code, reason = "kept until it is dropped")] Permit,
-        Place,
-    ),
+    OurTurn(#[expect(dead_code, reason = "kept until it is dropped")] (Permit, Place)),
     Left,
 }
 
@@ -89,20 +86,11 @@ impl Line {
                 return Poll::Pending;
             };
             if let Spot::InLine(_, place) = mem::replace(&mut *spot, Spot::Left) {
-                *spot = Spot::OurTurn(permit, place);
+                *spot = Spot::OurTurn((permit, place));
             }
             Poll::Ready(())
         })
         .await;
-    }
-
-    /// The next in line may come, and we stay.
-    pub(super) fn pass(&self) {
-        let mut spot = self.spot();
-        match mem::replace(&mut *spot, Spot::Left) {
-            Spot::OurTurn(_, place) => *spot = Spot::InLine(Box::pin(pending()), place),
-            other => *spot = other,
-        }
     }
 
     /// Leaves: the next in line may come.
@@ -126,11 +114,6 @@ impl Drop for Line {
 impl Drop for Caller {
     fn drop(&mut self) {
         let waits = matches!(*self.line.spot(), Spot::InLine(..) | Spot::OurTurn(..));
-        if planted!(AbandonedWaits) {
-            // The line goes with its task.
-            mem::forget(mem::take(&mut self.line));
-            return;
-        }
         // A try that is under way runs to its answer (G1), and is not repeated.
         if waits {
             self.gone.raise();

@@ -27,33 +27,19 @@ impl Contender {
         } else {
             plan.poll_every
         };
-        let poll_in = if planted!(NoPoll) && watching {
-            Duration::from_secs(3600)
-        } else if planted!(PollTwiceAsOften) {
-            poll / 2
-        } else {
-            poll + shared.entropy.jitter(poll / 5)
-        };
+        let poll_in = poll + shared.entropy.jitter(poll / 5);
         // A stranger's record may name any duration.
         let jitter = || shared.entropy.jitter(plan.expiry_jitter());
         let after = |left: Duration| left.saturating_add(jitter());
         // A hint: never more than the record's own duration.
         let expiry_in = record
             .remaining
-            .filter(|_| !planted!(RemainingIgnored))
             .map(|left| after(left.min(record.duration)));
-        let observed_in = state
-            .observation_left(&shared.clock)
-            .filter(|_| !planted!(ObservationSleptThrough))
-            .map(after);
+        let observed_in = state.observation_left(&shared.clock).map(after);
         let next = [expiry_in, observed_in]
             .into_iter()
             .flatten()
             .fold(poll_in, Duration::min);
-        if planted!(NoSpacing) {
-            next.max(Duration::from_micros(100))
-        } else {
-            next.max(LEAST_PAUSE.min(poll))
-        }
+        next.max(LEAST_PAUSE.min(poll))
     }
 }

@@ -85,7 +85,7 @@ impl Contender {
             Some(reservation) if before != self.passed_over.newest_term() => {
                 reservation.told.another_term.notify_one();
             }
-            None if passed_over && !planted!(NeverReserves) => {
+            None if passed_over => {
                 self.reservation = Reservation::begin(&self.lock);
             }
             _ => {}

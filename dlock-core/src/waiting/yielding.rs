@@ -52,7 +52,7 @@ impl Contender {
         self.left_slots = slots;
         let clock = self.lock.shared.clock.clone();
         let state = std::sync::Arc::clone(&self.lock.state);
-        let mut since = clock.look();
+        let since = clock.look();
         let mut passed = self.passed();
         loop {
             // Armed before the questions.
@@ -72,10 +72,6 @@ impl Contender {
                 continue;
             }
             let now = self.slots();
-            if planted!(DelayRestarts) {
-                (since, lasts) = (clock.look(), span(slots));
-                continue;
-            }
             let until = clock.elapsed(since) + span(now);
             if until < lasts {
                 (lasts, self.left_slots) = (until, now);

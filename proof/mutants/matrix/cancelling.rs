@@ -1,0 +1,52 @@
+//! The cancellation harness with each bug that leaves something behind when somebody goes away: it says
+//! what.
+
+use std::time::Duration;
+
+use dlock_core::Discipline;
+use dlock_mutants::Bug;
+use dlock_testkit::{
+    cancelling,
+    memory::{MemoryProvider, MemoryStore},
+};
+use tokio::runtime::Builder;
+
+use crate::{Part, panicked};
+
+pub(crate) const PART: Part = Part {
+    name: "cancelling",
+    plays: |bug| bug.left_behind.is_some(),
+    alone: || left_behind().into_iter().collect(),
+    play,
+};
+
+/// Virtual time that takes longer than this spins.
+const REAL_LIMIT: Duration = Duration::from_secs(60);
+
+fn play(bug: &Bug) -> Result<(), String> {
+    let listed = bug.left_behind.as_deref().unwrap_or_default();
+    match left_behind() {
+        None => Err("survives".to_owned()),
+        Some(why) if !why.contains(listed) => Err(why),
+        Some(_) => Ok(()),
+    }
+}
+
+/// What the harness panicked with in either discipline, if it did.
+fn left_behind() -> Option<String> {
+    [Discipline::StoreClock, Discipline::Observer]
+        .into_iter()
+        .find_map(|discipline| panicked(REAL_LIMIT, move || everywhere(discipline)))
+}
+
+fn everywhere(discipline: Discipline) {
+    let runtime = Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .unwrap_or_else(|error| panic!("no runtime: {error}"));
+    runtime.block_on(async {
+        let store = MemoryStore::new(discipline);
+        cancelling::everywhere(|| MemoryProvider::new(&store)).await;
+    });
+}

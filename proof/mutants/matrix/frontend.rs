@@ -1,0 +1,109 @@
+//! Every frontend case against each bug, on the memory provider in both disciplines and as a store with
+//! cheap reads, in paused time: exactly the cases that the file lists fail.
+
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
+
+use dlock_core::{Admin, Capabilities, Discipline, Durability};
+use dlock_mutants::Bug;
+use dlock_testkit::{
+    CASES, Case, Fixture,
+    memory::{MemoryProvider, MemoryStore},
+    runner::{self, Shared},
+};
+
+use crate::{Part, panicked};
+
+pub(crate) const PART: Part = Part {
+    name: "frontend",
+    plays: |_| true,
+    alone,
+    play,
+};
+
+/// A case of virtual time that takes longer than this spins.
+const REAL_LIMIT: Duration = Duration::from_secs(20);
+
+struct Memory<const STORE_CLOCK: bool, const CHEAP_READS: bool>(MemoryStore);
+
+impl<const STORE_CLOCK: bool, const CHEAP_READS: bool> Memory<STORE_CLOCK, CHEAP_READS> {
+    const DISCIPLINE: Discipline = if STORE_CLOCK {
+        Discipline::StoreClock
+    } else {
+        Discipline::Observer
+    };
+}
+
+impl<const STORE_CLOCK: bool, const CHEAP_READS: bool> Fixture
+    for Memory<STORE_CLOCK, CHEAP_READS>
+{
+    type Provider = MemoryProvider;
+
+    const CAPABILITIES: Capabilities = Capabilities::new("memory", Self::DISCIPLINE)
+        .closing(true)
+        .watch(true)
+        .cheap_reads(CHEAP_READS)
+        .batch(true)
+        .durability(Durability::Volatile);
+    const PAUSED: bool = true;
+
+    async fn start() -> Self {
+        Self(MemoryStore::new(Self::DISCIPLINE))
+    }
+
+    async fn provider(&self) -> MemoryProvider {
+        MemoryProvider::new(&self.0).cheap_reads(CHEAP_READS)
+    }
+
+    fn admin(provider: &MemoryProvider) -> Option<Arc<dyn Admin>> {
+        Some(Arc::new(provider.clone()))
+    }
+}
+
+/// The cases that fail without a bug.
+fn alone() -> Vec<String> {
+    let fails = |case| {
+        let why = caught(case)?;
+        Some(format!("{} fails without a bug: {why}", case.name))
+    };
+    frontend().filter_map(fails).collect()
+}
+
+fn frontend() -> impl Iterator<Item = &'static Case> {
+    CASES.iter().filter(|case| case.is_of_the_frontend())
+}
+
+fn play(bug: &Bug) -> Result<(), String> {
+    let expected: BTreeSet<&str> = bug.cases.split_whitespace().collect();
+    let failed: Vec<(&str, String)> = frontend()
+        .filter_map(|case| Some((case.name, caught(case)?)))
+        .collect();
+    let actual: BTreeSet<&str> = failed.iter().map(|(name, _)| *name).collect();
+    if failed.is_empty() {
+        return Err("survives".to_owned());
+    }
+    if expected == actual {
+        return Ok(());
+    }
+    let missed: Vec<_> = expected.difference(&actual).collect();
+    let unlisted: Vec<_> = failed
+        .iter()
+        .filter(|(name, _)| !expected.contains(name))
+        .collect();
+    let names: Vec<&str> = failed.iter().map(|(name, _)| *name).collect();
+    Err(format!(
+        "\n  listed, but passed: {missed:?}\n  failed, but not listed: {unlisted:#?}\n  cases = \"\"\"\n{}\n\"\"\"",
+        names.join("\n")
+    ))
+}
+
+/// What the case panicked with in either discipline, or where reads are cheap, if it did.
+fn caught(case: &'static Case) -> Option<String> {
+    run::<Memory<true, false>>(case)
+        .or_else(|| run::<Memory<false, false>>(case))
+        .or_else(|| run::<Memory<false, true>>(case))
+}
+
+fn run<F: Fixture>(case: &'static Case) -> Option<String> {
+    static UNUSED: Shared = Shared::new();
+    panicked(REAL_LIMIT, || runner::run::<F>(&UNUSED, case.name))
+}

@@ -1,0 +1,110 @@
+//! The matrix: every bug of `mutants.toml` against the checks that must catch it. It is built in the
+//! copy of the workspace that contains the bugs; `scripts/mutants` makes that copy and runs it.
+//!
+//! `matrix PART.. [BUG..]`: each part plays all of its bugs, or those that are named. No other
+//! argument, variable or filter makes it play fewer.
+
+mod cancelling;
+mod frontend;
+mod simulation;
+mod wire;
+
+use std::{
+    env,
+    panic::{self, AssertUnwindSafe, catch_unwind},
+    process::ExitCode,
+    sync::mpsc,
+    thread,
+    time::Duration,
+};
+
+use dlock_core::plant;
+use dlock_mutants::{Bug, Mutants};
+
+/// What a part plays, and how.
+struct Part {
+    name: &'static str,
+    /// Whether this bug is one of its own.
+    plays: fn(&Bug) -> bool,
+    /// Why the checks are wrong without a bug.
+    alone: fn() -> Vec<String>,
+    /// Plays a bug, which is on: why it was not caught as the file says.
+    play: fn(&Bug) -> Result<(), String>,
+}
+
+const PARTS: [Part; 4] = [
+    frontend::PART,
+    simulation::PART,
+    cancelling::PART,
+    wire::PART,
+];
+
+fn main() -> ExitCode {
+    let bugs = Mutants::listed().bugs;
+    let (parts, only): (Vec<_>, Vec<_>) = env::args()
+        .skip(1)
+        .partition(|word| PARTS.iter().any(|part| part.name == word));
+    if let Some(unknown) = only
+        .iter()
+        .find(|name| bugs.iter().all(|bug| bug.name != **name))
+    {
+        eprintln!("{unknown} is neither a part (frontend, simulation, cancelling, wire) nor a bug");
+        return ExitCode::from(2);
+    }
+    // Thousands of expected panics.
+    panic::set_hook(Box::new(|_| {}));
+    let mut complaints = 0;
+    for part in PARTS
+        .iter()
+        .filter(|part| parts.is_empty() || parts.iter().any(|name| name == part.name))
+    {
+        let of_part = || bugs.iter().filter(|bug| (part.plays)(bug));
+        let asked = |bug: &&Bug| only.is_empty() || only.contains(&bug.name);
+        plant(None);
+        let mut wrong = (part.alone)();
+        let mut played = 0;
+        for bug in of_part().filter(asked) {
+            plant(Some(&bug.name));
+            wrong.extend(
+                (part.play)(bug)
+                    .err()
+                    .map(|why| format!("{}: {why}", bug.name)),
+            );
+            plant(None);
+            played += 1;
+        }
+        for why in &wrong {
+            println!("{}: {why}", part.name);
+        }
+        println!(
+            "{}: {played} of {} bugs played, {} complaints",
+            part.name,
+            of_part().count(),
+            wrong.len()
+        );
+        complaints += wrong.len();
+    }
+    ExitCode::from(u8::from(complaints > 0))
+}
+
+/// What a check that may spin panicked with, if it did.
+fn panicked(limit: Duration, check: impl FnOnce() + Send + 'static) -> Option<String> {
+    let (done, ended) = mpsc::channel();
+    let worker = thread::spawn(move || {
+        let answer = catch_unwind(AssertUnwindSafe(check));
+        drop(done.send(answer.err().map(|panic| {
+            let text = panic.downcast_ref::<String>().map(String::as_str);
+            text.or_else(|| panic.downcast_ref::<&str>().copied())
+                .unwrap_or("a panic without words")
+                .to_owned()
+        })));
+    });
+    match ended.recv_timeout(limit) {
+        Ok(answer) => {
+            drop(worker.join());
+            answer
+        }
+        // The thread is left behind; the process ends soon enough.
+        Err(_) => Some(format!("spins for {limit:?}")),
+    }
+}

@@ -1,0 +1,113 @@
+//! The copy of the workspace that contains the bugs.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    error::Error,
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use crate::{Edit, Mutants, apply};
+
+/// The crate whose copy gets the bugs.
+const MUTATED: &str = "dlock-core";
+
+/// The matrix calls what only the copy has. So it stands where cargo does not look for it, but in the
+/// copy.
+const MATRIX: (&str, &str) = ("proof/mutants/matrix", "proof/mutants/examples/matrix");
+
+/// Copies the workspace into a folder, with the bugs in `dlock-core`. Files that are the same already
+/// are left alone, so that cargo builds only what has changed.
+///
+/// # Errors
+/// An edit that cannot be made, with its bug; a file that cannot be read or written.
+pub fn write_copy(
+    workspace: &Path,
+    folder: &Path,
+    mutants: &Mutants,
+) -> Result<(), Box<dyn Error>> {
+    let mut files = BTreeMap::new();
+    read(workspace, Path::new(""), &mut files)?;
+    plant(&mut files, mutants)?;
+    fs::create_dir_all(folder)?;
+    for (path, content) in &files {
+        let path = folder.join(path);
+        if fs::read(&path).is_ok_and(|old| old == *content) {
+            continue;
+        }
+        fs::create_dir_all(path.parent().unwrap_or(folder))?;
+        fs::write(path, content)?;
+    }
+    let mut old = BTreeMap::new();
+    read(folder, Path::new(""), &mut old)?;
+    let now: BTreeSet<&PathBuf> = files.keys().collect();
+    for path in old.keys().filter(|path| !now.contains(path)) {
+        fs::remove_file(folder.join(path))?;
+    }
+    Ok(())
+}
+
+/// Every file below a folder but those that cargo has built and those of git.
+fn read(root: &Path, below: &Path, files: &mut BTreeMap<PathBuf, Vec<u8>>) -> io::Result<()> {
+    for entry in fs::read_dir(root.join(below))? {
+        let entry = entry?;
+        let name = entry.file_name();
+        if name == "target" || name == ".git" {
+            continue;
+        }
+        let path = below.join(name);
+        if entry.file_type()?.is_dir() {
+            read(root, &path, files)?;
+        } else {
+            let content = fs::read(entry.path())?;
+            let path = match path.strip_prefix(MATRIX.0) {
+                Ok(program) => Path::new(MATRIX.1).join(program),
+                Err(_) => path,
+            };
+            files.insert(path, content);
+        }
+    }
+    Ok(())
+}
+
+fn plant(files: &mut BTreeMap<PathBuf, Vec<u8>>, mutants: &Mutants) -> Result<(), Box<dyn Error>> {
+    let sources = Path::new(MUTATED).join("src");
+    let mut edits: BTreeMap<&str, Vec<(usize, &Edit)>> = BTreeMap::new();
+    for (number, bug) in mutants.bugs.iter().enumerate() {
+        for edit in &bug.edits {
+            edits.entry(&edit.file).or_default().push((number, edit));
+        }
+    }
+    let mut wrong = Vec::new();
+    for (file, edits) in edits {
+        let content = files
+            .get_mut(&sources.join(file))
+            .ok_or_else(|| format!("mutants.toml names {file}, which {MUTATED} does not have"))?;
+        match apply(str::from_utf8(content)?, &edits) {
+            Ok(mutated) => *content = mutated.into_bytes(),
+            Err((bug, refused)) => {
+                let bug = &mutants.bugs[bug].name;
+                wrong.push(format!("{bug}: in {file}, what it edits {refused}"));
+            }
+        }
+    }
+    if !wrong.is_empty() {
+        return Err(wrong.join("\n").into());
+    }
+    let root = files
+        .get_mut(&sources.join("lib.rs"))
+        .ok_or_else(|| format!("{MUTATED} has no lib.rs"))?;
+    // What a bug leaves unused is no mistake.
+    let source = str::from_utf8(root)?;
+    let with_switches = format!(
+        "#![allow(warnings, clippy::all)]\n{source}\nmod planted;\n#[doc(hidden)]\npub use self::planted::plant;\n"
+    );
+    *root = with_switches.into_bytes();
+    let names: Vec<&str> = mutants.bugs.iter().map(|bug| bug.name.as_str()).collect();
+    let switches = format!(
+        "const NAMES: &[&str] = &{names:?};\n{}",
+        include_str!("switches.rs.in")
+    );
+    files.insert(sources.join("planted.rs"), switches.into_bytes());
+    Ok(())
+}
