@@ -5,7 +5,9 @@
 //! DLOCK_FAILOVER_LEASE=60000 cargo bench -p dlock-dynamodb --bench failover
 //! ```
 
-#[path = "../tests/election.rs"]
+#[path = "../tests/common/mod.rs"]
+mod common;
+#[path = "../tests/suite/election.rs"]
 mod election;
 
 fn main() {

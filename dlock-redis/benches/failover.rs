@@ -5,8 +5,10 @@
 //! DLOCK_FAILOVER_LEASE=60000 cargo bench -p dlock-redis --bench failover
 //! ```
 
-#[path = "../tests/election.rs"]
+#[path = "../tests/suite/election.rs"]
 mod election;
+#[path = "../tests/support/mod.rs"]
+mod support;
 
 fn main() {
     dlock_testkit::election::measure::<election::Redis>();

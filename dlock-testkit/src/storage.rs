@@ -1,7 +1,7 @@
 //! What storage that checks fencing tokens has to show (T3, I5), whatever it is made of: four
 //! stories, each a function that panics where the storage is wrong.
 //!
-//! `tests/storage.rs` of this crate is the smallest storage there is, and wrong ones that the
+//! `tests/own/storage.rs` of this crate is the smallest storage there is, and wrong ones that the
 //! stories find.
 
 mod crowd;

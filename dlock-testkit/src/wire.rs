@@ -27,7 +27,7 @@
 //! # fn main() {}
 //! ```
 //!
-//! `tests/wire.rs` of this crate is a whole driver and its server on a page or two. The cases come
+//! `tests/own/wire.rs` of this crate is a whole driver and its server on a page or two. The cases come
 //! in two layers: calls of the provider itself, then locks over it. Each names the rules and
 //! invariants that it covers ([`CASES`]). Most of them wait, so run many at a time.
 //!

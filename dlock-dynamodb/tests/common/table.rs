@@ -50,7 +50,7 @@ impl<K: Kind> Table<K> {
 }
 
 /// The suite on a table of this kind. The group `purge` is left out: without an expiry its rule can
-/// only be kept for released records, which `tests/admin.rs` checks.
+/// only be kept for released records, which `tests/suite/admin.rs` checks.
 #[macro_export]
 macro_rules! suite {
     ($kind:ident) => {
@@ -59,22 +59,22 @@ macro_rules! suite {
         use dlock_core::{Admin, Capabilities, Name};
         use dlock_testkit::Fixture;
 
-        struct Store(common::table::Table<$kind>);
+        struct Store($crate::common::table::Table<$kind>);
 
         impl Fixture for Store {
             type Provider = dlock_dynamodb::DynamoDbProvider;
 
-            const CAPABILITIES: Capabilities = common::table::CAPABILITIES;
+            const CAPABILITIES: Capabilities = $crate::common::table::CAPABILITIES;
             const LEASE: std::time::Duration = std::time::Duration::from_secs(1);
             const LIMIT: std::time::Duration = std::time::Duration::from_secs(60);
-            const NAME_BYTES: usize = Name::MAX_BYTES - <$kind as common::table::Kind>::PREFIX.len();
+            const NAME_BYTES: usize = Name::MAX_BYTES - <$kind as $crate::common::table::Kind>::PREFIX.len();
 
             async fn start() -> Self {
-                Self(common::table::Table::start().await)
+                Self($crate::common::table::Table::start().await)
             }
 
             async fn provider(&self) -> Self::Provider {
-                self.0.provider(<$kind as common::table::Kind>::PREFIX)
+                self.0.provider(<$kind as $crate::common::table::Kind>::PREFIX)
             }
 
             fn admin(provider: &Self::Provider) -> Option<Arc<dyn Admin>> {

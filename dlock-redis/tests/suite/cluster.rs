@@ -150,7 +150,7 @@ async fn a_connection_to_one_node_says_what_is_missing() {
 #[tokio::test]
 async fn a_dead_node_does_not_stop_the_others() {
     // Nobody else can take the address of the dead node, and nobody listens there.
-    the_others_go_on(|address| {
+    the_others_go_on(SOON, |address| {
         let socket = TcpSocket::new_v4().unwrap();
         socket.set_reuseaddr(true).unwrap();
         socket.bind(address).unwrap();
@@ -163,14 +163,16 @@ async fn a_dead_node_does_not_stop_the_others() {
 /// wait while it tries to connect there, so its own limit for that must be short.
 #[tokio::test]
 async fn a_silent_address_of_a_dead_node_does_not_stop_the_others() {
-    the_others_go_on(|address| TcpListener::bind(address).unwrap()).await;
+    let to_connect = Duration::from_millis(500);
+    the_others_go_on(to_connect, |address| TcpListener::bind(address).unwrap()).await;
 }
 
-/// Locks on all nodes, of which one dies; `occupy` takes its address then.
-async fn the_others_go_on<T>(occupy: impl FnOnce(SocketAddr) -> T) {
+/// Locks on all nodes, of which one dies; `occupy` takes its address then. `to_connect` is what the driver
+/// gives an attempt to connect.
+async fn the_others_go_on<T>(to_connect: Duration, occupy: impl FnOnce(SocketAddr) -> T) {
     const LIMIT: Duration = Duration::from_secs(3);
     let mut cluster = Cluster::start().await;
-    let connection = cluster.connection_within(Duration::from_millis(500)).await;
+    let connection = cluster.connection_within(to_connect).await;
     let provider = RedisProvider::builder()
         .connection(connection)
         .call_timeout(LIMIT);

@@ -1,19 +1,21 @@
-//! What only Redis can do to a lock, on real servers.
+//! The provider for Redis on real servers: the published suites, and what only Redis can do to a lock.
 
 #![expect(
     clippy::unwrap_used,
     reason = "what is unwrapped here is a failed test"
 )]
 
-#[path = "../support/mod.rs"]
-mod support;
-
 mod acknowledged;
 mod broken;
 mod cancelling;
 mod clock;
 mod cluster;
+mod conformance;
+mod conformance_acknowledged;
+mod conformance_cluster;
+mod conformance_wakeups;
 mod credentials;
+mod election;
 mod evicting;
 mod fence;
 mod foreign;
@@ -24,6 +26,9 @@ mod partition;
 mod replica;
 mod settings;
 mod shards;
+#[path = "../support/mod.rs"]
+mod support;
 mod too_old;
 mod wakeups;
 mod wire;
+mod wire_conformance;

@@ -1,7 +1,7 @@
 //! Wire cases with bugs of the frontend, over a real socket and in real time: those that the file lists
 //! fail, and no others are played.
 
-#[path = "../../../../dlock-testkit/tests/tcp/mod.rs"]
+#[path = "../../../../dlock-testkit/tests/own/tcp/mod.rs"]
 mod tcp;
 
 use std::{

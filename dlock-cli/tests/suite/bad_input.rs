@@ -1,0 +1,398 @@
+//! What can't work is refused, with the right code and words that help, and changes nothing.
+#![expect(clippy::unwrap_used, reason = "in a test, that is how it fails")]
+
+use std::{
+    fs,
+    os::unix::{fs::PermissionsExt, process::CommandExt},
+    time::Duration,
+};
+
+use crate::support::{DLOCK, Finished, Scene};
+
+/// A user that owns nothing here.
+const NOBODY: u32 = 65534;
+
+fn assert_refused(finished: &Finished, code: i32, words: &str) {
+    assert_eq!(finished.code(), code, "{finished:?}");
+    assert!(finished.err.contains(words), "not {words:?}: {finished:?}");
+    assert!(!finished.err.contains("panicked"), "{finished:?}");
+}
+
+fn mode(path: &std::path::Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+fn run_with(scene: &Scene, options: &[&str]) -> Finished {
+    scene.finish([&["run", "lock"], options, &["--", "touch", "never"]].concat())
+}
+
+#[test]
+fn names_that_are_none_are_64_and_leave_no_store() {
+    let scene = Scene::new();
+    for name in [String::new(), "x".repeat(1025)] {
+        assert_refused(
+            &scene.finish(["run", &name, "--", "true"]),
+            64,
+            "1 to 1024 bytes",
+        );
+        assert_refused(&scene.finish(["status", &name]), 64, "1 to 1024 bytes");
+    }
+    assert!(!scene.path("locks.db").exists());
+    let name = "x".repeat(1024);
+    assert_eq!(scene.finish(["run", &name, "--", "true"]).code(), 0);
+}
+
+#[test]
+fn names_that_are_not_text_are_64() {
+    use std::os::unix::ffi::OsStrExt;
+    let scene = Scene::new();
+    let mut command = scene.dlock(["run"]);
+    command
+        .arg(std::ffi::OsStr::from_bytes(b"\xff"))
+        .args(["--", "true"]);
+    assert_refused(
+        &scene.start(command).finish(Duration::from_secs(30)),
+        64,
+        "UTF-8",
+    );
+}
+
+#[test]
+fn leases_out_of_range_are_64() {
+    let scene = Scene::new();
+    for lease in ["0s", "1us", "99ms", "1500500us", "25h", "5000years"] {
+        assert_refused(&run_with(&scene, &["--lease", lease]), 64, "100 ms to 24 h");
+    }
+    for lease in ["", "15", "-1s", "soon", "99999999999999999999999s"] {
+        assert_eq!(
+            run_with(&scene, &[&format!("--lease={lease}")]).code(),
+            64,
+            "{lease}"
+        );
+    }
+    // The shortest may be over before a busy machine has started anything.
+    let shortest = scene.finish(["run", "lock", "--lease", "100ms", "--", "true"]);
+    assert!([0, 80].contains(&shortest.code()), "{shortest:?}");
+    assert_eq!(
+        scene
+            .finish(["run", "lock", "--lease", "24h", "--", "true"])
+            .code(),
+        0
+    );
+}
+
+#[test]
+fn grace_above_a_quarter_of_the_lease_is_64() {
+    let scene = Scene::new();
+    assert_refused(
+        &run_with(&scene, &["--grace", "3751ms"]),
+        64,
+        "at most --grace 3.75s",
+    );
+    assert_refused(
+        &run_with(&scene, &["--lease", "4s", "--grace", "1001ms"]),
+        64,
+        "quarter",
+    );
+    assert_eq!(
+        scene
+            .finish([
+                "run", "lock", "--lease", "4s", "--grace", "1s", "--", "true"
+            ])
+            .code(),
+        0
+    );
+    assert_eq!(
+        scene
+            .finish(["run", "lock", "--grace", "0s", "--", "true"])
+            .code(),
+        0
+    );
+}
+
+#[test]
+fn waits_of_any_length_are_possible() {
+    let scene = Scene::new();
+    for wait in ["0s", "1m", "1000000years"] {
+        assert_eq!(
+            scene
+                .finish(["run", "lock", "--wait", wait, "--", "true"])
+                .code(),
+            0,
+            "{wait}"
+        );
+    }
+}
+
+#[test]
+fn command_lines_that_say_nothing_or_too_much_are_64() {
+    let scene = Scene::new();
+    for words in [
+        &[][..],
+        &["run"],
+        &["run", "lock"],
+        &["run", "lock", "--"],
+        &["run", "lock", "true"],
+        &["run", "lock", "--no-wait", "--wait", "1s", "--", "true"],
+        &["run", "lock", "--no-such-option", "--", "true"],
+        &["walk", "lock"],
+    ] {
+        let refused = scene.finish(words);
+        assert_eq!(refused.code(), 64, "{words:?}: {refused:?}");
+        assert!(!refused.err.is_empty());
+    }
+    let owner = "o".repeat(1025);
+    assert_refused(
+        &run_with(&scene, &["--owner", &owner]),
+        64,
+        "at most 1024 bytes",
+    );
+}
+
+#[test]
+fn help_and_version_are_0_and_teach() {
+    let scene = Scene::new();
+    let help = scene.finish(["run", "--help"]);
+    assert_eq!(help.code(), 0);
+    for word in [
+        "DLOCK_TOKEN",
+        "Examples:",
+        "Exit codes:",
+        "80",
+        "What it can't promise",
+        "--grace",
+    ] {
+        assert!(help.out.contains(word), "{word}: {}", help.out);
+    }
+    for words in [
+        &["--help"][..],
+        &["--version"],
+        &["status", "--help"],
+        &["help", "run"],
+    ] {
+        assert_eq!(scene.finish(words).code(), 0, "{words:?}");
+    }
+}
+
+#[test]
+fn stores_that_are_none_are_78() {
+    let scene = Scene::new();
+    for (store, words) in [
+        ("", "sqlite:PATH"),
+        ("sqlite:", "names no file"),
+        ("mysql://localhost/x", "no kind of store \"mysql\""),
+        ("/tmp/x.db", "which kind of store"),
+        ("sqlite:/no/such/directory/locks.db", "does not exist"),
+        ("sqlite:/", "not"),
+    ] {
+        assert_refused(&run_with(&scene, &["--store", store]), 78, words);
+    }
+}
+
+#[test]
+fn empty_variable_is_none_and_an_empty_argument_is_78() {
+    let scene = Scene::with(vec![("DLOCK_STORE", String::new())]);
+    assert_eq!(scene.finish(["run", "lock", "--", "true"]).code(), 0);
+    assert!(scene.path(".local/state/dlock/locks.db").is_file());
+    assert_refused(&run_with(&scene, &["--store="]), 78, "not a store");
+}
+
+#[test]
+fn output_that_can_not_be_written_is_74() {
+    let scene = Scene::new();
+    assert_eq!(scene.finish(["run", "lock", "--", "true"]).code(), 0);
+    for words in [
+        &["status"][..],
+        &["status", "lock"],
+        &["status", "--json"],
+        &["release", "lock"],
+        &["purge"],
+        &["setup"],
+        &["elect", "job"],
+        &["--help"],
+    ] {
+        let mut shell = std::process::Command::new("sh");
+        scene.adopt(&mut shell);
+        shell.args(["-c", r#"exec "$DLOCK" "$@" > /dev/full"#, "sh"]);
+        shell.args(words);
+        let finished = scene.start(shell).finish(Duration::from_secs(30));
+        assert_refused(&finished, 74, "can't write to standard output");
+    }
+    // A reader that has had enough is none.
+    let mut shell = std::process::Command::new("sh");
+    scene.adopt(&mut shell);
+    shell.args(["-c", r#"{ "$DLOCK" status; echo "code $?" >&2; } | true"#]);
+    let finished = scene.start(shell).finish(Duration::from_secs(30));
+    assert_eq!(finished.err, "code 0\n", "{finished:?}");
+}
+
+#[test]
+fn foreign_files_are_78_and_stay_as_they_are() {
+    let scene = Scene::new();
+    let text = scene.path("notes.txt");
+    fs::write(&text, "my notes\n".repeat(1000)).unwrap();
+    let database = scene.path("app.db");
+    rusqlite::Connection::open(&database)
+        .unwrap()
+        .execute_batch("CREATE TABLE customers (name)")
+        .unwrap();
+    for file in [text, database] {
+        let before = fs::read(&file).unwrap();
+        let store = format!("sqlite:{}", file.display());
+        assert_refused(
+            &run_with(&scene, &["--store", &store]),
+            78,
+            file.to_str().unwrap(),
+        );
+        assert_refused(
+            &scene.finish(["status", "--store", &store]),
+            78,
+            file.to_str().unwrap(),
+        );
+        assert_eq!(fs::read(&file).unwrap(), before);
+    }
+}
+
+#[test]
+fn record_with_nonsense_in_it_is_78_and_stays_as_it_is() {
+    let scene = Scene::new();
+    assert_eq!(scene.finish(["run", "lock", "--", "true"]).code(), 0);
+    assert_eq!(scene.finish(["run", "other", "--", "true"]).code(), 0);
+    for nonsense in [
+        "uuid = 'not a uuid'",
+        "token = -5",
+        "token = 9007199254740992",
+        "duration = 0",
+        "duration = 9223372036854775807",
+        "renewals = -1",
+        "released = 7",
+        "since = -9223372036854775808",
+        "boot = 'x'",
+        "owner = CAST(x'ff' AS TEXT)",
+    ] {
+        let store = scene.open_store();
+        let change = format!(
+            "PRAGMA ignore_check_constraints = ON;
+            CREATE TABLE kept AS SELECT * FROM lock;
+            UPDATE lock SET {nonsense} WHERE name = 'lock'"
+        );
+        store.execute_batch(&change).unwrap();
+        let refused = run_with(&scene, &[]);
+        assert_eq!(refused.code(), 78, "{nonsense}: {refused:?}");
+        assert_refused(&refused, 78, "locks.db");
+        assert_refused(&scene.finish(["status", "lock"]), 78, "locks.db");
+        let status = scene.finish(["status"]);
+        assert_refused(&status, 78, "locks.db can't be read");
+        let lines: Vec<&str> = status.out.lines().collect();
+        assert_eq!(lines.len(), 3, "{status:?}");
+        assert!(lines[1].starts_with("lock   unreadable  "), "{status:?}");
+        assert!(lines[2].starts_with("other  released "), "{status:?}");
+        let status = scene.finish(["status", "--held", "--json"]);
+        let array: serde_json::Value = serde_json::from_str(&status.out).unwrap();
+        assert_eq!(array.as_array().unwrap().len(), 1, "{status:?}");
+        assert!(
+            array[0]["error"].as_str().unwrap().contains("\"lock\""),
+            "{status:?}"
+        );
+        // It stayed as it was, and other locks are not touched by it.
+        let kept = format!(
+            "SELECT count(*) FROM lock WHERE name = 'lock' AND {}",
+            nonsense.replacen('=', "IS", 1)
+        );
+        assert_eq!(
+            store.query_row(&kept, [], |row| row.get(0)),
+            Ok(1),
+            "{nonsense}"
+        );
+        assert_eq!(
+            scene.finish(["run", "other", "--", "true"]).code(),
+            0,
+            "{nonsense}"
+        );
+        store
+            .execute_batch("DELETE FROM lock; INSERT INTO lock SELECT * FROM kept; DROP TABLE kept")
+            .unwrap();
+    }
+}
+
+#[test]
+fn directory_without_permission_is_78() {
+    let scene = Scene::new();
+    // Root may do everything, so the program runs as somebody else; that one has to reach it.
+    let program = scene.path("dlock");
+    // By another process: a file that this one has open for writing while another test starts a
+    // program cannot be executed ("text file busy").
+    let copied = std::process::Command::new("cp")
+        .arg(DLOCK)
+        .arg(&program)
+        .status();
+    assert!(copied.unwrap().success());
+    mode(&program, 0o755);
+    mode(scene.folder(), 0o755);
+    let folder = scene.path("theirs");
+    fs::create_dir(&folder).unwrap();
+    mode(&folder, 0o555);
+    let start = |store: Option<String>| {
+        let mut command = std::process::Command::new(&program);
+        scene.adopt(&mut command);
+        command
+            .env_remove("DLOCK_STORE")
+            .env("HOME", &folder)
+            .args(["run", "lock", "--", "true"]);
+        if let Some(store) = store {
+            command.env("DLOCK_STORE", store);
+        }
+        if rustix::process::getuid().is_root() {
+            command.uid(NOBODY).gid(NOBODY);
+        }
+        scene.start(command).finish(Duration::from_secs(30))
+    };
+    let store = folder.join("locks.db");
+    assert_refused(
+        &start(Some(format!("sqlite:{}", store.display()))),
+        78,
+        "no permission",
+    );
+    assert!(!store.exists());
+    // The default store needs a directory.
+    assert_refused(&start(None), 78, "Permission denied");
+    // A store of another user.
+    mode(&folder, 0o755);
+    assert_eq!(
+        scene
+            .finish([
+                "run",
+                "lock",
+                "--store",
+                &format!("sqlite:{}", store.display()),
+                "--",
+                "true"
+            ])
+            .code(),
+        0
+    );
+    mode(&folder, 0o555);
+    mode(&store, 0o400);
+    assert_refused(
+        &start(Some(format!("sqlite:{}", store.display()))),
+        78,
+        "no permission",
+    );
+    mode(&folder, 0o755);
+}
+
+#[test]
+fn helpers_started_by_hand_do_no_harm() {
+    let scene = Scene::new();
+    // The guard's channel is at its end at once.
+    for words in [
+        &["__guard"][..],
+        &["__anchor"],
+        &["__stub"],
+        &["__stub", "x"],
+        &["__stub", "1", "touch", "never"],
+    ] {
+        scene.finish(words);
+        assert!(!scene.path("never").exists(), "{words:?}");
+    }
+}

@@ -1,0 +1,310 @@
+//! `dlock elect`: who leads, what runs meanwhile, and how it ends.
+
+use std::time::Duration;
+
+use crate::support::{ALONE, Process, Scene, Stopwatch, until, within};
+use rustix::process::Signal;
+
+/// A candidate with a lease of two seconds, whose command writes its token, then waits for TERM, and
+/// needs half of its grace before it writes that too.
+fn candidate(scene: &Scene, id: &str) -> Process {
+    let script = format!(
+        r#"{ALONE} trap 'sleep 0.25; echo "term {id}" >> "$T/trace"; exit 7' TERM
+        echo "{id} $DLOCK_NAME $DLOCK_TOKEN $DLOCK_OWNER" >> "$T/trace"
+        while :; do sleep 0.05 9>&-; done"#
+    );
+    let mut command = scene.dlock(["elect", "job", "--lease", "2s", "--id", id]);
+    command.args(["--exec", "sh", "-c", &script]);
+    scene.start(command)
+}
+
+fn watcher(scene: &Scene, id: &str) -> Process {
+    scene.start(scene.dlock(["elect", "job", "--lease", "2s", "--id", id]))
+}
+
+/// The token with which the command of this candidate was started, the nth time.
+fn token(scene: &Scene, id: &str, nth: usize) -> u64 {
+    let start = format!("{id} job ");
+    until(&format!("command {nth} of {id}"), || {
+        let trace = scene.trace();
+        let rest = trace
+            .iter()
+            .filter_map(|line| line.strip_prefix(&start))
+            .nth(nth)?;
+        let (token, owner) = rest.split_once(' ')?;
+        assert_eq!(owner, id);
+        let token = token.parse();
+        Some(token.unwrap_or_else(|_| panic!("no token: {rest:?}")))
+    })
+}
+
+fn prints(process: &Process, text: &str) {
+    until(&format!("{text:?} on standard output"), || {
+        process.out().contains(text).then_some(())
+    });
+}
+
+/// Takes the lease away in the store, so that its next renewal is refused.
+fn take_away(scene: &Scene) {
+    let taken = scene
+        .open_store()
+        .execute(
+            "UPDATE lock SET uuid = '00000000-0000-4000-8000-000000000000'",
+            [],
+        )
+        .unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(taken, 1);
+}
+
+fn no_overlap(scene: &Scene) {
+    assert!(
+        !scene.trace().contains(&"OVERLAP".to_owned()),
+        "{:?}",
+        scene.trace()
+    );
+}
+
+#[test]
+fn one_leads_and_the_next_one_when_it_is_killed() {
+    let scene = Scene::new();
+    let first = watcher(&scene, "first");
+    prints(
+        &first,
+        "following \"job\", nobody leads\nleading \"job\" with token ",
+    );
+    let second = watcher(&scene, "second");
+    prints(&second, "following \"job\", \"first\" leads\n");
+    first.signal(Signal::KILL);
+    let watch = Stopwatch::start();
+    prints(&second, "leading \"job\" with token ");
+    assert!(
+        watch.elapsed() > Duration::from_secs(1),
+        "{:?}",
+        watch.elapsed()
+    );
+    second.signal(Signal::TERM);
+    let second = second.finish(Duration::from_secs(20));
+    assert_eq!(second.code(), 143, "{second:?}");
+    assert!(
+        second
+            .out
+            .ends_with("not leading \"job\" any more: stopping\n"),
+        "{second:?}"
+    );
+}
+
+#[test]
+fn command_of_a_killed_leader_is_gone_before_the_next_one_starts() {
+    let scene = Scene::new();
+    let first = candidate(&scene, "first");
+    let old = token(&scene, "first", 0);
+    let mut second = candidate(&scene, "second");
+    second.await_err("following \"job\", \"first\" leads");
+    first.signal(Signal::KILL);
+    within(
+        Duration::from_secs(1),
+        "the end of the first command",
+        || scene.nobody_is_alone().then_some(()),
+    );
+    assert!(token(&scene, "second", 0) > old);
+    no_overlap(&scene);
+}
+
+#[test]
+fn stopped_leader_has_no_command_left_when_the_next_one_starts_and_follows_then() {
+    let scene = Scene::new();
+    let mut first = candidate(&scene, "first");
+    token(&scene, "first", 0);
+    let mut second = candidate(&scene, "second");
+    second.await_err("following");
+    first.signal(Signal::STOP);
+    token(&scene, "second", 0);
+    first.signal(Signal::CONT);
+    first.await_err("not leading \"job\" any more: ");
+    no_overlap(&scene);
+    // It stands again, and leads when the other one is gone.
+    second.signal(Signal::TERM);
+    assert_eq!(second.finish(Duration::from_secs(20)).code(), 7);
+    token(&scene, "first", 1);
+    no_overlap(&scene);
+}
+
+#[test]
+fn leader_steps_down_when_it_is_told_to_end_and_another_one_leads_at_once() {
+    let scene = Scene::new();
+    let first = candidate(&scene, "first");
+    let old = token(&scene, "first", 0);
+    let mut second = candidate(&scene, "second");
+    second.await_err("following");
+    first.signal(Signal::TERM);
+    let first = first.finish(Duration::from_secs(20));
+    // The command's own code.
+    assert_eq!(first.code(), 7, "{first:?}");
+    assert!(
+        first.err.contains("not leading \"job\" any more: stopping"),
+        "{first:?}"
+    );
+    assert!(token(&scene, "second", 0) > old);
+    assert_eq!(scene.await_trace("term "), "first");
+    no_overlap(&scene);
+}
+
+#[test]
+fn leader_that_is_asked_to_step_down_ends_its_command_and_follows() {
+    let scene = Scene::new();
+    let nobody = scene.finish(["elect", "job", "--resign"]);
+    assert_eq!(nobody.code(), 1, "{nobody:?}");
+    let mut first = candidate(&scene, "first");
+    token(&scene, "first", 0);
+    let mut second = candidate(&scene, "second");
+    second.await_err("following");
+    let asked = scene.finish(["elect", "job", "--resign"]);
+    assert_eq!(
+        (asked.code(), asked.out.as_str()),
+        (0, "\"first\" was asked to step down from \"job\"\n")
+    );
+    token(&scene, "second", 0);
+    assert_eq!(scene.await_trace("term "), "first");
+    first.await_err("not leading \"job\" any more: somebody asked for it");
+    assert!(first.is_running());
+    no_overlap(&scene);
+}
+
+#[test]
+fn command_that_does_not_end_when_the_leader_steps_down_is_killed_after_the_grace() {
+    let scene = Scene::new();
+    let script = format!(r#"{ALONE} trap '' TERM; echo in >> "$T/trace"; sleep 61"#);
+    let mut command = scene.dlock(["elect", "job", "--lease", "4s", "--grace", "300ms"]);
+    command.args(["--exec", "sh", "-c", &script]);
+    let mut first = scene.start(command);
+    scene.await_trace("in");
+    let mut second = candidate(&scene, "second");
+    second.await_err("following");
+    assert_eq!(scene.finish(["elect", "job", "--resign"]).code(), 0);
+    token(&scene, "second", 0);
+    first.await_err("not leading \"job\" any more: somebody asked for it");
+    no_overlap(&scene);
+}
+
+#[test]
+fn command_that_ends_by_itself_ends_the_candidate_with_its_code() {
+    let scene = Scene::new();
+    let mut command = scene.dlock(["elect", "job", "--exec", "sh", "-c", "exit 3"]);
+    // The command's, as everything behind --exec.
+    command.arg("--lease");
+    let ended = scene.start(command).finish(Duration::from_secs(20));
+    assert_eq!(ended.code(), 3, "{ended:?}");
+    let missing = scene.finish(["elect", "job", "--exec", "no-such-command-anywhere"]);
+    assert_eq!(missing.code(), 127, "{missing:?}");
+    // Both have given the leadership back.
+    let watch = Stopwatch::start();
+    let again = scene.finish(["elect", "job", "--exec", "true"]);
+    assert_eq!(again.code(), 0, "{again:?}");
+    assert!(
+        watch.elapsed() < Duration::from_secs(20),
+        "{:?}",
+        watch.elapsed()
+    );
+}
+
+#[test]
+fn command_is_killed_when_the_leadership_is_lost_and_starts_anew_with_the_next() {
+    let scene = Scene::new();
+    let mut only = candidate(&scene, "only");
+    let old = token(&scene, "only", 0);
+    take_away(&scene);
+    only.await_err("not leading \"job\" any more: ");
+    assert!(token(&scene, "only", 1) > old);
+    assert!(only.is_running());
+    no_overlap(&scene);
+    only.signal(Signal::TERM);
+    assert_eq!(only.finish(Duration::from_secs(20)).code(), 7);
+}
+
+/// A command may take HUP for something else than its end: to read its settings again. The sender did
+/// not mean `dlock` then, and a later loss is one as any other.
+#[test]
+fn hangup_that_the_command_survived_is_forgotten_by_the_next_loss() {
+    let scene = Scene::new();
+    // Longer than its grace of half a second, and a second.
+    let script = format!(
+        r#"{ALONE} trap 'sleep 2; echo survived >> "$T/trace"' HUP; trap 'exit 7' TERM
+        echo "only $DLOCK_NAME $DLOCK_TOKEN $DLOCK_OWNER" >> "$T/trace"
+        while :; do sleep 0.05 9>&-; done"#
+    );
+    let mut command = scene.dlock(["elect", "job", "--lease", "2s", "--id", "only"]);
+    command.args(["--exec", "sh", "-c", &script]);
+    let mut only = scene.start(command);
+    let old = token(&scene, "only", 0);
+    only.signal(Signal::HUP);
+    scene.await_trace("survived");
+    take_away(&scene);
+    only.await_err("not leading \"job\" any more: ");
+    assert!(token(&scene, "only", 1) > old);
+    assert!(only.is_running());
+    no_overlap(&scene);
+    only.signal(Signal::TERM);
+    assert_eq!(only.finish(Duration::from_secs(20)).code(), 7);
+}
+
+/// It may have wanted the whole job to end; the command can't show that any more.
+#[test]
+fn hangup_in_the_grace_of_the_command_ends_the_candidate() {
+    let scene = Scene::new();
+    let script = format!(
+        r#"{ALONE} trap '' HUP; trap 'echo term >> "$T/trace"' TERM
+        echo "only $DLOCK_NAME $DLOCK_TOKEN $DLOCK_OWNER" >> "$T/trace"
+        while :; do sleep 0.05 9>&-; done"#
+    );
+    let mut command = scene.dlock(["elect", "job", "--lease", "4s", "--id", "only"]);
+    command.args(["--exec", "sh", "-c", &script]);
+    let only = scene.start(command);
+    token(&scene, "only", 0);
+    assert_eq!(scene.finish(["elect", "job", "--resign"]).code(), 0);
+    scene.await_trace("term");
+    only.signal(Signal::HUP);
+    assert_eq!(only.finish(Duration::from_secs(20)).code(), 129);
+}
+
+#[test]
+fn lease_of_many_hours_needs_no_other_option() {
+    let scene = Scene::new();
+    let ended = scene.finish(["elect", "job", "--lease", "5h", "--exec", "true"]);
+    assert_eq!(ended.code(), 0, "{ended:?}");
+}
+
+#[test]
+fn store_that_can_not_be_used_is_said_at_once() {
+    let scene = Scene::new();
+    std::fs::write(scene.path("locks.db"), "no database at all, but a text").unwrap();
+    let refused = scene.finish(["elect", "job"]);
+    assert_eq!(refused.code(), 78, "{refused:?}");
+}
+
+/// Who can read the locks finds out only by asking that they can't be written.
+#[test]
+fn what_keeps_a_candidate_from_leading_is_said_once_until_it_is_mended() {
+    let scene = Scene::new();
+    assert_eq!(scene.finish(["setup"]).code(), 0);
+    let store = scene.open_store();
+    let forbid =
+        "CREATE TRIGGER forbid BEFORE INSERT ON lock BEGIN SELECT RAISE(ABORT, 'not you'); END";
+    store.execute_batch(forbid).unwrap();
+    let arguments = ["elect", "job", "--lease", "2s", "--attempt", "100ms"];
+    let mut command = scene.dlock(arguments);
+    command.env("DLOCK_LOG", "warn");
+    let candidate = scene.start(command);
+    prints(
+        &candidate,
+        "following \"job\", nobody leads\ncan't lead \"job\" until this is mended: the store sqlite:",
+    );
+    prints(&candidate, "not you");
+    until("three attempts", || {
+        let attempts = candidate.err().matches("cannot take part").count();
+        (attempts >= 3).then_some(())
+    });
+    store.execute_batch("DROP TRIGGER forbid").unwrap();
+    prints(&candidate, "leading \"job\" with token ");
+    let out = candidate.out();
+    assert_eq!(out.matches("can't lead").count(), 1, "{out}");
+}

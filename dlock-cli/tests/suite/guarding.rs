@@ -1,0 +1,304 @@
+//! What becomes of the command when `dlock run`, its guard or both are killed or stopped.
+
+use std::time::Duration;
+
+use crate::support::{ALONE, Scene, Stopwatch, is_gone, signal, until, within};
+use rustix::process::Signal;
+
+/// "At once", on a machine that does other things too.
+const AT_ONCE: Duration = Duration::from_secs(1);
+
+/// A command with a child and a grandchild in its group.
+fn family() -> String {
+    format!(
+        r#"{ALONE} echo "token $DLOCK_TOKEN" >> "$T/trace"
+        sh -c 'sleep 61 & wait' &
+        trap '' TERM HUP INT
+        echo "leader $$" >> "$T/trace"
+        wait; sleep 62"#
+    )
+}
+
+fn number(text: &str) -> u64 {
+    text.parse()
+        .unwrap_or_else(|_| panic!("not a number: {text:?}"))
+}
+
+#[test]
+fn kill_of_dlock_run_ends_its_command_at_once_and_lets_the_waiter_in_when_the_lease_ends() {
+    let scene = Scene::new();
+    let holder = scene.run(&["--lease", "3s"], &family());
+    let first = number(&scene.await_trace("token"));
+    scene.await_trace("leader");
+    let mut waiter = scene.run(
+        &["--lease", "3s"],
+        &format!(r#"{ALONE} echo "second $DLOCK_TOKEN" >> "$T/trace""#),
+    );
+    waiter.await_err("waiting for");
+
+    let watch = Stopwatch::start();
+    holder.signal(Signal::KILL);
+    within(AT_ONCE, "the end of the command's whole group", || {
+        scene.nobody_is_alone().then_some(())
+    });
+    // Nobody renews any more, so this is what the store will wait.
+    let (asked, left) = (watch.elapsed(), scene.remaining());
+    let second = number(&scene.await_trace("second"));
+    let entered = watch.elapsed();
+    assert!(
+        entered + Duration::from_millis(50) >= asked + left,
+        "too early: {entered:?}, {asked:?} + {left:?}"
+    );
+    assert!(
+        entered < asked + left + Duration::from_secs(2),
+        "too late: {entered:?}, {asked:?} + {left:?}"
+    );
+    assert!(second > first);
+    assert_eq!(waiter.code(), 0);
+    until("the end of the guard", || {
+        scene.processes().is_empty().then_some(())
+    });
+}
+
+#[test]
+fn kill_of_dlock_run_at_any_moment_of_its_start_leaves_no_command() {
+    let scene = Scene::new();
+    for step in 0..40 {
+        let holder = scene.run(&["--lease", "100ms"], "sleep 63 & sleep 63");
+        std::thread::sleep(Duration::from_micros(step * 700));
+        holder.signal(Signal::KILL);
+        drop(holder);
+        // The next one would be let in after a tenth of a second.
+        within(AT_ONCE, "the end of everything", || {
+            scene.processes().is_empty().then_some(())
+        });
+    }
+}
+
+#[test]
+fn stopped_dlock_run_has_no_command_left_when_the_waiter_starts() {
+    let scene = Scene::new();
+    let holder = scene.run(&["--lease", "3s"], &family());
+    scene.await_trace("leader");
+    let mut waiter = scene.run(
+        &["--lease", "3s"],
+        &format!(r#"{ALONE} echo in >> "$T/trace""#),
+    );
+    waiter.await_err("waiting for");
+    holder.signal(Signal::STOP);
+    let watch = Stopwatch::start();
+    // TERM is ignored, so this was KILL, from the guard, while dlock run is stopped.
+    let limit = scene.remaining();
+    until("the end of the command", || {
+        scene.nobody_is_alone().then_some(())
+    });
+    assert!(watch.elapsed() < limit, "{:?}, {limit:?}", watch.elapsed());
+    scene.await_trace("in");
+    assert_eq!(waiter.code(), 0);
+    assert!(!scene.trace().contains(&"OVERLAP".to_owned()));
+    holder.signal(Signal::CONT);
+    let holder = holder.finish(Duration::from_secs(20));
+    assert_eq!(holder.code(), 80, "{holder:?}");
+}
+
+#[test]
+fn command_of_a_stopped_dlock_run_gets_term_before_kill() {
+    let scene = Scene::new();
+    let holder = scene.run(
+        &["--lease", "3s", "--grace", "700ms"],
+        r#"trap 'echo asked >> "$T/trace"; exit 0' TERM; echo in >> "$T/trace"; while :; do sleep 0.02; done"#,
+    );
+    scene.await_trace("in");
+    holder.signal(Signal::STOP);
+    scene.await_trace("asked");
+    assert!(
+        scene.remaining() > Duration::from_millis(3000 / 5),
+        "TERM came after the end of the lease"
+    );
+    holder.signal(Signal::CONT);
+    // It ended in good order, but because it had to.
+    assert_eq!(holder.code(), 80);
+}
+
+#[test]
+fn short_stop_of_dlock_run_harms_nothing() {
+    let scene = Scene::new();
+    let holder = scene.run(
+        &["--lease", "6s"],
+        r#"echo in >> "$T/trace"; sleep 3; exit 7"#,
+    );
+    scene.await_trace("in");
+    for _ in 0..3 {
+        holder.signal(Signal::STOP);
+        std::thread::sleep(Duration::from_millis(300));
+        holder.signal(Signal::CONT);
+    }
+    assert_eq!(holder.code(), 7);
+}
+
+#[test]
+fn command_does_not_outlive_its_guard() {
+    let scene = Scene::new();
+    let holder = scene.run(&[], &family());
+    scene.await_trace("leader");
+    let [guard] = &scene.guards()[..] else {
+        panic!("{:?}", scene.processes())
+    };
+    signal(guard.id, Signal::KILL);
+    within(AT_ONCE, "the end of the command", || {
+        scene.nobody_is_alone().then_some(())
+    });
+    let holder = holder.finish(Duration::from_secs(20));
+    assert_eq!(holder.code(), 80, "{holder:?}");
+    assert!(holder.err.contains("guard"), "{holder:?}");
+    // dlock run itself was well, so the lock is free.
+    assert_eq!(
+        scene
+            .finish(["run", "lock", "--no-wait", "--", "true"])
+            .code(),
+        0
+    );
+}
+
+/// The guard of a run that has just been started, as soon as it exists; `None` if the run was over before
+/// anybody saw it.
+fn newborn_guard(run: &mut crate::support::Process) -> Option<i32> {
+    let children = format!("/proc/{0}/task/{0}/children", run.id());
+    let watch = Stopwatch::start();
+    loop {
+        // No pause: the moment that is looked for is short.
+        let children = std::fs::read_to_string(&children).unwrap_or_default();
+        let first = children.split(' ').next().and_then(|id| id.parse().ok());
+        if let Some(guard) = first.and_then(crate::support::seen)
+            && guard.name != "dlock"
+            && guard.name != "env"
+        {
+            return Some(guard.id);
+        }
+        if !run.is_running() {
+            return None;
+        }
+        assert!(watch.elapsed() < Duration::from_secs(20), "no guard");
+    }
+}
+
+#[test]
+fn command_does_not_start_before_its_guard_is_ready() {
+    let scene = Scene::new();
+    // It takes some luck to stop the guard between its start and its being ready.
+    let caught = (0..200).any(|_| {
+        let mut run = scene.run(&[], r#"echo in >> "$T/trace""#);
+        let early = newborn_guard(&mut run).is_none_or(|guard| {
+            signal(guard, Signal::STOP);
+            std::thread::sleep(Duration::from_millis(100));
+            let early = !scene.trace().is_empty();
+            signal(guard, Signal::CONT);
+            early
+        });
+        assert_eq!(run.code(), 0);
+        assert_eq!(scene.trace(), ["in"]);
+        std::fs::remove_file(scene.path("trace")).unwrap();
+        !early
+    });
+    assert!(caught, "the command never waited for its guard");
+}
+
+#[test]
+fn stopped_guard_does_not_keep_the_command_alive() {
+    let scene = Scene::new();
+    let holder = scene.run(&["--lease", "3s"], &family());
+    scene.await_trace("leader");
+    let [guard] = &scene.guards()[..] else {
+        panic!("{:?}", scene.processes())
+    };
+    signal(guard.id, Signal::STOP);
+    let store = scene.open_store();
+    store.execute_batch("BEGIN EXCLUSIVE").unwrap();
+    let watch = Stopwatch::start();
+    until("the end of the command", || {
+        scene.nobody_is_alone().then_some(())
+    });
+    assert!(
+        watch.elapsed() < Duration::from_secs(3),
+        "{:?}",
+        watch.elapsed()
+    );
+    drop(store);
+    let holder = holder.finish(Duration::from_secs(20));
+    assert_eq!(holder.code(), 80, "{holder:?}");
+}
+
+#[test]
+fn guard_takes_no_notice_of_any_signal_but_the_last() {
+    let scene = Scene::new();
+    let holder = scene.run(
+        &["--lease", "3s"],
+        r#"echo in >> "$T/trace"; sleep 2; exit 7"#,
+    );
+    scene.await_trace("in");
+    let [guard] = &scene.guards()[..] else {
+        panic!("{:?}", scene.processes())
+    };
+    for number in [
+        Signal::HUP,
+        Signal::INT,
+        Signal::QUIT,
+        Signal::TERM,
+        Signal::USR1,
+        Signal::TSTP,
+        Signal::PIPE,
+    ] {
+        signal(guard.id, number);
+    }
+    assert_eq!(holder.code(), 7);
+}
+
+#[test]
+fn kill_of_dlock_run_and_its_guard_together_still_ends_the_command_itself() {
+    let scene = Scene::new();
+    let holder = scene.run(&[], r#"echo "leader $$" >> "$T/trace"; exec sleep 64"#);
+    let leader = i32::try_from(number(&scene.await_trace("leader"))).unwrap();
+    let [guard] = &scene.guards()[..] else {
+        panic!("{:?}", scene.processes())
+    };
+    // Neither has the time to see the other one go. (A guard that is merely stopped would be
+    // continued by the kernel when its parent dies.)
+    holder.signal(Signal::STOP);
+    signal(guard.id, Signal::KILL);
+    holder.signal(Signal::KILL);
+    within(AT_ONCE, "the end of the command", || {
+        is_gone(leader).then_some(())
+    });
+}
+
+#[test]
+fn a_zombie_of_the_guard_keeps_the_number_of_the_group() {
+    let scene = Scene::new();
+    let holder = scene.run(&[], r#"echo "leader $$" >> "$T/trace"; sleep 30"#);
+    let leader = i32::try_from(number(&scene.await_trace("leader"))).unwrap();
+    let [guard] = &scene.guards()[..] else {
+        panic!("{:?}", scene.processes())
+    };
+    let children = format!("/proc/{0}/task/{0}/children", guard.id);
+    let children = std::fs::read_to_string(children).unwrap();
+    let anchor: i32 = children.trim().parse().unwrap();
+    until("the anchor to be a zombie", || {
+        let anchor = crate::support::seen(anchor).unwrap();
+        assert_eq!(anchor.group, leader);
+        (anchor.state == 'Z').then_some(())
+    });
+    drop(holder);
+}
+
+#[test]
+fn guard_and_stub_do_not_look_like_dlock() {
+    let scene = Scene::new();
+    let holder = scene.run(&[], r#"echo in >> "$T/trace"; sleep 30"#);
+    scene.await_trace("in");
+    let [guard] = &scene.guards()[..] else {
+        panic!("{:?}", scene.processes())
+    };
+    let line = std::fs::read_to_string(format!("/proc/{}/cmdline", guard.id)).unwrap();
+    assert!(!line.contains("dlock"), "{line:?}");
+    drop(holder);
+}

@@ -1,0 +1,38 @@
+//! The program `dlock` as its users meet it: real processes, real stores, real terminals.
+
+#![cfg(unix)]
+
+#[cfg(feature = "sqlite")]
+mod at_least;
+#[cfg(feature = "sqlite")]
+mod bad_input;
+#[cfg(feature = "dynamodb")]
+mod dynamodb;
+#[cfg(feature = "sqlite")]
+mod elect;
+#[cfg(feature = "sqlite")]
+mod exclusion;
+#[cfg(feature = "sqlite")]
+mod guarding;
+#[cfg(feature = "sqlite")]
+mod nested;
+#[cfg(feature = "sqlite")]
+mod outcomes;
+#[cfg(feature = "postgres")]
+mod postgres;
+#[cfg(feature = "sqlite")]
+mod purge;
+#[cfg(feature = "redis")]
+mod redis;
+#[cfg(feature = "sqlite")]
+mod release;
+#[cfg(feature = "sqlite")]
+mod signals;
+#[cfg(feature = "sqlite")]
+mod status;
+#[path = "../support/mod.rs"]
+mod support;
+#[cfg(feature = "sqlite")]
+mod terminal;
+#[cfg(feature = "sqlite")]
+mod unreachable;

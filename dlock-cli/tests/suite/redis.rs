@@ -1,0 +1,344 @@
+//! Locks in a real Redis server.
+
+use std::{io::Write, net::TcpStream, time::Duration};
+
+use crate::support::{
+    Scene,
+    certificates::Certificates,
+    stores::{
+        PURGE, RUN, SECRET, SETUP, STATUS, TRY, assert_all_end, assert_ended, block_on,
+        candidates_lead_in_turn, command_ends_before_its_lease_when_the_store_is_gone,
+        commands_take_turns, force_frees_at_once, freeze, killed_holder_is_followed,
+        nothing_is_purged, prefixes_are_stores_of_their_own,
+        revoked_holder_ends_before_the_next_one, secret_is_told_to_nobody, set_up,
+        status_tells_who_holds_what,
+    },
+    until,
+};
+use dlock_testkit::service::{
+    Service,
+    redis::{redis, redis_over_tls},
+};
+
+fn start() -> Service {
+    started(&[])
+}
+
+fn started(settings: &[&str]) -> Service {
+    block_on(redis(&[&["--requirepass", SECRET], settings].concat()))
+        .unwrap_or_else(|error| panic!("no redis-server; scripts/test installs it: {error}"))
+}
+
+fn at(url: String) -> Scene {
+    Scene::with(vec![("DLOCK_STORE", url)])
+}
+
+/// A scene on this server; nothing has to be set up.
+fn scene(service: &Service) -> Scene {
+    at(format!(
+        "redis://:{SECRET}@127.0.0.1:{}",
+        service.place().port()
+    ))
+}
+
+#[test]
+fn commands_never_run_at_the_same_time() {
+    commands_take_turns(&scene(&start()));
+}
+
+#[test]
+fn waiter_follows_a_killed_holder() {
+    killed_holder_is_followed(&scene(&start()));
+}
+
+#[test]
+fn waiter_tells_of_a_silent_store_and_then_of_the_holder() {
+    let mut service = start();
+    let scene = scene(&service);
+    let holder = scene.run(
+        &[],
+        r#"echo in >> "$T/trace"; until [ -e "$T/go" ]; do sleep 0.05; done"#,
+    );
+    scene.await_trace("in");
+    freeze(&mut service);
+    let mut waiter = scene.run(&[], "true");
+    waiter.await_err("waiting for \"lock\": the lock's store could not be reached");
+    service.signal("CONT").unwrap();
+    waiter.await_err("waiting for \"lock\", held by ");
+    std::fs::write(scene.path("go"), "").unwrap();
+    assert_ended(&holder.finish(Duration::from_secs(30)), 0, "");
+    assert_ended(&waiter.finish(Duration::from_secs(30)), 0, "");
+}
+
+/// A look gets a sixth of the lease; on a busy machine that may be less than the first connection takes.
+#[test]
+fn candidate_tells_who_leads_when_a_silent_store_answers_after_all() {
+    let mut service = start();
+    let scene = scene(&service);
+    let candidate = |id: &str, lease: &str| {
+        let mut command = scene.dlock(["elect", "job", "--lease", lease, "--id", id]);
+        command.args(["--exec", "sleep", "600"]);
+        scene.start(command)
+    };
+    let mut first = candidate("first", "60s");
+    first.await_err("leading \"job\" with token ");
+    freeze(&mut service);
+    let mut second = candidate("second", "3s");
+    second.await_err("following \"job\", and the store does not answer");
+    service.signal("CONT").unwrap();
+    second.await_err("following \"job\", \"first\" leads");
+}
+
+#[test]
+fn operator_releases_a_lock() {
+    revoked_holder_ends_before_the_next_one(&scene(&start()));
+}
+
+#[test]
+fn operator_releases_a_lock_by_force() {
+    force_frees_at_once(&scene(&start()));
+}
+
+#[test]
+fn purge_leaves_what_is_not_old() {
+    nothing_is_purged(&scene(&start()));
+}
+
+#[test]
+fn candidates_lead_one_after_the_other() {
+    candidates_lead_in_turn(&scene(&start()));
+}
+
+#[test]
+fn status_shows_the_records() {
+    status_tells_who_holds_what(&scene(&start()), true);
+}
+
+#[test]
+fn password_is_told_to_nobody() {
+    secret_is_told_to_nobody(&scene(&start()));
+}
+
+#[test]
+fn setup_only_looks() {
+    set_up(&scene(&start()));
+}
+
+#[test]
+fn wrong_password_is_78() {
+    let service = start();
+    let port = service.place().port();
+    let all = &[TRY, RUN, STATUS, SETUP][..];
+    for credentials in [
+        format!(":wrong-{SECRET}@"),
+        format!("nobody:{SECRET}@"),
+        String::new(),
+    ] {
+        let scene = at(format!("redis://{credentials}127.0.0.1:{port}"));
+        assert_all_end(&scene, all, 78, "credentials");
+    }
+}
+
+#[test]
+fn key_of_another_program_is_one_line_of_the_status() {
+    let service = start();
+    let scene = scene(&service);
+    assert_ended(&scene.finish(RUN), 0, "");
+    let mut server = TcpStream::connect(("127.0.0.1", service.place().port())).unwrap();
+    write!(server, "AUTH {SECRET}\r\nSET dlock:{{alien}} nonsense\r\n").unwrap();
+    let status = until("the key", || {
+        let status = scene.finish(STATUS);
+        (status.code() == 78).then_some(status)
+    });
+    assert_ended(&status, 78, "1 record of the store");
+    assert!(status.out.contains("alien  unreadable  "), "{status:?}");
+    assert!(status.out.contains("lock   released "), "{status:?}");
+}
+
+#[test]
+fn databases_of_one_server_are_stores_of_their_own() {
+    let service = start();
+    let port = service.place().port();
+    let number = |number: u32| at(format!("redis://:{SECRET}@127.0.0.1:{port}/{number}"));
+    assert_ended(&number(3).finish(RUN), 0, "");
+    assert!(number(3).finish(STATUS).out.contains("released"));
+    assert_eq!(number(0).finish(STATUS).out, "no locks\n");
+}
+
+#[test]
+fn what_the_server_refuses_is_named() {
+    let service = start();
+    let port = service.place().port();
+    let all = &[TRY, STATUS, PURGE, SETUP][..];
+    let nowhere = at(format!("redis://:{SECRET}@127.0.0.1:{port}/99"));
+    assert_all_end(&nowhere, all, 78, "no database of this number");
+    let mut server = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    let user = format!("few on >{SECRET} ~dlock:* +@all -select -scan");
+    write!(server, "AUTH {SECRET}\r\nACL SETUSER {user}\r\n").unwrap();
+    let few = |end: &str| at(format!("redis://few:{SECRET}@127.0.0.1:{port}{end}"));
+    until("the user", || {
+        (few("").finish(TRY).code() == 0).then_some(())
+    });
+    assert_all_end(&few("/1"), all, 78, "to run the 'select' command");
+    assert_all_end(&few("/1"), all, 78, "may not do what a lock needs");
+    assert_all_end(
+        &few(""),
+        &[STATUS, PURGE],
+        78,
+        "may not do what a lock needs",
+    );
+    let renamed = started(&["--rename-command", "EVALSHA", ""]);
+    assert_all_end(&scene(&renamed), all, 78, "unknown command 'EVALSHA'");
+    assert_all_end(&scene(&renamed), all, 78, "renamed or disabled");
+}
+
+#[test]
+fn prefixes_of_one_database_are_stores_of_their_own() {
+    let service = start();
+    let port = service.place().port();
+    let on = |query: &str| at(format!("redis://:{SECRET}@127.0.0.1:{port}{query}"));
+    prefixes_are_stores_of_their_own(&on("?prefix=ours"), &on("/0?prefix=theirs"));
+    prefixes_are_stores_of_their_own(&on("/1?prefix=ours&protocol=resp3"), &on("/1"));
+}
+
+#[test]
+fn server_that_may_drop_locks_is_78_unless_it_is_allowed_to() {
+    let service = started(&["--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"]);
+    let port = service.place().port();
+    let on = |query: &str| at(format!("redis://:{SECRET}@127.0.0.1:{port}{query}"));
+    for query in ["", "?allow_eviction=false"] {
+        assert_all_end(&on(query), &[TRY], 78, "the setting allow_eviction");
+    }
+    assert_ended(&on("?allow_eviction=true").finish(TRY), 0, "");
+}
+
+#[test]
+fn server_that_dies_ends_the_command_and_newcomers_are_69() {
+    let mut service = start();
+    let scene = scene(&service);
+    command_ends_before_its_lease_when_the_store_is_gone(&scene, || {
+        service.signal("KILL").unwrap();
+    });
+}
+
+#[test]
+fn server_that_falls_silent_is_69_in_bounded_time() {
+    let mut service = start();
+    let scene = scene(&service);
+    freeze(&mut service);
+    assert_all_end(&scene, &[TRY, RUN, STATUS, SETUP], 69, "does not answer");
+}
+
+#[test]
+fn server_that_refuses_for_now_is_69_and_says_why() {
+    let wait = &["run", "lock", "--wait", "1s", "--", "true"][..];
+    for (settings, subcommands, why) in [
+        (
+            &["--min-replicas-to-write", "1"][..],
+            &[TRY, wait][..],
+            "too few replicas",
+        ),
+        (&["--maxmemory", "1"], &[TRY], "out of memory"),
+        (&["--replicaof", "127.0.0.1", "1"], &[TRY], "is a replica"),
+        (
+            &[
+                "--replicaof",
+                "127.0.0.1",
+                "1",
+                "--replica-serve-stale-data",
+                "no",
+            ],
+            &[TRY, STATUS, SETUP],
+            "a replica without its primary",
+        ),
+    ] {
+        let service = started(settings);
+        let scene = scene(&service);
+        assert_all_end(&scene, subcommands, 69, why);
+        assert_all_end(&scene, subcommands, 69, "refuses for now");
+    }
+}
+
+#[test]
+fn server_that_runs_an_endless_script_is_69_and_says_so() {
+    let service = started(&["--lua-time-limit", "50"]);
+    let scene = scene(&service);
+    let mut script = TcpStream::connect(("127.0.0.1", service.place().port())).unwrap();
+    write!(script, "AUTH {SECRET}\r\nEVAL \"while true do end\" 0\r\n").unwrap();
+    until("the server to be busy", || {
+        let finished = scene.finish(STATUS);
+        (finished.code() == 69).then_some(())
+    });
+    assert_all_end(&scene, &[TRY, STATUS, SETUP], 69, "refuses for now");
+    assert_all_end(&scene, &[STATUS], 69, "runs a script that does not end");
+    let mut candidate = scene.start(scene.dlock(["elect", "job", "--exec", "sleep", "600"]));
+    candidate.await_err("the store refuses for now");
+    let mut waiter = scene.run(&[], "true");
+    waiter.await_err("could not be reached, or refuses for now");
+}
+
+#[test]
+fn connection_over_tls_needs_a_certificate_for_the_host_that_somebody_trusts() {
+    let folder = tempfile::tempdir().unwrap();
+    let ours = Certificates::new(&folder.path().join("ours"), "localhost");
+    let stranger = Certificates::new(&folder.path().join("stranger"), "localhost");
+    let arguments = ["--requirepass", SECRET];
+    let service = block_on(redis_over_tls(&ours.certificate, &ours.key, &arguments))
+        .unwrap_or_else(|error| panic!("no redis-server with TLS: {error}"));
+    let port = service.place().port();
+    let trusting = |certificates: &Certificates, host: &str| {
+        Scene::with(vec![
+            ("DLOCK_STORE", format!("rediss://:{SECRET}@{host}:{port}")),
+            (
+                "SSL_CERT_FILE",
+                certificates.authority.display().to_string(),
+            ),
+        ])
+    };
+    let right = trusting(&ours, "localhost");
+    set_up(&right);
+    commands_take_turns(&right);
+    secret_is_told_to_nobody(&trusting(&ours, "localhost"));
+    let refused = &[TRY, STATUS, SETUP][..];
+    for wrong in [
+        trusting(&stranger, "localhost"),
+        trusting(&ours, "127.0.0.1"),
+        // Nobody in this system's own list signed it either.
+        at(format!("rediss://:{SECRET}@localhost:{port}")),
+    ] {
+        assert_all_end(&wrong, refused, 78, "certificate");
+    }
+    // The other way round: one of the two does not speak TLS.
+    let plain = at(format!("redis://:{SECRET}@localhost:{port}"));
+    assert_all_end(&plain, &[TRY], 69, "does not answer");
+}
+
+#[test]
+fn server_without_tls_is_not_taken_for_one() {
+    let service = start();
+    let port = service.place().port();
+    let scene = at(format!("rediss://:{SECRET}@localhost:{port}"));
+    // It waits for the end of a line that never comes.
+    assert_all_end(&scene, &[TRY, STATUS, SETUP], 69, "does not answer");
+}
+
+#[test]
+fn url_in_the_wrong_place_is_not_repeated_with_its_password() {
+    let service = start();
+    let scene = scene(&service);
+    let url = format!("redis://:{SECRET}@127.0.0.1");
+    let misplaced = scene.finish(["run", "lock", &url, "--", "true"]);
+    assert_ended(&misplaced, 64, "redis://***@127.0.0.1");
+    let name = scene.finish(["status", &url]);
+    assert_ended(&name, 1, "redis://***@127.0.0.1");
+    let help = scene.finish(["setup", "--help"]);
+    assert!(
+        help.out.contains("redis://[USER:PASSWORD@]HOST"),
+        "{help:?}"
+    );
+    // Not even where it belongs, if it can't be read.
+    for store in [&url.replace("redis", "radis"), &url.replace('@', "/@")] {
+        let refused = scene.finish(["status", "--store", store]);
+        assert_ended(&refused, 78, "not a store");
+    }
+}

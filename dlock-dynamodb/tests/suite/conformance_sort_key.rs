@@ -1,0 +1,27 @@
+//! The provider passes the conformance suite on a table with a sort key.
+
+#![expect(clippy::unwrap_used, reason = "test code")]
+
+use aws_sdk_dynamodb::Client;
+use dlock_dynamodb::DynamoDbProvider;
+
+struct SortKey;
+
+impl crate::common::table::Kind for SortKey {
+    const PREFIX: &'static str = "plain";
+
+    fn provider(client: Client, table: &str, prefix: &str) -> DynamoDbProvider {
+        DynamoDbProvider::builder()
+            .client(client)
+            .table(table)
+            .prefix(prefix)
+            .partition_key("pk")
+            .sort_key("sk")
+            .attempt_timeout(crate::common::PATIENCE)
+            .operation_timeout(crate::common::PATIENCE)
+            .build()
+            .unwrap()
+    }
+}
+
+crate::suite!(SortKey);

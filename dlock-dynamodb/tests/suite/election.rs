@@ -1,0 +1,47 @@
+//! Elections on a table, through a network that breaks. Nobody is woken here: no clock and no channel
+//! of the store helps.
+
+#![expect(clippy::unwrap_used, reason = "test code")]
+
+use std::{net::SocketAddr, time::Duration};
+
+use crate::common::{client, client_of, provider_on, table_name, url};
+use dlock_dynamodb::DynamoDbProvider;
+use dlock_testkit::election::Electorate;
+
+pub(crate) struct Table {
+    name: String,
+    server: SocketAddr,
+}
+
+impl Electorate for Table {
+    type Provider = DynamoDbProvider;
+
+    async fn start() -> Self {
+        let name = table_name();
+        let provider = provider_on(client().await, &name);
+        provider.create_table().await.unwrap();
+        let server = url().await.strip_prefix("http://").unwrap();
+        Self {
+            name,
+            server: server.parse().unwrap(),
+        }
+    }
+
+    fn server(&self) -> Option<SocketAddr> {
+        Some(self.server)
+    }
+
+    async fn provider(&self, address: Option<SocketAddr>, limit: Duration) -> DynamoDbProvider {
+        let address = address.unwrap_or(self.server);
+        DynamoDbProvider::builder()
+            .client(client_of(&format!("http://{address}")))
+            .table(&self.name)
+            .attempt_timeout(limit)
+            .operation_timeout(limit)
+            .build()
+            .unwrap()
+    }
+}
+
+dlock_testkit::election_stories!(Table);

@@ -1,0 +1,22 @@
+//! The provider for DynamoDB against a compatible server: the published suites, and what only this store
+//! can do to a lock.
+
+mod acceptance;
+mod admin;
+mod batch;
+mod cancelling;
+mod capacity;
+#[path = "../common/mod.rs"]
+mod common;
+mod conformance;
+mod conformance_sort_key;
+mod conformance_taciturn;
+mod election;
+mod errors;
+mod fence;
+mod outage;
+mod rows;
+mod table;
+mod takeover;
+mod wire;
+mod wire_conformance;

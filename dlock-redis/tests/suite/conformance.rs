@@ -1,0 +1,58 @@
+//! The provider passes the conformance suite on one server, over a connection of its own.
+
+use std::{sync::Arc, time::Duration};
+
+use crate::support::{Server, connect, given, provider};
+use dlock_core::{Admin, Capabilities, Discipline, Durability, Name};
+use dlock_redis::RedisProvider;
+use dlock_testkit::Fixture;
+use redis::Client;
+
+struct Redis {
+    client: Client,
+    _server: Option<Server>,
+}
+
+impl Fixture for Redis {
+    type Provider = RedisProvider;
+
+    const CAPABILITIES: Capabilities = Capabilities::new("redis", Discipline::StoreClock)
+        .closing(true)
+        .batch(true)
+        .durability(Durability::Volatile);
+
+    const NAME_BYTES: usize = Name::MAX_BYTES - "dlock".len();
+
+    async fn start() -> Self {
+        if let Some(client) = given() {
+            return Self {
+                client,
+                _server: None,
+            };
+        }
+        let server = Server::start(&[]).await;
+        Self {
+            client: server.client(),
+            _server: Some(server),
+        }
+    }
+
+    async fn provider(&self) -> RedisProvider {
+        provider(self.client.clone())
+    }
+
+    fn admin(provider: &RedisProvider) -> Option<Arc<dyn Admin>> {
+        Some(Arc::new(provider.clone()))
+    }
+
+    async fn prefixed(&self, prefix: &str) -> Option<RedisProvider> {
+        self.provider().await.with_prefix(prefix).ok()
+    }
+
+    async fn age(&self, name: &Name, by: Duration) -> bool {
+        let by = i64::try_from(by.as_micros()).unwrap_or(i64::MAX);
+        crate::support::record::age(&mut connect(&self.client).await, name, by).await
+    }
+}
+
+dlock_testkit::conformance!(Redis, without[watch]);
