@@ -10,6 +10,7 @@ use crate::{
     election::Shared,
     jobs::{Held, Jobs},
     observe,
+    telling::told,
 };
 
 /// Why an election does not run.
@@ -67,9 +68,8 @@ async fn withdraw(shared: &Shared, calls: u32) {
     tokio::select! {
         biased;
         () = shared.lock.idle() => {}
-        () = sleep(shared.lock.duration() / 6 * calls) => tracing::warn!(
-            name: "withdrawal_unanswered",
-            "the store does not answer: what this instance led with or has asked for may keep others out until the lease ends"
+        () = sleep(shared.lock.duration() / 6 * calls) => told(
+            || tracing::warn!(name: "withdrawal_unanswered", "the store does not answer: what this instance led with or has asked for may keep others out until the lease ends"),
         ),
     }
 }
@@ -87,11 +87,13 @@ async fn win(shared: &Shared) -> Result<Guard, RunError> {
             Err(Error::Closed) => return Err(RunError::Closed),
             // The store is down, or refuses us. Its operator may mend it; we only ask again.
             Err(error) => {
-                tracing::warn!(
-                    name: "cannot_take_part",
-                    error = &error as &dyn std::error::Error,
-                    "cannot take part in the election"
-                );
+                told(|| {
+                    tracing::warn!(
+                        name: "cannot_take_part",
+                        error = &error as &dyn std::error::Error,
+                        "cannot take part in the election"
+                    );
+                });
                 // A request gets a sixth of the lease: the store has given other answers before this
                 // one.
                 if asked.elapsed() > shared.lock.duration() / 6 {
