@@ -20,12 +20,19 @@ use tracing::{
 
 use crate::support::{Instance, SECOND, Stage, until};
 
-/// Panics at whatever it is told of elections, and keeps the names.
-#[derive(Clone, Default)]
+/// Panics at whatever event it is told of elections, and at something of each span; keeps the names.
+#[derive(Clone)]
 struct Panics {
-    /// It panics at a span that is made, and so hears of it no more.
-    no_spans: bool,
+    at: Moment,
     told: Arc<Mutex<BTreeSet<String>>>,
+}
+
+/// What of a span it panics at: it would hear of nothing later.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Moment {
+    Made,
+    Entered,
+    Left,
 }
 
 impl Panics {
@@ -41,7 +48,7 @@ impl Subscriber for Panics {
 
     fn new_span(&self, span: &Attributes<'_>) -> Id {
         self.hears(span.metadata());
-        assert!(!self.no_spans, "on purpose, at a new span");
+        assert!(self.at != Moment::Made, "on purpose, at a new span");
         Id::from_u64(1)
     }
 
@@ -57,11 +64,14 @@ impl Subscriber for Panics {
     }
 
     fn enter(&self, _: &Id) {
-        panic!("on purpose, at the beginning of a span");
+        assert!(
+            self.at != Moment::Entered,
+            "on purpose, at a span's beginning"
+        );
     }
 
     fn exit(&self, _: &Id) {
-        panic!("on purpose, at the end of a span");
+        panic!("on purpose, at a span's end");
     }
 
     fn try_close(&self, _: Id) -> bool {
@@ -71,11 +81,9 @@ impl Subscriber for Panics {
 
 #[tokio::test(start_paused = true)]
 async fn a_subscriber_that_panics_ends_no_election() {
-    for no_spans in [false, true] {
-        let panics = Panics {
-            no_spans,
-            ..Panics::default()
-        };
+    for at in [Moment::Made, Moment::Entered, Moment::Left] {
+        let told = Arc::default();
+        let panics = Panics { at, told };
         let watching = tracing::subscriber::set_default(panics.clone());
         leads_through_trouble().await;
         stops_while_the_store_is_silent().await;
