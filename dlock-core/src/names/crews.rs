@@ -1,6 +1,6 @@
 //! On which runtimes the waiters of a name stand in line (W1). Their tasks run there, and one that nobody
 //! drives, a current-thread runtime between two `block_on` or one that is blocked, would keep everybody
-//! behind them from the lock. So whoever waits elsewhere looks now and then whether it runs.
+//! behind them from the lock. So those who wait elsewhere look now and then whether it runs.
 
 use std::{
     collections::VecDeque,

@@ -1,7 +1,8 @@
 //! A waiter's place in the queue, and the turn that comes of it (W1). It has two ends, one for the
 //! caller and one for the task that asks in its name, and whichever goes first gives both up: that task
 //! runs on its caller's runtime, and where nobody drives that runtime any more, the thread that drops
-//! the caller's future is the last that can.
+//! the caller's future is the last that can. While the caller is there too, those behind it on other
+//! runtimes take the place away (`names/crews`).
 
 use std::{
     future::{Future, pending, poll_fn, ready},
