@@ -61,6 +61,14 @@ impl<T> Giver<T> {
         }
     }
 
+    /// There is no value, and the caller has to ask anew.
+    pub(crate) fn send_back(self) {
+        let mut phase = self.0.phase();
+        if matches!(*phase, Phase::Empty) {
+            *phase = Phase::GivenBack;
+        }
+    }
+
     /// Offers the value for as long as `patience` lasts. Returns it if nobody came for it.
     pub(crate) async fn give(self, value: T, patience: impl Future<Output = ()>) -> Option<T> {
         match &mut *self.0.phase() {

@@ -128,7 +128,9 @@ impl DLock {
     /// Waits until the lock is ours: first come, first served among the waiters of this process.
     ///
     /// A grant that is not picked up (polled for) within a sixth of the lease is given back; the
-    /// call then queues again when it is next polled.
+    /// call then queues again when it is next polled. So does a call whose runtime nobody drives (a
+    /// current-thread one that is blocked, or between two `block_on`) for a sixth to a third of the
+    /// lease while others wait for the lock on another runtime: it loses its place to them.
     ///
     /// # Errors
     /// [`Error::Provider`] if the store answered [`Fatal`](crate::ErrorKind::Fatal), or did not

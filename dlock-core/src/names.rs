@@ -1,6 +1,7 @@
 //! What one client knows of each name: whose turn it is, what it has observed, which of its own
 //! identities are over, the highest token it has seen.
 
+mod crews;
 mod succession;
 #[cfg(test)]
 mod tests;
@@ -16,7 +17,10 @@ use tokio::sync::{Notify, Semaphore};
 use uuid::Uuid;
 
 use self::succession::Succession;
-pub(crate) use self::succession::{Legacy, Offer, Place};
+pub(crate) use self::{
+    crews::Waiter,
+    succession::{Legacy, Offer, Place},
+};
 use crate::{
     Clock, FencingToken, Name, Record, Version,
     clock::Look,

@@ -25,6 +25,10 @@ const HICCUPS: u32 = 3;
 /// poll interval until somebody notices that the store is back.
 const GAP: Duration = Duration::from_millis(100);
 
+/// Without a turn of anybody's for so long, those in line wait for the first of them no more: it is on a
+/// runtime that nobody drives.
+const AWAY: Duration = Duration::from_secs(1);
+
 /// What a client knows of an outage of its store.
 #[derive(Default)]
 pub(crate) struct Outage {
@@ -125,7 +129,11 @@ impl Outage {
 
     /// Our turn: a gap after the one before. A short lease has no time for gaps beyond its attempts.
     async fn next(&self, shared: &Shared, plan: &Plan) {
-        let _first = self.line.lock().await;
+        let _first = tokio::select! {
+            biased;
+            first = self.line.lock() => Some(first),
+            () = self.first_is_away(shared) => None,
+        };
         let due = self
             .last()
             .turn
@@ -136,6 +144,19 @@ impl Outage {
         // Processes that saw the outage begin in one instant do not stay together.
         let gap = GAP * 4 / 5 + shared.entropy.jitter(GAP * 2 / 5);
         self.last().turn = Some((shared.clock.now(), gap));
+    }
+
+    /// Resolves for one of those in line.
+    async fn first_is_away(&self, shared: &Shared) {
+        loop {
+            let before = self.last().turn;
+            shared.clock.pause(AWAY).await;
+            let mut last = self.last();
+            if last.turn == before {
+                last.turn = Some((shared.clock.now(), Duration::ZERO));
+                return;
+            }
+        }
     }
 
     fn last(&self) -> MutexGuard<'_, Last> {

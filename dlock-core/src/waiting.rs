@@ -4,6 +4,7 @@
 mod asking;
 mod inheriting;
 mod leaving;
+mod limiting;
 mod line;
 mod pausing;
 mod reserving;
@@ -90,9 +91,9 @@ async fn ask_for(
             return Err(Error::Closed);
         }
         let (giver, mut taker) = handoff();
-        let (line, gone) = (Line::default(), Arc::default());
+        let line = Line::default();
         // Dropped with this future.
-        let _caller = line.caller(&gone);
+        let _caller = line.caller();
         let queues = match wait {
             Wait::No => false,
             // Nobody in line can have the lock before whoever has its ticket.
@@ -110,7 +111,7 @@ async fn ask_for(
             closes_for: ticket.map_or(Duration::ZERO, Ticket::closes_for),
             started,
             answered: started,
-            gone,
+            gone: line.gone(),
             entered: lock.state.enter(),
             left_slots: 0,
             passed_over: PassedOver::default(),
@@ -169,7 +170,7 @@ struct Contender {
     /// When the store last answered, or we began to ask it. A refusal by a try of our own that is
     /// over and a spent try are answers too; a grant that came too late is none (W5).
     answered: Look,
-    /// Nobody waits for the answer any more.
+    /// Nobody waits for the answer any more, or not in this place.
     gone: Arc<Latch>,
     /// Since when it lets terms of others go by, and what its next try leaves to them (I18).
     entered: Entered,
@@ -198,7 +199,9 @@ impl Contender {
         // With what was offered to it (H1).
         line.leave();
         self.reservation = None;
-        let Some(answer) = answer else { return };
+        let Some(answer) = self.for_caller(answer) else {
+            return giver.send_back();
+        };
         let Ok(Acquired::Holding(holding)) = &answer else {
             return giver.leave(answer);
         };
@@ -265,7 +268,7 @@ impl Contender {
             () = closing.raised() => return Some(Err(Error::Closed)),
             // Before our turn: a caller who was away may be back only after its limit (W4).
             () = self.out_of_time() => return Some(Err(self.timeout())),
-            () = line.turn() => {}
+            () = line.turn(&lock) => {}
         }
         let gone = Arc::clone(&self.gone);
         let mut contending = pin!(self.contend(giver));
@@ -439,41 +442,5 @@ impl Contender {
         told(
             || tracing::warn!(name: "held_by_this_process", lock = %name, ?waited, "waiting for a lock that this process holds itself; locks are not re-entrant"),
         );
-    }
-
-    /// What is left of the caller's limit, which is a total (W4).
-    fn left(&self) -> Option<Duration> {
-        if self.gone.is_raised() {
-            return Some(Duration::ZERO);
-        }
-        match self.wait {
-            Wait::No | Wait::Limit(None) => None,
-            Wait::Limit(Some(limit)) => {
-                Some(limit.saturating_sub(self.lock.shared.clock.elapsed(self.started)))
-            }
-        }
-    }
-
-    async fn out_of_time(&self) {
-        while let Some(left) = self.left() {
-            if left.is_zero() {
-                return;
-            }
-            self.lock.shared.clock.pause(left).await;
-        }
-        std::future::pending::<()>().await;
-    }
-
-    /// A store that said who holds the lock no longer ago than an attempt may take is not silent: its last
-    /// call was cut by the limit.
-    fn timeout(&mut self) -> Error {
-        let Settings { shared, plan, .. } = &*self.lock;
-        let holder = self.seen.take().map(Box::new);
-        let silent = holder.is_none() || shared.clock.elapsed(self.answered) >= plan.attempt();
-        Error::Timeout {
-            waited: shared.clock.elapsed(self.started),
-            holder,
-            source: self.error.take().filter(|_| silent),
-        }
     }
 }

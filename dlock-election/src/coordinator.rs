@@ -25,9 +25,9 @@ pub trait Coordinator: Send + Sync {
 
     /// Takes part until `shutdown` resolves, then resigns: the work is told and may end by itself for
     /// a while, is dropped, and then the leadership is given back. An instance that follows waits for
-    /// an attempt that is under way, and for the release of what it may have been granted, each for a
-    /// sixth of the lease at most: what is granted to a process that has ended keeps everybody out for
-    /// a lease.
+    /// an attempt that is under way, and for the release of what it may have been granted, and one whose
+    /// leadership is lost while its work ends waits for the release of that, each for a sixth of the
+    /// lease at most: what is granted to a process that has ended keeps everybody out for a lease.
     ///
     /// [Close](dlock_core::Client::close) the client before the process ends.
     ///

@@ -8,7 +8,6 @@ use std::{
 use async_trait::async_trait;
 use dlock_core::{Admin, Ask, AskOutcome, DLock, Error, ProviderError};
 use tokio::{sync::Mutex as Turn, time::timeout};
-use tracing::Instrument;
 
 use crate::{
     Coordinator, ElectionBuilder, Leader, Leadership, RunError, Shutdown, Transitions, Work,
@@ -17,6 +16,7 @@ use crate::{
     jobs::Works,
     leader::Lookout,
     observe::Label,
+    telling,
     transition::Announcer,
 };
 
@@ -135,8 +135,9 @@ impl Coordinator for Election {
     }
 
     async fn run(&self, shutdown: Shutdown) -> Result<(), RunError> {
-        let span = tracing::info_span!("election", election = %self.0.lock.name());
-        elector::run(&self.0, shutdown).instrument(span).await
+        let span =
+            telling::span(|| tracing::info_span!("election", election = %self.0.lock.name()));
+        telling::within(span, elector::run(&self.0, shutdown)).await
     }
 }
 

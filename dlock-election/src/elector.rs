@@ -10,6 +10,7 @@ use crate::{
     election::Shared,
     jobs::{Held, Jobs},
     observe,
+    telling::told,
 };
 
 /// Why an election does not run.
@@ -46,7 +47,7 @@ pub(crate) async fn run(shared: &Shared, mut shutdown: Shutdown) -> Result<(), R
         };
         match lead(shared, guard, &mut shutdown).await {
             None => {}
-            // What it led with was given back, or lost.
+            // What it led with was given back.
             Some(Reason::Shutdown) => return Ok(()),
             Some(_) => tokio::select! {
                 biased;
@@ -55,20 +56,20 @@ pub(crate) async fn run(shared: &Shared, mut shutdown: Shutdown) -> Result<(), R
             },
         }
     }
-    withdraw(shared).await;
+    // A try that was under way, and the release of what it may have been granted.
+    withdraw(shared, 2).await;
     Ok(())
 }
 
-/// Waits for the try that was under way, and for the release of what it may have been granted: a
-/// process that ends before would keep everybody out for a lease. Each gets a sixth of the lease; a
-/// store that does not answer keeps nobody for longer.
-async fn withdraw(shared: &Shared) {
+/// Waits for what goes on in the background: a process that ends before would keep everybody out until
+/// the lease ends. Each of so many `calls` one after the other gets a sixth of the lease; a store that
+/// does not answer keeps nobody for longer.
+async fn withdraw(shared: &Shared, calls: u32) {
     tokio::select! {
         biased;
         () = shared.lock.idle() => {}
-        () = sleep(shared.lock.duration() / 3) => tracing::warn!(
-            name: "withdrawal_unanswered",
-            "the store does not answer: an attempt to lead may still be granted, and keep others out until its lease ends"
+        () = sleep(shared.lock.duration() / 6 * calls) => told(
+            || tracing::warn!(name: "withdrawal_unanswered", "the store does not answer: what this instance led with or has asked for may keep others out until the lease ends"),
         ),
     }
 }
@@ -86,11 +87,13 @@ async fn win(shared: &Shared) -> Result<Guard, RunError> {
             Err(Error::Closed) => return Err(RunError::Closed),
             // The store is down, or refuses us. Its operator may mend it; we only ask again.
             Err(error) => {
-                tracing::warn!(
-                    name: "cannot_take_part",
-                    error = &error as &dyn std::error::Error,
-                    "cannot take part in the election"
-                );
+                told(|| {
+                    tracing::warn!(
+                        name: "cannot_take_part",
+                        error = &error as &dyn std::error::Error,
+                        "cannot take part in the election"
+                    );
+                });
                 // A request gets a sixth of the lease: the store has given other answers before this
                 // one.
                 if asked.elapsed() > shared.lock.duration() / 6 {
@@ -149,11 +152,18 @@ async fn lead(shared: &Shared, guard: Guard, shutdown: &mut Shutdown) -> Option<
     }
     jobs.cancel().await;
     drop(jobs);
-    if let (Some(guard), None, Some(reason)) = (held.take(), loss, reason) {
-        give_back(guard).await;
-        shared
-            .announcer
-            .tell(Transition::Resigned { token, reason });
+    match (held.take(), reason) {
+        (Some(guard), Some(reason)) if loss.is_none() => {
+            give_back(guard).await;
+            let resigned = Transition::Resigned { token, reason };
+            shared.announcer.tell(resigned);
+        }
+        // It has run out here, and not yet in the store. It is released in the background.
+        (guard, Some(Reason::Shutdown)) => {
+            drop(guard);
+            withdraw(shared, 1).await;
+        }
+        _ => {}
     }
     reason
 }

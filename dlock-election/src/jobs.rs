@@ -10,12 +10,12 @@ use std::{
 
 use dlock_core::Guard;
 use tokio::{sync::watch, task::JoinSet, time::sleep};
-use tracing::Instrument;
 
 use crate::{
     Leadership,
     observe::{self, Label},
     periodic,
+    telling::{self, told},
 };
 
 type Running = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -181,18 +181,16 @@ impl Jobs {
     }
 
     fn start(&mut self, work: &Work) {
-        let span = tracing::debug_span!(
-            "leading",
-            work = work.name,
-            token = self.leadership.token().get()
-        );
+        let token = self.leadership.token().get();
+        let span =
+            telling::span(|| tracing::debug_span!("leading", work = work.name, token = token));
         let job = Job {
             lost: Box::pin(self.leadership.lost()),
             leadership: self.leadership.clone(),
             running: (work.start)(self.leadership.clone()),
             _held: self.held.clone(),
         };
-        self.running.spawn(job.instrument(span));
+        self.running.spawn(telling::within(span, job));
     }
 }
 
@@ -221,6 +219,8 @@ fn said(ended: Result<(), tokio::task::JoinError>) {
     if let Err(error) = ended
         && error.is_panic()
     {
-        tracing::error!(name: "work_panicked", %error, "work of the leader panicked; it is started again with the next leadership");
+        told(
+            || tracing::error!(name: "work_panicked", %error, "work of the leader panicked; it is started again with the next leadership"),
+        );
     }
 }

@@ -13,7 +13,9 @@ use tokio::{
     sync::watch,
     time::{Instant, sleep},
 };
-use tracing::Instrument;
+use tracing::Span;
+
+use crate::telling;
 
 /// How long an answer of the store is good for everybody who asks in this process.
 const FRESH: Duration = Duration::from_secs(1);
@@ -101,7 +103,7 @@ impl Look {
             let record = lock.read().await;
             tell.send_replace(Some(record.map(|record| record.and_then(Leader::of))));
         };
-        tokio::spawn(reading.in_current_span());
+        tokio::spawn(telling::within(telling::span(Span::current), reading));
         Self {
             asked: Instant::now(),
             changes,

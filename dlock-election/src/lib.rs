@@ -55,6 +55,7 @@ pub mod metrics;
 #[cfg_attr(not(feature = "metrics"), path = "observe/silent.rs")]
 mod observe;
 mod periodic;
+mod telling;
 mod transition;
 
 pub use self::{

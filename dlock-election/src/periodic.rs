@@ -10,7 +10,7 @@ use std::{
 
 use tokio::time::{MissedTickBehavior, interval};
 
-use crate::{Leadership, observe::Run};
+use crate::{Leadership, observe::Run, telling::told};
 
 /// Runs the task every `period` for as long as the leadership lasts. Dropped, it drops a run under way.
 pub(crate) async fn repeat<F, Fut>(
@@ -40,11 +40,13 @@ pub(crate) async fn repeat<F, Fut>(
         let finished = run_once(&*task, leadership.clone()).await;
         observed.end(finished);
         if !finished {
-            tracing::error!(
-                name: "run_panicked",
-                task = name,
-                "a run of a periodic task panicked; the next one comes in its time"
-            );
+            told(|| {
+                tracing::error!(
+                    name: "run_panicked",
+                    task = name,
+                    "a run of a periodic task panicked; the next one comes in its time"
+                );
+            });
         }
     }
 }

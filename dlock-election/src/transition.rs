@@ -4,7 +4,10 @@
 use dlock_core::{FencingToken, Loss, ProviderError};
 use tokio::sync::broadcast;
 
-use crate::observe::{self, Label};
+use crate::{
+    observe::{self, Label},
+    telling::told,
+};
 
 /// How many transitions a listener may be behind.
 const KEPT: usize = 256;
@@ -109,7 +112,7 @@ impl Announcer {
 
     /// Tells whoever listens; never waits.
     pub(crate) fn tell(&self, transition: Transition) {
-        match &transition {
+        told(|| match &transition {
             Transition::Gained { token } => tracing::info!(name: "gained", %token, "leading"),
             Transition::Unsure { token } => {
                 tracing::warn!(name: "unsure", %token, "unsure of leading");
@@ -125,7 +128,7 @@ impl Announcer {
             }
             // Every attempt is logged where it failed.
             Transition::Ineligible { .. } => {}
-        }
+        });
         observe::changed(&self.1, &transition);
         // Without a listener there is nobody to tell.
         drop(self.0.send(transition));

@@ -274,6 +274,37 @@ fn undriven_runtime_keeps_nobody_from_the_lock() {
     drop(left);
 }
 
+/// W1: waiters whose callers are still there, on a runtime that nobody drives for a while. They lose their
+/// places to those who wait elsewhere, and ask for new ones when they run again.
+#[test]
+fn waiters_of_an_undriven_runtime_let_others_pass() {
+    let lock = in_real_time(Duration::from_secs(3));
+    let (left, runtime) = (driven_by_hand(), driven());
+    let held = runtime.block_on(lock.acquire()).unwrap();
+    // One of them has its turn, and two stand in line.
+    let turn = async |limit: Option<Duration>| {
+        let lease = match limit {
+            Some(limit) => lock.acquire_timeout(limit).await,
+            None => lock.acquire().await,
+        };
+        lease.unwrap().release().await.unwrap()
+    };
+    let limit = Some(100 * LEASE);
+    let mut all = Box::pin(async { tokio::join!(biased; turn(None), turn(limit), turn(None)) });
+    left.block_on(async {
+        let waited = tokio::time::timeout(Duration::from_millis(300), &mut all).await;
+        assert!(waited.is_err(), "granted beside another: {waited:?}");
+    });
+    runtime.block_on(async {
+        assert_eq!(held.release().await.unwrap(), Ended::Released);
+        let next = lock.acquire_timeout(10 * LEASE).await;
+        assert_eq!(next.unwrap().release().await.unwrap(), Ended::Released);
+    });
+    let all = left.block_on(async { tokio::time::timeout(10 * LEASE, all).await });
+    let released = || Ended::Released;
+    assert_eq!(all.unwrap(), (released(), released(), released()));
+}
+
 /// V7: whoever awaits a release on another runtime than the lease's has its own clock.
 #[test]
 fn release_awaited_beside_an_undriven_runtime_ends() {

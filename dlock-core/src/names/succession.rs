@@ -2,12 +2,21 @@
 //! begun offers them, and how often in a row. Sends nothing: the giver's task keeps the duty to
 //! release until a waiter's try has been granted, so nothing is lost with the waiter.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{Arc, Weak},
+    time::Duration,
+};
 
-use tokio::sync::oneshot;
+use tokio::{
+    runtime::{Handle, Id},
+    sync::oneshot,
+};
 use uuid::Uuid;
 
-use super::NameState;
+use super::{
+    NameState,
+    crews::{Crews, Waiter},
+};
 use crate::{Clock, Version, clock::Look, plan::Plan, telling::told};
 
 /// How often in a row a client keeps a name to itself, at most. Each of them saves the store a write
@@ -19,7 +28,7 @@ const MOST_IN_A_ROW: usize = 16;
 #[derive(Default)]
 pub(super) struct Succession {
     /// Waiters in line, whoever contends included.
-    queued: usize,
+    pub(super) crews: Crews,
     /// The term whose release has begun, until somebody takes it or its giver takes it back.
     legacy: Option<Legacy>,
     row: Row,
@@ -33,7 +42,11 @@ struct Row {
 }
 
 /// A place in line. Leaving the last one gives back what nobody can take any more.
-pub(crate) struct Place(Arc<NameState>);
+pub(crate) struct Place {
+    state: Arc<NameState>,
+    runtime: Id,
+    waiter: Weak<dyn Waiter>,
+}
 
 /// The giver's end of a hand-over. Dropping it takes back what nobody has taken.
 pub(crate) struct Offer {
@@ -51,9 +64,16 @@ pub(crate) struct Legacy {
 
 impl NameState {
     /// Somebody stands in line, for as long as the place lives.
-    pub(crate) fn place(self: &Arc<Self>) -> Place {
-        self.known().succession.queued += 1;
-        Place(Arc::clone(self))
+    pub(crate) fn place(self: &Arc<Self>, waiter: Weak<dyn Waiter>) -> Place {
+        // Its task will run here.
+        let runtime = Handle::current();
+        let mut known = self.known();
+        known.succession.crews.join(&runtime, Weak::clone(&waiter));
+        Place {
+            state: Arc::clone(self),
+            runtime: runtime.id(),
+            waiter,
+        }
     }
 
     /// An identity of ours is over (G4), and its release begins. If it is a lease's, the term is offered
@@ -74,14 +94,10 @@ impl NameState {
         if known.newest != Some(version.uuid) {
             return None;
         }
-        let Succession {
-            queued,
-            legacy,
-            row,
-        } = &mut known.succession;
+        let Succession { crews, legacy, row } = &mut known.succession;
         let since = *row.since.get_or_insert(now);
         let long = row.handed >= MOST_IN_A_ROW || clock.elapsed(since) >= plan.row();
-        if *queued == 0 || legacy.is_some() || long {
+        if crews.is_empty() || legacy.is_some() || long {
             *row = Row::default();
             return None;
         }
@@ -186,10 +202,10 @@ impl Drop for Offer {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let mut known = self.0.known();
-        let Succession { queued, legacy, .. } = &mut known.succession;
-        *queued -= 1;
-        let nobodys = if *queued == 0 { legacy.take() } else { None };
+        let mut known = self.state.known();
+        let Succession { crews, legacy, .. } = &mut known.succession;
+        crews.leave(self.runtime, &self.waiter);
+        let nobodys = legacy.take_if(|_| crews.is_empty());
         drop(known);
         drop(nobodys);
     }

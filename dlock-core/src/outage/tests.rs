@@ -12,6 +12,7 @@ use crate::{
 /// After this the next turn has come.
 const TURN: Duration = Duration::from_millis(120);
 const LONG: Duration = Duration::from_secs(3600);
+const INSTANT: Duration = Duration::from_nanos(1);
 
 type Turn<'a> = Pin<Box<dyn Future<Output = Result<(), ProviderError>> + Send + 'a>>;
 
@@ -112,4 +113,25 @@ async fn who_is_out_of_patience_learns_what_the_store_failed_with() {
         panic!("it had no turn")
     };
     assert_eq!(error.to_string(), "nobody is there");
+}
+
+/// A runtime that nobody drives has the first place, and never comes.
+#[tokio::test]
+async fn first_that_does_not_come_keeps_the_turn_from_nobody() {
+    let (term, hand) = bed(HICCUPS + 1);
+    assert!(has_come(&mut turn(&term, LONG)).await);
+    let mut away = turn(&term, LONG);
+    let (mut first, mut second) = (turn(&term, LONG), turn(&term, LONG));
+    for turn in [&mut away, &mut first, &mut second] {
+        assert!(!has_come(turn).await);
+    }
+    hand.advance(AWAY - INSTANT);
+    assert!(!has_come(&mut first).await && !has_come(&mut second).await);
+    hand.advance(INSTANT);
+    assert!(has_come(&mut first).await);
+    // One at a time all the same.
+    assert!(!has_come(&mut second).await);
+    hand.advance(AWAY);
+    assert!(has_come(&mut second).await);
+    assert!(has_come(&mut away).await);
 }

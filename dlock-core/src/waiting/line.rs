@@ -1,13 +1,14 @@
 //! A waiter's place in the queue, and the turn that comes of it (W1). It has two ends, one for the
 //! caller and one for the task that asks in its name, and whichever goes first gives both up: that task
 //! runs on its caller's runtime, and where nobody drives that runtime any more, the thread that drops
-//! the caller's future is the last that can.
+//! the caller's future is the last that can. While the caller is there too, those behind it on other
+//! runtimes take the place away (`names/crews`).
 
 use std::{
-    future::{Future, poll_fn, ready},
+    future::{Future, pending, poll_fn, ready},
     mem,
     pin::{Pin, pin},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     task::Poll,
 };
 
@@ -18,17 +19,21 @@ use tokio::{
 
 use crate::{
     latch::Latch,
-    names::{NameState, Place},
+    lock::Settings,
+    names::{NameState, Place, Waiter},
 };
 
 /// The task's end.
 #[derive(Default)]
-pub(super) struct Line(Arc<Mutex<Spot>>);
+pub(super) struct Line(Arc<Stand>);
 
 /// The caller's end.
-pub(super) struct Caller {
-    line: Line,
-    /// Set when the caller goes away while it stands in line.
+pub(super) struct Caller(Line);
+
+#[derive(Default)]
+struct Stand {
+    spot: Mutex<Spot>,
+    /// Raised when the caller goes away while it stands in line, or the place goes to others.
     gone: Arc<Latch>,
 }
 
@@ -47,17 +52,21 @@ type Queued = Pin<Box<dyn Future<Output = Permit> + Send>>;
 type Permit = Result<OwnedSemaphorePermit, AcquireError>;
 
 impl Line {
-    /// The end for the caller, who tells `gone` when it goes away.
-    pub(super) fn caller(&self, gone: &Arc<Latch>) -> Caller {
-        Caller {
-            line: Self(Arc::clone(&self.0)),
-            gone: Arc::clone(gone),
-        }
+    /// The end for the caller.
+    pub(super) fn caller(&self) -> Caller {
+        Caller(Self(Arc::clone(&self.0)))
+    }
+
+    /// Raised when nobody waits in this place any more.
+    pub(super) fn gone(&self) -> Arc<Latch> {
+        Arc::clone(&self.0.gone)
     }
 
     /// Takes a place in the queue, at once: for a newcomer in the caller's own poll. In tasks of ours
     /// two callers would be served in the order in which the runtime happens to start those tasks.
     pub(super) async fn join(&self, state: &Arc<NameState>) {
+        // First, so that those who come later know where we run.
+        let place = state.place(self.waiter());
         let mut turn: Queued = Box::pin(Arc::clone(&state.turn).acquire_owned());
         // Without a budget: a poll that is put off takes no place.
         let mut first = pin!(unconstrained(turn.as_mut()));
@@ -65,7 +74,7 @@ impl Line {
             Poll::Ready(taken) => Box::pin(ready(taken)),
             Poll::Pending => turn,
         };
-        self.enter(turn, state.place());
+        self.enter(turn, place);
     }
 
     fn enter(&self, turn: Queued, place: Place) {
@@ -75,8 +84,29 @@ impl Line {
         }
     }
 
-    /// Resolves when it is our turn; never if the place was left.
-    pub(super) async fn turn(&self) {
+    /// Resolves when it is our turn; never if the place was left. Looks meanwhile whether those before us
+    /// can take theirs.
+    pub(super) async fn turn(&self, lock: &Settings) {
+        tokio::select! {
+            biased;
+            () = self.comes() => {}
+            () = self.look_after_others(lock) => {}
+        }
+    }
+
+    /// Never returns.
+    async fn look_after_others(&self, lock: &Settings) {
+        let waiter = self.waiter();
+        while let Some(probes) = lock.state.probe(&waiter) {
+            // As long as a grant waits for its caller (W6).
+            lock.shared.clock.pause(lock.plan.pickup()).await;
+            lock.state.relieve(probes);
+        }
+        // Those who come from elsewhere now stand behind us.
+        pending::<()>().await;
+    }
+
+    async fn comes(&self) {
         poll_fn(|context| {
             let mut spot = self.spot();
             let Spot::InLine(turn, _) = &mut *spot else {
@@ -95,13 +125,35 @@ impl Line {
 
     /// Leaves: the next in line may come.
     pub(super) fn leave(&self) {
+        self.0.leave();
+    }
+
+    fn waiter(&self) -> Weak<dyn Waiter> {
+        let waiter: Arc<dyn Waiter> = Arc::clone(&self.0) as Arc<dyn Waiter>;
+        Arc::downgrade(&waiter)
+    }
+
+    fn spot(&self) -> MutexGuard<'_, Spot> {
+        self.0.spot()
+    }
+}
+
+impl Stand {
+    fn leave(&self) {
         let left = mem::replace(&mut *self.spot(), Spot::Left);
         // Without the lock: it wakes others.
         drop(left);
     }
 
     fn spot(&self) -> MutexGuard<'_, Spot> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.spot.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Waiter for Stand {
+    fn steps_aside(&self) {
+        self.gone.raise();
+        self.leave();
     }
 }
 
@@ -113,10 +165,10 @@ impl Drop for Line {
 
 impl Drop for Caller {
     fn drop(&mut self) {
-        let waits = matches!(*self.line.spot(), Spot::InLine(..) | Spot::OurTurn(..));
+        let waits = matches!(*self.0.spot(), Spot::InLine(..) | Spot::OurTurn(..));
         // A try that is under way runs to its answer (G1), and is not repeated.
         if waits {
-            self.gone.raise();
+            self.0.0.gone.raise();
         }
     }
 }

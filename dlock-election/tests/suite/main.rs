@@ -12,4 +12,5 @@ mod leading;
 mod outages;
 mod resigning;
 mod support;
+mod watched;
 mod work;

@@ -141,6 +141,39 @@ async fn a_follower_that_stops_in_the_middle_of_a_try_has_given_back_its_grant()
     }
 }
 
+/// 002-7: what it led with has run out here, and not yet in the store.
+#[tokio::test(start_paused = true)]
+async fn a_leader_that_is_lost_while_it_stops_has_given_back_what_it_led_with() {
+    for store in stores() {
+        let mut stopping = stubborn(&store).start();
+        until(SECOND, || stopping.election.is_leader()).await;
+        stopping.provider.always(Op::Renew, Fault::LoseRequest);
+        let slow = Fault::DelayRequest(5 * SECOND);
+        stopping.provider.next(Op::Release, slow);
+        stopping.stop().await;
+        // Its process ends here.
+        stopping.provider.everything(Fault::LoseRequest);
+        let next = Instance::new(&store, "next", 1.0).start();
+        until(SECOND, || next.election.is_leader()).await;
+    }
+}
+
+/// 002-7: a sixth of the lease for the release.
+#[tokio::test(start_paused = true)]
+async fn a_leader_that_is_lost_while_it_stops_does_not_wait_for_a_silent_store() {
+    for store in stores() {
+        let mut stopping = stubborn(&store).start();
+        until(SECOND, || stopping.election.is_leader()).await;
+        let leadership = stopping.election.leadership().unwrap();
+        let deadline = Instant::now() + leadership.remaining();
+        stopping.provider.everything(Fault::LoseRequest);
+        stopping.stop().await;
+        let took = deadline.elapsed();
+        assert!(took <= 10 * SECOND + SECOND / 10, "{took:?}");
+        assert!(took >= 9 * SECOND, "{took:?}");
+    }
+}
+
 /// 002-7: a sixth of the lease for the try, and a sixth for its release.
 #[tokio::test(start_paused = true)]
 async fn a_follower_of_a_silent_store_stops_within_a_third_of_the_lease() {
