@@ -154,6 +154,8 @@ mod switches {
         ReleaserFirst: "who has just had the lock does not leave it to others (I18)",
         NeverLeaves: "a client keeps a name to itself though another has a reservation (W8)",
         NeverReserves: "a waiter that is passed over makes no reservation (W8)",
+        OnePlaceOnly: "nobody stands behind who has the reservation (W8)",
+        FoundReservationIgnored: "a woken client leaves nothing to the reservation that it has found (W8)",
         ReservationUncounted: "what a reservation does in the background is not waited for (G3)",
         SeniorityIgnored: "a woken waiter leaves nothing to those who have waited longer (I18)",
         LoneClientYieldsAlways: "a client that is alone leaves a slot to others each time (I18)",

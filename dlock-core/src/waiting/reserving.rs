@@ -208,20 +208,28 @@ impl Line {
         })
     }
 
-    /// From the second place to the first, which is kept until it is lost.
+    /// To the first place, which is kept until it is lost.
     async fn move_up(&mut self) -> Option<()> {
-        let (first, second) = (Arc::clone(&self.first), Arc::clone(&self.second));
-        let place = self.take(&second, second.plan.poll_every).await?;
-        let reservation = tokio::select! {
-            biased;
-            reservation = self.take(&first, first.plan.poll_reserved()) => reservation?,
-            () = kept(&place) => return Some(()),
-        };
-        drop(place);
-        self.tell(OURS);
-        kept(&reservation).await;
-        self.tell(NOBODYS);
+        if let Some(reservation) = self.come_first().await? {
+            self.tell(OURS);
+            kept(&reservation).await;
+            self.tell(NOBODYS);
+        }
         Some(())
+    }
+
+    /// From the second place to the first; without it if the second was lost.
+    async fn come_first(&mut self) -> Option<Option<Holding>> {
+        let (first, second) = (Arc::clone(&self.first), Arc::clone(&self.second));
+        if planted!(OnePlaceOnly) {
+            return self.take(&first, first.plan.poll_every).await.map(Some);
+        }
+        let place = self.take(&second, second.plan.poll_every).await?;
+        tokio::select! {
+            biased;
+            reservation = self.take(&first, first.plan.poll_reserved()) => reservation.map(Some),
+            () = kept(&place) => Some(None),
+        }
     }
 
     /// Takes a place. While another waiter has it, asks as long as the lock goes from hand to hand.

@@ -90,7 +90,7 @@ impl Contender {
         };
         let reserved = match &self.reservation {
             Some(reservation) => reservation.is_anothers(),
-            None => fairness.is_reserved(clock),
+            None => fairness.is_reserved(clock) && !planted!(FoundReservationIgnored),
         };
         let seniors = fairness.slots(self.entered, clock);
         if reserved {
