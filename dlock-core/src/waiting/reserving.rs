@@ -24,8 +24,8 @@ use tokio::{sync::Notify, task::JoinHandle};
 
 use super::{Acquired, Contender, Wait, acquire};
 use crate::{
-    Clock, Error, ErrorKind, FencingToken, Holder, Record, clock::Look, holding::Holding,
-    lock::Settings, plan::LEAST_PAUSE, renewal,
+    Clock, Error, ErrorKind, FencingToken, Holder, ProviderError, Record, clock::Look,
+    holding::Holding, lock::Settings, observe::Operation, plan::LEAST_PAUSE, renewal,
 };
 
 /// What a contender has seen of those who had the lock while it waited.
@@ -237,9 +237,9 @@ impl Line {
         let Settings { shared, plan, .. } = &**place;
         let clock = &shared.clock;
         loop {
-            let refused = match acquire(place, Wait::No, None).await {
-                Ok(Acquired::Holding(holding)) => return Some(holding),
-                Ok(Acquired::Held(_)) => true,
+            let refused = match self.ask(place).await {
+                Ok(Some(holding)) => return Some(holding),
+                Ok(None) => true,
                 Err(Error::Provider(error)) if error.kind() != ErrorKind::Fatal => false,
                 Err(_) => return None,
             };
@@ -254,9 +254,48 @@ impl Line {
         }
     }
 
+    /// Tries to take a place. Many stand behind the second one, so each of them looks first where that costs
+    /// less.
+    async fn ask(&self, place: &Arc<Settings>) -> Result<Option<Holding>, Error> {
+        if Arc::ptr_eq(place, &self.second) && looks_taken(place).await? {
+            return Ok(None);
+        }
+        Ok(match acquire(place, Wait::No, None).await? {
+            Acquired::Holding(holding) => Some(holding),
+            Acquired::Held(_) => None,
+        })
+    }
+
     fn tell(&self, whose: u8) {
         self.told.whose.store(whose, Ordering::Relaxed);
     }
+}
+
+/// Whether a place is another's as far as a look shows, which observes as well as a refusal does (section 3).
+/// `false` also where there is no use in a look.
+async fn looks_taken(place: &Settings) -> Result<bool, ProviderError> {
+    let Settings {
+        shared,
+        state,
+        name,
+        plan,
+        ..
+    } = place;
+    let may_claim = state.claim(&shared.clock, plan.duration).is_some();
+    // In an outage a try waits for its turn, and a look does not.
+    if !shared.cheap_reads || may_claim || shared.outage.is_on() {
+        return Ok(false);
+    }
+    let what = (Operation::Read, &plan.group);
+    let call = shared.provider.read(name);
+    let Some(record) = shared.call(what, plan.attempt(), call).await? else {
+        return Ok(false);
+    };
+    shared.observe(state, name, &record, plan.attempt()).await;
+    let free = record.released
+        || record.remaining == Some(Duration::ZERO)
+        || state.is_over(&shared.clock, record.uuid);
+    Ok(!free)
 }
 
 /// Renews a lease until it is lost. An attempt without an answer is no loss; the next one comes after the

@@ -158,6 +158,14 @@ pub(crate) const UNSEEN: &[(Bug, &str)] = &[
         "one seed in some four hundred has a closing that is overtaken and loses its reply",
     ),
     (
+        Bug::OnePlaceOnly,
+        "the rule bounds for how long one client keeps a name, not how often it passes to and fro",
+    ),
+    (
+        Bug::FoundReservationIgnored,
+        "the rule bounds for how long one client keeps a name, not how often it passes to and fro",
+    ),
+    (
         Bug::ReservationUncounted,
         "no caller asks whether a lock is idle",
     ),
