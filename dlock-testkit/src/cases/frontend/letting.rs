@@ -94,16 +94,14 @@ pub(in crate::cases) async fn crowded_clients_take_turns_without_hints(bench: Be
 }
 
 /// Some clients of two tasks each. Counted are turns and no times, so that a busy machine is as good as an
-/// idle one: three go by in a steady round, at most six were seen, and hundreds where two clients leave the lock
-/// to each other. With no order among those who wait it is more than fifteen every ten seconds.
+/// idle one: three go by in a steady round, six at most where nobody hears of a release, and hundreds where two
+/// clients leave the lock to each other. With no order among those who wait it is thirty now and then, which
+/// takes more time to show than a store in real time is given.
 async fn among_crowds(bench: Bench, hints: bool) {
     const CROWDS: usize = 4;
+    const MOST: usize = 8 * (CROWDS - 1);
     rounds(bench, |round| async move {
-        let (rounds_let_by, leases) = if round.bench().shared() {
-            (6, 10)
-        } else {
-            (4, 40)
-        };
+        let leases = if round.bench().shared() { 10 } else { 200 };
         let mut crowds = Vec::new();
         for number in 0..CROWDS {
             let bed = round.bed().await;
@@ -117,13 +115,12 @@ async fn among_crowds(bench: Bench, hints: bool) {
         .await;
         sleep(leases * round.lease).await;
         let turns = turns(&crowds.iter().map(|(crowd, _)| crowd).collect::<Vec<_>>());
-        let most = rounds_let_by * (CROWDS - 1);
         for number in 0..CROWDS {
             let others = turns.split(|by| *by == number).map(<[_]>::len);
             let passed = others.max().unwrap_or_default();
             assert!(
-                passed <= most,
-                "{passed} turns of others went by between two of process {number}, at most {most} may"
+                passed <= MOST,
+                "{passed} turns of others went by between two of process {number}, at most {MOST} may"
             );
         }
         for (crowd, _) in crowds {
