@@ -64,9 +64,11 @@
 //! last renewal, and its waiter has then sent two writes and a read for each interval. One partition
 //! takes about 1,000 writes a second: with a sort key, all locks of a prefix begin in one partition.
 //!
-//! While a lock goes from hand to hand, each process that waits for it and was passed over also tries for a
-//! reservation, by a refused write for each interval, which is five times what its looks cost; the two that
-//! come next renew a record each. `reservations(false)` of the lock leaves that out, and the order to chance.
+//! While a lock goes from hand to hand, each process that waits for it and was passed over also stands in line for
+//! a reservation. It looks at the second place once in each interval, which doubles what its looks cost, and
+//! writes when that is free. The one that has the second place tries for the first four times in each, by refused
+//! writes; the two of them renew a record each. `reservations(false)` of the lock leaves that out, and the order to
+//! chance.
 //!
 //! # How it can lose a lock
 //! A fencing token protects the resource in each of these cases ([`fence`]); the lease alone does not.

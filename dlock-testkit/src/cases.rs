@@ -295,6 +295,8 @@ macro_rules! __for_each_case {
             watch fairness hint_during_a_delay_does_not_start_it_anew ["W3"];
             watch letting crowded_client_lets_others_in ["W8", "I18"];
             required letting crowded_client_lets_others_in_without_hints ["W8", "I18"];
+            watch letting crowded_clients_take_turns ["W8", "I18"];
+            required letting crowded_clients_take_turns_without_hints ["W8", "I18"];
             required queueing own_release_wakes_the_next_waiter ["W7", "I16"];
             required queueing release_of_an_orphan_wakes_the_next_waiter ["W7", "W5"];
 

@@ -46,36 +46,17 @@ impl Contender {
     /// Reads the record, which observes as well as a refusal does (section 3), and asks only if
     /// there is something to get.
     pub(super) async fn look(&mut self) -> Result<Option<Acquired>, Error> {
-        let lock = Arc::clone(&self.lock);
-        let Settings {
-            shared,
-            state,
-            name,
-            plan,
-            ..
-        } = &*lock;
-        // W4.
-        let limit = self.left().unwrap_or(Duration::MAX).min(plan.attempt());
-        let what = (Operation::Read, &plan.group);
-        let call = shared.provider.read(name);
-        let record = match shared.call(what, limit, call).await {
-            Ok(record) => {
-                self.answered = shared.clock.look();
-                record
+        match held(&self.lock, || self.call_limit()).await {
+            Ok(held) => {
+                self.answered = self.lock.shared.clock.look();
+                if let Some(record) = held {
+                    return Ok(Some(Acquired::Held(self.holder(record))));
+                }
             }
             Err(error) if error.kind() == ErrorKind::Fatal => return Err(error.into()),
             Err(error) => {
                 self.error = Some(error);
                 return Ok(None);
-            }
-        };
-        if let Some(record) = record {
-            self.observe(&record).await;
-            let free = record.released
-                || record.remaining == Some(Duration::ZERO)
-                || state.is_over(&shared.clock, record.uuid);
-            if !free {
-                return Ok(Some(Acquired::Held(self.holder(record))));
             }
         }
         // The turn went with the caller (W1), and a look is no try that runs to its answer (G1).
@@ -172,12 +153,15 @@ impl Contender {
             shared,
             state,
             name,
-            plan,
             ..
         } = &*self.lock;
-        // W4.
-        let limit = self.left().unwrap_or(Duration::MAX).min(plan.attempt());
-        shared.observe(state, name, record, limit).await
+        shared.observe(state, name, record, self.call_limit()).await
+    }
+
+    /// How long one call may take (W4).
+    fn call_limit(&self) -> Duration {
+        let left = self.left().unwrap_or(Duration::MAX);
+        left.min(self.lock.plan.attempt())
     }
 
     fn holder(&self, record: Record) -> Holder {
@@ -205,4 +189,29 @@ impl Contender {
     fn draw(&self) -> Result<Uuid, ProviderError> {
         self.lock.shared.entropy.uuid()
     }
+}
+
+/// Reads the record, which observes as well as a refusal does (section 3): the record if a try would be
+/// refused, as far as a look shows. The limit is for each of two calls.
+pub(super) async fn held(
+    lock: &Settings,
+    limit: impl Fn() -> Duration,
+) -> Result<Option<Record>, ProviderError> {
+    let Settings {
+        shared,
+        state,
+        name,
+        plan,
+        ..
+    } = lock;
+    let what = (Operation::Read, &plan.group);
+    let call = shared.provider.read(name);
+    let Some(record) = shared.call(what, limit(), call).await? else {
+        return Ok(None);
+    };
+    shared.observe(state, name, &record, limit()).await;
+    let free = record.released
+        || record.remaining == Some(Duration::ZERO)
+        || state.is_over(&shared.clock, record.uuid);
+    Ok((!free).then_some(record))
 }

@@ -22,10 +22,10 @@ use std::{
 
 use tokio::{sync::Notify, task::JoinHandle};
 
-use super::{Acquired, Contender, Wait, acquire};
+use super::{Acquired, Contender, Wait, acquire, asking::held};
 use crate::{
-    Clock, Error, ErrorKind, FencingToken, Holder, Record, clock::Look, holding::Holding,
-    lock::Settings, plan::LEAST_PAUSE, renewal,
+    Clock, Error, ErrorKind, FencingToken, Holder, ProviderError, Record, clock::Look,
+    holding::Holding, lock::Settings, plan::LEAST_PAUSE, renewal,
 };
 
 /// What a contender has seen of those who had the lock while it waited.
@@ -229,9 +229,9 @@ impl Line {
         let Settings { shared, plan, .. } = &**place;
         let clock = &shared.clock;
         loop {
-            let refused = match acquire(place, Wait::No, None).await {
-                Ok(Acquired::Holding(holding)) => return Some(holding),
-                Ok(Acquired::Held(_)) => true,
+            let refused = match self.ask(place).await {
+                Ok(Some(holding)) => return Some(holding),
+                Ok(None) => true,
                 Err(Error::Provider(error)) if error.kind() != ErrorKind::Fatal => false,
                 Err(_) => return None,
             };
@@ -246,9 +246,36 @@ impl Line {
         }
     }
 
+    /// Tries to take a place. Many stand behind the second one, so each of them looks first where that costs
+    /// less.
+    async fn ask(&self, place: &Arc<Settings>) -> Result<Option<Holding>, Error> {
+        if Arc::ptr_eq(place, &self.second) && is_taken(place).await? {
+            return Ok(None);
+        }
+        Ok(match acquire(place, Wait::No, None).await? {
+            Acquired::Holding(holding) => Some(holding),
+            Acquired::Held(_) => None,
+        })
+    }
+
     fn tell(&self, whose: u8) {
         self.told.whose.store(whose, Ordering::Relaxed);
     }
+}
+
+/// Whether a look shows that another has this place. `false` also where a look is of no use.
+async fn is_taken(place: &Settings) -> Result<bool, ProviderError> {
+    let Settings {
+        shared,
+        state,
+        plan,
+        ..
+    } = place;
+    // In an outage a try waits for its turn, and a look does not.
+    if !shared.cheap_reads || state.claim(&shared.clock).is_some() || shared.outage.is_on() {
+        return Ok(false);
+    }
+    Ok(held(place, || plan.attempt()).await?.is_some())
 }
 
 /// Renews a lease until it is lost. An attempt without an answer is no loss; the next one comes after the

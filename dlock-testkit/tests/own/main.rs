@@ -7,6 +7,7 @@ mod planted_wire;
 mod proxy;
 mod recorder;
 mod reliability;
+mod reserving;
 mod rules;
 mod storage;
 mod suite;

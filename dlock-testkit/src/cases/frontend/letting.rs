@@ -3,8 +3,8 @@
 
 use std::{
     sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
     },
     time::Duration,
 };
@@ -85,6 +85,69 @@ async fn beside_crowds(bench: Bench, hints: bool) {
     .await;
 }
 
+pub(in crate::cases) async fn crowded_clients_take_turns(bench: Bench) {
+    among_crowds(bench, true).await;
+}
+
+pub(in crate::cases) async fn crowded_clients_take_turns_without_hints(bench: Bench) {
+    among_crowds(bench, false).await;
+}
+
+/// Some clients of two tasks each. Counted are turns and no times, so that a busy machine is as good as an
+/// idle one: three go by in a steady round, six at most where nobody hears of a release, and hundreds where two
+/// clients leave the lock to each other. With no order among those who wait it is thirty now and then, which
+/// takes more time to show than a store in real time is given.
+async fn among_crowds(bench: Bench, hints: bool) {
+    const CROWDS: usize = 4;
+    const MOST: usize = 8 * (CROWDS - 1);
+    rounds(bench, |round| async move {
+        let leases = if round.bench().shared() { 10 } else { 200 };
+        let mut crowds = Vec::new();
+        for number in 0..CROWDS {
+            let bed = round.bed().await;
+            let owner = format!("process {number}");
+            let lock = lock!(bed, "", wakeups = hints, owner = owner);
+            crowds.push((Crowd::of(2, &lock), bed));
+        }
+        eventually("a term of each", || {
+            crowds.iter().all(|(crowd, _)| crowd.terms() > 0)
+        })
+        .await;
+        sleep(leases * round.lease).await;
+        let turns = turns(&crowds.iter().map(|(crowd, _)| crowd).collect::<Vec<_>>());
+        for number in 0..CROWDS {
+            let others = turns.split(|by| *by == number).map(<[_]>::len);
+            let passed = others.max().unwrap_or_default();
+            assert!(
+                passed <= MOST,
+                "{passed} turns of others went by between two of process {number}, at most {MOST} may"
+            );
+        }
+        for (crowd, _) in crowds {
+            crowd.disperse().await;
+        }
+    })
+    .await;
+}
+
+/// Whose turn it was, one after the other. A turn is all terms of a crowd between those of others.
+fn turns(crowds: &[&Crowd]) -> Vec<usize> {
+    let mut terms: Vec<(Instant, usize)> = (0..)
+        .zip(crowds)
+        .flat_map(|(number, crowd)| {
+            crowd
+                .began()
+                .iter()
+                .map(|at| (*at, number))
+                .collect::<Vec<_>>()
+        })
+        .collect();
+    terms.sort_unstable();
+    let mut turns: Vec<usize> = terms.into_iter().map(|(_, number)| number).collect();
+    turns.dedup();
+    turns
+}
+
 /// What an acquire and a release take.
 async fn pair(round: &Round) -> Duration {
     let lock = lock!(round.bed().await, "pair");
@@ -96,19 +159,20 @@ async fn pair(round: &Round) -> Duration {
 /// Tasks of one client that take the lock for [`WORK`] and ask again at once.
 struct Crowd {
     tasks: Vec<JoinHandle<()>>,
-    terms: Arc<AtomicUsize>,
+    /// When each of their terms began.
+    began: Arc<Mutex<Vec<Instant>>>,
     over: Arc<AtomicBool>,
 }
 
 impl Crowd {
     fn of(size: usize, lock: &DLock) -> Self {
-        let (terms, over) = (Arc::<AtomicUsize>::default(), Arc::<AtomicBool>::default());
+        let (began, over) = (Arc::<Mutex<_>>::default(), Arc::<AtomicBool>::default());
         let task = |_| {
-            let (lock, terms, over) = (lock.clone(), Arc::clone(&terms), Arc::clone(&over));
+            let (lock, began, over) = (lock.clone(), Arc::clone(&began), Arc::clone(&over));
             tokio::spawn(async move {
                 while !over.load(Ordering::SeqCst) {
                     let lease = ok(lock.acquire().await);
-                    terms.fetch_add(1, Ordering::SeqCst);
+                    locked(&began).push(Instant::now());
                     sleep(WORK).await;
                     ok(lease.release().await);
                 }
@@ -116,14 +180,18 @@ impl Crowd {
         };
         Self {
             tasks: (0..size).map(task).collect(),
-            terms,
+            began,
             over,
         }
     }
 
     /// How often they have had the lock.
     fn terms(&self) -> usize {
-        self.terms.load(Ordering::SeqCst)
+        self.began().len()
+    }
+
+    fn began(&self) -> MutexGuard<'_, Vec<Instant>> {
+        locked(&self.began)
     }
 
     /// No task of it is left.
@@ -133,4 +201,8 @@ impl Crowd {
             joined(task).await;
         }
     }
+}
+
+fn locked(began: &Mutex<Vec<Instant>>) -> MutexGuard<'_, Vec<Instant>> {
+    began.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -15,6 +15,9 @@ use crate::faults::{Outcome, Request};
 /// What is left to the waiter that has the reservation.
 const LEFT_TO_RESERVED: Duration = Duration::from_millis(8);
 
+/// What the name of the place behind it ends with.
+const SECOND_PLACE: &str = "/2";
+
 /// How often waiters ask that have no poll interval of their own.
 const LEAST_POLL: Duration = Duration::from_millis(100);
 const MOST_POLL: Duration = Duration::from_secs(1);
@@ -31,11 +34,23 @@ pub(super) fn reservation_of(request: &Request) -> Option<&str> {
     name.reservation_of()
 }
 
+/// Whether it is about the place behind the reservation. Who has that one is told to nobody but those who want
+/// it, and where a look costs less they look before they ask.
+fn is_for_second_place(request: &Request) -> bool {
+    matches!(request, Request::Read(name) if name.as_str().ends_with(SECOND_PLACE))
+}
+
 impl State {
     /// A call about a reservation leaves a client. Whoever contends looks for one before it asks for the
     /// lock.
     pub(super) fn reservation_called(&mut self, client: usize, request: &Request, lock: &str) {
-        if matches!(request, Request::Acquire(_)) {
+        let looks = is_for_second_place(request);
+        if looks && !self.cheap_reads {
+            self.complain("W8", || {
+                format!("c{client} looks at a place in line, and a look costs as much as a refusal")
+            });
+        }
+        if looks || matches!(request, Request::Acquire(_)) {
             self.known(client, lock).reserves = true;
         } else if matches!(request, Request::Read(_)) {
             self.excuse(client, lock, Duration::ZERO);
@@ -48,6 +63,7 @@ impl State {
     pub(super) fn reservation_ended(&mut self, call: &Call, answer: Option<&Outcome>, lock: &str) {
         let client = call.client;
         match (&call.request, answer) {
+            (request, _) if is_for_second_place(request) => {}
             (Request::Read(_), Some(Outcome::Read(record))) => {
                 let now = self.stamp(client).contender;
                 let away = record.as_ref().map_or(Duration::ZERO, |record| {

@@ -95,13 +95,13 @@ impl State {
     }
 
     /// 2 (D/10 + one piece of work) + 3 P with their jitter, on the slowest clock, and the calls of both: two refusals of the
-    /// waiter, its two places, a look and a try; a look, a release and a try of the holder.
+    /// waiter, its two places with a look at one, a look and a try; a look, a release and a try of the holder.
     fn longest_wait(&self, waiter: CallerId, holder: usize) -> Duration {
         let caller = &self.callers[waiter];
         let client = &self.clients[caller.client];
         let poll = caller.settings.poll(client.watching);
         let spans = 2 * (caller.settings.duration / 10 + MIX_WORK) + 3 * poll * 6 / 5;
-        let calls = 12 * client.latency + 6 * self.clients[holder].latency;
+        let calls = 14 * client.latency + 6 * self.clients[holder].latency;
         spans * 10 / 9 + calls + 4 * SLACK
     }
 
