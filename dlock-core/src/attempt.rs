@@ -12,7 +12,7 @@ use crate::{
     holding::Holding,
     latch::Latch,
     lock::Settings,
-    observe::Operation,
+    measure::Operation,
     release::{Giveback, Origin},
     telling::told,
     term::Term,
@@ -33,6 +33,20 @@ pub(crate) enum TryEnd {
     GivenUp(ProviderError),
     /// A retry cannot help.
     Fatal(ProviderError),
+}
+
+impl TryEnd {
+    /// The outcome, as metrics call it.
+    pub(crate) const fn word(&self) -> &'static str {
+        match self {
+            Self::Granted(_) => "granted",
+            Self::Held(_) => "held",
+            Self::Spent => "spent",
+            Self::Late => "late",
+            Self::GivenUp(_) => "given_up",
+            Self::Fatal(_) => "fatal",
+        }
+    }
 }
 
 /// Runs one try. `time_left` is asked before every attempt: what is left of the caller's limit,
@@ -85,7 +99,7 @@ pub(crate) async fn run(
         // or the provider panics.
         let before = std::mem::replace(&mut open.may_exist, true);
         let call = shared.provider.acquire(&request);
-        let what = (Operation::Acquire, &plan.group);
+        let what = (Operation::Acquire, plan.group.as_ref());
         let error = match shared.call(what, limit, call).await {
             Ok(AcquireOutcome::Acquired(token)) => {
                 if shared.clock.now() >= sent + plan.belief() {

@@ -6,7 +6,7 @@ use typed_builder::TypedBuilder;
 
 use crate::{
     Client, ConfigError, DLock, IntoClient, Record, lock,
-    observe::{self, Group},
+    measure::Measured,
     plan::{Plan, default_poll},
     request::{LONGEST, SHORTEST},
 };
@@ -121,7 +121,7 @@ pub(crate) struct Request {
 
 impl From<Request> for Result<DLock, ConfigError> {
     fn from(mut request: Request) -> Self {
-        let group = Group::new(request.group.take());
+        let group = request.group.take().map(Into::into);
         let plan = Arc::new(Plan {
             group,
             ..plan(&request)?
@@ -158,7 +158,10 @@ impl From<Request> for Result<DLock, ConfigError> {
             plan,
             data: data.map(Into::into),
         }));
-        observe::built(&lock.0);
+        lock.0
+            .shared
+            .source(&lock.0.plan)
+            .measure(|| Measured::Built);
         Ok(lock)
     }
 }
@@ -230,7 +233,7 @@ fn plan(request: &Request) -> Result<Plan, ConfigError> {
         give_up_after: give_up_after.unwrap_or(duration.max(seconds(10))),
         max_hold,
         at_least,
-        group: Group::NONE,
+        group: None,
         told: true,
         errands: Arc::default(),
     })

@@ -16,9 +16,9 @@ use crate::{
     Clock, Discipline, Event, Name, Provider, ProviderError, Recorder,
     entropy::Entropy,
     latch::Latch,
+    measure::{Measured, Operation, Source, measured},
     names::Names,
     observations::Observations,
-    observe::{Group, Operation, StoreCall},
     outage::Outage,
     plan::Plan,
     recorder::Recording,
@@ -219,6 +219,15 @@ impl Shared {
         }
     }
 
+    /// The locks with this plan, for those who measure.
+    pub(crate) fn source<'a>(&self, plan: &'a Plan) -> Source<'a> {
+        Source {
+            backend: self.backend,
+            group: plan.group.as_ref(),
+            told: plan.told,
+        }
+    }
+
     /// Counts as running until the returned value is dropped.
     pub(crate) fn errand(&self, plan: &Arc<Plan>) -> Errand {
         plan.errands.fetch_add(1, Ordering::SeqCst);
@@ -250,11 +259,11 @@ impl Shared {
     /// the call is dropped. What is asked, and for whom, is for those who observe.
     pub(crate) async fn call<T: Send>(
         &self,
-        (operation, group): (Operation, &Group),
+        (operation, group): (Operation, Option<&Arc<str>>),
         limit: Duration,
         call: impl Future<Output = Result<T, ProviderError>> + Send,
     ) -> Result<T, ProviderError> {
-        let observed = StoreCall::begin(self, operation, group);
+        let since = measured(|| self.clock.now());
         let answer = tokio::select! {
             biased;
             answer = call => answer,
@@ -265,7 +274,20 @@ impl Shared {
                 )))
             }
         };
-        observed.end(&answer);
+        if let Some(since) = since {
+            let took = self.clock.now().since(since);
+            let error = answer.as_ref().err();
+            let source = Source {
+                backend: self.backend,
+                group,
+                told: true,
+            };
+            source.measure(|| Measured::Called {
+                operation,
+                took,
+                error,
+            });
+        }
         // A store without a channel answers all the same, and a batch is heard item by item.
         if !matches!(operation, Operation::Watch | Operation::RenewMany) {
             self.outage.heard(&answer);

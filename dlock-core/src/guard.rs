@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use uuid::Uuid;
 
-use crate::{Ended, Error, Event, FencingToken, Loss, Ticket, holding::Holding, term::Term};
+use crate::{Ended, Error, Event, FencingToken, Loss, State, Ticket, holding::Holding, term::Term};
 
 /// A granted lock that is renewed for as long as the guard lives.
 ///
@@ -17,19 +17,6 @@ use crate::{Ended, Error, Event, FencingToken, Loss, Ticket, holding::Holding, t
 /// [`Guard::release`], or [`Client::close`](crate::Client::close) after the drop.
 #[must_use = "a guard that is dropped gives its lock back at once"]
 pub struct Guard(Holding);
-
-/// A guarded lease as an operator wants to see it (V8).
-#[derive(Clone, Debug)]
-#[expect(clippy::exhaustive_enums, reason = "the protocol knows these three")]
-pub enum State {
-    /// Held, and the last renewal came in time.
-    Valid,
-    /// Still held, but a renewal is overdue or was refused for good (missing rights, say): without
-    /// a success the lease will be lost. Early enough to finish or hand over what is in work.
-    Unsure,
-    /// Not held any more.
-    Lost(Loss),
-}
 
 impl Guard {
     pub(crate) fn new(holding: Holding) -> Self {

@@ -5,7 +5,7 @@ use std::{fmt, time::Duration};
 use uuid::Uuid;
 
 use crate::{
-    Error, FencingToken, Guard, ProviderError, Record, Ticket,
+    Ended, Error, FencingToken, Guard, ProviderError, Ticket,
     holding::{Holding, joined},
     renewal, scope,
 };
@@ -22,34 +22,6 @@ use crate::{
 /// Await [`Lease::release`] there, or [`Client::close`](crate::Client::close) after the drop.
 #[must_use = "a lease that is dropped is given back at once"]
 pub struct Lease(pub(crate) Holding);
-
-/// How a release ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[expect(
-    clippy::exhaustive_enums,
-    reason = "the three things that can be known"
-)]
-pub enum Ended {
-    /// The store has taken it back; the next contender may have it. Or it has taken it and given it
-    /// to this client's own next waiter, in one write (H1): either way the term is over in the
-    /// store, and whatever happens to the lock from here on is no concern of its holder.
-    ///
-    /// Or the name is closed until its `at_least` is over (B4): kept, and confirmed.
-    ///
-    /// Also if the release had to be repeated and found somebody else there, and the lease was valid
-    /// when it began: the first attempt was applied, and its reply lost; or the lock was taken away
-    /// meanwhile. The work was protected to its end.
-    Released,
-    /// It was not ours any more: it had expired and was taken, or was taken away. The record that
-    /// shows it, if there is one. Nothing changed in the store. Said only in answer to a first
-    /// attempt, so nothing of ours can be the reason.
-    NotHeld(Option<Record>),
-    /// The store gave no answer for as long as it could hold the lease; or the lease had ended before
-    /// its release began, and whether that or somebody else ended it in the store cannot be told. It
-    /// has let go by now, by the release or by the expiry. Of a lock with `at_least`: whether the name
-    /// is closed is not known, or somebody has it before that time is over.
-    Unconfirmed,
-}
 
 impl Lease {
     /// The fencing token of this term.

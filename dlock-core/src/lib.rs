@@ -14,8 +14,11 @@ mod builder;
 mod capabilities;
 mod client;
 mod clock;
+mod config;
+mod end;
 mod entropy;
 mod error;
+mod failure;
 mod fairness;
 mod fence;
 mod guard;
@@ -26,13 +29,12 @@ mod latch;
 mod lease;
 mod listener;
 mod lock;
+mod measure;
 #[cfg(feature = "metrics")]
 pub mod metrics;
 mod name;
 mod names;
 mod observations;
-#[cfg_attr(not(feature = "metrics"), path = "observe/silent.rs")]
-mod observe;
 mod outage;
 mod outcome;
 mod plan;
@@ -58,11 +60,14 @@ pub use self::{
     capabilities::{Capabilities, Discipline, Durability},
     client::{Client, IntoClient},
     clock::{Clock, Machine, ManualClock, Standstill},
-    error::{ConfigError, Error, ErrorKind, Loss, LossCause, ProviderError},
+    config::ConfigError,
+    end::{Ended, Loss, LossCause, State},
+    error::{ErrorKind, ProviderError},
+    failure::Error,
     fence::{Fence, Stale},
-    guard::{Guard, State},
+    guard::Guard,
     holder::Holder,
-    lease::{Ended, Lease},
+    lease::Lease,
     lock::{DLock, TryAcquire},
     name::Name,
     outcome::{AcquireOutcome, AskOutcome, Page, ReleaseOutcome, RenewOutcome, RevokeOutcome},

@@ -8,13 +8,7 @@ use std::{
     time::Duration,
 };
 
-use crate::{
-    Wakeup,
-    client::Shared,
-    observe::{Group, Operation},
-    plan::Plan,
-    telling::told,
-};
+use crate::{Wakeup, client::Shared, measure::Operation, plan::Plan, telling::told};
 
 /// How long opening the channel may take, and the longest pause before the next attempt.
 const OPEN_LIMIT: Duration = Duration::from_secs(10);
@@ -48,7 +42,7 @@ async fn listen(client: &Weak<Shared>) {
     let mut pause = FIRST_PAUSE;
     while let Some(shared) = client.upgrade() {
         // For all locks of the client.
-        let what = (Operation::Watch, &Group::NONE);
+        let what = (Operation::Watch, None);
         match shared.call(what, OPEN_LIMIT, shared.provider.watch()).await {
             Ok(Some(mut wakeups)) => {
                 let connected = Connected::new(&shared);

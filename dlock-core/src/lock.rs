@@ -8,8 +8,8 @@ use crate::{
     Ticket,
     builder::Request,
     client::Shared,
+    measure::Operation,
     names::NameState,
-    observe::Operation,
     plan::Plan,
     waiting::{self, Acquired, Wait},
 };
@@ -290,7 +290,7 @@ impl DLock {
             plan,
             ..
         } = &*self.0;
-        let what = (Operation::Read, &plan.group);
+        let what = (Operation::Read, plan.group.as_ref());
         let record = shared
             .call(what, plan.attempt(), shared.provider.read(name))
             .await?;

@@ -1,6 +1,6 @@
 //! What the `metrics` facade is told of locks: one table of names, units and labels.
 //!
-//! Where it is told is `observe`'s business.
+//! When it is told is `measure`'s business.
 #![doc = include_str!("../METRICS.md")]
 
 use ::metrics::{Key, Label, Level, Metadata, Recorder, with_recorder};

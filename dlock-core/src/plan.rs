@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use crate::{Record, observe::Group};
+use crate::Record;
 
 /// How long a reservation lasts at most, unless ten polls are longer (W8).
 const LONGEST_RESERVATION: Duration = Duration::from_secs(15);
@@ -36,7 +36,7 @@ pub(crate) struct Plan {
     /// How long after the `sent` of a grant everybody else is kept out at least (B4).
     pub(crate) at_least: Option<Duration>,
     /// What its metrics are told apart by.
-    pub(crate) group: Group,
+    pub(crate) group: Option<Arc<str>>,
     /// Whether metrics and logs tell of its leases.
     pub(crate) told: bool,
     /// How much runs in the background for the locks that share this plan, and for their reservations.
@@ -163,7 +163,7 @@ mod tests {
             give_up_after: duration,
             max_hold: None,
             at_least: None,
-            group: Group::NONE,
+            group: None,
             told: true,
             errands: Arc::default(),
         }

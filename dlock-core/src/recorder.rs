@@ -12,12 +12,7 @@ use std::{
 
 use uuid::Uuid;
 
-use crate::{
-    Ended, Error, ErrorKind, FencingToken, LossCause, Name, ProviderError, Version,
-    client::Shared,
-    lock::Settings,
-    waiting::{Acquired, Wait},
-};
+use crate::{Ended, ErrorKind, FencingToken, LossCause, Name, ProviderError, Version};
 
 /// Is told what a [`Client`](crate::Client) does, in the order in which it does it. For tests; see
 /// [`Client::recorded`](crate::Client::recorded).
@@ -159,66 +154,9 @@ impl Recording {
             calls: AtomicU64::new(0),
         }
     }
-}
 
-/// A call for the lock that has not ended. Dropping it tells that the caller went away.
-pub(crate) struct Call<'a> {
-    shared: &'a Shared,
-    name: &'a Name,
-    number: u64,
-    ended: bool,
-}
-
-impl<'a> Call<'a> {
-    /// Tells that it began. `None` without a recorder.
-    pub(crate) fn begin(Settings { shared, name, .. }: &'a Settings, wait: Wait) -> Option<Self> {
-        let number = shared
-            .recording
-            .get()?
-            .calls
-            .fetch_add(1, Ordering::Relaxed);
-        let (waits, limit) = match wait {
-            Wait::No => (false, None),
-            Wait::Limit(limit) => (true, limit),
-        };
-        shared.tell(name, || Event::Asked {
-            call: number,
-            waits,
-            limit,
-        });
-        Some(Self {
-            shared,
-            name,
-            number,
-            ended: false,
-        })
-    }
-
-    /// Tells how it ended.
-    pub(crate) fn end(mut self, answer: &Result<Acquired, Error>) {
-        self.tell(match answer {
-            Ok(Acquired::Holding(holding)) => AskEnd::Granted(holding.term().uuid),
-            Ok(Acquired::Held(_)) => AskEnd::Held,
-            Err(Error::Timeout { .. }) => AskEnd::TimedOut,
-            Err(Error::Closed) => AskEnd::Closed,
-            Err(Error::Provider(error)) => AskEnd::Failed(error.kind()),
-            // No acquire ends so.
-            Err(Error::Lost(_) | Error::OtherLock { .. }) => AskEnd::Failed(ErrorKind::Unknown),
-        });
-        self.ended = true;
-    }
-
-    fn tell(&self, end: AskEnd) {
-        let call = self.number;
-        self.shared
-            .tell(self.name, || Event::AskEnded { call, end });
-    }
-}
-
-impl Drop for Call<'_> {
-    fn drop(&mut self) {
-        if !self.ended {
-            self.tell(AskEnd::Dropped);
-        }
+    /// That of the next call.
+    pub(crate) fn number(&self) -> u64 {
+        self.calls.fetch_add(1, Ordering::Relaxed)
     }
 }

@@ -14,8 +14,8 @@ use crate::{
     ReleaseOutcome, Version,
     client::Shared,
     clock::Tick,
+    measure::{Measured, Operation},
     names::{NameState, Offer},
-    observe::{self, Operation},
     plan::Plan,
     telling::{self, told},
 };
@@ -150,7 +150,9 @@ impl Giveback {
             if self.answered {
                 self.state.settled(self.uuid);
             }
-            observe::handed_on(&self.shared, &self.plan);
+            self.shared
+                .source(&self.plan)
+                .measure(|| Measured::HandedOn);
             return Ok(Ended::Released);
         }
         let mut answer = self.send().await;
@@ -159,7 +161,9 @@ impl Giveback {
             self.shared.clock.pause(self.plan.attempt()).await;
             answer = self.send().await;
         }
-        observe::released(&self.shared, &self.plan, &answer);
+        self.shared
+            .source(&self.plan)
+            .measure(|| Measured::Released(&answer));
         answer
     }
 
@@ -174,7 +178,7 @@ impl Giveback {
             Ok((until, Closing::drawn(random, Duration::ZERO)))
         });
         let closing = closing.transpose()?;
-        let what = (Operation::Release, &plan.group);
+        let what = (Operation::Release, plan.group.as_ref());
         // Of a closing nobody is told.
         let heard = shared.watching.load(Ordering::SeqCst) && closing.is_none();
         if heard {

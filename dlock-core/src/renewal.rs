@@ -3,7 +3,7 @@
 
 use crate::{
     ProviderError, Renew, RenewOutcome,
-    observe::Operation,
+    measure::Operation,
     telling::told,
     term::{Draw, Term},
 };
@@ -16,7 +16,7 @@ pub(crate) async fn attempt(term: &Term) -> Result<(), ProviderError> {
     };
     let request = request(term, draw);
     let shared = &term.shared;
-    let what = (Operation::Renew, &term.plan.group);
+    let what = (Operation::Renew, term.plan.group.as_ref());
     let answer = shared
         .call(what, term.attempt_limit(), shared.provider.renew(&request))
         .await;

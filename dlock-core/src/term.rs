@@ -22,7 +22,7 @@ pub(crate) use self::belief::Draw;
 use self::belief::{Belief, believed};
 use crate::{
     ErrorKind, Event, FencingToken, Loss, LossCause, Name, ProviderError, Record, State,
-    client::Shared, clock::Tick, names::NameState, observe, plan::Plan, scheduler::Seat,
+    client::Shared, clock::Tick, measure::Measured, names::NameState, plan::Plan, scheduler::Seat,
 };
 
 /// What a lease's handle, its renewals and everybody who watches it share.
@@ -134,6 +134,10 @@ impl Term {
         self.shared.tell(&self.name, || event(self.uuid));
     }
 
+    fn measure<'a>(&'a self, what: impl FnOnce() -> Measured<'a>) {
+        self.shared.source(&self.plan).measure(what);
+    }
+
     /// How the lease ended, once it has.
     pub(crate) fn loss(&self) -> Option<Loss> {
         if self.is_valid() {
@@ -211,7 +215,12 @@ impl Term {
     /// late: a success at or after the deadline is none (V4).
     pub(crate) fn renewed(&self, draw: Draw, asked: bool) -> bool {
         let before = self.extend(draw, asked);
-        observe::renewed(self, before);
+        self.measure(|| Measured::Renewed {
+            left: before.map(|before| {
+                let left = before.since(self.shared.clock.now());
+                left.as_secs_f64() / self.plan.duration.as_secs_f64()
+            }),
+        });
         before.is_some()
     }
 
@@ -259,7 +268,7 @@ impl Term {
 
     /// An attempt got no answer. Not a loss, and it delays nothing (V5).
     pub(crate) fn failed(&self, error: ProviderError) {
-        observe::renewal_failed(self, &error);
+        self.measure(|| Measured::RenewalFailed(&error));
         let over = !self.is_valid();
         let mut belief = self.belief();
         belief.fatal |= error.kind() == ErrorKind::Fatal;
@@ -273,7 +282,7 @@ impl Term {
 
     /// The store answered R3: the term is over there (V5).
     pub(crate) fn refused(&self, record: Option<Record>) {
-        observe::refused(self);
+        self.measure(|| Measured::Refused);
         self.end(LossCause::Refused {
             record: record.map(Box::new),
         });
@@ -316,7 +325,11 @@ impl Term {
         let (granted, deadline) = (belief.granted, belief.credited + self.plan.belief());
         drop(belief);
         if first {
-            observe::ended(self, granted, deadline, &cause);
+            self.measure(|| Measured::Ended {
+                // To its deadline, if that has passed.
+                held: deadline.min(self.shared.clock.now()).since(granted),
+                cause: &cause,
+            });
         }
         cause
     }

@@ -2,6 +2,7 @@
 //! (W1 to W7); what is left by a holder of this client, or by a ticket, comes first (H1).
 
 mod asking;
+mod call;
 mod inheriting;
 mod leaving;
 mod limiting;
@@ -21,6 +22,7 @@ use std::{
 use tokio::sync::futures::Notified;
 
 use self::{
+    call::Call,
     line::Line,
     reserving::{PassedOver, Reservation},
 };
@@ -34,8 +36,6 @@ use crate::{
     listener,
     lock::Settings,
     names::Legacy,
-    observe::Asking,
-    recorder::Call,
     telling::{self, told},
 };
 
@@ -69,12 +69,8 @@ pub(crate) async fn acquire(
         });
     }
     let call = Call::begin(lock, wait);
-    let observed = Asking::begin(lock, wait);
     let answer = ask_for(lock, wait, ticket).await;
-    observed.end(&answer);
-    if let Some(call) = call {
-        call.end(&answer);
-    }
+    call.end(&answer);
     answer
 }
 

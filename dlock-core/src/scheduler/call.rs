@@ -9,11 +9,7 @@ use super::{
     queue::{Kept, Standing},
 };
 use crate::{
-    ProviderError, Renew, RenewOutcome,
-    client::Shared,
-    observe::{Group, Operation},
-    renewal,
-    term::Draw,
+    ProviderError, Renew, RenewOutcome, client::Shared, measure::Operation, renewal, term::Draw,
 };
 
 type Answer = Result<RenewOutcome, ProviderError>;
@@ -60,7 +56,7 @@ impl Call {
             return;
         };
         let answers = {
-            let mut answers = pin!(ask(shared, &first.plan.group, limit, &requests));
+            let mut answers = pin!(ask(shared, first.plan.group.as_ref(), limit, &requests));
             tokio::select! {
                 biased;
                 answers = &mut answers => answers,
@@ -191,7 +187,12 @@ impl Drop for Call {
 
 /// As many answers as requests, in their order, within the limit. A call of one is a renewal like
 /// any other.
-async fn ask(shared: &Shared, group: &Group, limit: Duration, requests: &[Renew]) -> Vec<Answer> {
+async fn ask(
+    shared: &Shared,
+    group: Option<&Arc<str>>,
+    limit: Duration,
+    requests: &[Renew],
+) -> Vec<Answer> {
     let provider = &shared.provider;
     if let [request] = requests {
         let what = (Operation::Renew, group);
@@ -200,7 +201,7 @@ async fn ask(shared: &Shared, group: &Group, limit: Duration, requests: &[Renew]
     let call = async { Ok(provider.renew_many(requests).await) };
     let none = |error: ProviderError| vec![Err(error); requests.len()];
     // Leases of several groups travel together.
-    let what = (Operation::RenewMany, &Group::NONE);
+    let what = (Operation::RenewMany, None);
     let answers = match shared.call(what, limit, call).await {
         Ok(answers) => answers,
         Err(error) => {

@@ -84,7 +84,7 @@ mod tests {
             give_up_after: duration,
             max_hold: None,
             at_least: None,
-            group: crate::observe::Group::NONE,
+            group: None,
             told: true,
             errands: std::sync::Arc::default(),
         }

@@ -52,7 +52,7 @@ pub(crate) fn term(clock: Clock) -> Arc<Term> {
         give_up_after: LEASE,
         max_hold: None,
         at_least: None,
-        group: crate::observe::Group::NONE,
+        group: None,
         told: true,
         errands: std::sync::Arc::default(),
     };

@@ -9,8 +9,8 @@ use crate::{
     Error, ErrorKind, Holder, ProviderError, Record,
     attempt::{self, TryEnd},
     lock::Settings,
+    measure::{Measured, Operation, measured},
     names::Legacy,
-    observe::{self, Operation},
     telling::told,
 };
 
@@ -87,14 +87,15 @@ impl Contender {
             // W5: each try draws anew.
             let uuid = self.draw()?;
             // What is handed over was given up, and has not run out.
-            let takes_over = legacy.is_none() && observe::asks(|| state.has_run_out(&shared.clock));
+            let takes_over = legacy.is_none()
+                && measured(|| state.has_run_out(&shared.clock)).unwrap_or_default();
             let asked = shared.clock.look();
             let end = attempt::run(&lock, uuid, prev, &self.gone, || self.left()).await;
-            observe::tried(&lock, &end);
+            shared.source(plan).measure(|| Measured::Tried(end.word()));
             match end {
                 TryEnd::Granted(holding) => {
                     if takes_over {
-                        observe::took_over(&lock);
+                        shared.source(plan).measure(|| Measured::TookOver);
                     }
                     if let Some(mut fairness) = state.known_fairness() {
                         let asked = legacy.is_none().then_some(asked);
@@ -204,7 +205,7 @@ pub(super) async fn held(
         plan,
         ..
     } = lock;
-    let what = (Operation::Read, &plan.group);
+    let what = (Operation::Read, plan.group.as_ref());
     let call = shared.provider.read(name);
     let Some(record) = shared.call(what, limit(), call).await? else {
         return Ok(None);

@@ -5,7 +5,7 @@ use std::{ops::ControlFlow, pin::pin, sync::Arc, time::Duration};
 
 use super::{Answer, Contender};
 use crate::{
-    Error, Name, ProviderError, Record, handoff::Giver, lock::Settings, observe::Operation,
+    Error, Name, ProviderError, Record, handoff::Giver, lock::Settings, measure::Operation,
     plan::LEAST_PAUSE, telling::told,
 };
 
@@ -166,7 +166,7 @@ impl Contender {
         }
         let left = self.left().unwrap_or(Duration::MAX);
         let limit = (left / 2).min(plan.attempt());
-        let what = (Operation::Read, &plan.group);
+        let what = (Operation::Read, plan.group.as_ref());
         let call = shared.call(what, limit, shared.provider.read(name));
         let closing = shared.closing();
         let answer = tokio::select! {

@@ -1,0 +1,89 @@
+//! What is wrong with a setting.
+
+use std::time::Duration;
+
+/// A setting that no lock can have. Each message says what is allowed.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConfigError {
+    /// The name of the lock.
+    #[error("not a lock name: {reason}; a name is 1 to 1024 bytes of UTF-8 without NUL")]
+    Name {
+        /// What is wrong.
+        reason: &'static str,
+    },
+    /// The owner's label.
+    #[error("not an owner label: {reason}; a label is at most 1024 bytes of UTF-8 without NUL")]
+    Owner {
+        /// What is wrong.
+        reason: &'static str,
+    },
+    /// The lease.
+    #[error("a lease of {duration:?} is not possible: it takes whole milliseconds, 100 ms to 24 h")]
+    Duration {
+        /// What was asked for.
+        duration: Duration,
+    },
+    /// The safety margin.
+    #[error(
+        "a margin of {margin} is not possible: it is a fraction of the lease, 0.01 to 0.5, and at least 2 ms of it"
+    )]
+    Margin {
+        /// What was asked for.
+        margin: f64,
+    },
+    /// The renewal interval.
+    #[error(
+        "renewing a lease of {duration:?} every {renew_every:?} is not possible: the interval is D/20 to 0.4 D"
+    )]
+    RenewEvery {
+        /// What was asked for.
+        renew_every: Duration,
+        /// The lease.
+        duration: Duration,
+    },
+    /// The poll interval.
+    #[error("polling every {poll_every:?} is not possible: the interval is 1 ms to 1 h")]
+    PollEvery {
+        /// What was asked for.
+        poll_every: Duration,
+    },
+    /// How long an acquire keeps asking a store that does not answer.
+    #[error(
+        "giving up on a silent store after {give_up_after:?} is not possible: it takes 1 ms to 24 h"
+    )]
+    GiveUpAfter {
+        /// What was asked for.
+        give_up_after: Duration,
+    },
+    /// The longest hold.
+    #[error(
+        "a longest hold of {max_hold:?} is not possible: it cannot be shorter than the lease of {duration:?}"
+    )]
+    MaxHold {
+        /// What was asked for.
+        max_hold: Duration,
+        /// The lease.
+        duration: Duration,
+    },
+    /// The least time that everybody else is kept out.
+    #[error(
+        "keeping others out for at least {at_least:?} is not possible: it takes 100 ms to 24 h"
+    )]
+    AtLeast {
+        /// What was asked for.
+        at_least: Duration,
+    },
+    /// The least time again: the store's provider cannot keep it.
+    #[error("the provider for {backend} cannot close names, so `at_least` is not possible with it")]
+    NoClosing {
+        /// What it calls its store.
+        backend: &'static str,
+    },
+    /// The data stored beside the lock.
+    #[error("{bytes} bytes of data do not fit beside a lock: at most 4096 do")]
+    Data {
+        /// How many were offered.
+        bytes: usize,
+    },
+}

@@ -1,0 +1,195 @@
+//! Every error of the frontend. Contention is a value, and no error.
+
+use std::{error::Error as StdError, fmt, time::Duration};
+
+use crate::{ErrorKind, Holder, Loss, Name, ProviderError};
+
+/// Why a call of the frontend failed. The text says all that is known, the store's own words included;
+/// its source is what the store's driver reported.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// The time limit passed before the lock was free. Nothing is held.
+    Timeout {
+        /// How long this call waited, queueing and store calls included.
+        waited: Duration,
+        /// Who held the lock when the store last answered; `None` if it never did.
+        holder: Option<Box<Holder>>,
+        /// The last error of the store, if it has never answered, or not in the last sixth of a lease
+        /// before the end. Part of the message, so it is not repeated as a source; its own source is.
+        source: Option<ProviderError>,
+    },
+    /// The lease was lost. Nothing protects the work any more.
+    Lost(Loss),
+    /// The store gave no answer. An acquire that ends so holds nothing: what it may have left in
+    /// the store is given back in the background.
+    Provider(ProviderError),
+    /// The ticket is another lock's. Nothing was asked.
+    OtherLock {
+        /// What the ticket is for.
+        ticket: Name,
+        /// Where it was shown.
+        lock: Name,
+    },
+    /// The [`Client`](crate::Client) was closed.
+    Closed,
+}
+
+impl Error {
+    /// What the store last failed with, if it did not answer at the end: of [`Error::Provider`], and of
+    /// an [`Error::Timeout`] that a silent store has caused. A timeout without it means that somebody
+    /// else has the lock, which is no fault of the store.
+    #[must_use]
+    pub const fn store_error(&self) -> Option<&ProviderError> {
+        match self {
+            Self::Provider(error) => Some(error),
+            Self::Timeout { source, .. } => source.as_ref(),
+            Self::Lost(_) | Self::OtherLock { .. } | Self::Closed => None,
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Timeout {
+                waited,
+                holder,
+                source,
+            } => {
+                let holder = held_by(holder.as_deref());
+                write!(f, "the lock was not acquired within {waited:?}{holder}")?;
+                match source {
+                    Some(error) => write!(f, "; {}: {error}", no_answer(error)),
+                    None => Ok(()),
+                }
+            }
+            Self::Lost(loss) => loss.fmt(f),
+            Self::Provider(error) => write!(f, "{}: {error}", no_answer(error)),
+            Self::OtherLock { ticket, lock } => {
+                write!(f, "a ticket for {ticket:?} does not open {lock:?}")
+            }
+            Self::Closed => f.write_str("the lock's client is closed"),
+        }
+    }
+}
+
+impl StdError for Error {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        match self {
+            Self::Lost(loss) => loss.source(),
+            _ => self.store_error().and_then(StdError::source),
+        }
+    }
+}
+
+impl From<Loss> for Error {
+    fn from(loss: Loss) -> Self {
+        Self::Lost(loss)
+    }
+}
+
+impl From<ProviderError> for Error {
+    fn from(error: ProviderError) -> Self {
+        Self::Provider(error)
+    }
+}
+
+fn no_answer(error: &ProviderError) -> &'static str {
+    match error.kind() {
+        ErrorKind::NotApplied => "the lock's store could not be reached, or refuses for now",
+        ErrorKind::Unknown => "the lock's store did not answer",
+        ErrorKind::Fatal => "the lock's store cannot be used",
+    }
+}
+
+fn held_by(holder: Option<&Holder>) -> String {
+    match holder {
+        Some(Holder { ours: true, .. }) => {
+            ": this process holds it already (locks are not re-entrant)".into()
+        }
+        Some(Holder { record, .. }) => {
+            format!(": held by {:?} with token {}", record.owner, record.token)
+        }
+        None => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{FencingToken, LossCause, Record};
+
+    #[test]
+    fn error_chain_says_everything_once() {
+        let driver = || std::io::Error::other("os error 111");
+        let reset = || ProviderError::unknown("connection reset").with_source(driver());
+        let lost = Loss {
+            token: FencingToken::MAX,
+            cause: LossCause::Expired {
+                last_error: Some(reset()),
+            },
+            work_finished: false,
+        };
+        let late = Error::Timeout {
+            waited: Duration::from_secs(3),
+            holder: None,
+            source: Some(reset()),
+        };
+        let token = FencingToken::MAX;
+        let silent = "the lock's store did not answer: connection reset";
+        for (error, first) in [
+            (
+                Error::from(lost),
+                format!(
+                    "the lease with token {token} ran out because its renewals failed: connection reset"
+                ),
+            ),
+            (Error::from(reset()), silent.to_owned()),
+            (
+                late,
+                format!("the lock was not acquired within 3s; {silent}"),
+            ),
+        ] {
+            let chain =
+                std::iter::successors(Some(&error as &dyn StdError), |&error| error.source());
+            let chain: Vec<String> = chain.map(ToString::to_string).collect();
+            assert_eq!(chain, [first, "os error 111".to_owned()]);
+        }
+    }
+
+    #[test]
+    fn timeout_says_who_held_the_lock_and_whether_that_is_us() {
+        let timeout = |holder: Option<Holder>| {
+            let waited = Duration::from_secs(3);
+            Error::Timeout {
+                waited,
+                holder: holder.map(Box::new),
+                source: None,
+            }
+            .to_string()
+        };
+        let record = Record::new(
+            uuid::Uuid::from_u128(1),
+            "worker-7",
+            std::time::UNIX_EPOCH,
+            FencingToken::MAX,
+            Duration::from_secs(15),
+        );
+        let held = |ours| {
+            let record = record.clone();
+            timeout(Some(Holder {
+                record,
+                ours,
+                observed: Duration::ZERO,
+                kept: false,
+            }))
+        };
+        let nobody = "the lock was not acquired within 3s";
+        assert_eq!(timeout(None), nobody);
+        let token = FencingToken::MAX;
+        let other = format!("{nobody}: held by \"worker-7\" with token {token}");
+        assert_eq!(held(false), other);
+        assert!(held(true).contains("not re-entrant"), "{}", held(true));
+    }
+}

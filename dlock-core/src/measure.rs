@@ -1,0 +1,93 @@
+//! What happens to locks, for those who measure: one value for each thing that happens, told by the code
+//! that decides it, and never with a lock of ours held. Without the feature `metrics` no value is made.
+
+#[cfg(feature = "metrics")]
+mod sink;
+
+use std::{sync::Arc, time::Duration};
+
+use crate::{AskEnd, Ended, LossCause, ProviderError};
+
+/// The locks that it happened to: those of one client with one group.
+#[derive(Clone, Copy)]
+#[cfg_attr(
+    not(feature = "metrics"),
+    expect(dead_code, reason = "nobody measures")
+)]
+pub(crate) struct Source<'a> {
+    pub(crate) backend: &'static str,
+    pub(crate) group: Option<&'a Arc<str>>,
+    /// Whether anything but calls to the store is told of them.
+    pub(crate) told: bool,
+}
+
+/// What is asked of a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Operation {
+    Acquire,
+    Renew,
+    RenewMany,
+    Release,
+    Read,
+    Watch,
+}
+
+/// Something that happened.
+#[cfg_attr(
+    not(feature = "metrics"),
+    expect(dead_code, reason = "nobody measures")
+)]
+pub(crate) enum Measured<'a> {
+    /// A lock was built.
+    Built,
+    /// A call for the lock has ended.
+    Asked {
+        waited: bool,
+        took: Duration,
+        end: AskEnd,
+    },
+    /// A call to the store has ended.
+    Called {
+        operation: Operation,
+        took: Duration,
+        error: Option<&'a ProviderError>,
+    },
+    /// A try has ended, with this outcome.
+    Tried(&'static str),
+    /// A grant took a lock over.
+    TookOver,
+    /// A renewal succeeded when so much of the lease was left, as a part of its duration. `None`: it came too
+    /// late.
+    Renewed { left: Option<f64> },
+    /// The store answered that the term is over.
+    Refused,
+    /// A renewal got no answer.
+    RenewalFailed(&'a ProviderError),
+    /// A lease has ended, which was held for so long.
+    Ended {
+        held: Duration,
+        cause: &'a LossCause,
+    },
+    /// A term went to the client's own next waiter, in the waiter's write.
+    HandedOn,
+    /// A release was sent, and has ended.
+    Released(&'a Result<Ended, ProviderError>),
+}
+
+impl<'a> Source<'a> {
+    #[cfg_attr(
+        not(feature = "metrics"),
+        expect(clippy::unused_self, reason = "nobody measures")
+    )]
+    pub(crate) fn measure(self, what: impl FnOnce() -> Measured<'a>) {
+        #[cfg(feature = "metrics")]
+        sink::take(self, &what());
+        #[cfg(not(feature = "metrics"))]
+        drop(what);
+    }
+}
+
+/// The answer to a question that only measuring asks.
+pub(crate) fn measured<T>(question: impl FnOnce() -> T) -> Option<T> {
+    cfg!(feature = "metrics").then(question)
+}
