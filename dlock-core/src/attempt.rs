@@ -11,9 +11,9 @@ use crate::{
     clock::Tick,
     holding::Holding,
     latch::Latch,
-    lock::Settings,
     measure::Operation,
     release::{Giveback, Origin},
+    settings::Settings,
     telling::told,
     term::Term,
 };
@@ -164,7 +164,7 @@ pub(crate) async fn run(
         let patience = time_left().unwrap_or(Duration::MAX).min(left);
         let turn = tokio::select! {
             biased;
-            turn = shared.outage.turn(shared, plan, patience) => turn,
+            turn = shared.outage.turn(plan, patience) => turn,
             () = gone.raised() => return TryEnd::GivenUp(error),
         };
         // The caller has gone away meanwhile, and its turn with it (W1).

@@ -5,10 +5,11 @@ use std::{sync::Arc, time::Duration};
 use typed_builder::TypedBuilder;
 
 use crate::{
-    Client, ConfigError, DLock, IntoClient, Record, lock,
+    Client, ConfigError, DLock, IntoClient, Record,
     measure::Measured,
     plan::{Plan, default_poll},
     request::{LONGEST, SHORTEST},
+    settings::{Settings, checked_name},
 };
 
 const DEFAULT_DURATION: Duration = Duration::from_secs(15);
@@ -119,6 +120,16 @@ pub(crate) struct Request {
     group: Option<String>,
 }
 
+impl DLock {
+    /// Starts building a lock. Name and provider are required.
+    ///
+    /// A built lock has no invalid setting: `build()` returns a [`ConfigError`] that says what is
+    /// allowed.
+    pub fn builder() -> DLockBuilder {
+        Request::start()
+    }
+}
+
 impl From<Request> for Result<DLock, ConfigError> {
     fn from(mut request: Request) -> Self {
         let group = request.group.take().map(Into::into);
@@ -141,7 +152,7 @@ impl From<Request> for Result<DLock, ConfigError> {
             data,
             ..
         } = request;
-        let name = lock::checked_name(name)?;
+        let name = checked_name(name)?;
         let owner = owner.map_or_else(|| Ok(default_owner()), checked_owner)?;
         if let Some(bytes) = data
             .as_ref()
@@ -150,7 +161,7 @@ impl From<Request> for Result<DLock, ConfigError> {
         {
             return Err(ConfigError::Data { bytes });
         }
-        let lock = DLock(Arc::new(lock::Settings {
+        let lock = DLock(Arc::new(Settings {
             state: shared.names.get(&name, &shared.clock),
             shared,
             name,

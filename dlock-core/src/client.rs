@@ -1,29 +1,10 @@
 //! What one process shares over one provider. Names, durations and terms belong to others.
 
-use std::{
-    fmt,
-    path::PathBuf,
-    sync::{
-        Arc, OnceLock,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
-};
-
-use tokio::sync::watch;
+use std::{fmt, path::PathBuf, sync::Arc};
 
 use crate::{
-    Clock, Discipline, Event, Name, Provider, ProviderError, Recorder,
-    entropy::Entropy,
-    latch::Latch,
-    measure::{Measured, Operation, Source, measured},
-    names::Names,
-    observations::Observations,
-    outage::Outage,
-    plan::Plan,
-    recorder::Recording,
-    scheduler::Schedulers,
-    telling::contained,
+    Clock, Discipline, Provider, Recorder, entropy::Entropy, observations::Observations,
+    recorder::Recording, sharing::Sharing, store::Shared,
 };
 
 /// One process's side of one provider: the queues of its waiters, what it has observed, its own
@@ -36,39 +17,6 @@ use crate::{
 #[derive(Clone)]
 pub struct Client(pub(crate) Arc<Shared>);
 
-/// The shared part of a client.
-pub(crate) struct Shared {
-    pub(crate) provider: Arc<dyn Provider>,
-    pub(crate) backend: &'static str,
-    /// Waiters look before they ask again.
-    pub(crate) cheap_reads: bool,
-    /// Renewals may travel together.
-    pub(crate) batches: bool,
-    pub(crate) clock: Clock,
-    pub(crate) entropy: Entropy,
-    pub(crate) names: Names,
-    pub(crate) schedulers: Schedulers,
-    /// The pace of all calls while the store answers none.
-    pub(crate) outage: Outage,
-    /// There is a task that listens for hints.
-    pub(crate) listener: AtomicBool,
-    /// Its channel is open: waiters need not poll as often (W2).
-    pub(crate) watching: AtomicBool,
-    /// Where what was seen outlives this process, if anywhere (section 3).
-    pub(crate) observations: OnceLock<Observations>,
-    /// Who is told what happens, if anybody is.
-    pub(crate) recording: OnceLock<Recording>,
-    closing: Arc<Latch>,
-    errands: Arc<watch::Sender<usize>>,
-}
-
-/// Something that runs in the background for a client; [`Client::close`] waits for its end, and
-/// [`DLock::idle`](crate::DLock::idle) for that of a lock's own.
-pub(crate) struct Errand {
-    client: Arc<watch::Sender<usize>>,
-    plan: Arc<Plan>,
-}
-
 impl Client {
     /// The client that all clones of this provider share, made if there is none.
     #[must_use]
@@ -76,7 +24,7 @@ impl Client {
         let provider: Arc<dyn Provider> = Arc::new(provider);
         let make = || Shared::new(Arc::clone(&provider), Clock::system(), Entropy::System);
         match provider.sharing() {
-            Some(sharing) => Self(sharing.client(make)),
+            Some(sharing) => Self(shared_by(sharing, make)),
             None => Self(make()),
         }
     }
@@ -97,7 +45,7 @@ impl Client {
         let provider: Arc<dyn Provider> = Arc::new(provider);
         let make = || Shared::new(Arc::clone(&provider), clock, Entropy::seeded(seed));
         match provider.sharing() {
-            Some(sharing) => Self(sharing.client(make)),
+            Some(sharing) => Self(shared_by(sharing, make)),
             None => Self(make()),
         }
     }
@@ -173,10 +121,8 @@ impl Client {
     /// # Cancel safety
     /// The client is closed from the first poll on; dropping the future only stops the waiting.
     pub async fn close(&self) -> usize {
-        self.0.closing.raise();
-        let mut errands = self.0.errands.subscribe();
-        // The sender lives in `self`, so this ends only when the count is zero.
-        let _ended = errands.wait_for(|running| *running == 0).await;
+        self.0.close();
+        self.0.all_idle().await;
         self.0.names.live()
     }
 }
@@ -189,132 +135,9 @@ impl fmt::Debug for Client {
     }
 }
 
-impl Shared {
-    fn new(provider: Arc<dyn Provider>, clock: Clock, entropy: Entropy) -> Arc<Self> {
-        let capabilities = provider.capabilities();
-        Arc::new(Self {
-            backend: capabilities.backend,
-            cheap_reads: capabilities.cheap_reads,
-            batches: capabilities.batch,
-            provider,
-            clock,
-            entropy,
-            names: Names::default(),
-            schedulers: Schedulers::default(),
-            outage: Outage::default(),
-            listener: AtomicBool::new(false),
-            watching: AtomicBool::new(false),
-            observations: OnceLock::new(),
-            recording: OnceLock::new(),
-            closing: Arc::default(),
-            errands: Arc::new(watch::Sender::new(0)),
-        })
-    }
-
-    /// Tells the recorder, if there is one.
-    pub(crate) fn tell(&self, name: &Name, event: impl FnOnce() -> Event) {
-        if let Some(recording) = self.recording.get() {
-            let now = self.clock.reading();
-            contained(|| recording.recorder.record(name, now, event()));
-        }
-    }
-
-    /// The locks with this plan, for those who measure.
-    pub(crate) fn source<'a>(&self, plan: &'a Plan) -> Source<'a> {
-        Source {
-            backend: self.backend,
-            group: plan.group.as_ref(),
-            told: plan.told,
-        }
-    }
-
-    /// Counts as running until the returned value is dropped.
-    pub(crate) fn errand(&self, plan: &Arc<Plan>) -> Errand {
-        plan.errands.fetch_add(1, Ordering::SeqCst);
-        self.errands.send_modify(|running| *running += 1);
-        Errand {
-            client: Arc::clone(&self.errands),
-            plan: Arc::clone(plan),
-        }
-    }
-
-    /// Resolves when nothing runs for locks with this plan.
-    pub(crate) async fn idle(&self, plan: &Plan) {
-        let mut errands = self.errands.subscribe();
-        let none = |_: &usize| plan.errands.load(Ordering::SeqCst) == 0;
-        // The sender lives in `self`, so this ends only when it is so.
-        let _ended = errands.wait_for(none).await;
-    }
-
-    pub(crate) fn is_closed(&self) -> bool {
-        self.closing.is_raised()
-    }
-
-    /// Raised when the client closes, and when it is gone.
-    pub(crate) fn closing(&self) -> Arc<Latch> {
-        Arc::clone(&self.closing)
-    }
-
-    /// One call to the provider, for at most `limit`. What comes back after that is unknown, and
-    /// the call is dropped. What is asked, and for whom, is for those who observe.
-    pub(crate) async fn call<T: Send>(
-        &self,
-        (operation, group): (Operation, Option<&Arc<str>>),
-        limit: Duration,
-        call: impl Future<Output = Result<T, ProviderError>> + Send,
-    ) -> Result<T, ProviderError> {
-        let since = measured(|| self.clock.now());
-        let answer = tokio::select! {
-            biased;
-            answer = call => answer,
-            () = self.clock.pause(limit) => {
-                // The provider has no word in it: it may have been logging in until now.
-                Err(ProviderError::unknown(format!(
-                    "no answer within {limit:?}, opening a connection included"
-                )))
-            }
-        };
-        if let Some(since) = since {
-            let took = self.clock.now().since(since);
-            let error = answer.as_ref().err();
-            let source = Source {
-                backend: self.backend,
-                group,
-                told: true,
-            };
-            source.measure(|| Measured::Called {
-                operation,
-                took,
-                error,
-            });
-        }
-        // A store without a channel answers all the same, and a batch is heard item by item.
-        if !matches!(operation, Operation::Watch | Operation::RenewMany) {
-            self.outage.heard(&answer);
-        }
-        answer
-    }
-
-    /// A short, jittered pause before the next attempt at a store that did not answer: D/60 within
-    /// 2 to 500 ms, and up to half of it more or less.
-    pub(crate) fn pause_after_failure(&self, plan: &Plan) -> Duration {
-        let pause = plan.pause();
-        pause / 2 + self.entropy.jitter(pause)
-    }
-}
-
-impl Drop for Shared {
-    fn drop(&mut self) {
-        self.closing.raise();
-    }
-}
-
-impl Drop for Errand {
-    fn drop(&mut self) {
-        // First, since those who wait look at it when the client's count changes.
-        self.plan.errands.fetch_sub(1, Ordering::SeqCst);
-        self.client.send_modify(|running| *running -= 1);
-    }
+/// The one in the slot, unless it was closed.
+fn shared_by(sharing: &Sharing, make: impl FnOnce() -> Arc<Shared>) -> Arc<Shared> {
+    sharing.get_or_make(|store: &Shared| !store.is_closed(), make)
 }
 
 /// What [`DLockBuilder`](crate::DLockBuilder)'s `provider` takes: a provider, an

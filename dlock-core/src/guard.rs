@@ -4,7 +4,10 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use uuid::Uuid;
 
-use crate::{Ended, Error, Event, FencingToken, Loss, State, Ticket, holding::Holding, term::Term};
+use crate::{
+    Ended, Error, Event, FencingToken, Loss, State, Ticket, holding::Holding,
+    scheduler::Schedulers, term::Term,
+};
 
 /// A granted lock that is renewed for as long as the guard lives.
 ///
@@ -22,7 +25,7 @@ impl Guard {
     pub(crate) fn new(holding: Holding) -> Self {
         let term = holding.term();
         term.tell(|uuid| Event::KeptAlive { uuid });
-        term.shared.schedulers.keep(term);
+        Schedulers::keep(term);
         Self(holding)
     }
 

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use crate::{Wakeup, client::Shared, measure::Operation, plan::Plan, telling::told};
+use crate::{Wakeup, measure::Operation, plan::Plan, store::Shared, telling::told};
 
 /// How long opening the channel may take, and the longest pause before the next attempt.
 const OPEN_LIMIT: Duration = Duration::from_secs(10);

@@ -4,13 +4,9 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use crate::{
-    Client, ConfigError, DLockBuilder, Error, FencingToken, Guard, Holder, Lease, Name, Record,
-    Ticket,
-    builder::Request,
-    client::Shared,
+    Client, ConfigError, Error, FencingToken, Guard, Holder, Lease, Name, Record, Ticket,
     measure::Operation,
-    names::NameState,
-    plan::Plan,
+    settings::{Settings, checked_name},
     waiting::{self, Acquired, Wait},
 };
 
@@ -32,16 +28,6 @@ use crate::{
 #[derive(Clone)]
 pub struct DLock(pub(crate) Arc<Settings>);
 
-/// A lock's name and settings, checked.
-pub(crate) struct Settings {
-    pub(crate) shared: Arc<Shared>,
-    pub(crate) state: Arc<NameState>,
-    pub(crate) name: Name,
-    pub(crate) owner: Arc<str>,
-    pub(crate) plan: Arc<Plan>,
-    pub(crate) data: Option<Arc<[u8]>>,
-}
-
 /// Answer to [`DLock::try_acquire`].
 #[derive(Debug)]
 #[must_use = "an acquired lease that is dropped is given back at once"]
@@ -56,26 +42,7 @@ pub enum TryAcquire {
     Held(Holder),
 }
 
-/// The name of a lock, which is none of a reservation (W8).
-pub(crate) fn checked_name(name: impl AsRef<str>) -> Result<Name, ConfigError> {
-    let name = Name::new(name)?;
-    if name.reservation_of().is_some() {
-        return Err(ConfigError::Name {
-            reason: "it is that of a reservation, which waiters make by themselves",
-        });
-    }
-    Ok(name)
-}
-
 impl DLock {
-    /// Starts building a lock. Name and provider are required.
-    ///
-    /// A built lock has no invalid setting: `build()` returns a [`ConfigError`] that says what is
-    /// allowed.
-    pub fn builder() -> DLockBuilder {
-        Request::start()
-    }
-
     /// A lock with the same settings over the same client, under another name.
     ///
     /// # Errors

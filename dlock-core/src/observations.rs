@@ -28,7 +28,7 @@ use std::{
 use tokio::{sync::Semaphore, task::spawn_blocking};
 
 use self::{folder::Folder, sight::Sight};
-use crate::{Clock, Name, Record, client::Shared, clock::Look, names::NameState};
+use crate::{Clock, Name, Version, clock::Look};
 
 /// The longest that a reply waits for the folder, whatever the lease: a disk answers in milliseconds,
 /// and one that does not must not hold up what the store has said.
@@ -52,15 +52,17 @@ impl Observations {
         }
     }
 
-    /// Keeps this sight, unless one of the same version is kept already: the instant that is kept.
-    /// `None` if the folder has no answer; what was begun runs to its end.
-    async fn exchange(
+    /// Keeps when this version was first seen, unless that is kept already: the instant that is kept. `None`
+    /// if the folder has no answer; what was begun runs to its end.
+    pub(crate) async fn exchange(
         &self,
         clock: &Clock,
         name: &Name,
-        seen: Sight,
+        version: Version,
+        first: Look,
         limit: Duration,
     ) -> Option<Look> {
+        let (seen, limit) = (Sight { version, first }, limit.min(PATIENCE));
         if self.hangs.load(Ordering::SeqCst) && self.turn.available_permits() == 0 {
             return None;
         }
@@ -95,31 +97,5 @@ impl Observations {
             "what was seen of a lock is not kept for processes to come"
         );
         None
-    }
-}
-
-impl Shared {
-    /// A reply has just shown this record: observes it, and asks the folder, if there is one, since
-    /// when processes of this host have seen its version. Whether the version can be claimed for
-    /// that (A6).
-    pub(crate) async fn observe(
-        &self,
-        state: &NameState,
-        name: &Name,
-        record: &Record,
-        limit: Duration,
-    ) -> bool {
-        let (Some(first), Some(observations)) =
-            (state.saw(&self.clock, record), self.observations.get())
-        else {
-            return false;
-        };
-        let seen = Sight {
-            version: record.version(),
-            first,
-        };
-        let limit = limit.min(PATIENCE);
-        let kept = observations.exchange(&self.clock, name, seen, limit).await;
-        kept.is_some_and(|first| state.recalled(&self.clock, seen.version, first))
     }
 }

@@ -7,7 +7,7 @@ mod tests;
 use std::{
     pin::pin,
     sync::{
-        Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU32, Ordering},
     },
     time::Duration,
@@ -15,7 +15,7 @@ use std::{
 
 use tokio::sync::Notify;
 
-use crate::{ErrorKind, ProviderError, client::Shared, clock::Tick, plan::Plan};
+use crate::{Clock, ErrorKind, ProviderError, clock::Tick, entropy::Entropy, plan::Plan};
 
 /// So many calls in a row without an answer are no outage yet: what fails by itself is repeated as soon
 /// as its own pause is over.
@@ -30,8 +30,9 @@ const GAP: Duration = Duration::from_millis(100);
 const AWAY: Duration = Duration::from_secs(1);
 
 /// What a client knows of an outage of its store.
-#[derive(Default)]
 pub(crate) struct Outage {
+    clock: Clock,
+    entropy: Arc<Entropy>,
     /// Calls since the last answer, whatever that was.
     unanswered: AtomicU32,
     last: Mutex<Last>,
@@ -58,6 +59,17 @@ fn for_others(error: &ProviderError) -> ProviderError {
 }
 
 impl Outage {
+    pub(crate) fn new(clock: Clock, entropy: Arc<Entropy>) -> Self {
+        Self {
+            clock,
+            entropy,
+            unanswered: AtomicU32::new(0),
+            last: Mutex::default(),
+            line: tokio::sync::Mutex::default(),
+            over: Notify::new(),
+        }
+    }
+
     /// A call has ended.
     pub(crate) fn heard<T>(&self, answer: &Result<T, ProviderError>) {
         match answer {
@@ -91,12 +103,7 @@ impl Outage {
     ///
     /// # Cancel safety
     /// Dropped, it has taken no turn, and the next in line moves up.
-    pub(crate) async fn turn(
-        &self,
-        shared: &Shared,
-        plan: &Plan,
-        patience: Duration,
-    ) -> Result<(), ProviderError> {
+    pub(crate) async fn turn(&self, plan: &Plan, patience: Duration) -> Result<(), ProviderError> {
         // Armed before the question.
         let mut over = pin!(self.over.notified());
         over.as_mut().enable();
@@ -108,16 +115,16 @@ impl Outage {
                 biased;
                 () = over => {
                     // Not all in one instant: as much apart as pauses are.
-                    let apart = shared.entropy.jitter(plan.pause());
-                    shared.clock.pause(apart).await;
+                    let apart = self.entropy.jitter(plan.pause());
+                    self.clock.pause(apart).await;
                 }
-                () = self.next(shared, plan) => {}
+                () = self.next(plan) => {}
             }
         };
         tokio::select! {
             biased;
             () = turn => Ok(()),
-            () = shared.clock.pause(patience) => Err(self.error()),
+            () = self.clock.pause(patience) => Err(self.error()),
         }
     }
 
@@ -128,32 +135,32 @@ impl Outage {
     }
 
     /// Our turn: a gap after the one before. A short lease has no time for gaps beyond its attempts.
-    async fn next(&self, shared: &Shared, plan: &Plan) {
+    async fn next(&self, plan: &Plan) {
         let _first = tokio::select! {
             biased;
             first = self.line.lock() => Some(first),
-            () = self.first_is_away(shared) => None,
+            () = self.first_is_away() => None,
         };
         let due = self
             .last()
             .turn
             .map(|(at, gap)| at + gap.min(plan.attempt()));
         if let Some(due) = due {
-            shared.clock.pause(due.since(shared.clock.now())).await;
+            self.clock.pause(due.since(self.clock.now())).await;
         }
         // Processes that saw the outage begin in one instant do not stay together.
-        let gap = GAP * 4 / 5 + shared.entropy.jitter(GAP * 2 / 5);
-        self.last().turn = Some((shared.clock.now(), gap));
+        let gap = GAP * 4 / 5 + self.entropy.jitter(GAP * 2 / 5);
+        self.last().turn = Some((self.clock.now(), gap));
     }
 
     /// Resolves for one of those in line.
-    async fn first_is_away(&self, shared: &Shared) {
+    async fn first_is_away(&self) {
         loop {
             let before = self.last().turn;
-            shared.clock.pause(AWAY).await;
+            self.clock.pause(AWAY).await;
             let mut last = self.last();
             if last.turn == before {
-                last.turn = Some((shared.clock.now(), Duration::ZERO));
+                last.turn = Some((self.clock.now(), Duration::ZERO));
                 return;
             }
         }

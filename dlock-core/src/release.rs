@@ -12,11 +12,11 @@ use uuid::Uuid;
 use crate::{
     Closing, Ended, ErrorKind, Event, FencingToken, Name, ProviderError, Record, Release,
     ReleaseOutcome, Version,
-    client::Shared,
     clock::Tick,
     measure::{Measured, Operation},
     names::{NameState, Offer},
     plan::Plan,
+    store::Shared,
     telling::{self, told},
 };
 
@@ -190,7 +190,7 @@ impl Giveback {
         loop {
             let left = until.since(shared.clock.now());
             // Without a turn it goes at the end all the same.
-            if turn && shared.outage.turn(shared, plan, left).await.is_err() && !alone {
+            if turn && shared.outage.turn(plan, left).await.is_err() && !alone {
                 return Ok(self.unconfirmed());
             }
             turn = true;

@@ -17,12 +17,16 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use tokio::runtime::Id;
 
-pub(crate) use self::queue::Seat;
 use self::{
     agenda::{Agenda, Then, Turn},
     queue::{Kept, Standing},
 };
-use crate::{LossCause, clock::Clock, telling::told, term::Term};
+use crate::{
+    LossCause,
+    clock::Clock,
+    telling::told,
+    term::{Keeper, Term},
+};
 
 /// The schedulers of one client, by runtime. Keeps none of them alive: the terms would keep the
 /// client alive, and the client them.
@@ -32,13 +36,18 @@ pub(crate) struct Schedulers(Mutex<Vec<(Id, Weak<Agenda>)>>);
 impl Schedulers {
     /// Renews this term from now on, on its home runtime, until it ends or leaves. If that runtime is
     /// gone, nobody does, and the lease runs out.
-    pub(crate) fn keep(&self, term: &Arc<Term>) {
+    pub(crate) fn keep(term: &Arc<Term>) {
+        let Some(schedulers) = term.shared.renewals::<Self>() else {
+            return;
+        };
+        let keeper: Weak<Self> = Arc::downgrade(&schedulers);
+        term.is_kept_by(keeper);
         let mut kept = Kept {
             term: Arc::clone(term),
             standing: Standing::Fresh,
         };
         loop {
-            let (agenda, new) = self.agenda(term);
+            let (agenda, new) = schedulers.agenda(term);
             let refused = agenda.join(kept);
             if new {
                 let runner = Runner(agenda);
@@ -49,22 +58,6 @@ impl Schedulers {
                 None => return,
                 Some(back) => kept = back,
             }
-        }
-    }
-
-    /// This term has ended: it is renewed no more, and nothing remembers it (V7, H1).
-    pub(crate) fn leave(&self, term: &Term) {
-        let agenda = {
-            let agendas = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            let id = term.home.id();
-            agendas
-                .iter()
-                .find(|(known, _)| *known == id)
-                .and_then(|(_, agenda)| agenda.upgrade())
-        };
-        if let Some(agenda) = agenda {
-            // Dropped here, after all locks: it may be the last of its term.
-            drop(agenda.leave(term));
         }
     }
 
@@ -84,6 +77,23 @@ impl Schedulers {
         let agenda = Arc::new(Agenda::new(&term.shared));
         agendas.push((id, Arc::downgrade(&agenda)));
         (agenda, true)
+    }
+}
+
+impl Keeper for Schedulers {
+    fn leave(&self, term: &Term) {
+        let agenda = {
+            let agendas = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let id = term.home.id();
+            agendas
+                .iter()
+                .find(|(known, _)| *known == id)
+                .and_then(|(_, agenda)| agenda.upgrade())
+        };
+        if let Some(agenda) = agenda {
+            // Dropped here, after all locks: it may be the last of its term.
+            drop(agenda.leave(term));
+        }
     }
 }
 

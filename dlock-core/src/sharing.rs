@@ -1,11 +1,10 @@
 //! Where the clones of one provider meet.
 
 use std::{
+    any::Any,
     fmt,
     sync::{Arc, Mutex, PoisonError, Weak},
 };
-
-use crate::client::Shared;
 
 /// A slot that a provider carries, so that all its clones find the same [`Client`](crate::Client)
 /// by themselves: without a global, and without keeping the client alive.
@@ -15,18 +14,25 @@ use crate::client::Shared;
 /// fresh one ([`Sharing::default`]), and a wrapper must not forward it: both would send their
 /// requests past their own settings.
 #[derive(Clone, Default)]
-pub struct Sharing(Arc<Mutex<Weak<Shared>>>);
+pub struct Sharing(Arc<Mutex<Option<Weak<dyn Any + Send + Sync>>>>);
 
 impl Sharing {
-    /// The client in the slot, or the one that `make` builds if there is none or it was closed;
-    /// under one lock, so that two callers cannot make two.
-    pub(crate) fn client(&self, make: impl FnOnce() -> Arc<Shared>) -> Arc<Shared> {
+    /// What is in the slot, or what `make` builds if there is nothing or it is not `usable`; under one
+    /// lock, so that two callers cannot make two.
+    pub(crate) fn get_or_make<T: Any + Send + Sync>(
+        &self,
+        usable: impl FnOnce(&T) -> bool,
+        make: impl FnOnce() -> Arc<T>,
+    ) -> Arc<T> {
         let mut slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        slot.upgrade()
-            .filter(|shared| !shared.is_closed())
+        let known = slot.as_ref().and_then(Weak::upgrade);
+        known
+            .and_then(|known| known.downcast().ok())
+            .filter(|known| usable(known))
             .unwrap_or_else(|| {
                 let made = make();
-                *slot = Arc::downgrade(&made);
+                let weak: Weak<T> = Arc::downgrade(&made);
+                *slot = Some(weak);
                 made
             })
     }

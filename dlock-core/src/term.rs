@@ -3,13 +3,14 @@
 
 mod belief;
 mod giving;
+mod keeper;
 #[cfg(test)]
 pub(crate) mod tests;
 mod watching;
 
 use std::{
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak,
         atomic::{AtomicI64, Ordering},
     },
     time::Duration,
@@ -18,11 +19,14 @@ use std::{
 use tokio::{runtime::Handle, sync::Notify};
 use uuid::Uuid;
 
-pub(crate) use self::belief::Draw;
 use self::belief::{Belief, believed};
+pub(crate) use self::{
+    belief::Draw,
+    keeper::{Keeper, Seat},
+};
 use crate::{
     ErrorKind, Event, FencingToken, Loss, LossCause, Name, ProviderError, Record, State,
-    client::Shared, clock::Tick, measure::Measured, names::NameState, plan::Plan, scheduler::Seat,
+    clock::Tick, measure::Measured, names::NameState, plan::Plan, store::Shared,
 };
 
 /// What a lease's handle, its renewals and everybody who watches it share.
@@ -41,7 +45,8 @@ pub(crate) struct Term {
     pub(crate) home: Handle,
     /// The part of the store that the name lives in.
     pub(crate) shard: u64,
-    /// Its place in the scheduler.
+    /// Who renews it, if anybody does, and its place there.
+    keeper: OnceLock<Weak<dyn Keeper>>,
     pub(crate) seat: Seat,
     /// The holder may act before this instant. [`Tick::NEVER`] once the lease has ended.
     valid_until: AtomicI64,
@@ -73,6 +78,7 @@ impl Term {
         let belief = Belief::new(sent, plan.at_least);
         Arc::new(Self {
             shard: shared.provider.shard(&name),
+            keeper: OnceLock::new(),
             seat: Seat::default(),
             shared,
             state,
@@ -136,6 +142,11 @@ impl Term {
 
     fn measure<'a>(&'a self, what: impl FnOnce() -> Measured<'a>) {
         self.shared.source(&self.plan).measure(what);
+    }
+
+    /// From now on it is renewed by this one.
+    pub(crate) fn is_kept_by(&self, keeper: Weak<dyn Keeper>) {
+        self.keeper.get_or_init(|| keeper);
     }
 
     /// How the lease ended, once it has.
@@ -303,7 +314,9 @@ impl Term {
         self.valid_until
             .store(Tick::NEVER.to_bits(), Ordering::SeqCst);
         self.end_with(belief, |_| cause);
-        self.shared.schedulers.leave(self);
+        if let Some(keeper) = self.keeper.get().and_then(Weak::upgrade) {
+            keeper.leave(self);
+        }
         self.changed.notify_waiters();
     }
 

@@ -34,8 +34,8 @@ use crate::{
     holding::Holding,
     latch::Latch,
     listener,
-    lock::Settings,
     names::Legacy,
+    settings::Settings,
     telling::{self, told},
 };
 

@@ -254,12 +254,12 @@ async fn folder_that_hangs_costs_one_wait_and_one_thread() {
     let observations = Observations::new(scene.place.path().to_owned(), "a store".into());
     let (limit, seen) = (Duration::from_millis(50), sight(1, clock.look()));
     let door = name("door");
-    let ask = || observations.exchange(&clock, &door, seen, limit);
-    assert!(ask().await.is_none());
+    let ask = |limit| observations.exchange(&clock, &door, seen.version, seen.first, limit);
+    assert!(ask(limit).await.is_none());
     #[expect(clippy::disallowed_methods, reason = "the test's own time")]
     let began = Instant::now();
     for _ in 0..200 {
-        assert!(ask().await.is_none());
+        assert!(ask(limit).await.is_none());
     }
     assert!(began.elapsed() < 100 * limit, "each waited anew");
     assert_eq!(observations.turn.available_permits(), 0);
@@ -270,6 +270,6 @@ async fn folder_that_hangs_costs_one_wait_and_one_thread() {
     let turn = tokio::time::timeout(Duration::from_secs(20), turn).await;
     drop(turn.unwrap().unwrap());
     let long = Duration::from_secs(20);
-    let kept = observations.exchange(&clock, &door, seen, long).await;
+    let kept = ask(long).await;
     assert_eq!(kept.unwrap().readings(), seen.first.readings());
 }

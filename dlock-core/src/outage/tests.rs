@@ -30,7 +30,7 @@ fn silence(outage: &Outage) {
 }
 
 fn turn(term: &Term, patience: Duration) -> Turn<'_> {
-    Box::pin(term.shared.outage.turn(&term.shared, &term.plan, patience))
+    Box::pin(term.shared.outage.turn(&term.plan, patience))
 }
 
 /// Polls it until nothing more happens without time passing.

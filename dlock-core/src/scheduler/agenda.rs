@@ -17,8 +17,8 @@ use super::{
     queue::{Kept, Queue, Standing},
 };
 use crate::{
-    client::Shared,
     clock::{Clock, Tick},
+    store::Shared,
     term::Term,
 };
 

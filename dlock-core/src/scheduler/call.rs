@@ -9,7 +9,7 @@ use super::{
     queue::{Kept, Standing},
 };
 use crate::{
-    ProviderError, Renew, RenewOutcome, client::Shared, measure::Operation, renewal, term::Draw,
+    ProviderError, Renew, RenewOutcome, measure::Operation, renewal, store::Shared, term::Draw,
 };
 
 type Answer = Result<RenewOutcome, ProviderError>;
@@ -115,7 +115,7 @@ impl Call {
                 biased;
                 () = over => {}
                 // Without a turn it goes all the same.
-                _turn = shared.outage.turn(shared, &term.plan, patience) => {}
+                _turn = shared.outage.turn(&term.plan, patience) => {}
             }
         }
     }

@@ -1,12 +1,6 @@
 //! Terms in the order of an instant.
 
-use std::{
-    collections::BTreeMap,
-    sync::{
-        Arc,
-        atomic::{AtomicI64, Ordering},
-    },
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 use uuid::Uuid;
 
@@ -29,11 +23,6 @@ pub(super) enum Standing {
     Alone,
 }
 
-/// Where a term is found: the instant it waits for. Means something only under the lock of the agenda
-/// that keeps the term.
-#[derive(Default)]
-pub(crate) struct Seat(AtomicI64);
-
 /// Terms by an instant: when each is due, or when each ends. A term is in one queue at most, and
 /// knows its place, so that whoever leaves leaves nothing behind.
 #[derive(Default)]
@@ -47,14 +36,13 @@ impl Kept {
 
 impl Queue {
     pub(super) fn insert(&mut self, at: Tick, kept: Kept) {
-        kept.term.seat.0.store(at.to_bits(), Ordering::Relaxed);
+        kept.term.seat.set(at);
         self.0.insert((at, kept.term.uuid), kept);
     }
 
     /// Takes a term out, if it is in this queue.
     pub(super) fn remove(&mut self, term: &Term) -> Option<Kept> {
-        let at = Tick::from_bits(term.seat.0.load(Ordering::Relaxed));
-        self.0.remove(&(at, term.uuid))
+        self.0.remove(&(term.seat.get(), term.uuid))
     }
 
     /// The first one's instant.

@@ -8,9 +8,9 @@ use super::{Acquired, Contender};
 use crate::{
     Error, ErrorKind, Holder, ProviderError, Record,
     attempt::{self, TryEnd},
-    lock::Settings,
     measure::{Measured, Operation, measured},
     names::Legacy,
+    settings::Settings,
     telling::told,
 };
 
@@ -30,7 +30,7 @@ impl Contender {
         let closing = shared.closing();
         tokio::select! {
             biased;
-            turn = shared.outage.turn(shared, plan, patience) => turn,
+            turn = shared.outage.turn(plan, patience) => turn,
             () = closing.raised() => Err(shared.outage.error()),
             () = self.gone.raised() => Err(shared.outage.error()),
         }

@@ -4,9 +4,9 @@ use super::{Acquired, Wait};
 use crate::{
     AskEnd, Error, ErrorKind, Event,
     clock::Look,
-    lock::Settings,
     measure::{Measured, measured},
     recorder::Recording,
+    settings::Settings,
 };
 
 /// A call for the lock that has not ended. Dropping it tells how it did, or that the caller went away.

@@ -5,8 +5,8 @@ use std::{ops::ControlFlow, pin::pin, sync::Arc, time::Duration};
 
 use super::{Answer, Contender};
 use crate::{
-    Error, Name, ProviderError, Record, handoff::Giver, lock::Settings, measure::Operation,
-    plan::LEAST_PAUSE, telling::told,
+    Error, Name, ProviderError, Record, handoff::Giver, measure::Operation, plan::LEAST_PAUSE,
+    settings::Settings, telling::told,
 };
 
 impl Contender {

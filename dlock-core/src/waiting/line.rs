@@ -19,8 +19,8 @@ use tokio::{
 
 use crate::{
     latch::Latch,
-    lock::Settings,
     names::{NameState, Place, Waiter},
+    settings::Settings,
 };
 
 /// The task's end.

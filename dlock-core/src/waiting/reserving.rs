@@ -25,7 +25,7 @@ use tokio::{sync::Notify, task::JoinHandle};
 use super::{Acquired, Contender, Wait, acquire, asking::held};
 use crate::{
     Clock, Error, ErrorKind, FencingToken, Holder, ProviderError, Record, clock::Look,
-    holding::Holding, lock::Settings, plan::LEAST_PAUSE, renewal,
+    holding::Holding, plan::LEAST_PAUSE, renewal, settings::Settings,
 };
 
 /// What a contender has seen of those who had the lock while it waited.

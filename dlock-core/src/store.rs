@@ -1,0 +1,228 @@
+//! What all locks of one client share: the provider and everything that is known of its store, the clock,
+//! those who watch, and what runs in the background.
+
+use std::{
+    any::Any,
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use tokio::sync::watch;
+
+use crate::{
+    Clock, Event, Name, Provider, ProviderError, Record,
+    entropy::Entropy,
+    latch::Latch,
+    measure::{Measured, Operation, Source, measured},
+    names::{NameState, Names},
+    observations::Observations,
+    outage::Outage,
+    plan::Plan,
+    recorder::Recording,
+    telling::contained,
+};
+
+/// What a client knows of its store, and all that its locks share.
+pub(crate) struct Shared {
+    pub(crate) provider: Arc<dyn Provider>,
+    pub(crate) backend: &'static str,
+    /// Waiters look before they ask again.
+    pub(crate) cheap_reads: bool,
+    /// Renewals may travel together.
+    pub(crate) batches: bool,
+    pub(crate) clock: Clock,
+    pub(crate) entropy: Arc<Entropy>,
+    pub(crate) names: Names,
+    /// The pace of all calls while the store answers none.
+    pub(crate) outage: Outage,
+    /// There is a task that listens for hints.
+    pub(crate) listener: AtomicBool,
+    /// Its channel is open: waiters need not poll as often (W2).
+    pub(crate) watching: AtomicBool,
+    /// Where what was seen outlives this process, if anywhere (section 3).
+    pub(crate) observations: OnceLock<Observations>,
+    /// Who is told what happens, if anybody is.
+    pub(crate) recording: OnceLock<Recording>,
+    /// Who renews the leases: a layer above this one.
+    renewals: OnceLock<Arc<dyn Any + Send + Sync>>,
+    closing: Arc<Latch>,
+    errands: Arc<watch::Sender<usize>>,
+}
+
+/// Something that runs in the background for a client; [`Client::close`] waits for its end, and
+/// [`DLock::idle`](crate::DLock::idle) for that of a lock's own.
+pub(crate) struct Errand {
+    client: Arc<watch::Sender<usize>>,
+    plan: Arc<Plan>,
+}
+
+impl Shared {
+    pub(crate) fn new(provider: Arc<dyn Provider>, clock: Clock, entropy: Entropy) -> Arc<Self> {
+        let capabilities = provider.capabilities();
+        let entropy = Arc::new(entropy);
+        Arc::new(Self {
+            backend: capabilities.backend,
+            cheap_reads: capabilities.cheap_reads,
+            batches: capabilities.batch,
+            provider,
+            outage: Outage::new(clock.clone(), Arc::clone(&entropy)),
+            clock,
+            entropy,
+            names: Names::default(),
+            listener: AtomicBool::new(false),
+            watching: AtomicBool::new(false),
+            observations: OnceLock::new(),
+            recording: OnceLock::new(),
+            renewals: OnceLock::new(),
+            closing: Arc::default(),
+            errands: Arc::new(watch::Sender::new(0)),
+        })
+    }
+
+    /// Who renews the leases of this client: of one type, and made when it is first asked for.
+    pub(crate) fn renewals<T: Any + Send + Sync + Default>(&self) -> Option<Arc<T>> {
+        let renewals = self.renewals.get_or_init(|| Arc::<T>::default());
+        Arc::clone(renewals).downcast().ok()
+    }
+
+    /// Tells the recorder, if there is one.
+    pub(crate) fn tell(&self, name: &Name, event: impl FnOnce() -> Event) {
+        if let Some(recording) = self.recording.get() {
+            let now = self.clock.reading();
+            contained(|| recording.recorder.record(name, now, event()));
+        }
+    }
+
+    /// The locks with this plan, for those who measure.
+    pub(crate) fn source<'a>(&self, plan: &'a Plan) -> Source<'a> {
+        Source {
+            backend: self.backend,
+            group: plan.group.as_ref(),
+            told: plan.told,
+        }
+    }
+
+    /// Counts as running until the returned value is dropped.
+    pub(crate) fn errand(&self, plan: &Arc<Plan>) -> Errand {
+        plan.errands.fetch_add(1, Ordering::SeqCst);
+        self.errands.send_modify(|running| *running += 1);
+        Errand {
+            client: Arc::clone(&self.errands),
+            plan: Arc::clone(plan),
+        }
+    }
+
+    /// Resolves when nothing runs for any lock.
+    pub(crate) async fn all_idle(&self) {
+        let mut errands = self.errands.subscribe();
+        // The sender lives in `self`, so this ends only when the count is zero.
+        let _ended = errands.wait_for(|running| *running == 0).await;
+    }
+
+    /// Waiting and later acquires fail from here on.
+    pub(crate) fn close(&self) {
+        self.closing.raise();
+    }
+
+    /// Resolves when nothing runs for locks with this plan.
+    pub(crate) async fn idle(&self, plan: &Plan) {
+        let mut errands = self.errands.subscribe();
+        let none = |_: &usize| plan.errands.load(Ordering::SeqCst) == 0;
+        // The sender lives in `self`, so this ends only when it is so.
+        let _ended = errands.wait_for(none).await;
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closing.is_raised()
+    }
+
+    /// Raised when the client closes, and when it is gone.
+    pub(crate) fn closing(&self) -> Arc<Latch> {
+        Arc::clone(&self.closing)
+    }
+
+    /// One call to the provider, for at most `limit`. What comes back after that is unknown, and
+    /// the call is dropped. What is asked, and for whom, is for those who observe.
+    pub(crate) async fn call<T: Send>(
+        &self,
+        (operation, group): (Operation, Option<&Arc<str>>),
+        limit: Duration,
+        call: impl Future<Output = Result<T, ProviderError>> + Send,
+    ) -> Result<T, ProviderError> {
+        let since = measured(|| self.clock.now());
+        let answer = tokio::select! {
+            biased;
+            answer = call => answer,
+            () = self.clock.pause(limit) => {
+                // The provider has no word in it: it may have been logging in until now.
+                Err(ProviderError::unknown(format!(
+                    "no answer within {limit:?}, opening a connection included"
+                )))
+            }
+        };
+        if let Some(since) = since {
+            let took = self.clock.now().since(since);
+            let error = answer.as_ref().err();
+            let source = Source {
+                backend: self.backend,
+                group,
+                told: true,
+            };
+            source.measure(|| Measured::Called {
+                operation,
+                took,
+                error,
+            });
+        }
+        // A store without a channel answers all the same, and a batch is heard item by item.
+        if !matches!(operation, Operation::Watch | Operation::RenewMany) {
+            self.outage.heard(&answer);
+        }
+        answer
+    }
+
+    /// A short, jittered pause before the next attempt at a store that did not answer: D/60 within
+    /// 2 to 500 ms, and up to half of it more or less.
+    pub(crate) fn pause_after_failure(&self, plan: &Plan) -> Duration {
+        let pause = plan.pause();
+        pause / 2 + self.entropy.jitter(pause)
+    }
+
+    /// A reply has just shown this record: observes it, and asks the folder, if there is one, since
+    /// when processes of this host have seen its version. Whether the version can be claimed for
+    /// that (A6).
+    pub(crate) async fn observe(
+        &self,
+        state: &NameState,
+        name: &Name,
+        record: &Record,
+        limit: Duration,
+    ) -> bool {
+        let (Some(first), Some(observations)) =
+            (state.saw(&self.clock, record), self.observations.get())
+        else {
+            return false;
+        };
+        let version = record.version();
+        let kept = observations.exchange(&self.clock, name, version, first, limit);
+        let kept = kept.await;
+        kept.is_some_and(|first| state.recalled(&self.clock, version, first))
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        self.closing.raise();
+    }
+}
+
+impl Drop for Errand {
+    fn drop(&mut self) {
+        // First, since those who wait look at it when the client's count changes.
+        self.plan.errands.fetch_sub(1, Ordering::SeqCst);
+        self.client.send_modify(|running| *running -= 1);
+    }
+}
