@@ -4,7 +4,7 @@ use std::{fmt, path::PathBuf, sync::Arc};
 
 use crate::{
     Clock, Discipline, Provider, Recorder, entropy::Entropy, observations::Observations,
-    recorder::Recording, sharing::Sharing, store::Shared,
+    recorder::Recording, store::Shared,
 };
 
 /// One process's side of one provider: the queues of its waiters, what it has observed, its own
@@ -21,12 +21,7 @@ impl Client {
     /// The client that all clones of this provider share, made if there is none.
     #[must_use]
     pub fn new(provider: impl Provider) -> Self {
-        let provider: Arc<dyn Provider> = Arc::new(provider);
-        let make = || Shared::new(Arc::clone(&provider), Clock::system(), Entropy::System);
-        match provider.sharing() {
-            Some(sharing) => Self(shared_by(sharing, make)),
-            None => Self(make()),
-        }
+        Self::of_clones(Arc::new(provider), Clock::system(), Entropy::System)
     }
 
     /// A client of its own that takes elapsed time from `clock`: for tests. It does not meet the
@@ -42,12 +37,18 @@ impl Client {
     /// find this one.
     #[must_use]
     pub fn for_simulation(provider: impl Provider, clock: Clock, seed: u64) -> Self {
-        let provider: Arc<dyn Provider> = Arc::new(provider);
-        let make = || Shared::new(Arc::clone(&provider), clock, Entropy::seeded(seed));
-        match provider.sharing() {
-            Some(sharing) => Self(shared_by(sharing, make)),
-            None => Self(make()),
-        }
+        Self::of_clones(Arc::new(provider), clock, Entropy::seeded(seed))
+    }
+
+    /// The one in the provider's slot, unless it was closed.
+    fn of_clones(provider: Arc<dyn Provider>, clock: Clock, entropy: Entropy) -> Self {
+        let sharing = provider.sharing().cloned();
+        let make = || Shared::new(provider, clock, entropy);
+        let usable = |store: &Shared| !store.is_closed();
+        Self(match sharing {
+            Some(sharing) => sharing.get_or_make(usable, make),
+            None => make(),
+        })
     }
 
     /// Keeps what this client sees of held locks in a folder, for the processes of this host that come
@@ -133,11 +134,6 @@ impl fmt::Debug for Client {
             .field("backend", &self.0.backend)
             .finish_non_exhaustive()
     }
-}
-
-/// The one in the slot, unless it was closed.
-fn shared_by(sharing: &Sharing, make: impl FnOnce() -> Arc<Shared>) -> Arc<Shared> {
-    sharing.get_or_make(|store: &Shared| !store.is_closed(), make)
 }
 
 /// What [`DLockBuilder`](crate::DLockBuilder)'s `provider` takes: a provider, an
