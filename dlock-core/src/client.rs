@@ -3,8 +3,10 @@
 use std::{fmt, path::PathBuf, sync::Arc};
 
 use crate::{
-    Clock, Discipline, Provider, Recorder, entropy::Entropy, observations::Observations,
-    recorder::Recording, store::Shared,
+    Clock, Discipline, Provider, Recorder,
+    events::Recording,
+    store::{Observations, Shared},
+    time::Entropy,
 };
 
 /// One process's side of one provider: the queues of its waiters, what it has observed, its own

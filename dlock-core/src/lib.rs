@@ -9,77 +9,31 @@
 //! term, renewed by hand or by itself; [`Client`] is what one process shares over one provider;
 //! [`Provider`] is what a store implements.
 
-mod attempt;
-mod builder;
-mod capabilities;
+mod api;
 mod client;
-mod clock;
-mod config;
-mod end;
-mod entropy;
-mod error;
-mod failure;
-mod fairness;
-mod fence;
-mod guard;
-mod handoff;
-mod holder;
-mod holding;
+mod contract;
+mod events;
 mod latch;
 mod lease;
-mod listener;
-mod lock;
-mod measure;
-#[cfg(feature = "metrics")]
-pub mod metrics;
-mod name;
 mod names;
-mod observations;
-mod outage;
-mod outcome;
-mod plan;
-mod provider;
-mod record;
-mod recorder;
-mod release;
-mod renewal;
-mod request;
-mod scheduler;
-mod scope;
-mod settings;
-mod sharing;
+mod renewals;
 mod store;
 mod telling;
-mod term;
-mod ticket;
-mod token;
-mod validity;
+mod time;
 mod waiting;
-mod wakeups;
 
+#[cfg(feature = "metrics")]
+pub use self::events::metrics;
 pub use self::{
-    builder::DLockBuilder,
-    capabilities::{Capabilities, Discipline, Durability},
+    api::{DLock, DLockBuilder, Fence, Guard, Lease, Stale, TryAcquire, Validity},
     client::{Client, IntoClient},
-    clock::{Clock, Machine, ManualClock, Standstill},
-    config::ConfigError,
-    end::{Ended, Loss, LossCause, State},
-    error::{ErrorKind, ProviderError},
-    failure::Error,
-    fence::{Fence, Stale},
-    guard::Guard,
-    holder::Holder,
-    lease::Lease,
-    lock::{DLock, TryAcquire},
-    name::Name,
-    outcome::{AcquireOutcome, AskOutcome, Page, ReleaseOutcome, RenewOutcome, RevokeOutcome},
-    provider::{Admin, Provider},
-    record::{Record, Version},
-    recorder::{AskEnd, Believed, Event, Recorder},
-    request::{Acquire, Ask, Closing, List, Release, Renew, Revoke},
-    sharing::Sharing,
-    ticket::{NoTicket, Ticket},
-    token::{FencingToken, TokenOutOfRange},
-    validity::Validity,
-    wakeups::{Wakeup, WakeupSender, Wakeups},
+    contract::{
+        Acquire, AcquireOutcome, Admin, Ask, AskOutcome, Capabilities, Closing, ConfigError,
+        Discipline, Durability, ErrorKind, FencingToken, Holder, List, Name, Page, Provider,
+        ProviderError, Record, Release, ReleaseOutcome, Renew, RenewOutcome, Revoke, RevokeOutcome,
+        Sharing, TokenOutOfRange, Version, Wakeup, WakeupSender, Wakeups,
+    },
+    events::{AskEnd, Believed, Ended, Event, Loss, LossCause, Recorder, State},
+    lease::{Error, NoTicket, Ticket},
+    time::{Clock, Machine, ManualClock, Standstill},
 };

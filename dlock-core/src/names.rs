@@ -2,6 +2,7 @@
 //! identities are over, the highest token it has seen.
 
 mod crews;
+mod fairness;
 mod succession;
 #[cfg(test)]
 mod tests;
@@ -19,13 +20,10 @@ use uuid::Uuid;
 use self::succession::Succession;
 pub(crate) use self::{
     crews::Waiter,
+    fairness::{Entered, Fairness, Slots, span},
     succession::{Legacy, Offer, Place},
 };
-use crate::{
-    Clock, FencingToken, Name, Record, Version,
-    clock::Look,
-    fairness::{Entered, Fairness},
-};
+use crate::{Clock, FencingToken, Name, Record, Version, time::Look};
 
 /// How many identities that are over a client remembers per name (G4).
 const OVER_KEPT: usize = 8;

@@ -1,6 +1,12 @@
 //! What all locks of one client share: the provider and everything that is known of its store, the clock,
 //! those who watch, and what runs in the background.
 
+pub(crate) mod listener;
+mod observations;
+mod outage;
+
+pub(crate) use self::observations::Observations;
+use self::outage::Outage;
 use std::{
     any::Any,
     sync::{
@@ -14,15 +20,11 @@ use tokio::sync::watch;
 
 use crate::{
     Clock, Event, Name, Provider, ProviderError, Record,
-    entropy::Entropy,
+    events::{Measured, Operation, Recording, Source, measured},
     latch::Latch,
-    measure::{Measured, Operation, Source, measured},
     names::{NameState, Names},
-    observations::Observations,
-    outage::Outage,
-    plan::Plan,
-    recorder::Recording,
     telling::contained,
+    time::{Entropy, Plan},
 };
 
 /// What a client knows of its store, and all that its locks share.

@@ -2,13 +2,16 @@
 //! (W1 to W7); what is left by a holder of this client, or by a ticket, comes first (H1).
 
 mod asking;
+mod attempt;
 mod call;
+mod handoff;
 mod inheriting;
 mod leaving;
 mod limiting;
 mod line;
 mod pausing;
 mod reserving;
+mod settings;
 mod yielding;
 
 use std::{
@@ -21,22 +24,21 @@ use std::{
 
 use tokio::sync::futures::Notified;
 
+pub(crate) use self::settings::{Settings, checked_name};
 use self::{
     call::Call,
+    handoff::{Giver, Taken, handoff},
     line::Line,
     reserving::{PassedOver, Reservation},
 };
 use crate::{
     Error, Holder, ProviderError, Ticket, Version,
-    clock::Look,
-    fairness::{Entered, Slots},
-    handoff::{Giver, Taken, handoff},
-    holding::Holding,
     latch::Latch,
-    listener,
-    names::Legacy,
-    settings::Settings,
+    lease::Holding,
+    names::{Entered, Legacy, Slots},
+    store::listener,
     telling::{self, told},
+    time::Look,
 };
 
 /// How long an acquire may take.

@@ -127,7 +127,10 @@ mod tests {
     };
 
     use super::*;
-    use crate::{Clock, Name, names::Names, names::Place};
+    use crate::{
+        Clock, Name,
+        names::{Names, Place},
+    };
 
     struct Somebody {
         stepped_aside: Arc<AtomicBool>,

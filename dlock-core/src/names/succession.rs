@@ -17,7 +17,11 @@ use super::{
     NameState,
     crews::{Crews, Waiter},
 };
-use crate::{Clock, Version, clock::Look, plan::Plan, telling::told};
+use crate::{
+    Clock, Version,
+    telling::told,
+    time::{Look, Plan},
+};
 
 /// How often in a row a client keeps a name to itself, at most. Each of them saves the store a write
 /// and a waiter a round trip; all of them together make the waiters of other processes wait. With

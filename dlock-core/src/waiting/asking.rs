@@ -4,13 +4,14 @@ use std::{sync::Arc, time::Duration};
 
 use uuid::Uuid;
 
-use super::{Acquired, Contender};
+use super::{
+    Acquired, Contender, Settings,
+    attempt::{self, TryEnd},
+};
 use crate::{
     Error, ErrorKind, Holder, ProviderError, Record,
-    attempt::{self, TryEnd},
-    measure::{Measured, Operation, measured},
+    events::{Measured, Operation, measured},
     names::Legacy,
-    settings::Settings,
     telling::told,
 };
 

@@ -3,10 +3,9 @@
 use super::{Acquired, Wait};
 use crate::{
     AskEnd, Error, ErrorKind, Event,
-    clock::Look,
-    measure::{Measured, measured},
-    recorder::Recording,
-    settings::Settings,
+    events::{Measured, Recording, measured},
+    time::Look,
+    waiting::Settings,
 };
 
 /// A call for the lock that has not ended. Dropping it tells how it did, or that the caller went away.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use uuid::Uuid;
 
 use super::{Contender, Wait};
-use crate::{Version, names::Legacy, settings::Settings};
+use crate::{Version, names::Legacy, waiting::Settings};
 
 impl Contender {
     /// What a holder of this client has left to whoever is first in line, if that is us and there is

@@ -3,10 +3,9 @@
 
 use std::{ops::ControlFlow, pin::pin, sync::Arc, time::Duration};
 
-use super::{Answer, Contender};
+use super::{Answer, Contender, Settings, handoff::Giver};
 use crate::{
-    Error, Name, ProviderError, Record, handoff::Giver, measure::Operation, plan::LEAST_PAUSE,
-    settings::Settings, telling::told,
+    Error, Name, ProviderError, Record, events::Operation, telling::told, time::LEAST_PAUSE,
 };
 
 impl Contender {

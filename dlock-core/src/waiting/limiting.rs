@@ -3,7 +3,7 @@
 use std::{future::pending, time::Duration};
 
 use super::{Acquired, Answer, Contender, Wait};
-use crate::{Error, settings::Settings};
+use crate::{Error, waiting::Settings};
 
 impl Contender {
     /// What is left of the caller's limit.

@@ -20,7 +20,7 @@ use tokio::{
 use crate::{
     latch::Latch,
     names::{NameState, Place, Waiter},
-    settings::Settings,
+    waiting::Settings,
 };
 
 /// The task's end.

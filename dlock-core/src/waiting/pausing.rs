@@ -3,7 +3,7 @@
 use std::{sync::atomic::Ordering, time::Duration};
 
 use super::{Contender, Reservation};
-use crate::{Record, plan::LEAST_PAUSE, settings::Settings};
+use crate::{Record, time::LEAST_PAUSE, waiting::Settings};
 
 impl Contender {
     /// W2: the first of the expiry, the end of the observation and the poll. Jitter only delays.

@@ -24,8 +24,10 @@ use tokio::{sync::Notify, task::JoinHandle};
 
 use super::{Acquired, Contender, Wait, acquire, asking::held};
 use crate::{
-    Clock, Error, ErrorKind, FencingToken, Holder, ProviderError, Record, clock::Look,
-    holding::Holding, plan::LEAST_PAUSE, renewal, settings::Settings,
+    Clock, Error, ErrorKind, FencingToken, Holder, ProviderError, Record,
+    lease::{Holding, renewal},
+    time::{LEAST_PAUSE, Look},
+    waiting::Settings,
 };
 
 /// What a contender has seen of those who had the lock while it waited.

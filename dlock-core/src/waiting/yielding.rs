@@ -2,11 +2,8 @@
 
 use std::{ops::ControlFlow, time::Duration};
 
-use super::{Answer, Contender};
-use crate::{
-    fairness::{Slots, span},
-    handoff::Giver,
-};
+use super::{Answer, Contender, handoff::Giver};
+use crate::names::{Slots, span};
 
 /// What is left to the waiter that has the reservation, more than to all others.
 const RESERVED: Slots = 8;

@@ -114,7 +114,7 @@ const ELSEWHERE: &[(&str, &str, &str, &str)] = &[
     (
         "T3",
         "a rule of resources, not of providers",
-        "dlock-core/src/fence.rs",
+        "dlock-core/src/api/fence.rs",
         "fence.check(older).unwrap_err()",
     ),
     (
@@ -132,7 +132,7 @@ const ELSEWHERE: &[(&str, &str, &str, &str)] = &[
     (
         "V3",
         "of the machine's own clocks",
-        "dlock-core/src/clock.rs",
+        "dlock-core/src/time/clock.rs",
         "system_clock_runs_forward_for_both",
     ),
     (

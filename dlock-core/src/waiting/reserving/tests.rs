@@ -3,7 +3,7 @@ use std::time::UNIX_EPOCH;
 use uuid::Uuid;
 
 use super::*;
-use crate::clock::ManualClock;
+use crate::time::ManualClock;
 
 const POLL: Duration = Duration::from_millis(100);
 

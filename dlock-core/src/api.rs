@@ -1,0 +1,18 @@
+//! What people write: the lock and its builder, leases, guards, fences.
+
+mod builder;
+mod fence;
+mod guard;
+mod lease;
+mod lock;
+mod scope;
+mod validity;
+
+pub use self::{
+    builder::DLockBuilder,
+    fence::{Fence, Stale},
+    guard::Guard,
+    lease::Lease,
+    lock::{DLock, TryAcquire},
+    validity::Validity,
+};

@@ -1,0 +1,286 @@
+//! Building a lock, and every check of its settings.
+
+use std::{sync::Arc, time::Duration};
+
+use typed_builder::TypedBuilder;
+
+use crate::{
+    Client, ConfigError, DLock, IntoClient, Record,
+    contract::{LONGEST, SHORTEST},
+    events::Measured,
+    time::{Plan, default_poll},
+    waiting::{Settings, checked_name},
+};
+
+const DEFAULT_DURATION: Duration = Duration::from_secs(15);
+
+/// 20 %: covers two clocks that are each 10 % wrong, in opposite directions (V1).
+const DEFAULT_MARGIN: f64 = 0.2;
+const LEAST_MARGIN: Duration = Duration::from_millis(2);
+
+/// What was asked for; `build()` checks it.
+#[derive(TypedBuilder)]
+#[builder(
+    builder_type(name = DLockBuilder, vis = "pub", doc = "Builds a [`DLock`]; made by [`DLock::builder`]."),
+    builder_method(vis = "pub(crate)", name = start),
+    build_method(into = Result<DLock, ConfigError>, doc = "Checks the settings and makes the lock. Talks to no store.\n\n# Errors\nA [`ConfigError`] for the first setting that no lock can have.")
+)]
+pub(crate) struct Request {
+    #[builder(setter(
+        into,
+        doc = "What to lock: 1 to 1024 bytes of UTF-8 without NUL, together with the provider's prefix."
+    ))]
+    name: String,
+    #[builder(setter(transform = |provider: impl IntoClient| provider.into_client(), doc = "The store: a provider, an `Arc<dyn Provider>`, or a [`Client`]. Clones of one provider share one client by themselves."))]
+    provider: Client,
+    #[builder(
+        default,
+        setter(
+            into,
+            strip_option,
+            doc = "A label that people see; it decides nothing: two leases with one label exclude each other. At most 1024 bytes without NUL. Default `host:pid`."
+        )
+    )]
+    owner: Option<String>,
+    #[builder(default = DEFAULT_DURATION, setter(doc = "The lease D: how long the store keeps others out after the last renewal, and so how long they wait when a holder dies. Whole milliseconds, 100 ms to 24 h; default 15 s.\n\nEach call to the store gets a sixth of it at most, and opening a connection counts: several round trips, more with TLS and a password. Over a long way a short lease can so be renewed, but not acquired before a connection is open. Then open one first: [`Provider::read`](crate::Provider::read) of any name has only the provider's own time limit. Or take a lease of six times what logging in and one call take together."))]
+    duration: Duration,
+    #[builder(default = DEFAULT_MARGIN, setter(doc = "The part of the lease after which the holder stops believing in it early, so that clocks may run at different rates. A fraction, 0.01 to 0.5, and at least 2 ms; default 0.2, which covers clocks 10 % wrong on both sides."))]
+    margin: f64,
+    #[builder(
+        default,
+        setter(
+            strip_option,
+            doc = "How long after the last success the next renewal is sent: D/20 to 0.4 D, default D/3."
+        )
+    )]
+    renew_every: Option<Duration>,
+    #[builder(
+        default,
+        setter(
+            strip_option,
+            doc = "The longest a waiter sleeps between two tries: 1 ms to 1 h. Default D/10 within 100 ms to 1 s, and D/3 within 1 to 5 s while the store sends wake-ups."
+        )
+    )]
+    poll_every: Option<Duration>,
+    #[builder(
+        default = true,
+        setter(
+            doc = "Whether waiters listen for wake-ups where the store has them. Default true. Without, this lock opens no channel for them and only polls; one that another lock of the same client has opened still wakes it."
+        )
+    )]
+    wakeups: bool,
+    #[builder(
+        default = true,
+        setter(
+            doc = "Whether waiters make reservations, and are left the lock for them. A waiter that another process passes over takes a lease on a name beside the lock's (the name and `\\u{1f}reservation`); a process that has kept the lock to itself for about a tenth of the lease looks for one, and leaves the lock to others. Default true. Without, a waiter may wait for very long beside processes of several waiters, unless these pause between their terms. A waiter that has a reservation renews it, and asks four times in a poll interval while the lock goes from hand to hand, wake-ups or not. Turn it off, in all processes, for a lock that one holder keeps for hours, as a leader does, or where no waiter need be let in soon. [`DLock::try_acquire`] makes none."
+        )
+    )]
+    reservations: bool,
+    #[builder(
+        default,
+        setter(
+            strip_option,
+            doc = "How long an acquire goes on asking a store that does not answer at all: 1 ms to 24 h. Default D, at least 10 s."
+        )
+    )]
+    give_up_after: Option<Duration>,
+    #[builder(
+        default,
+        setter(
+            strip_option,
+            doc = "How long a guard renews its lease at most; at least D. After that it runs out and is lost with [`LossCause::HeldTooLong`](crate::LossCause::HeldTooLong). Default: no limit."
+        )
+    )]
+    max_hold: Option<Duration>,
+    #[builder(
+        default,
+        setter(
+            strip_option,
+            doc = "Keeps everybody out for at least this long after the lock was asked for, however short the work: *once per period, not a mutex*. A release before that leaves the name **closed** until then, by the store's clock (B4): for this process's own waiters too, and whether the lease was released, dropped, or given back by `with`, also after a panic. Work that takes longer ends as ever. A crash closes nothing, nor does a lease that was lost: the work did not end, and the next one may begin it anew. 100 ms to 24 h; it may be longer than the lease. Choose more than the clocks of your hosts are apart, and less than the period. It goes with [`try_acquire`](DLock::try_acquire); whoever *waits* gets the lock when the name opens, and then works once more. On a store whose clock decides nothing (DynamoDB) a program that asks once and ends needs [`Client::observations`] besides, or it never sees the name open. Default none."
+        )
+    )]
+    at_least: Option<Duration>,
+    #[builder(
+        default,
+        setter(
+            into,
+            strip_option,
+            doc = "Stored beside the lock while it is held, and readable without acquiring it: at most 4096 bytes. Default none."
+        )
+    )]
+    data: Option<Vec<u8>>,
+    #[builder(
+        default,
+        setter(
+            into,
+            strip_option,
+            doc = "What the metrics of this lock, and of those made of it with `named`, are told apart by: their label `group`. Choose one of a few, since each is a series of its own; a lock's name is none for that reason. Default none. Without the feature `metrics` it says nothing to anybody."
+        )
+    )]
+    group: Option<String>,
+}
+
+impl DLock {
+    /// Starts building a lock. Name and provider are required.
+    ///
+    /// A built lock has no invalid setting: `build()` returns a [`ConfigError`] that says what is
+    /// allowed.
+    pub fn builder() -> DLockBuilder {
+        Request::start()
+    }
+}
+
+impl From<Request> for Result<DLock, ConfigError> {
+    fn from(mut request: Request) -> Self {
+        let group = request.group.take().map(Into::into);
+        let plan = Arc::new(Plan {
+            group,
+            ..plan(&request)?
+        });
+        if plan.at_least.is_some() {
+            let Client(shared) = &request.provider;
+            let capabilities = shared.provider.capabilities();
+            if !capabilities.closing {
+                let backend = capabilities.backend;
+                return Err(ConfigError::NoClosing { backend });
+            }
+        }
+        let Request {
+            name,
+            provider: Client(shared),
+            owner,
+            data,
+            ..
+        } = request;
+        let name = checked_name(name)?;
+        let owner = owner.map_or_else(|| Ok(default_owner()), checked_owner)?;
+        if let Some(bytes) = data
+            .as_ref()
+            .map(Vec::len)
+            .filter(|bytes| *bytes > Record::MAX_DATA)
+        {
+            return Err(ConfigError::Data { bytes });
+        }
+        let lock = DLock(Arc::new(Settings {
+            state: shared.names.get(&name, &shared.clock),
+            shared,
+            name,
+            owner: owner.into(),
+            plan,
+            data: data.map(Into::into),
+        }));
+        lock.0
+            .shared
+            .source(&lock.0.plan)
+            .measure(|| Measured::Built);
+        Ok(lock)
+    }
+}
+
+fn plan(request: &Request) -> Result<Plan, ConfigError> {
+    let &Request {
+        duration,
+        margin,
+        renew_every,
+        poll_every,
+        wakeups,
+        reservations,
+        give_up_after,
+        max_hold,
+        at_least,
+        ..
+    } = request;
+
+    let whole = duration.subsec_nanos() % 1_000_000 == 0;
+    if !whole || !(SHORTEST..=LONGEST).contains(&duration) {
+        return Err(ConfigError::Duration { duration });
+    }
+    // The duration is in range here, so the product is too. A NaN is in no range.
+    let spare = if (0.01..=0.5).contains(&margin) {
+        duration.mul_f64(margin)
+    } else {
+        Duration::ZERO
+    };
+    if spare < LEAST_MARGIN {
+        return Err(ConfigError::Margin { margin });
+    }
+    let renew_every = renew_every.unwrap_or(duration / 3);
+    if renew_every < duration / 20 || renew_every > duration * 2 / 5 {
+        return Err(ConfigError::RenewEvery {
+            renew_every,
+            duration,
+        });
+    }
+    let millisecond = Duration::from_millis(1);
+    if let Some(poll_every) = poll_every
+        && !(millisecond..=Duration::from_secs(3600)).contains(&poll_every)
+    {
+        return Err(ConfigError::PollEvery { poll_every });
+    }
+    if let Some(give_up_after) = give_up_after
+        && !(millisecond..=LONGEST).contains(&give_up_after)
+    {
+        return Err(ConfigError::GiveUpAfter { give_up_after });
+    }
+    if let Some(max_hold) = max_hold
+        && max_hold < duration
+    {
+        return Err(ConfigError::MaxHold { max_hold, duration });
+    }
+    if let Some(at_least) = at_least
+        && !(SHORTEST..=LONGEST).contains(&at_least)
+    {
+        return Err(ConfigError::AtLeast { at_least });
+    }
+    let seconds = Duration::from_secs;
+    Ok(Plan {
+        duration,
+        margin: spare,
+        renew_every,
+        wakeups,
+        reservations,
+        poll_every: poll_every.unwrap_or(default_poll(duration)),
+        poll_watched: poll_every.unwrap_or((duration / 3).clamp(seconds(1), seconds(5))),
+        give_up_after: give_up_after.unwrap_or(duration.max(seconds(10))),
+        max_hold,
+        at_least,
+        group: None,
+        told: true,
+        errands: Arc::default(),
+    })
+}
+
+fn checked_owner(owner: String) -> Result<String, ConfigError> {
+    if owner.len() > 1024 {
+        Err(ConfigError::Owner {
+            reason: "it is longer than 1024 bytes",
+        })
+    } else if owner.contains('\0') {
+        Err(ConfigError::Owner {
+            reason: "it contains a NUL character",
+        })
+    } else {
+        Ok(owner)
+    }
+}
+
+/// `host:pid`, for people.
+fn default_owner() -> String {
+    format!("{}:{}", host(), std::process::id())
+}
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn host() -> String {
+    rustix::system::uname()
+        .nodename()
+        .to_string_lossy()
+        .into_owned()
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+fn host() -> String {
+    let named = ["HOSTNAME", "COMPUTERNAME"]
+        .iter()
+        .find_map(|key| std::env::var(key).ok());
+    named.unwrap_or_else(|| "unknown-host".into())
+}

@@ -1,0 +1,358 @@
+//! The lock that people use: a name and its settings over a client. The state of a term is its
+//! lease's.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use crate::{
+    Client, ConfigError, Error, FencingToken, Guard, Holder, Lease, Name, Record, Ticket,
+    events::Operation,
+    waiting::{self, Acquired, Settings, Wait, checked_name},
+};
+
+/// A distributed lock: one holder at a time among all processes that use the same store and name.
+///
+/// Cheap to clone; clones are the same lock, and two leases of one process exclude each other just
+/// as those of two machines do. There is no re-entrancy.
+///
+/// # What it promises, and what not
+/// A lease ends by itself when its holder dies; a holder learns that it lost the lease before
+/// anybody else can have it, as long as its clock runs at most 10 % wrong (with the default margin)
+/// and its process runs at all. A process that is *paused* past its deadline may still believe, for
+/// an instant, after it wakes up; so may a request that is on its way. If overlapping effects would
+/// be wrong rather than wasteful, give the [token](Lease::token) to the storage and let it refuse
+/// older ones ([`Fence`](crate::Fence)).
+///
+/// # Panics
+/// Every `async` method panics when polled outside a Tokio runtime with its time driver enabled.
+#[derive(Clone)]
+pub struct DLock(pub(crate) Arc<Settings>);
+
+/// Answer to [`DLock::try_acquire`].
+#[derive(Debug)]
+#[must_use = "an acquired lease that is dropped is given back at once"]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "either we have it or somebody else does"
+)]
+pub enum TryAcquire {
+    /// It is ours.
+    Acquired(Lease),
+    /// Somebody holds it, or it is closed: see [`Record::is_closed`].
+    Held(Holder),
+}
+
+impl DLock {
+    /// A lock with the same settings over the same client, under another name.
+    ///
+    /// # Errors
+    /// [`ConfigError::Name`] if it is not a name.
+    pub fn named(&self, name: impl AsRef<str>) -> Result<Self, ConfigError> {
+        let Settings {
+            shared,
+            state: _,
+            name: _,
+            owner,
+            plan,
+            data,
+        } = &*self.0;
+        let name = checked_name(name)?;
+        Ok(Self(Arc::new(Settings {
+            shared: Arc::clone(shared),
+            state: shared.names.get(&name, &shared.clock),
+            name,
+            owner: Arc::clone(owner),
+            plan: Arc::clone(plan),
+            data: data.clone(),
+        })))
+    }
+
+    /// Asks once, whoever else waits. Being refused is no error.
+    ///
+    /// For work that is to be done once per period build the lock with `at_least`: without it a short
+    /// job runs on every host whose clock gets there after the first one has finished.
+    ///
+    /// Repeated calls share what their [`Client`] has observed, so they take over from a dead holder
+    /// after one duration, also on stores whose clock decides nothing
+    /// ([`Discipline::Observer`](crate::Discipline::Observer): DynamoDB). There a *program* that asks
+    /// once and ends takes what it has seen with it, and however often it is started, a dead holder's
+    /// lock is never its: give its client a folder ([`Client::observations`]), or wait for longer
+    /// than the record's duration ([`DLock::acquire_timeout`]). [`Holder::observed`] says how much of
+    /// that duration has been seen so far. Where the store's clock ends leases, a single call gets
+    /// what has run out.
+    ///
+    /// # Errors
+    /// [`Error::Provider`] if the store gave no answer within a third of the lease, or answered
+    /// [`Fatal`](crate::ErrorKind::Fatal); [`Error::Closed`].
+    ///
+    /// # Cancel safety
+    /// Dropping the future leaves nothing behind: the try runs to its answer in the background and
+    /// gives back what it got.
+    pub async fn try_acquire(&self) -> Result<TryAcquire, Error> {
+        self.once(None).await
+    }
+
+    /// Waits until the lock is ours: first come, first served among the waiters of this process.
+    ///
+    /// A grant that is not picked up (polled for) within a sixth of the lease is given back; the
+    /// call then queues again when it is next polled. So does a call whose runtime nobody drives (a
+    /// current-thread one that is blocked, or between two `block_on`) for a sixth to a third of the
+    /// lease while others wait for the lock on another runtime: it loses its place to them.
+    ///
+    /// # Errors
+    /// [`Error::Provider`] if the store answered [`Fatal`](crate::ErrorKind::Fatal), or did not
+    /// answer at all for the time set by `give_up_after`; [`Error::Closed`].
+    ///
+    /// # Cancel safety
+    /// Dropping the future gives up the place in the queue and leaves nothing behind: a try under
+    /// way runs to its answer in the background and gives back what it got.
+    pub async fn acquire(&self) -> Result<Lease, Error> {
+        self.wait(None, None).await
+    }
+
+    /// Waits, but no longer than `limit` in all: queueing, retries and store calls included. A zero
+    /// limit asks once.
+    ///
+    /// # Errors
+    /// [`Error::Timeout`] when the time is up, with who held the lock; otherwise as
+    /// [`DLock::acquire`].
+    ///
+    /// # Cancel safety
+    /// As for [`DLock::acquire`].
+    pub async fn acquire_timeout(&self, limit: Duration) -> Result<Lease, Error> {
+        self.limited(limit, None).await
+    }
+
+    /// Goes on with a lease that was handed over: asks once, ahead of everybody who waits. What it
+    /// gets is a new term with a new token, so the giver's late writes are refused wherever tokens
+    /// are checked (H1).
+    ///
+    /// A ticket that was redeemed already, or whose lease has run out and was taken, is refused as
+    /// any try is. Where the lock is free by now, it is granted as to any try.
+    ///
+    /// # Errors
+    /// [`Error::OtherLock`] if the ticket is for another name; otherwise as
+    /// [`DLock::try_acquire`]. After [`Error::Provider`] the ticket may have been used up for
+    /// nothing; what it got is given back in the background.
+    ///
+    /// # Cancel safety
+    /// As for [`DLock::try_acquire`]: what was sent runs to its answer. So a call that was dropped
+    /// may have used up the ticket, and the lock is free then.
+    pub async fn try_redeem(&self, ticket: &Ticket) -> Result<TryAcquire, Error> {
+        self.once(Some(ticket)).await
+    }
+
+    /// Goes on with a lease that was handed over, as [`DLock::try_redeem`] does; and if the ticket is
+    /// worth nothing any more, waits for the lock like everybody else.
+    ///
+    /// With a good ticket that takes one round trip to the store, two if a renewal was on its way
+    /// when the lease was handed over. It does not wait behind anybody.
+    ///
+    /// ```no_run
+    /// # // no_run: needs a provider, and this crate has none.
+    /// # async fn example(lock: dlock_core::DLock) -> Result<(), Box<dyn std::error::Error>> {
+    /// let ticket = lock.acquire().await?.hand_over()?.to_string();
+    /// // in another process, to which the text was brought
+    /// let lease = lock.redeem(&ticket.parse()?).await?;
+    /// # drop(lease);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::OtherLock`] if the ticket is for another name; otherwise as [`DLock::acquire`].
+    ///
+    /// # Cancel safety
+    /// As for [`DLock::try_redeem`] and [`DLock::acquire`].
+    pub async fn redeem(&self, ticket: &Ticket) -> Result<Lease, Error> {
+        self.wait(None, Some(ticket)).await
+    }
+
+    /// [`DLock::redeem`], but no longer than `limit` in all. A zero limit asks once.
+    ///
+    /// # Errors
+    /// [`Error::OtherLock`] if the ticket is for another name; otherwise as
+    /// [`DLock::acquire_timeout`].
+    ///
+    /// # Cancel safety
+    /// As for [`DLock::redeem`].
+    pub async fn redeem_timeout(&self, ticket: &Ticket, limit: Duration) -> Result<Lease, Error> {
+        self.limited(limit, Some(ticket)).await
+    }
+
+    /// Waits until the lock is ours, and renews it from then on, until the guard is released or dropped. At
+    /// the end of `main` only an awaited release gives it back: see [`Guard`].
+    ///
+    /// # Errors
+    /// As for [`DLock::acquire`].
+    ///
+    /// # Cancel safety
+    /// As for [`DLock::acquire`].
+    pub async fn hold(&self) -> Result<Guard, Error> {
+        Ok(self.acquire().await?.keep_alive())
+    }
+
+    /// Waits for the lock, runs the work while it is held and renewed, and gives it back when the
+    /// work has ended. The work gets the fencing token of the term. For work that waits no longer than a
+    /// limit, or asks once, see [`Lease::with`].
+    ///
+    /// If the lease is lost, the work is dropped at its next await and the call fails: work that
+    /// must not be cut in the middle belongs into steps that each check the token at the storage.
+    /// If the work panics, the lock is given back first and the panic goes on. A store that does
+    /// not answer the release delays the result by at most a sixth of the lease, and never past its
+    /// end; the release goes on in the background.
+    ///
+    /// ```no_run
+    /// # // no_run: needs a provider, and this crate has none.
+    /// # async fn example(lock: dlock_core::DLock) -> Result<(), Box<dyn std::error::Error>> {
+    /// # async fn write(_: dlock_core::FencingToken) -> Result<u64, std::io::Error> { Ok(0) }
+    /// let rows = lock.with(|token| async move { write(token).await }).await??;
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Lost`] if the lease ended before the work had; its `work_finished` tells whether
+    /// the work ran to its end all the same, too late to be protected. Otherwise as for
+    /// [`DLock::acquire`].
+    ///
+    /// # Cancel safety
+    /// Dropping the future drops the work, then gives the lock back in the background.
+    pub async fn with<F, Fut, T>(&self, work: F) -> Result<T, Error>
+    where
+        F: FnOnce(FencingToken) -> Fut,
+        Fut: Future<Output = T>,
+    {
+        self.acquire().await?.with(work).await
+    }
+
+    /// [`DLock::with`] for work that returns a `Result` whose error can hold an [`Error`]: one `?`
+    /// instead of two.
+    ///
+    /// # Errors
+    /// The work's own error, or those of [`DLock::with`].
+    ///
+    /// # Cancel safety
+    /// As for [`DLock::with`].
+    pub async fn try_with<F, Fut, T, E>(&self, work: F) -> Result<T, E>
+    where
+        F: FnOnce(FencingToken) -> Fut,
+        Fut: Future<Output = Result<T, E>>,
+        E: From<Error>,
+    {
+        self.with(work).await?
+    }
+
+    /// The record as the store has it, without acquiring: who holds the lock, since when, its data;
+    /// `None` if it was never held. It may have changed when this returns.
+    ///
+    /// # Errors
+    /// [`Error::Provider`] if the store gave no answer within a sixth of the lease.
+    ///
+    /// # Cancel safety
+    /// Cancel safe: nothing changes.
+    pub async fn read(&self) -> Result<Option<Record>, Error> {
+        let Settings {
+            shared,
+            state,
+            name,
+            plan,
+            ..
+        } = &*self.0;
+        let what = (Operation::Read, plan.group.as_ref());
+        let record = shared
+            .call(what, plan.attempt(), shared.provider.read(name))
+            .await?;
+        if let Some(record) = &record {
+            shared.observe(state, name, record, plan.attempt()).await;
+        }
+        Ok(record)
+    }
+
+    /// Resolves when nothing that this lock has begun is under way to the store: the tries of acquires
+    /// that were dropped (G1), and the releases of leases that were dropped. Counts those of its clones
+    /// too, and of locks made of it with [`DLock::named`]. A call that waits for the lock is under way
+    /// until it ends; a lease in somebody's hands is not.
+    ///
+    /// For a program that has stopped waiting and is about to end, and shares its client with others:
+    /// afterwards nobody is kept out by what it left. [`Client::close`] is the same for a whole client.
+    /// Give it a time limit: a try takes at most a sixth of the lease, and a release without an answer
+    /// is repeated for as long as one lease.
+    ///
+    /// # Cancel safety
+    /// Cancel safe: it only watches.
+    pub async fn idle(&self) {
+        self.0.shared.idle(&self.0.plan).await;
+    }
+
+    /// Makes the next grants carry a token above this one (T6): feed back what a resource reported
+    /// as [`Stale::highest`](crate::Stale::highest) if the lock's store may have lost its memory.
+    pub fn raise_floor(&self, highest: FencingToken) {
+        self.0.state.raise(highest);
+    }
+
+    /// What is locked.
+    #[must_use]
+    pub fn name(&self) -> &Name {
+        &self.0.name
+    }
+
+    /// The label people see; decides nothing.
+    #[must_use]
+    pub fn owner(&self) -> &str {
+        &self.0.owner
+    }
+
+    /// The lease's duration D.
+    #[must_use]
+    pub fn duration(&self) -> Duration {
+        self.0.plan.duration
+    }
+
+    /// The client that the locks of this process share.
+    #[must_use]
+    pub fn client(&self) -> Client {
+        Client(Arc::clone(&self.0.shared))
+    }
+
+    async fn once(&self, ticket: Option<&Ticket>) -> Result<TryAcquire, Error> {
+        Ok(match waiting::acquire(&self.0, Wait::No, ticket).await? {
+            Acquired::Holding(holding) => TryAcquire::Acquired(Lease(holding)),
+            Acquired::Held(holder) => TryAcquire::Held(holder),
+        })
+    }
+
+    async fn limited(&self, limit: Duration, ticket: Option<&Ticket>) -> Result<Lease, Error> {
+        if !limit.is_zero() {
+            return self.wait(Some(limit), ticket).await;
+        }
+        match self.once(ticket).await? {
+            TryAcquire::Acquired(lease) => Ok(lease),
+            TryAcquire::Held(holder) => Err(Error::Timeout {
+                waited: Duration::ZERO,
+                holder: Some(Box::new(holder)),
+                source: None,
+            }),
+        }
+    }
+
+    async fn wait(&self, limit: Option<Duration>, ticket: Option<&Ticket>) -> Result<Lease, Error> {
+        match waiting::acquire(&self.0, Wait::Limit(limit), ticket).await? {
+            Acquired::Holding(holding) => Ok(Lease(holding)),
+            // Waiting ends with a lease or an error.
+            Acquired::Held(holder) => Err(Error::Timeout {
+                waited: limit.unwrap_or_default(),
+                holder: Some(Box::new(holder)),
+                source: None,
+            }),
+        }
+    }
+}
+
+impl fmt::Debug for DLock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DLock")
+            .field("name", &self.0.name)
+            .field("owner", &self.0.owner)
+            .field("duration", &self.0.plan.duration)
+            .field("backend", &self.0.shared.backend)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,31 @@
+//! What a store implements: [`Provider`], its requests, its answers and their errors, and the types that
+//! they are made of.
+
+mod capabilities;
+mod config;
+mod error;
+mod holder;
+mod name;
+mod outcome;
+mod provider;
+mod record;
+mod request;
+mod sharing;
+mod token;
+mod wakeups;
+
+pub(crate) use self::request::{LONGEST, SHORTEST, system_uuid};
+pub use self::{
+    capabilities::{Capabilities, Discipline, Durability},
+    config::ConfigError,
+    error::{ErrorKind, ProviderError},
+    holder::Holder,
+    name::Name,
+    outcome::{AcquireOutcome, AskOutcome, Page, ReleaseOutcome, RenewOutcome, RevokeOutcome},
+    provider::{Admin, Provider},
+    record::{Record, Version},
+    request::{Acquire, Ask, Closing, List, Release, Renew, Revoke},
+    sharing::Sharing,
+    token::{FencingToken, TokenOutOfRange},
+    wakeups::{Wakeup, WakeupSender, Wakeups},
+};

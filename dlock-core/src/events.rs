@@ -1,0 +1,17 @@
+//! What happens, for those who watch: recorders and metrics. Logs are written where it happens
+//! ([`telling`](crate::telling)).
+
+mod end;
+mod measure;
+#[cfg(feature = "metrics")]
+pub mod metrics;
+mod recorder;
+
+pub use self::{
+    end::{Ended, Loss, LossCause, State},
+    recorder::{AskEnd, Believed, Event, Recorder},
+};
+pub(crate) use self::{
+    measure::{Measured, Operation, Source, measured},
+    recorder::Recording,
+};

@@ -1,0 +1,321 @@
+//! Giving a term back, to the client's own next waiter (H1) or to the store, whatever it answers
+//! (V7, G3).
+
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::{Duration, UNIX_EPOCH},
+};
+
+use tokio::runtime::Handle;
+use uuid::Uuid;
+
+use crate::{
+    Closing, Ended, ErrorKind, Event, FencingToken, Name, ProviderError, Record, Release,
+    ReleaseOutcome, Version,
+    events::{Measured, Operation},
+    names::{NameState, Offer},
+    store::Shared,
+    telling::{self, told},
+    time::{Plan, Tick},
+};
+
+/// The release of a term, or of a try that may have left one.
+pub(crate) struct Giveback {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) state: Arc<NameState>,
+    pub(crate) name: Name,
+    pub(crate) plan: Arc<Plan>,
+    pub(crate) uuid: Uuid,
+    pub(crate) token: Option<FencingToken>,
+    /// `sent` of the term's newest renewal, or of the try: by that + D the store lets go by itself.
+    pub(crate) sent: Tick,
+    /// The version to hand over, if the term was a lease that may still be ours.
+    pub(crate) version: Option<Version>,
+    /// Until when the name is closed instead of given back (B4).
+    pub(crate) closes_until: Option<Tick>,
+    pub(crate) origin: Origin,
+    /// Every attempt of its try was answered.
+    pub(crate) answered: bool,
+}
+
+/// What is given back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// A lease. `protected`: it was valid until its release began, and so the work to its end.
+    Lease { protected: bool },
+    /// A grant that came too late.
+    Grant,
+    /// A try without an answer: it may still be on its way to the store.
+    Try,
+}
+
+/// Says so if the runtime ends before a release has, as it does when `main` returns.
+struct CutOff(Option<Name>);
+
+impl CutOff {
+    fn did_not_happen(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for CutOff {
+    fn drop(&mut self) {
+        let Some(lock) = self.0.take() else { return };
+        told(|| {
+            tracing::warn!(
+                name: "release_cut_off",
+                %lock,
+                "the runtime ended before a release did: others wait for the expiry; await the release, or Client::close, before the runtime ends"
+            );
+        });
+    }
+}
+
+impl Giveback {
+    /// Runs in a task of ours on `home`; whoever drops the returned handle stops nothing. Never
+    /// blocks and never panics: on a runtime that has shut down the task is dropped, and the term
+    /// ends with its lease.
+    pub(crate) fn spawn(
+        self,
+        home: &Handle,
+    ) -> tokio::task::JoinHandle<Result<Ended, ProviderError>> {
+        let errand = self.shared.errand(&self.plan);
+        let uuid = self.uuid;
+        self.shared
+            .tell(&self.name, || Event::ReleaseBegan { uuid });
+        let offer = self.offer();
+        let span = telling::span(
+            || tracing::debug_span!("release", lock = %self.name, backend = self.shared.backend, token = self.token.map(u64::from)),
+        );
+        let plan = Arc::clone(&self.plan);
+        let cut_off = CutOff(plan.told.then(|| self.name.clone()));
+        home.spawn(telling::within(span, async move {
+            let answer = self.run(offer).await;
+            cut_off.did_not_happen();
+            self.shared.tell(&self.name, || Event::ReleaseEnded {
+                uuid,
+                ended: answer.clone(),
+            });
+            match &answer {
+                Err(_) if !plan.told => {}
+                Err(error) => told(|| {
+                    tracing::warn!(
+                        name: "release_failed",
+                        error = error as &dyn std::error::Error,
+                        "the release failed; others wait for the expiry"
+                    );
+                }),
+                Ok(ended) => told(|| tracing::debug!(name: "released", ?ended, "gave a term back")),
+            }
+            drop(errand);
+            answer
+        }))
+    }
+
+    /// The longest that its task takes where somebody drives it: until nobody takes what is on offer,
+    /// then until the store must have let go, and one attempt.
+    pub(crate) fn bound(&self) -> Duration {
+        let Self { shared, plan, .. } = self;
+        let left = (self.sent + plan.duration).since(shared.clock.now());
+        left + plan.heirs_patience() + 2 * plan.attempt()
+    }
+
+    /// Our identity is over (G4), and the store knows it: there is nothing to release.
+    pub(crate) fn nothing_left(self) {
+        let Self { shared, state, .. } = &self;
+        state.over(&shared.clock, self.uuid, self.plan.duration);
+    }
+
+    /// G4: our identity is over from here on. H1: in the same instant the term is offered to whoever is
+    /// first in line here. That is done before the task below runs, so that a waiter hears of it at once,
+    /// also from a runtime that has ended.
+    fn offer(&self) -> Option<Offer> {
+        let Self { shared, state, .. } = self;
+        if let Some(until) = self.closes_until {
+            let lasts = until.since(shared.clock.now());
+            state.closes(&shared.clock, self.uuid, self.plan.duration, lasts);
+            return None;
+        }
+        let version = self.version.filter(|_| !shared.is_closed());
+        state.give_up(&shared.clock, &self.plan, self.uuid, version)
+    }
+
+    /// The waiter's try ends the term in the write that begins its own. Whatever else becomes of it,
+    /// the release is sent.
+    async fn run(&self, offer: Option<Offer>) -> Result<Ended, ProviderError> {
+        if let Some(offer) = offer
+            && offer.granted(&self.shared.clock, &self.plan).await
+        {
+            if self.answered {
+                self.state.settled(self.uuid);
+            }
+            self.shared
+                .source(&self.plan)
+                .measure(|| Measured::HandedOn);
+            return Ok(Ended::Released);
+        }
+        let mut answer = self.send().await;
+        if self.origin == Origin::Try && matches!(answer, Ok(Ended::NotHeld(_))) {
+            // Requests may overtake each other, and what nobody waits for would block others for D.
+            self.shared.clock.pause(self.plan.attempt()).await;
+            answer = self.send().await;
+        }
+        self.shared
+            .source(&self.plan)
+            .measure(|| Measured::Released(&answer));
+        answer
+    }
+
+    /// Repeats until the store has answered or must have let go by itself. At least one attempt is
+    /// made, however late it is: the answer tells a stale holder that it is stale.
+    async fn send(&self) -> Result<Ended, ProviderError> {
+        let Self { shared, plan, .. } = self;
+        let until = self.sent + plan.duration;
+        let mut request = Release::new(self.name.clone(), self.uuid, self.token);
+        let closing = self.closes_until.map(|until| {
+            let random = shared.entropy.uuid()?;
+            Ok((until, Closing::drawn(random, Duration::ZERO)))
+        });
+        let closing = closing.transpose()?;
+        let what = (Operation::Release, plan.group.as_ref());
+        // Of a closing nobody is told.
+        let heard = shared.watching.load(Ordering::SeqCst) && closing.is_none();
+        if heard {
+            self.state.fairness().releases();
+        }
+        let mut alone = true;
+        // The release of a lease is tried at once, that of a try which the store did not answer in its turn.
+        let mut turn = self.origin == Origin::Try;
+        loop {
+            let left = until.since(shared.clock.now());
+            // Without a turn it goes at the end all the same.
+            if turn && shared.outage.turn(plan, left).await.is_err() && !alone {
+                return Ok(self.unconfirmed());
+            }
+            turn = true;
+            let left = until.since(shared.clock.now());
+            let limit = if alone {
+                plan.attempt()
+            } else {
+                left.min(plan.attempt())
+            };
+            // One uuid in all attempts, so that a repeat finds its work done; each for what is left.
+            request.closing =
+                closing.map(|(until, closing)| closing.lasting(until.since(shared.clock.now())));
+            let call = shared.provider.release(&request);
+            match shared.call(what, limit, call).await {
+                Ok(outcome) => {
+                    if let Some(closing) = request.closing
+                        && outcome == ReleaseOutcome::Released
+                    {
+                        self.observe(closing).await;
+                    }
+                    if self.answered && alone && outcome == ReleaseOutcome::Released {
+                        self.state.settled(self.uuid);
+                    }
+                    let ended = self.answered(outcome, alone);
+                    if heard && matches!(ended, Ended::NotHeld(_)) {
+                        self.state.fairness().did_not_release();
+                    }
+                    return Ok(ended);
+                }
+                Err(error) if error.kind() == ErrorKind::Fatal => return Err(error),
+                Err(error) => told(|| {
+                    tracing::debug!(
+                        name: "release_unanswered",
+                        error = &error as &dyn std::error::Error,
+                        "no answer to a release"
+                    );
+                }),
+            }
+            // It may have been applied, whatever the error says: more than wording depends on it.
+            alone = false;
+            let pause = shared.pause_after_failure(plan);
+            let left = until.since(shared.clock.now()).saturating_sub(pause);
+            if left < Duration::from_millis(1) {
+                return Ok(self.unconfirmed());
+            }
+            shared.clock.pause(pause).await;
+        }
+    }
+
+    fn unconfirmed(&self) -> Ended {
+        if self.plan.told {
+            told(|| {
+                tracing::warn!(
+                    name: "release_unconfirmed",
+                    "the store did not confirm the release; others wait for the expiry"
+                );
+            });
+        }
+        Ended::Unconfirmed
+    }
+
+    /// The store has just shown that the name is closed. Others observe that once they look; who knows
+    /// already need not look, and on an observer's store opens the name that much earlier, for processes
+    /// to come as well.
+    async fn observe(&self, closing: Closing) {
+        let Self {
+            shared,
+            state,
+            name,
+            plan,
+            ..
+        } = self;
+        let Some(token) = self.token else {
+            return;
+        };
+        let closed = Record::new(closing.uuid(), "", UNIX_EPOCH, token, closing.lasts());
+        shared.observe(state, name, &closed, plan.attempt()).await;
+    }
+
+    /// What an answer means. `alone`: to the first attempt. W7: any release of ours, an orphan's too,
+    /// wakes our own head waiter.
+    fn answered(&self, outcome: ReleaseOutcome, alone: bool) -> Ended {
+        let ended = match outcome {
+            ReleaseOutcome::Released => {
+                // I18: the others hear of it only now.
+                if self.closes_until.is_none() {
+                    self.state.fairness().gives_back(&self.shared.clock);
+                }
+                Ended::Released
+            }
+            ReleaseOutcome::NotHeld(record) => self.not_held(record, alone),
+        };
+        self.state.freed.notify_waiters();
+        ended
+    }
+
+    /// L3. That somebody took the lease is certain only if nothing of ours can have ended the term:
+    /// neither an earlier attempt of this release, which lets in a waiter who was quick, nor a try that
+    /// claimed the term (G4, H1), even if its own term is over by now.
+    fn not_held(&self, record: Option<Record>, alone: bool) -> Ended {
+        let Self { shared, state, .. } = self;
+        if let Some(record) = &record {
+            state.saw(&shared.clock, record);
+        }
+        // A try that came before this release, and of which its giver has not heard.
+        let shows_our_own = |record: &Record| state.went_to_our_own(self.uuid, record.uuid);
+        // B4: too early for somebody to be there, if the name was closed.
+        let intruded = self
+            .closes_until
+            .is_some_and(|until| shared.clock.now() < until);
+        if record.as_ref().is_some_and(shows_our_own) && !intruded {
+            return Ended::Released;
+        }
+        let Origin::Lease { protected } = self.origin else {
+            return Ended::NotHeld(record);
+        };
+        if alone && !state.may_be_claimed(self.uuid) {
+            return Ended::NotHeld(record);
+        }
+        told(
+            || tracing::debug!(name: "release_overtaken", "not held after what may have ended the term: no loss"),
+        );
+        if protected && !intruded {
+            Ended::Released
+        } else {
+            Ended::Unconfirmed
+        }
+    }
+}

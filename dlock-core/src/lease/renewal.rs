@@ -1,0 +1,76 @@
+//! One renewal attempt and what its answer means (V4, V5). When attempts are made is the
+//! `scheduler`'s business, or that of a user who renews by hand.
+
+use crate::{
+    ProviderError, Renew, RenewOutcome,
+    events::Operation,
+    lease::{Draw, Term},
+    telling::told,
+};
+
+/// One attempt for one term: a number and a `sent` of its own, at most D/6, and its answer told to
+/// the term. `Ok` if the lease was extended or has ended (ask the term which).
+pub(crate) async fn attempt(term: &Term) -> Result<(), ProviderError> {
+    let Some(draw) = term.draw() else {
+        return Ok(());
+    };
+    let request = request(term, draw);
+    let shared = &term.shared;
+    let what = (Operation::Renew, term.plan.group.as_ref());
+    let answer = shared
+        .call(what, term.attempt_limit(), shared.provider.renew(&request))
+        .await;
+    settle(term, draw, answer)
+}
+
+/// What is sent for this attempt.
+pub(crate) fn request(term: &Term, Draw { n, .. }: Draw) -> Renew {
+    Renew::new(term.name.clone(), term.uuid, n)
+}
+
+/// Tells the term what became of this attempt: a success counts for the draw it answers (V4). `Ok`
+/// if the store has answered.
+pub(crate) fn settle(
+    term: &Term,
+    draw: Draw,
+    answer: Result<RenewOutcome, ProviderError>,
+) -> Result<(), ProviderError> {
+    match answer {
+        Ok(RenewOutcome::Renewed { asked }) => {
+            let in_time = term.renewed(draw, asked);
+            told(|| {
+                tracing::trace!(
+                    name: "renewed",
+                    lock = %term.name,
+                    token = term.token.get(),
+                    n = draw.n,
+                    in_time,
+                    "renewed"
+                );
+            });
+            Ok(())
+        }
+        Ok(RenewOutcome::Lost(record)) => {
+            if let Some(record) = &record {
+                term.state.saw(&term.shared.clock, record);
+            }
+            term.refused(record);
+            Ok(())
+        }
+        Err(error) => {
+            term.failed(error.clone());
+            told(|| {
+                tracing::debug!(
+                    name: "renewal_unanswered",
+                    lock = %term.name,
+                    backend = term.shared.backend,
+                    token = term.token.get(),
+                    n = draw.n,
+                    error = &error as &dyn std::error::Error,
+                    "a renewal got no answer"
+                );
+            });
+            Err(error)
+        }
+    }
+}

@@ -1,0 +1,378 @@
+//! One term as its holder believes in it: until when it is valid, what its renewals reported, how
+//! it ended (V1 to V8). Sends nothing; `renewal` and `release` do.
+
+mod belief;
+mod giving;
+mod keeper;
+#[cfg(test)]
+pub(crate) mod tests;
+mod watching;
+
+use std::{
+    sync::{
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak,
+        atomic::{AtomicI64, Ordering},
+    },
+    time::Duration,
+};
+
+use tokio::{runtime::Handle, sync::Notify};
+use uuid::Uuid;
+
+use self::belief::{Belief, believed};
+pub(crate) use self::{
+    belief::Draw,
+    keeper::{Keeper, Seat},
+};
+use crate::{
+    ErrorKind, Event, FencingToken, Loss, LossCause, Name, ProviderError, Record, State,
+    events::Measured,
+    names::NameState,
+    store::Shared,
+    time::{Plan, Tick},
+};
+
+/// What a lease's handle, its renewals and everybody who watches it share.
+pub(crate) struct Term {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) state: Arc<NameState>,
+    pub(crate) name: Name,
+    /// Shared with its lock, and with all other leases of that lock's settings.
+    pub(crate) plan: Arc<Plan>,
+    pub(crate) uuid: Uuid,
+    pub(crate) token: FencingToken,
+    /// Every attempt of its try was answered: no late one is on its way.
+    pub(crate) answered: bool,
+    /// The runtime that acquired the lease. Its renewals and its release run there: the
+    /// connections of another runtime's pool live elsewhere, and a plain thread has none.
+    pub(crate) home: Handle,
+    /// The part of the store that the name lives in.
+    pub(crate) shard: u64,
+    /// Who renews it, if anybody does, and its place there.
+    keeper: OnceLock<Weak<dyn Keeper>>,
+    pub(crate) seat: Seat,
+    /// The holder may act before this instant. [`Tick::NEVER`] once the lease has ended.
+    valid_until: AtomicI64,
+    /// Without a newer success the lease is unsure from here on (V8).
+    unsure_from: AtomicI64,
+    belief: Mutex<Belief>,
+    /// Rung when any of the above changes.
+    changed: Notify,
+}
+
+impl Term {
+    /// A term that was granted to a try sent at `sent`.
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        state: Arc<NameState>,
+        name: Name,
+        plan: Arc<Plan>,
+        (uuid, token): (Uuid, FencingToken),
+        sent: Tick,
+        answered: bool,
+    ) -> Arc<Self> {
+        state.granted(uuid, token);
+        let (valid_until, unsure_from) = (sent + plan.belief(), sent + plan.unsure_after());
+        shared.tell(&name, || Event::Granted {
+            uuid,
+            token,
+            believed: believed(sent, valid_until, unsure_from),
+        });
+        let belief = Belief::new(sent, plan.at_least);
+        Arc::new(Self {
+            shard: shared.provider.shard(&name),
+            keeper: OnceLock::new(),
+            seat: Seat::default(),
+            shared,
+            state,
+            name,
+            plan,
+            uuid,
+            token,
+            answered,
+            home: Handle::current(),
+            valid_until: AtomicI64::new(valid_until.to_bits()),
+            unsure_from: AtomicI64::new(unsure_from.to_bits()),
+            belief: Mutex::new(belief),
+            changed: Notify::new(),
+        })
+    }
+
+    /// V2: computed from the clock at every question. V4: a deadline once seen in the past is
+    /// replaced by [`Tick::NEVER`], so that no later answer, and no reading of the clock that was
+    /// taken earlier, can bring the lease back.
+    pub(crate) fn is_valid(&self) -> bool {
+        loop {
+            let deadline = self.valid_until.load(Ordering::SeqCst);
+            if deadline == Tick::NEVER.to_bits() {
+                return false;
+            }
+            if self.shared.clock.now() < Tick::from_bits(deadline) {
+                return true;
+            }
+            if self.close_at(deadline) {
+                return false;
+            }
+        }
+    }
+
+    /// What is left of the lease: zero once it has ended.
+    pub(crate) fn remaining(&self) -> Duration {
+        if self.is_valid() {
+            self.deadline().since(self.shared.clock.now())
+        } else {
+            Duration::ZERO
+        }
+    }
+
+    /// The lease as an operator wants to see it (V8).
+    pub(crate) fn state(&self) -> State {
+        if let Some(loss) = self.loss() {
+            return State::Lost(loss);
+        }
+        let late = self.shared.clock.now() >= self.unsure_from();
+        if late || self.belief().fatal {
+            State::Unsure
+        } else {
+            State::Valid
+        }
+    }
+
+    /// Tells the recorder of the client, if there is one.
+    pub(crate) fn tell(&self, event: impl FnOnce(Uuid) -> Event) {
+        self.shared.tell(&self.name, || event(self.uuid));
+    }
+
+    fn measure<'a>(&'a self, what: impl FnOnce() -> Measured<'a>) {
+        self.shared.source(&self.plan).measure(what);
+    }
+
+    /// From now on it is renewed by this one.
+    pub(crate) fn is_kept_by(&self, keeper: Weak<dyn Keeper>) {
+        self.keeper.get_or_init(|| keeper);
+    }
+
+    /// How the lease ended, once it has.
+    pub(crate) fn loss(&self) -> Option<Loss> {
+        if self.is_valid() {
+            return None;
+        }
+        let cause = self.end_with(self.belief(), Belief::expired);
+        Some(Loss {
+            token: self.token,
+            cause,
+            work_finished: false,
+        })
+    }
+
+    /// `sent` of the newest attempt that is known to have succeeded.
+    pub(crate) fn credited(&self) -> Tick {
+        self.belief().credited
+    }
+
+    pub(crate) fn since_success(&self) -> Duration {
+        self.shared.clock.now().since(self.credited())
+    }
+
+    /// Somebody asked for the lock (B3).
+    pub(crate) fn asked(&self) -> bool {
+        self.belief().asked
+    }
+
+    /// Resolves at any change of the lease. The caller looks again.
+    pub(crate) fn changed(&self) -> tokio::sync::futures::Notified<'_> {
+        self.changed.notified()
+    }
+
+    /// When the next renewal is due: never earlier than `renew_every` after the `sent` of the grant
+    /// or of the last success (V6).
+    pub(crate) fn renewal_due(&self) -> Tick {
+        self.belief().credited + self.plan.renew_every
+    }
+
+    /// When renewals stop because the lease was held for the longest time allowed (section 8).
+    pub(crate) fn renewals_end(&self) -> Option<Tick> {
+        let limit = self.plan.max_hold?;
+        Some(self.belief().granted + limit)
+    }
+
+    /// Renewals have stopped for that reason: what is left of the lease runs out.
+    pub(crate) fn held_too_long(&self) {
+        self.belief().held_too_long = true;
+    }
+
+    /// The number and the `sent` of a new renewal attempt; `None` once the lease has ended or its
+    /// release has begun (V7).
+    ///
+    /// Both are drawn under one lock: a larger number never has an earlier `sent`, and only that
+    /// makes R2 sound (V4).
+    pub(crate) fn draw(&self) -> Option<Draw> {
+        if !self.is_valid() {
+            return None;
+        }
+        let mut belief = self.belief();
+        if belief.ended.is_some() {
+            return None;
+        }
+        belief.n += 1;
+        let sent = self.shared.clock.now();
+        belief.last_sent = sent;
+        Some(Draw { n: belief.n, sent })
+    }
+
+    /// What is left for one attempt: D/6, and never more than the lease has (V6).
+    pub(crate) fn attempt_limit(&self) -> Duration {
+        self.plan.attempt().min(self.remaining())
+    }
+
+    /// The store answered `Renewed` to this attempt. False if that came too
+    /// late: a success at or after the deadline is none (V4).
+    pub(crate) fn renewed(&self, draw: Draw, asked: bool) -> bool {
+        let before = self.extend(draw, asked);
+        self.measure(|| Measured::Renewed {
+            left: before.map(|before| {
+                let left = before.since(self.shared.clock.now());
+                left.as_secs_f64() / self.plan.duration.as_secs_f64()
+            }),
+        });
+        before.is_some()
+    }
+
+    /// Moves the deadline. The one before, unless it had passed.
+    fn extend(&self, Draw { n, sent }: Draw, asked: bool) -> Option<Tick> {
+        let mut belief = self.belief();
+        belief.asked |= asked;
+        belief.confirmed = belief.confirmed.max(n);
+        let extended = sent + self.plan.belief();
+        let (before, later) = loop {
+            let deadline = self.valid_until.load(Ordering::SeqCst);
+            if deadline == Tick::NEVER.to_bits()
+                || (self.shared.clock.now() >= Tick::from_bits(deadline) && self.close_at(deadline))
+            {
+                return None;
+            }
+            // It never moves back: an older attempt may be answered after a newer one.
+            let later = deadline.max(extended.to_bits());
+            if self
+                .valid_until
+                .compare_exchange(deadline, later, Ordering::SeqCst, Ordering::SeqCst)
+                .is_ok()
+            {
+                break (Tick::from_bits(deadline), later);
+            }
+        };
+        if sent >= belief.credited {
+            belief.credited = sent;
+            belief.fatal = false;
+            belief.last_error = None;
+            self.unsure_from.store(
+                (sent + self.plan.unsure_after()).to_bits(),
+                Ordering::SeqCst,
+            );
+        }
+        self.tell(|uuid| Event::Renewed {
+            uuid,
+            n,
+            believed: believed(sent, Tick::from_bits(later), self.unsure_from()),
+        });
+        drop(belief);
+        self.changed.notify_waiters();
+        Some(before)
+    }
+
+    /// An attempt got no answer. Not a loss, and it delays nothing (V5).
+    pub(crate) fn failed(&self, error: ProviderError) {
+        self.measure(|| Measured::RenewalFailed(&error));
+        let over = !self.is_valid();
+        let mut belief = self.belief();
+        belief.fatal |= error.kind() == ErrorKind::Fatal;
+        // Of an attempt that the end of the lease cut short nobody learns why; of the one before it.
+        if !over || belief.last_error.is_none() {
+            belief.last_error = Some(error);
+        }
+        drop(belief);
+        self.changed.notify_waiters();
+    }
+
+    /// The store answered R3: the term is over there (V5).
+    pub(crate) fn refused(&self, record: Option<Record>) {
+        self.measure(|| Measured::Refused);
+        self.end(LossCause::Refused {
+            record: record.map(Box::new),
+        });
+    }
+
+    /// The store itself has told us that the term is over: there is nothing to give back.
+    pub(crate) fn was_refused(&self) -> bool {
+        matches!(self.belief().ended, Some(LossCause::Refused { .. }))
+    }
+
+    /// Ends the lease; the first cause stays.
+    fn end(&self, cause: LossCause) {
+        // If the deadline has passed already, that came first (V5).
+        let valid = self.is_valid();
+        let belief = self.belief();
+        let cause = if valid { cause } else { belief.expired() };
+        // Before the end is told: who then asks for the cause waits for the lock.
+        self.valid_until
+            .store(Tick::NEVER.to_bits(), Ordering::SeqCst);
+        self.end_with(belief, |_| cause);
+        if let Some(keeper) = self.keeper.get().and_then(Weak::upgrade) {
+            keeper.leave(self);
+        }
+        self.changed.notify_waiters();
+    }
+
+    /// The cause of the end; it is told when it is first given, to those who observe when nothing is
+    /// locked any more.
+    fn end_with(
+        &self,
+        mut belief: MutexGuard<'_, Belief>,
+        cause: impl FnOnce(&Belief) -> LossCause,
+    ) -> LossCause {
+        let first = belief.ended.is_none();
+        let cause = belief.end_with(cause);
+        if first {
+            self.tell(|uuid| Event::Lost {
+                uuid,
+                cause: cause.clone(),
+            });
+        }
+        let (granted, deadline) = (belief.granted, belief.credited + self.plan.belief());
+        drop(belief);
+        if first {
+            self.measure(|| Measured::Ended {
+                // To its deadline, if that has passed.
+                held: deadline.min(self.shared.clock.now()).since(granted),
+                cause: &cause,
+            });
+        }
+        cause
+    }
+
+    /// Ends the lease if this is still its deadline.
+    fn close_at(&self, deadline: i64) -> bool {
+        let never = Tick::NEVER.to_bits();
+        let closed = self
+            .valid_until
+            .compare_exchange(deadline, never, Ordering::SeqCst, Ordering::SeqCst)
+            .is_ok();
+        if closed {
+            self.changed.notify_waiters();
+        }
+        closed
+    }
+
+    /// Until when the lease is valid; long past once it is known to have ended.
+    pub(crate) fn deadline(&self) -> Tick {
+        Tick::from_bits(self.valid_until.load(Ordering::SeqCst))
+    }
+
+    fn unsure_from(&self) -> Tick {
+        Tick::from_bits(self.unsure_from.load(Ordering::SeqCst))
+    }
+
+    fn belief(&self) -> MutexGuard<'_, Belief> {
+        self.belief.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,85 @@
+//! What is known of a term beyond its deadline: its renewals, and how it ended. Behind one lock; the
+//! deadline itself is not.
+
+use std::time::Duration;
+
+use crate::{Believed, LossCause, ProviderError, time::Tick};
+
+/// What renewals and releases reported.
+pub(super) struct Belief {
+    pub(super) granted: Tick,
+    /// Number of the newest renewal attempt.
+    pub(super) n: u64,
+    /// The highest number that is known to have been applied: 0 at the grant.
+    pub(super) confirmed: u64,
+    /// When the newest was sent.
+    pub(super) last_sent: Tick,
+    /// `sent` of the newest attempt that is known to have succeeded.
+    pub(super) credited: Tick,
+    /// A renewal was answered `Fatal`, and none has succeeded since.
+    pub(super) fatal: bool,
+    pub(super) asked: bool,
+    /// Renewals have stopped: it was held for the longest time allowed.
+    pub(super) held_too_long: bool,
+    /// A caller has it. Until then no work can have begun under it.
+    pub(super) in_hand: bool,
+    /// Until when its release closes the name (B4). [`Tick::NEVER`] if it frees it.
+    pub(super) closes_until: Tick,
+    pub(super) last_error: Option<ProviderError>,
+    pub(super) ended: Option<LossCause>,
+}
+
+/// The number and the time of one renewal attempt, drawn in one step (V4).
+#[derive(Clone, Copy)]
+pub(crate) struct Draw {
+    pub(crate) n: u64,
+    pub(crate) sent: Tick,
+}
+
+/// What a recorder is told of a success.
+pub(super) fn believed(sent: Tick, valid_until: Tick, unsure_from: Tick) -> Believed {
+    Believed {
+        sent: sent.reading(),
+        valid_until: valid_until.reading(),
+        unsure_from: unsure_from.reading(),
+    }
+}
+
+impl Belief {
+    /// That of a term granted to a try sent then.
+    pub(super) fn new(sent: Tick, at_least: Option<Duration>) -> Self {
+        Self {
+            granted: sent,
+            n: 0,
+            confirmed: 0,
+            last_sent: sent,
+            credited: sent,
+            fatal: false,
+            asked: false,
+            held_too_long: false,
+            in_hand: false,
+            closes_until: at_least.map_or(Tick::NEVER, |at_least| sent + at_least),
+            last_error: None,
+            ended: None,
+        }
+    }
+
+    /// The cause of the end: the first one given.
+    pub(super) fn end_with(&mut self, cause: impl FnOnce(&Self) -> LossCause) -> LossCause {
+        if self.ended.is_none() {
+            self.ended = Some(cause(self));
+        }
+        self.ended.clone().unwrap_or(LossCause::Released)
+    }
+
+    /// The deadline passed.
+    pub(super) fn expired(&self) -> LossCause {
+        if self.held_too_long {
+            LossCause::HeldTooLong
+        } else {
+            LossCause::Expired {
+                last_error: self.last_error.clone(),
+            }
+        }
+    }
+}

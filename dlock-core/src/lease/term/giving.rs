@@ -1,0 +1,77 @@
+//! How a holder gives its term up: to the store, to the client's own next waiter, or with a ticket (V7,
+//! H1). Sends nothing.
+
+use std::time::Duration;
+
+use super::Term;
+use crate::{Loss, LossCause, Version, time::Tick};
+
+impl Term {
+    /// V7: from here on the lease is invalid and no renewal is sent. Returns `sent` of the newest
+    /// renewal: the store may hold the term until that + D. That our identity is over is marked when the
+    /// term is offered or released, and not before: who claimed it in between, as one that is over (G4),
+    /// would take it past the row of hand-overs (H1).
+    pub(crate) fn begin_release(&self) -> Tick {
+        self.end(LossCause::Released);
+        self.belief().last_sent
+    }
+
+    /// Whether the lease was valid when its release began.
+    pub(crate) fn was_valid_to_its_release(&self) -> bool {
+        matches!(self.belief().ended, Some(LossCause::Released))
+    }
+
+    /// A caller has got the lease.
+    pub(crate) fn handed_out(&self) {
+        self.belief().in_hand = true;
+    }
+
+    /// The work was not done: its release frees the name, whatever the time.
+    pub(crate) fn leaves_open(&self) {
+        self.belief().closes_until = Tick::NEVER;
+    }
+
+    /// It goes on with the work of a lease that was handed over, which was to keep everybody out for so
+    /// much longer (H1, B4).
+    pub(crate) fn closes_for(&self, left: Duration) {
+        let mut belief = self.belief();
+        belief.closes_until = belief.closes_until.max(belief.granted + left);
+    }
+
+    /// B4: until when the release that has just begun closes the name, if that is not yet over. A lease
+    /// that was lost closes nothing, nor does a grant that nobody has picked up: the work did not end, or
+    /// has not begun, and somebody else may do it.
+    pub(crate) fn closes_until(&self) -> Option<Tick> {
+        let belief = self.belief();
+        let ended = matches!(belief.ended, Some(LossCause::Released));
+        let until = belief.closes_until;
+        let early = self.shared.clock.now() < until;
+        (ended && belief.in_hand && early).then_some(until)
+    }
+
+    /// H1: how much longer everybody is to be kept out by whoever goes on with this lease.
+    pub(crate) fn left_to_close(&self) -> Duration {
+        self.belief().closes_until.since(self.shared.clock.now())
+    }
+
+    /// H1: ends the lease as a release does, but leaves it in the store, for whoever redeems its
+    /// ticket. From here on it is not ours to claim either (G4). A lost lease stays lost.
+    pub(crate) fn hand_over(&self) -> Result<(), Loss> {
+        self.end(LossCause::HandedOver);
+        if let Some(loss) = self.loss()
+            && !matches!(loss.cause, LossCause::HandedOver)
+        {
+            return Err(loss);
+        }
+        self.state.given_away(self.uuid);
+        Ok(())
+    }
+
+    /// As far as we know, what the record shows. A renewal in flight may have raised its number.
+    pub(crate) fn version(&self) -> Version {
+        Version {
+            uuid: self.uuid,
+            renewals: self.belief().confirmed,
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! How long this client has had a name to itself, and for how long it leaves the name to others (W8).
+//!
+//! A client whose tasks ask one after the other can keep a name for ever: the waiters of other processes
+//! find it held whenever they look. They cannot be seen (a refused try writes nothing, A7), so a waiter
+//! that is passed over makes a reservation, which is `waiting::reserving`'s; here is when to look for one,
+//! and what follows from it.
+
+use std::time::Duration;
+
+use crate::{Clock, Version, time::Look};
+
+/// One client's time with one name.
+#[derive(Default)]
+pub(super) struct Tenure {
+    /// When it began: no other client has been seen with the name since, and we never left it alone for
+    /// long.
+    since: Option<Look>,
+    /// When a reservation was last looked for, and for how long that will do.
+    looked: Option<(Look, Duration)>,
+    /// The reservation that the name was last left to, and when its version was first seen: one that a dead
+    /// waiter has left counts for no longer than it lasts.
+    heeded: Option<(Version, Look)>,
+    /// When a reservation was last found, and for how long that is taken into account.
+    found: Option<(Look, Duration)>,
+    away: Option<Away>,
+}
+
+/// So many absences after it was found a reservation is forgotten: longer than some clients take for a round.
+const KNOWN: u32 = 5;
+
+/// The name is left to others.
+struct Away {
+    since: Look,
+    lasts: Duration,
+}
+
+impl Tenure {
+    /// A term of ours begins, for which we asked so long after the last one, if there was one.
+    pub(super) fn granted(&mut self, idle: Option<Duration>, longest_idle: Duration, now: Look) {
+        if self.since.is_none() || idle.is_none_or(|idle| idle > longest_idle) {
+            self.since = Some(now);
+        }
+        self.away = None;
+    }
+
+    /// Another client has the name, or has had it.
+    pub(super) fn ended(&mut self) {
+        self.since = None;
+        self.away = None;
+    }
+
+    /// Nobody has a reservation: the name is left to nobody any more.
+    pub(super) fn nobody_reserves(&mut self) {
+        self.found = None;
+        self.away = None;
+    }
+
+    /// As far as is known, another client has a reservation.
+    pub(super) fn is_reserved(&self, clock: &Clock) -> bool {
+        self.found
+            .is_some_and(|(at, lasts)| clock.elapsed(at) < lasts)
+    }
+
+    /// Whether it is time to look for a reservation: after a `span`, and then twice in each, since a look
+    /// waits for a row of hand-overs to end. Counts as having looked.
+    pub(super) fn is_due(&mut self, span: Duration, clock: &Clock) -> bool {
+        let long = |since: Look, span| clock.elapsed(since) >= span;
+        let due = self.since.is_some_and(|since| long(since, span))
+            && self.looked.is_none_or(|(at, will_do)| long(at, will_do));
+        if due {
+            self.looked = Some((clock.look(), span / 2));
+        }
+        due
+    }
+
+    /// A look got no answer: the next one comes no sooner than after this pause, since it may take as long.
+    pub(super) fn look_failed(&mut self, pause: Duration, clock: &Clock) {
+        let will_do = self.looked.map_or(pause, |(_, before)| before.max(pause));
+        self.looked = Some((clock.look(), will_do));
+    }
+
+    /// Another client has this reservation of such a duration: the name is left to others.
+    pub(super) fn heed(
+        &mut self,
+        reservation: Version,
+        duration: Duration,
+        lasts: Duration,
+        clock: &Clock,
+    ) {
+        let seen = self
+            .heeded
+            .filter(|(version, _)| *version == reservation)
+            .map_or_else(|| clock.look(), |(_, seen)| seen);
+        self.heeded = Some((reservation, seen));
+        if clock.elapsed(seen) < duration {
+            self.found = Some((clock.look(), KNOWN * lasts));
+            self.away = Some(Away {
+                since: clock.look(),
+                lasts,
+            });
+        }
+    }
+
+    /// For how much longer the name is left to others.
+    pub(super) fn away(&self, clock: &Clock) -> Duration {
+        self.away.as_ref().map_or(Duration::ZERO, |away| {
+            away.lasts.saturating_sub(clock.elapsed(away.since))
+        })
+    }
+}

@@ -1,0 +1,122 @@
+//! What all the terms of an agenda have in common: how many there are of each duration, and how many
+//! renewals that makes.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use crate::time::Plan;
+
+/// Terms are looked at together when they are due within so long, and within D/60 of the shortest.
+const GATHER: Duration = Duration::from_millis(10);
+
+/// Renewals are counted per so many nanoseconds (two hours), so that the rate of the longest leases
+/// is no fraction.
+const SPAN: u64 = 7_200_000_000_000;
+
+/// The terms of an agenda, counted.
+#[derive(Default)]
+pub(super) struct Crowd {
+    durations: BTreeMap<Duration, usize>,
+    /// Renewals in [`SPAN`].
+    rate: u64,
+}
+
+impl Crowd {
+    pub(super) fn joins(&mut self, plan: &Plan) {
+        *self.durations.entry(plan.duration).or_default() += 1;
+        self.rate += rate(plan);
+    }
+
+    pub(super) fn leaves(&mut self, plan: &Plan) {
+        self.rate = self.rate.saturating_sub(rate(plan));
+        if let Some(count) = self.durations.get_mut(&plan.duration) {
+            *count -= 1;
+            if *count == 0 {
+                self.durations.remove(&plan.duration);
+            }
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.durations.is_empty()
+    }
+
+    /// Between two looks at what is due: what falls due in between travels together. D/60 of the
+    /// shortest lease at most: a small part of what a renewal may be late.
+    pub(super) fn gather(&self) -> Duration {
+        (self.shortest() / 60).min(GATHER)
+    }
+
+    /// The longest sleep before the clock is asked again: D/10 of the shortest lease (V2).
+    pub(super) fn step(&self) -> Duration {
+        self.shortest() / 10
+    }
+
+    /// The time for one renewal at twice the average rate.
+    pub(super) fn each(&self) -> Duration {
+        Duration::from_nanos(SPAN / self.rate.saturating_mul(2).max(1))
+    }
+
+    fn shortest(&self) -> Duration {
+        let first = self.durations.first_key_value();
+        first.map_or(Duration::from_secs(1), |(duration, _)| *duration)
+    }
+}
+
+/// How often a term is renewed in [`SPAN`]; the longest intervals count as that.
+fn rate(plan: &Plan) -> u64 {
+    let every = u64::try_from(plan.renew_every.as_nanos()).unwrap_or(u64::MAX);
+    (SPAN / every.max(1)).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(duration: Duration) -> Plan {
+        Plan {
+            duration,
+            margin: duration / 5,
+            renew_every: duration / 3,
+            poll_every: duration,
+            poll_watched: duration,
+            wakeups: true,
+            reservations: false,
+            give_up_after: duration,
+            max_hold: None,
+            at_least: None,
+            group: None,
+            told: true,
+            errands: std::sync::Arc::default(),
+        }
+    }
+
+    #[test]
+    fn shortest_lease_sets_the_step_for_as_long_as_it_is_there() {
+        let mut crowd = Crowd::default();
+        let (long, short) = (
+            plan(Duration::from_secs(60)),
+            plan(Duration::from_millis(300)),
+        );
+        crowd.joins(&long);
+        crowd.joins(&short);
+        crowd.joins(&short);
+        crowd.leaves(&short);
+        assert_eq!(crowd.step(), Duration::from_millis(30));
+        assert_eq!(crowd.gather(), Duration::from_millis(5));
+        crowd.leaves(&short);
+        assert_eq!(crowd.step(), Duration::from_secs(6));
+        assert_eq!(crowd.gather(), GATHER);
+        crowd.leaves(&long);
+        assert!(crowd.is_empty());
+    }
+
+    #[test]
+    fn twice_the_average_rate_leaves_half_an_interval_to_a_crowd() {
+        let mut crowd = Crowd::default();
+        let plan = plan(Duration::from_secs(15));
+        for _ in 0..100_000 {
+            crowd.joins(&plan);
+        }
+        assert_eq!(crowd.each() * 100_000, Duration::from_millis(2500));
+    }
+}

@@ -1,0 +1,226 @@
+//! What is due and waits to be sent: the renewals of one shard and of leases of about one duration.
+//! Lanes share nothing, so that a shard which does not answer delays its own renewals only, and a
+//! short lease cuts no long one's attempt.
+
+use std::time::Duration;
+
+use super::queue::{Kept, Queue, Standing};
+use crate::{
+    lease::Term,
+    time::{Plan, Tick},
+};
+
+/// The most renewals in one call. What a call costs beside its renewals is a small part by then;
+/// with the longest names it carries half a megabyte.
+pub(super) const BATCH: usize = 500;
+
+/// Batches of one lane that are under way at a time. One that has had no answer for a while is not
+/// counted (see [`call`](super::call)).
+const BATCHES: usize = 8;
+
+/// Single renewals of one lane that are under way at a time, counted likewise: retries, and all
+/// renewals where the store takes no batches.
+const SINGLES: usize = 64;
+
+/// The same while the store answers nothing at all: enough to notice when it is back, and no storm.
+const PROBES: usize = 16;
+
+/// Retries are sent one by one as long as there are no more than this; of a larger crowd, so many
+/// parts are made, of at most [`COMPANY`] each.
+const APART: usize = 512;
+
+/// The most retries in one call.
+const COMPANY: usize = 32;
+
+/// Which renewals may travel together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Route {
+    shard: u64,
+    /// Durations of one class differ by less than a quarter, so an attempt is cut by less than that.
+    class: u32,
+}
+
+/// How a call is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Due,
+    Retry,
+}
+
+/// The lane of one route.
+pub(super) struct Lane {
+    /// The store takes batches.
+    batches: bool,
+    /// By the end of the lease: whoever has the least time left goes first.
+    due: Queue,
+    retries: Queue,
+    /// Calls under way that others wait for, and all of them.
+    due_calls: usize,
+    retry_calls: usize,
+    calls: usize,
+    /// The last call to end had no answer to anything.
+    silent: bool,
+}
+
+impl Route {
+    pub(super) fn of(term: &Term) -> Self {
+        Self {
+            shard: term.shard,
+            class: class(term.plan.duration),
+        }
+    }
+}
+
+/// The three leading bits of a duration in milliseconds, and how many follow.
+fn class(duration: Duration) -> u32 {
+    let millis = u32::try_from(duration.as_millis())
+        .unwrap_or(u32::MAX)
+        .max(4);
+    let rest = millis.ilog2() - 2;
+    (rest << 3) | (millis >> rest)
+}
+
+impl Lane {
+    pub(super) fn new(batches: bool) -> Self {
+        Self {
+            batches,
+            due: Queue::default(),
+            retries: Queue::default(),
+            due_calls: 0,
+            retry_calls: 0,
+            calls: 0,
+            silent: false,
+        }
+    }
+
+    /// A renewal is due. What has little of its time left does not wait for a batch, and does not
+    /// cut one: it goes with the retries.
+    pub(super) fn push(&mut self, ends: Tick, kept: Kept, now: Tick) {
+        let hurried = ends.since(now) < hurry(&kept.term.plan);
+        match kept.standing {
+            Standing::Fresh if !hurried => self.due.insert(ends, kept),
+            _ => self.retries.insert(ends, kept),
+        }
+    }
+
+    pub(super) fn remove(&mut self, term: &Term) -> Option<Kept> {
+        self.due.remove(term).or_else(|| self.retries.remove(term))
+    }
+
+    /// One whose lease ended while it waited.
+    pub(super) fn pop_ended(&mut self, now: Tick) -> Option<Kept> {
+        self.due
+            .pop_until(now)
+            .or_else(|| self.retries.pop_until(now))
+    }
+
+    /// The next call of due renewals, if one may go. `None` if nothing waits, or too many are under
+    /// way.
+    pub(super) fn next_due(&mut self) -> Option<Vec<Kept>> {
+        let (calls, size) = match self.batches {
+            true => (BATCHES, BATCH),
+            false => (SINGLES, 1),
+        };
+        if self.due_calls >= calls || self.due.is_empty() {
+            return None;
+        }
+        self.due_calls += 1;
+        self.calls += 1;
+        let size = self.due.len().min(size);
+        Some((0..size).map_while(|_| self.due.pop()).collect())
+    }
+
+    /// The next call of retries, likewise: alone, or in small company where there are so many that
+    /// one by one would take longer than their leases last. A lease whose own attempt failed goes
+    /// alone in any case.
+    pub(super) fn next_retry(&mut self) -> Option<Vec<Kept>> {
+        let calls = if self.silent { PROBES } else { SINGLES };
+        if self.retry_calls >= calls {
+            return None;
+        }
+        let company = if self.silent || !self.batches {
+            1
+        } else {
+            (self.retries.len() / APART).clamp(1, COMPANY)
+        };
+        let first = self.retries.pop()?;
+        self.retry_calls += 1;
+        self.calls += 1;
+        let joined = |kept: &Kept| kept.standing != Standing::Alone;
+        let with_others = joined(&first);
+        let mut items = vec![first];
+        while with_others && items.len() < company && self.retries.first().is_some_and(joined) {
+            items.extend(self.retries.pop());
+        }
+        Some(items)
+    }
+
+    /// Renewals are due, and a call of them may go.
+    pub(super) fn first_due(&self) -> Option<&Kept> {
+        self.due.first()
+    }
+
+    /// When the first lease that waits here ends.
+    pub(super) fn first_end(&self) -> Option<Tick> {
+        let ends = [self.due.first_at(), self.retries.first_at()];
+        ends.into_iter().flatten().min()
+    }
+
+    /// A call has ended; whether the store answered anything, if it was asked. True if the store is
+    /// silent.
+    pub(super) fn settled(&mut self, heard: Option<bool>) -> bool {
+        self.calls = self.calls.saturating_sub(1);
+        self.silent = heard.map_or(self.silent, |heard| !heard);
+        self.silent
+    }
+
+    /// A call is waited for no more.
+    pub(super) fn make_room(&mut self, kind: Kind) {
+        let calls = match kind {
+            Kind::Due => &mut self.due_calls,
+            Kind::Retry => &mut self.retry_calls,
+        };
+        *calls = calls.saturating_sub(1);
+    }
+
+    pub(super) fn waits(&self) -> bool {
+        !self.due.is_empty() || !self.retries.is_empty()
+    }
+
+    /// Nothing waits here, and nothing is under way.
+    pub(super) fn is_idle(&self) -> bool {
+        !self.waits() && self.due_calls + self.retry_calls + self.calls == 0
+    }
+}
+
+/// With less than this left, a lease is in a hurry: three quarters of what an attempt gets.
+fn hurry(plan: &Plan) -> Duration {
+    plan.attempt() * 3 / 4
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_of_one_class_are_alike() {
+        let mut shortest = 100;
+        for millis in 100..1_000_000 {
+            let (first, this) = (
+                class(Duration::from_millis(shortest)),
+                class(Duration::from_millis(millis)),
+            );
+            if first == this {
+                assert!(millis * 4 < shortest * 5, "{shortest} and {millis}");
+            } else {
+                assert!(first < this, "{shortest} and {millis}");
+                shortest = millis;
+            }
+        }
+        assert_eq!(
+            class(Duration::from_secs(15)),
+            class(Duration::from_secs(15))
+        );
+        class(Duration::from_secs(86_400));
+    }
+}

@@ -1,0 +1,119 @@
+//! Listening to a provider's wake-ups, one task a client (W3).
+
+use std::{
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use crate::{Wakeup, events::Operation, store::Shared, telling::told, time::Plan};
+
+/// How long opening the channel may take, and the longest pause before the next attempt.
+const OPEN_LIMIT: Duration = Duration::from_secs(10);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+
+/// Sees to it that somebody listens, if the provider has wake-ups and the lock wants them. The task lives
+/// on the runtime of the waiter that started it; when that runtime ends, the next waiter starts another.
+pub(crate) fn ensure(shared: &Arc<Shared>, plan: &Plan) {
+    if !plan.wakeups
+        || !shared.provider.capabilities().watch
+        || shared.listener.swap(true, Ordering::SeqCst)
+    {
+        return;
+    }
+    let running = Running(Arc::downgrade(shared));
+    let closing = shared.closing();
+    tokio::spawn(async move {
+        tokio::select! {
+            biased;
+            // Also when the client is gone.
+            () = closing.raised() => {}
+            () = listen(&running.0) => {}
+        }
+        drop(running);
+    });
+}
+
+/// Opens the channel again and again, and passes its hints on.
+async fn listen(client: &Weak<Shared>) {
+    let mut pause = FIRST_PAUSE;
+    while let Some(shared) = client.upgrade() {
+        // For all locks of the client.
+        let what = (Operation::Watch, None);
+        match shared.call(what, OPEN_LIMIT, shared.provider.watch()).await {
+            Ok(Some(mut wakeups)) => {
+                let connected = Connected::new(&shared);
+                drop(shared);
+                pause = FIRST_PAUSE;
+                while let Some(wakeup) = wakeups.next().await {
+                    let Some(shared) = client.upgrade() else {
+                        return;
+                    };
+                    match wakeup {
+                        Wakeup::Name(name) => shared.names.wake(&name),
+                        Wakeup::Everyone => shared.names.wake_all(),
+                    }
+                }
+                drop(connected);
+            }
+            Ok(None) => return,
+            Err(error) => {
+                told(|| {
+                    tracing::debug!(
+                        name: "wakeups_unavailable",
+                        error = &error as &dyn std::error::Error,
+                        "no channel for wake-ups; polling"
+                    );
+                });
+                drop(shared);
+            }
+        }
+        let Some(shared) = client.upgrade() else {
+            return;
+        };
+        let sleep = pause / 2 + shared.entropy.jitter(pause);
+        let clock = shared.clock.clone();
+        drop(shared);
+        clock.pause(sleep).await;
+        pause = (2 * pause).min(LONGEST_PAUSE);
+    }
+}
+
+/// There is a listener task for this client.
+struct Running(Weak<Shared>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(shared) = self.0.upgrade() {
+            shared.listener.store(false, Ordering::SeqCst);
+        }
+    }
+}
+
+/// The channel is open. Hints may have been missed before it was, and will be once it is not: both
+/// times everyone asks again.
+struct Connected(Weak<Shared>);
+
+impl Connected {
+    fn new(shared: &Arc<Shared>) -> Self {
+        switch(&shared.watching, true);
+        shared.names.wake_all();
+        Self(Arc::downgrade(shared))
+    }
+}
+
+impl Drop for Connected {
+    fn drop(&mut self) {
+        if let Some(shared) = self.0.upgrade() {
+            switch(&shared.watching, false);
+            shared.names.wake_all();
+        }
+    }
+}
+
+fn switch(flag: &AtomicBool, on: bool) {
+    flag.store(on, Ordering::SeqCst);
+}

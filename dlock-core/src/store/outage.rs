@@ -1,0 +1,175 @@
+//! One pace for all that a client asks while its store answers nobody (V6, V7, W5): who asks next, and
+//! when. Each caller keeps its own pause after a failure; whose lease is about to end is its caller's.
+
+#[cfg(test)]
+mod tests;
+
+use std::{
+    pin::pin,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
+};
+
+use tokio::sync::Notify;
+
+use crate::{
+    Clock, ErrorKind, ProviderError,
+    time::{Entropy, Plan, Tick},
+};
+
+/// So many calls in a row without an answer are no outage yet: what fails by itself is repeated as soon
+/// as its own pause is over.
+const HICCUPS: u32 = 3;
+
+/// Between two calls during an outage, on average: ten connections a second, and no more than the least
+/// poll interval until somebody notices that the store is back.
+const GAP: Duration = Duration::from_millis(100);
+
+/// Without a turn of anybody's for so long, those in line wait for the first of them no more: it is on a
+/// runtime that nobody drives.
+const AWAY: Duration = Duration::from_secs(1);
+
+/// What a client knows of an outage of its store.
+pub(crate) struct Outage {
+    clock: Clock,
+    entropy: Arc<Entropy>,
+    /// Calls since the last answer, whatever that was.
+    unanswered: AtomicU32,
+    last: Mutex<Last>,
+    /// The first caller sleeps until its turn, the others stand behind it.
+    line: tokio::sync::Mutex<()>,
+    over: Notify,
+}
+
+#[derive(Default)]
+struct Last {
+    error: Option<ProviderError>,
+    /// When a call last went in its turn, and how long the next one waits after that.
+    turn: Option<(Tick, Duration)>,
+}
+
+/// What those are told whose own calls had no turn. What is fatal to one call says nothing of theirs.
+fn for_others(error: &ProviderError) -> ProviderError {
+    if error.kind() == ErrorKind::Fatal {
+        ProviderError::unknown("no call was answered; the last one failed for good")
+            .with_source(error.clone())
+    } else {
+        error.clone()
+    }
+}
+
+impl Outage {
+    pub(crate) fn new(clock: Clock, entropy: Arc<Entropy>) -> Self {
+        Self {
+            clock,
+            entropy,
+            unanswered: AtomicU32::new(0),
+            last: Mutex::default(),
+            line: tokio::sync::Mutex::default(),
+            over: Notify::new(),
+        }
+    }
+
+    /// A call has ended.
+    pub(crate) fn heard<T>(&self, answer: &Result<T, ProviderError>) {
+        match answer {
+            Ok(_) => self.answered(),
+            Err(error) => {
+                self.last().error = Some(for_others(error));
+                // Four billion of them take years.
+                self.unanswered.fetch_add(1, Ordering::SeqCst);
+            }
+        }
+    }
+
+    /// Any answer ends it, and everybody goes on.
+    pub(crate) fn answered(&self) {
+        if self.unanswered.load(Ordering::SeqCst) == 0 {
+            return;
+        }
+        let before = self.unanswered.swap(0, Ordering::SeqCst);
+        if before > HICCUPS {
+            self.over.notify_waiters();
+        }
+    }
+
+    /// Whether the store answers nobody, as far as is known.
+    pub(crate) fn is_on(&self) -> bool {
+        self.unanswered.load(Ordering::SeqCst) > HICCUPS
+    }
+
+    /// Waits for a turn to ask: there is none to wait for unless there is an outage. The last error of
+    /// the store if `patience` ends before that.
+    ///
+    /// # Cancel safety
+    /// Dropped, it has taken no turn, and the next in line moves up.
+    pub(crate) async fn turn(&self, plan: &Plan, patience: Duration) -> Result<(), ProviderError> {
+        // Armed before the question.
+        let mut over = pin!(self.over.notified());
+        over.as_mut().enable();
+        if !self.is_on() {
+            return Ok(());
+        }
+        let turn = async {
+            tokio::select! {
+                biased;
+                () = over => {
+                    // Not all in one instant: as much apart as pauses are.
+                    let apart = self.entropy.jitter(plan.pause());
+                    self.clock.pause(apart).await;
+                }
+                () = self.next(plan) => {}
+            }
+        };
+        tokio::select! {
+            biased;
+            () = turn => Ok(()),
+            () = self.clock.pause(patience) => Err(self.error()),
+        }
+    }
+
+    /// What a call fails with that had no turn.
+    pub(crate) fn error(&self) -> ProviderError {
+        let none = || ProviderError::unknown("no call was answered");
+        self.last().error.clone().unwrap_or_else(none)
+    }
+
+    /// Our turn: a gap after the one before. A short lease has no time for gaps beyond its attempts.
+    async fn next(&self, plan: &Plan) {
+        let _first = tokio::select! {
+            biased;
+            first = self.line.lock() => Some(first),
+            () = self.first_is_away() => None,
+        };
+        let due = self
+            .last()
+            .turn
+            .map(|(at, gap)| at + gap.min(plan.attempt()));
+        if let Some(due) = due {
+            self.clock.pause(due.since(self.clock.now())).await;
+        }
+        // Processes that saw the outage begin in one instant do not stay together.
+        let gap = GAP * 4 / 5 + self.entropy.jitter(GAP * 2 / 5);
+        self.last().turn = Some((self.clock.now(), gap));
+    }
+
+    /// Resolves for one of those in line.
+    async fn first_is_away(&self) {
+        loop {
+            let before = self.last().turn;
+            self.clock.pause(AWAY).await;
+            let mut last = self.last();
+            if last.turn == before {
+                last.turn = Some((self.clock.now(), Duration::ZERO));
+                return;
+            }
+        }
+    }
+
+    fn last(&self) -> MutexGuard<'_, Last> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,137 @@
+//! Turns on a clock that moves by hand.
+
+use std::{future::Future, pin::Pin, sync::Arc, task::Poll};
+
+use super::*;
+use crate::{
+    Clock,
+    lease::{Term, term::tests::term},
+    time::ManualClock,
+};
+
+/// After this the next turn has come.
+const TURN: Duration = Duration::from_millis(120);
+const LONG: Duration = Duration::from_secs(3600);
+const INSTANT: Duration = Duration::from_nanos(1);
+
+type Turn<'a> = Pin<Box<dyn Future<Output = Result<(), ProviderError>> + Send + 'a>>;
+
+fn bed(unanswered: u32) -> (Arc<Term>, ManualClock) {
+    let (clock, hand) = Clock::manual();
+    let term = term(clock);
+    for _ in 0..unanswered {
+        silence(&term.shared.outage);
+    }
+    (term, hand)
+}
+
+fn silence(outage: &Outage) {
+    outage.heard(&Err::<(), _>(ProviderError::unknown("nobody is there")));
+}
+
+fn turn(term: &Term, patience: Duration) -> Turn<'_> {
+    Box::pin(term.shared.outage.turn(&term.plan, patience))
+}
+
+/// Polls it until nothing more happens without time passing.
+async fn has_come(turn: &mut Turn<'_>) -> bool {
+    for _ in 0..4 {
+        tokio::task::yield_now().await;
+        if let Poll::Ready(turn) = poll(turn) {
+            assert!(turn.is_ok());
+            return true;
+        }
+    }
+    false
+}
+
+fn poll(turn: &mut Turn<'_>) -> Poll<Result<(), ProviderError>> {
+    turn.as_mut()
+        .poll(&mut std::task::Context::from_waker(std::task::Waker::noop()))
+}
+
+#[tokio::test]
+async fn few_failures_are_no_outage_and_an_answer_forgets_them() {
+    let (term, _hand) = bed(HICCUPS);
+    for _ in 0..10 {
+        assert!(has_come(&mut turn(&term, LONG)).await);
+    }
+    term.shared.outage.answered();
+    silence(&term.shared.outage);
+    for _ in 0..10 {
+        assert!(has_come(&mut turn(&term, LONG)).await);
+    }
+}
+
+#[tokio::test]
+async fn turns_come_one_by_one_in_their_order() {
+    let (term, hand) = bed(HICCUPS + 1);
+    assert!(has_come(&mut turn(&term, LONG)).await);
+    let (mut first, mut second) = (turn(&term, LONG), turn(&term, LONG));
+    assert!(!has_come(&mut first).await && !has_come(&mut second).await);
+    hand.advance(TURN);
+    assert!(has_come(&mut first).await);
+    assert!(!has_come(&mut second).await);
+    hand.advance(TURN);
+    assert!(has_come(&mut second).await);
+}
+
+#[tokio::test]
+async fn who_is_dropped_in_line_takes_no_turn() {
+    let (term, hand) = bed(HICCUPS + 1);
+    assert!(has_come(&mut turn(&term, LONG)).await);
+    let (mut first, mut second) = (turn(&term, LONG), turn(&term, LONG));
+    assert!(!has_come(&mut first).await && !has_come(&mut second).await);
+    hand.advance(TURN);
+    drop(first);
+    assert!(has_come(&mut second).await);
+}
+
+#[tokio::test]
+async fn an_answer_lets_everybody_go() {
+    let (term, hand) = bed(HICCUPS + 1);
+    assert!(has_come(&mut turn(&term, LONG)).await);
+    let mut waiting: Vec<_> = (0..20).map(|_| turn(&term, LONG)).collect();
+    for turn in &mut waiting {
+        assert!(!has_come(turn).await);
+    }
+    term.shared.outage.answered();
+    waiting.retain_mut(|turn| poll(turn).is_pending());
+    hand.advance(term.plan.pause());
+    waiting.retain_mut(|turn| poll(turn).is_pending());
+    assert!(waiting.is_empty());
+}
+
+#[tokio::test]
+async fn who_is_out_of_patience_learns_what_the_store_failed_with() {
+    let (term, hand) = bed(HICCUPS + 1);
+    assert!(has_come(&mut turn(&term, LONG)).await);
+    let mut waiting = turn(&term, TURN / 4);
+    assert!(!has_come(&mut waiting).await);
+    hand.advance(TURN / 4);
+    let Poll::Ready(Err(error)) = poll(&mut waiting) else {
+        panic!("it had no turn")
+    };
+    assert_eq!(error.to_string(), "nobody is there");
+}
+
+/// A runtime that nobody drives has the first place, and never comes.
+#[tokio::test]
+async fn first_that_does_not_come_keeps_the_turn_from_nobody() {
+    let (term, hand) = bed(HICCUPS + 1);
+    assert!(has_come(&mut turn(&term, LONG)).await);
+    let mut away = turn(&term, LONG);
+    let (mut first, mut second) = (turn(&term, LONG), turn(&term, LONG));
+    for turn in [&mut away, &mut first, &mut second] {
+        assert!(!has_come(turn).await);
+    }
+    hand.advance(AWAY - INSTANT);
+    assert!(!has_come(&mut first).await && !has_come(&mut second).await);
+    hand.advance(INSTANT);
+    assert!(has_come(&mut first).await);
+    // One at a time all the same.
+    assert!(!has_come(&mut second).await);
+    hand.advance(AWAY);
+    assert!(has_come(&mut second).await);
+    assert!(has_come(&mut away).await);
+}

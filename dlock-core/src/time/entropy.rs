@@ -1,0 +1,48 @@
+//! Random bytes for identities, and jitter. One source per client, so that a simulation can seed it.
+
+use std::{
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+use uuid::Uuid;
+
+use crate::{ProviderError, contract::system_uuid};
+
+/// Where uuids and jitter come from.
+pub(crate) enum Entropy {
+    /// Uuids from the operating system at each draw: after a fork, or in the clone of a virtual
+    /// machine, a seeded generator would repeat itself and both would be granted.
+    System,
+    /// A seeded generator: only for simulations.
+    Seeded(Mutex<fastrand::Rng>),
+}
+
+impl Entropy {
+    pub(crate) fn seeded(seed: u64) -> Self {
+        Self::Seeded(Mutex::new(fastrand::Rng::with_seed(seed)))
+    }
+
+    /// A fresh identity.
+    pub(crate) fn uuid(&self) -> Result<Uuid, ProviderError> {
+        match self {
+            Self::System => system_uuid(),
+            Self::Seeded(rng) => {
+                let mut rng = rng.lock().unwrap_or_else(PoisonError::into_inner);
+                Ok(uuid::Builder::from_random_bytes(rng.u128(..).to_le_bytes()).into_uuid())
+            }
+        }
+    }
+
+    /// A random span between zero and `most`.
+    pub(crate) fn jitter(&self, most: Duration) -> Duration {
+        let most = u64::try_from(most.as_nanos()).unwrap_or(u64::MAX);
+        Duration::from_nanos(match self {
+            Self::System => fastrand::u64(..=most),
+            Self::Seeded(rng) => rng
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .u64(..=most),
+        })
+    }
+}

@@ -1,0 +1,238 @@
+//! One try for a lock: one uuid and one `sent`, repeated on the wire until the store has answered
+//! or the try is given up (V1, V9, W4, W5).
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::runtime::Handle;
+use uuid::Uuid;
+
+use crate::{
+    Acquire, AcquireOutcome, ErrorKind, Event, FencingToken, ProviderError, Record, Version,
+    events::Operation,
+    latch::Latch,
+    lease::{Giveback, Holding, Origin, Term},
+    telling::told,
+    time::Tick,
+    waiting::Settings,
+};
+
+/// How a try ended.
+pub(crate) enum TryEnd {
+    /// The lock is ours, and valid.
+    Granted(Holding),
+    /// Somebody holds it.
+    Held(Record),
+    /// A3: a fresh uuid may ask at once.
+    Spent,
+    /// V9: the grant was known only after its deadline. It is being released.
+    Late,
+    /// No answer until `sent` + D/3, or until the caller's time was up. What it may have left in
+    /// the store is being released.
+    GivenUp(ProviderError),
+    /// A retry cannot help.
+    Fatal(ProviderError),
+}
+
+impl TryEnd {
+    /// The outcome, as metrics call it.
+    pub(crate) const fn word(&self) -> &'static str {
+        match self {
+            Self::Granted(_) => "granted",
+            Self::Held(_) => "held",
+            Self::Spent => "spent",
+            Self::Late => "late",
+            Self::GivenUp(_) => "given_up",
+            Self::Fatal(_) => "fatal",
+        }
+    }
+}
+
+/// Runs one try. `time_left` is asked before every attempt: what is left of the caller's limit,
+/// `None` for no limit. Once `gone` is raised nothing is repeated.
+pub(crate) async fn run(
+    lock: &Arc<Settings>,
+    uuid: Uuid,
+    prev: Option<Version>,
+    gone: &Latch,
+    time_left: impl Fn() -> Option<Duration> + Send + Sync,
+) -> TryEnd {
+    let Settings {
+        shared,
+        state,
+        name,
+        owner,
+        plan,
+        data,
+    } = &**lock;
+    // V1: before the provider is called for the first attempt; pool checkout counts against us.
+    let sent = shared.clock.now();
+    let mut open = OpenTry {
+        lock: Arc::clone(lock),
+        uuid,
+        sent,
+        token: None,
+        may_exist: false,
+        over: false,
+    };
+    let request = Acquire::new(name.clone(), uuid, plan.duration)
+        .owner(owner.as_ref())
+        .prev(prev)
+        .data(data.as_ref().map(|data| data.to_vec()))
+        .floor(state.floor());
+    shared.tell(name, || Event::Tried {
+        uuid,
+        sent: sent.reading(),
+        duration: plan.duration,
+        prev,
+        floor: request.floor,
+    });
+    if let Some(claimed) = prev {
+        state.claims(claimed, uuid);
+    }
+    let mut alone = true;
+
+    loop {
+        let limit = time_left().unwrap_or(Duration::MAX).min(plan.attempt());
+        // Until there is an answer, the attempt may have been applied; also if this task is dropped
+        // or the provider panics.
+        let before = std::mem::replace(&mut open.may_exist, true);
+        let call = shared.provider.acquire(&request);
+        let what = (Operation::Acquire, plan.group.as_ref());
+        let error = match shared.call(what, limit, call).await {
+            Ok(AcquireOutcome::Acquired(token)) => {
+                if shared.clock.now() >= sent + plan.belief() {
+                    // T6: the highest token this client has *seen*.
+                    state.raise(token);
+                    open.token = Some(token);
+                    return TryEnd::Late;
+                }
+                open.disarm();
+                let identity = (uuid, token);
+                let term = Term::new(
+                    Arc::clone(shared),
+                    Arc::clone(state),
+                    name.clone(),
+                    Arc::clone(plan),
+                    identity,
+                    sent,
+                    alone,
+                );
+                return TryEnd::Granted(Holding::new(term));
+            }
+            Ok(AcquireOutcome::Held(record)) => {
+                open.settle();
+                if let Some(claimed) = prev
+                    && alone
+                {
+                    state.claim_failed(claimed);
+                }
+                return TryEnd::Held(record);
+            }
+            Ok(AcquireOutcome::Spent) => {
+                open.settle();
+                return TryEnd::Spent;
+            }
+            Err(error) => error,
+        };
+        alone = false;
+        told(|| {
+            tracing::debug!(
+                name: "acquire_unanswered",
+                error = &error as &dyn std::error::Error,
+                "no answer to an acquire"
+            );
+        });
+        match error.kind() {
+            ErrorKind::Fatal => {
+                open.may_exist = before;
+                return TryEnd::Fatal(error);
+            }
+            // Certainly not applied: only the clean-up depends on this being right.
+            ErrorKind::NotApplied => open.may_exist = before,
+            ErrorKind::Unknown => {}
+        }
+        let pause = shared.pause_after_failure(plan);
+        let out_of_time = time_left().is_some_and(|left| left <= pause);
+        let tried_enough = shared.clock.now() + pause >= sent + plan.try_limit();
+        if out_of_time || tried_enough {
+            return TryEnd::GivenUp(error);
+        }
+        shared.clock.pause(pause).await;
+        let left = (sent + plan.try_limit()).since(shared.clock.now());
+        let patience = time_left().unwrap_or(Duration::MAX).min(left);
+        let turn = tokio::select! {
+            biased;
+            turn = shared.outage.turn(plan, patience) => turn,
+            () = gone.raised() => return TryEnd::GivenUp(error),
+        };
+        // The caller has gone away meanwhile, and its turn with it (W1).
+        if turn.is_err() || time_left().is_some_and(|left| left.is_zero()) {
+            return TryEnd::GivenUp(error);
+        }
+    }
+}
+
+/// A try that has not ended. Dropping it ends it: its uuid is over (G4), and what it may have left
+/// in the store is released in the background (W5). That covers tries given up, a runtime that
+/// drops this task, and a provider that panics.
+struct OpenTry {
+    lock: Arc<Settings>,
+    uuid: Uuid,
+    sent: Tick,
+    /// That of a grant which came too late.
+    token: Option<FencingToken>,
+    may_exist: bool,
+    over: bool,
+}
+
+impl OpenTry {
+    /// A definite answer without a grant: nothing to release. A late copy may still come; G4 knows
+    /// the uuid, and G2 bounds what it does to others.
+    fn settle(&mut self) {
+        self.may_exist = false;
+    }
+
+    /// Granted: the lease answers for it from here on.
+    fn disarm(&mut self) {
+        self.over = true;
+        self.may_exist = false;
+    }
+}
+
+impl Drop for OpenTry {
+    fn drop(&mut self) {
+        let Settings {
+            shared,
+            state,
+            name,
+            plan,
+            ..
+        } = &*self.lock;
+        if !self.over {
+            state.over(&shared.clock, self.uuid, plan.duration);
+        }
+        if !self.may_exist {
+            return;
+        }
+        let Ok(home) = Handle::try_current() else {
+            return;
+        };
+        let giveback = Giveback {
+            shared: Arc::clone(shared),
+            state: Arc::clone(state),
+            name: name.clone(),
+            plan: Arc::clone(plan),
+            uuid: self.uuid,
+            token: self.token,
+            sent: self.sent,
+            version: None,
+            closes_until: None,
+            origin: match self.token {
+                Some(_) => Origin::Grant,
+                None => Origin::Try,
+            },
+            answered: false,
+        };
+        drop(giveback.spawn(&home));
+    }
+}
