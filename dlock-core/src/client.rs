@@ -5,7 +5,7 @@ use std::{fmt, path::PathBuf, sync::Arc};
 use crate::{
     Clock, Discipline, Provider, Recorder,
     events::Recording,
-    store::{Observations, Shared},
+    store::{Observations, Store},
     time::Entropy,
 };
 
@@ -17,7 +17,7 @@ use crate::{
 /// and to share one client over a provider that has no [`Sharing`](crate::Sharing). Cloning is cheap
 /// and shares.
 #[derive(Clone)]
-pub struct Client(pub(crate) Arc<Shared>);
+pub struct Client(pub(crate) Arc<Store>);
 
 impl Client {
     /// The client that all clones of this provider share, made if there is none.
@@ -30,7 +30,7 @@ impl Client {
     /// clones of its provider.
     #[must_use]
     pub fn with_clock(provider: impl Provider, clock: Clock) -> Self {
-        Self(Shared::new(Arc::new(provider), clock, Entropy::System))
+        Self(Store::new(Arc::new(provider), clock, Entropy::System))
     }
 
     /// A client whose uuids and jitter come from a seed, so that a simulation can be repeated.
@@ -45,8 +45,8 @@ impl Client {
     /// The one in the provider's slot, unless it was closed.
     fn of_clones(provider: Arc<dyn Provider>, clock: Clock, entropy: Entropy) -> Self {
         let sharing = provider.sharing().cloned();
-        let make = || Shared::new(provider, clock, entropy);
-        let usable = |store: &Shared| !store.is_closed();
+        let make = || Store::new(provider, clock, entropy);
+        let usable = |store: &Store| !store.is_closed();
         Self(match sharing {
             Some(sharing) => sharing.get_or_make(usable, make),
             None => make(),

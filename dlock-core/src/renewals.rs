@@ -37,7 +37,7 @@ impl Schedulers {
     /// Renews this term from now on, on its home runtime, until it ends or leaves. If that runtime is
     /// gone, nobody does, and the lease runs out.
     pub(crate) fn keep(term: &Arc<Term>) {
-        let Some(schedulers) = term.shared.renewals::<Self>() else {
+        let Some(schedulers) = term.store.renewals::<Self>() else {
             return;
         };
         let keeper: Weak<Self> = Arc::downgrade(&schedulers);
@@ -74,7 +74,7 @@ impl Schedulers {
         }
         // The number of a runtime that is gone may come again.
         agendas.retain(|(known, agenda)| *known != id && agenda.strong_count() > 0);
-        let agenda = Arc::new(Agenda::new(&term.shared));
+        let agenda = Arc::new(Agenda::new(&term.store));
         agendas.push((id, Arc::downgrade(&agenda)));
         (agenda, true)
     }
@@ -133,7 +133,7 @@ impl Drop for Runner {
 
 /// A term is renewed no more: says why.
 fn farewell(term: &Term, clock: &Clock) {
-    let (lock, backend, token) = (&term.name, term.shared.backend, term.token.get());
+    let (lock, backend, token) = (&term.name, term.store.backend, term.token.get());
     match term.loss() {
         Some(loss) if matches!(loss.cause, LossCause::Released | LossCause::HandedOver) => {
             told(

@@ -28,7 +28,7 @@ use crate::{
 };
 
 /// What a client knows of its store, and all that its locks share.
-pub(crate) struct Shared {
+pub(crate) struct Store {
     pub(crate) provider: Arc<dyn Provider>,
     pub(crate) backend: &'static str,
     /// Waiters look before they ask again.
@@ -61,7 +61,7 @@ pub(crate) struct Errand {
     plan: Arc<Plan>,
 }
 
-impl Shared {
+impl Store {
     pub(crate) fn new(provider: Arc<dyn Provider>, clock: Clock, entropy: Entropy) -> Arc<Self> {
         let capabilities = provider.capabilities();
         let entropy = Arc::new(entropy);
@@ -215,7 +215,7 @@ impl Shared {
     }
 }
 
-impl Drop for Shared {
+impl Drop for Store {
     fn drop(&mut self) {
         self.closing.raise();
     }

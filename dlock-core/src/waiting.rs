@@ -83,9 +83,9 @@ async fn ask_for(
     wait: Wait,
     mut ticket: Option<&Ticket>,
 ) -> Result<Acquired, Error> {
-    let started = lock.shared.clock.look();
+    let started = lock.store.clock.look();
     loop {
-        if lock.shared.is_closed() {
+        if lock.store.is_closed() {
             return Err(Error::Closed);
         }
         let (giver, mut taker) = handoff();
@@ -122,11 +122,11 @@ async fn ask_for(
             tracing::debug_span!(
                 "acquire",
                 lock = %lock.name,
-                backend = lock.shared.backend,
+                backend = lock.store.backend,
                 token = tracing::field::Empty
             )
         });
-        let errand = lock.shared.errand(&lock.plan);
+        let errand = lock.store.errand(&lock.plan);
         tokio::spawn(telling::within(span, async move {
             contender.run(giver, line, queues).await;
             drop(errand);
@@ -210,7 +210,7 @@ impl Contender {
             tracing::Span::current().record("token", holding.term().token.get());
         });
         // W6. A grant that comes back is dropped here, and so released.
-        let patience = lock.shared.clock.pause(lock.plan.pickup());
+        let patience = lock.store.clock.pause(lock.plan.pickup());
         drop(giver.give(answer, patience).await);
     }
 
@@ -259,7 +259,7 @@ impl Contender {
     /// Waits for our turn, then contends (W1). `None` if the caller has gone away.
     async fn queue(&mut self, giver: &Giver<Answer>, line: &Line) -> Option<Answer> {
         let lock = Arc::clone(&self.lock);
-        let closing = lock.shared.closing();
+        let closing = lock.store.closing();
         tokio::select! {
             biased;
             () = giver.abandoned() => return None,
@@ -285,12 +285,12 @@ impl Contender {
     /// Tries until the lock is ours, time is up, or nothing will help.
     async fn contend(&mut self, giver: &Giver<Answer>) -> Option<Answer> {
         let lock = Arc::clone(&self.lock);
-        let Settings { shared, state, .. } = &*lock;
-        listener::ensure(shared, &lock.plan);
+        let Settings { store, state, .. } = &*lock;
+        listener::ensure(store, &lock.plan);
         if let ControlFlow::Break(end) = self.let_others_first(giver).await {
             return end;
         }
-        self.answered = shared.clock.look();
+        self.answered = store.clock.look();
         // Who was refused with a ticket asks anew when its turn has come, and does not look.
         let mut woken = self.seen.is_some();
         let mut expecting = true;
@@ -347,7 +347,7 @@ impl Contender {
             }
             if expected.is_some() {
                 // It has not asked (W5).
-                self.answered = shared.clock.look();
+                self.answered = store.clock.look();
             }
             if woken && let ControlFlow::Break(end) = self.let_seniors_first(giver).await {
                 return end;
@@ -363,8 +363,8 @@ impl Contender {
         freed: Pin<&mut Notified<'_>>,
         pause: Duration,
     ) -> ControlFlow<Option<Answer>, bool> {
-        let clock = self.lock.shared.clock.clone();
-        let closing = self.lock.shared.closing();
+        let clock = self.lock.store.clock.clone();
+        let closing = self.lock.store.closing();
         tokio::select! {
             biased;
             () = giver.abandoned() => ControlFlow::Break(None),
@@ -384,7 +384,7 @@ impl Contender {
         turn: Result<(), ProviderError>,
     ) -> ControlFlow<Answer, Duration> {
         let lock = Arc::clone(&self.lock);
-        let Settings { shared, plan, .. } = &*lock;
+        let Settings { store, plan, .. } = &*lock;
         // Who was woken has reason to expect a grant.
         let looks = !woken && legacy.is_none() && self.may_look();
         let answer = match turn {
@@ -411,17 +411,17 @@ impl Contender {
                 if let Acquired::Holding(_) = &answer
                     && let Some(mut fairness) = self.lock.state.known_fairness()
                 {
-                    fairness.won(self.entered, self.left_slots, &shared.clock);
+                    fairness.won(self.entered, self.left_slots, &store.clock);
                 }
                 ControlFlow::Break(Ok(answer))
             }
             Ok(None) => {
                 if let Some(error) = &self.error
-                    && shared.clock.elapsed(self.answered) >= plan.give_up_after
+                    && store.clock.elapsed(self.answered) >= plan.give_up_after
                 {
                     return ControlFlow::Break(Err(error.clone().into()));
                 }
-                ControlFlow::Continue(shared.pause_after_failure(plan))
+                ControlFlow::Continue(store.pause_after_failure(plan))
             }
             Err(error) => ControlFlow::Break(Err(error)),
         }
@@ -430,8 +430,8 @@ impl Contender {
     /// Waiters of one client take turns. But one that holds the lock and waits for it waits for ever, and
     /// cannot be told from them but by the time.
     fn warn_of_ourselves(&mut self, holder: &Holder) {
-        let Settings { shared, plan, .. } = &*self.lock;
-        let waited = shared.clock.elapsed(self.started);
+        let Settings { store, plan, .. } = &*self.lock;
+        let waited = store.clock.elapsed(self.started);
         if !holder.ours || self.warned || waited < plan.duration {
             return;
         }

@@ -138,8 +138,8 @@ impl From<Request> for Result<DLock, ConfigError> {
             ..plan(&request)?
         });
         if plan.at_least.is_some() {
-            let Client(shared) = &request.provider;
-            let capabilities = shared.provider.capabilities();
+            let Client(store) = &request.provider;
+            let capabilities = store.provider.capabilities();
             if !capabilities.closing {
                 let backend = capabilities.backend;
                 return Err(ConfigError::NoClosing { backend });
@@ -147,7 +147,7 @@ impl From<Request> for Result<DLock, ConfigError> {
         }
         let Request {
             name,
-            provider: Client(shared),
+            provider: Client(store),
             owner,
             data,
             ..
@@ -162,15 +162,15 @@ impl From<Request> for Result<DLock, ConfigError> {
             return Err(ConfigError::Data { bytes });
         }
         let lock = DLock(Arc::new(Settings {
-            state: shared.names.get(&name, &shared.clock),
-            shared,
+            state: store.names.get(&name, &store.clock),
+            store,
             name,
             owner: owner.into(),
             plan,
             data: data.map(Into::into),
         }));
         lock.0
-            .shared
+            .store
             .source(&lock.0.plan)
             .measure(|| Measured::Built);
         Ok(lock)

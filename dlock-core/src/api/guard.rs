@@ -137,7 +137,7 @@ impl Guard {
     pub(crate) fn release_patience(&self) -> impl Future<Output = ()> + Send + use<> {
         let term = Arc::clone(self.0.term());
         let patience = term.plan.attempt().min(term.remaining());
-        async move { term.shared.clock.pause(patience).await }
+        async move { term.store.clock.pause(patience).await }
     }
 }
 

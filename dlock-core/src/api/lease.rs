@@ -78,7 +78,7 @@ impl Lease {
     pub async fn renew(&mut self) -> Result<(), Error> {
         let term = self.0.term().clone();
         let home = term.home.clone();
-        let clock = term.shared.clock.clone();
+        let clock = term.store.clock.clone();
         // The attempt's own limit, and as much again.
         let bound = clock.pause(2 * term.plan.attempt());
         let task = home.spawn(async move {

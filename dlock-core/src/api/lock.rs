@@ -48,7 +48,7 @@ impl DLock {
     /// [`ConfigError::Name`] if it is not a name.
     pub fn named(&self, name: impl AsRef<str>) -> Result<Self, ConfigError> {
         let Settings {
-            shared,
+            store,
             state: _,
             name: _,
             owner,
@@ -57,8 +57,8 @@ impl DLock {
         } = &*self.0;
         let name = checked_name(name)?;
         Ok(Self(Arc::new(Settings {
-            shared: Arc::clone(shared),
-            state: shared.names.get(&name, &shared.clock),
+            store: Arc::clone(store),
+            state: store.names.get(&name, &store.clock),
             name,
             owner: Arc::clone(owner),
             plan: Arc::clone(plan),
@@ -250,18 +250,18 @@ impl DLock {
     /// Cancel safe: nothing changes.
     pub async fn read(&self) -> Result<Option<Record>, Error> {
         let Settings {
-            shared,
+            store,
             state,
             name,
             plan,
             ..
         } = &*self.0;
         let what = (Operation::Read, plan.group.as_ref());
-        let record = shared
-            .call(what, plan.attempt(), shared.provider.read(name))
+        let record = store
+            .call(what, plan.attempt(), store.provider.read(name))
             .await?;
         if let Some(record) = &record {
-            shared.observe(state, name, record, plan.attempt()).await;
+            store.observe(state, name, record, plan.attempt()).await;
         }
         Ok(record)
     }
@@ -279,7 +279,7 @@ impl DLock {
     /// # Cancel safety
     /// Cancel safe: it only watches.
     pub async fn idle(&self) {
-        self.0.shared.idle(&self.0.plan).await;
+        self.0.store.idle(&self.0.plan).await;
     }
 
     /// Makes the next grants carry a token above this one (T6): feed back what a resource reported
@@ -309,7 +309,7 @@ impl DLock {
     /// The client that the locks of this process share.
     #[must_use]
     pub fn client(&self) -> Client {
-        Client(Arc::clone(&self.0.shared))
+        Client(Arc::clone(&self.0.store))
     }
 
     async fn once(&self, ticket: Option<&Ticket>) -> Result<TryAcquire, Error> {
@@ -352,7 +352,7 @@ impl fmt::Debug for DLock {
             .field("name", &self.0.name)
             .field("owner", &self.0.owner)
             .field("duration", &self.0.plan.duration)
-            .field("backend", &self.0.shared.backend)
+            .field("backend", &self.0.store.backend)
             .finish_non_exhaustive()
     }
 }

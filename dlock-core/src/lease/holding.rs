@@ -38,7 +38,7 @@ impl Holding {
             return Ok(Ended::Unconfirmed);
         };
         let giveback = giveback(&term);
-        let bound = term.shared.clock.pause(giveback.bound());
+        let bound = term.store.clock.pause(giveback.bound());
         match joined(giveback.spawn(&term.home), &term.home, bound).await {
             Some(Ok(answer)) => answer.map_err(Error::from),
             Some(Err(ended)) => Err(ProviderError::unknown("the release was cut off")
@@ -105,7 +105,7 @@ fn giveback(term: &Arc<Term>) -> Giveback {
     let sent = term.begin_release();
     let closes_until = term.closes_until();
     Giveback {
-        shared: Arc::clone(&term.shared),
+        store: Arc::clone(&term.store),
         state: Arc::clone(&term.state),
         name: term.name.clone(),
         plan: Arc::clone(&term.plan),

@@ -14,14 +14,14 @@ use crate::{
     ReleaseOutcome, Version,
     events::{Measured, Operation},
     names::{NameState, Offer},
-    store::Shared,
+    store::Store,
     telling::{self, told},
     time::{Plan, Tick},
 };
 
 /// The release of a term, or of a try that may have left one.
 pub(crate) struct Giveback {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) store: Arc<Store>,
     pub(crate) state: Arc<NameState>,
     pub(crate) name: Name,
     pub(crate) plan: Arc<Plan>,
@@ -79,20 +79,19 @@ impl Giveback {
         self,
         home: &Handle,
     ) -> tokio::task::JoinHandle<Result<Ended, ProviderError>> {
-        let errand = self.shared.errand(&self.plan);
+        let errand = self.store.errand(&self.plan);
         let uuid = self.uuid;
-        self.shared
-            .tell(&self.name, || Event::ReleaseBegan { uuid });
+        self.store.tell(&self.name, || Event::ReleaseBegan { uuid });
         let offer = self.offer();
         let span = telling::span(
-            || tracing::debug_span!("release", lock = %self.name, backend = self.shared.backend, token = self.token.map(u64::from)),
+            || tracing::debug_span!("release", lock = %self.name, backend = self.store.backend, token = self.token.map(u64::from)),
         );
         let plan = Arc::clone(&self.plan);
         let cut_off = CutOff(plan.told.then(|| self.name.clone()));
         home.spawn(telling::within(span, async move {
             let answer = self.run(offer).await;
             cut_off.did_not_happen();
-            self.shared.tell(&self.name, || Event::ReleaseEnded {
+            self.store.tell(&self.name, || Event::ReleaseEnded {
                 uuid,
                 ended: answer.clone(),
             });
@@ -115,52 +114,50 @@ impl Giveback {
     /// The longest that its task takes where somebody drives it: until nobody takes what is on offer,
     /// then until the store must have let go, and one attempt.
     pub(crate) fn bound(&self) -> Duration {
-        let Self { shared, plan, .. } = self;
-        let left = (self.sent + plan.duration).since(shared.clock.now());
+        let Self { store, plan, .. } = self;
+        let left = (self.sent + plan.duration).since(store.clock.now());
         left + plan.heirs_patience() + 2 * plan.attempt()
     }
 
     /// Our identity is over (G4), and the store knows it: there is nothing to release.
     pub(crate) fn nothing_left(self) {
-        let Self { shared, state, .. } = &self;
-        state.over(&shared.clock, self.uuid, self.plan.duration);
+        let Self { store, state, .. } = &self;
+        state.over(&store.clock, self.uuid, self.plan.duration);
     }
 
     /// G4: our identity is over from here on. H1: in the same instant the term is offered to whoever is
     /// first in line here. That is done before the task below runs, so that a waiter hears of it at once,
     /// also from a runtime that has ended.
     fn offer(&self) -> Option<Offer> {
-        let Self { shared, state, .. } = self;
+        let Self { store, state, .. } = self;
         if let Some(until) = self.closes_until {
-            let lasts = until.since(shared.clock.now());
-            state.closes(&shared.clock, self.uuid, self.plan.duration, lasts);
+            let lasts = until.since(store.clock.now());
+            state.closes(&store.clock, self.uuid, self.plan.duration, lasts);
             return None;
         }
-        let version = self.version.filter(|_| !shared.is_closed());
-        state.give_up(&shared.clock, &self.plan, self.uuid, version)
+        let version = self.version.filter(|_| !store.is_closed());
+        state.give_up(&store.clock, &self.plan, self.uuid, version)
     }
 
     /// The waiter's try ends the term in the write that begins its own. Whatever else becomes of it,
     /// the release is sent.
     async fn run(&self, offer: Option<Offer>) -> Result<Ended, ProviderError> {
         if let Some(offer) = offer
-            && offer.granted(&self.shared.clock, &self.plan).await
+            && offer.granted(&self.store.clock, &self.plan).await
         {
             if self.answered {
                 self.state.settled(self.uuid);
             }
-            self.shared
-                .source(&self.plan)
-                .measure(|| Measured::HandedOn);
+            self.store.source(&self.plan).measure(|| Measured::HandedOn);
             return Ok(Ended::Released);
         }
         let mut answer = self.send().await;
         if self.origin == Origin::Try && matches!(answer, Ok(Ended::NotHeld(_))) {
             // Requests may overtake each other, and what nobody waits for would block others for D.
-            self.shared.clock.pause(self.plan.attempt()).await;
+            self.store.clock.pause(self.plan.attempt()).await;
             answer = self.send().await;
         }
-        self.shared
+        self.store
             .source(&self.plan)
             .measure(|| Measured::Released(&answer));
         answer
@@ -169,17 +166,17 @@ impl Giveback {
     /// Repeats until the store has answered or must have let go by itself. At least one attempt is
     /// made, however late it is: the answer tells a stale holder that it is stale.
     async fn send(&self) -> Result<Ended, ProviderError> {
-        let Self { shared, plan, .. } = self;
+        let Self { store, plan, .. } = self;
         let until = self.sent + plan.duration;
         let mut request = Release::new(self.name.clone(), self.uuid, self.token);
         let closing = self.closes_until.map(|until| {
-            let random = shared.entropy.uuid()?;
+            let random = store.entropy.uuid()?;
             Ok((until, Closing::drawn(random, Duration::ZERO)))
         });
         let closing = closing.transpose()?;
         let what = (Operation::Release, plan.group.as_ref());
         // Of a closing nobody is told.
-        let heard = shared.watching.load(Ordering::SeqCst) && closing.is_none();
+        let heard = store.watching.load(Ordering::SeqCst) && closing.is_none();
         if heard {
             self.state.fairness().releases();
         }
@@ -187,13 +184,13 @@ impl Giveback {
         // The release of a lease is tried at once, that of a try which the store did not answer in its turn.
         let mut turn = self.origin == Origin::Try;
         loop {
-            let left = until.since(shared.clock.now());
+            let left = until.since(store.clock.now());
             // Without a turn it goes at the end all the same.
-            if turn && shared.outage.turn(plan, left).await.is_err() && !alone {
+            if turn && store.outage.turn(plan, left).await.is_err() && !alone {
                 return Ok(self.unconfirmed());
             }
             turn = true;
-            let left = until.since(shared.clock.now());
+            let left = until.since(store.clock.now());
             let limit = if alone {
                 plan.attempt()
             } else {
@@ -201,9 +198,9 @@ impl Giveback {
             };
             // One uuid in all attempts, so that a repeat finds its work done; each for what is left.
             request.closing =
-                closing.map(|(until, closing)| closing.lasting(until.since(shared.clock.now())));
-            let call = shared.provider.release(&request);
-            match shared.call(what, limit, call).await {
+                closing.map(|(until, closing)| closing.lasting(until.since(store.clock.now())));
+            let call = store.provider.release(&request);
+            match store.call(what, limit, call).await {
                 Ok(outcome) => {
                     if let Some(closing) = request.closing
                         && outcome == ReleaseOutcome::Released
@@ -230,12 +227,12 @@ impl Giveback {
             }
             // It may have been applied, whatever the error says: more than wording depends on it.
             alone = false;
-            let pause = shared.pause_after_failure(plan);
-            let left = until.since(shared.clock.now()).saturating_sub(pause);
+            let pause = store.pause_after_failure(plan);
+            let left = until.since(store.clock.now()).saturating_sub(pause);
             if left < Duration::from_millis(1) {
                 return Ok(self.unconfirmed());
             }
-            shared.clock.pause(pause).await;
+            store.clock.pause(pause).await;
         }
     }
 
@@ -256,7 +253,7 @@ impl Giveback {
     /// to come as well.
     async fn observe(&self, closing: Closing) {
         let Self {
-            shared,
+            store,
             state,
             name,
             plan,
@@ -266,7 +263,7 @@ impl Giveback {
             return;
         };
         let closed = Record::new(closing.uuid(), "", UNIX_EPOCH, token, closing.lasts());
-        shared.observe(state, name, &closed, plan.attempt()).await;
+        store.observe(state, name, &closed, plan.attempt()).await;
     }
 
     /// What an answer means. `alone`: to the first attempt. W7: any release of ours, an orphan's too,
@@ -276,7 +273,7 @@ impl Giveback {
             ReleaseOutcome::Released => {
                 // I18: the others hear of it only now.
                 if self.closes_until.is_none() {
-                    self.state.fairness().gives_back(&self.shared.clock);
+                    self.state.fairness().gives_back(&self.store.clock);
                 }
                 Ended::Released
             }
@@ -290,16 +287,16 @@ impl Giveback {
     /// neither an earlier attempt of this release, which lets in a waiter who was quick, nor a try that
     /// claimed the term (G4, H1), even if its own term is over by now.
     fn not_held(&self, record: Option<Record>, alone: bool) -> Ended {
-        let Self { shared, state, .. } = self;
+        let Self { store, state, .. } = self;
         if let Some(record) = &record {
-            state.saw(&shared.clock, record);
+            state.saw(&store.clock, record);
         }
         // A try that came before this release, and of which its giver has not heard.
         let shows_our_own = |record: &Record| state.went_to_our_own(self.uuid, record.uuid);
         // B4: too early for somebody to be there, if the name was closed.
         let intruded = self
             .closes_until
-            .is_some_and(|until| shared.clock.now() < until);
+            .is_some_and(|until| store.clock.now() < until);
         if record.as_ref().is_some_and(shows_our_own) && !intruded {
             return Ended::Released;
         }

@@ -15,10 +15,10 @@ pub(crate) async fn attempt(term: &Term) -> Result<(), ProviderError> {
         return Ok(());
     };
     let request = request(term, draw);
-    let shared = &term.shared;
+    let store = &term.store;
     let what = (Operation::Renew, term.plan.group.as_ref());
-    let answer = shared
-        .call(what, term.attempt_limit(), shared.provider.renew(&request))
+    let answer = store
+        .call(what, term.attempt_limit(), store.provider.renew(&request))
         .await;
     settle(term, draw, answer)
 }
@@ -52,7 +52,7 @@ pub(crate) fn settle(
         }
         Ok(RenewOutcome::Lost(record)) => {
             if let Some(record) = &record {
-                term.state.saw(&term.shared.clock, record);
+                term.state.saw(&term.store.clock, record);
             }
             term.refused(record);
             Ok(())
@@ -63,7 +63,7 @@ pub(crate) fn settle(
                 tracing::debug!(
                     name: "renewal_unanswered",
                     lock = %term.name,
-                    backend = term.shared.backend,
+                    backend = term.store.backend,
                     token = term.token.get(),
                     n = draw.n,
                     error = &error as &dyn std::error::Error,

@@ -28,13 +28,13 @@ use crate::{
     ErrorKind, Event, FencingToken, Loss, LossCause, Name, ProviderError, Record, State,
     events::Measured,
     names::NameState,
-    store::Shared,
+    store::Store,
     time::{Plan, Tick},
 };
 
 /// What a lease's handle, its renewals and everybody who watches it share.
 pub(crate) struct Term {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) store: Arc<Store>,
     pub(crate) state: Arc<NameState>,
     pub(crate) name: Name,
     /// Shared with its lock, and with all other leases of that lock's settings.
@@ -63,7 +63,7 @@ pub(crate) struct Term {
 impl Term {
     /// A term that was granted to a try sent at `sent`.
     pub(crate) fn new(
-        shared: Arc<Shared>,
+        store: Arc<Store>,
         state: Arc<NameState>,
         name: Name,
         plan: Arc<Plan>,
@@ -73,17 +73,17 @@ impl Term {
     ) -> Arc<Self> {
         state.granted(uuid, token);
         let (valid_until, unsure_from) = (sent + plan.belief(), sent + plan.unsure_after());
-        shared.tell(&name, || Event::Granted {
+        store.tell(&name, || Event::Granted {
             uuid,
             token,
             believed: believed(sent, valid_until, unsure_from),
         });
         let belief = Belief::new(sent, plan.at_least);
         Arc::new(Self {
-            shard: shared.provider.shard(&name),
+            shard: store.provider.shard(&name),
             keeper: OnceLock::new(),
             seat: Seat::default(),
-            shared,
+            store,
             state,
             name,
             plan,
@@ -107,7 +107,7 @@ impl Term {
             if deadline == Tick::NEVER.to_bits() {
                 return false;
             }
-            if self.shared.clock.now() < Tick::from_bits(deadline) {
+            if self.store.clock.now() < Tick::from_bits(deadline) {
                 return true;
             }
             if self.close_at(deadline) {
@@ -119,7 +119,7 @@ impl Term {
     /// What is left of the lease: zero once it has ended.
     pub(crate) fn remaining(&self) -> Duration {
         if self.is_valid() {
-            self.deadline().since(self.shared.clock.now())
+            self.deadline().since(self.store.clock.now())
         } else {
             Duration::ZERO
         }
@@ -130,7 +130,7 @@ impl Term {
         if let Some(loss) = self.loss() {
             return State::Lost(loss);
         }
-        let late = self.shared.clock.now() >= self.unsure_from();
+        let late = self.store.clock.now() >= self.unsure_from();
         if late || self.belief().fatal {
             State::Unsure
         } else {
@@ -140,11 +140,11 @@ impl Term {
 
     /// Tells the recorder of the client, if there is one.
     pub(crate) fn tell(&self, event: impl FnOnce(Uuid) -> Event) {
-        self.shared.tell(&self.name, || event(self.uuid));
+        self.store.tell(&self.name, || event(self.uuid));
     }
 
     fn measure<'a>(&'a self, what: impl FnOnce() -> Measured<'a>) {
-        self.shared.source(&self.plan).measure(what);
+        self.store.source(&self.plan).measure(what);
     }
 
     /// From now on it is renewed by this one.
@@ -171,7 +171,7 @@ impl Term {
     }
 
     pub(crate) fn since_success(&self) -> Duration {
-        self.shared.clock.now().since(self.credited())
+        self.store.clock.now().since(self.credited())
     }
 
     /// Somebody asked for the lock (B3).
@@ -215,7 +215,7 @@ impl Term {
             return None;
         }
         belief.n += 1;
-        let sent = self.shared.clock.now();
+        let sent = self.store.clock.now();
         belief.last_sent = sent;
         Some(Draw { n: belief.n, sent })
     }
@@ -231,7 +231,7 @@ impl Term {
         let before = self.extend(draw, asked);
         self.measure(|| Measured::Renewed {
             left: before.map(|before| {
-                let left = before.since(self.shared.clock.now());
+                let left = before.since(self.store.clock.now());
                 left.as_secs_f64() / self.plan.duration.as_secs_f64()
             }),
         });
@@ -247,7 +247,7 @@ impl Term {
         let (before, later) = loop {
             let deadline = self.valid_until.load(Ordering::SeqCst);
             if deadline == Tick::NEVER.to_bits()
-                || (self.shared.clock.now() >= Tick::from_bits(deadline) && self.close_at(deadline))
+                || (self.store.clock.now() >= Tick::from_bits(deadline) && self.close_at(deadline))
             {
                 return None;
             }
@@ -343,7 +343,7 @@ impl Term {
         if first {
             self.measure(|| Measured::Ended {
                 // To its deadline, if that has passed.
-                held: deadline.min(self.shared.clock.now()).since(granted),
+                held: deadline.min(self.store.clock.now()).since(granted),
                 cause: &cause,
             });
         }

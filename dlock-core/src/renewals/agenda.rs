@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     lease::Term,
-    store::Shared,
+    store::Store,
     time::{Clock, Tick},
 };
 
@@ -85,10 +85,10 @@ pub(super) enum Next {
 }
 
 impl Agenda {
-    pub(super) fn new(shared: &Shared) -> Self {
+    pub(super) fn new(store: &Store) -> Self {
         Self {
-            clock: shared.clock.clone(),
-            batches: shared.batches,
+            clock: store.clock.clone(),
+            batches: store.batches,
             state: Mutex::default(),
             ring: Notify::new(),
         }

@@ -12,7 +12,7 @@ use crate::{
     ProviderError, Renew, RenewOutcome,
     events::Operation,
     lease::{Draw, renewal},
-    store::Shared,
+    store::Store,
 };
 
 type Answer = Result<RenewOutcome, ProviderError>;
@@ -49,8 +49,8 @@ impl Call {
         let Some(first) = self.items.first().map(|kept| Arc::clone(&kept.term)) else {
             return;
         };
-        let shared = &first.shared;
-        self.turn(shared).await;
+        let store = &first.store;
+        self.turn(store).await;
         let (draws, requests, gone) = self.draw();
         let limits = self.items.iter().map(|kept| kept.term.attempt_limit());
         // Never longer than the shortest lease on board allows (V6).
@@ -59,19 +59,19 @@ impl Call {
             return;
         };
         let answers = {
-            let mut answers = pin!(ask(shared, first.plan.group.as_ref(), limit, &requests));
+            let mut answers = pin!(ask(store, first.plan.group.as_ref(), limit, &requests));
             tokio::select! {
                 biased;
                 answers = &mut answers => answers,
                 // D/30, usually. Whatever holds it up must not hold up the others.
-                () = shared.clock.pause(limit / 5) => {
+                () = store.clock.pause(limit / 5) => {
                     self.make_room();
                     answers.await
                 }
             }
         };
         let heard = answers.iter().any(Result::is_ok);
-        let (company, resting) = (draws.len(), self.resting(shared));
+        let (company, resting) = (draws.len(), self.resting(store));
         let mut nexts = gone;
         for ((kept, draw), answer) in mem::take(&mut self.items)
             .into_iter()
@@ -86,13 +86,13 @@ impl Call {
         let silent = self.settle(Some(heard), nexts);
         if silent && self.in_the_way {
             // The next probe comes after a pause: a crowd must not storm a store that is down.
-            shared.clock.pause(resting).await;
+            store.clock.pause(resting).await;
         }
     }
 
     /// What has failed is repeated in its turn while the store answers nobody, but not so late that a
     /// lease would miss its last full attempt, nor what is left after that.
-    async fn turn(&self, shared: &Shared) {
+    async fn turn(&self, store: &Store) {
         let retried = self
             .items
             .iter()
@@ -118,7 +118,7 @@ impl Call {
                 biased;
                 () = over => {}
                 // Without a turn it goes all the same.
-                _turn = shared.outage.turn(&term.plan, patience) => {}
+                _turn = store.outage.turn(&term.plan, patience) => {}
             }
         }
     }
@@ -133,7 +133,7 @@ impl Call {
             let term = &kept.term;
             // It may have had no turn for long.
             let stops = term.renewals_end();
-            let stopped = stops.is_some_and(|end| end <= term.shared.clock.now());
+            let stopped = stops.is_some_and(|end| end <= term.store.clock.now());
             let draw = term.draw().filter(|_| !stopped);
             match draw {
                 Some(draw) => {
@@ -148,10 +148,10 @@ impl Call {
     }
 
     /// How long it rests after a failure.
-    fn resting(&self, shared: &Shared) -> Duration {
+    fn resting(&self, store: &Store) -> Duration {
         let first = self.items.first();
         first.map_or(Duration::ZERO, |kept| {
-            shared.pause_after_failure(&kept.term.plan)
+            store.pause_after_failure(&kept.term.plan)
         })
     }
 
@@ -191,34 +191,34 @@ impl Drop for Call {
 /// As many answers as requests, in their order, within the limit. A call of one is a renewal like
 /// any other.
 async fn ask(
-    shared: &Shared,
+    store: &Store,
     group: Option<&Arc<str>>,
     limit: Duration,
     requests: &[Renew],
 ) -> Vec<Answer> {
-    let provider = &shared.provider;
+    let provider = &store.provider;
     if let [request] = requests {
         let what = (Operation::Renew, group);
-        return vec![shared.call(what, limit, provider.renew(request)).await];
+        return vec![store.call(what, limit, provider.renew(request)).await];
     }
     let call = async { Ok(provider.renew_many(requests).await) };
     let none = |error: ProviderError| vec![Err(error); requests.len()];
     // Leases of several groups travel together.
     let what = (Operation::RenewMany, None);
-    let answers = match shared.call(what, limit, call).await {
+    let answers = match store.call(what, limit, call).await {
         Ok(answers) => answers,
         Err(error) => {
             let answers = none(error);
             answers
                 .iter()
                 .take(1)
-                .for_each(|answer| shared.outage.heard(answer));
+                .for_each(|answer| store.outage.heard(answer));
             return answers;
         }
     };
     let heard = answers.iter().find(|answer| answer.is_ok());
     if let Some(answer) = heard.or(answers.first()) {
-        shared.outage.heard(answer);
+        store.outage.heard(answer);
     }
     if answers.len() != requests.len() {
         // Whose answers they are, nobody knows.
@@ -235,8 +235,8 @@ async fn ask(
 /// failed for the sake of another, and is retried in small company at most.
 fn failed(kept: Kept, in_company: bool) -> Next {
     let term = &kept.term;
-    let shared = &term.shared;
-    let again = shared.clock.now() + shared.pause_after_failure(&term.plan);
+    let store = &term.store;
+    let again = store.clock.now() + store.pause_after_failure(&term.plan);
     let ends = term.renewals_end().into_iter().chain([again]);
     let at = ends.fold(term.deadline(), Ord::min);
     let standing = match kept.standing {

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use crate::{Wakeup, events::Operation, store::Shared, telling::told, time::Plan};
+use crate::{Wakeup, events::Operation, store::Store, telling::told, time::Plan};
 
 /// How long opening the channel may take, and the longest pause before the next attempt.
 const OPEN_LIMIT: Duration = Duration::from_secs(10);
@@ -17,15 +17,15 @@ const FIRST_PAUSE: Duration = Duration::from_millis(100);
 
 /// Sees to it that somebody listens, if the provider has wake-ups and the lock wants them. The task lives
 /// on the runtime of the waiter that started it; when that runtime ends, the next waiter starts another.
-pub(crate) fn ensure(shared: &Arc<Shared>, plan: &Plan) {
+pub(crate) fn ensure(store: &Arc<Store>, plan: &Plan) {
     if !plan.wakeups
-        || !shared.provider.capabilities().watch
-        || shared.listener.swap(true, Ordering::SeqCst)
+        || !store.provider.capabilities().watch
+        || store.listener.swap(true, Ordering::SeqCst)
     {
         return;
     }
-    let running = Running(Arc::downgrade(shared));
-    let closing = shared.closing();
+    let running = Running(Arc::downgrade(store));
+    let closing = store.closing();
     tokio::spawn(async move {
         tokio::select! {
             biased;
@@ -38,23 +38,23 @@ pub(crate) fn ensure(shared: &Arc<Shared>, plan: &Plan) {
 }
 
 /// Opens the channel again and again, and passes its hints on.
-async fn listen(client: &Weak<Shared>) {
+async fn listen(client: &Weak<Store>) {
     let mut pause = FIRST_PAUSE;
-    while let Some(shared) = client.upgrade() {
+    while let Some(store) = client.upgrade() {
         // For all locks of the client.
         let what = (Operation::Watch, None);
-        match shared.call(what, OPEN_LIMIT, shared.provider.watch()).await {
+        match store.call(what, OPEN_LIMIT, store.provider.watch()).await {
             Ok(Some(mut wakeups)) => {
-                let connected = Connected::new(&shared);
-                drop(shared);
+                let connected = Connected::new(&store);
+                drop(store);
                 pause = FIRST_PAUSE;
                 while let Some(wakeup) = wakeups.next().await {
-                    let Some(shared) = client.upgrade() else {
+                    let Some(store) = client.upgrade() else {
                         return;
                     };
                     match wakeup {
-                        Wakeup::Name(name) => shared.names.wake(&name),
-                        Wakeup::Everyone => shared.names.wake_all(),
+                        Wakeup::Name(name) => store.names.wake(&name),
+                        Wakeup::Everyone => store.names.wake_all(),
                     }
                 }
                 drop(connected);
@@ -68,48 +68,48 @@ async fn listen(client: &Weak<Shared>) {
                         "no channel for wake-ups; polling"
                     );
                 });
-                drop(shared);
+                drop(store);
             }
         }
-        let Some(shared) = client.upgrade() else {
+        let Some(store) = client.upgrade() else {
             return;
         };
-        let sleep = pause / 2 + shared.entropy.jitter(pause);
-        let clock = shared.clock.clone();
-        drop(shared);
+        let sleep = pause / 2 + store.entropy.jitter(pause);
+        let clock = store.clock.clone();
+        drop(store);
         clock.pause(sleep).await;
         pause = (2 * pause).min(LONGEST_PAUSE);
     }
 }
 
 /// There is a listener task for this client.
-struct Running(Weak<Shared>);
+struct Running(Weak<Store>);
 
 impl Drop for Running {
     fn drop(&mut self) {
-        if let Some(shared) = self.0.upgrade() {
-            shared.listener.store(false, Ordering::SeqCst);
+        if let Some(store) = self.0.upgrade() {
+            store.listener.store(false, Ordering::SeqCst);
         }
     }
 }
 
 /// The channel is open. Hints may have been missed before it was, and will be once it is not: both
 /// times everyone asks again.
-struct Connected(Weak<Shared>);
+struct Connected(Weak<Store>);
 
 impl Connected {
-    fn new(shared: &Arc<Shared>) -> Self {
-        switch(&shared.watching, true);
-        shared.names.wake_all();
-        Self(Arc::downgrade(shared))
+    fn new(store: &Arc<Store>) -> Self {
+        switch(&store.watching, true);
+        store.names.wake_all();
+        Self(Arc::downgrade(store))
     }
 }
 
 impl Drop for Connected {
     fn drop(&mut self) {
-        if let Some(shared) = self.0.upgrade() {
-            switch(&shared.watching, false);
-            shared.names.wake_all();
+        if let Some(store) = self.0.upgrade() {
+            switch(&store.watching, false);
+            store.names.wake_all();
         }
     }
 }

@@ -26,22 +26,22 @@ impl Contender {
         if self.ticket.is_some() {
             return Ok(());
         }
-        let Settings { shared, plan, .. } = &*self.lock;
+        let Settings { store, plan, .. } = &*self.lock;
         let patience = self.left().unwrap_or(Duration::MAX).min(plan.try_limit());
-        let closing = shared.closing();
+        let closing = store.closing();
         tokio::select! {
             biased;
-            turn = shared.outage.turn(plan, patience) => turn,
-            () = closing.raised() => Err(shared.outage.error()),
-            () = self.gone.raised() => Err(shared.outage.error()),
+            turn = store.outage.turn(plan, patience) => turn,
+            () = closing.raised() => Err(store.outage.error()),
+            () = self.gone.raised() => Err(store.outage.error()),
         }
     }
 
     /// Whether to look before asking again: a look must be the cheaper one, somebody must have been
     /// seen, and as far as we know must still be there.
     pub(super) fn may_look(&self) -> bool {
-        let Settings { shared, state, .. } = &*self.lock;
-        shared.cheap_reads && self.seen.is_some() && state.claim(&shared.clock).is_none()
+        let Settings { store, state, .. } = &*self.lock;
+        store.cheap_reads && self.seen.is_some() && state.claim(&store.clock).is_none()
     }
 
     /// Reads the record, which observes as well as a refusal does (section 3), and asks only if
@@ -49,7 +49,7 @@ impl Contender {
     pub(super) async fn look(&mut self) -> Result<Option<Acquired>, Error> {
         match held(&self.lock, || self.call_limit()).await {
             Ok(held) => {
-                self.answered = self.lock.shared.clock.look();
+                self.answered = self.lock.store.clock.look();
                 if let Some(record) = held {
                     return Ok(Some(Acquired::Held(self.holder(record))));
                 }
@@ -75,32 +75,29 @@ impl Contender {
     ) -> Result<Option<Acquired>, Error> {
         let lock = Arc::clone(&self.lock);
         let Settings {
-            shared,
-            state,
-            plan,
-            ..
+            store, state, plan, ..
         } = &*lock;
-        state.forget_old_observation(&shared.clock);
+        state.forget_old_observation(&store.clock);
         let mut prev = self
             .inherited_claim(legacy.as_ref())
-            .or_else(|| state.claim(&shared.clock));
+            .or_else(|| state.claim(&store.clock));
         for _ in 0..AT_ONCE {
             // W5: each try draws anew.
             let uuid = self.draw()?;
             // What is handed over was given up, and has not run out.
             let takes_over = legacy.is_none()
-                && measured(|| state.has_run_out(&shared.clock)).unwrap_or_default();
-            let asked = shared.clock.look();
+                && measured(|| state.has_run_out(&store.clock)).unwrap_or_default();
+            let asked = store.clock.look();
             let end = attempt::run(&lock, uuid, prev, &self.gone, || self.left()).await;
-            shared.source(plan).measure(|| Measured::Tried(end.word()));
+            store.source(plan).measure(|| Measured::Tried(end.word()));
             match end {
                 TryEnd::Granted(holding) => {
                     if takes_over {
-                        shared.source(plan).measure(|| Measured::TookOver);
+                        store.source(plan).measure(|| Measured::TookOver);
                     }
                     if let Some(mut fairness) = state.known_fairness() {
                         let asked = legacy.is_none().then_some(asked);
-                        fairness.granted(asked, plan.longest_idle(), &shared.clock);
+                        fairness.granted(asked, plan.longest_idle(), &store.clock);
                     }
                     match legacy {
                         Some(legacy) => legacy.granted(),
@@ -109,7 +106,7 @@ impl Contender {
                     return Ok(Some(Acquired::Holding(holding)));
                 }
                 TryEnd::Held(record) => {
-                    self.answered = shared.clock.look();
+                    self.answered = store.clock.look();
                     let recalled = self.observe(&record).await;
                     let gone = self.gone.is_raised();
                     let ground = recalled || self.may_claim(record.uuid);
@@ -124,7 +121,7 @@ impl Contender {
                     return Ok(Some(Acquired::Held(self.holder(record))));
                 }
                 TryEnd::Spent => {
-                    self.answered = shared.clock.look();
+                    self.answered = store.clock.look();
                     told(|| tracing::debug!(name: "spent", "spent; asking anew"));
                 }
                 TryEnd::Late => {
@@ -143,7 +140,7 @@ impl Contender {
             if self.left().is_some_and(|left| left.is_zero()) {
                 break;
             }
-            prev = state.claim(&shared.clock);
+            prev = state.claim(&store.clock);
         }
         Ok(None)
     }
@@ -152,12 +149,9 @@ impl Contender {
     /// have seen it too.
     pub(super) async fn observe(&self, record: &Record) -> bool {
         let Settings {
-            shared,
-            state,
-            name,
-            ..
+            store, state, name, ..
         } = &*self.lock;
-        shared.observe(state, name, record, self.call_limit()).await
+        store.observe(state, name, record, self.call_limit()).await
     }
 
     /// How long one call may take (W4).
@@ -168,7 +162,7 @@ impl Contender {
 
     fn holder(&self, record: Record) -> Holder {
         let Settings {
-            shared,
+            store,
             state,
             owner,
             ..
@@ -179,7 +173,7 @@ impl Contender {
             let label = Some(&record.owner).filter(|label| ***label != **owner);
             state.fairness().refused(label.map(String::as_str));
         }
-        let (observed, kept) = state.observed(&shared.clock, record.version());
+        let (observed, kept) = state.observed(&store.clock, record.version());
         Holder {
             record,
             ours,
@@ -189,7 +183,7 @@ impl Contender {
     }
 
     fn draw(&self) -> Result<Uuid, ProviderError> {
-        self.lock.shared.entropy.uuid()
+        self.lock.store.entropy.uuid()
     }
 }
 
@@ -200,20 +194,20 @@ pub(super) async fn held(
     limit: impl Fn() -> Duration,
 ) -> Result<Option<Record>, ProviderError> {
     let Settings {
-        shared,
+        store,
         state,
         name,
         plan,
         ..
     } = lock;
     let what = (Operation::Read, plan.group.as_ref());
-    let call = shared.provider.read(name);
-    let Some(record) = shared.call(what, limit(), call).await? else {
+    let call = store.provider.read(name);
+    let Some(record) = store.call(what, limit(), call).await? else {
         return Ok(None);
     };
-    shared.observe(state, name, &record, limit()).await;
+    store.observe(state, name, &record, limit()).await;
     let free = record.released
         || record.remaining == Some(Duration::ZERO)
-        || state.is_over(&shared.clock, record.uuid);
+        || state.is_over(&store.clock, record.uuid);
     Ok((!free).then_some(record))
 }

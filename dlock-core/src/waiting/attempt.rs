@@ -57,7 +57,7 @@ pub(crate) async fn run(
     time_left: impl Fn() -> Option<Duration> + Send + Sync,
 ) -> TryEnd {
     let Settings {
-        shared,
+        store,
         state,
         name,
         owner,
@@ -65,7 +65,7 @@ pub(crate) async fn run(
         data,
     } = &**lock;
     // V1: before the provider is called for the first attempt; pool checkout counts against us.
-    let sent = shared.clock.now();
+    let sent = store.clock.now();
     let mut open = OpenTry {
         lock: Arc::clone(lock),
         uuid,
@@ -79,7 +79,7 @@ pub(crate) async fn run(
         .prev(prev)
         .data(data.as_ref().map(|data| data.to_vec()))
         .floor(state.floor());
-    shared.tell(name, || Event::Tried {
+    store.tell(name, || Event::Tried {
         uuid,
         sent: sent.reading(),
         duration: plan.duration,
@@ -96,11 +96,11 @@ pub(crate) async fn run(
         // Until there is an answer, the attempt may have been applied; also if this task is dropped
         // or the provider panics.
         let before = std::mem::replace(&mut open.may_exist, true);
-        let call = shared.provider.acquire(&request);
+        let call = store.provider.acquire(&request);
         let what = (Operation::Acquire, plan.group.as_ref());
-        let error = match shared.call(what, limit, call).await {
+        let error = match store.call(what, limit, call).await {
             Ok(AcquireOutcome::Acquired(token)) => {
-                if shared.clock.now() >= sent + plan.belief() {
+                if store.clock.now() >= sent + plan.belief() {
                     // T6: the highest token this client has *seen*.
                     state.raise(token);
                     open.token = Some(token);
@@ -109,7 +109,7 @@ pub(crate) async fn run(
                 open.disarm();
                 let identity = (uuid, token);
                 let term = Term::new(
-                    Arc::clone(shared),
+                    Arc::clone(store),
                     Arc::clone(state),
                     name.clone(),
                     Arc::clone(plan),
@@ -151,18 +151,18 @@ pub(crate) async fn run(
             ErrorKind::NotApplied => open.may_exist = before,
             ErrorKind::Unknown => {}
         }
-        let pause = shared.pause_after_failure(plan);
+        let pause = store.pause_after_failure(plan);
         let out_of_time = time_left().is_some_and(|left| left <= pause);
-        let tried_enough = shared.clock.now() + pause >= sent + plan.try_limit();
+        let tried_enough = store.clock.now() + pause >= sent + plan.try_limit();
         if out_of_time || tried_enough {
             return TryEnd::GivenUp(error);
         }
-        shared.clock.pause(pause).await;
-        let left = (sent + plan.try_limit()).since(shared.clock.now());
+        store.clock.pause(pause).await;
+        let left = (sent + plan.try_limit()).since(store.clock.now());
         let patience = time_left().unwrap_or(Duration::MAX).min(left);
         let turn = tokio::select! {
             biased;
-            turn = shared.outage.turn(plan, patience) => turn,
+            turn = store.outage.turn(plan, patience) => turn,
             () = gone.raised() => return TryEnd::GivenUp(error),
         };
         // The caller has gone away meanwhile, and its turn with it (W1).
@@ -202,14 +202,14 @@ impl OpenTry {
 impl Drop for OpenTry {
     fn drop(&mut self) {
         let Settings {
-            shared,
+            store,
             state,
             name,
             plan,
             ..
         } = &*self.lock;
         if !self.over {
-            state.over(&shared.clock, self.uuid, plan.duration);
+            state.over(&store.clock, self.uuid, plan.duration);
         }
         if !self.may_exist {
             return;
@@ -218,7 +218,7 @@ impl Drop for OpenTry {
             return;
         };
         let giveback = Giveback {
-            shared: Arc::clone(shared),
+            store: Arc::clone(store),
             state: Arc::clone(state),
             name: name.clone(),
             plan: Arc::clone(plan),

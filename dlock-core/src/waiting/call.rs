@@ -21,20 +21,20 @@ pub(super) struct Call<'a> {
 
 impl<'a> Call<'a> {
     pub(super) fn begin(lock: &'a Settings, wait: Wait) -> Self {
-        let Settings { shared, name, .. } = lock;
+        let Settings { store, name, .. } = lock;
         let (waits, limit) = match wait {
             Wait::No => (false, None),
             Wait::Limit(limit) => (true, limit),
         };
-        let number = shared.recording.get().map(Recording::number);
+        let number = store.recording.get().map(Recording::number);
         if let Some(call) = number {
-            shared.tell(name, || Event::Asked { call, waits, limit });
+            store.tell(name, || Event::Asked { call, waits, limit });
         }
         Self {
             lock,
             number,
             waits,
-            since: measured(|| shared.clock.look()),
+            since: measured(|| store.clock.look()),
             end: AskEnd::Dropped,
         }
     }
@@ -54,15 +54,15 @@ impl<'a> Call<'a> {
 
 impl Drop for Call<'_> {
     fn drop(&mut self) {
-        let Settings { shared, plan, .. } = self.lock;
+        let Settings { store, plan, .. } = self.lock;
         let (end, waited) = (self.end, self.waits);
         if let Some(since) = self.since {
-            let took = shared.clock.elapsed(since);
+            let took = store.clock.elapsed(since);
             let asked = || Measured::Asked { waited, took, end };
-            shared.source(plan).measure(asked);
+            store.source(plan).measure(asked);
         }
         if let Some(call) = self.number {
-            shared.tell(&self.lock.name, || Event::AskEnded { call, end });
+            store.tell(&self.lock.name, || Event::AskEnded { call, end });
         }
     }
 }

@@ -45,9 +45,9 @@ impl Contender {
     /// raised its number. Who waits and has a ticket stands in no line, and leaves what is over to
     /// whoever is first in it.
     pub(super) fn may_claim(&self, uuid: Uuid) -> bool {
-        let Settings { shared, state, .. } = &*self.lock;
+        let Settings { store, state, .. } = &*self.lock;
         let in_no_line = self.ticket.is_some() && matches!(self.wait, Wait::Limit(_));
-        let over = !in_no_line && state.is_over(&shared.clock, uuid);
+        let over = !in_no_line && state.is_over(&store.clock, uuid);
         over || self.ticket.is_some_and(|ticket| ticket.uuid == uuid)
     }
 

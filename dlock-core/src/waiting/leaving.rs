@@ -22,13 +22,13 @@ impl Contender {
         self.heed_reservation().await;
         let lock = Arc::clone(&self.lock);
         let Settings {
-            shared,
+            store,
             state,
             name,
             plan,
             ..
         } = &*lock;
-        let clock = &shared.clock;
+        let clock = &store.clock;
         let (began, mut looked) = (clock.look(), clock.look());
         let at_most = self.left().map_or(Duration::MAX, |left| left / 2);
         let still_away = || {
@@ -92,7 +92,7 @@ impl Contender {
     fn still_wanted(&self) -> ControlFlow<Option<Answer>> {
         if self.gone.is_raised() {
             ControlFlow::Break(None)
-        } else if self.lock.shared.is_closed() {
+        } else if self.lock.store.is_closed() {
             ControlFlow::Break(Some(Err(Error::Closed)))
         } else {
             ControlFlow::Continue(())
@@ -102,10 +102,7 @@ impl Contender {
     /// Looks for a reservation of another client, if this one has had the lock to itself for long.
     async fn heed_reservation(&mut self) {
         let Settings {
-            shared,
-            state,
-            plan,
-            ..
+            store, state, plan, ..
         } = &*Arc::clone(&self.lock);
         // What our own client holds, or hands on (H1), is not left.
         let taken = || state.is_held() || state.is_offered();
@@ -113,16 +110,16 @@ impl Contender {
             return;
         }
         let due = state.known_fairness().is_some_and(|mut fairness| {
-            fairness.reservation_is_due(plan.row(), plan.try_limit(), &shared.clock)
+            fairness.reservation_is_due(plan.row(), plan.try_limit(), &store.clock)
         });
         if !due {
             return;
         }
-        let looked = shared.clock.look();
+        let looked = store.clock.look();
         let Ok(reservation) = self.reservation_of_others().await else {
             // No more than a third of the time goes into looks.
-            let took = shared.clock.elapsed(looked);
-            return state.fairness().look_failed(2 * took, &shared.clock);
+            let took = store.clock.elapsed(looked);
+            return state.fairness().look_failed(2 * took, &store.clock);
         };
         let Some(record) = reservation else {
             return state.fairness().nobody_reserves();
@@ -135,20 +132,20 @@ impl Contender {
             let (version, duration) = (record.version(), record.duration);
             state
                 .fairness()
-                .heed(version, duration, lasts, &shared.clock);
+                .heed(version, duration, lasts, &store.clock);
         }
     }
 
     /// The reservation, if a waiter of another client has it. One of our own that is given back in vain hides
     /// those who wait behind it.
     async fn reservation_of_others(&mut self) -> Result<Option<Record>, ProviderError> {
-        let Settings { shared, name, .. } = &*Arc::clone(&self.lock);
+        let Settings { store, name, .. } = &*Arc::clone(&self.lock);
         let Some([name, ..]) = name.reservations() else {
             return Ok(None);
         };
         let record = self.read(&name).await?;
         let ours = |record: &Record| {
-            let state = shared.names.known(&name);
+            let state = store.names.known(&name);
             state.is_some_and(|state| state.is_live(record.uuid))
         };
         let over = |record: &Record| record.released || record.remaining == Some(Duration::ZERO);
@@ -159,22 +156,22 @@ impl Contender {
     /// that answers is not silent (W5); one that answers nobody is not asked for this. A caller that goes away
     /// stops no call (G1), but a client that closes waits for no hint.
     async fn read(&mut self, name: &Name) -> Result<Option<Record>, ProviderError> {
-        let Settings { shared, plan, .. } = &*self.lock;
-        if shared.outage.is_on() {
-            return Err(shared.outage.error());
+        let Settings { store, plan, .. } = &*self.lock;
+        if store.outage.is_on() {
+            return Err(store.outage.error());
         }
         let left = self.left().unwrap_or(Duration::MAX);
         let limit = (left / 2).min(plan.attempt());
         let what = (Operation::Read, plan.group.as_ref());
-        let call = shared.call(what, limit, shared.provider.read(name));
-        let closing = shared.closing();
+        let call = store.call(what, limit, store.provider.read(name));
+        let closing = store.closing();
         let answer = tokio::select! {
             biased;
             answer = call => answer,
-            () = closing.raised() => Err(shared.outage.error()),
+            () = closing.raised() => Err(store.outage.error()),
         };
         if answer.is_ok() {
-            self.answered = shared.clock.look();
+            self.answered = store.clock.look();
         }
         answer
     }

@@ -14,7 +14,7 @@ impl Contender {
         match self.wait {
             Wait::No | Wait::Limit(None) => None,
             Wait::Limit(Some(limit)) => {
-                Some(limit.saturating_sub(self.lock.shared.clock.elapsed(self.started)))
+                Some(limit.saturating_sub(self.lock.store.clock.elapsed(self.started)))
             }
         }
     }
@@ -32,7 +32,7 @@ impl Contender {
             if left.is_zero() {
                 return;
             }
-            self.lock.shared.clock.pause(left).await;
+            self.lock.store.clock.pause(left).await;
         }
         pending::<()>().await;
     }
@@ -40,11 +40,11 @@ impl Contender {
     /// A store that said who holds the lock no longer ago than an attempt may take is not silent: its last
     /// call was cut by the limit.
     pub(super) fn timeout(&mut self) -> Error {
-        let Settings { shared, plan, .. } = &*self.lock;
+        let Settings { store, plan, .. } = &*self.lock;
         let holder = self.seen.take().map(Box::new);
-        let silent = holder.is_none() || shared.clock.elapsed(self.answered) >= plan.attempt();
+        let silent = holder.is_none() || store.clock.elapsed(self.answered) >= plan.attempt();
         Error::Timeout {
-            waited: shared.clock.elapsed(self.started),
+            waited: store.clock.elapsed(self.started),
             holder,
             source: self.error.take().filter(|_| silent),
         }

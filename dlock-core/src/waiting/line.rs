@@ -99,7 +99,7 @@ impl Line {
         let waiter = self.waiter();
         while let Some(probes) = lock.state.probe(&waiter) {
             // As long as a grant waits for its caller (W6).
-            lock.shared.clock.pause(lock.plan.pickup()).await;
+            lock.store.clock.pause(lock.plan.pickup()).await;
             lock.state.relieve(probes);
         }
         // Those who come from elsewhere now stand behind us.

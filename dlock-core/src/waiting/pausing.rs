@@ -9,15 +9,12 @@ impl Contender {
     /// W2: the first of the expiry, the end of the observation and the poll. Jitter only delays.
     pub(super) fn until_next_try(&self, record: &Record) -> Duration {
         let Settings {
-            shared,
-            state,
-            plan,
-            ..
+            store, state, plan, ..
         } = &*self.lock;
-        let watching = plan.wakeups && shared.watching.load(Ordering::SeqCst);
+        let watching = plan.wakeups && store.watching.load(Ordering::SeqCst);
         let poll = if self.reservation.as_ref().is_some_and(Reservation::is_ours) {
             // Who holds the lock leaves it for two polls. Until a term ends that lasts, there is no hurry.
-            if self.passed_over.is_brisk(plan.poll_every, &shared.clock) {
+            if self.passed_over.is_brisk(plan.poll_every, &store.clock) {
                 plan.poll_reserved()
             } else {
                 plan.poll_every
@@ -27,15 +24,15 @@ impl Contender {
         } else {
             plan.poll_every
         };
-        let poll_in = poll + shared.entropy.jitter(poll / 5);
+        let poll_in = poll + store.entropy.jitter(poll / 5);
         // A stranger's record may name any duration.
-        let jitter = || shared.entropy.jitter(plan.expiry_jitter());
+        let jitter = || store.entropy.jitter(plan.expiry_jitter());
         let after = |left: Duration| left.saturating_add(jitter());
         // A hint: never more than the record's own duration.
         let expiry_in = record
             .remaining
             .map(|left| after(left.min(record.duration)));
-        let observed_in = state.observation_left(&shared.clock).map(after);
+        let observed_in = state.observation_left(&store.clock).map(after);
         let next = [expiry_in, observed_in]
             .into_iter()
             .flatten()

@@ -74,7 +74,7 @@ impl Contender {
     /// Makes a reservation, if this contender is passed over. A lock that one holder keeps for long needs
     /// none, nor do few clients that take turns.
     pub(super) fn reserve_if_passed_over(&mut self, holder: &Holder) {
-        let Settings { shared, plan, .. } = &*self.lock;
+        let Settings { store, plan, .. } = &*self.lock;
         // A name that is closed is kept by nobody (B4).
         if holder.ours || holder.record.is_closed() || !plan.reservations {
             return;
@@ -82,7 +82,7 @@ impl Contender {
         let before = self.passed_over.newest_term();
         let passed_over = self
             .passed_over
-            .by(&holder.record, plan.poll_every, &shared.clock);
+            .by(&holder.record, plan.poll_every, &store.clock);
         match &self.reservation {
             Some(reservation) if before != self.passed_over.newest_term() => {
                 reservation.told.another_term.notify_one();
@@ -139,25 +139,25 @@ impl PassedOver {
 impl Reservation {
     /// `None` if the lock's name leaves no room for that of a reservation.
     fn begin(lock: &Settings) -> Option<Self> {
-        let Settings { shared, owner, .. } = lock;
+        let Settings { store, owner, .. } = lock;
         let plan = Arc::new(lock.plan.of_reservation());
         let [first, second] = lock.name.reservations()?.map(|name| {
             Arc::new(Settings {
-                shared: Arc::clone(shared),
-                state: shared.names.get(&name, &shared.clock),
+                store: Arc::clone(store),
+                state: store.names.get(&name, &store.clock),
                 name,
                 owner: Arc::clone(owner),
                 plan: Arc::clone(&plan),
                 data: None,
             })
         });
-        let errand = shared.errand(&plan);
+        let errand = store.errand(&plan);
         let told = Arc::<Told>::default();
         let line = Line {
             first,
             second,
             told: Arc::clone(&told),
-            another_term: shared.clock.look(),
+            another_term: store.clock.look(),
         };
         let task = tokio::spawn(async move {
             line.stand().await;
@@ -228,8 +228,8 @@ impl Line {
 
     /// Takes a place. While another waiter has it, asks as long as the lock goes from hand to hand.
     async fn take(&mut self, place: &Arc<Settings>, pause: Duration) -> Option<Holding> {
-        let Settings { shared, plan, .. } = &**place;
-        let clock = &shared.clock;
+        let Settings { store, plan, .. } = &**place;
+        let clock = &store.clock;
         loop {
             let refused = match self.ask(place).await {
                 Ok(Some(holding)) => return Some(holding),
@@ -239,7 +239,7 @@ impl Line {
             };
             self.tell(if refused { ANOTHERS } else { NOBODYS });
             let pause = pause.max(LEAST_PAUSE);
-            clock.pause(pause + shared.entropy.jitter(pause / 5)).await;
+            clock.pause(pause + store.entropy.jitter(pause / 5)).await;
             tokio::select! {
                 biased;
                 () = self.told.another_term.notified() => self.another_term = clock.look(),
@@ -268,13 +268,10 @@ impl Line {
 /// Whether a look shows that another has this place. `false` also where a look is of no use.
 async fn is_taken(place: &Settings) -> Result<bool, ProviderError> {
     let Settings {
-        shared,
-        state,
-        plan,
-        ..
+        store, state, plan, ..
     } = place;
     // In an outage a try waits for its turn, and a look does not.
-    if !shared.cheap_reads || state.claim(&shared.clock).is_some() || shared.outage.is_on() {
+    if !store.cheap_reads || state.claim(&store.clock).is_some() || store.outage.is_on() {
         return Ok(false);
     }
     Ok(held(place, || plan.attempt()).await?.is_some())
@@ -285,7 +282,7 @@ async fn is_taken(place: &Settings) -> Result<bool, ProviderError> {
 async fn kept(holding: &Holding) {
     let term = holding.term();
     while term.is_valid() {
-        term.shared.clock.pause(term.plan.renew_every).await;
+        term.store.clock.pause(term.plan.renew_every).await;
         let _answered = renewal::attempt(term).await.is_ok();
     }
 }

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::{ConfigError, Name, names::NameState, store::Shared, time::Plan};
+use crate::{ConfigError, Name, names::NameState, store::Store, time::Plan};
 
 /// A lock's name and settings, checked.
 pub(crate) struct Settings {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) store: Arc<Store>,
     pub(crate) state: Arc<NameState>,
     pub(crate) name: Name,
     pub(crate) owner: Arc<str>,

@@ -21,7 +21,7 @@ impl Contender {
         }
         let newcomer = self.lock.state.known_fairness().map(|mut fairness| {
             // What it leaves, and how much of that is left.
-            fairness.newcomer(self.entered, &self.lock.shared.clock)
+            fairness.newcomer(self.entered, &self.lock.store.clock)
         });
         let Some((slots, left)) = newcomer else {
             return ControlFlow::Continue(());
@@ -47,7 +47,7 @@ impl Contender {
         mut lasts: Duration,
     ) -> ControlFlow<Option<Answer>> {
         self.left_slots = slots;
-        let clock = self.lock.shared.clock.clone();
+        let clock = self.lock.store.clock.clone();
         let state = std::sync::Arc::clone(&self.lock.state);
         let since = clock.look();
         let mut passed = self.passed();
@@ -77,7 +77,7 @@ impl Contender {
     }
 
     fn slots(&self) -> Slots {
-        let clock = &self.lock.shared.clock;
+        let clock = &self.lock.store.clock;
         let Some(fairness) = self.lock.state.known_fairness() else {
             return 0;
         };

@@ -45,13 +45,13 @@ impl Term {
         let belief = self.belief();
         let ended = matches!(belief.ended, Some(LossCause::Released));
         let until = belief.closes_until;
-        let early = self.shared.clock.now() < until;
+        let early = self.store.clock.now() < until;
         (ended && belief.in_hand && early).then_some(until)
     }
 
     /// H1: how much longer everybody is to be kept out by whoever goes on with this lease.
     pub(crate) fn left_to_close(&self) -> Duration {
-        self.belief().closes_until.since(self.shared.clock.now())
+        self.belief().closes_until.since(self.store.clock.now())
     }
 
     /// H1: ends the lease as a release does, but leaves it in the store, for whoever redeems its

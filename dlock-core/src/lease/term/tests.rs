@@ -39,7 +39,7 @@ impl Provider for Silent {
 }
 
 pub(crate) fn term(clock: Clock) -> Arc<Term> {
-    let shared = Client::with_clock(Silent, clock).0;
+    let store = Client::with_clock(Silent, clock).0;
     let name = Name::new("door").unwrap();
     let plan = Plan {
         duration: LEASE,
@@ -56,10 +56,10 @@ pub(crate) fn term(clock: Clock) -> Arc<Term> {
         told: true,
         errands: std::sync::Arc::default(),
     };
-    let state = shared.names.get(&name, &shared.clock);
-    let sent = shared.clock.now();
+    let state = store.names.get(&name, &store.clock);
+    let sent = store.clock.now();
     let identity = (Uuid::from_u128(1), FencingToken::MAX);
-    Term::new(shared, state, name, Arc::new(plan), identity, sent, true)
+    Term::new(store, state, name, Arc::new(plan), identity, sent, true)
 }
 
 /// V4: a renewal that read the clock before the deadline, and comes to set the new one after

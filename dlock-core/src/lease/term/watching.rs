@@ -22,7 +22,7 @@ impl Term {
             tokio::select! {
                 biased;
                 () = changed => {}
-                () = self.shared.clock.sleep_until(self.deadline(), self.plan.step()) => {}
+                () = self.store.clock.sleep_until(self.deadline(), self.plan.step()) => {}
             }
         }
     }
@@ -38,7 +38,7 @@ impl Term {
             tokio::select! {
                 biased;
                 () = changed => {}
-                () = self.shared.clock.sleep_until(self.unsure_from(), self.plan.step()) => {}
+                () = self.store.clock.sleep_until(self.unsure_from(), self.plan.step()) => {}
             }
         }
     }

@@ -20,7 +20,7 @@ fn bed(unanswered: u32) -> (Arc<Term>, ManualClock) {
     let (clock, hand) = Clock::manual();
     let term = term(clock);
     for _ in 0..unanswered {
-        silence(&term.shared.outage);
+        silence(&term.store.outage);
     }
     (term, hand)
 }
@@ -30,7 +30,7 @@ fn silence(outage: &Outage) {
 }
 
 fn turn(term: &Term, patience: Duration) -> Turn<'_> {
-    Box::pin(term.shared.outage.turn(&term.plan, patience))
+    Box::pin(term.store.outage.turn(&term.plan, patience))
 }
 
 /// Polls it until nothing more happens without time passing.
@@ -56,8 +56,8 @@ async fn few_failures_are_no_outage_and_an_answer_forgets_them() {
     for _ in 0..10 {
         assert!(has_come(&mut turn(&term, LONG)).await);
     }
-    term.shared.outage.answered();
-    silence(&term.shared.outage);
+    term.store.outage.answered();
+    silence(&term.store.outage);
     for _ in 0..10 {
         assert!(has_come(&mut turn(&term, LONG)).await);
     }
@@ -95,7 +95,7 @@ async fn an_answer_lets_everybody_go() {
     for turn in &mut waiting {
         assert!(!has_come(turn).await);
     }
-    term.shared.outage.answered();
+    term.store.outage.answered();
     waiting.retain_mut(|turn| poll(turn).is_pending());
     hand.advance(term.plan.pause());
     waiting.retain_mut(|turn| poll(turn).is_pending());
