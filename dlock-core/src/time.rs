@@ -2,11 +2,12 @@
 
 mod clock;
 mod entropy;
+mod instant;
 mod plan;
 
 pub use self::clock::{Clock, Machine, ManualClock, Standstill};
 pub(crate) use self::{
-    clock::{Look, Tick},
     entropy::Entropy,
+    instant::{Look, Tick},
     plan::{LEAST_PAUSE, Plan, default_poll},
 };

@@ -1,9 +1,9 @@
 //! What is remembered for how long, to the nanosecond, and which names are forgotten.
 
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use super::*;
-use crate::ManualClock;
+use crate::{ManualClock, Record};
 
 const LEASE: Duration = Duration::from_secs(60);
 const INSTANT: Duration = Duration::from_nanos(1);

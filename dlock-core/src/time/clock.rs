@@ -6,6 +6,7 @@
 
 mod machine;
 mod origin;
+mod system;
 
 use std::{
     fmt, io,
@@ -19,6 +20,7 @@ use std::{
 use tokio::sync::Notify;
 
 pub use self::machine::{Machine, Standstill};
+use super::instant::{Look, Tick, nanos};
 
 /// Where a [`Client`](crate::Client) takes elapsed time from.
 ///
@@ -52,17 +54,6 @@ struct Manual {
 /// Moves a clock made by [`Clock::manual`].
 #[derive(Clone)]
 pub struct ManualClock(Arc<Manual>);
-
-/// An instant on the holder's clock. Nanoseconds since an arbitrary origin.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Tick(i64);
-
-/// When a contender looked: the pair of readings its elapsed time is computed from.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Look {
-    boot: i64,
-    raw: i64,
-}
 
 impl Clock {
     /// The operating system's clocks: what every program wants.
@@ -257,107 +248,6 @@ impl fmt::Debug for ManualClock {
     }
 }
 
-impl Tick {
-    /// Before every instant: the deadline of a lease that has ended.
-    pub(crate) const NEVER: Self = Self(i64::MIN);
-
-    /// The time from an earlier instant to this one; zero if it is not earlier.
-    pub(crate) fn since(self, earlier: Self) -> Duration {
-        Duration::from_nanos(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
-    }
-
-    /// The span since the clock's origin.
-    pub(crate) fn reading(self) -> Duration {
-        self.since(Self(0))
-    }
-
-    pub(crate) const fn to_bits(self) -> i64 {
-        self.0
-    }
-
-    pub(crate) const fn from_bits(bits: i64) -> Self {
-        Self(bits)
-    }
-}
-
-impl Look {
-    /// `CLOCK_BOOTTIME` and `CLOCK_MONOTONIC_RAW`, in nanoseconds since their origin.
-    pub(crate) const fn readings(self) -> (i64, i64) {
-        (self.boot, self.raw)
-    }
-
-    pub(crate) const fn at(boot: i64, raw: i64) -> Self {
-        Self { boot, raw }
-    }
-}
-
-impl std::ops::Add<Duration> for Tick {
-    type Output = Self;
-
-    fn add(self, span: Duration) -> Self {
-        Self(self.0.saturating_add(nanos(span)))
-    }
-}
-
-/// 292 years fit; more is as good as never.
-fn nanos(span: Duration) -> i64 {
-    i64::try_from(span.as_nanos()).unwrap_or(i64::MAX)
-}
-
-#[cfg(any(target_os = "linux", target_os = "android"))]
-mod system {
-    use rustix::time::{ClockId, clock_gettime};
-
-    use super::{Look, Tick};
-
-    /// The order matters. The three readings happen at t0 <= t1 <= t2, so the result lies between
-    /// the true time at t0 and at t2: a check is never told less than the time when it began, and a
-    /// `sent` is never later than the moment the call returns. (Reading BOOTTIME before MONOTONIC
-    /// could hide a suspend.)
-    pub(super) fn holder() -> Tick {
-        let raw = read(ClockId::MonotonicRaw);
-        let monotonic = read(ClockId::Monotonic);
-        let boot = read(ClockId::Boottime);
-        Tick(raw.saturating_add(boot.saturating_sub(monotonic)))
-    }
-
-    pub(super) fn contender() -> Look {
-        Look {
-            boot: read(ClockId::Boottime),
-            raw: read(ClockId::MonotonicRaw),
-        }
-    }
-
-    fn read(clock: ClockId) -> i64 {
-        let time = clock_gettime(clock);
-        time.tv_sec
-            .saturating_mul(1_000_000_000)
-            .saturating_add(time.tv_nsec)
-    }
-}
-
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
-mod system {
-    use std::{sync::OnceLock, time::Instant};
-
-    use super::{Look, Tick, nanos};
-
-    pub(super) fn holder() -> Tick {
-        static ORIGIN: OnceLock<Instant> = OnceLock::new();
-        #[expect(clippy::disallowed_methods, reason = "this is the clock")]
-        let now = Instant::now();
-        Tick(nanos(now.duration_since(*ORIGIN.get_or_init(|| now))))
-    }
-
-    pub(super) fn contender() -> Look {
-        let Tick(now) = holder();
-        Look {
-            boot: now,
-            raw: now,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -380,16 +270,6 @@ mod tests {
         let (clock, hand) = Clock::manual();
         hand.advance(Duration::from_secs(5));
         assert_eq!(clock.reading(), Duration::from_secs(5));
-    }
-
-    #[test]
-    fn arithmetic_saturates() {
-        assert_eq!(Tick(0) + Duration::MAX, Tick(i64::MAX));
-        assert_eq!(Tick(5).since(Tick(9)), Duration::ZERO);
-        assert_eq!(
-            Tick(9).since(Tick::NEVER),
-            Duration::from_nanos(i64::MAX as u64)
-        );
     }
 
     #[tokio::test(start_paused = true)]

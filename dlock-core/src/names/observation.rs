@@ -1,0 +1,137 @@
+//! What a client has observed of a name (section 3): the version that its store last showed, and since when.
+
+use std::time::Duration;
+
+use super::NameState;
+use crate::{Clock, Record, Version, time::Look};
+
+/// A version that has been seen unchanged since `first`.
+pub(super) struct Observation {
+    version: Version,
+    duration: Duration,
+    /// What the store said was left of it at the last look.
+    remaining: Option<Duration>,
+    first: Look,
+    last: Look,
+    /// A later process of this host will know.
+    kept: bool,
+}
+
+impl Observation {
+    /// How long until the lease has run out, by the store's clock or by ours.
+    fn runs_out_in(&self, clock: &Clock) -> Duration {
+        let observed = self.duration.saturating_sub(clock.elapsed(self.first));
+        self.remaining.map_or(observed, |left| {
+            left.saturating_sub(clock.elapsed(self.last)).min(observed)
+        })
+    }
+
+    /// Nobody has repeated it for ten durations (section 3). The duration is a stranger's, and may be
+    /// anything.
+    pub(super) fn is_old(&self, clock: &Clock) -> bool {
+        clock.elapsed(self.last) > self.duration.saturating_mul(10)
+    }
+}
+
+impl NameState {
+    /// A reply or a read showed this record. Called after the reply: an observation counts from
+    /// there. A read, even a stale one, observes as well as a refusal does, since A6 is conditional.
+    /// Returns that instant if the client sees the version for the first time.
+    pub(crate) fn saw(&self, clock: &Clock, record: &Record) -> Option<Look> {
+        let now = clock.look();
+        let mut known = self.known();
+        known.highest = known.highest.max(record.token.get());
+        if record.released {
+            known.observation = None;
+            return None;
+        }
+        match &mut known.observation {
+            Some(seen) if seen.version == record.version() => {
+                seen.version = record.version();
+                seen.remaining = record.remaining;
+                seen.last = now;
+                None
+            }
+            _ => {
+                let (version, duration) = (record.version(), record.duration);
+                known.observation = Some(Box::new(Observation {
+                    version,
+                    duration,
+                    remaining: record.remaining,
+                    first: now,
+                    last: now,
+                    kept: false,
+                }));
+                Some(now)
+            }
+        }
+    }
+
+    /// Processes of this host have seen this version since then, or this client has and it is kept for
+    /// them. Whether there is something to claim now.
+    pub(crate) fn recalled(&self, clock: &Clock, version: Version, first: Look) -> bool {
+        let mut known = self.known();
+        let seen = known.observation.as_mut();
+        let Some(seen) = seen.filter(|seen| seen.version == version) else {
+            return false;
+        };
+        seen.kept = true;
+        if clock.elapsed(first) > clock.elapsed(seen.first) {
+            seen.first = first;
+        }
+        clock.elapsed(seen.first) >= seen.duration
+    }
+
+    /// For how long this version has been seen unchanged, and whether a later process will know.
+    pub(crate) fn observed(&self, clock: &Clock, version: Version) -> (Duration, bool) {
+        let known = self.known();
+        let seen = known.observation.as_ref();
+        seen.filter(|seen| seen.version == version)
+            .map_or((Duration::ZERO, false), |seen| {
+                (clock.elapsed(seen.first), seen.kept)
+            })
+    }
+
+    /// The version that was seen unchanged for its record's whole duration, if there is one: claim
+    /// (a) of `prev` (A6).
+    pub(crate) fn claim(&self, clock: &Clock) -> Option<Version> {
+        let known = self.known();
+        let seen = known.observation.as_ref()?;
+        (clock.elapsed(seen.first) >= seen.duration).then_some(seen.version)
+    }
+
+    /// How long until [`NameState::claim`] has something to claim.
+    pub(crate) fn observation_left(&self, clock: &Clock) -> Option<Duration> {
+        let known = self.known();
+        let seen = known.observation.as_ref()?;
+        Some(seen.duration.saturating_sub(clock.elapsed(seen.first)))
+    }
+
+    /// Whether the lease that was last seen, of somebody else, has run out since, as far as this client
+    /// can tell. For those who observe; nothing is decided by it.
+    pub(crate) fn has_run_out(&self, clock: &Clock) -> bool {
+        let known = self.known();
+        known.observation.as_ref().is_some_and(|seen| {
+            seen.runs_out_in(clock).is_zero() && !known.is_ours(seen.version.uuid)
+        })
+    }
+
+    /// How long until the lease that was last seen has run out, as far as this client can tell.
+    pub(crate) fn runs_out_in(&self, clock: &Clock) -> Option<Duration> {
+        let known = self.known();
+        let seen = known.observation.as_ref()?;
+        Some(seen.runs_out_in(clock))
+    }
+
+    /// Forgets an observation that nobody has repeated for ten durations (section 3).
+    pub(crate) fn forget_old_observation(&self, clock: &Clock) {
+        let mut known = self.known();
+        if known
+            .observation
+            .as_ref()
+            .is_some_and(|seen| seen.is_old(clock))
+        {
+            known.observation = None;
+        }
+    }
+}

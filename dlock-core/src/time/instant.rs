@@ -1,0 +1,76 @@
+//! Instants on the clocks of holders and contenders.
+
+use std::{ops::Add, time::Duration};
+
+/// An instant on the holder's clock. Nanoseconds since an arbitrary origin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Tick(pub(super) i64);
+
+/// When a contender looked: the pair of readings its elapsed time is computed from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Look {
+    pub(super) boot: i64,
+    pub(super) raw: i64,
+}
+
+impl Tick {
+    /// Before every instant: the deadline of a lease that has ended.
+    pub(crate) const NEVER: Self = Self(i64::MIN);
+
+    /// The time from an earlier instant to this one; zero if it is not earlier.
+    pub(crate) fn since(self, earlier: Self) -> Duration {
+        Duration::from_nanos(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
+    }
+
+    /// The span since the clock's origin.
+    pub(crate) fn reading(self) -> Duration {
+        self.since(Self(0))
+    }
+
+    pub(crate) const fn to_bits(self) -> i64 {
+        self.0
+    }
+
+    pub(crate) const fn from_bits(bits: i64) -> Self {
+        Self(bits)
+    }
+}
+
+impl Look {
+    /// `CLOCK_BOOTTIME` and `CLOCK_MONOTONIC_RAW`, in nanoseconds since their origin.
+    pub(crate) const fn readings(self) -> (i64, i64) {
+        (self.boot, self.raw)
+    }
+
+    pub(crate) const fn at(boot: i64, raw: i64) -> Self {
+        Self { boot, raw }
+    }
+}
+
+impl Add<Duration> for Tick {
+    type Output = Self;
+
+    fn add(self, span: Duration) -> Self {
+        Self(self.0.saturating_add(nanos(span)))
+    }
+}
+
+/// 292 years fit; more is as good as never.
+pub(super) fn nanos(span: Duration) -> i64 {
+    i64::try_from(span.as_nanos()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arithmetic_saturates() {
+        assert_eq!(Tick(0) + Duration::MAX, Tick(i64::MAX));
+        assert_eq!(Tick(5).since(Tick(9)), Duration::ZERO);
+        assert_eq!(
+            Tick(9).since(Tick::NEVER),
+            Duration::from_nanos(i64::MAX as u64)
+        );
+    }
+}
