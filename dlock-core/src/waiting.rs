@@ -1,17 +1,17 @@
 //! Waiting for a lock: turns, tries, pauses, limits, and handing the grant to whoever asked for it
 //! (W1 to W7); what is left by a holder of this client, or by a ticket, comes first (H1).
 
+mod acquire;
 mod asking;
 mod attempt;
 mod call;
 mod handoff;
 mod inheriting;
 mod leaving;
-mod limiting;
 mod line;
-mod pausing;
 mod reserving;
 mod settings;
+mod times;
 mod yielding;
 
 use std::{
@@ -24,20 +24,22 @@ use std::{
 
 use tokio::sync::futures::Notified;
 
-pub(crate) use self::settings::{Settings, checked_name};
+pub(crate) use self::{
+    acquire::acquire,
+    settings::{Settings, checked_name},
+};
 use self::{
-    call::Call,
-    handoff::{Giver, Taken, handoff},
+    handoff::Giver,
     line::Line,
     reserving::{PassedOver, Reservation},
 };
 use crate::{
-    Error, Holder, ProviderError, Ticket, Version,
+    Error, Holder, ProviderError, Version,
     latch::Latch,
     lease::Holding,
-    names::{Entered, Legacy, Slots},
+    names::{Entered, Slots},
     store::listener,
-    telling::{self, told},
+    telling,
     time::Look,
 };
 
@@ -54,106 +56,6 @@ pub(crate) enum Wait {
 pub(crate) enum Acquired {
     Holding(Holding),
     Held(Holder),
-}
-
-/// Acquires, with a ticket or without, and tells whoever wants to know.
-pub(crate) async fn acquire(
-    lock: &Arc<Settings>,
-    wait: Wait,
-    ticket: Option<&Ticket>,
-) -> Result<Acquired, Error> {
-    if let Some(ticket) = ticket
-        && *ticket.name() != lock.name
-    {
-        return Err(Error::OtherLock {
-            ticket: ticket.name().clone(),
-            lock: lock.name.clone(),
-        });
-    }
-    let call = Call::begin(lock, wait);
-    let answer = ask_for(lock, wait, ticket).await;
-    call.end(&answer);
-    answer
-}
-
-/// Acquires in a task of ours, so that what was sent runs to its answer when the caller goes away
-/// (G1), and waiting does not depend on the caller's polls (W6).
-async fn ask_for(
-    lock: &Arc<Settings>,
-    wait: Wait,
-    mut ticket: Option<&Ticket>,
-) -> Result<Acquired, Error> {
-    let started = lock.store.clock.look();
-    loop {
-        if lock.store.is_closed() {
-            return Err(Error::Closed);
-        }
-        let (giver, mut taker) = handoff();
-        let line = Line::default();
-        // Dropped with this future.
-        let _caller = line.caller();
-        let queues = match wait {
-            Wait::No => false,
-            // Nobody in line can have the lock before whoever has its ticket.
-            Wait::Limit(_) => ticket.is_none(),
-        };
-        if queues {
-            line.join(&lock.state).await;
-        }
-        // Once: if its grant comes to nothing, it is used up.
-        let ticket = ticket.take();
-        let contender = Contender {
-            lock: Arc::clone(lock),
-            wait,
-            ticket: ticket.map(Ticket::version),
-            closes_for: ticket.map_or(Duration::ZERO, Ticket::closes_for),
-            started,
-            answered: started,
-            gone: line.gone(),
-            entered: lock.state.enter(),
-            left_slots: 0,
-            passed_over: PassedOver::default(),
-            reservation: None,
-            seen: None,
-            warned: false,
-            error: None,
-        };
-        let span = telling::span(|| {
-            tracing::debug_span!(
-                "acquire",
-                lock = %lock.name,
-                backend = lock.store.backend,
-                token = tracing::field::Empty
-            )
-        });
-        let errand = lock.store.errand(&lock.plan);
-        tokio::spawn(telling::within(span, async move {
-            contender.run(giver, line, queues).await;
-            drop(errand);
-        }));
-        match taker.take().await {
-            // It was valid when it was granted, and waited for us too long since (V9). Dropped, it
-            // is released.
-            Taken::Value(Ok(Acquired::Holding(holding))) if !holding.term().is_valid() => {
-                told(
-                    || tracing::debug!(name: "grant_outdated", "the grant had run out before it was picked up; asking anew"),
-                );
-            }
-            Taken::Value(answer) => {
-                if let Ok(Acquired::Holding(holding)) = &answer {
-                    holding.term().handed_out();
-                }
-                return answer;
-            }
-            // We were away for too long; now that we are back, we queue again (W6).
-            Taken::GivenBack => {}
-            Taken::Gone => {
-                return Err(
-                    ProviderError::unknown("the task that acquired the lock was cut off").into(),
-                );
-            }
-        }
-    }
 }
 
 /// One caller's wish for the lock.
@@ -374,71 +276,5 @@ impl Contender {
             () = clock.pause(pause) => ControlFlow::Continue(false),
             () = self.out_of_time() => ControlFlow::Break(Some(Err(self.timeout()))),
         }
-    }
-
-    /// Asks, in one way or another: the answer of the call, or how long to sleep.
-    async fn question(
-        &mut self,
-        legacy: Option<Legacy>,
-        woken: bool,
-        turn: Result<(), ProviderError>,
-    ) -> ControlFlow<Answer, Duration> {
-        let lock = Arc::clone(&self.lock);
-        let Settings { store, plan, .. } = &*lock;
-        // Who was woken has reason to expect a grant.
-        let looks = !woken && legacy.is_none() && self.may_look();
-        let answer = match turn {
-            Err(error) if legacy.is_none() => {
-                self.error = Some(error);
-                Ok(None)
-            }
-            _ if looks => self.look().await,
-            _ => self.ask(legacy).await,
-        };
-        match answer {
-            Ok(Some(Acquired::Held(holder))) if self.ticket.is_none() => {
-                let pause = self.until_next_try(&holder.record);
-                told(
-                    || tracing::debug!(name: "held", owner = %holder.record.owner, ?pause, "held by another"),
-                );
-                self.warn_of_ourselves(&holder);
-                self.reserve_if_passed_over(&holder);
-                self.seen = Some(holder);
-                self.error = None;
-                ControlFlow::Continue(pause)
-            }
-            Ok(Some(answer)) => {
-                if let Acquired::Holding(_) = &answer
-                    && let Some(mut fairness) = self.lock.state.known_fairness()
-                {
-                    fairness.won(self.entered, self.left_slots, &store.clock);
-                }
-                ControlFlow::Break(Ok(answer))
-            }
-            Ok(None) => {
-                if let Some(error) = &self.error
-                    && store.clock.elapsed(self.answered) >= plan.give_up_after
-                {
-                    return ControlFlow::Break(Err(error.clone().into()));
-                }
-                ControlFlow::Continue(store.pause_after_failure(plan))
-            }
-            Err(error) => ControlFlow::Break(Err(error)),
-        }
-    }
-
-    /// Waiters of one client take turns. But one that holds the lock and waits for it waits for ever, and
-    /// cannot be told from them but by the time.
-    fn warn_of_ourselves(&mut self, holder: &Holder) {
-        let Settings { store, plan, .. } = &*self.lock;
-        let waited = store.clock.elapsed(self.started);
-        if !holder.ours || self.warned || waited < plan.duration {
-            return;
-        }
-        self.warned = true;
-        let name = &self.lock.name;
-        told(
-            || tracing::warn!(name: "held_by_this_process", lock = %name, ?waited, "waiting for a lock that this process holds itself; locks are not re-entrant"),
-        );
     }
 }

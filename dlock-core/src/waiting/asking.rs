@@ -1,11 +1,11 @@
 //! What a waiter asks its store: tries (W5), and looks where they cost less (section 3).
 
-use std::{sync::Arc, time::Duration};
+use std::{ops::ControlFlow, sync::Arc, time::Duration};
 
 use uuid::Uuid;
 
 use super::{
-    Acquired, Contender, Settings,
+    Acquired, Answer, Contender, Settings,
     attempt::{self, TryEnd},
 };
 use crate::{
@@ -35,6 +35,72 @@ impl Contender {
             () = closing.raised() => Err(store.outage.error()),
             () = self.gone.raised() => Err(store.outage.error()),
         }
+    }
+
+    /// Asks, in one way or another: the answer of the call, or how long to sleep.
+    pub(super) async fn question(
+        &mut self,
+        legacy: Option<Legacy>,
+        woken: bool,
+        turn: Result<(), ProviderError>,
+    ) -> ControlFlow<Answer, Duration> {
+        let lock = Arc::clone(&self.lock);
+        let Settings { store, plan, .. } = &*lock;
+        // Who was woken has reason to expect a grant.
+        let looks = !woken && legacy.is_none() && self.may_look();
+        let answer = match turn {
+            Err(error) if legacy.is_none() => {
+                self.error = Some(error);
+                Ok(None)
+            }
+            _ if looks => self.look().await,
+            _ => self.ask(legacy).await,
+        };
+        match answer {
+            Ok(Some(Acquired::Held(holder))) if self.ticket.is_none() => {
+                let pause = self.until_next_try(&holder.record);
+                told(
+                    || tracing::debug!(name: "held", owner = %holder.record.owner, ?pause, "held by another"),
+                );
+                self.warn_of_ourselves(&holder);
+                self.reserve_if_passed_over(&holder);
+                self.seen = Some(holder);
+                self.error = None;
+                ControlFlow::Continue(pause)
+            }
+            Ok(Some(answer)) => {
+                if let Acquired::Holding(_) = &answer
+                    && let Some(mut fairness) = self.lock.state.known_fairness()
+                {
+                    fairness.won(self.entered, self.left_slots, &store.clock);
+                }
+                ControlFlow::Break(Ok(answer))
+            }
+            Ok(None) => {
+                if let Some(error) = &self.error
+                    && store.clock.elapsed(self.answered) >= plan.give_up_after
+                {
+                    return ControlFlow::Break(Err(error.clone().into()));
+                }
+                ControlFlow::Continue(store.pause_after_failure(plan))
+            }
+            Err(error) => ControlFlow::Break(Err(error)),
+        }
+    }
+
+    /// Waiters of one client take turns. But one that holds the lock and waits for it waits for ever, and
+    /// cannot be told from them but by the time.
+    fn warn_of_ourselves(&mut self, holder: &Holder) {
+        let Settings { store, plan, .. } = &*self.lock;
+        let waited = store.clock.elapsed(self.started);
+        if !holder.ours || self.warned || waited < plan.duration {
+            return;
+        }
+        self.warned = true;
+        let name = &self.lock.name;
+        told(
+            || tracing::warn!(name: "held_by_this_process", lock = %name, ?waited, "waiting for a lock that this process holds itself; locks are not re-entrant"),
+        );
     }
 
     /// Whether to look before asking again: a look must be the cheaper one, somebody must have been

@@ -1,0 +1,93 @@
+//! The times of a wait: how long a waiter sleeps between two questions (W2), and when the wait ends without
+//! the lock: at its limit, which is a total (W4), and with its place in line.
+
+use std::{future::pending, sync::atomic::Ordering, time::Duration};
+
+use super::{Acquired, Answer, Contender, Reservation, Settings, Wait};
+use crate::{Error, Record, time::LEAST_PAUSE};
+
+impl Contender {
+    /// W2: the first of the expiry, the end of the observation and the poll. Jitter only delays.
+    pub(super) fn until_next_try(&self, record: &Record) -> Duration {
+        let Settings {
+            store, state, plan, ..
+        } = &*self.lock;
+        let watching = plan.wakeups && store.watching.load(Ordering::SeqCst);
+        let poll = if self.reservation.as_ref().is_some_and(Reservation::is_ours) {
+            // Who holds the lock leaves it for two polls. Until a term ends that lasts, there is no hurry.
+            if self.passed_over.is_brisk(plan.poll_every, &store.clock) {
+                plan.poll_reserved()
+            } else {
+                plan.poll_every
+            }
+        } else if watching {
+            plan.poll_watched
+        } else {
+            plan.poll_every
+        };
+        let poll_in = poll + store.entropy.jitter(poll / 5);
+        // A stranger's record may name any duration.
+        let jitter = || store.entropy.jitter(plan.expiry_jitter());
+        let after = |left: Duration| left.saturating_add(jitter());
+        // A hint: never more than the record's own duration.
+        let expiry_in = record
+            .remaining
+            .map(|left| after(left.min(record.duration)));
+        let observed_in = state.observation_left(&store.clock).map(after);
+        let next = [expiry_in, observed_in]
+            .into_iter()
+            .flatten()
+            .fold(poll_in, Duration::min);
+        next.max(LEAST_PAUSE.min(poll))
+    }
+
+    /// What is left of the caller's limit.
+    pub(super) fn left(&self) -> Option<Duration> {
+        if self.gone.is_raised() {
+            return Some(Duration::ZERO);
+        }
+        match self.wait {
+            Wait::No | Wait::Limit(None) => None,
+            Wait::Limit(Some(limit)) => {
+                Some(limit.saturating_sub(self.lock.store.clock.elapsed(self.started)))
+            }
+        }
+    }
+
+    pub(super) async fn out_of_time(&self) {
+        tokio::select! {
+            biased;
+            () = self.gone.raised() => {}
+            () = self.limit() => {}
+        }
+    }
+
+    async fn limit(&self) {
+        while let Some(left) = self.left() {
+            if left.is_zero() {
+                return;
+            }
+            self.lock.store.clock.pause(left).await;
+        }
+        pending::<()>().await;
+    }
+
+    /// A store that said who holds the lock no longer ago than an attempt may take is not silent: its last
+    /// call was cut by the limit.
+    pub(super) fn timeout(&mut self) -> Error {
+        let Settings { store, plan, .. } = &*self.lock;
+        let holder = self.seen.take().map(Box::new);
+        let silent = holder.is_none() || store.clock.elapsed(self.answered) >= plan.attempt();
+        Error::Timeout {
+            waited: store.clock.elapsed(self.started),
+            holder,
+            source: self.error.take().filter(|_| silent),
+        }
+    }
+
+    /// The caller gets every grant. Of a place that went to others it is not told: it asks anew.
+    pub(super) fn for_caller(&self, answer: Option<Answer>) -> Option<Answer> {
+        let granted = |answer: &Answer| matches!(answer, Ok(Acquired::Holding(_)));
+        answer.filter(|answer| !self.gone.is_raised() || granted(answer))
+    }
+}
