@@ -13,7 +13,6 @@ mod api;
 mod client;
 mod contract;
 mod events;
-mod latch;
 mod lease;
 mod names;
 mod renewals;

@@ -17,11 +17,11 @@ use std::{
 };
 
 use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
 use crate::{
     Clock, Event, Name, Provider, ProviderError, Record,
     events::{Measured, Operation, Recording, Source, measured},
-    latch::Latch,
     names::{NameState, Names},
     telling::contained,
     time::{Entropy, Plan},
@@ -50,7 +50,7 @@ pub(crate) struct Store {
     pub(crate) recording: OnceLock<Recording>,
     /// Who renews the leases: a layer above this one.
     renewals: OnceLock<Arc<dyn Any + Send + Sync>>,
-    closing: Arc<Latch>,
+    closing: CancellationToken,
     errands: Arc<watch::Sender<usize>>,
 }
 
@@ -79,7 +79,7 @@ impl Store {
             observations: OnceLock::new(),
             recording: OnceLock::new(),
             renewals: OnceLock::new(),
-            closing: Arc::default(),
+            closing: CancellationToken::new(),
             errands: Arc::new(watch::Sender::new(0)),
         })
     }
@@ -126,7 +126,7 @@ impl Store {
 
     /// Waiting and later acquires fail from here on.
     pub(crate) fn close(&self) {
-        self.closing.raise();
+        self.closing.cancel();
     }
 
     /// Resolves when nothing runs for locks with this plan.
@@ -138,12 +138,12 @@ impl Store {
     }
 
     pub(crate) fn is_closed(&self) -> bool {
-        self.closing.is_raised()
+        self.closing.is_cancelled()
     }
 
-    /// Raised when the client closes, and when it is gone.
-    pub(crate) fn closing(&self) -> Arc<Latch> {
-        Arc::clone(&self.closing)
+    /// Cancelled when the client closes, and when it is gone.
+    pub(crate) fn closing(&self) -> CancellationToken {
+        self.closing.clone()
     }
 
     /// One call to the provider, for at most `limit`. What comes back after that is unknown, and
@@ -217,7 +217,7 @@ impl Store {
 
 impl Drop for Store {
     fn drop(&mut self) {
-        self.closing.raise();
+        self.closing.cancel();
     }
 }
 

@@ -23,6 +23,7 @@ use std::{
 };
 
 use tokio::sync::futures::Notified;
+use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::{
     acquire::acquire,
@@ -35,7 +36,6 @@ use self::{
 };
 use crate::{
     Error, Holder, ProviderError, Version,
-    latch::Latch,
     lease::Holding,
     names::{Entered, Slots},
     store::listener,
@@ -71,7 +71,7 @@ struct Contender {
     /// over and a spent try are answers too; a grant that came too late is none (W5).
     answered: Look,
     /// Nobody waits for the answer any more, or not in this place.
-    gone: Arc<Latch>,
+    gone: CancellationToken,
     /// Since when it lets terms of others go by, and what its next try leaves to them (I18).
     entered: Entered,
     left_slots: Slots,
@@ -165,12 +165,12 @@ impl Contender {
         tokio::select! {
             biased;
             () = giver.abandoned() => return None,
-            () = closing.raised() => return Some(Err(Error::Closed)),
+            () = closing.cancelled() => return Some(Err(Error::Closed)),
             // Before our turn: a caller who was away may be back only after its limit (W4).
             () = self.out_of_time() => return Some(Err(self.timeout())),
             () = line.turn(&lock) => {}
         }
-        let gone = Arc::clone(&self.gone);
+        let gone = self.gone.clone();
         let mut contending = pin!(self.contend(giver));
         tokio::select! {
             biased;
@@ -178,7 +178,7 @@ impl Contender {
             // A try that is under way runs to its answer (G1), and is not repeated. The turn went with
             // the caller; what is offered meanwhile is offered to others (H1).
             () = giver.abandoned() => {
-                gone.raise();
+                gone.cancel();
                 contending.await
             }
         }
@@ -216,7 +216,7 @@ impl Contender {
                 freed.as_mut().enable();
             }
 
-            if self.gone.is_raised() {
+            if self.gone.is_cancelled() {
                 return None;
             }
             if woken && self.left().is_some_and(|left| left.is_zero()) {
@@ -270,7 +270,7 @@ impl Contender {
         tokio::select! {
             biased;
             () = giver.abandoned() => ControlFlow::Break(None),
-            () = closing.raised() => ControlFlow::Break(Some(Err(Error::Closed))),
+            () = closing.cancelled() => ControlFlow::Break(Some(Err(Error::Closed))),
             // Who has a ticket waits for no release.
             () = freed, if self.ticket.is_none() => ControlFlow::Continue(true),
             () = clock.pause(pause) => ControlFlow::Continue(false),

@@ -30,7 +30,7 @@ pub(crate) fn ensure(store: &Arc<Store>, plan: &Plan) {
         tokio::select! {
             biased;
             // Also when the client is gone.
-            () = closing.raised() => {}
+            () = closing.cancelled() => {}
             () = listen(&running.0) => {}
         }
         drop(running);

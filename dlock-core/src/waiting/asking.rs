@@ -32,8 +32,8 @@ impl Contender {
         tokio::select! {
             biased;
             turn = store.outage.turn(plan, patience) => turn,
-            () = closing.raised() => Err(store.outage.error()),
-            () = self.gone.raised() => Err(store.outage.error()),
+            () = closing.cancelled() => Err(store.outage.error()),
+            () = self.gone.cancelled() => Err(store.outage.error()),
         }
     }
 
@@ -127,7 +127,7 @@ impl Contender {
             }
         }
         // The turn went with the caller (W1), and a look is no try that runs to its answer (G1).
-        if self.gone.is_raised() {
+        if self.gone.is_cancelled() {
             return Ok(None);
         }
         self.ask(self.inherit()).await
@@ -174,7 +174,7 @@ impl Contender {
                 TryEnd::Held(record) => {
                     self.answered = store.clock.look();
                     let recalled = self.observe(&record).await;
-                    let gone = self.gone.is_raised();
+                    let gone = self.gone.is_cancelled();
                     let ground = recalled || self.may_claim(record.uuid);
                     if prev != Some(record.version()) && ground && !gone {
                         told(

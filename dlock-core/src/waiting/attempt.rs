@@ -4,12 +4,12 @@
 use std::{sync::Arc, time::Duration};
 
 use tokio::runtime::Handle;
+use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::{
     Acquire, AcquireOutcome, ErrorKind, Event, FencingToken, ProviderError, Record, Version,
     events::Operation,
-    latch::Latch,
     lease::{Giveback, Holding, Origin, Term},
     telling::told,
     time::Tick,
@@ -48,12 +48,12 @@ impl TryEnd {
 }
 
 /// Runs one try. `time_left` is asked before every attempt: what is left of the caller's limit,
-/// `None` for no limit. Once `gone` is raised nothing is repeated.
+/// `None` for no limit. Once `gone` is cancelled nothing is repeated.
 pub(crate) async fn run(
     lock: &Arc<Settings>,
     uuid: Uuid,
     prev: Option<Version>,
-    gone: &Latch,
+    gone: &CancellationToken,
     time_left: impl Fn() -> Option<Duration> + Send + Sync,
 ) -> TryEnd {
     let Settings {
@@ -163,7 +163,7 @@ pub(crate) async fn run(
         let turn = tokio::select! {
             biased;
             turn = store.outage.turn(plan, patience) => turn,
-            () = gone.raised() => return TryEnd::GivenUp(error),
+            () = gone.cancelled() => return TryEnd::GivenUp(error),
         };
         // The caller has gone away meanwhile, and its turn with it (W1).
         if turn.is_err() || time_left().is_some_and(|left| left.is_zero()) {

@@ -90,7 +90,7 @@ impl Contender {
 
     /// A caller may have gone away, or its client been closed, while a record was read.
     fn still_wanted(&self) -> ControlFlow<Option<Answer>> {
-        if self.gone.is_raised() {
+        if self.gone.is_cancelled() {
             ControlFlow::Break(None)
         } else if self.lock.store.is_closed() {
             ControlFlow::Break(Some(Err(Error::Closed)))
@@ -168,7 +168,7 @@ impl Contender {
         let answer = tokio::select! {
             biased;
             answer = call => answer,
-            () = closing.raised() => Err(store.outage.error()),
+            () = closing.cancelled() => Err(store.outage.error()),
         };
         if answer.is_ok() {
             self.answered = store.clock.look();

@@ -16,9 +16,9 @@ use tokio::{
     sync::{AcquireError, OwnedSemaphorePermit},
     task::unconstrained,
 };
+use tokio_util::sync::CancellationToken;
 
 use crate::{
-    latch::Latch,
     names::{NameState, Place, Waiter},
     waiting::Settings,
 };
@@ -33,8 +33,8 @@ pub(super) struct Caller(Line);
 #[derive(Default)]
 struct Stand {
     spot: Mutex<Spot>,
-    /// Raised when the caller goes away while it stands in line, or the place goes to others.
-    gone: Arc<Latch>,
+    /// Cancelled when the caller goes away while it stands in line, or the place goes to others.
+    gone: CancellationToken,
 }
 
 #[derive(Default)]
@@ -57,9 +57,9 @@ impl Line {
         Caller(Self(Arc::clone(&self.0)))
     }
 
-    /// Raised when nobody waits in this place any more.
-    pub(super) fn gone(&self) -> Arc<Latch> {
-        Arc::clone(&self.0.gone)
+    /// Cancelled when nobody waits in this place any more.
+    pub(super) fn gone(&self) -> CancellationToken {
+        self.0.gone.clone()
     }
 
     /// Takes a place in the queue, at once: for a newcomer in the caller's own poll. In tasks of ours
@@ -152,7 +152,7 @@ impl Stand {
 
 impl Waiter for Stand {
     fn steps_aside(&self) {
-        self.gone.raise();
+        self.gone.cancel();
         self.leave();
     }
 }
@@ -168,7 +168,7 @@ impl Drop for Caller {
         let waits = matches!(*self.0.spot(), Spot::InLine(..) | Spot::OurTurn(..));
         // A try that is under way runs to its answer (G1), and is not repeated.
         if waits {
-            self.0.0.gone.raise();
+            self.0.0.gone.cancel();
         }
     }
 }

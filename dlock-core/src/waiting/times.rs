@@ -43,7 +43,7 @@ impl Contender {
 
     /// What is left of the caller's limit.
     pub(super) fn left(&self) -> Option<Duration> {
-        if self.gone.is_raised() {
+        if self.gone.is_cancelled() {
             return Some(Duration::ZERO);
         }
         match self.wait {
@@ -57,7 +57,7 @@ impl Contender {
     pub(super) async fn out_of_time(&self) {
         tokio::select! {
             biased;
-            () = self.gone.raised() => {}
+            () = self.gone.cancelled() => {}
             () = self.limit() => {}
         }
     }
@@ -88,6 +88,6 @@ impl Contender {
     /// The caller gets every grant. Of a place that went to others it is not told: it asks anew.
     pub(super) fn for_caller(&self, answer: Option<Answer>) -> Option<Answer> {
         let granted = |answer: &Answer| matches!(answer, Ok(Acquired::Holding(_)));
-        answer.filter(|answer| !self.gone.is_raised() || granted(answer))
+        answer.filter(|answer| !self.gone.is_cancelled() || granted(answer))
     }
 }
