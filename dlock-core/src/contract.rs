@@ -4,7 +4,7 @@
 mod capabilities;
 mod config;
 mod error;
-mod holder;
+mod limits;
 mod name;
 mod outcome;
 mod provider;
@@ -14,18 +14,21 @@ mod sharing;
 mod token;
 mod wakeups;
 
-pub(crate) use self::request::{LONGEST, SHORTEST, system_uuid};
 pub use self::{
     capabilities::{Capabilities, Discipline, Durability},
     config::ConfigError,
     error::{ErrorKind, ProviderError},
-    holder::Holder,
+    limits::{InvalidPrefix, Prefix},
     name::Name,
     outcome::{AcquireOutcome, AskOutcome, Page, ReleaseOutcome, RenewOutcome, RevokeOutcome},
     provider::{Admin, Provider},
-    record::{Record, Version},
+    record::{Holder, Record, Version},
     request::{Acquire, Ask, Closing, List, Release, Renew, Revoke},
     sharing::Sharing,
     token::{FencingToken, TokenOutOfRange},
     wakeups::{Wakeup, WakeupSender, Wakeups},
+};
+pub(crate) use self::{
+    limits::{LONGEST, SHORTEST},
+    request::system_uuid,
 };

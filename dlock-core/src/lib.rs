@@ -28,9 +28,9 @@ pub use self::{
     client::{Client, IntoClient},
     contract::{
         Acquire, AcquireOutcome, Admin, Ask, AskOutcome, Capabilities, Closing, ConfigError,
-        Discipline, Durability, ErrorKind, FencingToken, Holder, List, Name, Page, Provider,
-        ProviderError, Record, Release, ReleaseOutcome, Renew, RenewOutcome, Revoke, RevokeOutcome,
-        Sharing, TokenOutOfRange, Version, Wakeup, WakeupSender, Wakeups,
+        Discipline, Durability, ErrorKind, FencingToken, Holder, InvalidPrefix, List, Name, Page,
+        Prefix, Provider, ProviderError, Record, Release, ReleaseOutcome, Renew, RenewOutcome,
+        Revoke, RevokeOutcome, Sharing, TokenOutOfRange, Version, Wakeup, WakeupSender, Wakeups,
     },
     events::{AskEnd, Believed, Ended, Event, Loss, LossCause, Recorder, State},
     lease::{Error, NoTicket, Ticket},

@@ -8,7 +8,7 @@ use aws_sdk_dynamodb::{
     config::http::HttpResponse,
     error::{ProvideErrorMetadata, SdkError},
 };
-use dlock_core::{ErrorKind, ProviderError};
+use dlock_core::{ErrorKind, InvalidPrefix, ProviderError};
 
 use crate::item::Flaw;
 
@@ -45,6 +45,12 @@ pub enum SettingsError {
         /// For all attempts of a call.
         operation: Duration,
     },
+}
+
+impl From<InvalidPrefix> for SettingsError {
+    fn from(InvalidPrefix { reason, .. }: InvalidPrefix) -> Self {
+        Self::Prefix { reason }
+    }
 }
 
 /// Why a table cannot keep locks.

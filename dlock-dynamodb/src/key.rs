@@ -3,7 +3,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use dlock_core::{Name, ProviderError};
+use dlock_core::{Name, Prefix, ProviderError};
 
 use crate::{error::SettingsError, item};
 
@@ -18,7 +18,7 @@ pub(crate) struct Layout {
 #[derive(Clone, Debug)]
 pub(crate) struct Keys {
     layout: Arc<Layout>,
-    prefix: Arc<str>,
+    prefix: Prefix,
 }
 
 /// The key of one item.
@@ -67,19 +67,13 @@ pub(crate) fn check_attribute(attribute: &str) -> Result<(), SettingsError> {
 
 impl Keys {
     pub(crate) fn new(layout: Arc<Layout>, prefix: &str) -> Result<Self, SettingsError> {
-        let reason = if prefix.contains('\0') {
-            "it contains a NUL character"
-        } else if prefix.len() >= Name::MAX_BYTES {
-            "it leaves no room for a name"
-        } else if prefix.is_empty() && layout.sort.is_some() {
-            "in a table with a sort key it is the value of the partition key, which cannot be empty"
-        } else {
-            return Ok(Self {
-                layout,
-                prefix: prefix.into(),
+        if prefix.is_empty() && layout.sort.is_some() {
+            return Err(SettingsError::Prefix {
+                reason: "in a table with a sort key it is the value of the partition key, which cannot be empty",
             });
-        };
-        Err(SettingsError::Prefix { reason })
+        }
+        let prefix = Prefix::new(prefix)?;
+        Ok(Self { layout, prefix })
     }
 
     pub(crate) const fn layout(&self) -> &Arc<Layout> {
@@ -87,7 +81,7 @@ impl Keys {
     }
 
     pub(crate) fn prefix(&self) -> &str {
-        &self.prefix
+        self.prefix.as_str()
     }
 
     /// The item of a lock.
@@ -95,13 +89,7 @@ impl Keys {
     /// # Errors
     /// `Fatal` if prefix and name together are too long.
     pub(crate) fn key(&self, name: &Name) -> Result<Key, ProviderError> {
-        let bytes = self.prefix.len() + name.as_str().len();
-        if bytes > Name::MAX_BYTES {
-            return Err(ProviderError::fatal(format!(
-                "the name of the lock and the prefix have {bytes} bytes together: shorten one of them to at most {} in all",
-                Name::MAX_BYTES
-            )));
-        }
+        self.prefix.check(name)?;
         Ok(self.of(self.stored(name.as_str())))
     }
 
@@ -134,7 +122,7 @@ impl Keys {
         if self.layout.sort.is_some() {
             return start.to_owned();
         }
-        let prefix = self.prefix.replace('%', "%25").replace('/', "%2F");
+        let prefix = self.prefix.as_str().replace('%', "%25").replace('/', "%2F");
         format!("{prefix}/{start}")
     }
 

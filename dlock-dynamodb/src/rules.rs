@@ -12,7 +12,6 @@ use dlock_core::{
 
 use crate::{
     expression::{self, Start, Update},
-    item::{DURATIONS, MAX_EXACT},
     key::Key,
     store::{Store, Written},
     wall,
@@ -29,7 +28,7 @@ pub(crate) async fn acquire(
     key: &Key,
     request: &Acquire,
 ) -> Result<AcquireOutcome, ProviderError> {
-    storable(request)?;
+    request.check()?;
     let since = store.wall.micros();
     let start = wall::seed(since).map(|seed| Start::new(request.floor, seed));
     let mut write = expression::take(request, since, start);
@@ -77,9 +76,7 @@ pub(crate) async fn renew(
     key: &Key,
     request: &Renew,
 ) -> Result<RenewOutcome, ProviderError> {
-    if request.n > MAX_EXACT {
-        return Err(ProviderError::fatal("a renewal's number is below 2^53"));
-    }
+    request.check()?;
     let write = expression::renew(request);
     ask(store, key, &write, |written| match written {
         // R1; where the store does not show what it wrote, the next look does (R2).
@@ -192,25 +189,6 @@ async fn ask<T>(
 
 fn held_by(record: &Record, uuid: uuid::Uuid) -> bool {
     !record.released && record.uuid == uuid
-}
-
-/// What this crate would not read back, it does not write.
-fn storable(request: &Acquire) -> Result<(), ProviderError> {
-    let milliseconds = request.duration.as_millis();
-    let complaint = if request.floor > FencingToken::MAX.get() {
-        "there is no fencing token as high as the floor: tokens are below 2^53" // T2
-    } else if !u64::try_from(milliseconds).is_ok_and(|length| DURATIONS.contains(&length)) {
-        "a lease lasts 100 ms to 24 h"
-    } else if request
-        .data
-        .as_ref()
-        .is_some_and(|data| data.len() > Record::MAX_DATA)
-    {
-        "at most 4096 bytes of data fit beside a lock"
-    } else {
-        return Ok(());
-    };
-    Err(ProviderError::fatal(complaint))
 }
 
 /// When DynamoDB may delete the record of a released term: 30 days after both the wall clock and

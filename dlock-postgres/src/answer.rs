@@ -1,11 +1,10 @@
 //! What a function in the database answered, before it becomes an outcome.
 
 use deadpool_postgres::tokio_postgres::Row;
-use dlock_core::{FencingToken, Name, ProviderError, Record};
+use dlock_core::{FencingToken, Name, Prefix, ProviderError, Record};
 
 use crate::{
     error,
-    key::Prefix,
     row::{self, Flaw, VERDICT},
 };
 

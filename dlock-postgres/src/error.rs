@@ -4,10 +4,10 @@
 use std::{error::Error as StdError, time::Duration};
 
 use deadpool_postgres::{PoolError, tokio_postgres};
-use dlock_core::{ErrorKind, FencingToken, Name, ProviderError, Record};
+use dlock_core::{ErrorKind, FencingToken, InvalidPrefix, Name, ProviderError, Record};
 use tokio_postgres::error::{DbError, Severity, SqlState};
 
-use crate::row::{Flaw, MAX_OWNER};
+use crate::row::Flaw;
 
 /// The oldest version of the server that has all the functions need, as `server_version_num` has it.
 pub(crate) const OLDEST: i32 = 120_000;
@@ -45,6 +45,12 @@ pub enum BuildError {
         /// What was asked for.
         timeout: Duration,
     },
+}
+
+impl From<InvalidPrefix> for BuildError {
+    fn from(InvalidPrefix { reason, .. }: InvalidPrefix) -> Self {
+        Self::Prefix { reason }
+    }
 }
 
 /// The schema could not be made or is not as it should be.
@@ -94,8 +100,9 @@ pub(crate) fn exhausted(name: &Name) -> ProviderError {
 pub(crate) fn unfit(name: &Name) -> ProviderError {
     ProviderError::fatal(format!(
         "no record can hold what was asked for lock {:?}: a lease takes 100 ms to 24 h, the label of an \
-         owner {MAX_OWNER} bytes at most, data {} bytes, and a renewal's number is below 2^53",
+         owner {} bytes at most, data {} bytes, and a renewal's number is below 2^53",
         name.as_str(),
+        Record::MAX_OWNER,
         Record::MAX_DATA
     ))
 }

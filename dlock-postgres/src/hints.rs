@@ -1,9 +1,9 @@
 //! What a release says to those who listen: the channel, which is the table's, and the text, which
 //! says whose lock it is. Nothing here speaks to the database.
 
-use dlock_core::Name;
+use dlock_core::{Name, Prefix};
 
-use crate::{key::Prefix, schema::Schema};
+use crate::schema::Schema;
 
 /// The hints about the locks of one prefix in one table.
 #[derive(Debug)]

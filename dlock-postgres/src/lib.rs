@@ -135,7 +135,6 @@ mod connections;
 mod error;
 pub mod fence;
 mod hints;
-mod key;
 mod obstacle;
 mod provider;
 mod row;

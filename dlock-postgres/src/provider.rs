@@ -6,7 +6,7 @@ use std::{fmt, sync::Arc};
 use async_trait::async_trait;
 use deadpool_postgres::tokio_postgres::types::Type;
 use dlock_core::{
-    Acquire, AcquireOutcome, Capabilities, Closing, Discipline, Durability, Name, Provider,
+    Acquire, AcquireOutcome, Capabilities, Closing, Discipline, Durability, Name, Prefix, Provider,
     ProviderError, Record, Release, ReleaseOutcome, Renew, RenewOutcome, Sharing, Wakeups,
 };
 
@@ -17,7 +17,6 @@ use crate::{
     connections::{Caller, Connections, Parameters},
     error::{self, BuildError},
     hints::Hints,
-    key::Prefix,
     row,
     schema::{Schema, Statements},
     settings::{PostgresProviderBuilder, Settings},

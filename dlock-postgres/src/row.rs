@@ -37,8 +37,6 @@ pub(crate) const PLACE: usize = 12;
 
 /// The longest lease, 24 h, and the shortest, in milliseconds.
 const DURATIONS: RangeInclusive<i64> = 100..=86_400_000;
-/// The longest label of an owner, in bytes.
-pub(crate) const MAX_OWNER: usize = 1024;
 /// Below 2^53: what a double holds exactly (T2).
 const MAX_EXACT: i64 = (1 << 53) - 1;
 /// The same as an instant in whole seconds, here in microseconds.
@@ -58,7 +56,7 @@ pub(crate) fn record(row: &Row) -> Result<Record, Flaw> {
     );
     let mut record = Record::new(
         value::<Uuid>(row, "uuid", UUID)?,
-        text(row, "owner", OWNER, MAX_OWNER)?,
+        text(row, "owner", OWNER, Record::MAX_OWNER)?,
         u64::try_from(since)
             .ok()
             .filter(|micros| *micros <= SINCE_MOST)

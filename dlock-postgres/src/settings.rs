@@ -9,7 +9,7 @@ use deadpool_postgres::{
         tls::{MakeTlsConnect, TlsConnect},
     },
 };
-use dlock_core::Sharing;
+use dlock_core::{Prefix, Sharing};
 use typed_builder::TypedBuilder;
 
 use crate::{
@@ -17,7 +17,6 @@ use crate::{
     connections::Connections,
     error::BuildError,
     hints::Hints,
-    key::Prefix,
     provider::PostgresProvider,
     schema::Schema,
 };

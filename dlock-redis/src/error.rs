@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use dlock_core::{ErrorKind, ProviderError};
+use dlock_core::{ErrorKind, InvalidPrefix, ProviderError};
 use redis::{ErrorKind as Redis, RedisError};
 
 use crate::connection::is_reply;
@@ -40,6 +40,12 @@ pub enum BuildError {
         /// What was asked for.
         within: Duration,
     },
+}
+
+impl From<InvalidPrefix> for BuildError {
+    fn from(InvalidPrefix { reason, .. }: InvalidPrefix) -> Self {
+        Self::Prefix { reason }
+    }
 }
 
 /// Too few replicas have confirmed a write. In the chain of sources of the

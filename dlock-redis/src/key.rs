@@ -2,7 +2,7 @@
 //! nothing can be confused; the braces make the name the cluster's hash tag, so that whoever tags
 //! data of their own with the name finds it beside the lock.
 
-use std::{ops::RangeInclusive, sync::Arc};
+use std::ops::RangeInclusive;
 
 use dlock_core::{Name, ProviderError};
 
@@ -10,26 +10,22 @@ use crate::{error::BuildError, slots};
 
 /// A checked prefix.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Prefix(Arc<str>);
+pub(crate) struct Prefix(dlock_core::Prefix);
 
 impl Prefix {
     pub(crate) fn new(prefix: &str) -> Result<Self, BuildError> {
         let reason = if prefix.is_empty() {
             "it is empty"
-        } else if prefix.contains('\0') {
-            "it contains a NUL character"
         } else if prefix.contains(['{', '}']) {
             "it contains a brace, which marks where the name begins"
-        } else if prefix.len() >= Name::MAX_BYTES {
-            "it leaves no room for a name"
         } else {
-            return Ok(Self(prefix.into()));
+            return Ok(Self(dlock_core::Prefix::new(prefix)?));
         };
         Err(BuildError::Prefix { reason })
     }
 
     pub(crate) fn as_str(&self) -> &str {
-        &self.0
+        self.0.as_str()
     }
 
     /// The key of a lock.
@@ -37,13 +33,7 @@ impl Prefix {
     /// # Errors
     /// `Fatal` if prefix and name together are too long.
     pub(crate) fn key(&self, name: &Name) -> Result<String, ProviderError> {
-        let bytes = self.0.len() + name.as_str().len();
-        if bytes > Name::MAX_BYTES {
-            return Err(ProviderError::fatal(format!(
-                "the name of the lock and the prefix have {bytes} bytes together: shorten one of them to at most {} in all",
-                Name::MAX_BYTES
-            )));
-        }
+        self.0.check(name)?;
         Ok(format!("{}:{{{name}}}", self.0))
     }
 

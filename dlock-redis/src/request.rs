@@ -1,11 +1,8 @@
 //! What is asked, as the scripts read it: the key, and arguments that are all text.
 
-use std::{ops::RangeInclusive, time::Duration};
+use std::time::Duration;
 
-use dlock_core::{
-    Acquire, Ask, Closing, FencingToken, Name, ProviderError, Record, Release, Renew, Revoke,
-    Version,
-};
+use dlock_core::{Acquire, Ask, Closing, Name, ProviderError, Release, Renew, Revoke, Version};
 use uuid::Uuid;
 
 use crate::{key::Prefix, link::Run, record, slots, wakeups::Channels};
@@ -15,7 +12,7 @@ pub(crate) fn acquire(
     request: &Acquire,
     allow_eviction: bool,
 ) -> Result<Run, ProviderError> {
-    check(request)?;
+    request.check()?;
     let Acquire {
         name,
         owner,
@@ -45,11 +42,7 @@ pub(crate) fn renew(prefix: &Prefix, request: &Renew) -> Result<Run, ProviderErr
         n,
         ..
     } = request;
-    if *n > FencingToken::MAX.get() {
-        return Err(ProviderError::fatal(
-            "a renewal's number ends below 2^53: begin a new term",
-        ));
-    }
+    request.check()?;
     Ok(Run::new(prefix.key(name)?, vec![uuid(*held), number(*n)]))
 }
 
@@ -100,49 +93,6 @@ pub(crate) fn revoke(prefix: &Prefix, request: &Revoke) -> Result<Run, ProviderE
 pub(crate) fn ask(prefix: &Prefix, request: &Ask) -> Result<Run, ProviderError> {
     let key = prefix.key(&request.name)?;
     Ok(Run::new(key, vec![uuid(request.uuid)]))
-}
-
-/// What a record could not keep as it was meant.
-fn check(request: &Acquire) -> Result<(), ProviderError> {
-    /// The shortest lease and the longest, in milliseconds.
-    const DURATIONS: RangeInclusive<u64> = 100..=86_400_000;
-    /// The longest label of an owner, in bytes.
-    const MAX_OWNER: usize = 1024;
-    let Acquire {
-        owner,
-        duration,
-        data,
-        floor,
-        ..
-    } = request;
-    let whole = Duration::from_millis(millis(*duration)) == *duration;
-    let trouble = if !whole || !DURATIONS.contains(&millis(*duration)) {
-        format!(
-            "a lease of {duration:?} is not possible: it takes whole milliseconds, 100 ms to 24 h"
-        )
-    } else if owner.len() > MAX_OWNER {
-        format!(
-            "an owner label of {} bytes is not possible: at most {MAX_OWNER}",
-            owner.len()
-        )
-    } else if data
-        .as_ref()
-        .is_some_and(|data| data.len() > Record::MAX_DATA)
-    {
-        format!(
-            "more data than fits beside a lock: at most {} bytes",
-            Record::MAX_DATA
-        )
-    } else if *floor > FencingToken::MAX.get() {
-        // T2
-        format!(
-            "no fencing token is as high as {floor}: they end at {}",
-            FencingToken::MAX
-        )
-    } else {
-        return Ok(());
-    };
-    Err(ProviderError::fatal(trouble))
 }
 
 fn millis(span: Duration) -> u64 {

@@ -1,11 +1,10 @@
 //! What people and tools ask of the whole file: pages of records, and the clean-up of old ones.
 
-use dlock_core::{List, Name, Page};
+use dlock_core::{List, Name, Page, Prefix};
 use rusqlite::types::ValueRef;
 
 use crate::{
     boot::Boot,
-    key::Prefix,
     row::{self, Flaw, MAX_EXACT},
     store::{Failure, View},
 };

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use dlock_core::{ErrorKind, ProviderError};
+use dlock_core::{ErrorKind, InvalidPrefix, ProviderError};
 use rusqlite::ErrorCode;
 
 /// Why a lock file cannot be used. A foreign file was not written to.
@@ -161,6 +161,12 @@ pub enum OpenError {
         /// What was reported.
         source: Box<dyn StdError + Send + Sync>,
     },
+}
+
+impl From<InvalidPrefix> for OpenError {
+    fn from(InvalidPrefix { reason, .. }: InvalidPrefix) -> Self {
+        Self::Prefix { reason }
+    }
 }
 
 impl OpenError {

@@ -11,13 +11,13 @@ use std::{
 use async_trait::async_trait;
 use dlock_core::{
     Acquire, AcquireOutcome, Admin, Ask, AskOutcome, Capabilities, Discipline, Durability, List,
-    Name, Page, Provider, ProviderError, Record, Release, ReleaseOutcome, Renew, RenewOutcome,
-    Revoke, RevokeOutcome, Sharing, Wakeups,
+    Name, Page, Prefix, Provider, ProviderError, Record, Release, ReleaseOutcome, Renew,
+    RenewOutcome, Revoke, RevokeOutcome, Sharing, Wakeups,
 };
 use typed_builder::TypedBuilder;
 
 use crate::{
-    admin, clock::StoreClock, error::OpenError, key::Prefix, rules, store::Store, watch::Watch,
+    admin, clock::StoreClock, error::OpenError, key::Key, rules, store::Store, watch::Watch,
     worker::Worker,
 };
 
@@ -242,7 +242,7 @@ impl Provider for SqliteProvider {
     }
 
     async fn acquire(&self, request: &Acquire) -> Result<AcquireOutcome, ProviderError> {
-        let key = self.prefix.key(&request.name)?;
+        let key = Key::new(&self.prefix, &request.name)?;
         let (request, watch) = (request.clone(), Arc::clone(&self.watch));
         self.call(move |store| {
             let outcome = rules::acquire(store, &key, &request)?;
@@ -255,7 +255,7 @@ impl Provider for SqliteProvider {
     }
 
     async fn renew(&self, request: &Renew) -> Result<RenewOutcome, ProviderError> {
-        let key = self.prefix.key(&request.name)?;
+        let key = Key::new(&self.prefix, &request.name)?;
         let request = request.clone();
         self.call(move |store| {
             store.write(
@@ -267,7 +267,7 @@ impl Provider for SqliteProvider {
     }
 
     async fn release(&self, request: &Release) -> Result<ReleaseOutcome, ProviderError> {
-        let key = self.prefix.key(&request.name)?;
+        let key = Key::new(&self.prefix, &request.name)?;
         let (request, watch) = (request.clone(), Arc::clone(&self.watch));
         self.call(move |store| {
             let outcome = store.write(
@@ -283,7 +283,7 @@ impl Provider for SqliteProvider {
     }
 
     async fn read(&self, name: &Name) -> Result<Option<Record>, ProviderError> {
-        let key = self.prefix.key(name)?;
+        let key = Key::new(&self.prefix, name)?;
         self.call(move |store| store.read(|view| rules::read(view, &key)))
             .await
     }
@@ -292,7 +292,7 @@ impl Provider for SqliteProvider {
         if requests.is_empty() {
             return Vec::new();
         }
-        let item = |request: &Renew| Ok((self.prefix.key(&request.name)?, request.clone()));
+        let item = |request: &Renew| Ok((Key::new(&self.prefix, &request.name)?, request.clone()));
         let items: Vec<rules::Item> = requests.iter().map(item).collect();
         self.call(move |store| Ok(rules::renew_many(store, &items)))
             .await
@@ -320,7 +320,7 @@ impl Admin for SqliteProvider {
     }
 
     async fn revoke(&self, request: &Revoke) -> Result<RevokeOutcome, ProviderError> {
-        let key = self.prefix.key(&request.name)?;
+        let key = Key::new(&self.prefix, &request.name)?;
         let request = request.clone();
         self.call(move |store| {
             store.write(
@@ -332,7 +332,7 @@ impl Admin for SqliteProvider {
     }
 
     async fn ask(&self, request: &Ask) -> Result<AskOutcome, ProviderError> {
-        let key = self.prefix.key(&request.name)?;
+        let key = Key::new(&self.prefix, &request.name)?;
         let request = request.clone();
         self.call(move |store| {
             store.write(

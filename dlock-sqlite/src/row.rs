@@ -17,9 +17,7 @@ use crate::{
 };
 
 /// The longest lease, 24 h, and the shortest, in milliseconds.
-pub(crate) const DURATIONS: RangeInclusive<i64> = 100..=86_400_000;
-/// The longest label of an owner, in bytes.
-pub(crate) const MAX_OWNER: usize = 1024;
+const DURATIONS: RangeInclusive<i64> = 100..=86_400_000;
 /// Below 2^53: what a double holds exactly (T2).
 pub(crate) const MAX_EXACT: i64 = (1 << 53) - 1;
 
@@ -62,7 +60,7 @@ impl Stored {
         ] = columns;
         let mut record = Record::new(
             identity(text("uuid", uuid, 36)?)?,
-            text("owner", owner, MAX_OWNER)?,
+            text("owner", owner, Record::MAX_OWNER)?,
             UNIX_EPOCH + Duration::from_micros(integer("since", since, 0..=MAX_EXACT)?),
             FencingToken::new(integer("token", token, 1..=MAX_EXACT)?)
                 .ok_or_else(|| Flaw("its token is out of range".into()))?,

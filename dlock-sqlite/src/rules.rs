@@ -2,7 +2,7 @@
 //! brings a view of the file that nobody else writes to meanwhile; waiting, committing and threads
 //! are its business.
 
-use std::{ops::RangeInclusive, slice, time::Duration};
+use std::{slice, time::Duration};
 
 use dlock_core::{
     Acquire, AcquireOutcome, Ask, AskOutcome, Closing, FencingToken, ProviderError, Record,
@@ -12,7 +12,7 @@ use dlock_core::{
 use crate::{
     clock::{Now, StoreClock},
     key::Key,
-    row::{DURATIONS, MAX_EXACT, MAX_OWNER, Stored},
+    row::{MAX_EXACT, Stored},
     store::{Failure, Store, View},
 };
 
@@ -24,7 +24,7 @@ pub(crate) fn acquire(
     key: &Key,
     request: &Acquire,
 ) -> Result<AcquireOutcome, ProviderError> {
-    check(request)?;
+    request.check()?;
     if let Decision::Answer(held @ AcquireOutcome::Held(_)) =
         store.read(|view| decide(view, key, request))?
     {
@@ -117,11 +117,7 @@ fn take(
 /// R1 to R3.
 pub(crate) fn renew(view: View<'_>, key: &Key, request: &Renew) -> Result<RenewOutcome, Failure> {
     let Renew { uuid, n, .. } = *request;
-    if n > MAX_EXACT.unsigned_abs() {
-        return Err(Failure::Answer(ProviderError::fatal(format!(
-            "renewal {n} is not possible: numbers end at {MAX_EXACT}"
-        ))));
-    }
+    request.check().map_err(Failure::Answer)?;
     let (stored, now) = view.record(key)?;
     let Some(stored) = stored else {
         return Ok(RenewOutcome::Lost(None)); // R3
@@ -307,43 +303,6 @@ pub(crate) fn ask(view: View<'_>, key: &Key, request: &Ask) -> Result<AskOutcome
             other.map(|stored| stored.show(view.clock(), now)),
         )),
     }
-}
-
-/// What the table could not keep as it was meant.
-fn check(request: &Acquire) -> Result<(), ProviderError> {
-    let allowed: RangeInclusive<u64> =
-        DURATIONS.start().unsigned_abs()..=DURATIONS.end().unsigned_abs();
-    let duration = request.duration;
-    let whole = Duration::from_millis(millis(duration)) == duration;
-    let trouble = if !whole || !allowed.contains(&millis(duration)) {
-        format!(
-            "a lease of {duration:?} is not possible: it takes whole milliseconds, 100 ms to 24 h"
-        )
-    } else if request.owner.len() > MAX_OWNER {
-        format!(
-            "an owner label of {} bytes is not possible: at most {MAX_OWNER}",
-            request.owner.len()
-        )
-    } else if request
-        .data
-        .as_ref()
-        .is_some_and(|data| data.len() > Record::MAX_DATA)
-    {
-        format!(
-            "more data than fits beside a lock: at most {} bytes",
-            Record::MAX_DATA
-        )
-    } else if request.floor > FencingToken::MAX.get() {
-        // T2
-        format!(
-            "no fencing token is as high as {}: they end at {}",
-            request.floor,
-            FencingToken::MAX
-        )
-    } else {
-        return Ok(());
-    };
-    Err(ProviderError::fatal(trouble))
 }
 
 fn millis(span: Duration) -> u64 {

@@ -7,7 +7,7 @@ mod watch;
 use std::time::Duration;
 
 use dlock_core::{
-    Acquire, AcquireOutcome, ErrorKind, FencingToken, List, Name, Record, Release, Renew,
+    Acquire, AcquireOutcome, ErrorKind, FencingToken, List, Name, Prefix, Record, Release, Renew,
     RenewOutcome, Version,
 };
 use tempfile::TempDir;
@@ -17,7 +17,7 @@ use crate::{
     admin,
     boot::Boot,
     clock::{Now, StoreClock},
-    key::{Key, Prefix},
+    key::Key,
     provider::Synchronous,
     rules,
     store::Store,
@@ -90,7 +90,7 @@ impl Bench {
     }
 
     fn key(&self, name: &str) -> Key {
-        self.prefix.key(&Name::new(name).unwrap()).unwrap()
+        Key::new(&self.prefix, &Name::new(name).unwrap()).unwrap()
     }
 
     fn acquire(&mut self, request: &Acquire) -> Result<AcquireOutcome, ErrorKind> {

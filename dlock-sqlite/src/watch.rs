@@ -19,12 +19,12 @@ use std::{
     time::Duration,
 };
 
-use dlock_core::{Record, Wakeup, WakeupSender, Wakeups};
+use dlock_core::{Prefix, Record, Wakeup, WakeupSender, Wakeups};
 
 use crate::{
     clock::StoreClock,
     files::{FileId, Files},
-    key::{Key, Prefix},
+    key::Key,
 };
 
 /// How many hints a listener may leave unread. One that leaves more loses its stream, and is woken

@@ -251,7 +251,7 @@ fn plan(request: &Request) -> Result<Plan, ConfigError> {
 }
 
 fn checked_owner(owner: String) -> Result<String, ConfigError> {
-    if owner.len() > 1024 {
+    if owner.len() > Record::MAX_OWNER {
         Err(ConfigError::Owner {
             reason: "it is longer than 1024 bytes",
         })

@@ -57,6 +57,9 @@ impl Record {
     /// The most a lock carries beside itself: 4 KiB.
     pub const MAX_DATA: usize = 4096;
 
+    /// The longest label of an owner, in bytes.
+    pub const MAX_OWNER: usize = 1024;
+
     /// A held record at its grant: `renewals` 0, nobody asked, no data, no `remaining`.
     /// Providers set the other fields from what they read.
     #[must_use]
@@ -99,4 +102,23 @@ impl Record {
             renewals: self.renewals,
         }
     }
+}
+
+/// Who holds the lock: the record that refused an acquire. Nobody does if that
+/// [is closed](Record::is_closed); the owner is the one whose work that follows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Holder {
+    /// The record, as the store showed it.
+    pub record: Record,
+    /// The holder is a lease of this very [`Client`](crate::Client): waiting for it from the work
+    /// it protects would wait for ever. Locks are not re-entrant.
+    pub ours: bool,
+    /// How long this client has seen the record unchanged (uuid and renewals) on its own clock; with
+    /// [`Client::observations`](crate::Client::observations) other processes of this host before it
+    /// too. On a store whose clock decides nothing a try takes the lock over once this has
+    /// reached the record's duration.
+    pub observed: Duration,
+    /// What was seen is kept for the processes of this host that come after this one.
+    pub kept: bool,
 }

@@ -4,11 +4,8 @@ use std::time::Duration;
 
 use uuid::Uuid;
 
+use super::limits::{LONGEST, SHORTEST};
 use crate::{FencingToken, Name, ProviderError, Version};
-
-/// The shortest lease and the longest (D), and with that the shortest closing and the longest.
-pub(crate) const SHORTEST: Duration = Duration::from_millis(100);
-pub(crate) const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Asks for the lock: protocol rules A1 to A7.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,0 +1,175 @@
+//! What a record can hold and a store can keep, checked once for all providers.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use crate::{Acquire, FencingToken, Name, ProviderError, Record, Renew};
+
+/// The shortest lease and the longest (D), and with that the shortest closing and the longest.
+pub(crate) const SHORTEST: Duration = Duration::from_millis(100);
+pub(crate) const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+
+impl Acquire {
+    /// Whether a record can hold what is asked for. A provider checks it before it writes: the frontend asks
+    /// for nothing else, but other callers may.
+    ///
+    /// # Errors
+    /// [`Fatal`](crate::ErrorKind::Fatal) with what is wrong: a lease that is not of whole milliseconds or not
+    /// within 100 ms and 24 h, a label of more than [`Record::MAX_OWNER`] bytes, more data than
+    /// [`Record::MAX_DATA`] bytes, or a floor above [`FencingToken::MAX`] (T2).
+    pub fn check(&self) -> Result<(), ProviderError> {
+        let Self {
+            owner,
+            duration,
+            data,
+            floor,
+            ..
+        } = self;
+        let whole = duration.subsec_nanos() % 1_000_000 == 0;
+        let trouble = if !whole || !(SHORTEST..=LONGEST).contains(duration) {
+            format!(
+                "a lease of {duration:?} is not possible: it takes whole milliseconds, 100 ms to 24 h"
+            )
+        } else if owner.len() > Record::MAX_OWNER {
+            format!(
+                "an owner label of {} bytes is not possible: at most {}",
+                owner.len(),
+                Record::MAX_OWNER
+            )
+        } else if let Some(data) = data
+            && data.len() > Record::MAX_DATA
+        {
+            format!(
+                "{} bytes of data do not fit beside a lock: at most {} do",
+                data.len(),
+                Record::MAX_DATA
+            )
+        } else if *floor > FencingToken::MAX.get() {
+            format!(
+                "no fencing token is as high as {floor}: they end at {}",
+                FencingToken::MAX
+            )
+        } else {
+            return Ok(());
+        };
+        Err(ProviderError::fatal(trouble))
+    }
+}
+
+impl Renew {
+    /// Whether a record can hold the number of this renewal.
+    ///
+    /// # Errors
+    /// [`Fatal`](crate::ErrorKind::Fatal) if it is 2^53 or more (T2).
+    pub fn check(&self) -> Result<(), ProviderError> {
+        if self.n <= FencingToken::MAX.get() {
+            return Ok(());
+        }
+        Err(ProviderError::fatal(format!(
+            "renewal {} is not possible: numbers end at {}; begin a new term",
+            self.n,
+            FencingToken::MAX
+        )))
+    }
+}
+
+/// What keeps the locks of one provider apart from those of others in the same store. Cheap to clone.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Prefix(Arc<str>);
+
+/// A text that is no prefix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "not a prefix: {reason}; with the lock's name it is at most 1024 bytes of UTF-8 without NUL"
+)]
+#[non_exhaustive]
+pub struct InvalidPrefix {
+    /// What is wrong.
+    pub reason: &'static str,
+}
+
+impl Prefix {
+    /// Checks and keeps a prefix; it may be empty. What else a store forbids is its provider's business.
+    ///
+    /// # Errors
+    /// [`InvalidPrefix`] if it contains NUL or leaves no room for a name.
+    pub fn new(prefix: &str) -> Result<Self, InvalidPrefix> {
+        let reason = if prefix.contains('\0') {
+            "it contains a NUL character"
+        } else if prefix.len() >= Name::MAX_BYTES {
+            "it leaves no room for a name"
+        } else {
+            return Ok(Self(prefix.into()));
+        };
+        Err(InvalidPrefix { reason })
+    }
+
+    /// The prefix as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether this name can be kept with the prefix.
+    ///
+    /// # Errors
+    /// [`Fatal`](crate::ErrorKind::Fatal) if they are too long together: cut short, it would be another lock.
+    pub fn check(&self, name: &Name) -> Result<(), ProviderError> {
+        let bytes = self.0.len() + name.as_str().len();
+        if bytes <= Name::MAX_BYTES {
+            return Ok(());
+        }
+        Err(ProviderError::fatal(format!(
+            "the name of the lock and the prefix have {bytes} bytes together: shorten one of them to at most {} in all",
+            Name::MAX_BYTES
+        )))
+    }
+}
+
+impl fmt::Display for Prefix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn acquire() -> Acquire {
+        Acquire::new(Name::new("door").unwrap(), uuid::Uuid::nil(), LONGEST)
+    }
+
+    #[test]
+    fn what_no_record_can_hold_is_refused() {
+        let lasting = |duration| Acquire {
+            duration,
+            ..acquire()
+        };
+        let label = |bytes| acquire().owner("x".repeat(bytes));
+        let data = |bytes| acquire().data(Some(vec![0; bytes]));
+        let floor = |floor| acquire().floor(floor);
+        let most = FencingToken::MAX.get();
+        let moment = Duration::from_nanos(1);
+        for (good, bad) in [
+            (lasting(SHORTEST), lasting(SHORTEST - moment)),
+            (lasting(LONGEST), lasting(LONGEST + moment)),
+            (lasting(2 * SHORTEST), lasting(2 * SHORTEST + moment)),
+            (label(Record::MAX_OWNER), label(Record::MAX_OWNER + 1)),
+            (data(Record::MAX_DATA), data(Record::MAX_DATA + 1)),
+            (floor(most), floor(most + 1)),
+        ] {
+            assert!(good.check().is_ok(), "{good:?}");
+            assert!(bad.check().is_err(), "{bad:?}");
+        }
+        let renew = |n| Renew::new(Name::new("door").unwrap(), uuid::Uuid::nil(), n);
+        assert!(renew(most).check().is_ok() && renew(most + 1).check().is_err());
+    }
+
+    #[test]
+    fn prefix_leaves_room_for_a_name() {
+        assert!(Prefix::new("a\0").is_err() && Prefix::new(&"x".repeat(1024)).is_err());
+        let prefix = Prefix::new(&"x".repeat(1000)).unwrap();
+        let name = |bytes| Name::new("n".repeat(bytes)).unwrap();
+        assert!(prefix.check(&name(24)).is_ok() && prefix.check(&name(25)).is_err());
+    }
+}
