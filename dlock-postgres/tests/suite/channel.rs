@@ -248,7 +248,7 @@ async fn waiter_without_a_channel_polls_and_says_why() {
     let logged = Logged::default();
     let writer = logged.clone();
     tracing_subscriber::fmt()
-        .with_env_filter("dlock_core::listener=debug")
+        .with_env_filter("dlock_core=debug")
         .with_writer(move || writer.clone())
         .init();
     let a = term("lock");
