@@ -48,7 +48,7 @@
 //! * The package `dlock-examples` has programs that run on each of them: `cargo run -p dlock-examples
 //!   --bin quickstart`.
 //! * [`Provider`] is the contract for a store of your own; the crate `dlock-testkit` proves it.
-//! * `dlock-core/DESIGN.md` explains the protocol, what it guarantees under which assumptions, and
+//! * The chapter [`design`] explains the protocol, what it guarantees under which assumptions, and
 //!   what it does not.
 
 pub use dlock_core::*;

@@ -1,9 +1,8 @@
 //! The core of dlock: the lease protocol's frontend and the contract that stores fulfil.
 //!
 //! Users depend on the facade crate `dlock`; authors of providers on this one and on
-//! `dlock-testkit`. `DESIGN.md` beside this crate explains the protocol, what it guarantees under
-//! which assumptions, and what it does not. Rule numbers in these docs (`A2`, `V5`) are explained
-//! there.
+//! `dlock-testkit`. The chapter [`design`] explains the protocol, what it guarantees under which
+//! assumptions, and what it does not. Rule numbers in these docs (`A2`, `V5`) are explained there.
 //!
 //! What is where: [`DLock`] and its builder are what people write; [`Lease`] and [`Guard`] are one
 //! term, renewed by hand or by itself; [`Client`] is what one process shares over one provider;
@@ -12,6 +11,8 @@
 mod api;
 mod client;
 mod contract;
+#[doc = include_str!("../DESIGN.md")]
+pub mod design {}
 mod events;
 mod lease;
 mod names;

@@ -44,7 +44,7 @@ pub(crate) struct Store {
     pub(crate) listener: AtomicBool,
     /// Its channel is open: waiters need not poll as often (W2).
     pub(crate) watching: AtomicBool,
-    /// Where what was seen outlives this process, if anywhere (section 3).
+    /// Where what was seen outlives this process, if anywhere (O4).
     pub(crate) observations: OnceLock<Observations>,
     /// Who is told what happens, if anybody is.
     pub(crate) recording: OnceLock<Recording>,

@@ -2,7 +2,7 @@
 
 use crate::{property::Property, state::CLIENTS, trap::Trap};
 
-/// Who decides that a lease ended (section 3).
+/// Who decides that a lease ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "the protocol has two")]
 pub enum Discipline {

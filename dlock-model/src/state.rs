@@ -152,7 +152,7 @@ pub struct Claim {
     pub version: Version,
 }
 
-/// The grounds of section 2 for a claim.
+/// The grounds for a claim (A6).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ground {
     /// No claim: `prev` is none.

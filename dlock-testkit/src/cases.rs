@@ -331,7 +331,7 @@ macro_rules! __for_each_case {
 
             required polling waiter_asks_at_its_interval ["W2"];
             required polling waiter_enters_when_the_lease_ends ["W2", "I15"];
-            required polling waiter_of_another_duration_waits_for_the_records ["W2", "section 3", "003-2"];
+            required polling waiter_of_another_duration_waits_for_the_records ["W2", "O1", "003-2"];
             required polling waiter_does_not_spin_while_nothing_remains ["W2"];
             watch polling hint_wakes_a_waiter_at_once ["W3", "I16"];
             watch polling lost_hint_costs_one_interval ["W3", "I16"];
@@ -345,25 +345,25 @@ macro_rules! __for_each_case {
             required limits no_call_waits_longer_than_a_sixth_of_the_lease ["W4", "V7"];
             required limits failing_calls_are_repeated_only_after_a_pause ["V6", "V7", "W5"];
 
-            required looking waiter_looks_where_that_costs_less ["section 3"];
-            required looking look_observes_as_a_refusal_does ["section 3", "A6", "003-3"];
+            required looking waiter_looks_where_that_costs_less ["O3"];
+            required looking look_observes_as_a_refusal_does ["O3", "A6", "003-3"];
             required looking look_without_an_answer_is_repeated ["W4"];
             required looking look_is_an_answer_of_its_store ["W5"];
             required looking look_at_a_store_beyond_help_ends_the_wait ["W5"];
 
-            required observing repeated_tries_take_over_from_a_dead_holder ["section 3", "A6", "003-6"];
-            required observing renewal_restarts_the_observation ["section 3", "A6", "003-3"];
-            required observing observation_lasts_for_the_records_duration ["section 3", "A6", "003-2"];
-            required observing read_observes_too ["section 3"];
-            required observing observation_is_forgotten_after_ten_leases ["section 3"];
-            required observing grant_of_our_own_replaces_the_observation ["section 3"];
+            required observing repeated_tries_take_over_from_a_dead_holder ["O2", "A6", "003-6"];
+            required observing renewal_restarts_the_observation ["O1", "A6", "003-3"];
+            required observing observation_lasts_for_the_records_duration ["O1", "A6", "003-2"];
+            required observing read_observes_too ["O3"];
+            required observing observation_is_forgotten_after_ten_leases ["O2"];
+            required observing grant_of_our_own_replaces_the_observation ["O2"];
             required observing acquire_asks_for_more_than_the_highest_token_seen ["T6"];
             required observing floor_that_a_resource_reported_is_kept ["T6"];
 
-            required outliving observation_outlives_its_process ["section 3", "A6", "003-6"];
-            required outliving observation_of_another_boot_counts_for_nothing ["section 3"];
-            required outliving kept_observation_is_of_one_version ["section 3", "A6", "003-3"];
-            required outliving observation_is_kept_only_where_it_decides ["section 3"];
+            required outliving observation_outlives_its_process ["O4", "A6", "003-6"];
+            required outliving observation_of_another_boot_counts_for_nothing ["O4"];
+            required outliving kept_observation_is_of_one_version ["O4", "A6", "003-3"];
+            required outliving observation_is_kept_only_where_it_decides ["O4"];
 
             required closing close_ends_waiters_and_later_acquires ["G3"];
             required closing close_waits_until_everything_is_given_back ["G3"];

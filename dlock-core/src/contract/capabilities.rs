@@ -1,6 +1,6 @@
 //! What a provider's store can do; what the frontend and the conformance suite may expect of it.
 
-/// Who decides that a lease ended (protocol section 3).
+/// Who decides that a lease ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(
     clippy::exhaustive_enums,
@@ -40,7 +40,7 @@ pub struct Capabilities {
     /// What survives a restart of the store.
     pub durability: Durability,
     /// [`Provider::read`](crate::Provider::read) costs less than a refused acquire: waiters look
-    /// before they ask again (protocol section 3).
+    /// before they ask again (O3).
     pub cheap_reads: bool,
     /// [`Provider::release`](crate::Provider::release) closes names (B4). The suite asks it of every
     /// provider; one that was written before there were closings says nothing, and no lock with

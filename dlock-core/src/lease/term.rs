@@ -190,7 +190,7 @@ impl Term {
         self.belief().credited + self.plan.renew_every
     }
 
-    /// When renewals stop because the lease was held for the longest time allowed (section 8).
+    /// When renewals stop because the lease was held for the longest time allowed.
     pub(crate) fn renewals_end(&self) -> Option<Tick> {
         let limit = self.plan.max_hold?;
         Some(self.belief().granted + limit)

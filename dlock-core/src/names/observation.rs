@@ -1,4 +1,4 @@
-//! What a client has observed of a name (section 3): the version that its store last showed, and since when.
+//! What a client has observed of a name (O1): the version that its store last showed, and since when.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ impl Observation {
         })
     }
 
-    /// Nobody has repeated it for ten durations (section 3). The duration is a stranger's, and may be
+    /// Nobody has repeated it for ten durations (O2). The duration is a stranger's, and may be
     /// anything.
     pub(super) fn is_old(&self, clock: &Clock) -> bool {
         clock.elapsed(self.last) > self.duration.saturating_mul(10)
@@ -123,7 +123,7 @@ impl NameState {
         Some(seen.runs_out_in(clock))
     }
 
-    /// Forgets an observation that nobody has repeated for ten durations (section 3).
+    /// Forgets an observation that nobody has repeated for ten durations (O2).
     pub(crate) fn forget_old_observation(&self, clock: &Clock) {
         let mut known = self.known();
         if known

@@ -97,7 +97,7 @@ fn names_that_something_is_known_of_are_kept_for_as_long_as_it_matters() {
     hand.advance(8 * LEASE);
     assert_eq!(all(), [true, false, true, false]);
     hand.advance(INSTANT);
-    assert_eq!(all(), [true, false, false, false], "section 3: 10 D");
+    assert_eq!(all(), [true, false, false, false], "O2: 10 D");
     // A lease is live until it is over.
     live.over(&clock, uuid(1), LEASE);
     hand.advance(2 * LEASE);

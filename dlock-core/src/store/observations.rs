@@ -1,5 +1,5 @@
 //! Observations that outlive the process that made them, for programs that ask once and end
-//! (section 3). This file decides when the folder is asked and for how long; what is in a file, and
+//! (O4). This file decides when the folder is asked and for how long; what is in a file, and
 //! how files are read and written, is left to others.
 //!
 //! # Why an instant of another process is a ground for a claim

@@ -31,7 +31,7 @@ pub(crate) struct Plan {
     pub(crate) reservations: bool,
     /// How long an acquire asks a store that does not answer (W5).
     pub(crate) give_up_after: Duration,
-    /// How long a lease is renewed at most (section 8).
+    /// How long a lease is renewed at most.
     pub(crate) max_hold: Option<Duration>,
     /// How long after the `sent` of a grant everybody else is kept out at least (B4).
     pub(crate) at_least: Option<Duration>,
@@ -134,7 +134,7 @@ impl Plan {
         self.duration / 6
     }
 
-    /// Jitter at an expiry or the end of an observation: at most 50 ms (W2, section 9).
+    /// Jitter at an expiry or the end of an observation: at most 50 ms (W2).
     pub(crate) fn expiry_jitter(&self) -> Duration {
         (self.duration / 10).min(Duration::from_millis(50))
     }

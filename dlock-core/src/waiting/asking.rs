@@ -1,4 +1,4 @@
-//! What a waiter asks its store: tries (W5), and looks where they cost less (section 3).
+//! What a waiter asks its store: tries (W5), and looks where they cost less (O3).
 
 use std::{ops::ControlFlow, sync::Arc, time::Duration};
 
@@ -110,7 +110,7 @@ impl Contender {
         store.cheap_reads && self.seen.is_some() && state.claim(&store.clock).is_none()
     }
 
-    /// Reads the record, which observes as well as a refusal does (section 3), and asks only if
+    /// Reads the record, which observes as well as a refusal does (O3), and asks only if
     /// there is something to get.
     pub(super) async fn look(&mut self) -> Result<Option<Acquired>, Error> {
         match held(&self.lock, || self.call_limit()).await {
@@ -253,7 +253,7 @@ impl Contender {
     }
 }
 
-/// Reads the record, which observes as well as a refusal does (section 3): the record if a try would be
+/// Reads the record, which observes as well as a refusal does (O3): the record if a try would be
 /// refused, as far as a look shows. The limit is for each of two calls.
 pub(super) async fn held(
     lock: &Settings,

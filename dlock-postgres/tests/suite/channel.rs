@@ -121,7 +121,7 @@ async fn hint_lost_in_a_silent_channel_costs_one_poll() {
     telling.release(&waiting.release).await.unwrap();
     let released = Instant::now();
     waiting.enters().await;
-    // P, its jitter, and time for two calls of a busy server (section 9).
+    // P, its jitter, and time for two calls of a busy server.
     let took = released.elapsed();
     assert!(took < poll + poll / 5 + Duration::from_secs(1), "{took:?}");
 }

@@ -38,7 +38,7 @@ local function digits(number)
 end
 
 -- The server's time in microseconds, read after Redis began to run this script, so after any wait for
--- another (protocol section 3).
+-- another.
 local function clock()
     local time = redis.call('TIME')
     return time[1] * 1000000 + time[2]

@@ -1,4 +1,4 @@
-//! The stories. Each says where its bound comes from; section 9 has the formulas.
+//! The stories. Each says where its bound comes from; DESIGN.md has the formulas ("How long things take").
 
 use std::time::Duration;
 

@@ -15,18 +15,18 @@ use crate::proxy::{Fault, Moment};
 macro_rules! __for_each_wire_case {
     ($callback:ident) => {
         $callback! {
-            calls call_cut_at_any_moment_is_told_truly_and_its_repeat_answered ["section 2", "A2", "R2", "L2", "G1", "I9", "I11"];
-            calls silent_call_ends_and_its_connection_with_it ["section 2", "G1", "I14"];
+            calls call_cut_at_any_moment_is_told_truly_and_its_repeat_answered ["E1", "A2", "R2", "L2", "G1", "I9", "I11"];
+            calls silent_call_ends_and_its_connection_with_it ["E1", "G1", "I14"];
             calls dropped_call_leaves_its_connection_to_nobody ["G1", "I14"];
             calls request_that_arrives_late_changes_nothing ["A2", "A3", "A7", "R1", "L3", "I7", "I9", "I11"];
-            calls refused_connection_is_not_applied ["section 2"];
-            calls idle_connections_that_ended_are_replaced ["section 2", "G1"];
+            calls refused_connection_is_not_applied ["E1"];
+            calls idle_connections_that_ended_are_replaced ["E1", "G1"];
 
             holding lost_reply_of_a_renewal_costs_nothing ["V4", "V5", "V6", "R2", "I6", "I7", "I17"];
             holding renewal_cut_at_any_moment_loses_no_lease ["V5", "V6", "I7", "I17"];
             holding hung_renewals_delay_no_loss ["V5", "I1", "I2", "I6", "I8", "I10", "I15"];
             holding silent_partition_ends_the_lease_in_time ["000-3", "I1", "I2", "I6", "I8", "I9", "I10", "I15"];
-            holding outage_within_the_ride_through_bound_loses_no_lease ["section 9", "I17"];
+            holding outage_within_the_ride_through_bound_loses_no_lease ["I17"];
 
             giving lost_reply_of_an_acquire_is_found_by_its_repeat ["W5", "A2", "V1", "I6", "I11", "001-1"];
             giving lock_works_through_a_cut_at_any_moment ["W5", "A2", "V7", "L2", "I7", "I9", "I10"];

@@ -23,6 +23,11 @@ const RULES: &[&str] = &[
     "read",
     "renew_many",
     "two looks",
+    "E1",
+    "O1",
+    "O2",
+    "O3",
+    "O4",
     "V1",
     "V2",
     "V3",
@@ -102,9 +107,6 @@ const WORDS: &[&str] = &[
     "capabilities",
     "watch",
     "list",
-    "section 2",
-    "section 3",
-    "section 9",
     "longest hold",
     "no re-entrancy",
 ];
@@ -134,6 +136,12 @@ const ELSEWHERE: &[(&str, &str, &str, &str)] = &[
         "of the machine's own clocks",
         "dlock-core/src/time/clock.rs",
         "system_clock_runs_forward_for_both",
+    ),
+    (
+        "E1",
+        "needs a connection that breaks; the wire cases check it",
+        "dlock-testkit/src/wire/cases.rs",
+        "refused_connection_is_not_applied",
     ),
     (
         "000-4",
@@ -227,7 +235,7 @@ fn list_of_rules_is_that_of_the_protocol_as_explained() {
             let mut letters = word.chars();
             letters
                 .next()
-                .is_some_and(|first| "ARLVTGWBI".contains(first))
+                .is_some_and(|first| "ARLEOVTGWBHI".contains(first))
                 && !letters.as_str().is_empty()
                 && letters.all(|digit| digit.is_ascii_digit())
         })

@@ -249,7 +249,7 @@ fn judge(
     findings.broken_at(invariant, name, by, &shown, says);
 }
 
-/// When somebody who waits since `began` has the name at the latest (section 9 of the protocol,
+/// When somebody who waits since `began` has the name at the latest (DESIGN.md, "How long things take",
 /// with the error of the waiter's own timers, and the machine's slack).
 fn by(facts: &Facts<'_>, newest: Micros, duration: Micros, began: Micros) -> Micros {
     let header = facts.header;

@@ -1,4 +1,4 @@
-//! Waiters that read before they ask again, where a read costs less than a refusal (section 3, W2): a
+//! Waiters that read before they ask again, where a read costs less than a refusal (O3, W2): a
 //! look is due when a try is, is answered like one, and leaves what a refusal leaves.
 
 use std::time::Duration;
