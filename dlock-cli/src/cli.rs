@@ -1,18 +1,21 @@
 //! The command line.
 
-use std::{env, ffi::OsString, io::Write, process::ExitCode, time::Duration};
+use std::{io::Write, process::ExitCode};
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Parser, Subcommand};
 
 use tracing_subscriber::{
     EnvFilter, Layer, filter::filter_fn, layer::SubscriberExt, util::SubscriberInitExt,
 };
 
 use crate::{
+    arguments::{
+        ElectArguments, PurgeArguments, ReleaseArguments, RunArguments, SetupArguments,
+        StatusArguments,
+    },
     display::without_credentials,
     exit::{Exit, Failure, say},
     output, purge, release, setup, status,
-    store::{self, Location},
 };
 
 /// Run a command while holding a distributed lock, or while leading; look at locks, and free them.
@@ -48,137 +51,6 @@ enum Command {
     /// Make what a store needs before there can be locks
     #[command(long_about = include_str!("help/setup.txt"))]
     Setup(SetupArguments),
-}
-
-/// Arguments of `dlock run`.
-#[derive(Debug, Args)]
-#[cfg_attr(not(unix), expect(dead_code, reason = "commands run on Unix only"))]
-pub(crate) struct RunArguments {
-    /// The lock: 1 to 1024 bytes of UTF-8; everybody who uses one name and one store excludes each other
-    pub(crate) name: String,
-    /// The command and its arguments
-    #[arg(last = true, required = true, value_name = "COMMAND")]
-    pub(crate) command: Vec<OsString>,
-    /// Don't wait: if somebody else has the lock, exit with code 75 at once
-    #[arg(long, conflicts_with = "wait")]
-    pub(crate) no_wait: bool,
-    /// Wait at most this long (500ms, 30s, 5m, 1h), then exit with code 75 [default: as long as it takes]
-    #[arg(long, value_name = "TIME", value_parser = time)]
-    pub(crate) wait: Option<Duration>,
-    /// Once per period: keep everybody out for at least this long, however short the command, 100ms to 24h. Choose
-    /// more than clocks are apart and less than the period, and --no-wait: a host that waits runs it when the time is over
-    #[arg(long, value_name = "TIME", value_parser = time)]
-    pub(crate) at_least: Option<Duration>,
-    /// How long others wait if this machine dies: the lock is renewed every third of it, 100ms to 24h.
-    /// A call to the store has a sixth of it, connecting included
-    #[arg(long, value_name = "TIME", value_parser = time, default_value = "15s")]
-    pub(crate) lease: Duration,
-    /// If the lease can't be renewed: how long before its end the command gets TERM; it gets KILL at the end.
-    /// At most a quarter of the lease [default: 2s or a quarter of the lease, whichever is less]
-    #[arg(long, value_name = "TIME", value_parser = time)]
-    pub(crate) grace: Option<Duration>,
-    /// A label that others see while they wait [default: host:pid]
-    #[arg(long, value_name = "LABEL")]
-    pub(crate) owner: Option<String>,
-    #[command(flatten)]
-    pub(crate) store: StoreArguments,
-}
-
-/// Arguments of `dlock elect`.
-#[derive(Debug, Args)]
-#[cfg_attr(not(unix), expect(dead_code, reason = "commands run on Unix only"))]
-pub(crate) struct ElectArguments {
-    /// What to elect a leader for: the name of a lock, the same for everybody who stands
-    pub(crate) name: String,
-    /// Run this while leading; all that follows is the command and its arguments, so give it last
-    #[arg(long, value_name = "COMMAND", num_args = 1.., allow_hyphen_values = true)]
-    pub(crate) exec: Vec<OsString>,
-    /// Don't stand: ask whoever leads to step down, and end
-    #[arg(long, conflicts_with = "exec")]
-    pub(crate) resign: bool,
-    /// How long others wait if this machine dies: renewed every third of it, 100ms to 24h
-    #[arg(long, value_name = "TIME", value_parser = time, default_value = "60s")]
-    pub(crate) lease: Duration,
-    /// How often to ask, while somebody else leads, besides at the end of its lease and when it steps down: 1ms to 1h
-    /// [default: half the lease, at most 1h]
-    #[arg(long, value_name = "TIME", value_parser = time)]
-    pub(crate) attempt: Option<Duration>,
-    /// When leading ends: how long the command may take after TERM; then it gets KILL. At most a quarter of the lease
-    /// [default: 2s or a quarter of the lease, whichever is less]
-    #[arg(long, value_name = "TIME", value_parser = time)]
-    pub(crate) grace: Option<Duration>,
-    /// What others see as the leader [default: host:pid]
-    #[arg(long, value_name = "LABEL")]
-    pub(crate) id: Option<String>,
-    #[command(flatten)]
-    pub(crate) store: StoreArguments,
-}
-
-/// Arguments of `dlock status`.
-#[derive(Debug, Args)]
-pub(crate) struct StatusArguments {
-    /// Only this lock
-    pub(crate) name: Option<String>,
-    /// Only locks that keep others out now, held or closed ones, and whose names match: * stands for any characters,
-    /// ? for one, \ takes the next one as it is [default: all names]
-    #[arg(long, value_name = "PATTERN", num_args = 0..=1, default_missing_value = "*", conflicts_with = "name")]
-    pub(crate) held: Option<String>,
-    /// For programs: a JSON array, or one object if a name is given
-    #[arg(long)]
-    pub(crate) json: bool,
-    #[command(flatten)]
-    pub(crate) store: StoreArguments,
-}
-
-/// Arguments of `dlock release`.
-#[derive(Debug, Args)]
-pub(crate) struct ReleaseArguments {
-    /// The lock
-    pub(crate) name: String,
-    /// At once, although the holder may still work; also opens a lock that is closed (--at-least)
-    #[arg(long)]
-    pub(crate) force: bool,
-    /// Don't ask
-    #[arg(long, short, requires = "force")]
-    pub(crate) yes: bool,
-    #[command(flatten)]
-    pub(crate) store: StoreArguments,
-}
-
-/// Arguments of `dlock purge`.
-#[derive(Debug, Args)]
-pub(crate) struct PurgeArguments {
-    #[command(flatten)]
-    pub(crate) store: StoreArguments,
-}
-
-/// Arguments of `dlock setup`.
-#[derive(Debug, Args)]
-pub(crate) struct SetupArguments {
-    #[command(flatten)]
-    pub(crate) store: StoreArguments,
-}
-
-const STORE_HELP: &str = "Where the locks are: sqlite:PATH, a file on a local disk, made when it is first used; \
-    postgres://USER@HOST/DATABASE; redis://HOST or rediss://HOST; dynamodb:TABLE; with ?prefix=PREFIX and other settings, see 'dlock setup --help'. Everybody \
-    on this machine sees a password that is given here: put the whole URL into DLOCK_STORE instead \
-    [env: DLOCK_STORE] [default: dlock/locks.db in this user's state directory, $XDG_STATE_HOME or ~/.local/state]";
-
-/// Which store.
-#[derive(Debug, Args)]
-pub(crate) struct StoreArguments {
-    // Help, not a doc comment: those want variables in backticks.
-    #[arg(help = STORE_HELP, long, value_name = "STORE")]
-    store: Option<OsString>,
-}
-
-impl StoreArguments {
-    pub(crate) fn location(&self) -> Result<Box<dyn Location>, Failure> {
-        // Empty, the variable says as little as if it were not set; an empty argument is a mistake.
-        let variable = || env::var_os("DLOCK_STORE").filter(|store| !store.is_empty());
-        let store = self.store.clone().or_else(variable);
-        store::locate(store.as_deref())
-    }
 }
 
 /// Does what this process's arguments say.
@@ -258,12 +130,10 @@ fn log() {
     }
 }
 
-fn time(text: &str) -> Result<Duration, humantime::DurationError> {
-    humantime::parse_duration(text)
-}
-
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use clap::CommandFactory;
 
     use super::*;
@@ -271,35 +141,6 @@ mod tests {
     #[test]
     fn definition_is_consistent() {
         Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn times_are_a_number_and_a_unit() {
-        for (text, milliseconds) in [
-            ("500ms", 500),
-            ("30s", 30_000),
-            ("5m", 300_000),
-            ("1h", 3_600_000),
-            ("0s", 0),
-        ] {
-            assert_eq!(
-                time(text).unwrap(),
-                Duration::from_millis(milliseconds),
-                "{text}"
-            );
-        }
-        for text in [
-            "",
-            "30",
-            "s",
-            "-1s",
-            "1.s",
-            "1e9s",
-            "99999999999999999999s",
-            "1 year of mine",
-        ] {
-            assert!(time(text).is_err(), "{text}");
-        }
     }
 
     #[test]

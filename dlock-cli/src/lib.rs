@@ -23,6 +23,7 @@
 //! and the certificates of the system (`rustls-native-certs`), since who runs a private authority
 //! has told the machine about it and not us.
 
+mod arguments;
 mod ask;
 mod cli;
 mod display;

@@ -2,7 +2,7 @@
 
 use std::{process::ExitCode, time::Duration};
 
-use crate::{ask, cli::PurgeArguments, exit::Failure, output};
+use crate::{arguments::PurgeArguments, ask, exit::Failure, output};
 
 /// How many records one call deletes, so that none takes long.
 const BATCH: usize = 1000;

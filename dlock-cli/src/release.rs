@@ -8,8 +8,8 @@ use std::{
 use dlock_core::{Name, Record, ReleaseOutcome, Revoke, RevokeOutcome};
 
 use crate::{
+    arguments::ReleaseArguments,
     ask,
-    cli::ReleaseArguments,
     display::{Condition, Holding, harmless, span},
     exit::{Exit, Failure, say},
     output,

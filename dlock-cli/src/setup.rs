@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use dlock_core::Name;
 
-use crate::{ask, cli::SetupArguments, exit::Failure, output};
+use crate::{arguments::SetupArguments, ask, exit::Failure, output};
 
 /// Runs `dlock setup`.
 pub(crate) fn main(arguments: &SetupArguments) -> Result<ExitCode, Failure> {

@@ -13,8 +13,8 @@ use self::{
     rows::{Row, Rows},
 };
 use crate::{
+    arguments::StatusArguments,
     ask,
-    cli::StatusArguments,
     exit::{Exit, Failure},
     output,
     store::Store,

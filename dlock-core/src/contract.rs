@@ -14,6 +14,7 @@ mod sharing;
 mod token;
 mod wakeups;
 
+pub(crate) use self::request::system_uuid;
 pub use self::{
     capabilities::{Capabilities, Discipline, Durability},
     config::ConfigError,
@@ -27,8 +28,4 @@ pub use self::{
     sharing::Sharing,
     token::{FencingToken, TokenOutOfRange},
     wakeups::{Wakeup, WakeupSender, Wakeups},
-};
-pub(crate) use self::{
-    limits::{LONGEST, SHORTEST},
-    request::system_uuid,
 };

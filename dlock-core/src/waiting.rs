@@ -35,7 +35,7 @@ use self::{
     reserving::{PassedOver, Reservation},
 };
 use crate::{
-    Error, Holder, ProviderError, Version,
+    Error, Holder, ProviderError, Ticket, Version,
     lease::Holding,
     names::{Entered, Slots},
     store::listener,
@@ -89,6 +89,31 @@ struct Contender {
 type Answer = Result<Acquired, Error>;
 
 impl Contender {
+    fn new(
+        lock: &Arc<Settings>,
+        wait: Wait,
+        ticket: Option<&Ticket>,
+        started: Look,
+        gone: CancellationToken,
+    ) -> Self {
+        Self {
+            lock: Arc::clone(lock),
+            wait,
+            ticket: ticket.map(Ticket::version),
+            closes_for: ticket.map_or(Duration::ZERO, Ticket::closes_for),
+            started,
+            answered: started,
+            gone,
+            entered: lock.state.enter(),
+            left_slots: 0,
+            passed_over: PassedOver::default(),
+            reservation: None,
+            seen: None,
+            warned: false,
+            error: None,
+        }
+    }
+
     async fn run(mut self, giver: Giver<Answer>, line: Line, queues: bool) {
         let lock = Arc::clone(&self.lock);
         let answer = match self.wait {

@@ -11,9 +11,7 @@ use tokio::sync::Mutex as Turn;
 
 use crate::{
     Coordinator, Leadership, Reason, RunError, Shutdown, Transition, Transitions, Work,
-    jobs::Works,
-    observe::{self, Label},
-    transition::Announcer,
+    announcer::Announcer, jobs::Works, label::Label, observe,
 };
 
 /// Leads from the start of [`Coordinator::run`] to its end, and asks no store: for development on one

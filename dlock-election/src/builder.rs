@@ -5,7 +5,7 @@ use std::time::Duration;
 use dlock_core::{Client, ConfigError, DLock, IntoClient};
 use typed_builder::TypedBuilder;
 
-use crate::Election;
+use crate::{Election, shared::Times};
 
 /// Seed values of the design that this crate grew from (002-1); the ratios stay when the lease is
 /// another.
@@ -92,12 +92,11 @@ pub(crate) struct Request {
     cool_down: Option<Duration>,
 }
 
-/// The settings that are the elector's own; the others are the lock's.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Times {
-    pub(crate) attempt_every: Duration,
-    pub(crate) grace: Duration,
-    pub(crate) cool_down: Duration,
+impl Election {
+    /// Starts building an election. Provider and name are required.
+    pub fn builder() -> ElectionBuilder {
+        Request::start()
+    }
 }
 
 impl From<Request> for Result<Election, ConfigError> {

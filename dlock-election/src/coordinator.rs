@@ -4,10 +4,22 @@ use std::{pin::Pin, time::Duration};
 
 use async_trait::async_trait;
 
-use crate::{Leadership, RunError, Transitions, Work};
+use crate::{Leadership, Transitions, Work};
 
 /// Resolves when the program wants to stop: `Box::pin(signal)`.
 pub type Shutdown = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// Why an election does not run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// It runs already: an instance takes part once.
+    #[error("this election runs already")]
+    AlreadyRunning,
+    /// Its [`Client`](dlock_core::Client) was closed.
+    #[error("the client of this election is closed")]
+    Closed,
+}
 
 /// Decides on which instance work runs. [`Election`](crate::Election) asks a store,
 /// [`AlwaysLeader`](crate::AlwaysLeader) nobody.

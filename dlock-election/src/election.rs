@@ -1,23 +1,15 @@
 //! The election that people use: what every task of a process can ask and say.
 
-use std::{
-    fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{fmt, sync::Arc};
 
 use async_trait::async_trait;
 use dlock_core::{Admin, Ask, AskOutcome, DLock, Error, ProviderError};
-use tokio::{sync::Mutex as Turn, time::timeout};
+use tokio::time::timeout;
 
 use crate::{
-    Coordinator, ElectionBuilder, Leader, Leadership, RunError, Shutdown, Transitions, Work,
-    builder::{Request, Times},
-    elector,
-    jobs::Works,
-    leader::Lookout,
-    observe::Label,
+    Coordinator, Leader, Leadership, RunError, Shutdown, Transitions, Work, elector,
+    shared::{Shared, Times},
     telling,
-    transition::Announcer,
 };
 
 /// Elects one leader among all instances that use the same store and name.
@@ -26,39 +18,9 @@ use crate::{
 #[derive(Clone)]
 pub struct Election(Arc<Shared>);
 
-/// What the clones of an election and its elector share.
-pub(crate) struct Shared {
-    pub(crate) lock: DLock,
-    pub(crate) times: Times,
-    pub(crate) never_lead: bool,
-    pub(crate) label: Label,
-    pub(crate) works: Works,
-    pub(crate) announcer: Announcer,
-    /// Held by the one that runs.
-    pub(crate) running: Turn<()>,
-    lookout: Lookout,
-    leadership: Mutex<Option<Leadership>>,
-}
-
 impl Election {
-    /// Starts building an election. Provider and name are required.
-    pub fn builder() -> ElectionBuilder {
-        Request::start()
-    }
-
     pub(crate) fn new(lock: DLock, times: Times, never_lead: bool) -> Self {
-        let label = Label::new(lock.name().as_str());
-        Self(Arc::new(Shared {
-            lock,
-            times,
-            never_lead,
-            works: Works::new(&label),
-            announcer: Announcer::new(&label),
-            label,
-            running: Turn::new(()),
-            lookout: Lookout::new(),
-            leadership: Mutex::new(None),
-        }))
+        Self(Arc::new(Shared::new(lock, times, never_lead)))
     }
 
     /// How people recognise this instance.
@@ -84,7 +46,7 @@ impl Election {
 
     /// Makes this instance resign if it leads: its work is told and may end by itself for the grace
     /// time, is dropped, and then the leadership is given back. The instance follows for the
-    /// [cool-down](ElectionBuilder::cool_down). Does nothing otherwise.
+    /// [cool-down](crate::ElectionBuilder::cool_down). Does nothing otherwise.
     pub fn resign(&self) {
         if let Some(leadership) = self.leadership() {
             leadership.resign();
@@ -138,19 +100,6 @@ impl Coordinator for Election {
         let span =
             telling::span(|| tracing::info_span!("election", election = %self.0.lock.name()));
         telling::within(span, elector::run(&self.0, shutdown)).await
-    }
-}
-
-impl Shared {
-    pub(crate) fn lead(&self, leadership: Option<Leadership>) {
-        *self.current() = leadership;
-        self.lookout.forget();
-    }
-
-    fn current(&self) -> MutexGuard<'_, Option<Leadership>> {
-        self.leadership
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -6,24 +6,12 @@ use dlock_core::{Error, ErrorKind, Guard, Loss, State};
 use tokio::time::{Instant, sleep};
 
 use crate::{
-    Leadership, Reason, Shutdown, Transition,
-    election::Shared,
+    Leadership, Reason, RunError, Shutdown, Transition,
     jobs::{Held, Jobs},
     observe,
+    shared::Shared,
     telling::told,
 };
-
-/// Why an election does not run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum RunError {
-    /// It runs already: an instance takes part once.
-    #[error("this election runs already")]
-    AlreadyRunning,
-    /// Its [`Client`](dlock_core::Client) was closed.
-    #[error("the client of this election is closed")]
-    Closed,
-}
 
 /// Why a leadership has to end.
 enum End {

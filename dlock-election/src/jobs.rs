@@ -13,8 +13,8 @@ use tokio::{sync::watch, task::JoinSet, time::sleep};
 
 use crate::{
     Leadership,
-    observe::{self, Label},
-    periodic,
+    label::Label,
+    observe, periodic,
     telling::{self, told},
 };
 

@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc, time::Duration};
 use dlock_core::{FencingToken, Validity};
 use tokio::sync::{Notify, watch};
 
-use crate::observe::Label;
+use crate::label::Label;
 
 /// One instance's leadership, from its gain to its end. Cheap to clone; it watches and keeps nothing
 /// alive.

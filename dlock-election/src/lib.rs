@@ -41,6 +41,7 @@
 //! happened, in order.
 
 mod always;
+mod announcer;
 mod builder;
 mod coordinator;
 mod election;
@@ -48,6 +49,8 @@ mod elector;
 #[doc = include_str!("../GUIDE.md")]
 pub mod guide {}
 mod jobs;
+#[cfg_attr(not(feature = "metrics"), path = "label/silent.rs")]
+mod label;
 mod leader;
 mod leadership;
 #[cfg(feature = "metrics")]
@@ -55,15 +58,15 @@ pub mod metrics;
 #[cfg_attr(not(feature = "metrics"), path = "observe/silent.rs")]
 mod observe;
 mod periodic;
+mod shared;
 mod telling;
 mod transition;
 
 pub use self::{
     always::AlwaysLeader,
     builder::ElectionBuilder,
-    coordinator::{Coordinator, Shutdown},
+    coordinator::{Coordinator, RunError, Shutdown},
     election::Election,
-    elector::RunError,
     jobs::Work,
     leader::Leader,
     leadership::Leadership,

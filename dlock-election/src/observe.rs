@@ -3,24 +3,18 @@
 //!
 //! `observe/silent.rs` has the same functions for builds without the feature: they do nothing.
 
-use std::{
-    sync::Arc,
-    time::{Duration, SystemTime, UNIX_EPOCH},
-};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use dlock_core::{LossCause, metrics::SharedString};
 use tokio::time::Instant;
 
 use crate::{
     Leadership, Reason, Transition,
+    label::Label,
     metrics::{
         IS_LEADER, LEADER_UNTIL, LEASE, RENEWED, TASK, TASK_FINISHED, TASK_PERIOD, TRANSITIONS,
     },
 };
-
-/// What the metrics of one election are told apart by.
-#[derive(Clone)]
-pub(crate) struct Label(Arc<str>);
 
 /// A run of a periodic task that has not ended. Dropping it tells that it was cancelled.
 pub(crate) struct Run {
@@ -28,16 +22,6 @@ pub(crate) struct Run {
     task: &'static str,
     began: Instant,
     outcome: &'static str,
-}
-
-impl Label {
-    pub(crate) fn new(name: &str) -> Self {
-        Self(name.into())
-    }
-
-    fn word(&self) -> SharedString {
-        SharedString::from_shared(Arc::clone(&self.0))
-    }
 }
 
 /// An instance takes part from now on. What has not happened yet is told as zero: a counter that

@@ -4,14 +4,6 @@
 use dlock_core::{FencingToken, Loss, ProviderError};
 use tokio::sync::broadcast;
 
-use crate::{
-    observe::{self, Label},
-    telling::told,
-};
-
-/// How many transitions a listener may be behind.
-const KEPT: usize = 256;
-
 /// One change of an instance's leadership, or of its prospects.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -86,7 +78,7 @@ pub enum Next {
 
 /// A listener. It hears everything from when it was made.
 #[derive(Debug)]
-pub struct Transitions(broadcast::Receiver<Transition>);
+pub struct Transitions(pub(crate) broadcast::Receiver<Transition>);
 
 impl Transitions {
     /// The next transition; `None` when the election is gone.
@@ -99,42 +91,5 @@ impl Transitions {
             Err(broadcast::error::RecvError::Lagged(missed)) => Some(Next::Missed(missed)),
             Err(broadcast::error::RecvError::Closed) => None,
         }
-    }
-}
-
-/// The elector's end.
-pub(crate) struct Announcer(broadcast::Sender<Transition>, Label);
-
-impl Announcer {
-    pub(crate) fn new(election: &Label) -> Self {
-        Self(broadcast::Sender::new(KEPT), election.clone())
-    }
-
-    /// Tells whoever listens; never waits.
-    pub(crate) fn tell(&self, transition: Transition) {
-        told(|| match &transition {
-            Transition::Gained { token } => tracing::info!(name: "gained", %token, "leading"),
-            Transition::Unsure { token } => {
-                tracing::warn!(name: "unsure", %token, "unsure of leading");
-            }
-            Transition::Recovered { token } => {
-                tracing::info!(name: "recovered", %token, "leading without doubt again");
-            }
-            Transition::Lost { loss } => {
-                tracing::warn!(name: "lost", %loss, "not leading any more");
-            }
-            Transition::Resigned { token, reason } => {
-                tracing::info!(name: "resigned", %token, ?reason, "resigned");
-            }
-            // Every attempt is logged where it failed.
-            Transition::Ineligible { .. } => {}
-        });
-        observe::changed(&self.1, &transition);
-        // Without a listener there is nobody to tell.
-        drop(self.0.send(transition));
-    }
-
-    pub(crate) fn listen(&self) -> Transitions {
-        Transitions(self.0.subscribe())
     }
 }

@@ -6,9 +6,8 @@ use dlock_core::{Admin, Ask, AskOutcome, List, Name, Page, ProviderError, Revoke
 
 use crate::{
     PostgresProvider,
-    connections::Caller,
+    connections::{Caller, bigint},
     error,
-    provider::bigint,
     row::{self, Flaw, NAME},
 };
 

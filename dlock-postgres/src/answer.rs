@@ -1,7 +1,8 @@
-//! What a function in the database answered, before it becomes an outcome.
+//! What a function in the database answered, before it becomes an outcome. Renewals come alone and in
+//! batches, so theirs is made here.
 
 use deadpool_postgres::tokio_postgres::Row;
-use dlock_core::{FencingToken, Name, Prefix, ProviderError, Record};
+use dlock_core::{FencingToken, Name, Prefix, ProviderError, Record, RenewOutcome};
 
 use crate::{
     error,
@@ -27,11 +28,6 @@ impl<'a> Answer<'a> {
         }
     }
 
-    /// The lock that was asked about.
-    pub(crate) const fn name(&self) -> &Name {
-        self.name
-    }
-
     /// The function's word for it; each file in `sql/` lists its own.
     pub(crate) fn verdict(&self) -> Result<&str, ProviderError> {
         row::value(&self.row, "verdict", VERDICT)
@@ -42,12 +38,26 @@ impl<'a> Answer<'a> {
         row::token(&self.row).map_err(|flaw| self.bad_record(&flaw))
     }
 
-    pub(crate) fn asked(&self) -> Result<bool, ProviderError> {
+    fn asked(&self) -> Result<bool, ProviderError> {
         row::asked(&self.row).map_err(|flaw| self.bad_record(&flaw))
     }
 
     pub(crate) fn record(&self) -> Result<Record, ProviderError> {
         row::record(&self.row).map_err(|flaw| self.bad_record(&flaw))
+    }
+
+    /// What it says of a renewal.
+    pub(crate) fn renewal(&self) -> Result<RenewOutcome, ProviderError> {
+        match self.verdict()? {
+            "renewed" => Ok(RenewOutcome::Renewed {
+                asked: self.asked()?,
+            }),
+            "lost" => Ok(RenewOutcome::Lost(Some(self.record()?))),
+            "absent" => Ok(RenewOutcome::Lost(None)),
+            "locked" => Err(error::locked()),
+            "unfit" => Err(error::unfit(self.name)),
+            other => Err(error::bad_answer(other)),
+        }
     }
 
     /// The database found the row unfit; say what is wrong with it.

@@ -6,31 +6,43 @@ use tokio::task::JoinSet;
 use uuid::Uuid;
 
 use crate::{
-    PostgresProvider,
     answer::Answer,
-    connections::Caller,
+    connections::{Caller, Connections, bigint},
     error,
-    provider::{bigint, renewal},
+    key::Prefix,
     row::{self, PLACE},
+    schema::Statements,
 };
 
 type Outcome = Result<RenewOutcome, ProviderError>;
 
+/// Where the locks are.
+#[derive(Clone, Copy)]
+pub(crate) struct Table<'a> {
+    pub(crate) connections: &'a Connections,
+    pub(crate) statements: &'a Statements,
+    pub(crate) prefix: &'a Prefix,
+}
+
 /// Renews what can be renewed, in one statement; the answers are in the order of the requests.
 ///
 /// The statement is one transaction, so an error in one row undoes all of them: then each is
-/// renewed by itself.
-pub(crate) async fn renew_many(provider: &PostgresProvider, requests: &[Renew]) -> Vec<Outcome> {
+/// renewed by itself, by the provider.
+pub(crate) async fn renew_many(
+    provider: &(impl Provider + Clone),
+    table: Table<'_>,
+    requests: &[Renew],
+) -> Vec<Outcome> {
     // A name that is too long for the prefix fails alone.
     let mut outcomes: Vec<Option<Outcome>> = requests
         .iter()
-        .map(|request| provider.prefix.check(&request.name).err().map(Err))
+        .map(|request| table.prefix.check(&request.name).err().map(Err))
         .collect();
     let open: Vec<usize> = (0..requests.len())
         .filter(|&place| outcomes[place].is_none())
         .collect();
     if !open.is_empty() {
-        match together(provider, requests, &open).await {
+        match together(table, requests, &open).await {
             Ok(answers) => {
                 for (place, outcome) in answers {
                     outcomes[place] = Some(outcome);
@@ -56,7 +68,11 @@ pub(crate) async fn renew_many(provider: &PostgresProvider, requests: &[Renew]) 
 
 /// All of them in one statement.
 async fn together(
-    provider: &PostgresProvider,
+    Table {
+        connections,
+        statements,
+        prefix,
+    }: Table<'_>,
     requests: &[Renew],
     open: &[usize],
 ) -> Result<Vec<(usize, Outcome)>, ProviderError> {
@@ -64,13 +80,12 @@ async fn together(
     let names: Vec<&str> = asked().map(|request| request.name.as_str()).collect();
     let uuids: Vec<Uuid> = asked().map(|request| request.uuid).collect();
     let numbers: Vec<i64> = asked().map(|request| bigint(request.n)).collect();
-    let rows = provider
-        .connections
+    let rows = connections
         .query(
             Caller::Holder,
-            &provider.statements.renew_many,
+            &statements.renew_many,
             &[
-                (&provider.prefix.as_str(), Type::TEXT),
+                (&prefix.as_str(), Type::TEXT),
                 (&names, Type::TEXT_ARRAY),
                 (&uuids, Type::UUID_ARRAY),
                 (&numbers, Type::INT8_ARRAY),
@@ -84,8 +99,8 @@ async fn together(
             .and_then(|place| usize::try_from(place).ok()?.checked_sub(1))
             .and_then(|place| open.get(place).copied())
             .ok_or_else(|| error::bad_answer("a renewal that was not asked for"))?;
-        let outcome = Answer::new(row, &provider.prefix, &requests[place].name)
-            .and_then(|answer| renewal(&answer));
+        let outcome =
+            Answer::new(row, prefix, &requests[place].name).and_then(|answer| answer.renewal());
         answers.push((place, outcome));
     }
     Ok(answers)
@@ -93,7 +108,7 @@ async fn together(
 
 /// Each by itself, as many at once as the pool allows. Dropping this future stops them all.
 async fn apart(
-    provider: &PostgresProvider,
+    provider: &(impl Provider + Clone),
     requests: &[Renew],
     open: &[usize],
 ) -> Vec<(usize, Outcome)> {

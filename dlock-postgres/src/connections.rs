@@ -19,6 +19,12 @@ const VERSION: &str = "SELECT pg_catalog.current_setting('server_version_num')::
 /// The parameters of a statement, with their types: so nothing has to be asked of the server first.
 pub(crate) type Parameters<'a> = [(&'a (dyn ToSql + Sync), Type)];
 
+/// A number as a parameter. Those that count are below 2^53 (T2); what is beyond fits no record, and
+/// need not be exact.
+pub(crate) fn bigint(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
 /// Who asks for a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Caller {

@@ -12,14 +12,13 @@ use dlock_core::{
 
 use crate::{
     answer::Answer,
-    batch,
+    batch::{self, Table},
     channel::{self, Connect},
-    connections::{Caller, Connections, Parameters},
+    connections::{Caller, Connections, Parameters, bigint},
     error::{self, BuildError},
     hints::Hints,
     row,
     schema::{Schema, Statements},
-    settings::{PostgresProviderBuilder, Settings},
 };
 
 /// Locks in one table of a PostgreSQL database.
@@ -50,29 +49,6 @@ pub struct PostgresProvider {
 }
 
 impl PostgresProvider {
-    /// Settings first, then `build()`.
-    ///
-    /// ```
-    /// use std::time::Duration;
-    ///
-    /// use dlock_postgres::{
-    ///     PostgresProvider,
-    ///     deadpool_postgres::{Manager, Pool, tokio_postgres::{Config, NoTls}},
-    /// };
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let database: Config = "host=localhost user=app dbname=app connect_timeout=3".parse()?;
-    /// let pool = Pool::builder(Manager::new(database, NoTls)).max_size(8).build()?;
-    /// let provider = PostgresProvider::builder()
-    ///     .pool(pool)
-    ///     .prefix("billing")
-    ///     .timeout(Duration::from_secs(2))
-    ///     .build()?;
-    /// # Ok(()) }
-    /// ```
-    pub fn builder() -> PostgresProviderBuilder {
-        Settings::builder()
-    }
-
     /// The same table over the same pool with another prefix: other locks, so another
     /// [`Client`](dlock_core::Client).
     ///
@@ -239,7 +215,7 @@ impl Provider for PostgresProvider {
                 ],
             )
             .await?;
-        renewal(&answer)
+        answer.renewal()
     }
 
     async fn release(&self, request: &Release) -> Result<ReleaseOutcome, ProviderError> {
@@ -276,7 +252,12 @@ impl Provider for PostgresProvider {
     }
 
     async fn renew_many(&self, requests: &[Renew]) -> Vec<Result<RenewOutcome, ProviderError>> {
-        batch::renew_many(self, requests).await
+        let table = Table {
+            connections: &self.connections,
+            statements: &self.statements,
+            prefix: &self.prefix,
+        };
+        batch::renew_many(self, table, requests).await
     }
 
     async fn watch(&self) -> Result<Option<Wakeups>, ProviderError> {
@@ -292,23 +273,4 @@ impl Provider for PostgresProvider {
     fn sharing(&self) -> Option<&Sharing> {
         Some(&self.sharing)
     }
-}
-
-/// What a renewal's answer says.
-pub(crate) fn renewal(answer: &Answer<'_>) -> Result<RenewOutcome, ProviderError> {
-    match answer.verdict()? {
-        "renewed" => Ok(RenewOutcome::Renewed {
-            asked: answer.asked()?,
-        }),
-        "lost" => Ok(RenewOutcome::Lost(Some(answer.record()?))),
-        "absent" => Ok(RenewOutcome::Lost(None)),
-        "locked" => Err(error::locked()),
-        "unfit" => Err(error::unfit(answer.name())),
-        other => Err(error::bad_answer(other)),
-    }
-}
-
-/// Numbers that count are below 2^53 (T2); what is beyond fits no record, and need not be exact.
-pub(crate) fn bigint(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
 }

@@ -85,6 +85,31 @@ pub(crate) struct Settings {
     prepared: bool,
 }
 
+impl PostgresProvider {
+    /// Settings first, then `build()`.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use dlock_postgres::{
+    ///     PostgresProvider,
+    ///     deadpool_postgres::{Manager, Pool, tokio_postgres::{Config, NoTls}},
+    /// };
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let database: Config = "host=localhost user=app dbname=app connect_timeout=3".parse()?;
+    /// let pool = Pool::builder(Manager::new(database, NoTls)).max_size(8).build()?;
+    /// let provider = PostgresProvider::builder()
+    ///     .pool(pool)
+    ///     .prefix("billing")
+    ///     .timeout(Duration::from_secs(2))
+    ///     .build()?;
+    /// # Ok(()) }
+    /// ```
+    pub fn builder() -> PostgresProviderBuilder {
+        Settings::builder()
+    }
+}
+
 impl From<Settings> for Result<PostgresProvider, BuildError> {
     fn from(settings: Settings) -> Self {
         let Settings {

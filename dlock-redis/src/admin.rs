@@ -7,11 +7,12 @@ use std::collections::BTreeSet;
 use dlock_core::{ErrorKind, List, Name, Page, ProviderError};
 
 use crate::{
+    cluster::{self, Share},
     key::Prefix,
     link::{Link, Run},
     reply, request,
     scripts::{PURGE, READ, SCAN},
-    slots::{self, Share},
+    slots,
 };
 
 /// One page, of the names found on all nodes.
@@ -123,7 +124,7 @@ const FIRST: &[u8] = b"0";
 
 /// A key of each primary of a cluster, or any key of a single server.
 async fn nodes(link: &Link, prefix: &Prefix) -> Result<Vec<String>, ProviderError> {
-    let Some(shares) = slots::shares(link).await? else {
+    let Some(shares) = cluster::shares(link).await? else {
         return Ok(vec![prefix.key_in(&slots::ALL)]);
     };
     let mut primaries = Vec::new();

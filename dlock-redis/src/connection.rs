@@ -11,7 +11,7 @@ use std::{
 
 use futures_util::future::{BoxFuture, FutureExt};
 use redis::{
-    AsyncConnectionConfig, Client, Cmd, ErrorKind, Pipeline, RedisError, RedisResult, Value,
+    AsyncConnectionConfig, Client, Cmd, Pipeline, RedisError, RedisResult, Value,
     aio::{ConnectionLike, MultiplexedConnection},
 };
 
@@ -155,7 +155,7 @@ impl<'c> Call<'c> {
     }
 
     fn end<T>(self, answer: &RedisResult<T>, demoted: bool) {
-        if !answer.as_ref().err().is_none_or(is_reply) {
+        if !answer.as_ref().err().is_none_or(error::is_reply) {
             self.replace();
             return;
         }
@@ -194,11 +194,6 @@ pub(crate) async fn open(client: &Client) -> RedisResult<MultiplexedConnection> 
     client
         .get_multiplexed_async_connection_with_config(&unlimited)
         .await
-}
-
-/// The server itself said so, over a connection that works.
-pub(crate) fn is_reply(error: &RedisError) -> bool {
-    matches!(error.kind(), ErrorKind::Server(_) | ErrorKind::Extension)
 }
 
 /// This server was a primary when we connected, or never.

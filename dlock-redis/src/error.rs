@@ -6,8 +6,6 @@ use std::time::Duration;
 use dlock_core::{ErrorKind, InvalidPrefix, ProviderError};
 use redis::{ErrorKind as Redis, RedisError};
 
-use crate::connection::is_reply;
-
 /// A setting that no provider can have.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -73,6 +71,11 @@ impl Failure {
     pub(crate) fn is(&self, test: impl FnOnce(&RedisError) -> bool) -> bool {
         matches!(self, Self::Redis { error, .. } if test(error))
     }
+}
+
+/// The server itself said so, over a connection that works.
+pub(crate) fn is_reply(error: &RedisError) -> bool {
+    matches!(error.kind(), Redis::Server(_) | Redis::Extension)
 }
 
 /// What a call without an answer means.

@@ -173,6 +173,7 @@
 //! release all the same; it is told to nobody, and who may not subscribe polls.
 
 mod admin;
+mod cluster;
 mod connection;
 mod error;
 pub mod fence;

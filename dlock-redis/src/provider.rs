@@ -18,7 +18,6 @@ use crate::{
     replicas::Replicas,
     reply, request,
     scripts::{ACQUIRE, ASK, CLOSE, READ, RELEASE, RENEW, REVOKE},
-    settings::{RedisProviderBuilder, Settings},
     slots,
     wakeups::Hearing,
 };
@@ -50,24 +49,6 @@ pub struct RedisProvider {
 }
 
 impl RedisProvider {
-    /// Settings first, then `build()`.
-    ///
-    /// ```
-    /// use std::time::Duration;
-    ///
-    /// use dlock_redis::RedisProvider;
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let provider = RedisProvider::builder()
-    ///     .client(redis::Client::open("redis://127.0.0.1/")?)
-    ///     .prefix("billing")
-    ///     .call_timeout(Duration::from_secs(1))
-    ///     .build()?;
-    /// # Ok(()) }
-    /// ```
-    pub fn builder() -> RedisProviderBuilder {
-        Settings::builder()
-    }
-
     /// The same server over the same connections with another prefix: other locks, so another
     /// [`Client`](dlock_core::Client).
     ///

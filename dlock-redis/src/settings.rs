@@ -73,6 +73,26 @@ pub(crate) struct Settings {
     wakeups: Option<Channels>,
 }
 
+impl RedisProvider {
+    /// Settings first, then `build()`.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use dlock_redis::RedisProvider;
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let provider = RedisProvider::builder()
+    ///     .client(redis::Client::open("redis://127.0.0.1/")?)
+    ///     .prefix("billing")
+    ///     .call_timeout(Duration::from_secs(1))
+    ///     .build()?;
+    /// # Ok(()) }
+    /// ```
+    pub fn builder() -> RedisProviderBuilder {
+        Settings::builder()
+    }
+}
+
 impl From<Settings> for Result<RedisProvider, BuildError> {
     fn from(settings: Settings) -> Self {
         const LONGEST: Duration = Duration::from_secs(60 * 60);

@@ -1,17 +1,8 @@
-//! The slots of a cluster: which one a key is in, and who serves it. A *shard* is one of a fixed
-//! number of equal ranges of slots: what belongs to one is served by one node, except where a node's
-//! share ends in the middle of it.
+//! The slots of a cluster: which one a key is in; who serves it is `cluster.rs`'s business. A *shard* is
+//! one of a fixed number of equal ranges of slots: what belongs to one is served by one node, except
+//! where a node's share ends in the middle of it.
 
 use std::{ops::RangeInclusive, sync::LazyLock};
-
-use dlock_core::ProviderError;
-use redis::{Value, cmd};
-
-use crate::{
-    connection::is_reply,
-    error::{self, Failure},
-    link::Link,
-};
 
 /// Every slot there is.
 pub(crate) const ALL: RangeInclusive<u16> = 0..=16383;
@@ -26,21 +17,6 @@ const SHARD: u16 = 16384 / SHARDS;
 /// So many parts for renewals, which travel by part: so few that those of many locks still travel
 /// together, and so many that few of them live on two nodes.
 const PARTS: u16 = 16;
-
-/// Some slots and the node that writes to them.
-#[derive(Debug)]
-pub(crate) struct Share {
-    pub(crate) slots: RangeInclusive<u16>,
-    pub(crate) primary: Node,
-}
-
-/// A node as the cluster describes it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Node {
-    /// `None` where the cluster leaves it to us to know: the host that was asked.
-    pub(crate) host: Option<String>,
-    pub(crate) port: u16,
-}
 
 /// The slot of a key, by its hash tag if it has one: what is between its first `{` and the next `}`,
 /// unless that is nothing.
@@ -81,57 +57,6 @@ pub(crate) fn tag_of_shard(shard: u16) -> &'static str {
     static TAGS: LazyLock<Vec<String>> =
         LazyLock::new(|| (0..SHARDS).map(|shard| tag_in(&of_shard(shard))).collect());
     TAGS.get(usize::from(shard)).map_or("", String::as_str)
-}
-
-/// Who serves which slots; `None` if the server belongs to no cluster.
-pub(crate) async fn shares(link: &Link) -> Result<Option<Vec<Share>>, ProviderError> {
-    match link.command(cmd("CLUSTER").arg("SLOTS")).await {
-        Ok(Value::Array(shares)) => shares
-            .iter()
-            .map(|share| {
-                read(share).ok_or_else(|| error::nonsense("a range of slots that is none"))
-            })
-            .collect::<Result<_, _>>()
-            .map(Some),
-        Ok(_) => Err(error::nonsense("something else than slots")),
-        // "ERR This instance has cluster support disabled"
-        Err(Failure::Redis { error, .. }) if is_reply(&error) && error.code() == Some("ERR") => {
-            Ok(None)
-        }
-        Err(failure) => Err(error::provider_error(failure)),
-    }
-}
-
-/// `[first, last, [host, port, ..], ..]`
-fn read(share: &Value) -> Option<Share> {
-    let Value::Array(share) = share else {
-        return None;
-    };
-    let [
-        Value::Int(first),
-        Value::Int(last),
-        Value::Array(primary),
-        ..,
-    ] = share.as_slice()
-    else {
-        return None;
-    };
-    let [host, Value::Int(port), ..] = primary.as_slice() else {
-        return None;
-    };
-    let host = match host {
-        Value::BulkString(host) => String::from_utf8(host.clone()).ok()?,
-        Value::SimpleString(host) => host.clone(),
-        Value::Nil => String::new(),
-        _ => return None,
-    };
-    Some(Share {
-        slots: u16::try_from(*first).ok()?..=u16::try_from(*last).ok()?,
-        primary: Node {
-            host: Some(host).filter(|host| !host.is_empty()),
-            port: u16::try_from(*port).ok()?,
-        },
-    })
 }
 
 /// CRC-16/XMODEM modulo 16384, as the specification of Redis Cluster has it.

@@ -11,7 +11,7 @@ use futures_util::stream::{Stream, StreamExt};
 use redis::{Client, RedisResult, Value};
 use tokio::time;
 
-use crate::{connection::is_reply, key::Prefix, link::Link};
+use crate::{error::is_reply, key::Prefix, link::Link};
 
 /// How often a channel that may be silent for long is asked whether it still lives.
 const PING_EVERY: Duration = Duration::from_secs(3);

@@ -94,6 +94,7 @@ mod provider;
 mod row;
 mod rules;
 mod store;
+mod synchronous;
 #[cfg(test)]
 mod tests;
 mod watch;
@@ -103,5 +104,6 @@ pub use rusqlite;
 
 pub use self::{
     error::OpenError,
-    provider::{SqliteProvider, SqliteProviderBuilder, Synchronous},
+    provider::{SqliteProvider, SqliteProviderBuilder},
+    synchronous::Synchronous,
 };

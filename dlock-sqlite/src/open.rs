@@ -9,7 +9,7 @@ use crate::{
     error::{OpenError, is_busy},
     files::{FileId, Files, has_log, links},
     place,
-    provider::Synchronous,
+    synchronous::Synchronous,
 };
 
 /// `dlok`, in the header of every lock file.

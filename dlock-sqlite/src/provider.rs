@@ -17,8 +17,8 @@ use dlock_core::{
 use typed_builder::TypedBuilder;
 
 use crate::{
-    admin, clock::StoreClock, error::OpenError, key::Key, rules, store::Store, watch::Watch,
-    worker::Worker,
+    admin, clock::StoreClock, error::OpenError, key::Key, rules, store::Store,
+    synchronous::Synchronous, watch::Watch, worker::Worker,
 };
 
 /// Locks in one SQLite file, shared by every process of one host.
@@ -42,20 +42,6 @@ pub struct SqliteProvider {
     path: Arc<Path>,
     prefix: Prefix,
     sharing: Sharing,
-}
-
-/// How much of a commit has reached the disk when a call returns. Either way a lock survives the
-/// death of every process.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Synchronous {
-    /// A power cut may undo the last commits. That is enough: it also ends every holder, and later
-    /// tokens grow with the wall clock.
-    #[default]
-    Normal,
-    /// Every commit is on the disk: for machines whose wall clock may come back wrong after a power
-    /// cut while resources elsewhere remember tokens. Every write waits for the disk.
-    Full,
 }
 
 /// What a provider is opened with.

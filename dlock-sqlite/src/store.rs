@@ -16,8 +16,8 @@ use crate::{
     files::Files,
     key::Key,
     open,
-    provider::Synchronous,
     row::{Flaw, Stored},
+    synchronous::Synchronous,
     watch::Watch,
 };
 

@@ -18,9 +18,9 @@ use crate::{
     boot::Boot,
     clock::{Now, StoreClock},
     key::Key,
-    provider::Synchronous,
     rules,
     store::Store,
+    synchronous::Synchronous,
 };
 
 const D: Duration = Duration::from_secs(10);

@@ -15,7 +15,7 @@ use tokio::{
 
 use self::lines::Lines;
 use crate::{
-    cli::ElectArguments,
+    arguments::ElectArguments,
     ending::{self, Outcome},
     exit::{Exit, Failure},
     output,

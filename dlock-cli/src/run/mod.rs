@@ -9,7 +9,7 @@ use dlock_core::{DLock, Ended as Release, LossCause, Name, State};
 
 use self::waiting::{Patience, Waited};
 use crate::{
-    cli::RunArguments,
+    arguments::RunArguments,
     ending::{self, Outcome},
     exit::{Exit, Failure, say},
     store::Store,

@@ -6,7 +6,6 @@ use typed_builder::TypedBuilder;
 
 use crate::{
     Client, ConfigError, DLock, IntoClient, Record,
-    contract::{LONGEST, SHORTEST},
     events::Measured,
     time::{Plan, default_poll},
     waiting::{Settings, checked_name},
@@ -192,7 +191,7 @@ fn plan(request: &Request) -> Result<Plan, ConfigError> {
     } = request;
 
     let whole = duration.subsec_nanos() % 1_000_000 == 0;
-    if !whole || !(SHORTEST..=LONGEST).contains(&duration) {
+    if !whole || !(Record::SHORTEST..=Record::LONGEST).contains(&duration) {
         return Err(ConfigError::Duration { duration });
     }
     // The duration is in range here, so the product is too. A NaN is in no range.
@@ -218,7 +217,7 @@ fn plan(request: &Request) -> Result<Plan, ConfigError> {
         return Err(ConfigError::PollEvery { poll_every });
     }
     if let Some(give_up_after) = give_up_after
-        && !(millisecond..=LONGEST).contains(&give_up_after)
+        && !(millisecond..=Record::LONGEST).contains(&give_up_after)
     {
         return Err(ConfigError::GiveUpAfter { give_up_after });
     }
@@ -228,7 +227,7 @@ fn plan(request: &Request) -> Result<Plan, ConfigError> {
         return Err(ConfigError::MaxHold { max_hold, duration });
     }
     if let Some(at_least) = at_least
-        && !(SHORTEST..=LONGEST).contains(&at_least)
+        && !(Record::SHORTEST..=Record::LONGEST).contains(&at_least)
     {
         return Err(ConfigError::AtLeast { at_least });
     }

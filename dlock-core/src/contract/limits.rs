@@ -1,12 +1,8 @@
 //! What a record can hold and a store can keep, checked once for all providers.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{fmt, sync::Arc};
 
 use crate::{Acquire, FencingToken, Name, ProviderError, Record, Renew};
-
-/// The shortest lease and the longest (D), and with that the shortest closing and the longest.
-pub(crate) const SHORTEST: Duration = Duration::from_millis(100);
-pub(crate) const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
 impl Acquire {
     /// Whether a record can hold what is asked for. A provider checks it before it writes: the frontend asks
@@ -25,7 +21,7 @@ impl Acquire {
             ..
         } = self;
         let whole = duration.subsec_nanos() % 1_000_000 == 0;
-        let trouble = if !whole || !(SHORTEST..=LONGEST).contains(duration) {
+        let trouble = if !whole || !(Record::SHORTEST..=Record::LONGEST).contains(duration) {
             format!(
                 "a lease of {duration:?} is not possible: it takes whole milliseconds, 100 ms to 24 h"
             )
@@ -133,10 +129,16 @@ impl fmt::Display for Prefix {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     fn acquire() -> Acquire {
-        Acquire::new(Name::new("door").unwrap(), uuid::Uuid::nil(), LONGEST)
+        Acquire::new(
+            Name::new("door").unwrap(),
+            uuid::Uuid::nil(),
+            Record::LONGEST,
+        )
     }
 
     #[test]
@@ -151,9 +153,15 @@ mod tests {
         let most = FencingToken::MAX.get();
         let moment = Duration::from_nanos(1);
         for (good, bad) in [
-            (lasting(SHORTEST), lasting(SHORTEST - moment)),
-            (lasting(LONGEST), lasting(LONGEST + moment)),
-            (lasting(2 * SHORTEST), lasting(2 * SHORTEST + moment)),
+            (
+                lasting(Record::SHORTEST),
+                lasting(Record::SHORTEST - moment),
+            ),
+            (lasting(Record::LONGEST), lasting(Record::LONGEST + moment)),
+            (
+                lasting(2 * Record::SHORTEST),
+                lasting(2 * Record::SHORTEST + moment),
+            ),
             (label(Record::MAX_OWNER), label(Record::MAX_OWNER + 1)),
             (data(Record::MAX_DATA), data(Record::MAX_DATA + 1)),
             (floor(most), floor(most + 1)),

@@ -57,6 +57,12 @@ impl Record {
     /// The most a lock carries beside itself: 4 KiB.
     pub const MAX_DATA: usize = 4096;
 
+    /// The shortest lease (D), and the shortest closing.
+    pub const SHORTEST: Duration = Duration::from_millis(100);
+
+    /// The longest lease, and the longest closing: a day.
+    pub const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+
     /// The longest label of an owner, in bytes.
     pub const MAX_OWNER: usize = 1024;
 

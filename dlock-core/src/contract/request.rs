@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use uuid::Uuid;
 
-use super::limits::{LONGEST, SHORTEST};
-use crate::{FencingToken, Name, ProviderError, Version};
+use crate::{FencingToken, Name, ProviderError, Record, Version};
 
 /// Asks for the lock: protocol rules A1 to A7.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -147,7 +146,7 @@ impl Closing {
     /// [`ErrorKind::NotApplied`](crate::ErrorKind::NotApplied) if that generator fails,
     /// [`ErrorKind::Fatal`](crate::ErrorKind::Fatal) if it is more than 24 h.
     pub fn new(lasts: Duration) -> Result<Self, ProviderError> {
-        if lasts > LONGEST {
+        if lasts > Record::LONGEST {
             return Err(ProviderError::fatal("a name is closed for at most 24 h"));
         }
         Ok(Self::drawn(system_uuid()?, lasts))
@@ -165,7 +164,7 @@ impl Closing {
         let millis = lasts.as_nanos().div_ceil(1_000_000);
         let lasts = Duration::from_millis(u64::try_from(millis).unwrap_or(u64::MAX));
         Self {
-            lasts: lasts.clamp(SHORTEST, LONGEST),
+            lasts: lasts.clamp(Record::SHORTEST, Record::LONGEST),
             ..self
         }
     }

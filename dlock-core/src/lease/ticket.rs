@@ -4,7 +4,7 @@ use std::{fmt, str::FromStr, time::Duration};
 
 use uuid::Uuid;
 
-use crate::{Name, Version, contract::LONGEST};
+use crate::{Name, Record, Version};
 
 /// What the text begins with: what it is, and the version of its format.
 const TAG: &str = "dlock-ticket-1";
@@ -157,7 +157,7 @@ impl FromStr for Ticket {
             None => 0,
             Some(millis) => millis.parse().map_err(|_| NoTicket { reason })?,
         };
-        if Duration::from_millis(closes_for) > LONGEST {
+        if Duration::from_millis(closes_for) > Record::LONGEST {
             return Err(NoTicket { reason });
         }
         let reason = "its name is not one of a lock";

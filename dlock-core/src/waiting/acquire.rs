@@ -1,13 +1,12 @@
 //! The call for a lock, on the caller's side: it starts a contender, and takes what that brings.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use super::{
     Acquired, Contender, Settings, Wait,
     call::Call,
     handoff::{Taken, handoff},
     line::Line,
-    reserving::PassedOver,
 };
 use crate::{
     Error, ProviderError, Ticket,
@@ -60,22 +59,7 @@ async fn ask_for(
         }
         // Once: if its grant comes to nothing, it is used up.
         let ticket = ticket.take();
-        let contender = Contender {
-            lock: Arc::clone(lock),
-            wait,
-            ticket: ticket.map(Ticket::version),
-            closes_for: ticket.map_or(Duration::ZERO, Ticket::closes_for),
-            started,
-            answered: started,
-            gone: line.gone(),
-            entered: lock.state.enter(),
-            left_slots: 0,
-            passed_over: PassedOver::default(),
-            reservation: None,
-            seen: None,
-            warned: false,
-            error: None,
-        };
+        let contender = Contender::new(lock, wait, ticket, started, line.gone());
         let span = telling::span(|| {
             tracing::debug_span!(
                 "acquire",

@@ -2,18 +2,9 @@
 
 use std::time::Duration;
 
-use crate::{Leadership, Transition};
-
-#[derive(Clone)]
-pub(crate) struct Label;
+use crate::{Leadership, Transition, label::Label};
 
 pub(crate) struct Run;
-
-impl Label {
-    pub(crate) const fn new(_name: &str) -> Self {
-        Self
-    }
-}
 
 pub(crate) const fn takes_part(_election: &Label, _lease: Option<Duration>) {}
 

@@ -17,10 +17,11 @@ use tokio::sync::mpsc;
 
 use super::{relay, watch_over};
 use crate::{
+    cluster::{self, Node},
     error,
     key::Prefix,
     link::{self, Link},
-    slots::{self, Node},
+    slots,
 };
 
 /// What the connections pass on: the key of a lock that was released, or the end.
@@ -57,7 +58,7 @@ async fn plan(
     link: &Link,
     prefix: &Prefix,
 ) -> Result<Vec<(Option<Node>, Pipeline)>, ProviderError> {
-    let shares = slots::shares(link).await?;
+    let shares = cluster::shares(link).await?;
     let mut subscriptions: Vec<(Option<Node>, Pipeline)> = Vec::new();
     for shard in 0..slots::SHARDS {
         let channel = prefix.shard_channel(shard);
