@@ -1,7 +1,7 @@
 //! Many renewals in one statement.
 
 use deadpool_postgres::tokio_postgres::types::Type;
-use dlock_core::{Provider, ProviderError, Renew, RenewOutcome};
+use dlock_core::{Prefix, Provider, ProviderError, Renew, RenewOutcome};
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
@@ -9,7 +9,6 @@ use crate::{
     answer::Answer,
     connections::{Caller, Connections, bigint},
     error,
-    key::Prefix,
     row::{self, PLACE},
     schema::Statements,
 };
