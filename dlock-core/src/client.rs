@@ -45,7 +45,8 @@ impl Client {
     /// The one in the provider's slot, unless it was closed.
     fn of_clones(provider: Arc<dyn Provider>, clock: Clock, entropy: Entropy) -> Self {
         let sharing = provider.sharing().cloned();
-        let make = || Store::new(provider, clock, entropy);
+        // What is not needed is dropped without the slot's lock.
+        let make = || Store::new(Arc::clone(&provider), clock, entropy);
         let usable = |store: &Store| !store.is_closed();
         Self(match sharing {
             Some(sharing) => sharing.get_or_make(usable, make),

@@ -274,6 +274,40 @@ fn undriven_runtime_keeps_nobody_from_the_lock() {
     drop(left);
 }
 
+/// A waiter whose place went to others, and that runs again after its limit, says who held the lock.
+#[test]
+fn late_timeout_on_an_undriven_runtime_names_the_holder() {
+    let lock = in_real_time(Duration::from_secs(3));
+    let (left, runtime) = (driven_by_hand(), driven());
+    let held = runtime.block_on(lock.hold()).unwrap();
+    let mut late = Box::pin(lock.acquire_timeout(Duration::from_millis(1500)));
+    left.block_on(async {
+        let waited = tokio::time::timeout(Duration::from_millis(300), &mut late).await;
+        assert!(waited.is_err(), "answered before its limit: {waited:?}");
+    });
+    // Long enough for others to find that the runtime is not driven.
+    let other = runtime.block_on(lock.acquire_timeout(Duration::from_millis(1800)));
+    assert!(matches!(
+        other,
+        Err(Error::Timeout {
+            holder: Some(_),
+            ..
+        })
+    ));
+    let late = left.block_on(late);
+    assert!(
+        matches!(
+            late,
+            Err(Error::Timeout {
+                holder: Some(_),
+                ..
+            })
+        ),
+        "{late:?}"
+    );
+    runtime.block_on(held.release()).unwrap();
+}
+
 /// W1: waiters whose callers are still there, on a runtime that nobody drives for a while. They lose their
 /// places to those who wait elsewhere, and ask for new ones when they run again.
 #[test]

@@ -156,13 +156,16 @@ impl Outage {
         self.last().turn = Some((self.clock.now(), gap));
     }
 
-    /// Resolves for one of those in line.
+    /// Resolves for one of those in line. Counts from the last turn and not from its caller's arrival, since
+    /// callers may have less patience than that.
     async fn first_is_away(&self) {
         loop {
-            let before = self.last().turn;
-            self.clock.pause(AWAY).await;
+            let now = self.clock.now();
+            let before = *self.last().turn.get_or_insert((now, Duration::ZERO));
+            let (since, _) = before;
+            self.clock.pause((since + AWAY).since(now)).await;
             let mut last = self.last();
-            if last.turn == before {
+            if last.turn == Some(before) {
                 last.turn = Some((self.clock.now(), Duration::ZERO));
                 return;
             }

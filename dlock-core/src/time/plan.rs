@@ -85,7 +85,9 @@ impl Plan {
     /// dead waiter has left costs others time, so it is short where the lease is long.
     pub(crate) fn of_reservation(&self) -> Self {
         let longest = LONGEST_RESERVATION.max(10 * self.poll_every);
-        let duration = self.duration.min(longest);
+        // Of whole milliseconds, as every lease is.
+        let millis = self.duration.min(longest).as_millis();
+        let duration = Duration::from_millis(u64::try_from(millis).unwrap_or(u64::MAX));
         let part = duration.as_secs_f64() / self.duration.as_secs_f64();
         Self {
             duration,
@@ -214,6 +216,12 @@ mod tests {
             ..plan
         };
         assert_eq!(slow.of_reservation().duration, 600 * SECOND);
+        let odd = Plan {
+            poll_every: 60 * SECOND / 11,
+            ..slow
+        };
+        let millis = Duration::from_millis(54_545);
+        assert_eq!(odd.of_reservation().duration, millis, "whole milliseconds");
     }
 
     #[test]

@@ -41,11 +41,15 @@ impl Contender {
         next.max(LEAST_PAUSE.min(poll))
     }
 
-    /// What is left of the caller's limit.
+    /// What is left of the caller's limit; nothing once the place is gone.
     pub(super) fn left(&self) -> Option<Duration> {
         if self.gone.is_cancelled() {
             return Some(Duration::ZERO);
         }
+        self.left_to_caller()
+    }
+
+    fn left_to_caller(&self) -> Option<Duration> {
         match self.wait {
             Wait::No | Wait::Limit(None) => None,
             Wait::Limit(Some(limit)) => {
@@ -85,9 +89,12 @@ impl Contender {
         }
     }
 
-    /// The caller gets every grant. Of a place that went to others it is not told: it asks anew.
+    /// The caller gets every grant. Of a place that went to others it is not told: it asks anew, unless its
+    /// time is up.
     pub(super) fn for_caller(&self, answer: Option<Answer>) -> Option<Answer> {
         let granted = |answer: &Answer| matches!(answer, Ok(Acquired::Holding(_)));
-        answer.filter(|answer| !self.gone.is_cancelled() || granted(answer))
+        let time_is_up = self.left_to_caller().is_some_and(|left| left.is_zero());
+        let for_it = |answer: &Answer| granted(answer) || time_is_up;
+        answer.filter(|answer| !self.gone.is_cancelled() || for_it(answer))
     }
 }

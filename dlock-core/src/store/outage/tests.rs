@@ -135,3 +135,26 @@ async fn first_that_does_not_come_keeps_the_turn_from_nobody() {
     assert!(has_come(&mut second).await);
     assert!(has_come(&mut away).await);
 }
+
+/// The same where nobody has the patience to wait for that.
+#[tokio::test]
+async fn first_that_does_not_come_keeps_the_turn_from_nobody_in_a_hurry() {
+    const SHORT: Duration = Duration::from_millis(600);
+    let (term, hand) = bed(HICCUPS + 1);
+    assert!(has_come(&mut turn(&term, LONG)).await);
+    let mut away = turn(&term, LONG);
+    assert!(!has_come(&mut away).await);
+    let mut turns = 0;
+    for _ in 0..10 {
+        let mut hurried = turn(&term, SHORT);
+        for _ in 0..=6 {
+            tokio::task::yield_now().await;
+            if let Poll::Ready(ended) = poll(&mut hurried) {
+                turns += usize::from(ended.is_ok());
+                break;
+            }
+            hand.advance(SHORT / 6);
+        }
+    }
+    assert!(turns > 1, "{turns} turns in six seconds");
+}
