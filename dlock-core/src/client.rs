@@ -23,7 +23,8 @@ impl Client {
     /// The client that all clones of this provider share, made if there is none.
     #[must_use]
     pub fn new(provider: impl Provider) -> Self {
-        Self::of_clones(Arc::new(provider), Clock::system(), Entropy::System)
+        let provider: Arc<dyn Provider> = Arc::new(provider);
+        Self::of_clones(&provider, Clock::system(), Entropy::System)
     }
 
     /// A client of its own that takes elapsed time from `clock`: for tests. It does not meet the
@@ -39,14 +40,15 @@ impl Client {
     /// find this one.
     #[must_use]
     pub fn for_simulation(provider: impl Provider, clock: Clock, seed: u64) -> Self {
-        Self::of_clones(Arc::new(provider), clock, Entropy::seeded(seed))
+        let provider: Arc<dyn Provider> = Arc::new(provider);
+        Self::of_clones(&provider, clock, Entropy::seeded(seed))
     }
 
-    /// The one in the provider's slot, unless it was closed.
-    fn of_clones(provider: Arc<dyn Provider>, clock: Clock, entropy: Entropy) -> Self {
-        let sharing = provider.sharing().cloned();
-        // What is not needed is dropped without the slot's lock.
-        let make = || Store::new(Arc::clone(&provider), clock, entropy);
+    /// The one in the provider's slot, unless it was closed. Borrows the provider, which is so dropped without
+    /// the slot's lock where it is not needed.
+    fn of_clones(provider: &Arc<dyn Provider>, clock: Clock, entropy: Entropy) -> Self {
+        let sharing = provider.sharing();
+        let make = || Store::new(Arc::clone(provider), clock, entropy);
         let usable = |store: &Store| !store.is_closed();
         Self(match sharing {
             Some(sharing) => sharing.get_or_make(usable, make),

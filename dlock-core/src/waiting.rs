@@ -179,7 +179,7 @@ impl Contender {
         };
         self.seen = Some(holder);
         self.ticket = None;
-        line.join(&self.lock.state).await;
+        line.join(&self.lock).await;
         self.queue(giver, line).await
     }
 

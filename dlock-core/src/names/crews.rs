@@ -5,6 +5,7 @@
 use std::{
     collections::VecDeque,
     sync::{Arc, Weak},
+    time::Duration,
 };
 
 use tokio::{
@@ -22,12 +23,19 @@ pub(crate) trait Waiter: Send + Sync {
 
 /// The waiters of one name.
 #[derive(Default)]
-pub(super) struct Crews(Vec<Crew>);
+pub(super) struct Crews {
+    /// In the order in which their first waiters came.
+    crews: Vec<Crew>,
+    /// Which of them is asked next.
+    next: usize,
+}
 
 /// Those of one runtime, in the order in which they came.
 struct Crew {
     runtime: Handle,
     waiters: VecDeque<Weak<dyn Waiter>>,
+    /// How long it may be away: as long as any of them has had to pick up a grant (W6).
+    patience: Duration,
 }
 
 /// A question to a runtime: it is answered where the runtime is driven.
@@ -37,12 +45,16 @@ pub(crate) struct Probe {
 }
 
 impl Crews {
-    pub(super) fn join(&mut self, runtime: &Handle, waiter: Weak<dyn Waiter>) {
+    pub(super) fn join(&mut self, runtime: &Handle, waiter: Weak<dyn Waiter>, patience: Duration) {
         match self.of(runtime.id()) {
-            Some(crew) => crew.waiters.push_back(waiter),
-            None => self.0.push(Crew {
+            Some(crew) => {
+                crew.waiters.push_back(waiter);
+                crew.patience = crew.patience.max(patience);
+            }
+            None => self.crews.push(Crew {
                 runtime: runtime.clone(),
                 waiters: VecDeque::from([waiter]),
+                patience,
             }),
         }
     }
@@ -54,50 +66,59 @@ impl Crews {
             crew.waiters.remove(place);
         }
         if crew.waiters.is_empty() {
-            self.0.retain(|crew| crew.runtime.id() != runtime);
+            self.crews.retain(|crew| crew.runtime.id() != runtime);
         }
-        if self.0.is_empty() {
+        if self.crews.is_empty() {
             // Most names are held for longer than they are waited for.
-            self.0 = Vec::new();
+            *self = Self::default();
         }
     }
 
     /// Nobody stands in line.
     pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.crews.is_empty()
+    }
+
+    /// Two of the other runtimes at most, however many wait: the one that came first, which keeps the others
+    /// from the lock if it is not driven, and another one each time.
+    fn others(&mut self, here: Id) -> Vec<(Handle, Duration)> {
+        let others = self.crews.iter().filter(|crew| crew.runtime.id() != here);
+        let mut others: Vec<_> = others
+            .map(|crew| (crew.runtime.clone(), crew.patience))
+            .collect();
+        if others.len() > 2 {
+            self.next = self.next.wrapping_add(1);
+            let another = 1 + self.next % (others.len() - 1);
+            others.swap(1, another);
+            others.truncate(2);
+        }
+        others
     }
 
     fn of(&mut self, runtime: Id) -> Option<&mut Crew> {
-        let mut crews = self.0.iter_mut();
+        let mut crews = self.crews.iter_mut();
         crews.find(|crew| crew.runtime.id() == runtime)
     }
 }
 
 impl NameState {
-    /// Asks the other runtimes of the line whether they are driven. `None` if there is none. The first
-    /// waiter of a runtime asks for all of it.
-    pub(crate) fn probe(&self, waiter: &Weak<dyn Waiter>) -> Option<Vec<Probe>> {
+    /// Asks other runtimes of the line whether they are driven, and says for how long to wait for that.
+    /// `None` if there are none. The first waiter of a runtime asks for all of it.
+    pub(crate) fn probe(&self, waiter: &Weak<dyn Waiter>) -> Option<(Vec<Probe>, Duration)> {
         let here = Handle::current().id();
-        let mut others = Vec::new();
-        let mut first = true;
-        for Crew { runtime, waiters } in &self.known().succession.crews.0 {
-            if runtime.id() == here {
-                first = waiters
-                    .front()
-                    .is_some_and(|front| Weak::ptr_eq(front, waiter));
-            } else {
-                others.push(runtime.clone());
-            }
-        }
-        if others.is_empty() {
-            return None;
-        }
-        others.retain(|_| first);
-        let probes = others.into_iter().map(|runtime| Probe {
+        let mut known = self.known();
+        let crews = &mut known.succession.crews;
+        let ours = crews.of(here).and_then(|crew| crew.waiters.front());
+        let first = ours.is_none_or(|front| Weak::ptr_eq(front, waiter));
+        let others = crews.others(here);
+        drop(known);
+        let patience = others.iter().map(|(_, patience)| *patience).max()?;
+        let asked = if first { others } else { Vec::new() };
+        let probes = asked.into_iter().map(|(runtime, _)| Probe {
             runtime: runtime.id(),
             answer: runtime.spawn(async {}),
         });
-        Some(probes.collect())
+        Some((probes.collect(), patience))
     }
 
     /// Where there is still no answer, the waiters step aside.
@@ -119,7 +140,10 @@ impl NameState {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::{
+        collections::BTreeSet,
+        sync::atomic::{AtomicBool, Ordering},
+    };
 
     use tokio::{
         runtime::{Builder, Runtime},
@@ -131,6 +155,8 @@ mod tests {
         Clock, Name,
         names::{Names, Place},
     };
+
+    const PATIENCE: Duration = Duration::from_secs(1);
 
     struct Somebody {
         stepped_aside: Arc<AtomicBool>,
@@ -153,7 +179,7 @@ mod tests {
     }
 
     impl<'a> InLine<'a> {
-        fn new(state: &Arc<NameState>, runtime: &'a Runtime) -> Self {
+        fn new(state: &Arc<NameState>, runtime: &'a Runtime, patience: Duration) -> Self {
             let stepped_aside = Arc::<AtomicBool>::default();
             let alive: Arc<dyn Waiter> = Arc::new(Somebody {
                 stepped_aside: Arc::clone(&stepped_aside),
@@ -163,7 +189,7 @@ mod tests {
             Self {
                 runtime,
                 state: Arc::clone(state),
-                _place: state.place(Weak::clone(&waiter)),
+                _place: state.place(Weak::clone(&waiter), patience),
                 waiter,
                 stepped_aside,
                 _alive: alive,
@@ -172,7 +198,9 @@ mod tests {
 
         fn probes(&self) -> Option<Vec<Probe>> {
             let _entered = self.runtime.enter();
-            self.state.probe(&self.waiter)
+            let (probes, patience) = self.state.probe(&self.waiter)?;
+            assert_eq!(patience, PATIENCE);
+            Some(probes)
         }
 
         fn asks(&self) -> Option<usize> {
@@ -196,7 +224,8 @@ mod tests {
     #[test]
     fn only_waiters_of_a_runtime_that_nobody_drives_step_aside() {
         let (state, [here, driven, idle]) = (line(), runtimes());
-        let waiters = [&here, &driven, &idle, &idle].map(|runtime| InLine::new(&state, runtime));
+        let waiters =
+            [&here, &driven, &idle, &idle].map(|runtime| InLine::new(&state, runtime, PATIENCE));
         let probes = waiters[0].probes().unwrap();
         driven.block_on(async {
             for _ in 0..100 {
@@ -211,9 +240,12 @@ mod tests {
     #[test]
     fn first_waiter_of_a_runtime_asks_the_others_if_there_are_any() {
         let (state, [here, elsewhere]) = (line(), runtimes());
-        let (first, second) = (InLine::new(&state, &here), InLine::new(&state, &here));
+        let (first, second) = (
+            InLine::new(&state, &here, PATIENCE),
+            InLine::new(&state, &here, PATIENCE),
+        );
         assert_eq!((first.asks(), second.asks()), (None, None));
-        let other = InLine::new(&state, &elsewhere);
+        let other = InLine::new(&state, &elsewhere, PATIENCE);
         assert_eq!((first.asks(), second.asks()), (Some(1), Some(0)));
         drop(first);
         assert_eq!((second.asks(), other.asks()), (Some(1), Some(1)));
@@ -222,5 +254,37 @@ mod tests {
         assert!(!state.known().succession.crews.is_empty());
         drop(second);
         assert!(state.known().succession.crews.is_empty());
+    }
+
+    /// A line of many runtimes costs each of them two questions, and every runtime is asked after some.
+    #[test]
+    fn of_many_runtimes_each_is_asked_in_its_turn() {
+        let (state, runtimes) = (line(), runtimes::<7>());
+        let waiters = runtimes
+            .each_ref()
+            .map(|runtime| InLine::new(&state, runtime, PATIENCE));
+        let mut asked = BTreeSet::new();
+        for _ in 0..5 {
+            let probes = waiters[3].probes().unwrap();
+            assert_eq!(probes.len(), 2);
+            assert_eq!(
+                probes[0].runtime,
+                runtimes[0].handle().id(),
+                "first in line"
+            );
+            asked.extend(probes.iter().map(|probe| probe.runtime.to_string()));
+        }
+        assert_eq!(asked.len(), 6);
+    }
+
+    /// Locks of one name may have different leases, and a short one does not decide how long others may be
+    /// away.
+    #[test]
+    fn patience_is_that_of_those_who_are_asked() {
+        let (state, [here, elsewhere]) = (line(), runtimes());
+        let short = InLine::new(&state, &here, PATIENCE / 100);
+        let _long = InLine::new(&state, &elsewhere, PATIENCE);
+        let _short = InLine::new(&state, &elsewhere, PATIENCE / 100);
+        assert_eq!(short.asks(), Some(1));
     }
 }

@@ -67,12 +67,13 @@ pub(crate) struct Legacy {
 }
 
 impl NameState {
-    /// Somebody stands in line, for as long as the place lives.
-    pub(crate) fn place(self: &Arc<Self>, waiter: Weak<dyn Waiter>) -> Place {
+    /// Somebody stands in line, for as long as the place lives, and must not be away for longer than that.
+    pub(crate) fn place(self: &Arc<Self>, waiter: Weak<dyn Waiter>, patience: Duration) -> Place {
         // Its task will run here.
         let runtime = Handle::current();
         let mut known = self.known();
-        known.succession.crews.join(&runtime, Weak::clone(&waiter));
+        let crews = &mut known.succession.crews;
+        crews.join(&runtime, Weak::clone(&waiter), patience);
         Place {
             state: Arc::clone(self),
             runtime: runtime.id(),

@@ -55,7 +55,7 @@ async fn ask_for(
             Wait::Limit(_) => ticket.is_none(),
         };
         if queues {
-            line.join(&lock.state).await;
+            line.join(lock).await;
         }
         // Once: if its grant comes to nothing, it is used up.
         let ticket = ticket.take();

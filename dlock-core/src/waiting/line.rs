@@ -19,7 +19,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    names::{NameState, Place, Waiter},
+    names::{Place, Waiter},
     waiting::Settings,
 };
 
@@ -64,9 +64,10 @@ impl Line {
 
     /// Takes a place in the queue, at once: for a newcomer in the caller's own poll. In tasks of ours
     /// two callers would be served in the order in which the runtime happens to start those tasks.
-    pub(super) async fn join(&self, state: &Arc<NameState>) {
+    pub(super) async fn join(&self, lock: &Settings) {
+        let state = &lock.state;
         // First, so that those who come later know where we run.
-        let place = state.place(self.waiter());
+        let place = state.place(self.waiter(), lock.plan.pickup());
         let mut turn: Queued = Box::pin(Arc::clone(&state.turn).acquire_owned());
         // Without a budget: a poll that is put off takes no place.
         let mut first = pin!(unconstrained(turn.as_mut()));
@@ -97,9 +98,8 @@ impl Line {
     /// Never returns.
     async fn look_after_others(&self, lock: &Settings) {
         let waiter = self.waiter();
-        while let Some(probes) = lock.state.probe(&waiter) {
-            // As long as a grant waits for its caller (W6).
-            lock.store.clock.pause(lock.plan.pickup()).await;
+        while let Some((probes, patience)) = lock.state.probe(&waiter) {
+            lock.store.clock.pause(patience).await;
             lock.state.relieve(probes);
         }
         // Those who come from elsewhere now stand behind us.
