@@ -63,10 +63,23 @@
 //! time limit, as unknown, until the connection's owner replaces it. A bare `MultiplexedConnection`
 //! is never replaced; a `ConnectionManager` replaces it when the system gives up, after some 15
 //! minutes unless the client's TCP settings have a user timeout. Late answers never reach another
-//! caller. In a cluster use a `ClusterConnection`; it repeats requests by itself, which is harmless. All
-//! its requests wait while it tries to connect to a node that does not answer, those to the other nodes
-//! too: set the `connection_timeout` of its `ClusterClientBuilder` well below a sixth of the lease (it is
-//! a second if nobody sets it).
+//! caller.
+//!
+//! In a cluster use a `ClusterConnection`; it repeats requests by itself, which is harmless. Through
+//! two limitations of it a single dead node can hold up all requests:
+//! - All its requests wait while it tries to connect to a node that does not answer, those to the other
+//!   nodes too: set the `connection_timeout` of its `ClusterClientBuilder` well below a sixth of the
+//!   lease (it is a second if nobody sets it).
+//! - **With tokio 1.54.0 or 1.54.1 it can stop for good**; stay with tokio 1.53
+//!   (`cargo update -p tokio --precise 1.53.3`) until one of the two is mended. When a node dies or
+//!   slots move, the driver (`redis` 1.8.1) lets no request go on until it has locked its map of the
+//!   slots and read it anew. Since tokio 1.54.0 a future can hold its share of such a lock while it waits
+//!   for its task's next turn, because the task has used up its budget; if that future is one of the
+//!   requests, each waits for the other, and the connection never answers anybody again. It takes
+//!   many requests at once: with 500 it happened whenever a node died, with 60 now and then. Every call
+//!   ends by its time limit then, as unknown, and every lease at its deadline: no lock has two holders,
+//!   but nothing goes on until the application opens another connection. A
+//!   connection to one server has no such lock.
 //!
 //! The driver leaves `TCP_NODELAY` off. Where many calls share a connection that merges small packets and
 //! is faster on one machine; over a network a lone call may wait for an acknowledgement that the other

@@ -6,12 +6,14 @@ use std::{
     time::Duration,
 };
 
-use dlock_core::{Admin, ErrorKind, List, Name, Provider, Release, Renew, RenewOutcome};
+use dlock_core::{
+    Admin, ErrorKind, List, Name, Provider, ProviderError, Release, Renew, RenewOutcome,
+};
 use dlock_redis::RedisProvider;
-use tokio::net::TcpSocket;
+use tokio::{net::TcpSocket, time::Instant};
 
 use crate::support::{
-    Cluster, LONG, SOON, Server, ask, built, eventually, fresh_name, granted, key, name, try_for,
+    Cluster, LONG, SOON, Server, ask, at_last, built, fresh_name, granted, key, name, try_for,
     words,
 };
 
@@ -171,51 +173,91 @@ async fn a_silent_address_of_a_dead_node_does_not_stop_the_others() {
 /// gives an attempt to connect.
 async fn the_others_go_on<T>(to_connect: Duration, occupy: impl FnOnce(SocketAddr) -> T) {
     const LIMIT: Duration = Duration::from_secs(3);
+    /// So many locks on the dead node, and so many on the others.
+    const EACH: usize = 20;
     let mut cluster = Cluster::start().await;
     let connection = cluster.connection_within(to_connect).await;
     let provider = RedisProvider::builder()
         .connection(connection)
         .call_timeout(LIMIT);
     let provider = built(provider.build());
-    let mut terms = Vec::new();
-    for _ in 0..60 {
+    let (mut dead, mut living) = (Vec::new(), Vec::new());
+    while dead.len() < EACH || living.len() < EACH {
         let term = try_for(&fresh_name("dead"), LONG);
-        eventually("the grant", || async {
-            provider.acquire(&term).await.is_ok()
-        })
-        .await;
         let slot = format!("CLUSTER KEYSLOT {}", key(&term.name));
         let slot: u16 = cluster.nodes[0].ask(&slot).await;
-        terms.push((term, slot));
+        let some = match slot {
+            0..10880 => &mut living,
+            // A shard that two nodes divide fails as a whole.
+            10880..10944 => continue,
+            _ => &mut dead,
+        };
+        if some.len() < EACH {
+            at_last("the grant", || provider.acquire(&term)).await;
+            some.push(term);
+        }
     }
     let address = cluster.nodes[2].address();
     drop(cluster.nodes.pop());
     let _occupied = occupy(address);
-    let renewals: Vec<Renew> = terms
+    let renewals: Vec<Renew> = dead
         .iter()
-        .map(|(term, _)| Renew::new(term.name.clone(), term.new, 1))
+        .chain(&living)
+        .map(|term| Renew::new(term.name.clone(), term.new, 1))
         .collect();
-    let began = tokio::time::Instant::now();
-    let answers = provider.renew_many(&renewals).await;
-    assert!(began.elapsed() < 3 * LIMIT, "{:?}", began.elapsed());
-    let mut dead = 0;
-    for ((term, slot), answer) in terms.iter().zip(answers) {
-        if *slot >= 10923 {
+    // A busy machine may be too slow for the limit of a call, so the living ones have some attempts.
+    at_last("the renewals", || async {
+        let began = Instant::now();
+        let mut answers = provider.renew_many(&renewals).await;
+        // One after the other, those of the dead node would take a minute.
+        let took = began.elapsed();
+        assert!(took < 10 * LIMIT, "{took:?}");
+        let living: Result<Vec<_>, _> = answers.split_off(EACH).into_iter().collect();
+        for answer in answers {
             assert_ne!(answer.unwrap_err().kind(), ErrorKind::Fatal);
-            dead += 1;
-            continue;
         }
-        // A living node's: a busy machine may be too slow for the limit of one call.
-        if let Ok(outcome) = answer {
+        for outcome in living? {
             assert_eq!(outcome, RenewOutcome::Renewed { asked: false });
         }
-        eventually("the release", || async {
-            let release = Release::new(term.name.clone(), term.new, None);
-            provider.release(&release).await.is_ok()
-        })
-        .await;
+        Ok::<_, ProviderError>(())
+    })
+    .await;
+    for term in living {
+        let release = Release::new(term.name, term.new, None);
+        at_last("the release", || provider.release(&release)).await;
     }
-    assert!(dead > 0);
+}
+
+/// The same with as many requests under way as a busy client has. With tokio 1.54.0 and 1.54.1 the driver
+/// stops for good here: see "Connections" in the documentation of the crate.
+#[tokio::test]
+async fn a_dead_node_does_not_stop_a_crowd() {
+    let mut cluster = Cluster::start().await;
+    let connection = cluster.connection().await;
+    let provider = RedisProvider::builder()
+        .connection(connection)
+        .call_timeout(Duration::from_secs(3));
+    let provider = built(provider.build());
+    let mut renewals = Vec::new();
+    for _ in 0..2000 {
+        let term = try_for(&fresh_name("crowd"), LONG);
+        renewals.push(Renew::new(term.name, term.new, 1));
+    }
+    let mut living = None;
+    for renewal in &renewals {
+        let slot = format!("CLUSTER KEYSLOT {}", key(&renewal.name));
+        if cluster.nodes[0].ask::<u16>(&slot).await < 5461 {
+            living = Some(&renewal.name);
+            break;
+        }
+    }
+    let living = living.unwrap();
+    drop(cluster.nodes.pop());
+    for _ in 0..3 {
+        provider.renew_many(&renewals).await;
+        let record = at_last("the look", || provider.read(living)).await;
+        assert!(record.is_none());
+    }
 }
 
 /// A node that hangs is worse than one that is dead: each of its locks takes as long as a call may. The

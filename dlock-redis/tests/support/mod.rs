@@ -9,7 +9,7 @@
 pub(crate) mod fake;
 pub(crate) mod record;
 
-use std::{env, fs, future::Future, net::SocketAddr, time::Duration};
+use std::{env, fmt::Debug, fs, future::Future, net::SocketAddr, time::Duration};
 
 use dlock_core::{Acquire, AcquireOutcome, FencingToken, Name, Provider};
 use dlock_redis::RedisProvider;
@@ -303,6 +303,32 @@ pub(crate) async fn eventually<F: Future<Output = bool>>(
     let deadline = Instant::now() + AT_LAST;
     while !condition().await {
         assert!(Instant::now() < deadline, "{what}: not within {AT_LAST:?}");
+        sleep(Duration::from_millis(10)).await;
+    }
+}
+
+/// Repeats what may fail a few times until it succeeds, or says what it failed with at last.
+///
+/// It gives up only after so long and so many attempts: on a busy machine a single attempt may take all
+/// the time, and one that is refused at once needs some time to get better.
+pub(crate) async fn at_last<T, E: Debug, F: Future<Output = Result<T, E>>>(
+    what: &str,
+    mut attempt: impl FnMut() -> F,
+) -> T {
+    const AT_LAST: Duration = Duration::from_secs(30);
+    const ATTEMPTS: usize = 10;
+    let began = Instant::now();
+    let mut attempts = 0;
+    loop {
+        attempts += 1;
+        match attempt().await {
+            Ok(value) => return value,
+            Err(error) => assert!(
+                attempts < ATTEMPTS || began.elapsed() < AT_LAST,
+                "{what}: not in {attempts} attempts and {:?}, at last {error:?}",
+                began.elapsed()
+            ),
+        }
         sleep(Duration::from_millis(10)).await;
     }
 }
