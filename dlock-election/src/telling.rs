@@ -4,7 +4,8 @@
 use std::{
     future::poll_fn,
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
-    pin::pin,
+    pin::Pin,
+    task::Poll,
 };
 
 use tracing::Span;
@@ -22,16 +23,42 @@ pub(crate) fn span(make: impl FnOnce() -> Span) -> Told {
     Told(contained(make))
 }
 
-/// Runs a future within a span: a panic of the future's own goes on, one of the subscriber does not.
+/// Runs a future within a span, to its drop: a panic of the future's own goes on, one of the subscriber does
+/// not.
 pub(crate) async fn within<F: Future>(span: Told, work: F) -> F::Output {
-    let mut work = pin!(work);
+    let mut work = Within {
+        work: Some(Box::pin(work)),
+        span,
+    };
     poll_fn(|context| {
-        let entered = contained(|| span.0.as_ref().map(Span::enter));
-        let polled = catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context)));
-        contained(|| drop(entered));
-        polled.unwrap_or_else(|panic| resume_unwind(panic))
+        work.enter(|work| {
+            work.as_mut()
+                .map_or(Poll::Pending, |work| work.as_mut().poll(context))
+        })
     })
     .await
+}
+
+/// A future and its span.
+struct Within<F> {
+    work: Option<Pin<Box<F>>>,
+    span: Told,
+}
+
+impl<F> Within<F> {
+    fn enter<T>(&mut self, act: impl FnOnce(&mut Option<Pin<Box<F>>>) -> T) -> T {
+        let Self { work, span } = self;
+        let entered = contained(|| span.0.as_ref().map(Span::enter));
+        let done = catch_unwind(AssertUnwindSafe(|| act(work)));
+        contained(|| drop(entered));
+        done.unwrap_or_else(|panic| resume_unwind(panic))
+    }
+}
+
+impl<F> Drop for Within<F> {
+    fn drop(&mut self) {
+        self.enter(|work| drop(work.take()));
+    }
 }
 
 /// It gets to see values of ours, and changes none, hence the assertion.
@@ -43,5 +70,79 @@ impl Drop for Told {
     fn drop(&mut self) {
         let span = self.0.take();
         contained(|| drop(span));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        future::pending,
+        sync::{
+            Arc,
+            atomic::{AtomicUsize, Ordering},
+        },
+        task::{Context, Waker},
+    };
+
+    use tracing::{
+        Event, Metadata, Subscriber,
+        span::{Attributes, Id, Record},
+    };
+
+    use super::*;
+
+    /// Counts how deep in spans its thread is.
+    struct Depth(Arc<AtomicUsize>);
+
+    impl Subscriber for Depth {
+        fn enabled(&self, _: &Metadata<'_>) -> bool {
+            true
+        }
+
+        fn new_span(&self, _: &Attributes<'_>) -> Id {
+            Id::from_u64(1)
+        }
+
+        fn record(&self, _: &Id, _: &Record<'_>) {}
+
+        fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+        fn event(&self, _: &Event<'_>) {}
+
+        fn enter(&self, _: &Id) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+
+        fn exit(&self, _: &Id) {
+            self.0.fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+
+    /// Remembers the depth at which it was dropped.
+    struct Dropped(Arc<AtomicUsize>, Arc<AtomicUsize>);
+
+    impl Drop for Dropped {
+        fn drop(&mut self) {
+            let Self(depth, seen) = self;
+            seen.store(depth.load(Ordering::SeqCst), Ordering::SeqCst);
+        }
+    }
+
+    #[test]
+    fn work_that_is_dropped_is_dropped_in_its_span() {
+        let (depth, seen) = (Arc::<AtomicUsize>::default(), Arc::<AtomicUsize>::default());
+        tracing::subscriber::with_default(Depth(Arc::clone(&depth)), || {
+            let held = Dropped(Arc::clone(&depth), Arc::clone(&seen));
+            let span = span(|| tracing::error_span!("leading"));
+            let mut work = Box::pin(within(span, async move {
+                let _held = held;
+                pending::<()>().await;
+            }));
+            let mut context = Context::from_waker(Waker::noop());
+            assert!(work.as_mut().poll(&mut context).is_pending());
+            assert_eq!(depth.load(Ordering::SeqCst), 0);
+        });
+        assert_eq!(seen.load(Ordering::SeqCst), 1);
+        assert_eq!(depth.load(Ordering::SeqCst), 0);
     }
 }
