@@ -208,6 +208,10 @@ impl Store {
         else {
             return false;
         };
+        if limit.is_zero() {
+            // Nobody waits for the folder any more.
+            return false;
+        }
         let version = record.version();
         let kept = observations.exchange(&self.clock, name, version, first, limit);
         let kept = kept.await;
