@@ -153,8 +153,8 @@ impl Contender {
     }
 
     /// Reads a record, within the limits of an attempt and half of what is left of the caller's (W4). A store
-    /// that answers is not silent (W5); one that answers nobody is not asked for this, and none where nobody waits any more. A caller that goes
-    /// away stops no call (G1), but a client that closes waits for no hint.
+    /// that answers is not silent (W5). One that answers nobody is not asked for this, and none is where nobody
+    /// waits any more. A caller that goes away stops no call (G1), but a client that closes waits for no hint.
     async fn read(&mut self, name: &Name) -> Result<Option<Record>, ProviderError> {
         let Settings { store, plan, .. } = &*self.lock;
         if store.outage.is_on() || self.gone.is_cancelled() {
