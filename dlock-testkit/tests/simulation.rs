@@ -36,6 +36,10 @@ const SEEDS: u64 = 700;
 /// meaning: what was found keeps a case of its own as well.
 const FAILED_ONCE: &[(u64, &str)] = &[
     (
+        75,
+        "a machine that had slept counted its sleep as the absence of the first in line (W5)",
+    ),
+    (
         84,
         "an acquire gave up, though the store had refused it through a ghost of its own (W5)",
     ),

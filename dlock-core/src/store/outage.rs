@@ -142,7 +142,7 @@ impl Outage {
         let _first = tokio::select! {
             biased;
             first = self.line.lock() => Some(first),
-            () = self.first_is_away() => None,
+            () = self.first_is_away(plan) => None,
         };
         let due = self
             .last()
@@ -156,16 +156,18 @@ impl Outage {
         self.last().turn = Some((self.clock.now(), gap));
     }
 
-    /// Resolves for one of those in line. Counts from the last turn and not from its caller's arrival, since
-    /// callers may have less patience than that.
-    async fn first_is_away(&self) {
+    /// Resolves for one of those in line. Counts from the last turn and not from its caller's
+    /// arrival, since callers may have less patience than that; but gives the first the time of a turn, since
+    /// the last one may be of an earlier outage, or the whole machine may have slept.
+    async fn first_is_away(&self, plan: &Plan) {
+        let least = GAP.min(plan.attempt()) * 3 / 2;
         loop {
             let now = self.clock.now();
-            let before = *self.last().turn.get_or_insert((now, Duration::ZERO));
-            let (since, _) = before;
-            self.clock.pause((since + AWAY).since(now)).await;
+            let turn = *self.last().turn.get_or_insert((now, Duration::ZERO));
+            let left = (turn.0 + AWAY).since(now);
+            self.clock.pause(left.max(least)).await;
             let mut last = self.last();
-            if last.turn == Some(before) {
+            if last.turn == Some(turn) {
                 last.turn = Some((self.clock.now(), Duration::ZERO));
                 return;
             }
