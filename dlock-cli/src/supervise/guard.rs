@@ -57,6 +57,12 @@ impl GuardProcess {
         })
     }
 
+    /// Whether the guard ends the group by now, as far as it was told.
+    pub(super) fn is_ending(&self) -> bool {
+        self.sent
+            .is_some_and(|sent| sent.terminate <= HolderTime::now())
+    }
+
     /// Moves the deadline, if it is later than the one the guard knows.
     pub(super) fn extend(&mut self, deadline: Deadline) -> io::Result<()> {
         if self.sent.is_some_and(|sent| deadline.kill <= sent.kill) {

@@ -90,17 +90,28 @@ pub(crate) async fn run(
     guard.extend(terms.deadline(lease)).map_err(failed)?;
     let command = Command::prepare(program)
         .map_err(|error| Failure::system("can't start a process", error))?;
-    tokio::time::timeout(PATIENCE, guard.watch(command.group()))
+    let ready = tokio::time::timeout(PATIENCE, guard.watch(command.group()))
         .await
-        .unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
-        .map_err(failed)?;
+        .unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
+    if let Err(error) = ready {
+        return if guard.is_ending() {
+            Ok(Ended::Cut(Cut::RunningOut))
+        } else {
+            Err(failed(error))
+        };
+    }
     let mut terminal = Terminal::open();
     if let Some(terminal) = &mut terminal {
         terminal.offer(command.group());
     }
-    command
-        .go()
-        .map_err(|error| Failure::system("can't start the command", error))?;
+    if let Err(error) = command.go() {
+        // Its guard has ended it: to begin took longer than the guard knew the lease to last.
+        return if guard.is_ending() && error.kind() == io::ErrorKind::BrokenPipe {
+            Ok(Ended::Cut(Cut::RunningOut))
+        } else {
+            Err(Failure::system("can't start the command", error))
+        };
+    }
     let mut supervision = Supervision::new(terms, lease, guard, command, terminal);
     supervision.work(stop, signals).await;
     supervision.finish().await
