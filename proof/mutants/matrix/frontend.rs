@@ -72,16 +72,23 @@ fn frontend() -> impl Iterator<Item = &'static Case> {
     CASES.iter().filter(|case| case.is_of_the_frontend())
 }
 
+/// Cases that count how often something comes about by chance. Many bugs make it more frequent, now and then by
+/// enough: such a case must fail where it is listed, and may elsewhere.
+const BY_CHANCE: &[&str] = &[
+    "crowded_clients_take_turns",
+    "crowded_clients_take_turns_without_hints",
+];
+
 fn play(bug: &Bug) -> Result<(), String> {
     let expected: BTreeSet<&str> = bug.cases.split_whitespace().collect();
     let failed: Vec<(&str, String)> = frontend()
         .filter_map(|case| Some((case.name, caught(case)?)))
         .collect();
-    let sometimes: BTreeSet<&str> = bug.sometimes.split_whitespace().collect();
+    let by_chance = |name: &str| BY_CHANCE.contains(&name) && !expected.contains(name);
     let actual: BTreeSet<&str> = failed
         .iter()
         .map(|(name, _)| *name)
-        .filter(|name| !sometimes.contains(name))
+        .filter(|name| !by_chance(name))
         .collect();
     if failed.is_empty() {
         return Err("survives".to_owned());
@@ -92,7 +99,7 @@ fn play(bug: &Bug) -> Result<(), String> {
     let missed: Vec<_> = expected.difference(&actual).collect();
     let unlisted: Vec<_> = failed
         .iter()
-        .filter(|(name, _)| !expected.contains(name) && !sometimes.contains(name))
+        .filter(|(name, _)| !expected.contains(name) && !by_chance(name))
         .collect();
     let names: Vec<&str> = failed.iter().map(|(name, _)| *name).collect();
     Err(format!(

@@ -25,9 +25,6 @@ pub struct Bug {
     pub what: String,
     /// The cases of the frontend that fail because of it, in one discipline at least: exactly these.
     pub cases: String,
-    /// Cases that fail because of it now and then, by chance.
-    #[serde(default)]
-    pub sometimes: String,
     /// The rules of the simulation of which one is the first to be broken.
     #[serde(default)]
     pub rules: String,
