@@ -5,8 +5,6 @@ pub(crate) mod listener;
 mod observations;
 mod outage;
 
-pub(crate) use self::observations::Observations;
-use self::outage::Outage;
 use std::{
     any::Any,
     sync::{
@@ -19,6 +17,8 @@ use std::{
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+pub(crate) use self::observations::Observations;
+use self::outage::Outage;
 use crate::{
     Clock, Event, Name, Provider, ProviderError, Record,
     events::{Measured, Operation, Recording, Source, measured},

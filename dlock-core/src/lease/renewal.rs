@@ -1,5 +1,5 @@
 //! One renewal attempt and what its answer means (V4, V5). When attempts are made is the
-//! `scheduler`'s business, or that of a user who renews by hand.
+//! `renewals`' business, or that of a user who renews by hand.
 
 use crate::{
     ProviderError, Renew, RenewOutcome,

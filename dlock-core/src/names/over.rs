@@ -10,7 +10,7 @@ use crate::{Clock, Version, time::Look};
 /// How many identities that are over a client remembers per name (G4).
 const OVER_KEPT: usize = 8;
 
-/// An identity of ours that is over: nobody acts on it and nobody will.
+/// The uuid of a try or of a lease of this client that is over: the client acts on it no more (G4).
 pub(super) struct Over {
     uuid: Uuid,
     since: Look,
