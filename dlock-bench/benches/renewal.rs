@@ -1,6 +1,6 @@
 //! What the frontend adds to a renewal: drawing its number and its `sent`, a task, crediting the
 //! answer. The provider's own call on the memory store stands beside it. (What acquire, release and
-//! `is_valid` cost by themselves is measured by `cargo bench -p dlock-testkit`.)
+//! `is_valid` cost by themselves is measured by `cargo bench -p dlock-proof`.)
 
 use std::time::Duration;
 

@@ -63,7 +63,7 @@ impl Machine {
     }
 }
 
-/// The version that `dlock_testkit::service` starts.
+/// The version that `dlock_test_servers` starts.
 fn newest_postgres() -> String {
     let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten();
     let newest = versions

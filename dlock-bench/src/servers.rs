@@ -8,12 +8,7 @@ use aws_sdk_dynamodb::types::{
     AttributeDefinition, BillingMode, KeySchemaElement, KeyType, ScalarAttributeType,
     TimeToLiveSpecification,
 };
-use dlock_testkit::service::{
-    Place, Service,
-    dynamodb::dynoxide::{Database, server},
-    postgres::postgres,
-    redis::redis,
-};
+use dlock_test_servers::{Place, Service, dynamodb::dynoxide::{Database, server}, postgres::postgres, redis::redis};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 

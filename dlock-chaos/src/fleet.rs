@@ -13,10 +13,8 @@ use std::{
     process::{Child, ChildStdin, Command, ExitStatus, Stdio},
 };
 
-use dlock_testkit::{
-    history::{Log, OpenFault, line::PAUSE},
-    proxy::Proxy,
-};
+use dlock_proof::history::{Log, OpenFault, line::PAUSE};
+use dlock_testkit::proxy::Proxy;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use tokio::sync::{Mutex, MutexGuard};
 

@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-use dlock_testkit::history::Log;
+use dlock_proof::history::Log;
 use tokio::time::{Instant, sleep, timeout};
 
 use self::wire::Wire;

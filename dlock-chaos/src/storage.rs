@@ -17,7 +17,7 @@ use std::{
 };
 
 use dlock_core::{Fence, FencingToken};
-use dlock_testkit::history::{Log, What};
+use dlock_proof::history::{Log, What};
 use serde::{Deserialize, Serialize};
 use tokio::{
     io::{AsyncBufReadExt, AsyncWriteExt, BufReader},

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt};
 
-use dlock_testkit::history::{
+use dlock_proof::history::{
     Line,
     checker::{Counts, Report, check},
 };

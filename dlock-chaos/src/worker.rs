@@ -6,7 +6,7 @@ mod task;
 use std::time::Duration;
 
 use dlock_core::{Client, DLock};
-use dlock_testkit::history::Log;
+use dlock_proof::history::Log;
 use tokio::{task::JoinSet, time::timeout};
 
 use self::task::Task;

@@ -11,5 +11,5 @@ mod common;
 mod election;
 
 fn main() {
-    dlock_testkit::election::measure::<election::Table>();
+    dlock_proof::election::measure::<election::Table>();
 }

@@ -15,7 +15,7 @@ use aws_sdk_dynamodb::types::{
 };
 use common::{client, key, provider};
 use dlock_core::{Acquire, Renew};
-use dlock_testkit::overhead::{Overhead, report};
+use dlock_proof::overhead::{Overhead, report};
 
 // One thread: on several, `main` itself is not on a worker, and each call would pay for its wake-up.
 #[tokio::main(flavor = "current_thread")]

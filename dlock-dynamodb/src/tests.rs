@@ -183,7 +183,7 @@ async fn clocks_hours_apart_change_nothing() {
 #[tokio::test]
 async fn purge_needs_two_clocks_to_agree() {
     // On the emulator: a server that runs already need not tell the time.
-    let (url, _database) = dlock_testkit::service::dynamodb::dynamodb().unwrap();
+    let (url, _database) = dlock_test_servers::dynamodb::dynamodb().unwrap();
     let right = common::provider_on(common::client_of(&url), &common::table_name());
     right.create_table().await.unwrap();
     let a = term("a");

@@ -18,5 +18,5 @@ mod election;
 mod support;
 
 fn main() {
-    dlock_testkit::election::measure::<election::Postgres>();
+    dlock_proof::election::measure::<election::Postgres>();
 }

@@ -17,10 +17,8 @@ use dlock_postgres::{
         },
     },
 };
-use dlock_testkit::{
-    overhead::{Overhead, report},
-    service::postgres::postgres,
-};
+use dlock_proof::overhead::{Overhead, report};
+use dlock_test_servers::postgres::postgres;
 
 const ACQUIRE: &str = "SELECT f.verdict \
     FROM dlock.lock_acquire_2('', $1, '', NULL, NULL, $2, 3600000, NULL, 0) AS f";

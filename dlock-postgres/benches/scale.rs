@@ -9,7 +9,8 @@ use dlock_postgres::{
         tokio_postgres::{Config, NoTls},
     },
 };
-use dlock_testkit::{scale::Scale, service::postgres::postgres};
+use dlock_proof::scale::Scale;
+use dlock_test_servers::postgres::postgres;
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {

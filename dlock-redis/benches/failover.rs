@@ -11,5 +11,5 @@ mod election;
 mod support;
 
 fn main() {
-    dlock_testkit::election::measure::<election::Redis>();
+    dlock_proof::election::measure::<election::Redis>();
 }

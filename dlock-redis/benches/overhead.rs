@@ -10,7 +10,7 @@
 mod support;
 
 use dlock_core::{Acquire, Renew};
-use dlock_testkit::overhead::{Overhead, report};
+use dlock_proof::overhead::{Overhead, report};
 use redis::Script;
 use support::{Server, key};
 

@@ -9,8 +9,8 @@ mod support;
 
 use std::env;
 
+use dlock_proof::scale::Scale;
 use dlock_redis::RedisProvider;
-use dlock_testkit::scale::Scale;
 use support::{Cluster, Server, built};
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]

@@ -9,5 +9,5 @@
 mod election;
 
 fn main() {
-    dlock_testkit::election::measure::<election::Sqlite>();
+    dlock_proof::election::measure::<election::Sqlite>();
 }

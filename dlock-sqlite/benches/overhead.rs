@@ -13,8 +13,8 @@ use std::{
 };
 
 use dlock_core::{Acquire, Name, Provider, Release, Renew, RenewOutcome};
+use dlock_proof::overhead::{Overhead, report};
 use dlock_sqlite::SqliteProvider;
-use dlock_testkit::overhead::{Overhead, report};
 use rusqlite::{Connection, ToSql, TransactionBehavior::Immediate};
 use tokio::{task::spawn_blocking, time::Instant};
 use uuid::Uuid;

@@ -5,8 +5,8 @@
 
 use std::{net::SocketAddr, time::Duration};
 
+use dlock_proof::election::Electorate;
 use dlock_sqlite::SqliteProvider;
-use dlock_testkit::election::Electorate;
 use tempfile::TempDir;
 
 pub(crate) struct Sqlite(TempDir);
@@ -27,4 +27,4 @@ impl Electorate for Sqlite {
     }
 }
 
-dlock_testkit::election_stories!(Sqlite);
+dlock_proof::election_stories!(Sqlite);

@@ -10,17 +10,17 @@
 #[macro_export]
 macro_rules! conformance {
     ($fixture:ty) => {
-        $crate::__conformance! { ($) $fixture, [] }
+        $crate::__conformance! { ($) $fixture, [], $crate::__for_each_case, $crate::CASES }
     };
     ($fixture:ty, without [$($group:ident),* $(,)?]) => {
-        $crate::__conformance! { ($) $fixture, [$($group)*] }
+        $crate::__conformance! { ($) $fixture, [$($group)*], $crate::__for_each_case, $crate::CASES }
     };
 }
 
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __conformance {
-    (($d:tt) $fixture:ty, [$($left_out:ident)*]) => {
+    (($d:tt) $fixture:ty, [$($left_out:ident)*], $for_each_case:path, $cases:path) => {
         static __SHARED: $crate::runner::Shared = $crate::runner::Shared::new();
 
         // The groups left out come first, so that their cases never reach the last arm.
@@ -35,7 +35,7 @@ macro_rules! __conformance {
             ($d group:ident $d name:ident) => {
                 #[test]
                 fn $d name() {
-                    $crate::runner::run::<$fixture>(&__SHARED, stringify!($d name));
+                    $crate::runner::run::<$fixture>(&__SHARED, $cases, stringify!($d name));
                 }
             };
         }
@@ -46,7 +46,7 @@ macro_rules! __conformance {
             };
         }
 
-        $crate::__for_each_case!(__dlock_cases);
+        $for_each_case!(__dlock_cases);
 
         #[test]
         fn groups_left_out_are_what_the_fixture_lacks() {

@@ -69,7 +69,8 @@ pub trait Fixture: Sized + Send + Sync + 'static {
 
 /// A fixture without its type, so that the cases are compiled once.
 #[async_trait]
-pub(crate) trait Erased: Send + Sync {
+#[doc(hidden)]
+pub trait Erased: Send + Sync {
     fn capabilities(&self) -> Capabilities;
     fn lease(&self) -> Duration;
     fn limit(&self) -> Duration;

@@ -2,8 +2,14 @@
 //! in `rules`, a page that reads like the contract's tables; what it remembers lives in
 //! [`MemoryStore`].
 
-mod commits;
-pub(crate) mod rules;
+#[doc(hidden)]
+#[expect(
+    clippy::exhaustive_enums,
+    clippy::exhaustive_structs,
+    clippy::must_use_candidate,
+    reason = "for the bugs that prove the suite, and nobody else"
+)]
+pub mod rules;
 mod store;
 
 use std::fmt;
@@ -16,8 +22,9 @@ use dlock_core::{
 };
 
 use self::rules::{Decision, Now, Stored};
-pub(crate) use self::store::Key;
 pub use self::store::MemoryStore;
+#[doc(hidden)]
+pub use self::store::{Commit, Key};
 
 /// A provider on a [`MemoryStore`]. For tests, and to read how a provider answers.
 ///
@@ -30,7 +37,7 @@ pub use self::store::MemoryStore;
 /// ```
 #[derive(Clone)]
 pub struct MemoryProvider {
-    pub(crate) store: MemoryStore,
+    store: MemoryStore,
     prefix: String,
     watch: bool,
     cheap_reads: bool,
@@ -81,7 +88,8 @@ impl MemoryProvider {
     }
 
     /// What a name is stored under.
-    pub(crate) fn key(&self, name: &Name) -> Result<Key, ProviderError> {
+    #[doc(hidden)]
+    pub fn key(&self, name: &Name) -> Result<Key, ProviderError> {
         if self.prefix.len() + name.as_str().len() > Name::MAX_BYTES {
             return Err(ProviderError::fatal(
                 "prefix and name exceed 1024 bytes together; use a shorter name",
@@ -90,12 +98,15 @@ impl MemoryProvider {
         Ok((self.prefix.clone(), name.as_str().to_owned()))
     }
 
-    pub(crate) fn own_prefix(&self) -> &str {
+    #[doc(hidden)]
+    #[must_use]
+    pub fn own_prefix(&self) -> &str {
         &self.prefix
     }
 
     /// One atomic write as the rules decide it.
-    pub(crate) fn write<A>(
+    #[doc(hidden)]
+    pub fn write<A>(
         &self,
         name: &Name,
         decide: impl FnOnce(Option<&Stored>, &Now) -> Decision<A>,
@@ -107,7 +118,8 @@ impl MemoryProvider {
         })
     }
 
-    pub(crate) fn writable(&self) -> Result<(), ProviderError> {
+    #[doc(hidden)]
+    pub fn writable(&self) -> Result<(), ProviderError> {
         if self.store.read_only() {
             return Err(ProviderError::not_applied("the store is read-only"));
         }

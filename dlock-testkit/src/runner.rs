@@ -12,14 +12,14 @@ use tokio::{
 };
 use uuid::Uuid;
 
+pub use crate::fixture::Erased;
 use crate::{
     Bench,
-    cases::{CASES, Case, GROUPS},
-    fixture::{Erase, Erased, Fixture},
+    cases::{Case, GROUPS},
+    fixture::{Erase, Fixture},
 };
 
 /// What `conformance!` keeps for its test binary: a runtime and a started fixture.
-#[doc(hidden)]
 pub struct Shared(OnceLock<Started>);
 
 struct Started {
@@ -28,9 +28,8 @@ struct Started {
 }
 
 /// Runs one case as a test.
-#[doc(hidden)]
-pub fn run<F: Fixture>(shared: &'static Shared, name: &str) {
-    let Some(case) = CASES.iter().find(|case| case.name == name) else {
+pub fn run<F: Fixture>(shared: &'static Shared, cases: &'static [Case], name: &str) {
+    let Some(case) = cases.iter().find(|case| case.name == name) else {
         panic!("there is no case {name}")
     };
     on::<F, _>(shared, |fixture| one(fixture, case));
@@ -38,13 +37,11 @@ pub fn run<F: Fixture>(shared: &'static Shared, name: &str) {
 
 /// The test that stands for a case of a group that was left out. It is ignored; who asks for it all
 /// the same learns why.
-#[doc(hidden)]
 pub fn left_out(name: &str) {
     panic!("{name} belongs to a group that this provider's conformance! leaves out");
 }
 
 /// The test that what is left out is exactly what the fixture lacks.
-#[doc(hidden)]
 pub fn groups_agree<F: Fixture>(shared: &'static Shared, left_out: &[&str]) {
     for group in left_out {
         assert!(
@@ -74,7 +71,7 @@ pub fn groups_agree<F: Fixture>(shared: &'static Shared, left_out: &[&str]) {
 }
 
 /// One case within its time limit.
-pub(crate) async fn one(fixture: Arc<dyn Erased>, case: &'static Case) {
+pub async fn one(fixture: Arc<dyn Erased>, case: &'static Case) {
     let limit = fixture.limit();
     let bench = Bench::new(fixture, case.name);
     if timeout(limit, (case.run)(bench)).await.is_err() {
@@ -83,7 +80,8 @@ pub(crate) async fn one(fixture: Arc<dyn Erased>, case: &'static Case) {
 }
 
 /// A runtime whose time moves only when everybody sleeps.
-pub(crate) fn paused_runtime() -> Runtime {
+#[must_use]
+pub fn paused_runtime() -> Runtime {
     match Builder::new_current_thread()
         .enable_time()
         .start_paused(true)
@@ -137,7 +135,8 @@ fn on<F: Fixture, Fut: Future<Output = ()>>(
 }
 
 /// The runtime that all cases of a test binary share, in real time.
-pub(crate) fn shared_runtime() -> Runtime {
+#[must_use]
+pub fn shared_runtime() -> Runtime {
     match Builder::new_multi_thread()
         .worker_threads(4)
         .enable_all()

@@ -21,8 +21,8 @@ use tokio::{
 };
 
 /// How slow the machine and the store are.
-#[derive(Clone, Default)]
-pub(crate) struct Lag {
+#[derive(Clone, Debug, Default)]
+pub struct Lag {
     /// The longest stall seen, in nanoseconds: of this process, or of the store.
     longest: Arc<AtomicU64>,
     /// How many calls the store has not answered yet.
@@ -30,7 +30,8 @@ pub(crate) struct Lag {
 }
 
 /// A call that the store has not answered.
-pub(crate) struct UnderWay(Arc<AtomicUsize>);
+#[derive(Debug)]
+pub struct UnderWay(Arc<AtomicUsize>);
 
 impl Drop for UnderWay {
     fn drop(&mut self) {
@@ -43,7 +44,7 @@ impl Drop for UnderWay {
 ///
 /// `ask` asks the store something in a new connection, after a failure: the time it takes counts as a
 /// stall too. A case that notes in its [`Lag`] how long each call takes needs none.
-pub(crate) async fn rounds<Fut, Ask>(
+pub async fn rounds<Fut, Ask>(
     leases: impl Iterator<Item = Duration> + Send,
     ask: impl Fn() -> Ask + Send + Sync,
     case: impl Fn(usize, Duration, Lag) -> Fut + Send + Sync,
@@ -84,19 +85,21 @@ async fn unwound(future: impl Future<Output = ()>) -> Result<(), Box<dyn Any + S
 }
 
 impl Lag {
-    pub(crate) fn note(&self, stall: Duration) {
+    pub fn note(&self, stall: Duration) {
         let nanos = u64::try_from(stall.as_nanos()).unwrap_or(u64::MAX);
         self.longest.fetch_max(nanos, Ordering::SeqCst);
     }
 
     /// Counts a call to the store until the returned value is dropped.
-    pub(crate) fn call(&self) -> UnderWay {
+    #[must_use]
+    pub fn call(&self) -> UnderWay {
         self.under_way.fetch_add(1, Ordering::SeqCst);
         UnderWay(Arc::clone(&self.under_way))
     }
 
     /// Whether the store owes nobody an answer.
-    pub(crate) fn all_answered(&self) -> bool {
+    #[must_use]
+    pub fn all_answered(&self) -> bool {
         self.under_way.load(Ordering::SeqCst) == 0
     }
 

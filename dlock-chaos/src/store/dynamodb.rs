@@ -15,7 +15,7 @@ use aws_sdk_dynamodb::{
 use aws_smithy_http_client::Connector;
 use dlock_core::Provider;
 use dlock_dynamodb::DynamoDbProvider;
-use dlock_testkit::service::{Place, Service};
+use dlock_test_servers::{Place, Service};
 use dynoxide::Database;
 use tokio::net::TcpListener;
 

@@ -11,7 +11,7 @@ use dlock_postgres::{
         tokio_postgres::{Config, NoTls},
     },
 };
-use dlock_testkit::service::{
+use dlock_test_servers::{
     Place, Service,
     postgres::{is_ready, postgres},
 };

@@ -6,7 +6,7 @@ use std::{path::Path, sync::Arc, time::Duration};
 use async_trait::async_trait;
 use dlock_core::Provider;
 use dlock_redis::{Channels, RedisProvider, redis};
-use dlock_testkit::service::{Service, redis as redis_server};
+use dlock_test_servers::{Service, redis as redis_server};
 
 use super::{
     Backend, Blow, Store,

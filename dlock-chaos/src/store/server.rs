@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, time::Duration};
 
-use dlock_testkit::service::{Place, Service};
+use dlock_test_servers::{Place, Service};
 use tokio::time::sleep;
 
 use crate::cli::Failure;

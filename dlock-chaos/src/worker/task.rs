@@ -3,7 +3,7 @@
 use std::{io, time::Duration};
 
 use dlock_core::{DLock, Guard, Lease, TryAcquire};
-use dlock_testkit::history::Process;
+use dlock_proof::history::Process;
 use tokio::{
     sync::watch,
     time::{sleep, timeout},

@@ -10,6 +10,9 @@ use std::{
     },
 };
 
+use dlock_postgres::deadpool_postgres::tokio_postgres::{Config, NoTls};
+use dlock_test_servers::{Service, postgres::postgres};
+
 use crate::support::{
     Scene,
     certificates::Certificates,
@@ -22,8 +25,6 @@ use crate::support::{
         secret_is_told_to_nobody, set_up, status_tells_who_holds_what,
     },
 };
-use dlock_postgres::deadpool_postgres::tokio_postgres::{Config, NoTls};
-use dlock_testkit::service::{Service, postgres::postgres};
 
 fn start(settings: &[&str]) -> Service {
     let service = block_on(postgres(settings))

@@ -2,6 +2,11 @@
 
 use std::{io::Write, net::TcpStream, time::Duration};
 
+use dlock_test_servers::{
+    Service,
+    redis::{redis, redis_over_tls},
+};
+
 use crate::support::{
     Scene,
     certificates::Certificates,
@@ -14,10 +19,6 @@ use crate::support::{
         status_tells_who_holds_what,
     },
     until,
-};
-use dlock_testkit::service::{
-    Service,
-    redis::{redis, redis_over_tls},
 };
 
 fn start() -> Service {

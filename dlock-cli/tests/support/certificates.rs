@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use dlock_testkit::service::User;
+use dlock_test_servers::User;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 
 /// An authority, and a server's certificate signed by it, as files.

@@ -2,7 +2,7 @@
 
 use std::{fs, time::Duration};
 
-use dlock_testkit::service::Service;
+use dlock_test_servers::Service;
 use rustix::process::Signal;
 use serde_json::Value;
 

@@ -1,5 +1,5 @@
 //! What a client and its leases believe, told to whoever wants to check it: the hook behind the
-//! histories of `dlock-testkit`. The calls to the store are not told here: a wrapper around the
+//! histories of `dlock-proof`. The calls to the store are not told here: a wrapper around the
 //! provider sees them without help.
 
 use std::{

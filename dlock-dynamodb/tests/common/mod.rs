@@ -29,7 +29,7 @@ use aws_sdk_dynamodb::{
 use aws_smithy_http_client::Connector;
 use dlock_core::{Acquire, Name, Provider};
 use dlock_dynamodb::DynamoDbProvider;
-use dlock_testkit::service::{Service, dynamodb::dynamodb};
+use dlock_test_servers::{Service, dynamodb::dynamodb};
 use tokio::sync::OnceCell;
 use uuid::Uuid;
 

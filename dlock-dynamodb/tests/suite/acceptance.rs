@@ -7,9 +7,6 @@
 
 use std::{net::SocketAddr, time::Duration};
 
-use crate::common::{
-    PATIENCE, client, client_of, item, provider, provider_on, table_name, term, url,
-};
 use aws_sdk_dynamodb::types::AttributeValue;
 use dlock_core::{
     Acquire, AcquireOutcome, DLock, Ended, Error, LossCause, Name, Provider, Record, Release,
@@ -18,6 +15,10 @@ use dlock_core::{
 use dlock_dynamodb::DynamoDbProvider;
 use dlock_testkit::proxy::{Direction, Proxy};
 use tokio::time::{Instant, sleep, timeout};
+
+use crate::common::{
+    PATIENCE, client, client_of, item, provider, provider_on, table_name, term, url,
+};
 
 const D: Duration = Duration::from_secs(2);
 

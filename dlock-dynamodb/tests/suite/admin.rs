@@ -262,7 +262,7 @@ async fn released_records_alone_have_a_time_to_live() {
 #[tokio::test]
 async fn store_deletes_what_was_released_long_ago_and_nothing_that_is_held() {
     // On the emulator inside this process, whose sweeps can be called.
-    let (url, database) = dlock_testkit::service::dynamodb::dynamodb().unwrap();
+    let (url, database) = dlock_test_servers::dynamodb::dynamodb().unwrap();
     let (expiring, _) = expiring(&url).await;
     let (gone, held) = (term("gone"), term("held"));
     for of in [&gone, &held] {

@@ -1,7 +1,8 @@
 //! G1, I14: whoever goes away leaves nothing behind.
 
+use dlock_proof::cancelling;
+
 use crate::common::{client, provider_on, table_name};
-use dlock_testkit::cancelling;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn dropped_futures_leave_nothing() {

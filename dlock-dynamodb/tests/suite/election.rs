@@ -5,9 +5,10 @@
 
 use std::{net::SocketAddr, time::Duration};
 
-use crate::common::{client, client_of, provider_on, table_name, url};
 use dlock_dynamodb::DynamoDbProvider;
-use dlock_testkit::election::Electorate;
+use dlock_proof::election::Electorate;
+
+use crate::common::{client, client_of, provider_on, table_name, url};
 
 pub(crate) struct Table {
     name: String,
@@ -44,4 +45,4 @@ impl Electorate for Table {
     }
 }
 
-dlock_testkit::election_stories!(Table);
+dlock_proof::election_stories!(Table);

@@ -2,7 +2,6 @@
 
 #![expect(clippy::unwrap_used, reason = "test code")]
 
-use crate::common::{Item, client, item, key, provider, provider_on, put, table_name};
 use async_trait::async_trait;
 use aws_sdk_dynamodb::{
     Client, Error as StoreError,
@@ -11,6 +10,8 @@ use aws_sdk_dynamodb::{
 use dlock_core::{FencingToken, Stale};
 use dlock_dynamodb::fence::{Fence, FenceError};
 use dlock_testkit::storage::{self, Storage};
+
+use crate::common::{Item, client, item, key, provider, provider_on, put, table_name};
 
 fn token(value: u64) -> FencingToken {
     FencingToken::new(value).unwrap()

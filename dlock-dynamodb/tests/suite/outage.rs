@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use dlock_proof::outage::is_ridden_out_at_one_pace;
+use dlock_testkit::proxy::Proxy;
+
 use crate::common::{client_of, provider_on, table_name, url};
-use dlock_testkit::{outage::is_ridden_out_at_one_pace, proxy::Proxy};
 
 async fn ridden_out(duration: Duration) {
     let address = url().await.trim_start_matches("http://");

@@ -4,7 +4,6 @@
 
 use std::time::Duration;
 
-use crate::common::provider;
 use dlock_core::{Acquire, AcquireOutcome, Client, DLock, Lease, Name, Provider, Renew};
 use dlock_dynamodb::DynamoDbProvider;
 use dlock_testkit::faults::{Faulty, Op};
@@ -13,6 +12,8 @@ use tokio::{
     time::{Instant, sleep, sleep_until},
 };
 use uuid::Uuid;
+
+use crate::common::provider;
 
 const D: Duration = Duration::from_secs(3);
 /// The default for that lease.

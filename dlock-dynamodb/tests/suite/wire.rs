@@ -4,7 +4,6 @@
 
 use std::{future::Future, net::SocketAddr, time::Duration};
 
-use crate::common::{client_of, provider_on, table_name, term, url};
 use dlock_core::{
     Acquire, AcquireOutcome, Admin, Ask, ErrorKind, List, Provider, ProviderError, Release,
     ReleaseOutcome, Renew, RenewOutcome, Revoke,
@@ -12,6 +11,8 @@ use dlock_core::{
 use dlock_dynamodb::DynamoDbProvider;
 use dlock_testkit::proxy::{Direction, Proxy};
 use tokio::time::{Instant, timeout};
+
+use crate::common::{client_of, provider_on, table_name, term, url};
 
 /// Longer than a request takes on a busy machine, and short enough to wait for.
 const SHORT: Duration = Duration::from_secs(1);

@@ -4,9 +4,10 @@
 
 use std::{net::SocketAddr, time::Duration};
 
-use crate::common::{client, client_of, provider_on, table_name, url};
 use dlock_dynamodb::DynamoDbProvider;
 use dlock_testkit::wire::Wired;
+
+use crate::common::{client, client_of, provider_on, table_name, url};
 
 /// The table that the cases share.
 struct Table {

@@ -10,10 +10,10 @@ use std::{
 };
 
 use dlock_election::{AlwaysLeader, Coordinator, Next, Transition, metrics};
+use dlock_proof::metrics::Kept;
 use dlock_testkit::{
     faults::{Fault, Op},
     memory::MemoryStore,
-    metrics::Kept,
 };
 use service::{Instance, NAME, SECOND, until};
 use tokio::time::sleep;

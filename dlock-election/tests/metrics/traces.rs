@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use dlock_election::Coordinator;
+use dlock_proof::traces::{Chapter, Seen, names_in};
 use dlock_testkit::{
     faults::{Fault, Op},
     memory::MemoryStore,
-    traces::{Chapter, Seen, names_in},
 };
 use tokio::time::sleep;
 

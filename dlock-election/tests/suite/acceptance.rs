@@ -37,7 +37,7 @@ fn tests_of(root: &Path) -> BTreeSet<String> {
     let mut folders = vec![
         root.join("dlock-election/tests"),
         root.join("dlock-dynamodb/tests"),
-        root.join("dlock-testkit/src/election"),
+        root.join("proof/frontend/src/election"),
         root.join("examples/tests"),
     ];
     while let Some(folder) = folders.pop() {

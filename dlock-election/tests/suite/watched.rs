@@ -7,10 +7,10 @@ use std::{
 };
 
 use dlock_election::{AlwaysLeader, Coordinator};
+use dlock_proof::traces::names_in;
 use dlock_testkit::{
     faults::{Fault, Op},
     memory::MemoryStore,
-    traces::names_in,
 };
 use tokio::time::sleep;
 use tracing::{

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use dlock_postgres::deadpool_postgres::Object;
-use dlock_testkit::cancelling;
+use dlock_proof::cancelling;
 use tokio::time::timeout;
 
 use crate::support::{Table, server};

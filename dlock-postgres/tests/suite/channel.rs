@@ -9,7 +9,8 @@ use std::{
 
 use dlock_core::{Client, DLock, ErrorKind, Provider, Release, Wakeup, Wakeups};
 use dlock_postgres::{PostgresProvider, deadpool_postgres::tokio_postgres::Config};
-use dlock_testkit::{proxy::Direction, service::postgres::pgbouncer};
+use dlock_test_servers::postgres::pgbouncer;
+use dlock_testkit::proxy::Direction;
 use tokio::{
     task::{JoinHandle, JoinSet},
     time::{Instant, sleep, timeout},

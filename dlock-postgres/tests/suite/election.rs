@@ -3,7 +3,7 @@
 use std::{net::SocketAddr, time::Duration};
 
 use dlock_postgres::{PostgresProvider, deadpool_postgres::tokio_postgres::NoTls};
-use dlock_testkit::election::Electorate;
+use dlock_proof::election::Electorate;
 
 use crate::support::{Table, pool, server};
 
@@ -41,4 +41,4 @@ impl Electorate for Postgres {
     }
 }
 
-dlock_testkit::election_stories!(Postgres);
+dlock_proof::election_stories!(Postgres);

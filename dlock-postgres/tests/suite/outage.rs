@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dlock_testkit::outage::is_ridden_out_at_one_pace;
+use dlock_proof::outage::is_ridden_out_at_one_pace;
 
 use crate::support::{create, fresh, on, pool, server};
 

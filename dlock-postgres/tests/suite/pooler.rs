@@ -6,10 +6,8 @@ use std::{sync::Arc, time::Duration};
 
 use dlock_core::{Admin, Capabilities, Discipline, Name};
 use dlock_postgres::{PostgresProvider, deadpool_postgres::Pool};
-use dlock_testkit::{
-    Fixture,
-    service::{Service, postgres::pgbouncer},
-};
+use dlock_test_servers::{Service, postgres::pgbouncer};
+use dlock_testkit::Fixture;
 
 use crate::support::{Server, Table, local, pool};
 

@@ -7,7 +7,7 @@ use dlock_core::{
     Acquire, AcquireOutcome, ErrorKind, Provider, ProviderError, Renew, RenewOutcome,
 };
 use dlock_postgres::{Obstacle, PostgresProvider};
-use dlock_testkit::service::postgres::postgres_standby;
+use dlock_test_servers::postgres::postgres_standby;
 
 use crate::support::{Server, Table, create, fresh, local, on, pool, server, term, until};
 

@@ -14,13 +14,11 @@ use dlock_postgres::{
         },
     },
 };
-use dlock_testkit::{
-    proxy::Proxy,
-    service::{
-        Service,
-        postgres::{is_ready, postgres},
-    },
+use dlock_test_servers::{
+    Service,
+    postgres::{is_ready, postgres},
 };
+use dlock_testkit::proxy::Proxy;
 use tokio::{net::lookup_host, sync::OnceCell, time::Instant};
 use uuid::Uuid;
 

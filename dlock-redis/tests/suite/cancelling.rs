@@ -1,8 +1,8 @@
 //! G1, I14: whoever goes away leaves nothing behind, and the connection that all requests share goes
 //! on answering in order.
 
+use dlock_proof::cancelling;
 use dlock_redis::RedisProvider;
-use dlock_testkit::cancelling;
 use redis::aio::MultiplexedConnection;
 
 use crate::support::{Server, ask, built, soon, words};

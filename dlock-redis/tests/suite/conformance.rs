@@ -2,11 +2,12 @@
 
 use std::{sync::Arc, time::Duration};
 
-use crate::support::{Server, connect, given, provider};
 use dlock_core::{Admin, Capabilities, Discipline, Durability, Name};
 use dlock_redis::RedisProvider;
 use dlock_testkit::Fixture;
 use redis::Client;
+
+use crate::support::{Server, connect, given, provider};
 
 struct Redis {
     client: Client,

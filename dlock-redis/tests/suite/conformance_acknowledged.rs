@@ -2,10 +2,11 @@
 
 use std::{sync::Arc, time::Duration};
 
-use crate::support::{Server, built, replicated};
 use dlock_core::{Admin, Capabilities, Discipline, Durability, Name};
 use dlock_redis::RedisProvider;
 use dlock_testkit::Fixture;
+
+use crate::support::{Server, built, replicated};
 
 struct Acknowledged {
     primary: Server,

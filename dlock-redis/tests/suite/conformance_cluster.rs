@@ -3,10 +3,11 @@
 
 use std::{sync::Arc, time::Duration};
 
-use crate::support::{Cluster, SOON, built, major};
 use dlock_core::{Admin, Capabilities, Discipline, Durability, Name};
 use dlock_redis::{Channels, RedisProvider};
 use dlock_testkit::Fixture;
+
+use crate::support::{Cluster, SOON, built, major};
 
 struct RedisCluster(Cluster);
 

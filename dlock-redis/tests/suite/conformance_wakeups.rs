@@ -2,11 +2,12 @@
 
 use std::{sync::Arc, time::Duration};
 
-use crate::support::{SOON, Server, built, connect, given};
 use dlock_core::{Admin, Capabilities, Discipline, Durability, Name};
 use dlock_redis::{Channels, RedisProvider};
 use dlock_testkit::Fixture;
 use redis::Client;
+
+use crate::support::{SOON, Server, built, connect, given};
 
 struct Redis {
     client: Client,

@@ -2,9 +2,10 @@
 
 use std::{net::SocketAddr, time::Duration};
 
-use crate::support::{Server, built, client};
+use dlock_proof::election::Electorate;
 use dlock_redis::{Channels, RedisProvider};
-use dlock_testkit::election::Electorate;
+
+use crate::support::{Server, built, client};
 
 pub(crate) struct Redis(Server);
 
@@ -29,4 +30,4 @@ impl Electorate for Redis {
     }
 }
 
-dlock_testkit::election_stories!(Redis);
+dlock_proof::election_stories!(Redis);

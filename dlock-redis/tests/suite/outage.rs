@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use dlock_testkit::{outage::is_ridden_out_at_one_pace, proxy::Proxy};
+use dlock_proof::outage::is_ridden_out_at_one_pace;
+use dlock_testkit::proxy::Proxy;
 
 use crate::support::{Server, client, provider};
 

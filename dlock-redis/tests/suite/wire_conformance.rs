@@ -2,9 +2,10 @@
 
 use std::{net::SocketAddr, time::Duration};
 
-use crate::support::{Server, built, client};
 use dlock_redis::RedisProvider;
 use dlock_testkit::wire::Wired;
+
+use crate::support::{Server, built, client};
 
 struct Redis(Server);
 

@@ -13,7 +13,7 @@ use std::{env, fmt::Debug, fs, future::Future, net::SocketAddr, time::Duration};
 
 use dlock_core::{Acquire, AcquireOutcome, FencingToken, Name, Provider};
 use dlock_redis::RedisProvider;
-use dlock_testkit::service::{
+use dlock_test_servers::{
     Service,
     redis::{is_ready, redis as redis_server},
 };

@@ -1,6 +1,6 @@
 //! G1, I14: whoever goes away leaves nothing behind, and the file stays open for everybody.
 
-use dlock_testkit::cancelling;
+use dlock_proof::cancelling;
 
 use crate::support::Scratch;
 

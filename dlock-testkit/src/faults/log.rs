@@ -57,6 +57,25 @@ pub enum Request {
     Purge(usize),
 }
 
+impl Request {
+    /// The operation that it asks for.
+    #[must_use]
+    pub const fn op(&self) -> Op {
+        match self {
+            Self::Acquire(_) => Op::Acquire,
+            Self::Renew(_) => Op::Renew,
+            Self::Release(_) => Op::Release,
+            Self::Read(_) => Op::Read,
+            Self::RenewMany(_) => Op::RenewMany,
+            Self::Watch => Op::Watch,
+            Self::List(_) => Op::List,
+            Self::Revoke(_) => Op::Revoke,
+            Self::Ask(_) => Op::Ask,
+            Self::Purge(_) => Op::Purge,
+        }
+    }
+}
+
 /// What a call was answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

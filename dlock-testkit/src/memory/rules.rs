@@ -11,26 +11,26 @@ use dlock_core::{
 /// A record and when it expires on the store's clock, in microseconds. `record.remaining` is unset:
 /// it depends on when somebody looks.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Stored {
-    pub(crate) record: Record,
-    pub(crate) expiry: i64,
+pub struct Stored {
+    pub record: Record,
+    pub expiry: i64,
 }
 
 /// The moment of a decision.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Now {
-    pub(crate) discipline: Discipline,
+pub struct Now {
+    pub discipline: Discipline,
     /// The store's clock in microseconds: what expiries are measured on.
-    pub(crate) clock: i64,
+    pub clock: i64,
     /// How fast that clock runs against true time.
-    pub(crate) rate: f64,
+    pub rate: f64,
     /// Unix time in microseconds, for tokens and `since`.
-    pub(crate) wall: u64,
+    pub wall: u64,
 }
 
 /// What becomes of the record.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Write {
+pub enum Write {
     Nothing,
     Put(Box<Stored>),
     Delete,
@@ -38,23 +38,19 @@ pub(crate) enum Write {
 
 /// What an operation does and says.
 #[derive(Clone, Debug)]
-pub(crate) struct Decision<A> {
-    pub(crate) write: Write,
-    pub(crate) answer: Result<A, ProviderError>,
+pub struct Decision<A> {
+    pub write: Write,
+    pub answer: Result<A, ProviderError>,
 }
 
 /// How long after its expiry a record may be purged (T5).
-pub(crate) const PURGE_AFTER: Duration = Duration::from_hours(7 * 24);
+pub const PURGE_AFTER: Duration = Duration::from_hours(7 * 24);
 
 #[expect(
     clippy::if_same_then_else,
     reason = "one branch per rule, as in the table"
 )]
-pub(crate) fn acquire(
-    stored: Option<&Stored>,
-    request: &Acquire,
-    now: &Now,
-) -> Decision<AcquireOutcome> {
+pub fn acquire(stored: Option<&Stored>, request: &Acquire, now: &Now) -> Decision<AcquireOutcome> {
     let Some(stored) = stored else {
         return take(None, request, now); // A1
     };
@@ -129,7 +125,7 @@ fn next_token(
     })
 }
 
-pub(crate) fn renew(stored: Option<&Stored>, request: &Renew, now: &Now) -> Decision<RenewOutcome> {
+pub fn renew(stored: Option<&Stored>, request: &Renew, now: &Now) -> Decision<RenewOutcome> {
     match stored {
         Some(stored) if stored.held_by(request.uuid) && stored.record.renewals >= request.n => {
             Decision::answer(RenewOutcome::Renewed {
@@ -151,11 +147,7 @@ pub(crate) fn renew(stored: Option<&Stored>, request: &Renew, now: &Now) -> Deci
     }
 }
 
-pub(crate) fn release(
-    stored: Option<&Stored>,
-    request: &Release,
-    now: &Now,
-) -> Decision<ReleaseOutcome> {
+pub fn release(stored: Option<&Stored>, request: &Release, now: &Now) -> Decision<ReleaseOutcome> {
     if let Some(closing) = &request.closing {
         return close(stored, request, closing, now);
     }
@@ -205,11 +197,7 @@ fn close(
     }
 }
 
-pub(crate) fn revoke(
-    stored: Option<&Stored>,
-    request: &Revoke,
-    now: &Now,
-) -> Decision<RevokeOutcome> {
+pub fn revoke(stored: Option<&Stored>, request: &Revoke, now: &Now) -> Decision<RevokeOutcome> {
     // B1
     match stored {
         Some(stored) if !stored.record.released && stored.record.version() == request.version => {
@@ -228,7 +216,7 @@ pub(crate) fn revoke(
     }
 }
 
-pub(crate) fn ask(stored: Option<&Stored>, request: &Ask, now: &Now) -> Decision<AskOutcome> {
+pub fn ask(stored: Option<&Stored>, request: &Ask, now: &Now) -> Decision<AskOutcome> {
     // B3
     match stored {
         Some(stored) if stored.held_by(request.uuid) => {
@@ -244,13 +232,13 @@ pub(crate) fn ask(stored: Option<&Stored>, request: &Ask, now: &Now) -> Decision
 }
 
 /// T5: whether a purge may delete this record, released or not.
-pub(crate) fn purgeable(stored: &Stored, now: &Now) -> bool {
+pub fn purgeable(stored: &Stored, now: &Now) -> bool {
     stored.expiry.saturating_add(micros(PURGE_AFTER)) <= now.clock
         && stored.record.token.get() < now.wall
 }
 
 impl<A> Decision<A> {
-    pub(crate) const fn answer(answer: A) -> Self {
+    pub const fn answer(answer: A) -> Self {
         Self {
             write: Write::Nothing,
             answer: Ok(answer),
@@ -259,19 +247,19 @@ impl<A> Decision<A> {
 }
 
 impl Stored {
-    pub(crate) fn held_by(&self, uuid: uuid::Uuid) -> bool {
+    pub fn held_by(&self, uuid: uuid::Uuid) -> bool {
         !self.record.released && self.record.uuid == uuid
     }
 }
 
 impl Now {
     /// The one comparison for every operation: at or past the expiry. Never on an observer's store.
-    pub(crate) fn expired(&self, stored: &Stored) -> bool {
+    pub fn expired(&self, stored: &Stored) -> bool {
         self.discipline == Discipline::StoreClock && self.clock >= stored.expiry
     }
 
     /// The record as a reply made now shows it.
-    pub(crate) fn shows(&self, stored: &Stored) -> Record {
+    pub fn shows(&self, stored: &Stored) -> Record {
         let mut record = stored.record.clone();
         record.remaining = match self.discipline {
             Discipline::StoreClock if !record.released => {
@@ -289,6 +277,6 @@ impl Now {
 }
 
 /// 292,000 years fit; more is as good as never.
-pub(crate) fn micros(span: Duration) -> i64 {
+pub fn micros(span: Duration) -> i64 {
     i64::try_from(span.as_micros()).unwrap_or(i64::MAX)
 }

@@ -11,11 +11,7 @@ use std::{
 use dlock_core::{Discipline, Name, Wakeup, WakeupSender, Wakeups};
 use tokio::time::Instant;
 
-use super::{
-    commits,
-    rules::{Now, Stored, Write, micros},
-};
-use crate::history::{Log, line::CommitKind};
+use super::rules::{Now, Stored, Write, micros};
 
 /// Where a store's clocks begin: 2026-01-01T00:00:00Z in microseconds since 1970. Fixed, so that
 /// tokens repeat from run to run in paused time.
@@ -40,7 +36,8 @@ struct Inner {
 }
 
 /// A name as it is stored: prefix and name, which no separator can confuse.
-pub(crate) type Key = (String, String);
+#[doc(hidden)]
+pub type Key = (String, String);
 
 #[derive(Default)]
 struct State {
@@ -52,7 +49,22 @@ struct State {
     clock_offset: i64,
     wall_offset: i64,
     watchers: Vec<(String, WakeupSender)>,
-    commits: Option<Log>,
+    observer: Option<Observer>,
+}
+
+type Observer = Box<dyn Fn(&Commit<'_>) + Send>;
+
+/// What became of a record.
+#[doc(hidden)]
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Commit<'a> {
+    pub key: &'a Key,
+    pub before: Option<&'a Stored>,
+    pub after: Option<&'a Stored>,
+    /// Not a write, but one that was undone or forgotten.
+    pub undone: bool,
+    pub now: &'a Now,
 }
 
 impl MemoryStore {
@@ -123,10 +135,10 @@ impl MemoryStore {
         self.lock().writes
     }
 
-    /// Writes a line for every write from now on into this history: what really happened, whatever
-    /// the clients were told. Lines carry names without their prefix, so use one prefix only.
-    pub fn log_commits(&self, log: &Log) {
-        self.lock().commits = Some(log.clone());
+    /// From now on `observer` is told what really happened to each record, whatever the clients were told.
+    #[doc(hidden)]
+    pub fn observe(&self, observer: impl Fn(&Commit<'_>) + Send + 'static) {
+        self.lock().observer = Some(Box::new(observer));
     }
 
     /// Undoes the last `writes` writes, as a failover to a replica that had not received them does.
@@ -142,14 +154,13 @@ impl MemoryStore {
                 Some(stored) => state.records.insert(key.clone(), stored.clone()),
                 None => state.records.remove(&key),
             };
-            if let (Some(log), Some(shown)) = (&state.commits, before.as_ref().or(undone.as_ref()))
-            {
-                let kind = match before {
-                    Some(_) => CommitKind::Undo,
-                    None => CommitKind::Forget,
-                };
-                commits::tell(log, &key, kind, shown, &now);
-            }
+            state.tell(&Commit {
+                key: &key,
+                before: undone.as_ref(),
+                after: before.as_ref(),
+                undone: true,
+                now: &now,
+            });
         }
     }
 
@@ -158,9 +169,13 @@ impl MemoryStore {
         let mut state = self.lock();
         let now = self.now(&state);
         for (key, stored) in &std::mem::take(&mut state.records) {
-            if let Some(log) = &state.commits {
-                commits::tell(log, key, CommitKind::Forget, stored, &now);
-            }
+            state.tell(&Commit {
+                key,
+                before: Some(stored),
+                after: None,
+                undone: true,
+                now: &now,
+            });
         }
         state.undo.clear();
     }
@@ -185,13 +200,16 @@ impl MemoryStore {
         found
     }
 
-    pub(crate) fn read_only(&self) -> bool {
+    #[doc(hidden)]
+    #[must_use]
+    pub fn read_only(&self) -> bool {
         self.lock().read_only
     }
 
     /// One atomic step: `decide` sees the record and the clock, and its write is applied before
     /// anybody else looks.
-    pub(crate) fn decide<T>(
+    #[doc(hidden)]
+    pub fn decide<T>(
         &self,
         key: &Key,
         decide: impl FnOnce(Option<&Stored>, &Now) -> (Write, T),
@@ -204,13 +222,15 @@ impl MemoryStore {
     }
 
     /// Looks without writing.
-    pub(crate) fn look<T>(&self, look: impl FnOnce(&BTreeMap<Key, Stored>, &Now) -> T) -> T {
+    #[doc(hidden)]
+    pub fn look<T>(&self, look: impl FnOnce(&BTreeMap<Key, Stored>, &Now) -> T) -> T {
         let state = self.lock();
         look(&state.records, &self.now(&state))
     }
 
     /// Deletes what `doomed` picks, in one step; how many there were.
-    pub(crate) fn delete(&self, limit: usize, doomed: impl Fn(&Key, &Stored, &Now) -> bool) -> u64 {
+    #[doc(hidden)]
+    pub fn delete(&self, limit: usize, doomed: impl Fn(&Key, &Stored, &Now) -> bool) -> u64 {
         let mut state = self.lock();
         let now = self.now(&state);
         let keys: Vec<Key> = state
@@ -229,7 +249,9 @@ impl MemoryStore {
     }
 
     /// Listens for the names under a prefix.
-    pub(crate) fn watch(&self, prefix: &str) -> Wakeups {
+    #[doc(hidden)]
+    #[must_use]
+    pub fn watch(&self, prefix: &str) -> Wakeups {
         let (sender, wakeups) = Wakeups::channel(256);
         self.lock().watchers.push((prefix.to_owned(), sender));
         wakeups
@@ -237,7 +259,8 @@ impl MemoryStore {
 
     /// Tells the watchers of the key's prefix; one that is gone or full is dropped, which ends its
     /// stream.
-    pub(crate) fn wake(&self, (prefix, _): &Key, name: &Name) {
+    #[doc(hidden)]
+    pub fn wake(&self, (prefix, _): &Key, name: &Name) {
         let wakeup = Wakeup::Name(name.clone());
         self.lock()
             .watchers
@@ -269,18 +292,24 @@ impl State {
             Write::Put(stored) => self.records.insert(key.clone(), *stored),
             Write::Delete => self.records.remove(key),
         };
-        if let Some(log) = &self.commits {
-            let after = self.records.get(key);
-            let kind = commits::kind(before.as_ref(), after);
-            if let Some(shown) = after.or(before.as_ref()) {
-                commits::tell(log, key, kind, shown, now);
-            }
-        }
+        self.tell(&Commit {
+            key,
+            before: before.as_ref(),
+            after: self.records.get(key),
+            undone: false,
+            now,
+        });
         self.writes += 1;
         if self.undo.len() == HISTORY {
             self.undo.pop_front();
         }
         self.undo.push_back((key.clone(), before));
+    }
+
+    fn tell(&self, commit: &Commit<'_>) {
+        if let Some(observer) = &self.observer {
+            observer(commit);
+        }
     }
 }
 

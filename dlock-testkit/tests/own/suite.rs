@@ -14,7 +14,7 @@ use dlock_core::{
     ProviderError, Record, Release, ReleaseOutcome, Renew, RenewOutcome,
 };
 use dlock_testkit::{
-    Fixture,
+    CASES, Fixture,
     memory::{MemoryProvider, MemoryStore},
     runner::{self, Shared},
 };
@@ -111,7 +111,7 @@ impl Fixture for Hanging {
 fn case_that_hangs_fails_by_name() {
     static SHARED: Shared = Shared::new();
     complains("absent_record_is_created took longer", || {
-        runner::run::<Hanging>(&SHARED, "absent_record_is_created");
+        runner::run::<Hanging>(&SHARED, CASES, "absent_record_is_created");
     });
 }
 

@@ -4,7 +4,7 @@
 
 use std::{any::Any, process::Output, time::Duration};
 
-use dlock_testkit::service;
+use dlock_test_servers as service;
 use tokio::{process::Command, time::timeout};
 
 const QUICKSTART: &str = env!("CARGO_BIN_EXE_quickstart");

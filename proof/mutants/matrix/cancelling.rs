@@ -5,10 +5,8 @@ use std::time::Duration;
 
 use dlock_core::Discipline;
 use dlock_mutants::Bug;
-use dlock_testkit::{
-    cancelling,
-    memory::{MemoryProvider, MemoryStore},
-};
+use dlock_proof::cancelling;
+use dlock_testkit::memory::{MemoryProvider, MemoryStore};
 use tokio::runtime::Builder;
 
 use crate::{Part, panicked};

@@ -5,8 +5,9 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use dlock_core::{Admin, Capabilities, Discipline, Durability};
 use dlock_mutants::Bug;
+use dlock_proof::cases::CASES;
 use dlock_testkit::{
-    CASES, Case, Fixture,
+    Case, Fixture,
     memory::{MemoryProvider, MemoryStore},
     runner::{self, Shared},
 };
@@ -65,11 +66,7 @@ fn alone() -> Vec<String> {
         let why = caught(case)?;
         Some(format!("{} fails without a bug: {why}", case.name))
     };
-    frontend().filter_map(fails).collect()
-}
-
-fn frontend() -> impl Iterator<Item = &'static Case> {
-    CASES.iter().filter(|case| case.is_of_the_frontend())
+    CASES.iter().filter_map(fails).collect()
 }
 
 /// Cases that count how often something comes about by chance. Many bugs make it more frequent, now and then by
@@ -81,7 +78,8 @@ const BY_CHANCE: &[&str] = &[
 
 fn play(bug: &Bug) -> Result<(), String> {
     let expected: BTreeSet<&str> = bug.cases.split_whitespace().collect();
-    let failed: Vec<(&str, String)> = frontend()
+    let failed: Vec<(&str, String)> = CASES
+        .iter()
         .filter_map(|case| Some((case.name, caught(case)?)))
         .collect();
     let by_chance = |name: &str| BY_CHANCE.contains(&name) && !expected.contains(name);
@@ -117,5 +115,5 @@ fn caught(case: &'static Case) -> Option<String> {
 
 fn run<F: Fixture>(case: &'static Case) -> Option<String> {
     static UNUSED: Shared = Shared::new();
-    panicked(REAL_LIMIT, || runner::run::<F>(&UNUSED, case.name))
+    panicked(REAL_LIMIT, || runner::run::<F>(&UNUSED, CASES, case.name))
 }

@@ -7,7 +7,7 @@ use std::{
 
 use dlock_core::Discipline;
 use dlock_mutants::Bug;
-use dlock_testkit::simulation::Plan;
+use dlock_proof::simulation::Plan;
 
 use crate::Part;
 

@@ -1,0 +1,246 @@
+//! The rules of the frontend, run over every provider through the fault wrapper: what a holder
+//! believes, how a waiter waits, what is left behind when somebody goes away.
+//!
+//! Most cases move the client's clock by hand, so that a whole lease passes in no time and to the
+//! nanosecond, on a store whose own time goes on as usual.
+
+mod at_least;
+mod batching;
+mod bed;
+mod cancelling;
+mod closing;
+mod fairness;
+mod ghosts;
+mod handing;
+mod letting;
+mod limits;
+mod looking;
+mod meddler;
+mod observing;
+mod outages;
+mod outliving;
+mod polling;
+mod queueing;
+mod releasing;
+mod renewing;
+mod scoped;
+mod sharing;
+mod stories;
+mod tickets;
+mod tries;
+mod validity;
+
+/// Hands the list of all cases to a macro.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __for_each_frontend_case {
+    ($callback:path) => {
+        $callback! {
+            required validity deadline_counts_from_the_request ["V1", "I6"];
+            required validity repeated_try_keeps_its_first_deadline ["V1", "I6"];
+            required validity margin_is_kept ["V1", "I2", "I6"];
+            required validity validity_is_computed_at_every_question ["V2", "I8"];
+            required validity renewal_counts_from_its_own_request ["V4", "I6"];
+            required validity late_renewal_revives_nothing ["V4", "I7"];
+            required validity success_counts_for_the_attempt_it_answers ["V4", "I6"];
+            required validity deadline_never_moves_back ["V4", "R2", "I7"];
+            required validity every_renewal_attempt_has_a_larger_number ["V4", "R1"];
+            required validity refused_renewal_is_a_loss_at_once ["V5", "R3"];
+            required validity failed_renewal_is_no_loss ["V5", "V6"];
+            required validity expired_lease_tells_its_holder ["V2", "V5", "I8"];
+            required validity loss_is_told_on_time_while_renewals_hang ["V5", "V6", "I8"];
+            required validity holder_stops_before_another_starts ["V1", "I1", "I2", "I15"];
+
+            required renewing renewal_is_sent_when_it_is_due ["V6"];
+            required renewing kept_lease_outlives_its_duration ["V6", "000-2", "003-7"];
+            required renewing hung_renewal_is_followed_by_the_next ["V6"];
+            required renewing lost_reply_of_a_renewal_is_no_loss ["V5", "V6", "R1"];
+            required renewing outage_within_the_bound_loses_no_lease ["V6", "I17"];
+            required renewing late_renewal_is_shown_before_the_loss ["V8"];
+            required renewing fatal_renewal_is_shown_at_once ["V8"];
+            required renewing polite_request_is_seen_by_the_holder ["B3"];
+            required renewing renewals_stop_at_the_longest_hold ["longest hold"];
+            required renewing failing_renewals_stop_at_the_longest_hold_too ["longest hold"];
+            required renewing lease_that_was_not_renewed_was_not_held_too_long ["longest hold"];
+
+            required releasing validity_ends_where_the_release_begins ["V7", "I9"];
+            required releasing no_renewal_is_sent_after_the_release_began ["V7"];
+            required releasing renewal_under_way_does_not_outlive_the_release ["V7", "R3"];
+            required releasing unanswered_release_is_repeated ["V7", "L2", "I9"];
+            required releasing release_without_an_answer_ends_unconfirmed ["V7"];
+            required releasing fatal_answer_to_a_release_is_an_error_at_once ["V7"];
+            required releasing stale_holder_releases_nothing_and_is_told ["L3", "I9", "001-3"];
+            required releasing repeated_release_that_finds_a_stranger_is_no_loss ["V7", "L3"];
+            required releasing acquire_that_arrives_after_its_release_is_undone ["W5", "G2", "I14"];
+            required releasing dropped_lease_is_given_back ["G3", "I14", "000-2", "003-7"];
+            required releasing lease_dropped_without_a_runtime_is_given_back ["G3"];
+            required releasing lease_dropped_while_unwinding_is_given_back ["G3"];
+
+            required batching leases_due_together_travel_together ["V4", "V6", "renew_many"];
+            required batching refused_renewal_of_a_batch_ends_one_lease ["V5", "renew_many"];
+            required batching failed_renewal_of_a_batch_leaves_the_others ["V5", "V6"];
+            required batching unanswered_batch_is_retried_one_by_one ["V5", "V6"];
+            required batching hung_batch_delays_no_other ["V6"];
+            required batching dead_shard_delays_only_its_own ["V6"];
+            required batching short_lease_cuts_no_long_ones_attempt ["V6"];
+            required batching batch_gets_as_long_as_its_shortest_lease_allows ["V6"];
+            required batching answers_of_another_number_are_none ["V4", "renew_many"];
+            required batching late_answer_of_a_batch_counts_for_leases_still_valid ["V4", "V5"];
+            required batching lease_released_during_a_batch_is_renewed_no_more ["V7"];
+            required batching released_leases_leave_nothing_behind ["V7", "G3"];
+
+            required scoped with_acquires_renews_and_releases ["001-4", "V6"];
+            required scoped lost_lease_ends_the_work ["V5", "V9"];
+            required scoped work_is_gone_before_the_release_is_sent ["V7"];
+            required scoped panic_of_the_work_goes_on_after_the_release ["V7"];
+            required scoped work_that_ended_too_late_is_reported ["V9"];
+            required scoped failing_release_does_not_hide_the_result ["V7"];
+            required scoped hung_release_delays_the_result_to_the_end_of_the_lease_at_most ["V7"];
+            required scoped error_of_the_work_comes_through_one_question_mark ["001-4"];
+            required scoped work_of_a_lease_is_kept_alive_or_not_begun ["001-4"];
+            required scoped dropped_with_gives_the_lock_back ["G1", "G3", "I14"];
+
+            required cancelling acquire_dropped_anywhere_leaves_nothing ["G1", "I10", "I14"];
+            required cancelling dropped_try_runs_to_its_answer ["G1", "I10", "I14"];
+            required cancelling dropped_waiter_leaves_the_queue ["G1", "W1"];
+            required cancelling grant_nobody_picks_up_is_given_back ["W6"];
+            required cancelling grant_that_died_before_it_was_picked_up_is_not_handed_out ["V9", "W6"];
+            required cancelling limit_that_passed_while_nobody_looked_sends_nothing_more ["W4"];
+
+            required ghosts late_copy_of_a_try_given_up_does_not_block_its_client ["G4", "W5"];
+            required ghosts late_copy_of_a_refused_try_does_not_block_its_client ["G4"];
+            required ghosts late_copy_of_a_spent_try_does_not_block_its_client ["G4", "A3"];
+            required ghosts late_copy_of_a_late_grants_try_does_not_block_its_client ["G4", "V9"];
+            required ghosts late_copy_of_a_grant_nobody_took_does_not_block_its_client ["G4", "G1"];
+            required ghosts late_copy_of_a_released_leases_try_does_not_block_its_client ["G4"];
+            required ghosts unreleased_lease_of_ours_does_not_block_its_client ["G4"];
+            required ghosts last_eight_are_remembered_for_two_leases ["G4"];
+            required ghosts live_lease_of_ours_is_never_claimed ["G4", "I12", "no re-entrancy"];
+
+            required tries each_try_of_a_waiter_has_its_own_identity ["W5"];
+            required tries lost_reply_of_an_acquire_is_not_contention ["W5", "A2", "I11"];
+            required tries try_without_an_answer_is_given_up ["W5"];
+            required tries fatal_answer_ends_an_acquire_at_once ["W5"];
+            required tries silent_store_ends_an_acquire ["W5"];
+            required tries waiter_outlasts_an_outage ["W5"];
+            required outages silent_store_is_asked_at_one_pace ["V6", "V7", "W5"];
+            required outages first_answer_ends_an_outage_for_everybody ["V6", "W5"];
+            required outages renewal_in_an_outage_keeps_its_last_chance ["V6"];
+            required tries refusal_by_a_ghost_of_our_own_is_an_answer ["W5", "G4"];
+            required tries spent_try_is_followed_by_a_fresh_one_at_once ["A3", "W5"];
+            required tries late_grant_is_given_back_and_asked_for_again ["V9", "T6"];
+
+            required queueing waiters_of_one_client_are_one_contender ["W1"];
+            required queueing waiters_are_served_in_the_order_they_came ["W1", "I18"];
+            required queueing try_stands_in_no_queue ["W1"];
+            watch fairness waiter_is_served_before_the_releaser ["I18"];
+            watch fairness equal_processes_get_equal_shares ["I18"];
+            watch fairness waiters_ask_at_most_once_a_grant ["I18"];
+            watch fairness process_that_was_never_refused_lets_others_in ["I18"];
+            required fairness lone_process_is_hardly_slowed ["I18"];
+            required fairness releaser_leaves_the_lock_to_others_for_an_instant ["I18", "W2"];
+            required fairness try_leaves_nothing_to_others ["W1"];
+            required fairness limit_holds_while_others_go_first ["W4"];
+            watch fairness hint_during_a_delay_counts ["W3"];
+            watch fairness hint_during_a_delay_does_not_start_it_anew ["W3"];
+            watch letting crowded_client_lets_others_in ["W8", "I18"];
+            required letting crowded_client_lets_others_in_without_hints ["W8", "I18"];
+            watch letting crowded_clients_take_turns ["W8", "I18"];
+            required letting crowded_clients_take_turns_without_hints ["W8", "I18"];
+            required queueing own_release_wakes_the_next_waiter ["W7", "I16"];
+            required queueing release_of_an_orphan_wakes_the_next_waiter ["W7", "W5"];
+
+            required handing released_lock_goes_to_the_next_waiter_in_one_write ["H1", "V7", "A6"];
+            required handing lock_is_handed_on_past_a_renewal_under_way ["H1", "G4"];
+            required handing giver_has_stopped_before_the_next_is_asked_for ["H1", "V7"];
+            required handing hand_over_that_is_refused_is_followed_by_the_release ["H1", "L3"];
+            required handing hand_over_without_an_answer_is_followed_by_the_release ["H1", "V7"];
+            required handing waiter_that_leaves_takes_no_hand_over_along ["H1", "G1"];
+            required handing giver_is_not_stale_when_its_own_client_was_faster ["H1", "L3"];
+            required handing lock_goes_back_to_the_store_after_a_row_of_hand_overs ["H1", "W1", "I18"];
+            required handing lock_goes_back_to_the_store_after_a_while_of_hand_overs ["H1"];
+
+            required at_least early_release_closes_the_name_until_its_time ["B4", "V7", "G3"];
+            required at_least closed_name_is_handed_to_no_waiter ["B4", "H1"];
+            required at_least client_does_not_claim_what_it_is_about_to_close ["B4", "G4"];
+            required at_least release_after_its_time_frees_the_name ["B4"];
+            required at_least lost_lease_closes_nothing ["B4", "V5"];
+            required at_least work_that_was_not_done_closes_nothing ["B4"];
+            required at_least grant_that_nobody_took_closes_nothing ["B4", "G1"];
+            required at_least repeated_release_closes_the_name_once ["B4", "V7", "I9"];
+            required at_least closing_that_somebody_overtook_is_told ["B4", "V7"];
+            required at_least client_opens_its_own_closing_when_it_is_over ["B4", "A6"];
+            required at_least ticket_carries_what_is_left_to_be_closed ["B4", "H1"];
+
+            required tickets ticket_gives_the_lock_to_whoever_redeems_it ["H1", "A6", "V7"];
+            required tickets ticket_is_good_whatever_its_number ["H1"];
+            required tickets giver_does_not_claim_what_it_handed_over ["H1", "G4"];
+            required tickets ticket_waits_behind_nobody ["H1", "W1"];
+            required tickets ticket_opens_no_other_lock ["H1"];
+            required tickets lost_lease_is_not_handed_over ["H1", "V5"];
+
+            required polling waiter_asks_at_its_interval ["W2"];
+            required polling waiter_enters_when_the_lease_ends ["W2", "I15"];
+            required polling waiter_of_another_duration_waits_for_the_records ["W2", "O1", "003-2"];
+            required polling waiter_does_not_spin_while_nothing_remains ["W2"];
+            watch polling hint_wakes_a_waiter_at_once ["W3", "I16"];
+            watch polling lost_hint_costs_one_interval ["W3", "I16"];
+            watch polling broken_channel_wakes_everyone ["W3"];
+            watch polling opened_channel_wakes_everyone ["W3"];
+
+            required limits limit_is_a_total_while_the_lock_is_held ["W4", "003-12"];
+            required limits limit_is_a_total_over_a_store_that_hangs ["W4"];
+            required limits silent_store_is_told_apart_from_a_lock_that_is_held ["W4"];
+            required limits limit_counts_the_time_in_the_queue ["W4", "W1"];
+            required limits no_call_waits_longer_than_a_sixth_of_the_lease ["W4", "V7"];
+            required limits failing_calls_are_repeated_only_after_a_pause ["V6", "V7", "W5"];
+
+            required looking waiter_looks_where_that_costs_less ["O3"];
+            required looking look_observes_as_a_refusal_does ["O3", "A6", "003-3"];
+            required looking look_without_an_answer_is_repeated ["W4"];
+            required looking look_is_an_answer_of_its_store ["W5"];
+            required looking look_at_a_store_beyond_help_ends_the_wait ["W5"];
+
+            required observing repeated_tries_take_over_from_a_dead_holder ["O2", "A6", "003-6"];
+            required observing renewal_restarts_the_observation ["O1", "A6", "003-3"];
+            required observing observation_lasts_for_the_records_duration ["O1", "A6", "003-2"];
+            required observing read_observes_too ["O3"];
+            required observing observation_is_forgotten_after_ten_leases ["O2"];
+            required observing grant_of_our_own_replaces_the_observation ["O2"];
+            required observing acquire_asks_for_more_than_the_highest_token_seen ["T6"];
+            required observing floor_that_a_resource_reported_is_kept ["T6"];
+
+            required outliving observation_outlives_its_process ["O4", "A6", "003-6"];
+            required outliving observation_of_another_boot_counts_for_nothing ["O4"];
+            required outliving kept_observation_is_of_one_version ["O4", "A6", "003-3"];
+            required outliving observation_is_kept_only_where_it_decides ["O4"];
+
+            required closing close_ends_waiters_and_later_acquires ["G3"];
+            required closing close_waits_until_everything_is_given_back ["G3"];
+            required closing close_leaves_leases_to_their_holders ["G3"];
+
+            required sharing lock_keeps_what_it_was_built_with ["data", "001-4"];
+
+            required stories contender_is_refused_until_the_holder_releases ["001-1"];
+            required stories waiter_takes_over_from_a_dead_holder ["001-2", "A6", "I15", "003-4"];
+            required stories paused_holder_is_fenced_and_told ["001-3", "I9"];
+            required stories holder_cut_off_from_its_store_stops_in_time ["000-3", "I1", "I15"];
+        }
+    };
+}
+
+__for_each_frontend_case!(dlock_testkit::__case_table);
+
+/// Makes one `#[test]` for each case of the frontend over a [`Fixture`](dlock_testkit::Fixture)'s provider, as
+/// [`conformance!`](dlock_testkit::conformance) does for those of a provider.
+#[macro_export]
+macro_rules! frontend {
+    ($fixture:ty) => {
+        $crate::frontend!($fixture, without []);
+    };
+    ($fixture:ty, without [$($group:ident),* $(,)?]) => {
+        $crate::__testkit::__conformance! {
+            ($) $fixture, [$($group)*], $crate::__for_each_frontend_case, $crate::cases::CASES
+        }
+    };
+}

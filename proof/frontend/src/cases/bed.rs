@@ -1,0 +1,341 @@
+//! What a frontend case works with: clients over the fault wrapper, on the fixture's clock or on
+//! one that moves by hand, and ways to wait.
+
+use std::{
+    fmt::Debug,
+    future::Future,
+    pin::Pin,
+    task::{Context, Poll, Waker},
+    time::Duration,
+};
+
+use dlock_core::{
+    Acquire, Client, Clock, DLock, Error, Holder, Lease, ManualClock, Name, Release, Renew,
+    TryAcquire,
+};
+use dlock_testkit::{
+    Bench, Subject,
+    faults::{Fault, Faulty, Op},
+    stall::{self, Lag},
+};
+use tokio::{
+    task::JoinHandle,
+    time::{Instant, sleep},
+};
+
+use super::meddler::Meddler;
+
+/// The lease on a clock that moves by hand: the store's own clock must not come near its end.
+pub(super) const BY_HAND: Duration = Duration::from_secs(60);
+
+/// How long a condition may take to become true before the case fails.
+pub(super) const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Builds a lock of a bed: `lock!(bed, "label", margin = 0.5)`.
+macro_rules! lock {
+    ($bed:expr, $label:expr $(, $setting:ident = $value:expr)* $(,)?) => {
+        crate::cases::bed::ok(
+            dlock_core::DLock::builder()
+                .name($bed.name($label).as_str())
+                .provider(&$bed.client)
+                .duration($bed.lease)
+                $(.$setting($value))*
+                .build(),
+        )
+    };
+}
+pub(super) use lock;
+
+tokio::task_local! {
+    /// That of the case that runs.
+    static LAG: Lag;
+}
+
+/// One run of a case, with a lease of its own.
+pub(super) struct Round {
+    bench: Bench,
+    number: usize,
+    /// The lease of this round, on the fixture's clock.
+    pub(super) lease: Duration,
+    lag: Lag,
+}
+
+/// One process's side of the store.
+pub(super) struct Bed {
+    bench: Bench,
+    number: usize,
+    lag: Lag,
+    /// Between the faults and the provider.
+    pub(super) meddler: Meddler,
+    /// The provider, with faults and a record of calls.
+    pub(super) store: Faulty<Meddler>,
+    pub(super) client: Client,
+    /// The lease of the locks that `lock!` builds.
+    pub(super) lease: Duration,
+}
+
+/// Moves a bed's clock.
+#[derive(Clone)]
+pub(super) struct Hand(ManualClock);
+
+/// Runs a case with the fixture's lease. If it fails while the machine stalled for long enough to
+/// explain that, it runs again with twice the lease, up to eight times the first.
+pub(super) async fn rounds<Fut>(bench: Bench, case: impl Fn(Round) -> Fut + Send + Sync)
+where
+    Fut: Future<Output = ()> + Send,
+{
+    let ask = || std::future::ready(());
+    stall::rounds(bench.leases(), ask, |number, lease, lag| {
+        let round = Round {
+            bench: bench.clone(),
+            number,
+            lease,
+            lag: lag.clone(),
+        };
+        LAG.scope(lag, case(round))
+    })
+    .await;
+}
+
+impl Round {
+    pub(super) fn bench(&self) -> &Bench {
+        &self.bench
+    }
+
+    /// A client on the fixture's clock.
+    pub(super) async fn bed(&self) -> Bed {
+        self.make(self.bench.clock(), self.lease).await
+    }
+
+    /// A client on this clock, which moves by hand.
+    pub(super) async fn on(&self, clock: Clock) -> Bed {
+        self.make(clock, BY_HAND).await
+    }
+
+    /// A client whose clock moves by hand.
+    pub(super) async fn by_hand(&self) -> (Bed, Hand) {
+        let (clock, hand) = Clock::manual();
+        (self.make(clock, BY_HAND).await, Hand(hand))
+    }
+
+    async fn make(&self, clock: Clock, lease: Duration) -> Bed {
+        let meddler = Meddler::new(self.bench.provider().await, self.lag.clone());
+        let store = Faulty::new(meddler.clone());
+        Bed {
+            bench: self.bench.clone(),
+            number: self.number,
+            lag: self.lag.clone(),
+            client: Client::with_clock(store.clone(), clock),
+            meddler,
+            store,
+            lease,
+        }
+    }
+}
+
+impl Bed {
+    /// Another process on the same store, on the fixture's clock.
+    pub(super) async fn rival(&self) -> Self {
+        let round = Round {
+            bench: self.bench.clone(),
+            number: self.number,
+            lease: self.lease,
+            lag: self.lag.clone(),
+        };
+        round.bed().await
+    }
+
+    /// Another client over the same provider, for a process that starts anew.
+    pub(super) fn another_client(&mut self, clock: Clock) {
+        self.client = Client::with_clock(self.store.clone(), clock);
+    }
+
+    pub(super) fn bench(&self) -> &Bench {
+        &self.bench
+    }
+
+    pub(super) fn name(&self, label: impl AsRef<str>) -> Name {
+        self.bench
+            .name(&format!("{}-{}", self.number, label.as_ref()))
+    }
+
+    /// The store itself, past all faults and clients.
+    pub(super) async fn subject(&self) -> Subject {
+        self.bench.subject().await
+    }
+
+    /// Somebody else takes the lock, for longer than any case lasts.
+    pub(super) async fn taken_by_another(&self, label: &str) -> (Subject, Acquire) {
+        let subject = self.subject().await;
+        let term = self.bench.term(&self.name(label));
+        subject.grants(&term).await;
+        (subject, term)
+    }
+
+    /// From now on this client hears no hints: it cannot open its channel.
+    pub(super) fn deafen(&self) {
+        self.store.always(Op::Watch, Fault::UNKNOWN_BEFORE);
+    }
+
+    /// The acquires sent so far.
+    pub(super) fn acquires(&self) -> Vec<Acquire> {
+        let calls = self.store.calls();
+        calls
+            .iter()
+            .filter_map(|call| call.acquire().cloned())
+            .collect()
+    }
+
+    /// How often the lock was asked for or looked at so far.
+    pub(super) fn questions(&self) -> usize {
+        self.store.count(Op::Acquire) + self.store.count(Op::Read)
+    }
+
+    /// Waits until the lock has been asked for or looked at so often.
+    pub(super) async fn asked(&self, count: usize) {
+        eventually(&format!("question {count}"), || self.questions() >= count).await;
+    }
+
+    /// The renewals sent so far.
+    pub(super) fn renewals(&self) -> Vec<Renew> {
+        let calls = self.store.calls();
+        calls
+            .iter()
+            .filter_map(|call| call.renew().cloned())
+            .collect()
+    }
+
+    /// The releases sent so far.
+    pub(super) fn releases(&self) -> Vec<Release> {
+        let calls = self.store.calls();
+        calls
+            .iter()
+            .filter_map(|call| call.release().cloned())
+            .collect()
+    }
+
+    /// Waits until so many calls of this operation have been sent.
+    pub(super) async fn sent(&self, op: Op, count: usize) {
+        eventually(&format!("call {count} of {op:?}"), || {
+            self.store.count(op) >= count
+        })
+        .await;
+    }
+}
+
+impl Hand {
+    /// Moves the clock when everybody sleeps, and lets everybody who wakes up act.
+    pub(super) async fn advance(&self, by: Duration) {
+        settle().await;
+        self.0.advance(by);
+        settle().await;
+    }
+
+    /// What a task ends with, for which a little time may have to pass, from whenever on.
+    pub(super) async fn passes_until<T>(&self, task: JoinHandle<T>) -> T {
+        let began = Instant::now();
+        while !task.is_finished() && began.elapsed() < PATIENCE {
+            self.advance(Duration::from_millis(10)).await;
+        }
+        joined(task).await
+    }
+
+    /// The same, where about so much time has to pass.
+    pub(super) async fn passes_until_within<T>(&self, task: JoinHandle<T>, span: Duration) -> T {
+        let began = Instant::now();
+        while !task.is_finished() && began.elapsed() < PATIENCE {
+            self.advance(span / 40).await;
+        }
+        joined(task).await
+    }
+
+    /// Moves the clock and lets nobody act.
+    pub(super) fn jump(&self, by: Duration) {
+        self.0.advance(by);
+    }
+
+    /// For [`Meddler::after`]: moves the clock at that instant.
+    pub(super) fn jumping(&self, by: Duration) -> impl FnOnce() + Send + 'static {
+        let hand = self.clone();
+        move || hand.jump(by)
+    }
+}
+
+/// Waits until the condition holds.
+pub(super) async fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !holds() {
+        assert!(
+            began.elapsed() < PATIENCE,
+            "{what}: not within {PATIENCE:?}"
+        );
+        sleep(Duration::from_millis(2)).await;
+    }
+}
+
+/// The result of a future that must be ready soon, on the fixture's clock.
+pub(super) async fn soon<T>(what: &str, future: impl Future<Output = T>) -> T {
+    match tokio::time::timeout(PATIENCE, future).await {
+        Ok(value) => value,
+        Err(_elapsed) => panic!("{what}: not within {PATIENCE:?}"),
+    }
+}
+
+/// Lets everything that can happen without time passing happen: also what waits for a slow store to
+/// answer.
+pub(super) async fn settle() {
+    let began = Instant::now();
+    loop {
+        sleep(Duration::from_millis(15)).await;
+        let answered = LAG.try_with(Lag::all_answered);
+        if answered.unwrap_or(true) || began.elapsed() >= PATIENCE {
+            break;
+        }
+    }
+}
+
+/// Polls a future once.
+pub(super) fn poll_once<F: Future + ?Sized>(future: Pin<&mut F>) -> Poll<F::Output> {
+    future.poll(&mut Context::from_waker(Waker::noop()))
+}
+
+#[track_caller]
+pub(super) fn ok<T, E: Debug>(result: Result<T, E>) -> T {
+    match result {
+        Ok(value) => value,
+        Err(error) => panic!("this should have succeeded: {error:?}"),
+    }
+}
+
+#[track_caller]
+pub(super) fn acquired(answer: Result<TryAcquire, Error>) -> Lease {
+    match ok(answer) {
+        TryAcquire::Acquired(lease) => lease,
+        TryAcquire::Held(holder) => panic!("this should have been granted: {holder:?}"),
+    }
+}
+
+#[track_caller]
+pub(super) fn held(answer: Result<TryAcquire, Error>) -> Holder {
+    match ok(answer) {
+        TryAcquire::Held(holder) => holder,
+        TryAcquire::Acquired(lease) => panic!("this should have been refused: {lease:?}"),
+    }
+}
+
+/// A `try_acquire` in a task of its own.
+pub(super) fn trying(lock: &DLock) -> JoinHandle<Result<TryAcquire, Error>> {
+    let lock = lock.clone();
+    tokio::spawn(async move { lock.try_acquire().await })
+}
+
+/// An `acquire` in a task of its own.
+pub(super) fn waiting(lock: &DLock) -> JoinHandle<Result<Lease, Error>> {
+    let lock = lock.clone();
+    tokio::spawn(async move { lock.acquire().await })
+}
+
+/// What a task ended with, soon.
+pub(super) async fn joined<T>(task: JoinHandle<T>) -> T {
+    ok(soon("a task of the case", task).await)
+}

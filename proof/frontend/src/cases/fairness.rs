@@ -1,0 +1,369 @@
+//! I18: processes take turns. A process is a client here, over a provider of its own.
+
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use dlock_core::{DLock, Error};
+use dlock_testkit::{Bench, faults::Op};
+use tokio::{
+    task::JoinHandle,
+    time::{Instant, sleep, timeout},
+};
+
+use super::bed::{
+    Bed, Hand, PATIENCE, Round, acquired, held, joined, lock, ok, rounds, settle, soon, waiting,
+};
+
+const MILLISECOND: Duration = Duration::from_millis(1);
+const HOUR: Duration = Duration::from_secs(3600);
+
+/// How long each holds the lock.
+const SECTION: Duration = Duration::from_millis(5);
+
+/// From now on this client hears hints, if there are any: its channel opens when somebody waits for the
+/// first time.
+async fn hears(bed: &Bed) {
+    if !bed.bench().capabilities().watch {
+        return;
+    }
+    let (subject, other) = bed.taken_by_another("another door").await;
+    let waiter = waiting(&lock!(bed, "another door", poll_every = HOUR));
+    bed.sent(Op::Watch, 1).await;
+    bed.sent(Op::Acquire, 1).await;
+    settle().await;
+    subject.releases(&other, None).await;
+    ok(ok(joined(waiter).await).release().await);
+}
+
+/// The processes of one case: a client each, and a label each.
+async fn crowd(round: &Round, count: usize) -> Vec<(Bed, DLock)> {
+    let mut crowd = Vec::new();
+    for number in 0..count {
+        let bed = round.bed().await;
+        hears(&bed).await;
+        let owner = format!("process {number}");
+        let lock = lock!(bed, "", owner = owner, poll_every = HOUR);
+        crowd.push((bed, lock));
+    }
+    crowd
+}
+
+/// Who got the lock, one after the other.
+#[derive(Clone, Default)]
+struct Order(Arc<Mutex<Vec<usize>>>);
+
+impl Order {
+    /// How many grants there were, with this one.
+    fn push(&self, process: usize) -> usize {
+        let mut order = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        order.push(process);
+        order.len()
+    }
+
+    fn grants(&self) -> usize {
+        let order = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        order.len()
+    }
+
+    fn take(&self) -> Vec<usize> {
+        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// A process takes the lock for [`SECTION`], gives it back and asks again at once, until there have
+/// been so many grants in all.
+fn takes_turns(lock: &DLock, process: usize, order: &Order, grants: usize) -> JoinHandle<()> {
+    let (lock, order) = (lock.clone(), order.clone());
+    tokio::spawn(async move {
+        loop {
+            let lease = ok(lock.acquire().await);
+            let enough = order.push(process) >= grants;
+            sleep(SECTION).await;
+            ok(lease.release().await);
+            if enough {
+                return;
+            }
+        }
+    })
+}
+
+/// The end of a task that takes turns. Each grant must come soon; how long all of them take depends on
+/// the machine and on what else the store has to do.
+async fn ended(mut turns: JoinHandle<()>, order: &Order) {
+    loop {
+        let before = order.grants();
+        match timeout(PATIENCE, &mut turns).await {
+            Ok(ended) => return ok(ended),
+            Err(_elapsed) => assert!(order.grants() > before, "no grant within {PATIENCE:?}"),
+        }
+    }
+}
+
+/// All of them at a time; in which order they were served.
+async fn race(crowd: &[(Bed, DLock)], grants: usize) -> Vec<usize> {
+    let order = Order::default();
+    let tasks: Vec<_> = (0..)
+        .zip(crowd)
+        .map(|(process, (_, lock))| takes_turns(lock, process, &order, grants))
+        .collect();
+    for turns in tasks {
+        ended(turns, &order).await;
+    }
+    let mut order = order.take();
+    order.truncate(grants);
+    order
+}
+
+pub(in crate::cases) async fn waiter_is_served_before_the_releaser(bench: Bench) {
+    rounds(bench, |round| async move {
+        let crowd = crowd(&round, 2).await;
+        let [(_, releaser), (patient, waiter)] = &crowd[..] else {
+            panic!("two processes")
+        };
+        const TIMES: usize = 10;
+        let mut first = 0;
+        for _ in 0..TIMES {
+            // It knows that the other is there.
+            let lease = ok(soon("the lock", waiter.acquire()).await);
+            drop(held(releaser.try_acquire().await));
+            ok(lease.release().await);
+            sleep(2 * SECTION).await;
+
+            let lease = ok(soon("the lock", releaser.acquire()).await);
+            let asked = patient.store.count(Op::Acquire);
+            let order = Order::default();
+            let other = takes_turns(waiter, 1, &order, 1);
+            patient.sent(Op::Acquire, asked + 1).await;
+            settle().await;
+            ok(lease.release().await);
+            ended(takes_turns(releaser, 0, &order, 1), &order).await;
+            ended(other, &order).await;
+            first += usize::from(order.take().first() == Some(&1));
+        }
+        // On a busy machine a hint may come too late now and then.
+        let least = if patient.bench().shared() {
+            TIMES / 2
+        } else {
+            TIMES
+        };
+        assert!(
+            first >= least,
+            "the waiter was served first {first} times of {TIMES}"
+        );
+    })
+    .await;
+}
+
+pub(in crate::cases) async fn equal_processes_get_equal_shares(bench: Bench) {
+    rounds(bench, |round| async move {
+        const PROCESSES: usize = 8;
+        let crowd = crowd(&round, PROCESSES).await;
+        let shared = round.bench().shared();
+        // They have to see each other first.
+        race(&crowd, 10 * PROCESSES).await;
+        let order = race(&crowd, if shared { 10 } else { 25 } * PROCESSES).await;
+        let turns = |process: usize| (0..).zip(&order).filter(move |(_, by)| **by == process);
+        let grants: Vec<usize> = (0..PROCESSES)
+            .map(|process| turns(process).count())
+            .collect();
+        let least = grants.iter().min().copied().unwrap_or(0);
+        let most = grants.iter().max().copied().unwrap_or(0);
+        let longest = (0..PROCESSES)
+            .flat_map(|process| {
+                let at: Vec<usize> = turns(process).map(|(at, _)| at).collect();
+                let from = [0].into_iter().chain(at.clone());
+                from.zip(at.into_iter().chain([order.len()]))
+                    .map(|(from, to)| to - from)
+                    .collect::<Vec<_>>()
+            })
+            .max()
+            .unwrap_or(order.len());
+        assert!(least > 0, "grants: {grants:?}");
+        // A busy machine favours now this one and now that one; the figures are the benchmark's.
+        if shared {
+            return;
+        }
+        assert!(10 * most <= 15 * least, "grants: {grants:?}");
+        assert!(
+            longest <= 4 * PROCESSES,
+            "{longest} grants between two of one process; grants: {grants:?}"
+        );
+    })
+    .await;
+}
+
+pub(in crate::cases) async fn waiters_ask_at_most_once_a_grant(bench: Bench) {
+    rounds(bench, |round| async move {
+        const PROCESSES: usize = 8;
+        const GRANTS: usize = 10 * PROCESSES;
+        let crowd = crowd(&round, PROCESSES).await;
+        let asked = || -> usize { crowd.iter().map(|(bed, _)| bed.acquires().len()).sum() };
+        let before = asked();
+        race(&crowd, GRANTS).await;
+        let asked = asked() - before;
+        // n + 2 store commands a grant, one of which is the release.
+        let most = (PROCESSES + 1) * (GRANTS + PROCESSES);
+        assert!(asked <= most, "{asked} tries for {GRANTS} grants");
+    })
+    .await;
+}
+
+pub(in crate::cases) async fn process_that_was_never_refused_lets_others_in(bench: Bench) {
+    rounds(bench, |round| async move {
+        let crowd = crowd(&round, 2).await;
+        let [(_, busy), (patient, waiter)] = &crowd[..] else {
+            panic!("two processes")
+        };
+        let order = Order::default();
+        let lease = ok(soon("the lock", busy.acquire()).await);
+        let asked = patient.store.count(Op::Acquire);
+        let other = takes_turns(waiter, 1, &order, 1);
+        patient.sent(Op::Acquire, asked + 1).await;
+        settle().await;
+        ok(lease.release().await);
+        // Fifty milliseconds, and what is on its way; many times that on a busy machine.
+        let most = if patient.bench().shared() { 200 } else { 20 };
+        ended(takes_turns(busy, 0, &order, most), &order).await;
+        assert!(
+            order.take()[..most].contains(&1),
+            "never let in within {most} grants"
+        );
+        ended(other, &order).await;
+    })
+    .await;
+}
+
+pub(in crate::cases) async fn lone_process_is_hardly_slowed(bench: Bench) {
+    rounds(bench, |round| async move {
+        let bed = round.bed().await;
+        let lock = lock!(bed, "", poll_every = HOUR);
+        let began = Instant::now();
+        let mut slow = 0;
+        for _ in 0..200 {
+            let asked = Instant::now();
+            let lease = ok(soon("the lock", lock.acquire()).await);
+            slow += u32::from(asked.elapsed() >= MILLISECOND);
+            sleep(2 * MILLISECOND).await;
+            ok(lease.release().await);
+        }
+        if !bed.bench().shared() {
+            // A slot in fifty milliseconds.
+            let lost = MILLISECOND * slow;
+            let most = began.elapsed() / 25;
+            assert!(
+                lost <= most,
+                "waited for {lost:?} of {:?}, alone",
+                began.elapsed()
+            );
+        }
+    })
+    .await;
+}
+
+/// A client that has just given the lock back, and has seen so many others hold it, on a clock that
+/// stands still.
+async fn releaser(round: &Round, others: usize) -> (Bed, Hand, DLock) {
+    let (bed, hand) = round.by_hand().await;
+    hears(&bed).await;
+    let lock = lock!(bed, "", poll_every = HOUR);
+    let subject = bed.subject().await;
+    for other in 0..others {
+        let term = bed
+            .bench()
+            .term(&bed.name(""))
+            .owner(format!("other {other}"));
+        subject.grants(&term).await;
+        drop(held(soon("the try", lock.try_acquire()).await));
+        subject.releases(&term, None).await;
+    }
+    let lease = acquired(soon("the try", lock.try_acquire()).await);
+    // A store may send hints only of names that somebody was refused.
+    subject.refuses(&bed.bench().term(&bed.name(""))).await;
+    ok(soon("the release", lease.release()).await);
+    settle().await;
+    (bed, hand, lock)
+}
+
+/// Somebody takes the lock for an instant, which somebody else wants.
+async fn passes_by(bed: &Bed) {
+    let subject = bed.subject().await;
+    let other = bed.bench().term(&bed.name(""));
+    subject.grants(&other).await;
+    subject.refuses(&bed.bench().term(&bed.name(""))).await;
+    subject.releases(&other, None).await;
+    settle().await;
+}
+
+pub(in crate::cases) async fn releaser_leaves_the_lock_to_others_for_an_instant(bench: Bench) {
+    rounds(bench, |round| async move {
+        let (bed, hand, lock) = releaser(&round, 1).await;
+        let asked = bed.acquires().len();
+        let again = waiting(&lock);
+        hand.advance(MILLISECOND).await;
+        assert_eq!(bed.acquires().len(), asked, "asks before anybody else can");
+        hand.advance(MILLISECOND).await;
+        assert!(ok(joined(again).await).is_valid());
+    })
+    .await;
+}
+
+pub(in crate::cases) async fn try_leaves_nothing_to_others(bench: Bench) {
+    rounds(bench, |round| async move {
+        let (_bed, _hand, lock) = releaser(&round, 1).await;
+        // No time passes.
+        drop(acquired(soon("the try", lock.try_acquire()).await));
+    })
+    .await;
+}
+
+pub(in crate::cases) async fn limit_holds_while_others_go_first(bench: Bench) {
+    rounds(bench, |round| async move {
+        let (bed, hand, lock) = releaser(&round, 1).await;
+        let asked = bed.acquires().len();
+        let again = tokio::spawn(async move { lock.acquire_timeout(MILLISECOND).await });
+        settle().await;
+        hand.advance(MILLISECOND).await;
+        match joined(again).await {
+            Err(Error::Timeout { waited, .. }) => assert_eq!(waited, MILLISECOND),
+            other => panic!("{other:?}"),
+        }
+        assert_eq!(bed.acquires().len(), asked, "sent after its time was up");
+    })
+    .await;
+}
+
+pub(in crate::cases) async fn hint_during_a_delay_counts(bench: Bench) {
+    rounds(bench, |round| async move {
+        let (bed, _hand, lock) = releaser(&round, 1).await;
+        let again = waiting(&lock);
+        settle().await;
+        assert!(!again.is_finished());
+        // The only other was served. No time passes.
+        passes_by(&bed).await;
+        assert!(ok(joined(again).await).is_valid());
+    })
+    .await;
+}
+
+pub(in crate::cases) async fn hint_during_a_delay_does_not_start_it_anew(bench: Bench) {
+    rounds(bench, |round| async move {
+        let (bed, hand, lock) = releaser(&round, 4).await;
+        let asked = bed.acquires().len();
+        let again = waiting(&lock);
+        settle().await;
+        for _ in 0..2 {
+            hand.advance(MILLISECOND).await;
+            passes_by(&bed).await;
+        }
+        assert_eq!(
+            bed.acquires().len(),
+            asked,
+            "two more may have waited longer"
+        );
+        hand.advance(2 * MILLISECOND).await;
+        assert!(ok(joined(again).await).is_valid());
+    })
+    .await;
+}

@@ -1,0 +1,353 @@
+//! H1, within one client: what its holder gives back goes to whoever waits for it here, in one write;
+//! and what comes to nothing is given back all the same.
+
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use dlock_core::{DLock, Ended, Lease};
+use dlock_testkit::{
+    Bench,
+    faults::{Fault, Op},
+};
+use tokio::task::JoinHandle;
+use uuid::Uuid;
+
+use super::bed::{
+    Bed, acquired, eventually, joined, lock, ok, poll_once, rounds, settle, soon, waiting,
+};
+
+const SECOND: Duration = Duration::from_secs(1);
+const HOUR: Duration = Duration::from_secs(3600);
+
+/// How often in a row a client may keep a name.
+const ROW: usize = 16;
+
+pub(in crate::cases) async fn released_lock_goes_to_the_next_waiter_in_one_write(bench: Bench) {
+    rounds(bench, |round| async move {
+        for how in ["released", "dropped", "with"] {
+            let (bed, _hand) = round.by_hand().await;
+            bed.deafen();
+            let lock = lock!(bed, how, poll_every = HOUR);
+            let mut first = acquired(lock.try_acquire().await);
+            ok(soon("the renewal", first.renew()).await);
+            let (uuid, token) = (first.uuid(), first.token());
+            let waiter = head(&bed, &lock).await;
+            bed.store.forget_calls();
+            match how {
+                "released" => {
+                    let ended = soon("the release", first.release()).await;
+                    assert_eq!(ok(ended), Ended::Released);
+                }
+                "dropped" => drop(first),
+                _ => drop(first.keep_alive()),
+            }
+            let next = ok(joined(waiter).await);
+            assert!(next.is_valid());
+            assert_ne!(
+                next.uuid(),
+                uuid,
+                "the next term has an identity of its own"
+            );
+            assert!(next.token() > token, "the next term has a token of its own");
+            let sent = bed.acquires();
+            assert_eq!(sent.len(), 1, "one write: {sent:?}");
+            let prev = sent[0].prev.map(|prev| (prev.uuid, prev.renewals));
+            assert_eq!(
+                prev,
+                Some((uuid, 1)),
+                "it claims the term that was given up"
+            );
+            settle().await;
+            assert_eq!(bed.releases().len(), 0, "there is nothing to release");
+        }
+    })
+    .await;
+}
+
+pub(in crate::cases) async fn lock_is_handed_on_past_a_renewal_under_way(bench: Bench) {
+    rounds(bench, |round| async move {
+        let (bed, _hand) = round.by_hand().await;
+        bed.deafen();
+        let lock = lock!(bed, "", poll_every = HOUR);
+        let mut first = acquired(lock.try_acquire().await);
+        // It raised the number, and nobody here knows.
+        bed.store.next(Op::Renew, Fault::UNKNOWN_AFTER);
+        assert!(soon("the renewal", first.renew()).await.is_err());
+        let waiter = head(&bed, &lock).await;
+        bed.store.forget_calls();
+        let ended = soon("the release", first.release()).await;
+        assert_eq!(ok(ended), Ended::Released);
+        assert!(ok(joined(waiter).await).is_valid());
+        let numbers: Vec<_> = bed.acquires().iter().map(|sent| sent.prev).collect();
+        let numbers: Vec<_> = numbers.into_iter().flatten().map(|p| p.renewals).collect();
+        assert_eq!(numbers, [0, 1], "refused once, and at once granted");
+    })
+    .await;
+}
+
+pub(in crate::cases) async fn giver_has_stopped_before_the_next_is_asked_for(bench: Bench) {
+    rounds(bench, |round| async move {
+        let (bed, _hand) = round.by_hand().await;
+        bed.deafen();
+        let lock = lock!(bed, "", poll_every = HOUR);
+        let first = acquired(lock.try_acquire().await);
+        let waiter = head(&bed, &lock).await;
+        let expired = first.expired();
+        bed.store.next(Op::Acquire, Fault::HoldRequest);
+        let mut release = Box::pin(first.release());
+        assert!(poll_once(release.as_mut()).is_pending());
+        assert!(
+            poll_once(Box::pin(expired).as_mut()).is_ready(),
+            "valid after its release began"
+        );
+        eventually("the waiter's try", || bed.store.held() == 1).await;
+        bed.store.deliver().await;
+        assert_eq!(ok(soon("the release", release).await), Ended::Released);
+        assert!(ok(joined(waiter).await).is_valid());
+    })
+    .await;
+}
+
+pub(in crate::cases) async fn hand_over_that_is_refused_is_followed_by_the_release(bench: Bench) {
+    rounds(bench, |round| async move {
+        let (bed, _hand) = round.by_hand().await;
+        bed.deafen();
+        let lock = lock!(bed, "", poll_every = HOUR);
+        let first = acquired(lock.try_acquire().await);
+        let term = bed.acquires().remove(0);
+        let waiter = head(&bed, &lock).await;
+        // Somebody else has it by now.
+        bed.subject().await.releases(&term, None).await;
+        let (_subject, other) = bed.taken_by_another("").await;
+        match ok(soon("the release", first.release()).await) {
+            Ended::NotHeld(Some(record)) => assert_eq!(record.uuid, other.new),
+            ended => panic!("{ended:?}"),
+        }
+        assert_eq!(bed.releases().len(), 1);
+        settle().await;
+        assert!(!waiter.is_finished(), "it waits on");
+        waiter.abort();
+    })
+    .await;
+}
+
+pub(in crate::cases) async fn hand_over_without_an_answer_is_followed_by_the_release(bench: Bench) {
+    rounds(bench, |round| async move {
+        let (bed, hand) = round.by_hand().await;
+        bed.deafen();
+        let lock = lock!(bed, "", poll_every = HOUR);
+        let first = acquired(lock.try_acquire().await);
+        let waiter = head(&bed, &lock).await;
+        bed.store.forget_calls();
+        bed.store.next(Op::Acquire, Fault::LoseRequest);
+        let release = tokio::spawn(first.release());
+        bed.sent(Op::Acquire, 1).await;
+        settle().await;
+        assert_eq!(bed.releases().len(), 0);
+        // Its try is repeated for longer; the release does not wait for that.
+        hand.advance(SECOND).await;
+        hand.advance(10 * SECOND).await;
+        assert_eq!(ok(joined(release).await), Ended::Released);
+        assert_eq!(bed.releases().len(), 1);
+        hand.advance(SECOND).await;
+        assert!(ok(joined(waiter).await).is_valid());
+    })
+    .await;
+}
+
+pub(in crate::cases) async fn waiter_that_leaves_takes_no_hand_over_along(bench: Bench) {
+    rounds(bench, |round| async move {
+        for followers in [0, 1] {
+            let (bed, _hand) = round.by_hand().await;
+            bed.deafen();
+            let lock = lock!(bed, followers.to_string(), poll_every = HOUR);
+            let first = acquired(lock.try_acquire().await);
+            let uuid = first.uuid();
+            let mut leaves = Box::pin(lock.acquire());
+            assert!(poll_once(leaves.as_mut()).is_pending());
+            bed.sent(Op::Acquire, 2).await;
+            settle().await;
+            let follower = (followers > 0).then(|| waiting(&lock));
+            settle().await;
+            let mut release = Box::pin(first.release());
+            let begun = poll_once(release.as_mut());
+            drop(leaves);
+            // No time passes. On a busy machine it may have ended in that poll, on other threads.
+            let ended = match begun {
+                std::task::Poll::Ready(ended) => ended,
+                std::task::Poll::Pending => soon("the release", release).await,
+            };
+            assert_eq!(ok(ended), Ended::Released);
+            match follower {
+                Some(follower) => assert!(ok(joined(follower).await).is_valid()),
+                None => {
+                    eventually("the lock is free", || {
+                        // Its own release, or that of the grant which nobody took.
+                        bed.releases().iter().any(|sent| {
+                            let last = bed.acquires().pop().map(|sent| sent.new);
+                            sent.uuid == uuid || Some(sent.uuid) == last
+                        })
+                    })
+                    .await;
+                }
+            }
+        }
+    })
+    .await;
+}
+
+pub(in crate::cases) async fn giver_is_not_stale_when_its_own_client_was_faster(bench: Bench) {
+    rounds(bench, |round| async move {
+        // The waiter's try is applied, and the waiter is gone before anybody hears of it.
+        let (bed, hand) = round.by_hand().await;
+        bed.deafen();
+        let lock = lock!(bed, "gone", poll_every = HOUR);
+        let first = acquired(lock.try_acquire().await);
+        let mut leaves = Box::pin(lock.acquire());
+        assert!(poll_once(leaves.as_mut()).is_pending());
+        bed.sent(Op::Acquire, 2).await;
+        settle().await;
+        bed.store.next(Op::Acquire, Fault::UNKNOWN_AFTER);
+        let release = tokio::spawn(first.release());
+        bed.sent(Op::Acquire, 3).await;
+        settle().await;
+        drop(leaves);
+        assert_eq!(ok(hand.passes_until(release).await), Ended::Released);
+
+        // A try claims what is over while its release is under way.
+        let (bed, _hand) = round.by_hand().await;
+        bed.deafen();
+        let lock = lock!(bed, "claimed", poll_every = HOUR);
+        let first = acquired(lock.try_acquire().await);
+        bed.store.next(Op::Release, Fault::HoldRequest);
+        let mut release = Box::pin(first.release());
+        assert!(poll_once(release.as_mut()).is_pending());
+        eventually("the release", || bed.store.held() == 1).await;
+        let next = acquired(soon("the claim", lock.try_acquire()).await);
+        bed.store.deliver().await;
+        assert_eq!(ok(soon("the release", release).await), Ended::Released);
+        assert!(next.is_valid());
+
+        // What claimed it was over too, and a stranger came, before that release arrived.
+        let (bed, _hand) = round.by_hand().await;
+        bed.deafen();
+        let lock = lock!(bed, "passed on", poll_every = HOUR);
+        let first = acquired(lock.try_acquire().await);
+        bed.store.next(Op::Release, Fault::HoldRequest);
+        let mut release = Box::pin(first.release());
+        assert!(poll_once(release.as_mut()).is_pending());
+        eventually("the release", || bed.store.held() == 1).await;
+        let next = acquired(soon("the claim", lock.try_acquire()).await);
+        let ended = soon("the claimant's release", next.release()).await;
+        assert_eq!(ok(ended), Ended::Released);
+        bed.taken_by_another("passed on").await;
+        bed.store.deliver().await;
+        assert_eq!(ok(soon("the release", release).await), Ended::Released);
+    })
+    .await;
+}
+
+pub(in crate::cases) async fn lock_goes_back_to_the_store_after_a_row_of_hand_overs(bench: Bench) {
+    rounds(bench, |round| async move {
+        let (bed, _hand) = round.by_hand().await;
+        bed.deafen();
+        let lock = lock!(bed, "", poll_every = HOUR);
+        let first = acquired(lock.try_acquire().await);
+        let mut served = vec![first.uuid()];
+        let order = Arc::new(Mutex::new(Vec::new()));
+        let mut crowd = Vec::new();
+        for place in 0..ROW + 3 {
+            crowd.push(in_line(&lock, place, &order));
+        }
+        bed.sent(Op::Acquire, 2).await;
+        settle().await;
+        bed.store.forget_calls();
+        ok(soon("the release", first.release()).await);
+        for member in crowd {
+            served.push(joined(member).await);
+        }
+        let order = order.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        assert!(order.is_sorted(), "served in the order {order:?}");
+        let releases = bed.releases();
+        let back: Vec<_> = (0..served.len())
+            .filter(|place| releases.iter().any(|sent| sent.uuid == served[*place]))
+            .collect();
+        let last = served.len() - 1;
+        assert_eq!(back, [ROW, last], "the row, and whoever was the last");
+        // One write a hand-over: nobody asks while it goes from hand to hand.
+        let acquires = bed.acquires().len();
+        let most = served.len() + 2;
+        assert!(
+            acquires <= most,
+            "{acquires} acquires for {} leases",
+            served.len()
+        );
+    })
+    .await;
+}
+
+pub(in crate::cases) async fn lock_goes_back_to_the_store_after_a_while_of_hand_overs(
+    bench: Bench,
+) {
+    rounds(bench, |round| async move {
+        let (bed, hand) = round.by_hand().await;
+        bed.deafen();
+        let lock = lock!(bed, "", poll_every = HOUR);
+        let first = acquired(lock.try_acquire().await);
+        let waiters = [head(&bed, &lock).await, queued(&lock), queued(&lock)];
+        settle().await;
+        ok(soon("the release", first.release()).await);
+        let [second, third, fourth] = waiters;
+        let second = ok(joined(second).await);
+        hand.advance(SECOND / 2).await;
+        ok(soon("the release", second.release()).await);
+        // Were it not handed over, a waiter might leave an instant to others first (I18).
+        let third = ok(hand.passes_until(third).await);
+        assert_eq!(bed.releases().len(), 0, "handed over twice");
+        // Over a second since the first of them.
+        hand.advance(SECOND * 6 / 10).await;
+        let uuid = third.uuid();
+        ok(soon("the release", third.release()).await);
+        let sent = bed.releases();
+        assert!(sent.iter().any(|sent| sent.uuid == uuid), "{sent:?}");
+        // It may leave an instant to others (I18).
+        drop(ok(hand.passes_until(fourth).await));
+    })
+    .await;
+}
+
+/// A waiter that contends, and has been refused.
+async fn head(bed: &Bed, lock: &DLock) -> JoinHandle<Result<Lease, dlock_core::Error>> {
+    let before = bed.questions();
+    let waiter = waiting(lock);
+    bed.asked(before + 1).await;
+    settle().await;
+    waiter
+}
+
+/// Somebody who is in line now: tasks may start in another order than they were spawned in.
+fn queued(lock: &DLock) -> JoinHandle<Result<Lease, dlock_core::Error>> {
+    let lock = lock.clone();
+    let mut acquire = Box::pin(async move { lock.acquire().await });
+    assert!(poll_once(acquire.as_mut()).is_pending());
+    tokio::spawn(acquire)
+}
+
+/// Somebody who is in line now, and gives the lock back as soon as it has it.
+fn in_line(lock: &DLock, place: usize, order: &Arc<Mutex<Vec<usize>>>) -> JoinHandle<Uuid> {
+    let (lock, order) = (lock.clone(), Arc::clone(order));
+    let mut acquire = Box::pin(async move { lock.acquire().await });
+    assert!(poll_once(acquire.as_mut()).is_pending());
+    tokio::spawn(async move {
+        let lease = ok(acquire.await);
+        order
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(place);
+        let uuid = lease.uuid();
+        ok(lease.release().await);
+        uuid
+    })
+}

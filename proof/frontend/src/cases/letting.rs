@@ -1,0 +1,215 @@
+//! W8: no client keeps a name to itself while others wait, however many tasks contend in it. A process is a
+//! client here, over a provider of its own.
+
+use std::{
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use dlock_core::{DLock, Error, Provider as _};
+use dlock_testkit::{
+    Bench,
+    faults::{Fault, Op},
+};
+use tokio::{
+    task::JoinHandle,
+    time::{Instant, sleep},
+};
+
+use super::bed::{Round, eventually, joined, lock, ok, rounds};
+
+/// How long each holds the lock.
+const WORK: Duration = Duration::from_millis(20);
+
+/// How often that is tried, each time with clients of its own.
+const TIMES: usize = 3;
+
+pub(in crate::cases) async fn crowded_client_lets_others_in(bench: Bench) {
+    // A hint at each release, and by default a poll that is slow.
+    beside_crowds(bench, true).await;
+}
+
+pub(in crate::cases) async fn crowded_client_lets_others_in_without_hints(bench: Bench) {
+    beside_crowds(bench, false).await;
+}
+
+async fn beside_crowds(bench: Bench, hints: bool) {
+    rounds(bench, |round| async move {
+        let second = Duration::from_secs(1);
+        let poll = if hints {
+            (round.lease / 3).clamp(second, 5 * second)
+        } else {
+            (round.lease / 10).clamp(second / 10, second)
+        };
+        // And the calls of both, on a store that takes its time.
+        let calls = 4 * pair(&round).await;
+        let bound = 2 * (round.lease / 10 + WORK) + 2 * poll + calls;
+        for (tasks, time) in [2, 8]
+            .into_iter()
+            .flat_map(|tasks| (1..=TIMES).map(move |time| (tasks, time)))
+        {
+            let (crowded, other) = (round.bed().await, round.bed().await);
+            let label = format!("{tasks} tasks, {time}");
+            let lock = lock!(crowded, &label, wakeups = hints, owner = "crowded");
+            let crowd = Crowd::of(tasks, &lock);
+            eventually("a few terms", || crowd.terms() >= 3).await;
+            let lock = lock!(other, &label, wakeups = hints, owner = "alone");
+            let slow = Fault::DelayRequest(round.lease / 20);
+            other.store.always(Op::Release, slow);
+            let before = crowd.terms();
+            let lease = match lock.acquire_timeout(bound).await {
+                Ok(lease) => lease,
+                Err(Error::Timeout { .. }) => panic!(
+                    "not let in within {bound:?} by a client of {tasks} waiters, which had {} \
+                     terms meanwhile",
+                    crowd.terms() - before
+                ),
+                Err(error) => panic!("{error:?}"),
+            };
+            // It has given back what it reserved, once it says that nothing of it runs.
+            lock.idle().await;
+            for place in ["", "/2"] {
+                let name = other.name(format!("{label}\u{1f}reservation{place}"));
+                let record = ok(other.store.read(&name).await);
+                if let Some(record) = record.filter(|record| record.owner == "alone") {
+                    assert!(record.released, "{name}: {record:?}");
+                }
+            }
+            ok(lease.release().await);
+            crowd.disperse().await;
+        }
+    })
+    .await;
+}
+
+pub(in crate::cases) async fn crowded_clients_take_turns(bench: Bench) {
+    among_crowds(bench, true).await;
+}
+
+pub(in crate::cases) async fn crowded_clients_take_turns_without_hints(bench: Bench) {
+    among_crowds(bench, false).await;
+}
+
+/// Some clients of two tasks each. Counted are turns and no times, so that a busy machine is as good as an
+/// idle one: three go by in a steady round, six at most where nobody hears of a release, and hundreds where two
+/// clients leave the lock to each other. With no order among those who wait it is more than six for one turn
+/// in fourteen, which takes more time to show than a store in real time is given.
+async fn among_crowds(bench: Bench, hints: bool) {
+    const CROWDS: usize = 4;
+    const LONG: usize = 2 * (CROWDS - 1);
+    const MOST: usize = 4 * LONG;
+    rounds(bench, |round| async move {
+        let leases = if round.bench().shared() { 10 } else { 60 };
+        let mut crowds = Vec::new();
+        for number in 0..CROWDS {
+            let bed = round.bed().await;
+            let owner = format!("process {number}");
+            let lock = lock!(bed, "", wakeups = hints, owner = owner);
+            crowds.push((Crowd::of(2, &lock), bed));
+        }
+        eventually("a term of each", || {
+            crowds.iter().all(|(crowd, _)| crowd.terms() > 0)
+        })
+        .await;
+        sleep(leases * round.lease).await;
+        let turns = turns(&crowds.iter().map(|(crowd, _)| crowd).collect::<Vec<_>>());
+        let others = |number| turns.split(move |by| *by == number).map(<[_]>::len);
+        for number in 0..CROWDS {
+            let passed = others(number).max().unwrap_or_default();
+            assert!(
+                passed <= MOST,
+                "{passed} turns of others went by between two of process {number}, at most {MOST} may"
+            );
+        }
+        let long = (0..CROWDS).flat_map(others).filter(|passed| *passed > LONG);
+        let (long, all) = (long.count(), turns.len());
+        assert!(
+            round.bench().shared() || 40 * long <= all,
+            "more than {LONG} turns of others went by before {long} turns of {all}"
+        );
+        for (crowd, _) in crowds {
+            crowd.disperse().await;
+        }
+    })
+    .await;
+}
+
+/// Whose turn it was, one after the other. A turn is all terms of a crowd between those of others.
+fn turns(crowds: &[&Crowd]) -> Vec<usize> {
+    let mut terms: Vec<(Instant, usize)> = (0..)
+        .zip(crowds)
+        .flat_map(|(number, crowd)| {
+            crowd
+                .began()
+                .iter()
+                .map(|at| (*at, number))
+                .collect::<Vec<_>>()
+        })
+        .collect();
+    terms.sort_unstable();
+    let mut turns: Vec<usize> = terms.into_iter().map(|(_, number)| number).collect();
+    turns.dedup();
+    turns
+}
+
+/// What an acquire and a release take.
+async fn pair(round: &Round) -> Duration {
+    let lock = lock!(round.bed().await, "pair");
+    let began = Instant::now();
+    ok(ok(lock.acquire().await).release().await);
+    began.elapsed()
+}
+
+/// Tasks of one client that take the lock for [`WORK`] and ask again at once.
+struct Crowd {
+    tasks: Vec<JoinHandle<()>>,
+    /// When each of their terms began.
+    began: Arc<Mutex<Vec<Instant>>>,
+    over: Arc<AtomicBool>,
+}
+
+impl Crowd {
+    fn of(size: usize, lock: &DLock) -> Self {
+        let (began, over) = (Arc::<Mutex<_>>::default(), Arc::<AtomicBool>::default());
+        let task = |_| {
+            let (lock, began, over) = (lock.clone(), Arc::clone(&began), Arc::clone(&over));
+            tokio::spawn(async move {
+                while !over.load(Ordering::SeqCst) {
+                    let lease = ok(lock.acquire().await);
+                    locked(&began).push(Instant::now());
+                    sleep(WORK).await;
+                    ok(lease.release().await);
+                }
+            })
+        };
+        Self {
+            tasks: (0..size).map(task).collect(),
+            began,
+            over,
+        }
+    }
+
+    /// How often they have had the lock.
+    fn terms(&self) -> usize {
+        self.began().len()
+    }
+
+    fn began(&self) -> MutexGuard<'_, Vec<Instant>> {
+        locked(&self.began)
+    }
+
+    /// No task of it is left.
+    async fn disperse(self) {
+        self.over.store(true, Ordering::SeqCst);
+        for task in self.tasks {
+            joined(task).await;
+        }
+    }
+}
+
+fn locked(began: &Mutex<Vec<Instant>>) -> MutexGuard<'_, Vec<Instant>> {
+    began.lock().unwrap_or_else(PoisonError::into_inner)
+}

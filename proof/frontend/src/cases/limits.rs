@@ -1,0 +1,187 @@
+//! W4: a limit is a total, and no call waits for ever.
+
+use std::time::Duration;
+
+use dlock_core::{Error, ErrorKind};
+use dlock_testkit::{
+    Bench,
+    faults::{Fault, Op},
+};
+use tokio::time::Instant;
+
+use super::bed::{acquired, joined, lock, ok, rounds, settle, soon, waiting};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+pub(in crate::cases) async fn limit_is_a_total_while_the_lock_is_held(bench: Bench) {
+    rounds(bench, |round| async move {
+        let (bed, rival) = (round.bed().await, round.bed().await);
+        let guard = ok(lock!(rival, "", owner = "worker-7").hold().await);
+        let limit = bed.lease * 5 / 4;
+        let began = Instant::now();
+        let answer = soon(
+            "the end of the limit",
+            lock!(bed, "").acquire_timeout(limit),
+        )
+        .await;
+        let took = began.elapsed();
+        match answer {
+            Err(Error::Timeout {
+                waited,
+                holder: Some(holder),
+                source: None,
+            }) => {
+                assert!(waited >= limit && waited <= took, "{waited:?} of {took:?}");
+                assert_eq!(holder.record.owner, "worker-7");
+                assert_eq!(holder.record.uuid, guard.uuid());
+            }
+            other => panic!("{other:?}"),
+        }
+        assert!(
+            took >= limit && took <= limit + bed.lease / 5,
+            "{took:?} for {limit:?}"
+        );
+        assert!(guard.is_valid());
+    })
+    .await;
+}
+
+pub(in crate::cases) async fn silent_store_is_told_apart_from_a_lock_that_is_held(bench: Bench) {
+    rounds(bench, |round| async move {
+        // An attempt has 10 s.
+        for (label, limit, silent) in [("held", 8, false), ("silent", 20, true)] {
+            let (bed, hand) = round.by_hand().await;
+            bed.taken_by_another(label).await;
+            let lock = lock!(bed, label);
+            let waiter = tokio::spawn(async move { lock.acquire_timeout(limit * SECOND).await });
+            bed.sent(Op::Acquire, 1).await;
+            settle().await;
+            bed.store.everything(Fault::LoseRequest);
+            for _ in 0..limit {
+                hand.advance(SECOND).await;
+            }
+            let error = match joined(waiter).await {
+                Err(error @ Error::Timeout { .. }) => error,
+                other => panic!("{other:?}"),
+            };
+            assert_eq!(error.store_error().is_some(), silent, "{label}: {error}");
+        }
+    })
+    .await;
+}
+
+pub(in crate::cases) async fn limit_is_a_total_over_a_store_that_hangs(bench: Bench) {
+    rounds(bench, |round| async move {
+        for (label, share) in [("short", 10), ("long", 150)] {
+            let bed = round.bed().await;
+            bed.store.everything(Fault::LoseRequest);
+            let limit = bed.lease * share / 100;
+            let began = Instant::now();
+            match soon(
+                "the end of the limit",
+                lock!(bed, label).acquire_timeout(limit),
+            )
+            .await
+            {
+                Err(Error::Timeout {
+                    holder: None,
+                    source: Some(error),
+                    ..
+                }) => {
+                    assert_eq!(error.kind(), ErrorKind::Unknown);
+                }
+                other => panic!("{other:?}"),
+            }
+            let took = began.elapsed();
+            assert!(
+                took >= limit && took <= limit + bed.lease / 5,
+                "{took:?} for {limit:?}"
+            );
+        }
+    })
+    .await;
+}
+
+pub(in crate::cases) async fn limit_counts_the_time_in_the_queue(bench: Bench) {
+    rounds(bench, |round| async move {
+        let bed = round.bed().await;
+        let (_subject, _other) = bed.taken_by_another("").await;
+        let lock = lock!(bed, "");
+        let head = waiting(&lock);
+        bed.sent(Op::Acquire, 1).await;
+        settle().await;
+        let limit = bed.lease / 2;
+        let began = Instant::now();
+        let answer = soon("the end of the limit", lock.acquire_timeout(limit)).await;
+        assert!(matches!(answer, Err(Error::Timeout { .. })), "{answer:?}");
+        let took = began.elapsed();
+        assert!(
+            took >= limit && took <= limit + bed.lease / 5,
+            "{took:?} for {limit:?}"
+        );
+        head.abort();
+    })
+    .await;
+}
+
+pub(in crate::cases) async fn no_call_waits_longer_than_a_sixth_of_the_lease(bench: Bench) {
+    rounds(bench, |round| async move {
+        let (bed, hand) = round.by_hand().await;
+        let lease = acquired(lock!(bed, "held").try_acquire().await);
+        bed.store.everything(Fault::LoseRequest);
+        let waiter = waiting(&lock!(bed, "free"));
+        let reader = tokio::spawn({
+            let lock = lock!(bed, "held");
+            async move { lock.read().await }
+        });
+        let release = tokio::spawn(lease.release());
+        bed.sent(Op::Acquire, 2).await;
+        bed.sent(Op::Read, 1).await;
+        bed.sent(Op::Release, 1).await;
+        hand.advance(10 * SECOND - Duration::from_millis(1)).await;
+        assert!(!reader.is_finished());
+        hand.advance(Duration::from_millis(1)).await;
+        match joined(reader).await {
+            Err(Error::Provider(error)) => assert_eq!(error.kind(), ErrorKind::Unknown),
+            other => panic!("{other:?}"),
+        }
+        hand.advance(SECOND).await;
+        bed.sent(Op::Acquire, 3).await;
+        bed.sent(Op::Release, 2).await;
+        waiter.abort();
+        release.abort();
+    })
+    .await;
+}
+
+pub(in crate::cases) async fn failing_calls_are_repeated_only_after_a_pause(bench: Bench) {
+    rounds(bench, |round| async move {
+        let (bed, hand) = round.by_hand().await;
+        let lease = acquired(lock!(bed, "lease").try_acquire().await);
+        let guard = ok(lock!(bed, "guard").hold().await);
+        hand.advance(20 * SECOND - Duration::from_millis(1)).await;
+        bed.store.everything(Fault::UNKNOWN_BEFORE);
+        let release = tokio::spawn(lease.release());
+        let waiter = waiting(&lock!(bed, "free"));
+        hand.advance(Duration::from_millis(1)).await;
+        let sent = || [Op::Acquire, Op::Renew, Op::Release].map(|op| bed.store.count(op));
+        let first = sent();
+        assert_eq!(first, [3, 1, 1]);
+        // A quarter of a second at least, for this lease.
+        for _ in 0..12 {
+            hand.advance(Duration::from_millis(20)).await;
+        }
+        assert_eq!(sent(), first, "a store in trouble is asked again at once");
+        // After their pauses they go in turn.
+        for _ in 0..10 {
+            hand.advance(SECOND / 10).await;
+        }
+        for (op, count) in [(Op::Acquire, 4), (Op::Renew, 2), (Op::Release, 2)] {
+            bed.sent(op, count).await;
+        }
+        assert!(guard.is_valid());
+        release.abort();
+        waiter.abort();
+    })
+    .await;
+}

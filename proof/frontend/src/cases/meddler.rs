@@ -1,0 +1,230 @@
+//! A wrapper between the faults and the provider under test: it measures how slow the store is,
+//! repeats what a busy store refused, and does what a case wants done at the instant of an answer.
+
+use std::{
+    collections::VecDeque,
+    future::Future,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use dlock_core::{
+    Acquire, AcquireOutcome, Capabilities, ErrorKind, Name, Provider, ProviderError, Record,
+    Release, ReleaseOutcome, Renew, RenewOutcome, Wakeups,
+};
+use dlock_testkit::{faults::Op, stall::Lag};
+use tokio::time::Instant;
+
+/// How often a call that a busy store refused is repeated.
+const REPEATS: usize = 4;
+
+/// What a case does at the instant of an answer.
+type Deeds = VecDeque<(Op, Box<dyn FnOnce() + Send>)>;
+
+/// The wrapper. Clones are one.
+#[derive(Clone)]
+pub(super) struct Meddler {
+    inner: Arc<dyn Provider>,
+    lag: Lag,
+    plan: Arc<Plan>,
+}
+
+/// Notes how long a call took, also one whose caller stopped waiting.
+struct Timing<'a>(Instant, &'a Lag);
+
+impl Drop for Timing<'_> {
+    fn drop(&mut self) {
+        self.1.note(self.0.elapsed());
+    }
+}
+
+#[derive(Default)]
+struct Plan {
+    after: Mutex<Deeds>,
+    asked: AtomicBool,
+    nothing_remains: AtomicBool,
+    shards: AtomicBool,
+    lost_shard: Mutex<Option<u64>>,
+    /// Whether the next batch gets an answer more than it should, or less.
+    miscounts: Mutex<Option<bool>>,
+}
+
+impl Meddler {
+    pub(super) fn new(inner: Arc<dyn Provider>, lag: Lag) -> Self {
+        Self {
+            inner,
+            lag,
+            plan: Arc::default(),
+        }
+    }
+
+    /// Does this when the next call of this operation has been answered, before the caller sees
+    /// the answer.
+    pub(super) fn after(&self, op: Op, deed: impl FnOnce() + Send + 'static) {
+        open(&self.plan.after).push_back((op, Box::new(deed)));
+    }
+
+    /// Every renewal from now on is answered "somebody asked".
+    pub(super) fn ask(&self) {
+        self.plan.asked.store(true, Ordering::SeqCst);
+    }
+
+    /// Every refusal from now on says that nothing remains of the holder's lease.
+    pub(super) fn nothing_remains(&self) {
+        self.plan.nothing_remains.store(true, Ordering::SeqCst);
+    }
+
+    /// From now on names live in two shards, by the last letter in them.
+    pub(super) fn shards(&self) {
+        self.plan.shards.store(true, Ordering::SeqCst);
+    }
+
+    /// Every renewal in this name's shard hangs from now on, with all that travels with it.
+    pub(super) fn lose_shard_of(&self, name: &Name) {
+        *open(&self.plan.lost_shard) = Some(self.shard(name));
+    }
+
+    /// The next batch is answered with one answer more than it should have, or without its first.
+    pub(super) fn miscount(&self, more: bool) {
+        *open(&self.plan.miscounts) = Some(more);
+    }
+
+    /// Hangs if one of these is in the shard that is lost.
+    async fn reach(&self, requests: &[Renew]) {
+        let lost = *open(&self.plan.lost_shard);
+        let hangs = |renew: &Renew| Some(self.shard(&renew.name)) == lost;
+        if requests.iter().any(hangs) {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    async fn call<T, Fut>(&self, op: Op, call: impl Fn() -> Fut + Send) -> Result<T, ProviderError>
+    where
+        T: Send,
+        Fut: Future<Output = Result<T, ProviderError>> + Send,
+    {
+        let under_way = self.lag.call();
+        let mut repeats = 0;
+        let answer = loop {
+            let timing = Timing(Instant::now(), &self.lag);
+            let answer = call().await;
+            drop(timing);
+            match &answer {
+                Err(error) if error.kind() != ErrorKind::Fatal && repeats < REPEATS => {
+                    repeats += 1;
+                    tokio::time::sleep(Duration::from_millis(5)).await;
+                }
+                _ => break answer,
+            }
+        };
+        self.answered(op);
+        drop(under_way);
+        answer
+    }
+
+    /// Does what is to be done now.
+    fn answered(&self, op: Op) {
+        let due = {
+            let mut deeds = open(&self.plan.after);
+            let first = deeds.iter().position(|(due, _)| *due == op);
+            first.and_then(|first| deeds.remove(first))
+        };
+        if let Some((_, deed)) = due {
+            deed();
+        }
+    }
+
+    fn shown(&self, mut record: Record) -> Record {
+        if self.plan.nothing_remains.load(Ordering::SeqCst) {
+            record.remaining = Some(Duration::ZERO);
+        }
+        record
+    }
+}
+
+#[async_trait]
+impl Provider for Meddler {
+    fn capabilities(&self) -> Capabilities {
+        self.inner.capabilities()
+    }
+
+    async fn acquire(&self, request: &Acquire) -> Result<AcquireOutcome, ProviderError> {
+        Ok(
+            match self
+                .call(Op::Acquire, || self.inner.acquire(request))
+                .await?
+            {
+                AcquireOutcome::Held(record) => AcquireOutcome::Held(self.shown(record)),
+                other => other,
+            },
+        )
+    }
+
+    async fn renew(&self, request: &Renew) -> Result<RenewOutcome, ProviderError> {
+        self.reach(std::slice::from_ref(request)).await;
+        let answer = self.call(Op::Renew, || self.inner.renew(request)).await?;
+        let asked = self.plan.asked.load(Ordering::SeqCst);
+        Ok(match answer {
+            RenewOutcome::Renewed { .. } if asked => RenewOutcome::Renewed { asked },
+            other => other,
+        })
+    }
+
+    async fn release(&self, request: &Release) -> Result<ReleaseOutcome, ProviderError> {
+        self.call(Op::Release, || self.inner.release(request)).await
+    }
+
+    async fn read(&self, name: &Name) -> Result<Option<Record>, ProviderError> {
+        let record = self.call(Op::Read, || self.inner.read(name)).await?;
+        Ok(record.map(|record| self.shown(record)))
+    }
+
+    async fn renew_many(&self, requests: &[Renew]) -> Vec<Result<RenewOutcome, ProviderError>> {
+        self.reach(requests).await;
+        let under_way = self.lag.call();
+        let timing = Timing(Instant::now(), &self.lag);
+        let mut answers = self.inner.renew_many(requests).await;
+        drop(timing);
+        for (answer, request) in answers.iter_mut().zip(requests) {
+            // What a busy store refused is repeated here too.
+            if answer
+                .as_ref()
+                .is_err_and(|error| error.kind() != ErrorKind::Fatal)
+            {
+                *answer = self.renew(request).await;
+            }
+        }
+        match open(&self.plan.miscounts).take() {
+            Some(true) => answers.extend(answers.first().cloned()),
+            Some(false) => drop(answers.remove(0)),
+            None => {}
+        }
+        self.answered(Op::RenewMany);
+        drop(under_way);
+        answers
+    }
+
+    /// All names live in one shard unless the case says otherwise, whatever the provider's do: its
+    /// cases are about what travels together.
+    fn shard(&self, name: &Name) -> u64 {
+        if !self.plan.shards.load(Ordering::SeqCst) {
+            return 0;
+        }
+        let letter = name.as_str().chars().rev().find(char::is_ascii_lowercase);
+        u64::from(letter.map_or(0, u32::from))
+    }
+
+    async fn watch(&self) -> Result<Option<Wakeups>, ProviderError> {
+        // A store may take its time to listen, and once it does everyone is woken.
+        let _under_way = self.lag.call();
+        self.inner.watch().await
+    }
+}
+
+fn open<T>(slot: &Mutex<T>) -> MutexGuard<'_, T> {
+    slot.lock().unwrap_or_else(PoisonError::into_inner)
+}

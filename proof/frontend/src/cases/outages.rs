@@ -1,0 +1,108 @@
+//! V6, V7, W5: a store that answers nobody is asked at one pace by all that a client does, and heard
+//! again by all at once.
+
+use std::time::Duration;
+
+use dlock_testkit::{
+    Bench,
+    faults::{Fault, Op},
+};
+
+use super::bed::{Bed, acquired, joined, lock, ok, rounds, waiting};
+
+const SECOND: Duration = Duration::from_secs(1);
+const MILLISECOND: Duration = Duration::from_millis(1);
+
+/// The calls sent so far.
+fn calls(bed: &Bed) -> usize {
+    let ops = [Op::Acquire, Op::Renew, Op::RenewMany, Op::Release, Op::Read];
+    ops.map(|op| bed.store.count(op)).iter().sum()
+}
+
+pub(in crate::cases) async fn silent_store_is_asked_at_one_pace(bench: Bench) {
+    rounds(bench, |round| async move {
+        let (bed, hand) = round.by_hand().await;
+        bed.deafen();
+        let mut guards = Vec::new();
+        for number in 0..4 {
+            guards.push(ok(lock!(bed, format!("held-{number}")).hold().await));
+        }
+        let given = acquired(lock!(bed, "given").try_acquire().await);
+        hand.advance(20 * SECOND - MILLISECOND).await;
+        bed.store.everything(Fault::UNKNOWN_BEFORE);
+        let release = tokio::spawn(given.release());
+        let waiters: Vec<_> = (0..16)
+            .map(|number| waiting(&lock!(bed, format!("free-{number}"))))
+            .collect();
+        hand.advance(MILLISECOND).await;
+        hand.advance(SECOND).await;
+        let before = calls(&bed);
+        for _ in 0..60 {
+            hand.advance(50 * MILLISECOND).await;
+        }
+        let asked = calls(&bed) - before;
+        assert!(asked <= 40, "asked {asked} times in three seconds");
+        assert!(asked >= 15, "asked only {asked} times in three seconds");
+        assert!(guards.iter().all(dlock_core::Guard::is_valid));
+        waiters.iter().for_each(tokio::task::JoinHandle::abort);
+        release.abort();
+    })
+    .await;
+}
+
+pub(in crate::cases) async fn first_answer_ends_an_outage_for_everybody(bench: Bench) {
+    rounds(bench, |round| async move {
+        let (bed, hand) = round.by_hand().await;
+        bed.deafen();
+        let guard = ok(lock!(bed, "held").hold().await);
+        hand.advance(18 * SECOND).await;
+        bed.store.everything(Fault::UNKNOWN_BEFORE);
+        let waiters: Vec<_> = (0..40)
+            .map(|number| waiting(&lock!(bed, format!("free-{number}"))))
+            .collect();
+        for _ in 0..30 {
+            hand.advance(100 * MILLISECOND).await;
+        }
+        bed.store.clear();
+        // The poll interval of this lease.
+        for _ in 0..10 {
+            hand.advance(100 * MILLISECOND).await;
+        }
+        for waiter in waiters {
+            assert!(
+                waiter.is_finished(),
+                "a waiter does not know that the store is back"
+            );
+            assert!(ok(joined(waiter).await).is_valid());
+        }
+        let left = guard.remaining();
+        assert!(left > 40 * SECOND, "not renewed: {left:?}");
+    })
+    .await;
+}
+
+pub(in crate::cases) async fn renewal_in_an_outage_keeps_its_last_chance(bench: Bench) {
+    rounds(bench, |round| async move {
+        let (bed, hand) = round.by_hand().await;
+        bed.deafen();
+        let guard = ok(lock!(bed, "held").hold().await);
+        hand.advance(19 * SECOND).await;
+        bed.store.everything(Fault::UNKNOWN_BEFORE);
+        // Enough to stand in line for longer than the lease lasts.
+        let waiters: Vec<_> = (0..120)
+            .map(|number| waiting(&lock!(bed, format!("free-{number}"))))
+            .collect();
+        // `valid_until` is after 48 s, and an attempt gets 10 s.
+        for _ in 0..78 {
+            hand.advance(250 * MILLISECOND).await;
+        }
+        let sent = bed.renewals().len();
+        assert!(
+            sent >= 2,
+            "sent {sent} times before the last chance was over"
+        );
+        assert!(guard.is_valid());
+        waiters.iter().for_each(tokio::task::JoinHandle::abort);
+    })
+    .await;
+}

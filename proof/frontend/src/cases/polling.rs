@@ -1,0 +1,204 @@
+//! W2, W3, I15, I16: when a waiter asks again.
+
+use std::time::Duration;
+
+use dlock_testkit::{
+    Bench,
+    faults::{Fault, Op},
+};
+use tokio::time::{Instant, sleep};
+
+use super::bed::{BY_HAND, joined, lock, ok, rounds, settle, waiting};
+
+const SECOND: Duration = Duration::from_secs(1);
+const MILLISECOND: Duration = Duration::from_millis(1);
+const HOUR: Duration = Duration::from_secs(3600);
+
+pub(in crate::cases) async fn waiter_asks_at_its_interval(bench: Bench) {
+    rounds(bench, |round| async move {
+        let (bed, hand) = round.by_hand().await;
+        bed.deafen();
+        let (_subject, _other) = bed.taken_by_another("").await;
+        let waiter = waiting(&lock!(bed, "", poll_every = 5 * SECOND));
+        for tries in 1..=3 {
+            bed.asked(tries).await;
+            hand.advance(5 * SECOND - MILLISECOND).await;
+            assert_eq!(bed.questions(), tries, "earlier than its interval");
+            // Jitter only delays, by a fifth at most.
+            hand.advance(SECOND + MILLISECOND).await;
+        }
+        bed.asked(4).await;
+        waiter.abort();
+    })
+    .await;
+}
+
+pub(in crate::cases) async fn waiter_enters_when_the_lease_ends(bench: Bench) {
+    rounds(bench, |round| async move {
+        let bed = round.bed().await;
+        bed.deafen();
+        let subject = bed.subject().await;
+        let other = bed.bench().term_of(&bed.name(""), bed.lease);
+        let before = Instant::now();
+        subject.grants(&other).await;
+        let after = Instant::now();
+        // Where the store's clock decides, a latecomer waits for the rest.
+        let late = if bed.bench().store_clock() {
+            bed.lease / 2
+        } else {
+            Duration::ZERO
+        };
+        sleep(late).await;
+        let lease = ok(joined(waiting(&lock!(bed, "", poll_every = HOUR))).await);
+        let (most, least) = (after.elapsed(), before.elapsed());
+        assert!(
+            least >= bed.lease,
+            "taken after {least:?} of {:?}",
+            bed.lease
+        );
+        // r + D + j + 2R.
+        let bound = bed.lease + Duration::from_millis(50) + bed.lease / 10;
+        assert!(most <= bound, "taken after {most:?} of {:?}", bed.lease);
+        assert!(lease.is_valid());
+    })
+    .await;
+}
+
+pub(in crate::cases) async fn waiter_of_another_duration_waits_for_the_records(bench: Bench) {
+    rounds(bench, |round| async move {
+        // By observation alone, on every store: the store's own clock stays far from the end.
+        let (mut bed, hand) = round.by_hand().await;
+        bed.deafen();
+        let subject = bed.subject().await;
+        subject
+            .grants(&bed.bench().term_of(&bed.name(""), BY_HAND))
+            .await;
+        bed.lease = BY_HAND / 6;
+        let waiter = waiting(&lock!(bed, "", poll_every = HOUR));
+        bed.sent(Op::Acquire, 1).await;
+        // What remains by the store's clock is less by the time that the calls took.
+        hand.advance(BY_HAND - SECOND).await;
+        assert!(!waiter.is_finished(), "took a live lease");
+        hand.advance(SECOND + 50 * MILLISECOND).await;
+        assert!(ok(joined(waiter).await).is_valid());
+        let sent = bed.acquires();
+        assert_eq!(sent.len(), 2, "one try at the end of the observation");
+    })
+    .await;
+}
+
+pub(in crate::cases) async fn waiter_does_not_spin_while_nothing_remains(bench: Bench) {
+    rounds(bench, |round| async move {
+        let bed = round.bed().await;
+        bed.deafen();
+        bed.meddler.nothing_remains();
+        let (_subject, _other) = bed.taken_by_another("").await;
+        let waiter = waiting(&lock!(bed, ""));
+        bed.sent(Op::Acquire, 1).await;
+        let began = Instant::now();
+        sleep(Duration::from_millis(300)).await;
+        let calls = bed.store.calls();
+        let (tries, within) = (bed.acquires().len(), began.elapsed());
+        waiter.abort();
+        assert!(tries >= 3, "{tries} tries within {within:?}");
+        let began: Vec<Instant> = calls
+            .iter()
+            .filter(|call| call.acquire().is_some())
+            .map(|call| call.began)
+            .collect();
+        for pair in began.windows(2) {
+            let apart = pair[1] - pair[0];
+            assert!(apart >= 10 * MILLISECOND, "two tries {apart:?} apart");
+        }
+    })
+    .await;
+}
+
+pub(in crate::cases) async fn hint_wakes_a_waiter_at_once(bench: Bench) {
+    rounds(bench, |round| async move {
+        let (bed, _hand) = round.by_hand().await;
+        let (subject, other) = bed.taken_by_another("").await;
+        let waiter = waiting(&lock!(bed, "", poll_every = HOUR));
+        bed.sent(Op::Watch, 1).await;
+        settle().await;
+        bed.sent(Op::Acquire, 1).await;
+        settle().await;
+        assert!(!waiter.is_finished());
+        // No time passes.
+        subject.releases(&other, None).await;
+        assert!(ok(joined(waiter).await).is_valid());
+    })
+    .await;
+}
+
+pub(in crate::cases) async fn lost_hint_costs_one_interval(bench: Bench) {
+    rounds(bench, |round| async move {
+        let (bed, hand) = round.by_hand().await;
+        bed.store.mute_wakeups(true);
+        let (subject, other) = bed.taken_by_another("").await;
+        let waiter = waiting(&lock!(bed, "", poll_every = 5 * SECOND));
+        bed.sent(Op::Watch, 1).await;
+        settle().await;
+        bed.sent(Op::Acquire, 1).await;
+        settle().await;
+        subject.releases(&other, None).await;
+        settle().await;
+        assert!(!waiter.is_finished());
+        hand.advance(6 * SECOND).await;
+        assert!(ok(joined(waiter).await).is_valid());
+    })
+    .await;
+}
+
+pub(in crate::cases) async fn broken_channel_wakes_everyone(bench: Bench) {
+    rounds(bench, |round| async move {
+        let (bed, hand) = round.by_hand().await;
+        bed.store.mute_wakeups(true);
+        let (subject, other) = bed.taken_by_another("").await;
+        let waiter = waiting(&lock!(bed, "", poll_every = HOUR));
+        bed.sent(Op::Watch, 1).await;
+        settle().await;
+        bed.sent(Op::Acquire, 1).await;
+        settle().await;
+        // The hint was lost, and then the channel.
+        subject.releases(&other, None).await;
+        settle().await;
+        assert!(!waiter.is_finished());
+        bed.store.break_watches();
+        drop(ok(joined(waiter).await));
+
+        // It is opened anew, and heard again.
+        bed.store.mute_wakeups(false);
+        let (subject, other) = bed.taken_by_another("again").await;
+        let waiter = waiting(&lock!(bed, "again", poll_every = HOUR));
+        hand.advance(SECOND).await;
+        bed.sent(Op::Watch, 2).await;
+        settle().await;
+        settle().await;
+        subject.releases(&other, None).await;
+        assert!(ok(joined(waiter).await).is_valid());
+    })
+    .await;
+}
+
+pub(in crate::cases) async fn opened_channel_wakes_everyone(bench: Bench) {
+    rounds(bench, |round| async move {
+        let (bed, hand) = round.by_hand().await;
+        bed.store.next(Op::Watch, Fault::UNKNOWN_BEFORE);
+        let (subject, other) = bed.taken_by_another("").await;
+        let waiter = waiting(&lock!(bed, "", poll_every = HOUR));
+        bed.sent(Op::Watch, 1).await;
+        settle().await;
+        bed.sent(Op::Acquire, 1).await;
+        settle().await;
+        subject.releases(&other, None).await;
+        settle().await;
+        assert!(!waiter.is_finished(), "nobody could hear that");
+        // What was released before the channel was open, nobody hints.
+        hand.advance(SECOND).await;
+        bed.sent(Op::Watch, 2).await;
+        settle().await;
+        assert!(ok(joined(waiter).await).is_valid());
+    })
+    .await;
+}

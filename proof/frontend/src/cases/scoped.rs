@@ -1,0 +1,353 @@
+//! `with`: the work runs while the lock is held, is gone before the lock is given back, and learns
+//! of a loss; its result is not the lock's to hide.
+
+use std::{
+    future::{Future, Ready, pending},
+    panic::resume_unwind,
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use dlock_core::{Error, FencingToken, LossCause};
+use dlock_testkit::{
+    Bench,
+    faults::{Fault, Faulty, Op},
+};
+use tokio::{sync::Notify, time::sleep};
+
+use super::{
+    bed::{Bed, eventually, joined, lock, ok, rounds, settle, soon},
+    meddler::Meddler,
+};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+pub(in crate::cases) async fn with_acquires_renews_and_releases(bench: Bench) {
+    rounds(bench, |round| async move {
+        let bed = round.bed().await;
+        let work = bed.lease * 3 / 2;
+        let lock = lock!(bed, "", owner = "worker-7");
+        let token = ok(lock
+            .with(async |token| {
+                sleep(work).await;
+                token
+            })
+            .await);
+        assert!(bed.renewals().len() >= 3, "{:?}", bed.renewals());
+        let record = bed.subject().await.record(&bed.name("")).await;
+        assert!(record.released, "{record:?}");
+        assert_eq!((record.token, &*record.owner), (token, "worker-7"));
+        assert_eq!(bed.releases().len(), 1);
+    })
+    .await;
+}
+
+pub(in crate::cases) async fn lost_lease_ends_the_work(bench: Bench) {
+    rounds(bench, |round| async move {
+        let (bed, hand) = round.by_hand().await;
+        // The store refuses a renewal.
+        let (task, dropped) = working(&bed, "refused", End::Never);
+        bed.sent(Op::Acquire, 1).await;
+        settle().await;
+        bed.subject().await.releases(&bed.acquires()[0], None).await;
+        hand.advance(20 * SECOND).await;
+        match joined(task).await {
+            Err(Error::Lost(loss)) => assert!(
+                matches!(loss.cause, LossCause::Refused { .. }) && !loss.work_finished,
+                "{loss:?}"
+            ),
+            other => panic!("{other:?}"),
+        }
+        assert_eq!(dropped.load(Ordering::SeqCst), 1, "the work goes on");
+
+        // Time runs out.
+        bed.store.always(Op::Renew, Fault::LoseRequest);
+        let (task, dropped) = working(&bed, "expired", End::Never);
+        bed.sent(Op::Acquire, 2).await;
+        for _ in 0..8 {
+            hand.advance(6 * SECOND).await;
+        }
+        match joined(task).await {
+            Err(Error::Lost(loss)) => assert!(
+                matches!(loss.cause, LossCause::Expired { .. }) && !loss.work_finished,
+                "{loss:?}"
+            ),
+            other => panic!("{other:?}"),
+        }
+        assert_eq!(dropped.load(Ordering::SeqCst), 1, "the work goes on");
+    })
+    .await;
+}
+
+pub(in crate::cases) async fn work_is_gone_before_the_release_is_sent(bench: Bench) {
+    rounds(bench, |round| async move {
+        let (bed, hand) = round.by_hand().await;
+        bed.store.always(Op::Renew, Fault::LoseRequest);
+        for (done, (label, end)) in [
+            ("finished", End::Value),
+            ("panicked", End::Panic),
+            ("expired", End::Never),
+            ("cancelled", End::Never),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            bed.store.forget_calls();
+            let (task, dropped) = working(&bed, label, end);
+            bed.sent(Op::Acquire, 1).await;
+            settle().await;
+            match label {
+                "expired" => {
+                    for _ in 0..8 {
+                        hand.advance(6 * SECOND).await;
+                    }
+                }
+                "cancelled" => task.abort(),
+                _ => {}
+            }
+            // The work counts the releases that it sees when it is dropped, beginning at 1.
+            eventually(&format!("{done}: the release of {label}"), || {
+                !bed.releases().is_empty()
+            })
+            .await;
+            assert_eq!(dropped.load(Ordering::SeqCst), 1, "{label}");
+        }
+    })
+    .await;
+}
+
+pub(in crate::cases) async fn panic_of_the_work_goes_on_after_the_release(bench: Bench) {
+    rounds(bench, |round| async move {
+        let (bed, hand) = round.by_hand().await;
+        bed.store.always(Op::Release, Fault::HoldRequest);
+        let (task, _) = working(&bed, "work", End::Panic);
+        let closure = tokio::spawn({
+            let lock = lock!(bed, "closure");
+            async move {
+                lock.with(|_token| -> Ready<()> { resume_unwind(Box::new("on purpose")) })
+                    .await
+            }
+        });
+        bed.sent(Op::Release, 2).await;
+        settle().await;
+        assert!(
+            !task.is_finished() && !closure.is_finished(),
+            "the panic overtook the release"
+        );
+        // A store that does not answer holds it back for a sixth of the lease.
+        hand.advance(10 * SECOND).await;
+        for failed in [task.await.map(drop), closure.await.map(drop)] {
+            let Err(failed) = failed else {
+                panic!("the panic was swallowed")
+            };
+            assert_eq!(
+                failed.into_panic().downcast_ref::<&str>(),
+                Some(&"on purpose")
+            );
+        }
+    })
+    .await;
+}
+
+pub(in crate::cases) async fn work_that_ended_too_late_is_reported(bench: Bench) {
+    rounds(bench, |round| async move {
+        let (bed, hand) = round.by_hand().await;
+        let lock = lock!(bed, "");
+        let answer: Result<u32, Error> = lock
+            .try_with(async |_token| {
+                hand.jump(48 * SECOND);
+                Ok(7)
+            })
+            .await;
+        match answer {
+            Err(Error::Lost(loss)) => assert!(
+                matches!(loss.cause, LossCause::Expired { .. }) && loss.work_finished,
+                "{loss:?}"
+            ),
+            other => panic!("{other:?}"),
+        }
+    })
+    .await;
+}
+
+pub(in crate::cases) async fn failing_release_does_not_hide_the_result(bench: Bench) {
+    rounds(bench, |round| async move {
+        let (bed, hand) = round.by_hand().await;
+        bed.store.next(Op::Release, Fault::FATAL);
+        let (task, _) = working(&bed, "fatal", End::Value);
+        assert_eq!(ok(joined(task).await), 7);
+
+        bed.store.always(Op::Release, Fault::LoseRequest);
+        let (task, _) = working(&bed, "hanging", End::Value);
+        bed.sent(Op::Release, 2).await;
+        hand.advance(10 * SECOND).await;
+        assert_eq!(ok(joined(task).await), 7);
+    })
+    .await;
+}
+
+pub(in crate::cases) async fn hung_release_delays_the_result_to_the_end_of_the_lease_at_most(
+    bench: Bench,
+) {
+    rounds(bench, |round| async move {
+        let (bed, hand) = round.by_hand().await;
+        bed.store.always(Op::Renew, Fault::LoseRequest);
+        bed.store.always(Op::Release, Fault::LoseRequest);
+        let done = Arc::new(Notify::new());
+        let task = tokio::spawn({
+            let (lock, done) = (lock!(bed, "finished", margin = 0.01), Arc::clone(&done));
+            async move { lock.with(async |_token| done.notified().await).await }
+        });
+        bed.sent(Op::Acquire, 1).await;
+        for _ in 0..9 {
+            hand.advance(6 * SECOND).await;
+        }
+        done.notify_one();
+        bed.sent(Op::Release, 1).await;
+        hand.advance(5 * SECOND).await;
+        assert!(!task.is_finished(), "the release gets what is left");
+        hand.advance(Duration::from_millis(400)).await;
+        assert!(task.is_finished(), "it returns when another may hold");
+        ok(joined(task).await);
+
+        // Nothing is left to wait in.
+        let (task, _) = working(&bed, "lost", End::Never);
+        bed.sent(Op::Acquire, 2).await;
+        for _ in 0..8 {
+            hand.advance(6 * SECOND).await;
+        }
+        assert!(task.is_finished(), "the loss is told late");
+        assert!(matches!(joined(task).await, Err(Error::Lost(_))));
+    })
+    .await;
+}
+
+pub(in crate::cases) async fn error_of_the_work_comes_through_one_question_mark(bench: Bench) {
+    rounds(bench, |round| async move {
+        let (bed, _hand) = round.by_hand().await;
+        let answer = lock!(bed, "")
+            .try_with(async |_token| {
+                Err::<u32, Box<dyn std::error::Error + Send + Sync>>("no paper".into())
+            })
+            .await;
+        assert_eq!(
+            answer.map_err(|error| error.to_string()),
+            Err("no paper".into())
+        );
+        let answer = lock!(bed, "")
+            .try_with(async |token| Ok::<_, Error>(token))
+            .await;
+        let record = bed.subject().await.record(&bed.name("")).await;
+        assert_eq!(record.token, ok(answer));
+        assert!(record.released, "{record:?}");
+    })
+    .await;
+}
+
+pub(in crate::cases) async fn work_of_a_lease_is_kept_alive_or_not_begun(bench: Bench) {
+    rounds(bench, |round| async move {
+        let (bed, hand) = round.by_hand().await;
+        let limit = Duration::from_secs(1);
+        let lease = ok(lock!(bed, "in time").acquire_timeout(limit).await);
+        let token = lease.token();
+        let task = tokio::spawn({
+            let hand = hand.clone();
+            lease.with(async move |token| {
+                for _ in 0..20 {
+                    hand.advance(6 * SECOND).await;
+                }
+                token
+            })
+        });
+        assert_eq!(ok(joined(task).await), token);
+        assert_eq!(bed.releases().len(), 1);
+
+        let lease = ok(lock!(bed, "late").acquire().await);
+        hand.jump(48 * SECOND);
+        let mut begun = false;
+        let answer = lease
+            .try_with(async |_token| {
+                begun = true;
+                Ok::<_, Error>(())
+            })
+            .await;
+        match answer {
+            Err(Error::Lost(loss)) => assert!(!begun && !loss.work_finished, "{loss:?}"),
+            other => panic!("{other:?}"),
+        }
+    })
+    .await;
+}
+
+/// How a piece of work ends.
+#[derive(Clone, Copy)]
+enum End {
+    Value,
+    Panic,
+    Never,
+}
+
+/// Work that notes, when it is dropped, how many releases it has seen sent, plus one.
+struct Work {
+    end: End,
+    store: Faulty<Meddler>,
+    dropped: Arc<AtomicUsize>,
+}
+
+impl Future for Work {
+    type Output = u32;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<u32> {
+        match self.end {
+            End::Value => Poll::Ready(7),
+            End::Panic => resume_unwind(Box::new("on purpose")),
+            End::Never => std::pin::pin!(pending()).poll(context),
+        }
+    }
+}
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        let released = self.store.count(Op::Release);
+        self.dropped.store(1 + released, Ordering::SeqCst);
+    }
+}
+
+type Task = tokio::task::JoinHandle<Result<u32, Error>>;
+
+fn working(bed: &Bed, label: &str, end: End) -> (Task, Arc<AtomicUsize>) {
+    let dropped = Arc::new(AtomicUsize::new(0));
+    let work = Work {
+        end,
+        store: bed.store.clone(),
+        dropped: Arc::clone(&dropped),
+    };
+    let lock = lock!(bed, label);
+    let task = tokio::spawn(async move { lock.with(move |_: FencingToken| work).await });
+    (task, dropped)
+}
+
+pub(in crate::cases) async fn dropped_with_gives_the_lock_back(bench: Bench) {
+    rounds(bench, |round| async move {
+        let (bed, _hand) = round.by_hand().await;
+        let lock = lock!(bed, "");
+        let mut with = Box::pin(lock.with(async |_token| pending::<()>().await));
+        let began = tokio::time::timeout(Duration::from_millis(50), with.as_mut()).await;
+        assert!(began.is_err());
+        bed.sent(Op::Acquire, 1).await;
+        drop(with);
+        bed.sent(Op::Release, 1).await;
+        soon("the lock", async {
+            while !bed.subject().await.record(&bed.name("")).await.released {
+                sleep(Duration::from_millis(5)).await;
+            }
+        })
+        .await;
+    })
+    .await;
+}

@@ -1,0 +1,188 @@
+//! H1, between processes: a lease that is handed over by a ticket, which its user carries.
+
+use std::time::Duration;
+
+use dlock_core::{Error, LossCause, Ticket};
+use dlock_testkit::{
+    Bench,
+    faults::{Fault, Op},
+};
+
+use super::bed::{acquired, held, lock, ok, rounds, settle, soon, waiting};
+
+const SECOND: Duration = Duration::from_secs(1);
+const HOUR: Duration = Duration::from_secs(3600);
+
+pub(in crate::cases) async fn ticket_gives_the_lock_to_whoever_redeems_it(bench: Bench) {
+    rounds(bench, |round| async move {
+        let (bed, _hand) = round.by_hand().await;
+        let rival = bed.rival().await;
+        let mut lease = acquired(lock!(bed, "").try_acquire().await);
+        ok(soon("the renewal", lease.renew()).await);
+        let (uuid, token) = (lease.uuid(), lease.token());
+        let guard = lease.keep_alive();
+        let lost = guard.lost();
+        let ticket = ok(guard.hand_over());
+        let loss = soon("the end of the guard", lost).await;
+        assert!(matches!(loss.cause, LossCause::HandedOver), "{loss:?}");
+        settle().await;
+        assert_eq!(bed.releases().len(), 0, "it was released");
+        // Nobody else has it meanwhile.
+        held(lock!(rival, "").try_acquire().await);
+        rival.store.forget_calls();
+        let ticket: Ticket = ok(ticket.to_string().parse());
+        let heir = ok(soon("the lock", lock!(rival, "").redeem(&ticket)).await);
+        assert!(heir.is_valid());
+        assert_ne!(
+            heir.uuid(),
+            uuid,
+            "the next term has an identity of its own"
+        );
+        assert!(heir.token() > token, "the next term has a token of its own");
+        let sent = rival.acquires();
+        assert_eq!(sent.len(), 1, "one write: {sent:?}");
+        let prev = sent[0].prev.map(|prev| (prev.uuid, prev.renewals));
+        assert_eq!(
+            prev,
+            Some((uuid, 1)),
+            "it claims the term that was given up"
+        );
+        // Once, whoever asks.
+        for bed in [&bed, &rival] {
+            let holder = held(soon("the answer", lock!(bed, "").try_redeem(&ticket)).await);
+            assert_eq!(holder.record.uuid, heir.uuid());
+        }
+        assert!(heir.is_valid());
+    })
+    .await;
+}
+
+pub(in crate::cases) async fn ticket_is_good_whatever_its_number(bench: Bench) {
+    rounds(bench, |round| async move {
+        let (bed, _hand) = round.by_hand().await;
+        let rival = bed.rival().await;
+        let mut lease = acquired(lock!(bed, "").try_acquire().await);
+        bed.store.next(Op::Renew, Fault::UNKNOWN_AFTER);
+        assert!(soon("the renewal", lease.renew()).await.is_err());
+        let ticket = ok(lease.hand_over());
+        let heir = acquired(soon("the lock", lock!(rival, "").try_redeem(&ticket)).await);
+        assert!(heir.is_valid());
+        let sent = rival.acquires();
+        assert_eq!(sent.len(), 2, "refused once, and at once granted: {sent:?}");
+        assert_ne!(
+            sent[0].new, sent[1].new,
+            "each try has an identity of its own"
+        );
+    })
+    .await;
+}
+
+pub(in crate::cases) async fn giver_does_not_claim_what_it_handed_over(bench: Bench) {
+    rounds(bench, |round| async move {
+        let (bed, _hand) = round.by_hand().await;
+        let rival = bed.rival().await;
+        let lease = acquired(lock!(bed, "").try_acquire().await);
+        let uuid = lease.uuid();
+        let ticket = ok(lease.hand_over());
+        let holder = held(lock!(bed, "").try_acquire().await);
+        assert_eq!(holder.record.uuid, uuid);
+        assert!(!holder.ours, "it is nobody's");
+        assert_eq!(bed.acquires().len(), 2, "one try, and no claim");
+        let heir = acquired(soon("the lock", lock!(rival, "").try_redeem(&ticket)).await);
+        assert!(heir.is_valid());
+    })
+    .await;
+}
+
+pub(in crate::cases) async fn ticket_waits_behind_nobody(bench: Bench) {
+    rounds(bench.clone(), |round| async move {
+        let (bed, _hand) = round.by_hand().await;
+        bed.deafen();
+        let lock = lock!(bed, "", poll_every = HOUR);
+        let lease = acquired(lock.try_acquire().await);
+        let waiter = waiting(&lock);
+        bed.sent(Op::Acquire, 2).await;
+        settle().await;
+        let ticket = ok(lease.hand_over());
+        settle().await;
+        assert!(!waiter.is_finished(), "it was handed to a waiter");
+        let heir = ok(soon("the lock", lock.redeem_timeout(&ticket, HOUR)).await);
+        assert!(heir.is_valid());
+        // One that is worth nothing any more waits like everybody else, and after them.
+        let late = tokio::spawn({
+            let lock = lock.clone();
+            async move { lock.redeem(&ticket).await }
+        });
+        bed.sent(Op::Acquire, 4).await;
+        settle().await;
+        ok(soon("the release", heir.release()).await);
+        let second = ok(soon("the waiter", waiter).await);
+        assert!(!late.is_finished());
+        ok(soon("the release", ok(second).release()).await);
+        assert!(ok(ok(soon("who came late", late).await)).is_valid());
+    })
+    .await;
+    rounds(bench, |round| async move {
+        let (bed, hand) = round.by_hand().await;
+        bed.deafen();
+        let lock = lock!(bed, "kept", poll_every = HOUR);
+        for _ in 0..2 {
+            let lease = acquired(lock.try_acquire().await);
+            ok(soon("the release", lease.release()).await);
+            hand.jump(2 * SECOND);
+        }
+        let _reservation = bed.taken_by_another("kept\u{1f}reservation").await;
+        let waiter = waiting(&lock);
+        bed.sent(Op::Read, 1).await;
+        settle().await;
+        assert_eq!(bed.acquires().len(), 2, "the lock is left to others");
+        let rival = bed.rival().await;
+        let ticket = ok(acquired(lock!(rival, "kept").try_acquire().await).hand_over());
+        let heir = ok(soon("the lock", lock.redeem(&ticket)).await);
+        assert!(heir.is_valid());
+        waiter.abort();
+    })
+    .await;
+}
+
+pub(in crate::cases) async fn ticket_opens_no_other_lock(bench: Bench) {
+    rounds(bench, |round| async move {
+        let (bed, _hand) = round.by_hand().await;
+        let lease = acquired(lock!(bed, "a").try_acquire().await);
+        let ticket = ok(lease.hand_over());
+        bed.store.forget_calls();
+        let other = lock!(bed, "b");
+        let answers = [
+            other.try_redeem(&ticket).await.map(drop),
+            other.redeem(&ticket).await.map(drop),
+            other.redeem_timeout(&ticket, SECOND).await.map(drop),
+        ];
+        for answer in answers {
+            match answer {
+                Err(Error::OtherLock { ticket, lock }) => {
+                    assert_eq!((ticket, lock), (bed.name("a"), bed.name("b")));
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+        assert_eq!(bed.acquires().len(), 0, "nothing is asked");
+    })
+    .await;
+}
+
+pub(in crate::cases) async fn lost_lease_is_not_handed_over(bench: Bench) {
+    rounds(bench, |round| async move {
+        let (bed, hand) = round.by_hand().await;
+        let lease = acquired(lock!(bed, "").try_acquire().await);
+        hand.jump(48 * SECOND);
+        match lease.hand_over() {
+            Err(Error::Lost(loss)) => {
+                assert!(matches!(loss.cause, LossCause::Expired { .. }), "{loss:?}");
+            }
+            other => panic!("{other:?}"),
+        }
+        // It is given back like any other.
+        bed.sent(Op::Release, 1).await;
+    })
+    .await;
+}

@@ -1,0 +1,131 @@
+//! What must hold of an election on a real store: a leader that crashes, stops, is cut off, is slow, is
+//! put out of office or asked to resign, and a store that is gone for all.
+//!
+//! An [`Electorate`] says how to reach the store; [`election_stories!`] makes one test of each story,
+//! with a [`Proxy`](dlock_testkit::proxy::Proxy) between each instance and the server, where there is one. They
+//! run in real time at a small scale: a lease of 1.5 s stands for the 60 s of the defaults, and
+//! everything else keeps its ratio to it (renewals every third, attempts every half, a fifth of margin),
+//! so a second here is 40 of a service's. Bounds hold with a fifth of a lease on top, for round trips
+//! and a busy machine. A story that finds the machine too slow for its lease doubles it by itself.
+//!
+//! [`measure`] is a benchmark of the same: how long failover takes, beside the formula.
+//!
+//! [`election_stories!`]: crate::election_stories
+
+mod instance;
+mod measure;
+mod run;
+mod stories;
+mod voters;
+
+use std::{fmt, future::Future, net::SocketAddr, pin::Pin, time::Duration};
+
+use dlock_core::Admin;
+
+#[doc(hidden)]
+pub use self::run::{Shared, run};
+pub use self::{measure::measure, voters::Voters};
+
+/// A store to elect a leader on.
+///
+/// All stories of a test binary share one fixture and one runtime; each has an election of its own.
+pub trait Electorate: Sized + Send + Sync + 'static {
+    /// The provider of each instance.
+    type Provider: Admin;
+
+    /// The lease that stands for 60 s.
+    const LEASE: Duration = Duration::from_millis(1500);
+
+    /// Starts the store. A panic says what is missing; the story then fails.
+    fn start() -> impl Future<Output = Self> + Send;
+
+    /// Where the server listens; `None` of a store without a network, whose faults are then made
+    /// between its provider and the election.
+    fn server(&self) -> Option<SocketAddr>;
+
+    /// A fresh provider, as a process of its own has it: it reaches the server through this address
+    /// with all that it does, wake-ups included, and its calls end by themselves within this limit.
+    fn provider(
+        &self,
+        address: Option<SocketAddr>,
+        limit: Duration,
+    ) -> impl Future<Output = Self::Provider> + Send;
+}
+
+/// One story.
+#[derive(Clone, Copy)]
+#[non_exhaustive]
+pub struct Story {
+    /// What it is called: the property it shows.
+    pub name: &'static str,
+    /// The acceptance numbers it covers.
+    pub numbers: &'static [&'static str],
+    /// Plays it; it panics if the property does not hold.
+    pub play: fn(Voters) -> Pin<Box<dyn Future<Output = ()> + Send>>,
+}
+
+impl fmt::Debug for Story {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+/// Hands the list of all stories to a macro.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __for_each_election_story {
+    ($callback:ident) => {
+        $callback! {
+            crashed_leader_is_followed_within_the_bound ["002-5", "002-6", "002-12"];
+            stopped_leader_is_followed_at_once ["002-7"];
+            leader_that_is_cut_off_rides_it_out_or_steps_down_before_a_rival ["002-8", "002-10"];
+            store_that_is_down_for_all_stops_all_work_until_it_is_back ["002-9"];
+            refused_renewal_ends_the_leadership_at_once ["002-10"];
+            slow_renewal_counts_from_when_it_left ["002-10", "002-11"];
+            leader_resigns_when_another_instance_asks ["002-17"];
+        }
+    };
+}
+
+macro_rules! table {
+    ($($name:ident [$($number:literal),*];)*) => {
+        /// Every story.
+        pub const STORIES: &[Story] = &[$(Story {
+            name: stringify!($name),
+            numbers: &[$($number),*],
+            play: |voters| Box::pin(stories::$name(voters)),
+        }),*];
+    };
+}
+
+__for_each_election_story!(table);
+
+/// Makes one `#[test]` for each [story](crate::election), named as the story. Use it once in a module,
+/// with an [`Electorate`](crate::election::Electorate).
+#[macro_export]
+macro_rules! election_stories {
+    ($fixture:ty) => {
+        $crate::__election_stories! { ($) $fixture }
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __election_stories {
+    (($d:tt) $fixture:ty) => {
+        static __ELECTORATE: $crate::election::Shared = $crate::election::Shared::new();
+
+        macro_rules! __dlock_election_stories {
+                    ($d($d name:ident [$d($d number:literal),*];)*) => {
+                        $d(
+                            #[test]
+                            fn $d name() {
+                                $crate::election::run::<$fixture>(&__ELECTORATE, stringify!($d name));
+                            }
+                        )*
+                    };
+                }
+
+        $crate::__for_each_election_story!(__dlock_election_stories);
+    };
+}

@@ -1,0 +1,60 @@
+//! Plays a story on the one runtime and the one fixture of a test binary.
+
+use std::{
+    fmt,
+    sync::{Arc, OnceLock},
+};
+
+use dlock_testkit::{runner::shared_runtime, stall};
+use tokio::runtime::Runtime;
+
+use super::{
+    Electorate, STORIES,
+    voters::{Erase, Erased, Voters},
+};
+
+/// What `election_stories!` keeps for its test binary.
+#[doc(hidden)]
+pub struct Shared(OnceLock<(Runtime, Arc<dyn Erased>)>);
+
+impl Shared {
+    /// Nothing started yet.
+    #[must_use]
+    #[expect(
+        clippy::new_without_default,
+        reason = "emitted by a macro into a static"
+    )]
+    pub const fn new() -> Self {
+        Self(OnceLock::new())
+    }
+}
+
+/// Plays one story as a test, with longer leases if the machine is too slow for this one.
+#[doc(hidden)]
+pub fn run<E: Electorate>(shared: &'static Shared, name: &str) {
+    let Some(story) = STORIES.iter().find(|story| story.name == name) else {
+        panic!("there is no story {name}")
+    };
+    let (runtime, electorate) = shared.0.get_or_init(|| {
+        let runtime = shared_runtime();
+        let electorate: Arc<dyn Erased> = Arc::new(Erase(runtime.block_on(E::start())));
+        (runtime, electorate)
+    });
+    let leases = (0..3).map(|doubled| E::LEASE * (1 << doubled));
+    let voters = |lease| Voters::new(Arc::clone(electorate), name, lease);
+    let ask = || {
+        let voters = voters(E::LEASE);
+        async move { voters.ask().await }
+    };
+    runtime.block_on(stall::rounds(leases, ask, |_, lease, _| {
+        (story.play)(voters(lease))
+    }));
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared")
+            .field("started", &self.0.get().is_some())
+            .finish()
+    }
+}

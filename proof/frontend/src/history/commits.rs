@@ -1,0 +1,138 @@
+//! What a write did, as a line of a history.
+
+use std::time::Duration;
+
+use dlock_core::Discipline;
+use dlock_testkit::memory::{Commit as Write, MemoryStore, rules::Stored};
+
+use super::{
+    Log,
+    line::{Commit, CommitKind, micros},
+};
+
+/// Writes a line for every write of the store from now on into the history: what really happened, whatever the
+/// clients were told. Lines carry names without their prefix, so use one prefix only.
+pub fn log_commits(store: &MemoryStore, log: &Log) {
+    let log = log.clone();
+    store.observe(move |write| {
+        let kind = match (write.undone, write.after) {
+            (true, Some(_)) => CommitKind::Undo,
+            (true, None) => CommitKind::Forget,
+            (false, after) => kind(write.before, after),
+        };
+        if let Some(shown) = write.after.or(write.before) {
+            tell(&log, write, kind, shown);
+        }
+    });
+}
+
+/// What turned one record into the other.
+fn kind(before: Option<&Stored>, after: Option<&Stored>) -> CommitKind {
+    let Some(after) = after else {
+        return CommitKind::Delete;
+    };
+    let Some(before) = before else {
+        return CommitKind::Take;
+    };
+    if before.record.uuid != after.record.uuid {
+        let mut revoked = before.clone();
+        revoked.record.uuid = after.record.uuid;
+        revoked.record.renewals = after.record.renewals;
+        let mut closed = revoked.clone();
+        closed.record.duration = after.record.duration;
+        closed.expiry = after.expiry;
+        return if closed == *after && after.record.is_closed() {
+            CommitKind::Close
+        } else if revoked == *after {
+            CommitKind::Revoke
+        } else {
+            CommitKind::Take
+        };
+    }
+    if before.record.released != after.record.released {
+        // A store with a bug can put a term back that was over; that grants it.
+        if after.record.released {
+            CommitKind::Release
+        } else {
+            CommitKind::Take
+        }
+    } else if before.record.token != after.record.token {
+        CommitKind::Take
+    } else if before.record.renewals != after.record.renewals || before.expiry != after.expiry {
+        CommitKind::Renew
+    } else {
+        CommitKind::Touch
+    }
+}
+
+fn tell(log: &Log, write: &Write<'_>, kind: CommitKind, shown: &Stored) {
+    let (now, (_, name)) = (write.now, write.key);
+    let expiry = (now.discipline == Discipline::StoreClock).then(|| {
+        let left = shown.expiry.saturating_sub(now.clock);
+        // The store's clock may run at a rate of its own.
+        let span = micros(Duration::from_micros(left.unsigned_abs()).div_f64(now.rate));
+        let now = log.now();
+        if left < 0 {
+            now.saturating_sub(span)
+        } else {
+            now.saturating_add(span)
+        }
+    });
+    let Stored { record, .. } = shown;
+    log.commit(
+        name,
+        Commit {
+            kind,
+            uuid: record.uuid,
+            n: record.renewals,
+            token: record.token.get(),
+            duration: micros(record.duration),
+            expiry,
+        },
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::UNIX_EPOCH;
+
+    use dlock_core::{Closing, FencingToken, Record};
+    use uuid::Uuid;
+
+    use super::*;
+
+    fn stored() -> Stored {
+        let lease = Duration::from_secs(1);
+        let record = Record::new(Uuid::from_u128(1), "", UNIX_EPOCH, FencingToken::MAX, lease);
+        Stored { record, expiry: 7 }
+    }
+
+    #[test]
+    fn each_write_is_told_from_the_others() {
+        let changed = |change: fn(&mut Stored)| {
+            let mut after = stored();
+            change(&mut after);
+            kind(Some(&stored()), Some(&after))
+        };
+        assert_eq!(kind(None, Some(&stored())), CommitKind::Take);
+        assert_eq!(kind(Some(&stored()), None), CommitKind::Delete);
+        assert_eq!(changed(|_| ()), CommitKind::Touch);
+        assert_eq!(changed(|it| it.record.asked = true), CommitKind::Touch);
+        assert_eq!(changed(|it| it.record.released = true), CommitKind::Release);
+        assert_eq!(changed(|it| it.record.renewals = 1), CommitKind::Renew);
+        let other = |it: &mut Stored| it.record.uuid = Uuid::from_u128(2);
+        assert_eq!(changed(other), CommitKind::Revoke);
+        let take = |it: &mut Stored| {
+            it.record.uuid = Uuid::from_u128(2);
+            it.expiry = 9;
+        };
+        assert_eq!(changed(take), CommitKind::Take);
+        let close = |it: &mut Stored| {
+            let closing = Closing::new(Duration::from_secs(2)).unwrap();
+            it.record.uuid = closing.uuid();
+            it.record.duration = closing.lasts();
+            it.expiry = 9;
+        };
+        assert_eq!(changed(close), CommitKind::Close);
+    }
+}

@@ -1,0 +1,93 @@
+//! The fewest faults that still make a run fail.
+
+/// Drops what a failure does not need: removes ever smaller chunks of `faults`, from halves down to
+/// single ones, and keeps each removal after which `fails` still says that the run fails. What is
+/// left fails, and no single one of it can be dropped; it need not be the smallest set there is.
+///
+/// `fails` must give the same answer for the same faults, as a seeded simulation does. It is asked
+/// about once or twice for each fault that stays, plus logarithmically often; never for all of
+/// `faults`, which the caller has seen fail. (Zeller and Hildebrandt, "Simplifying and isolating
+/// failure-inducing input", 2002, without its second half: a run's faults need no complements.)
+///
+/// ```
+/// # use dlock_proof::history::shrink;
+/// // The failure needs 3 and 7 together.
+/// let left = shrink((0..100).collect(), |faults| faults.contains(&3) && faults.contains(&7));
+/// assert_eq!(left, [3, 7]);
+/// ```
+pub fn shrink<F: Clone>(faults: Vec<F>, mut fails: impl FnMut(&[F]) -> bool) -> Vec<F> {
+    let mut left = faults;
+    let mut chunk = left.len();
+    loop {
+        let mut dropped = false;
+        let mut from = 0;
+        while from < left.len() {
+            let to = (from + chunk).min(left.len());
+            let without: Vec<F> = left[..from].iter().chain(&left[to..]).cloned().collect();
+            if fails(&without) {
+                left = without;
+                dropped = true;
+            } else {
+                from = to;
+            }
+        }
+        if chunk > 1 {
+            chunk = chunk.div_ceil(2);
+        } else if !dropped {
+            // One that could not be dropped before may be now, until none can.
+            return left;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shrink;
+
+    #[test]
+    fn what_is_left_fails_and_is_needed() {
+        // Any three that are even: greedy, but minimal.
+        let fails = |faults: &[u32]| faults.iter().filter(|fault| **fault % 2 == 0).count() >= 3;
+        let left = shrink((0..57).collect(), fails);
+        assert!(fails(&left));
+        assert_eq!(left.len(), 3);
+    }
+
+    #[test]
+    fn failure_without_any_fault_needs_none() {
+        let mut runs = 0;
+        let left = shrink((0..1000).collect(), |_: &[u32]| {
+            runs += 1;
+            true
+        });
+        assert!(left.is_empty());
+        assert!(runs <= 2, "{runs}");
+    }
+
+    #[test]
+    fn one_that_becomes_superfluous_is_dropped_too() {
+        // 1 is needed only as long as 2 is there.
+        let fails = |faults: &[u32]| {
+            let has = |fault| faults.contains(&fault);
+            has(3) && (!has(2) || has(1))
+        };
+        assert_eq!(shrink(vec![1, 2, 3], fails), [3]);
+    }
+
+    #[test]
+    fn one_needle_takes_few_runs() {
+        let mut runs = 0;
+        let left = shrink((0..1024).collect(), |faults: &[u32]| {
+            runs += 1;
+            faults.contains(&777)
+        });
+        assert_eq!(left, [777]);
+        assert!(runs < 40, "{runs}");
+    }
+
+    #[test]
+    fn nothing_to_drop() {
+        assert_eq!(shrink(Vec::<u32>::new(), |_| true), [0; 0]);
+        assert_eq!(shrink(vec![1], |faults| faults == [1]), [1]);
+    }
+}

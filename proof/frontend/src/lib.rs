@@ -1,0 +1,33 @@
+//! How dlock proves its own frontend, over any provider. Authors of providers need none of it: their suite is
+//! `dlock-testkit`.
+//!
+//! - [`frontend!`] makes one test of each case of the frontend ([`cases`]).
+//! - [`simulation`] plays the frontend with several clients, drifting clocks and every fault of a process and a
+//!   network, in virtual time and repeatably.
+//! - [`history`] writes down what clients of any provider believe and do, judges it, draws it.
+//! - [`cancelling`] drops every future at every poll, and shows that nothing is left behind.
+//! - [`election`] tells stories of elections on a real store: leaders that crash, are cut off, slow, or put out
+//!   of office.
+//! - [`outage`] counts how often a store that is down is asked.
+//! - [`planted`] proves the provider's suite: providers with a bug, and which cases catch it. The bugs of the
+//!   frontend are in `proof/mutants`.
+//! - `metrics` and `traces` (a feature, `metrics`) keep what a program tells its recorder and its subscriber.
+//! - [`overhead`] measures what the frontend adds to a provider's calls, [`scale`] what a crowd of leases costs.
+
+pub mod cancelling;
+pub mod cases;
+pub mod election;
+pub mod history;
+#[cfg(feature = "metrics")]
+pub mod metrics;
+pub mod outage;
+pub mod overhead;
+pub mod planted;
+pub mod scale;
+pub mod simulation;
+#[cfg(feature = "metrics")]
+pub mod traces;
+
+/// What the macros of this crate expand to.
+#[doc(hidden)]
+pub use dlock_testkit as __testkit;

@@ -1,0 +1,84 @@
+//! What a client asks of a store over TCP while that takes connections and answers nothing, and that
+//! everybody goes on when it is back.
+
+#![expect(
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "what fails here is a test, and the message is what people read"
+)]
+
+use std::{net::SocketAddr, time::Duration};
+
+use dlock_core::{Client, DLock, Provider};
+use dlock_testkit::proxy::Proxy;
+use tokio::{
+    net::TcpListener,
+    time::{sleep, timeout},
+};
+
+/// How many wait, and how many hold.
+const WAITERS: usize = 12;
+const GUARDS: usize = 3;
+
+/// How long connections are counted, and how many there may be: some ten a second.
+/// A busy machine needs longer than a short lease gives a connection.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+const COUNTED: Duration = Duration::from_secs(3);
+const MOST: usize = 45;
+
+/// Takes the server away from a provider that reaches it through this proxy, counts how often the
+/// provider then connects for leases of this duration, and brings the server back.
+///
+/// # Panics
+/// If there were too many connections, or somebody does not go on afterwards.
+pub async fn is_ridden_out_at_one_pace(
+    provider: impl Provider,
+    proxy: &Proxy,
+    server: SocketAddr,
+    duration: Duration,
+) {
+    let client = Client::new(provider);
+    let lock = |name: &str| {
+        let lock = DLock::builder().name(format!("outage-{}-{name}", duration.as_millis()));
+        lock.provider(&client)
+            .duration(duration)
+            .give_up_after(2 * PATIENCE)
+            .build()
+            .unwrap()
+    };
+    let mut guards = Vec::new();
+    for number in 0..GUARDS {
+        guards.push(lock(&format!("held-{number}")).hold().await.unwrap());
+    }
+
+    let nobody = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    proxy.lead_to(nobody.local_addr().unwrap());
+    let hangs_up = tokio::spawn(async move { while nobody.accept().await.is_ok() {} });
+    proxy.reset();
+    let waiters: Vec<_> = (0..WAITERS)
+        .map(|number| {
+            let lock = lock(&format!("free-{number}"));
+            tokio::spawn(async move { lock.acquire().await })
+        })
+        .collect();
+    // Everybody fails once before there is an outage.
+    sleep(Duration::from_secs(1)).await;
+    let before = proxy.connections();
+    sleep(COUNTED).await;
+    let connections = proxy.connections() - before;
+    assert!(
+        connections <= MOST,
+        "{connections} connections in {COUNTED:?} to a server that is down"
+    );
+
+    proxy.lead_to(server);
+    for waiter in waiters {
+        match timeout(PATIENCE, waiter).await {
+            Ok(lease) => drop(lease.unwrap().unwrap()),
+            Err(_elapsed) => panic!("a waiter does not know that the server is back"),
+        }
+    }
+    hangs_up.abort();
+    client.close().await;
+}

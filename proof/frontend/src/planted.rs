@@ -1,0 +1,330 @@
+//! Providers with a bug: each [`Flaw`] differs from the memory provider by one decision, and names
+//! the cases that catch it. They prove the suite, not a store: a test runs every case against every
+//! flaw and fails when a flaw survives, or when a case fails that should not have noticed.
+
+mod acquire;
+mod admin;
+mod caught;
+mod provider;
+mod release;
+mod renew;
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use dlock_core::{Admin, Capabilities, Clock, Discipline, Name, Provider};
+use dlock_testkit::{
+    Case,
+    memory::{MemoryProvider, MemoryStore},
+    runner::{self, Erased},
+};
+
+use self::provider::{PlantedProvider, Rows};
+
+/// Runs one case against the memory provider with one flaw, in paused time: what it panicked with,
+/// if it did. Panics are reported through the process's panic hook as well.
+///
+/// # Errors
+/// The panic's message.
+pub fn caught(
+    flaw: Option<Flaw>,
+    discipline: Discipline,
+    case: &'static Case,
+) -> Result<(), String> {
+    let run = AssertUnwindSafe(|| {
+        let runtime = runner::paused_runtime();
+        runtime.block_on(async {
+            let store = MemoryStore::new(discipline);
+            runner::one(
+                Arc::new(Planted {
+                    store,
+                    flaw,
+                    rows: Rows::default(),
+                }),
+                case,
+            )
+            .await;
+        });
+    });
+    catch_unwind(run).map_err(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        text.or_else(|| panic.downcast_ref::<&str>().copied())
+            .unwrap_or("a panic without words")
+            .to_owned()
+    })
+}
+
+struct Planted {
+    store: MemoryStore,
+    flaw: Option<Flaw>,
+    rows: Rows,
+}
+
+impl Planted {
+    fn provider(&self, prefix: &str) -> Arc<PlantedProvider> {
+        let inner = MemoryProvider::new(&self.store).prefix(prefix);
+        Arc::new(PlantedProvider::new(
+            inner,
+            self.flaw,
+            Arc::clone(&self.rows),
+        ))
+    }
+}
+
+#[async_trait]
+impl Erased for Planted {
+    fn capabilities(&self) -> Capabilities {
+        MemoryProvider::new(&self.store).capabilities()
+    }
+
+    fn lease(&self) -> Duration {
+        Duration::from_millis(500)
+    }
+
+    fn limit(&self) -> Duration {
+        Duration::from_secs(30)
+    }
+
+    fn name_bytes(&self) -> usize {
+        Name::MAX_BYTES
+    }
+
+    fn paused(&self) -> bool {
+        true
+    }
+
+    fn clock(&self) -> Clock {
+        Clock::tokio(1.0)
+    }
+
+    async fn clones(&self, count: usize) -> Vec<Arc<dyn Provider>> {
+        let provider = self.provider("");
+        (0..count)
+            .map(|_| Arc::new((*provider).clone()) as Arc<dyn Provider>)
+            .collect()
+    }
+
+    async fn admin(&self) -> Option<Arc<dyn Admin>> {
+        Some(self.provider(""))
+    }
+
+    async fn prefixed(&self, prefix: &str) -> Option<Arc<dyn Provider>> {
+        Some(self.provider(prefix))
+    }
+
+    async fn age(&self, name: &Name, by: Duration) -> bool {
+        self.store.age(name, by)
+    }
+}
+
+macro_rules! flaws {
+    ($($flaw:ident $discipline:ident $what:literal;)*) => {
+        /// One wrong decision of a provider.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[non_exhaustive]
+        pub enum Flaw {
+            $(#[doc = $what] $flaw,)*
+        }
+
+        impl Flaw {
+            /// All of them.
+            pub const ALL: &[Self] = &[$(Self::$flaw),*];
+
+            /// What is wrong.
+            #[must_use]
+            pub const fn what(self) -> &'static str {
+                match self { $(Self::$flaw => $what,)* }
+            }
+
+            /// The discipline in which it is planted.
+            #[must_use]
+            pub const fn discipline(self) -> Discipline {
+                match self { $(Self::$flaw => Discipline::$discipline,)* }
+            }
+        }
+    };
+}
+
+impl Flaw {
+    /// The cases of a provider's calls that fail because of it; every other one passes.
+    #[must_use]
+    pub fn caught_by(self) -> &'static [&'static str] {
+        caught::TABLES
+            .iter()
+            .flat_map(|table| table.iter())
+            .find_map(|(flaw, cases)| (*flaw == self).then_some(*cases))
+            .unwrap_or_default()
+    }
+}
+
+/// The cases of whole locks, each with flaws that make it fail.
+#[must_use]
+pub const fn caught_by_locks() -> &'static [(&'static str, &'static [Flaw])] {
+    caught::locks::TABLE
+}
+
+flaws! {
+    ClaimHinders StoreClock "a wrong claim keeps a free lock from being taken (A4, A5)";
+    RepeatContends StoreClock "the repeat of an acquire is refused by its own grant (A2)";
+    RepeatMintsToken StoreClock "the repeat of an acquire mints another token (A2)";
+    RepeatOnlyUnrenewed StoreClock "the repeat of an acquire is known only until the first renewal (A2)";
+    RepeatExtends StoreClock "the repeat of an acquire extends the lease (A2)";
+    SpentForgotten StoreClock "a late duplicate of a term that is over is granted (A3)";
+    SpentOnlyIfReleased StoreClock "a late duplicate of an expired term is answered as if it were held (A2, A3)";
+    ReleasedStaysHeld StoreClock "a released lock is refused until it expires (A4)";
+    ExpiredStaysHeld StoreClock "an expired lock is refused (A5)";
+    ExpiredIsTakenOnObserver Observer "a store whose clock decides nothing ends a lease (A5)";
+    ClaimIgnored StoreClock "a claim counts for nothing because the store has a clock (A6)";
+    ClaimByUuid Observer "a claim is compared by uuid, not by version (A6)";
+    ClaimByNumber Observer "a claim is compared by its number alone (A6)";
+    NullClaimMatches StoreClock "no claim counts as a matching one (A6)";
+    AcquireStrictlyPast StoreClock "acquire calls a lease expired one instant later than renew does (A5)";
+    ExpiresEarly StoreClock "acquire calls a lease expired at two thirds of it (A5)";
+    OwnerDecides StoreClock "a contender with the holder's label is granted the lock (A7)";
+    KeepsDuration StoreClock "a takeover leaves the old lease's length (take it)";
+    KeepsExpiry StoreClock "a takeover leaves the old expiry (take it)";
+    KeepsOwner StoreClock "a takeover leaves the old owner (take it)";
+    KeepsSince StoreClock "a takeover leaves the old beginning (take it)";
+    KeepsData StoreClock "a takeover without data leaves the old data (take it)";
+    KeepsAsked StoreClock "a takeover leaves the request to the old holder (take it)";
+    KeepsNumber Observer "a takeover leaves the old number of renewals (take it)";
+    KeepsToken StoreClock "a takeover of an expired lease or by a claim keeps the token (T1)";
+    RefusedAsks StoreClock "a refused acquire leaves a request to the holder (A7)";
+    RefusedExtends StoreClock "a refused acquire extends the holder's lease (A7)";
+    RefusedRaisesToken StoreClock "a refused acquire writes its floor (A7)";
+    HeldFromAnotherLook StoreClock "the record in Held comes from a second look (two looks)";
+    NotAtomic StoreClock "acquire decides and writes in two steps";
+    FirstGrantNotAtomic StoreClock "the first grant of a name is decided and written in two steps (A1)";
+    EmptyDataIsNone StoreClock "empty data is stored as none";
+    DataIsText StoreClock "data is stored as text";
+    DataIsCut StoreClock "data is cut at 255 bytes";
+    OwnerIsCut StoreClock "the owner's label is cut at 255 bytes";
+    DurationInSeconds StoreClock "a lease is stored in whole seconds";
+    DurationIs24Bits StoreClock "a lease is stored in milliseconds of 24 bits";
+
+    TokenWithoutClock StoreClock "tokens count from the last one, and from 1 (T1)";
+    TokenInMillis StoreClock "tokens are made of milliseconds (T1)";
+    TokenNotAboveLast StoreClock "tokens are the time alone (T1)";
+    ClockOnlyForTheFirst StoreClock "only a name's first token is made of the clock (T1)";
+    FloorIgnored StoreClock "the floor is ignored (T1)";
+    FloorOnlyForTheFirst Observer "the floor counts only for an absent record (T1)";
+    FloorExceeded StoreClock "a token must exceed the floor (T1)";
+    TokenLosesDigits StoreClock "tokens are stored with 15 digits (T2)";
+    TokenWraps StoreClock "after the last token comes the first (T2)";
+    TokensEndEarly StoreClock "the last token is never granted (T2)";
+    CeilingWrites StoreClock "the refusal of a token past the ceiling has written the record (T2)";
+    HugeFloorIgnored StoreClock "a floor past the ceiling is ignored (T2)";
+    TokenDrawnBeforeTheLock StoreClock "the token is drawn before the record is locked (T1)";
+
+    NamesIgnoreCase StoreClock "names are compared without case";
+    NamesAreTrimmed StoreClock "blanks at the end of a name do not count";
+    NamesAreComposed StoreClock "names are compared in a normal form";
+    NamesAreCut StoreClock "names are compared up to 255 bytes";
+    LongNamesAreRefused StoreClock "names of more than 1000 bytes are refused";
+    NonAsciiLongNamesAreCut StoreClock "long names are cut to whole characters of half the length";
+    PrefixIsJoined StoreClock "prefix and name are joined without a separator";
+    PrefixIsIgnored StoreClock "the prefix is not part of the key";
+    LongKeysAreCut StoreClock "a key that is too long is cut";
+
+    RenewalDoesNotExtend StoreClock "a renewal counts and extends nothing (R1)";
+    RenewalExtendsFromExpiry StoreClock "a renewal adds to the expiry instead of now (R1)";
+    RenewalIsStored32Bits StoreClock "renewal numbers are stored in 32 bits (R1)";
+    RenewalCountsByOne StoreClock "a renewal adds one instead of writing its number (R1)";
+    RenewalWithoutNumber Observer "a renewal is applied whatever its number (R1)";
+    RenewalMintsToken StoreClock "a renewal takes the next token (T2)";
+    RenewalMovesSince StoreClock "a renewal begins the term anew";
+    RenewalClearsData StoreClock "a renewal clears the data";
+    RenewalTakesRequestBack StoreClock "a renewal takes the request to the holder back (B3)";
+    RequestIsNotTold StoreClock "a renewal does not say that somebody asked (B3)";
+    RepeatedRenewalIsLost StoreClock "the repeat of a renewal is answered as a loss (R2)";
+    RepeatedRenewalExtends StoreClock "the repeat of a renewal extends the lease (R2)";
+    RepeatAfterExpiryIsLost StoreClock "the repeat of a renewal is lost once the lease expired (R2)";
+    RenewalRevivesExpired StoreClock "a renewal revives an expired lease (R3)";
+    RenewalRevivesReleased StoreClock "a renewal revives a released lease (R3)";
+    RenewalCreates StoreClock "a renewal creates a record that is not there (R3)";
+    RenewalOfAnyTerm StoreClock "a renewal extends whatever term it finds (R3)";
+    RenewStrictlyPast StoreClock "renew calls a lease expired one instant later than acquire does (R3)";
+    LostShowsNothing StoreClock "a loss does not show the record (R3)";
+    BatchInNameOrder StoreClock "a batch is answered in the order of the names";
+    BatchEndsAtALoss StoreClock "a batch ends at its first loss";
+    BatchForgetsTheLast StoreClock "a batch leaves its last renewal out";
+    BatchKeepsOnePerName StoreClock "a batch knows one renewal for a name";
+    BatchDoesNotExtend StoreClock "a batch counts renewals and extends nothing";
+    BatchDoesNotTell StoreClock "a batch does not say that somebody asked (B3)";
+    BatchesBlockEachOther StoreClock "batches lock their records in the order asked";
+    EmptyBatchIsAnError StoreClock "an empty batch has one answer";
+
+    ReleaseDeletes StoreClock "a release deletes the record (L1)";
+    ReleaseResetsToken StoreClock "a release sets the token back (L1)";
+    ReleaseClearsData StoreClock "a release clears the data (L1)";
+    ReleaseClearsRequest StoreClock "a release clears the request to the holder (L1)";
+    ReleaseNeedsToken StoreClock "a release must know the token (L1)";
+    ReleaseNeedsLife StoreClock "an expired term cannot be released (L1)";
+    ReleaseNeedsNoRenewals StoreClock "a renewed term cannot be released (L1)";
+    RepeatedReleaseIsRefused StoreClock "the repeat of a release is answered as not held (L2)";
+    ReleaseOfAnyTerm StoreClock "a release ends whatever term it finds (L3)";
+    ReleaseCreates StoreClock "a release leaves a record where none was (L3)";
+    NotHeldShowsNothing StoreClock "a refused release does not show the record (L3)";
+
+    ClosingIgnored StoreClock "a release frees the name that it was to close (B4)";
+    ClosingKeepsUuid StoreClock "a closing leaves the term with its holder (B4)";
+    ClosingKeepsNumber StoreClock "a closing leaves the number of renewals (B4)";
+    ClosingKeepsDuration Observer "a closing leaves the old lease's length (B4)";
+    ClosingKeepsExpiry StoreClock "a closing leaves the old expiry (B4)";
+    ClosingClearsData StoreClock "a closing clears the data (B4)";
+    ClosingMintsToken StoreClock "a closing takes the next token (B4)";
+    ClosingNeedsLife StoreClock "an expired term cannot be closed (B4)";
+    ClosingOfAnyTerm StoreClock "a closing ends whatever term it finds (B4)";
+    ClosingOfReleased StoreClock "a closing takes a released record (B4)";
+    RepeatedClosingIsRefused StoreClock "the repeat of a closing is answered as not held (B4)";
+    RepeatedClosingExtends StoreClock "the repeat of a closing begins it anew (B4)";
+    ClosingIsNotSaid StoreClock "a provider that closes names does not say so";
+
+    ReadHidesExpired StoreClock "read does not show expired records";
+    ReadHidesReleased StoreClock "read does not show released records";
+    ReadCounts StoreClock "read changes what it reads";
+    ReadIsCached StoreClock "a provider reads a name from the store once";
+    RemainingNeverEnds StoreClock "what remains is the whole lease";
+    RemainingAfterRelease StoreClock "something remains of a released lease";
+    RemainingOnObserver Observer "a store whose clock decides nothing says what remains";
+    RemainingIsMissing StoreClock "a store with a clock does not say what remains";
+    CapabilitiesChange StoreClock "capabilities differ from call to call";
+    WatchIsMissing StoreClock "watch has no stream although the capabilities say so";
+
+    WatchHearsLate StoreClock "a stream misses the first hint";
+    HintsReachOneListener StoreClock "a hint reaches only the newest listener";
+    HintsAreCut StoreClock "hints carry at most 200 bytes of the name";
+    HintsLoseCase StoreClock "hints carry the name in lower case";
+    DropEndsTheOthers StoreClock "dropping one stream ends the others";
+
+    RevokeByUuid StoreClock "revoke does not compare the number of renewals (B1)";
+    RevokeReleased StoreClock "revoke takes a released record (B1)";
+    RevokeFrees StoreClock "revoke frees the lock at once (B1)";
+    RevokeExtends StoreClock "revoke starts the lease anew (B1)";
+    RevokeKeepsNumber StoreClock "revoke leaves the number of renewals (B1)";
+    RevokeMintsToken StoreClock "revoke takes the next token (B1)";
+    RepeatedRevokeIsRefused StoreClock "the repeat of a revoke is answered as changed (B1)";
+    ForceOfAnyTerm StoreClock "a forced release ends whatever term it finds (B2)";
+    ForceNeedsTheNumber StoreClock "a forced release fails once the term was renewed (B2)";
+    AskOfAnyTerm StoreClock "ask marks whatever term it finds (B3)";
+    AskOfReleased StoreClock "ask marks a released record (B3)";
+    AskCounts StoreClock "ask changes the number of renewals (B3)";
+    AskIsRefusedTwice StoreClock "a second ask is answered as changed (B3)";
+
+    ListSkipsTheFirst StoreClock "a page skips the first name after the one before";
+    ListRepeatsTheLast StoreClock "a page begins with the last name of the one before";
+    ListCollates StoreClock "names are listed without regard to case";
+    ListHidesReleased StoreClock "released records are not listed";
+    ListByPattern StoreClock "the prefix is a pattern";
+    ListIgnoresPrefix StoreClock "the prefix does not count";
+    ListIgnoresLimit StoreClock "pages have no limit";
+    ListForgetsTheRest StoreClock "a full page is the last";
+    PurgeAfterFiveDays StoreClock "a purge deletes after five days (T5)";
+    PurgeIgnoresTokens StoreClock "a purge deletes tokens ahead of the clock (T5)";
+    PurgeIgnoresLimit StoreClock "a purge has no limit";
+    PurgeOnlyReleased StoreClock "a purge leaves dead holders' records for ever (T5)";
+}

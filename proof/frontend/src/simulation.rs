@@ -1,0 +1,40 @@
+//! The real frontend in a simulated world: several clients on machines of their own, whose clocks
+//! run at different rates and which may stop, sleep or die; a network that loses, delays, repeats
+//! and refuses; a store whose clock steps and which may forget; users who cancel, look away and
+//! panic. Virtual time, one thread, no real randomness: one seed, one history, byte for byte.
+//!
+//! A [`Plan`] says as plain data what happens; [`Plan::from_seed`] draws one, [`Plan::run`] plays
+//! it. While it runs, every call and every answer is compared with what the protocol demands, and
+//! whatever must not be is a [`Violation`]. A fault can be left out of a plan and the rest played
+//! again: [`Plan::shrink`] cuts a failure down to what it needs.
+//!
+//! ```
+//! use dlock_core::Discipline;
+//! use dlock_proof::simulation::Plan;
+//!
+//! let run = Plan::from_seed(7, Discipline::Observer).run();
+//! assert!(run.violations.is_empty(), "{:#?}", run.violations);
+//! assert!(run.figures.calls > 0);
+//! ```
+
+mod attend;
+mod chronicle;
+mod counter;
+mod generate;
+mod monitor;
+mod plan;
+mod report;
+mod resource;
+mod wire;
+mod worker;
+mod world;
+
+pub use self::{
+    monitor::Violation,
+    plan::{
+        Away, Broken, Cancel, ClientPlan, Copies, Effect, Ending, Fault, HandlePlan, Plan,
+        Settings, Step, StoreEvent, Usage, Way, WorkEnd, WritePlan,
+    },
+    report::Figures,
+    world::Run,
+};

@@ -1,0 +1,189 @@
+//! What a run's history has to say beyond calls and beliefs: its settings, its faults, and what they
+//! excuse; and its checker's judgement.
+
+use std::{sync::PoisonError, time::Duration};
+
+use tokio::{runtime::Handle, time::sleep};
+
+use super::{
+    monitor::{Anchors, Violation},
+    plan::{Effect, Plan, StoreEvent},
+};
+use crate::history::{
+    Axis, Header, Invariant, Line, Log, OpenFault,
+    checker::check,
+    line::{PAUSE, micros},
+};
+
+/// How long after a fault of a call its caller is still busy with it: an attempt takes at most D/6,
+/// and no lease here is longer than four seconds.
+pub(super) const AFTERMATH: Duration = Duration::from_millis(900);
+
+/// Writes the header, and opens what is allowed from the beginning to the end.
+pub(super) fn open(log: &Log, plan: &Plan) -> Vec<OpenFault> {
+    let settings = || {
+        let clients = plan.clients.iter();
+        clients.flat_map(|client| client.handles.iter().map(|handle| &handle.settings))
+    };
+    let longest = settings()
+        .map(|settings| settings.duration)
+        .max()
+        .unwrap_or_default();
+    let poll = settings()
+        .map(|settings| settings.poll(true).max(settings.poll(false)))
+        .max();
+    let slowest = plan
+        .clients
+        .iter()
+        .map(|client| client.latency.1)
+        .max()
+        .unwrap_or_default();
+    let mut header = Header::new("simulation", plan.discipline, longest);
+    header.seed = Some(plan.seed);
+    header.command = format!(
+        "DLOCK_SIMULATION_SEED={} cargo test -p dlock-proof --test simulation",
+        plan.seed
+    );
+    header.poll = micros(poll.unwrap_or_default());
+    header.round_trip = micros(Duration::from_millis(2 * slowest + 2));
+    // Timers tick in milliseconds, and several follow each other.
+    header.slack = micros(Duration::from_millis(10));
+    header.commits = true;
+    log.header(header);
+
+    let mut allowed = Vec::new();
+    if settings().any(|settings| settings.duration < Duration::from_millis(slowest * 24)) {
+        allowed.push(log.fault("slow network", ""));
+    }
+    let broken = plan.broken();
+    let mut excuses = Vec::new();
+    if broken.exclusion {
+        excuses.extend([
+            Invariant::I1,
+            Invariant::I2,
+            Invariant::I6,
+            Invariant::I8,
+            Invariant::I9,
+            Invariant::I11,
+            Invariant::I12,
+            Invariant::I17,
+            Invariant::B4,
+        ]);
+    }
+    if broken.tokens {
+        excuses.extend([Invariant::I3, Invariant::I4, Invariant::I5]);
+    }
+    if !excuses.is_empty() {
+        allowed.push(log.excused_fault("no promise", "", &excuses));
+    }
+    allowed
+}
+
+/// How a client's clock maps to true time, from where it stood whenever its pace changed.
+pub(super) fn axis(anchors: Anchors, rate: f64) -> Axis {
+    Axis::new(move |reading| {
+        let anchors = anchors.lock().unwrap_or_else(PoisonError::into_inner);
+        let after = anchors.partition_point(|(shown, _)| *shown <= reading);
+        let (shown, at) = after
+            .checked_sub(1)
+            .map_or_else(Default::default, |last| anchors[last]);
+        let global = at + reading.saturating_sub(shown).div_f64(rate);
+        let next = anchors.get(after).map_or(Duration::MAX, |(_, at)| *at);
+        micros(global.min(next))
+    })
+}
+
+/// A call was struck.
+pub(super) fn call_fault(log: &Log, client: usize, kind: &str, effect: &Effect) {
+    let process = format!("c{client}");
+    let fault = match effect {
+        // An operator's release is nobody's, and the same try may be granted a second time after
+        // somebody else was.
+        Effect::Spend => {
+            use Invariant::{I1, I2, I3, I9, I11, I12};
+            let excuses = [I1, I2, I3, I9, I11, I12];
+            log.excused_fault(kind, &process, &excuses)
+        }
+        // The pause itself is told where it begins.
+        Effect::SleepSent(_) | Effect::SleepAnswered(_) => return,
+        _ => log.fault(kind, &process),
+    };
+    let more = match effect {
+        Effect::DelayRequest(by) | Effect::DelayReply(by) | Effect::Duplicate(by) => *by,
+        _ => Duration::ZERO,
+    };
+    tokio::spawn(async move {
+        sleep(AFTERMATH + more).await;
+        fault.end();
+    });
+}
+
+/// A client's clock jumps: deadlines that were told before lie earlier than they seemed.
+pub(super) fn blocked(log: &Log, client: usize) {
+    let fault = log.excused_fault(PAUSE, &format!("c{client}"), &[Invariant::I7]);
+    tokio::spawn(async move {
+        // Longer than any lease.
+        sleep(5 * AFTERMATH).await;
+        fault.end();
+    });
+}
+
+/// A caller does not poll, and takes nothing that comes (W6), until this is dropped.
+pub(super) fn away(log: &Log, client: usize) -> Away {
+    Away(Some(log.fault("away", &format!("c{client}"))))
+}
+
+/// The same under `with`: its work stands still, and is told of nothing.
+pub(super) fn away_from_work(log: &Log, client: usize) -> Away {
+    Away(Some(log.fault(PAUSE, &format!("c{client}"))))
+}
+
+/// Somebody does not poll. However long that takes: its machine may stand still meanwhile.
+pub(super) struct Away(Option<OpenFault>);
+
+impl Drop for Away {
+    fn drop(&mut self) {
+        // Without a runtime the run is over, and so is the fault.
+        if let (Some(fault), Ok(runtime)) = (self.0.take(), Handle::try_current()) {
+            runtime.spawn(async move {
+                sleep(AFTERMATH).await;
+                fault.end();
+            });
+        }
+    }
+}
+
+/// Something happens at the store.
+pub(super) fn store_fault(log: &Log, event: &StoreEvent) {
+    let (kind, lasting, excuses): (&str, Duration, &[Invariant]) = match event {
+        StoreEvent::Forward(_) => ("clock step", AFTERMATH, &[]),
+        // Until contenders have observed for a lease; nothing is known of the expiry before.
+        StoreEvent::Backward(by) => ("clock step", *by + 10 * AFTERMATH, &[]),
+        StoreEvent::Rollback(_) => ("rollback", 10 * AFTERMATH, &[]),
+        StoreEvent::ReadOnly(lasting) => ("read-only store", *lasting + AFTERMATH, &[]),
+        StoreEvent::BreakWatches => ("broken channels", AFTERMATH, &[]),
+        StoreEvent::Revoke(_) => ("revoke", AFTERMATH, &[Invariant::I17]),
+        StoreEvent::Force(_) => ("forced release", AFTERMATH, &[Invariant::I9]),
+        StoreEvent::Ask(_) => return,
+        // Its age is made up.
+        StoreEvent::Purge(_) => ("purge", AFTERMATH, &[Invariant::I3]),
+    };
+    let fault = log.excused_fault(kind, "", excuses);
+    tokio::spawn(async move {
+        sleep(lasting).await;
+        fault.end();
+    });
+}
+
+/// What the checker of histories finds.
+pub(super) fn judge(history: &[Line]) -> Vec<Violation> {
+    let report = check(history);
+    let violations = report.violations.iter().take(5);
+    violations
+        .map(|found| Violation {
+            rule: found.invariant.to_string(),
+            at: Duration::from_micros(found.t),
+            what: format!("{}: {} (history)", found.name, found.says),
+        })
+        .collect()
+}

@@ -1,0 +1,378 @@
+//! What happens in one run, as plain data: who does what, and which faults strike. Nothing here is
+//! random any more, so any fault can be left out and the rest played again.
+
+use std::time::Duration;
+
+use dlock_core::{Discipline, ErrorKind, Standstill};
+use dlock_testkit::faults::Op;
+
+use crate::history::shrink;
+
+/// One run.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Plan {
+    /// What it was drawn from. It also seeds latencies, identities and jitter.
+    pub seed: u64,
+    /// Who decides that a lease ended.
+    pub discipline: Discipline,
+    /// How fast the store's clock runs.
+    pub store_rate: f64,
+    /// Whether a read costs the store less than a refusal, so that waiters look before they ask.
+    pub cheap_reads: bool,
+    /// The processes, each on a machine of its own.
+    pub clients: Vec<ClientPlan>,
+    /// What goes wrong. Any of these can be left out.
+    pub faults: Vec<Fault>,
+}
+
+/// One process.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct ClientPlan {
+    /// How fast its clock runs.
+    pub rate: f64,
+    /// Whether it listens to hints.
+    pub wakeups: bool,
+    /// The least and the most that a message takes to or from the store, in milliseconds.
+    pub latency: (u64, u64),
+    /// Closes while its handles may still be at work, at this time.
+    pub closes: Option<Duration>,
+    /// Its handles; each is a task of its own.
+    pub handles: Vec<HandlePlan>,
+}
+
+/// One handle: a lock, its settings, and what its owner does with it, one step after the other.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct HandlePlan {
+    /// What is locked.
+    pub name: String,
+    /// The settings of its lock.
+    pub settings: Settings,
+    /// What its owner does.
+    pub steps: Vec<Step>,
+}
+
+/// The settings of a lock.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Settings {
+    /// D.
+    pub duration: Duration,
+    /// The part of D that the holder does not believe in.
+    pub margin: f64,
+    /// The renewal interval.
+    pub renew_every: Duration,
+    /// The poll interval; the default's if `None`.
+    pub poll_every: Option<Duration>,
+    /// How long a store that does not answer is asked.
+    pub give_up_after: Duration,
+    /// The longest hold.
+    pub max_hold: Option<Duration>,
+    /// What is stored beside the lock.
+    pub data: Option<Vec<u8>>,
+    /// How long the name is nobody else's from a grant on (B4); of a lock without `poll_every`, `max_hold`
+    /// and `data`.
+    pub at_least: Option<Duration>,
+}
+
+/// One thing that the owner of a handle does.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Step {
+    /// It waits for so long first.
+    pub pause: Duration,
+    /// How it asks.
+    pub way: Way,
+    /// It stops asking (drops the future).
+    pub cancel: Option<Cancel>,
+    /// It does not poll for a while.
+    pub away: Option<Away>,
+    /// It takes a ticket along, if one lies about for its name.
+    pub redeems: Option<Copies>,
+    /// What it does with what it got.
+    pub usage: Usage,
+}
+
+/// How a handle asks.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Way {
+    /// `read`.
+    Read,
+    /// `try_acquire`.
+    Try,
+    /// `acquire`.
+    Wait,
+    /// `acquire_timeout`.
+    Within(Duration),
+    /// `hold`.
+    Hold,
+    /// `with`: the work takes as long as [`Usage::hold`].
+    With(WorkEnd),
+}
+
+/// How the work under `with` ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum WorkEnd {
+    /// It returns.
+    Returns,
+    /// It panics.
+    Panics,
+    /// Its last poll takes so long on the holder's clock, and then it returns.
+    Blocks(Duration),
+}
+
+/// When a future is dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Cancel {
+    /// At the poll of this number (from 1), if that has no result.
+    AtPoll(u32),
+    /// After so long.
+    After(Duration),
+}
+
+/// When a future is not polled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Away {
+    /// After the poll of this number (from 1).
+    pub at_poll: u32,
+    /// For so long.
+    pub lasting: Duration,
+}
+
+/// What is done with a lease.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Usage {
+    /// It renews itself.
+    pub keep: bool,
+    /// Renewals by hand: how long after the one before, and whether that future is dropped.
+    pub renewals: Vec<(Duration, Option<Cancel>)>,
+    /// How long it is held then, unless it is lost.
+    pub hold: Duration,
+    /// A write to the resource that the lock protects.
+    pub write: Option<WritePlan>,
+    /// How it ends.
+    pub ending: Ending,
+}
+
+/// A read-modify-write on a resource: read at once, sent after a gap, on its way for a while.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct WritePlan {
+    /// From reading to sending; the lease is asked just before it is sent.
+    pub gap: Duration,
+    /// From sending to the resource.
+    pub travel: Duration,
+}
+
+/// How a lease ends in the hands of its holder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Ending {
+    /// `release`, and its answer.
+    Release,
+    /// `release`, whose future is dropped.
+    ReleaseDropped(Cancel),
+    /// `release_open`, and its answer.
+    ReleaseOpen,
+    /// It is dropped.
+    Drop,
+    /// It is handed over; the ticket is left for whoever comes.
+    HandOver,
+}
+
+/// How many get a ticket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Copies {
+    /// Whoever takes it.
+    One,
+    /// Whoever takes it leaves a copy for the next.
+    More,
+}
+
+/// Something that goes wrong, or that an operator does.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Fault {
+    /// Strikes one call of a client.
+    Call {
+        /// Whose.
+        client: usize,
+        /// Which operation.
+        op: Op,
+        /// The first has 0.
+        nth: u64,
+        /// What happens.
+        effect: Effect,
+    },
+    /// Strikes every call of a client, or of all, that is sent in this time.
+    Network {
+        /// Whose.
+        client: Option<usize>,
+        /// From when on.
+        from: Duration,
+        /// For how long.
+        lasting: Duration,
+        /// What happens.
+        effect: Effect,
+    },
+    /// A machine stands still: for ever, if not `lasting`.
+    Standstill {
+        /// Which.
+        client: usize,
+        /// From when on.
+        from: Duration,
+        /// For how long.
+        lasting: Option<Duration>,
+        /// How.
+        how: Standstill,
+    },
+    /// The hints for a client are swallowed.
+    Mute {
+        /// Which.
+        client: usize,
+        /// From when on.
+        from: Duration,
+        /// For how long.
+        lasting: Duration,
+    },
+    /// Something happens at the store.
+    Store {
+        /// When.
+        at: Duration,
+        /// What.
+        event: StoreEvent,
+    },
+}
+
+/// What happens to a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Effect {
+    /// The request never arrives.
+    LoseRequest,
+    /// It is applied; the reply never arrives.
+    LoseReply,
+    /// It is refused with this kind and not applied. `NotApplied` is a throttled store.
+    Refuse(ErrorKind),
+    /// It is applied and fails with this kind all the same.
+    Doubt(ErrorKind),
+    /// It arrives so much later.
+    DelayRequest(Duration),
+    /// Its reply arrives so much later.
+    DelayReply(Duration),
+    /// It arrives once more, so much later.
+    Duplicate(Duration),
+    /// It is applied, the reply is lost, and an operator releases the record by force before it is
+    /// repeated.
+    Spend,
+    /// The machine sleeps from just after the request left: its answer waits for so long.
+    SleepSent(Duration),
+    /// The machine sleeps for so long from just after the answer came.
+    SleepAnswered(Duration),
+    /// A read shows what was there so many writes ago.
+    Stale(usize),
+}
+
+/// What happens at the store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum StoreEvent {
+    /// Its clock steps.
+    Forward(Duration),
+    /// Its clock steps.
+    Backward(Duration),
+    /// It loses its last writes, as in a failover.
+    Rollback(usize),
+    /// It takes no writes.
+    ReadOnly(Duration),
+    /// Every channel of hints breaks.
+    BreakWatches,
+    /// B1.
+    Revoke(String),
+    /// B2: free while its holder believes.
+    Force(String),
+    /// B3.
+    Ask(String),
+    /// A released record ages by eight days and is purged (T5).
+    Purge(String),
+}
+
+/// Which guarantees the faults of a plan take away, as the documentation says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Broken {
+    /// Two holders are possible (I1, I2): a store that forgot writes, a clock that jumped ahead
+    /// where it decides, a release by force, a machine whose clock did not count.
+    pub exclusion: bool,
+    /// Tokens may repeat (I3): a store that forgot writes and whose time cannot tell.
+    pub tokens: bool,
+}
+
+impl Plan {
+    /// What this plan's faults take away.
+    #[must_use]
+    pub fn broken(&self) -> Broken {
+        let mut broken = Broken::default();
+        let (mut forgets, mut steps_back) = (false, false);
+        for fault in &self.faults {
+            match fault {
+                Fault::Standstill { how, .. } => broken.exclusion |= *how == Standstill::Frozen,
+                Fault::Call { .. } | Fault::Network { .. } | Fault::Mute { .. } => {}
+                Fault::Store { event, .. } => match event {
+                    StoreEvent::Forward(_) => {
+                        broken.exclusion |= self.discipline == Discipline::StoreClock;
+                    }
+                    StoreEvent::Backward(_) => steps_back = true,
+                    StoreEvent::Rollback(_) => {
+                        broken.exclusion = true;
+                        forgets = true;
+                        broken.tokens |= self.discipline == Discipline::Observer;
+                    }
+                    StoreEvent::Force(_) => broken.exclusion = true,
+                    StoreEvent::Purge(_) => forgets = true,
+                    StoreEvent::ReadOnly(_)
+                    | StoreEvent::BreakWatches
+                    | StoreEvent::Revoke(_)
+                    | StoreEvent::Ask(_) => {}
+                },
+            }
+        }
+        broken.tokens |= forgets && steps_back;
+        broken
+    }
+
+    /// The same plan with other faults: some of its own, say.
+    #[must_use]
+    pub fn with_faults(&self, faults: &[Fault]) -> Self {
+        let mut plan = self.clone();
+        plan.faults = faults.to_vec();
+        plan
+    }
+
+    /// The same plan with as few of its faults as still break the same rule; itself if none is
+    /// broken. Plays it many times.
+    #[must_use]
+    pub fn shrink(&self) -> Self {
+        let Some(rule) = self
+            .run()
+            .violations
+            .first()
+            .map(|found| found.rule.clone())
+        else {
+            return self.clone();
+        };
+        let breaks = |faults: &[Fault]| {
+            let run = self.with_faults(faults).run();
+            run.violations.iter().any(|found| found.rule == rule)
+        };
+        self.with_faults(&shrink(self.faults.clone(), breaks))
+    }
+}

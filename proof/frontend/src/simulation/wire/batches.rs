@@ -1,0 +1,127 @@
+//! A batch of renewals on its way: one trip there and back, and an answer for each.
+
+use dlock_core::{ProviderError, Renew, RenewOutcome};
+use dlock_testkit::{
+    faults::{Op, Request},
+    memory::MemoryProvider,
+};
+use tokio::{sync::oneshot, time::sleep};
+
+use super::{Open, Wire};
+use crate::simulation::plan::Effect;
+
+type Answers = Vec<Result<RenewOutcome, ProviderError>>;
+
+impl Wire {
+    /// Sends a batch. What strikes an item strikes it alone if it is an answer, else the trip.
+    pub(super) async fn batch(&self, requests: &[Renew]) -> Answers {
+        let Self(inner) = self;
+        let shards = requests.iter().map(|request| self.shard_of(&request.name));
+        inner
+            .monitor
+            .company(inner.client, requests, &shards.collect::<Vec<_>>());
+        let mut open: Vec<Open> = requests
+            .iter()
+            .map(|request| {
+                let request = Request::Renew(request.clone());
+                Open {
+                    monitor: inner.monitor.clone(),
+                    id: Some(inner.monitor.called(inner.client, &request)),
+                }
+            })
+            .collect();
+        let trip = self.count(Op::RenewMany);
+        let numbers = requests.iter().map(|_| self.count(Op::Renew)).collect();
+        let (reply, answered) = oneshot::channel();
+        tokio::spawn(self.clone().carry(trip, numbers, requests.to_vec(), reply));
+        match answered.await {
+            Ok(answers) => {
+                for (open, answer) in open.iter_mut().zip(&answers) {
+                    open.answered(answer);
+                }
+                answers
+            }
+            Err(_lost) => std::future::pending().await,
+        }
+    }
+
+    async fn carry(
+        self,
+        trip: u64,
+        numbers: Vec<u64>,
+        requests: Vec<Renew>,
+        reply: oneshot::Sender<Answers>,
+    ) {
+        let Self(inner) = &self;
+        let struck: Vec<Option<Effect>> = numbers
+            .into_iter()
+            .map(|nth| self.single_effect(Op::Renew, nth))
+            .collect();
+        let whole = self.effect(Op::RenewMany, trip).or_else(|| {
+            let mut struck = struck.iter().flatten();
+            struck.find(|effect| !is_an_items(effect)).copied()
+        });
+        if let Some(Effect::SleepSent(lasting)) = whole {
+            self.sleeps(lasting);
+        }
+        sleep(self.latency(Op::RenewMany, 2 * trip)).await;
+        match whole {
+            Some(Effect::LoseRequest) => return,
+            Some(Effect::DelayRequest(by)) => sleep(by).await,
+            _ => {}
+        }
+        let mut answers = Vec::with_capacity(requests.len());
+        for (request, effect) in requests.into_iter().zip(struck) {
+            let effect = whole.or(effect).filter(is_an_items);
+            answers.push(self.item(request, effect).await);
+        }
+        match whole {
+            Some(Effect::LoseReply) => return,
+            Some(Effect::DelayReply(by)) => sleep(by).await,
+            _ => {}
+        }
+        sleep(self.latency(Op::RenewMany, 2 * trip + 1)).await;
+        inner.machine.running().await;
+        drop(reply.send(answers));
+        if let Some(Effect::SleepAnswered(lasting)) = whole {
+            self.sleeps(lasting);
+        }
+    }
+
+    /// The store gets one renewal of a batch.
+    async fn item(
+        &self,
+        request: Renew,
+        effect: Option<Effect>,
+    ) -> Result<RenewOutcome, ProviderError> {
+        if let Some(Effect::Refuse(kind)) = effect {
+            return Err(ProviderError::new(kind, "a fault refused the renewal"));
+        }
+        let sent = Request::Renew(request.clone());
+        let ask = move |store: MemoryProvider| {
+            let request = request.clone();
+            async move { dlock_core::Provider::renew(&store, &request).await }
+        };
+        let answer = self.apply(&sent, &ask).await;
+        match effect {
+            Some(Effect::Doubt(kind)) => Err(ProviderError::new(kind, "a fault lost the reply")),
+            Some(Effect::Duplicate(after)) => {
+                let again = self.clone();
+                tokio::spawn(async move {
+                    sleep(after).await;
+                    drop(again.apply(&sent, &ask).await);
+                });
+                answer
+            }
+            _ => answer,
+        }
+    }
+}
+
+/// What can happen to one renewal of a batch and to no other.
+fn is_an_items(effect: &Effect) -> bool {
+    matches!(
+        effect,
+        Effect::Refuse(_) | Effect::Doubt(_) | Effect::Duplicate(_)
+    )
+}

@@ -1,0 +1,259 @@
+//! One run: the store, the clients on their machines, their users, and what goes wrong, in virtual
+//! time on one thread.
+
+mod strikes;
+
+use std::time::Duration;
+
+use dlock_core::{Client, Clock, DLock, Machine};
+use dlock_testkit::memory::{MemoryProvider, MemoryStore};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+
+use super::{
+    chronicle,
+    counter::Counter,
+    monitor::{Monitor, Violation},
+    plan::{Fault, Plan},
+    report::Figures,
+    resource::Resources,
+    wire::{Station, Wire},
+    worker::Worker,
+};
+use crate::history::{Line, Log, log_commits};
+
+/// No run takes longer: what has not ended by then hangs.
+const LONGEST: Duration = Duration::from_secs(240);
+
+/// How often everything is looked at.
+const SWEEP: Duration = Duration::from_millis(20);
+
+/// What one run came to.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Run {
+    /// What must not be; empty if all is well.
+    pub violations: Vec<Violation>,
+    /// What happened, in numbers.
+    pub figures: Figures,
+    /// Everything that happened: the same for the same plan, byte for byte.
+    pub history: Vec<Line>,
+    /// What the monitor saw, for people; only of [`Plan::explain`].
+    pub notes: Vec<String>,
+}
+
+impl Plan {
+    /// Plays the plan in virtual time, on a runtime of its own. Ends early at a violation.
+    ///
+    /// # Panics
+    /// If there is no memory or no thread for a runtime, or it is called on one.
+    #[must_use]
+    pub fn run(&self) -> Run {
+        self.play(false)
+    }
+
+    /// As [`Plan::run`], with notes on everything the monitor saw.
+    ///
+    /// # Panics
+    /// As for [`Plan::run`].
+    #[must_use]
+    pub fn explain(&self) -> Run {
+        self.play(true)
+    }
+
+    fn play(&self, explain: bool) -> Run {
+        #[expect(
+            clippy::expect_used,
+            reason = "documented; a test can do nothing about it"
+        )]
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .start_paused(true)
+            .build()
+            .expect("a runtime");
+        runtime.block_on(World::play(self, explain))
+    }
+}
+
+struct World<'a> {
+    plan: &'a Plan,
+    start: Instant,
+    store: MemoryStore,
+    monitor: Monitor,
+    log: Log,
+    machines: Vec<Machine>,
+    clients: Vec<(Client, Station)>,
+}
+
+impl<'a> World<'a> {
+    async fn play(plan: &'a Plan, explain: bool) -> Run {
+        let monitor = Monitor::new(plan.broken(), plan.cheap_reads, explain);
+        let log = Log::memory();
+        let _allowances = chronicle::open(&log, plan);
+        let mut world = Self {
+            plan,
+            start: Instant::now(),
+            store: MemoryStore::drifting(plan.discipline, plan.store_rate),
+            monitor: monitor.clone(),
+            log: log.clone(),
+            machines: Vec::new(),
+            clients: Vec::new(),
+        };
+        log_commits(&world.store, &log);
+        for index in 0..plan.clients.len() {
+            world.client(index);
+        }
+        let sweeper = monitor.clone();
+        tokio::spawn(async move {
+            loop {
+                sleep(SWEEP).await;
+                sweeper.sweep();
+            }
+        });
+        for fault in &plan.faults {
+            world.strike(fault);
+        }
+        let failed = async {
+            while !monitor.failed() {
+                sleep(SWEEP).await;
+            }
+        };
+        tokio::select! {
+            biased;
+            ended = timeout(LONGEST, world.live()) => {
+                if ended.is_err() {
+                    monitor.complain("hang", || "the run does not end".into());
+                }
+            }
+            () = failed => {}
+        }
+        monitor.sweep();
+        let (mut violations, mut figures, notes) = monitor.finish();
+        figures.runs = 1;
+        figures.virtual_time = world.start.elapsed();
+        let history = log.lines();
+        violations.extend(chronicle::judge(&history));
+        Run {
+            violations,
+            figures,
+            history,
+            notes,
+        }
+    }
+
+    fn client(&mut self, index: usize) {
+        let client = &self.plan.clients[index];
+        let (clock, machine) = Clock::simulated(client.rate);
+        let latency = Duration::from_millis(client.latency.1);
+        self.monitor.client(machine.clone(), latency);
+        let store = MemoryProvider::new(&self.store)
+            .wakeups(client.wakeups)
+            .cheap_reads(self.plan.cheap_reads);
+        let monitor = self.monitor.clone();
+        let axis = chronicle::axis(monitor.anchors(index), client.rate);
+        let process = self.log.process_on(&format!("c{index}"), &clock, axis);
+        let log = self.log.clone();
+        let wire = Wire::new(self.plan, index, store, machine.clone(), monitor, log);
+        let station = Station::new(process.wrap(wire));
+        let seed = self.plan.seed.wrapping_mul(64).wrapping_add(index as u64);
+        let client = Client::for_simulation(station.clone(), clock, seed);
+        self.clients
+            .push((client.recorded(process.recorder()), station));
+        self.machines.push(machine);
+    }
+
+    /// Everybody does what is planned; then every client closes, and a newcomer finds every lock
+    /// free in the end.
+    async fn live(&self) {
+        let resources = Resources::new(self.monitor.clone(), self.log.clone());
+        let counter = Counter::default();
+        let mut workers = Vec::new();
+        for (index, client) in self.plan.clients.iter().enumerate() {
+            for handle in &client.handles {
+                let worker = Worker {
+                    index,
+                    client: self.clients[index].0.clone(),
+                    provider: self.clients[index].1.clone(),
+                    machine: self.machines[index].clone(),
+                    monitor: self.monitor.clone(),
+                    resources: resources.clone(),
+                    counter: counter.clone(),
+                    log: self.log.clone(),
+                    plan: handle.clone(),
+                };
+                workers.push((index, tokio::spawn(worker.run())));
+            }
+            if let Some(at) = client.closes {
+                tokio::spawn(self.close(index, at));
+            }
+        }
+        for (index, worker) in workers {
+            if self.dies(index) {
+                continue;
+            }
+            if let Err(error) = worker.await {
+                self.monitor
+                    .complain("panic", || format!("c{index}: {error}"));
+            }
+        }
+        for (index, client) in self.plan.clients.iter().enumerate() {
+            if !self.dies(index) && client.closes.is_none() {
+                self.close(index, Duration::ZERO).await;
+            }
+        }
+        self.newcomer().await;
+    }
+
+    fn dies(&self, client: usize) -> bool {
+        self.plan.faults.iter().any(|fault| {
+            matches!(fault, Fault::Standstill { client: whose, lasting: None, .. } if *whose == client)
+        })
+    }
+
+    fn close(&self, index: usize, at: Duration) -> impl Future<Output = ()> + Send + use<> {
+        let (client, machine) = (self.clients[index].0.clone(), self.machines[index].clone());
+        let (monitor, at) = (self.monitor.clone(), self.start + at);
+        async move {
+            sleep_until(at).await;
+            machine.running().await;
+            monitor.closes(index);
+            let counted = client.close().await;
+            monitor.closed(index, counted);
+        }
+    }
+
+    /// I10, I15: whatever happened, each lock can be had in the end.
+    async fn newcomer(&self) {
+        let provider = MemoryProvider::new(&self.store);
+        let (clock, _machine) = Clock::simulated(1.0);
+        let process = self.log.process_with("newcomer", &clock, 1.0);
+        let client =
+            process.simulated_client(provider, self.plan.seed.wrapping_mul(64).wrapping_add(63));
+        let handles = self.plan.clients.iter().flat_map(|client| &client.handles);
+        let longest = handles.clone().map(|handle| handle.settings.duration).max();
+        let limit = longest.unwrap_or_default() * 5;
+        let mut names: Vec<&str> = handles.map(|handle| handle.name.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        self.store.set_read_only(false);
+        for name in names {
+            let lock = DLock::builder()
+                .name(name)
+                .owner("newcomer")
+                .provider(&client)
+                .build();
+            let lease = match lock {
+                Ok(lock) => lock
+                    .acquire_timeout(limit)
+                    .await
+                    .map(drop)
+                    .map_err(|e| e.to_string()),
+                Err(error) => Err(error.to_string()),
+            };
+            if let Err(error) = lease {
+                self.monitor.complain("I10", || {
+                    format!("{name} cannot be had at the end: {error}")
+                });
+            }
+        }
+    }
+}

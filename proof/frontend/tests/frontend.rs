@@ -1,0 +1,53 @@
+//! Every case of the frontend, over the memory provider in both disciplines, in paused and in real time, and as a
+//! store whose reads cost less than its refusals.
+
+use std::sync::Arc;
+
+use dlock_core::{Admin, Capabilities, Discipline, Durability};
+use dlock_testkit::{
+    Fixture,
+    memory::{MemoryProvider, MemoryStore},
+};
+
+macro_rules! fixture {
+    ($module:ident, $discipline:ident, paused: $paused:literal, cheap_reads: $cheap_reads:literal) => {
+        mod $module {
+            use super::*;
+
+            struct Memory(MemoryStore);
+
+            impl Fixture for Memory {
+                type Provider = MemoryProvider;
+
+                const CAPABILITIES: Capabilities =
+                    Capabilities::new("memory", Discipline::$discipline)
+                        .closing(true)
+                        .watch(true)
+                        .cheap_reads($cheap_reads)
+                        .batch(true)
+                        .durability(Durability::Volatile);
+                const PAUSED: bool = $paused;
+
+                async fn start() -> Self {
+                    Self(MemoryStore::new(Discipline::$discipline))
+                }
+
+                async fn provider(&self) -> MemoryProvider {
+                    MemoryProvider::new(&self.0).cheap_reads($cheap_reads)
+                }
+
+                fn admin(provider: &MemoryProvider) -> Option<Arc<dyn Admin>> {
+                    Some(Arc::new(provider.clone()))
+                }
+            }
+
+            dlock_proof::frontend!(Memory, without [purge, prefix]);
+        }
+    };
+}
+
+fixture!(store_clock, StoreClock, paused: true, cheap_reads: false);
+fixture!(observer, Observer, paused: true, cheap_reads: false);
+fixture!(observer_by_reads, Observer, paused: true, cheap_reads: true);
+fixture!(store_clock_in_real_time, StoreClock, paused: false, cheap_reads: false);
+fixture!(observer_in_real_time, Observer, paused: false, cheap_reads: true);

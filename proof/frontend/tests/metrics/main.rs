@@ -1,0 +1,54 @@
+//! What locks tell the `metrics` facade: each name of the table by a story that makes it happen, and
+//! nothing else; and what a recorder that misbehaves does to them. In virtual time.
+#![expect(clippy::unwrap_used, reason = "a test panics where it fails")]
+
+mod panicking;
+mod recorders;
+mod scene;
+mod stories;
+mod traces;
+
+use dlock_core::metrics;
+use scene::{Scene, stores};
+
+/// Each name once, at least.
+#[tokio::test(start_paused = true)]
+async fn every_name_of_the_table_is_told_and_no_other() {
+    let scene = Scene::new(stores().remove(0));
+    let _listening = scene.kept.listen();
+    for (name, story) in stories::ALL {
+        println!("{name}");
+        story(scene.again()).await;
+    }
+    let tables = [metrics::ALL];
+    assert_eq!(scene.kept.undocumented(&tables), [""; 0]);
+    assert_eq!(scene.kept.missing(&tables), [""; 0]);
+}
+
+#[test]
+fn every_name_is_described_with_its_kind() {
+    let kept = dlock_proof::metrics::Kept::new();
+    let _listening = kept.listen();
+    metrics::describe();
+    let names: Vec<&str> = metrics::ALL.iter().map(|metric| metric.name).collect();
+    assert_eq!(kept.described(), names);
+}
+
+/// Each story under both disciplines, with a recorder of its own.
+macro_rules! tests {
+    ($($name:ident,)*) => {
+        $(
+            #[tokio::test(start_paused = true)]
+            async fn $name() {
+                for store in stores() {
+                    let scene = Scene::new(store);
+                    let kept = scene.kept.clone();
+                    let _listening = kept.listen();
+                    stories::$name(scene).await;
+                }
+            }
+        )*
+    };
+}
+
+stories::stories!(tests);

@@ -1,0 +1,179 @@
+//! I10, I15, I17: in time, and not too early.
+
+use dlock_core::Discipline;
+use dlock_proof::history::{
+    Invariant::{I10, I15, I17},
+    What,
+    line::{Cause, CommitKind, Outcome},
+};
+
+use super::super::{
+    checker::{A, B},
+    story::Story,
+};
+
+#[test]
+fn i10_ghost_blocks_who_waits() {
+    // A's request was applied and its reply lost; it gave up. B waits.
+    let ghost = |taken: f64| {
+        let mut story = Story::new();
+        story
+            .tried(A, 1, 1.0)
+            .commit(1.1, CommitKind::Take, 1, 0, 100)
+            .acquire(A, 1, 1.0, Some((2.6, Outcome::Unknown, None)))
+            .waited(B, 1, 2.0, Some((taken + 0.1, Some(2))))
+            .granted(B, 2, 101, taken - 0.1);
+        story
+    };
+    assert_eq!(ghost(11.2).passes().counts.judged, 1);
+    ghost(14.0).breaks(&[I10]);
+}
+
+/// A dies holding; B waits and has the name at `taken`.
+fn dead_holder(discipline: Discipline, commits: bool, taken: f64) -> Story {
+    let mut story = Story::with(discipline, commits);
+    story
+        .granted(A, 1, 100, 1.0)
+        .renewed(A, 1, 100, 1, 4.0)
+        .fault("kill", A, 5.0, 5.0)
+        .waited(B, 1, 3.0, Some((taken + 0.1, Some(2))))
+        .granted(B, 2, 101, taken - 0.1);
+    story
+}
+
+#[test]
+fn i15_takeover_comes_too_late() {
+    for commits in [true, false] {
+        let early = dead_holder(Discipline::StoreClock, commits, 14.2).passes();
+        assert_eq!((early.counts.judged, early.counts.takeovers), (1, 1));
+        dead_holder(Discipline::StoreClock, commits, 15.5).breaks(&[I15]);
+        // An observer waits for D on a clock that may lose 10 %, and a poll.
+        dead_holder(Discipline::Observer, commits, 15.5).passes();
+        dead_holder(Discipline::Observer, commits, 17.5).breaks(&[I15]);
+    }
+}
+
+/// Who was paused asks for its release when another has taken over.
+#[test]
+fn late_release_does_not_hide_a_takeover() {
+    for commits in [true, false] {
+        let mut story = if commits {
+            Story::new()
+        } else {
+            Story::without_commits()
+        };
+        story
+            .granted(A, 1, 100, 1.0)
+            .fault("pause", A, 2.0, 15.0)
+            .granted(B, 2, 101, 12.0)
+            .release(A, 1, 15.5, Some((15.6, Outcome::Lost)))
+            .released(B, 2, 101, 16.0)
+            .granted(A, 3, 102, 17.0);
+        assert_eq!(story.passes().counts.takeovers, 1, "commits: {commits}");
+    }
+}
+
+#[test]
+fn i15_takeover_that_never_comes() {
+    let mut story = Story::new();
+    story
+        .granted(A, 1, 100, 1.0)
+        .fault("kill", A, 2.0, 2.0)
+        .waited(B, 1, 3.0, None);
+    // The history ends before the time is up.
+    story.passes();
+    story.acquire(B, 2, 30.0, Some((30.1, Outcome::Held, None)));
+    story.breaks(&[I15]);
+}
+
+#[test]
+fn i15_is_not_judged_under_faults_or_without_answers() {
+    let mut cut_off = dead_holder(Discipline::StoreClock, true, 15.5);
+    cut_off.fault("partition", B, 12.0, 15.0);
+    assert_eq!(cut_off.passes().counts.not_judged, 1);
+
+    // Nobody knows when the last renewal was applied.
+    let mut unknown = dead_holder(Discipline::StoreClock, false, 15.5);
+    unknown.renew(A, 1, 2, 4.9, None);
+    assert_eq!(unknown.passes().counts.not_judged, 1);
+
+    // Nobody waited so long.
+    let mut gone = Story::new();
+    gone.granted(A, 1, 100, 1.0)
+        .fault("kill", A, 2.0, 2.0)
+        .waited(B, 1, 3.0, Some((6.0, None)))
+        .acquire(B, 2, 30.0, Some((30.1, Outcome::Held, None)));
+    assert_eq!(gone.passes().counts.judged, 0);
+}
+
+/// A lease that renews itself, whose renewals fail from 3.3 s on, and whose outage is over at `over`.
+fn outage(over: f64) -> Story {
+    let mut story = Story::new();
+    story
+        .granted(A, 1, 100, 1.0)
+        .kept(A, 1, 1.2)
+        .fault("outage", "", 3.0, over)
+        .renew(A, 1, 1, 4.3, Some((5.9, Outcome::Unknown)))
+        .ended(A, 1, 9.0, Cause::Expired)
+        .told(A, 1, 9.0);
+    story
+}
+
+#[test]
+fn i17_short_outage_loses_the_lease() {
+    outage(5.0).breaks(&[I17]);
+    let long = outage(8.0).passes();
+    assert_eq!((long.counts.losses, long.counts.not_judged), (1, 1));
+}
+
+#[test]
+fn i17_lease_that_nobody_renews_may_run_out() {
+    let mut story = Story::new();
+    story
+        .granted(A, 1, 100, 1.0)
+        .ended(A, 1, 9.0, Cause::Expired)
+        .told(A, 1, 9.0);
+    story.passes();
+}
+
+#[test]
+fn i17_store_refuses_what_it_still_has() {
+    let mut story = Story::new();
+    story
+        .granted(A, 1, 100, 1.0)
+        .renew(A, 1, 1, 4.0, Some((4.2, Outcome::Lost)))
+        .ended(A, 1, 4.2, Cause::Refused);
+    story.breaks(&[I17]);
+    // Revoked, it is right to.
+    let mut revoked = Story::new();
+    revoked
+        .granted(A, 1, 100, 1.0)
+        .commit(3.0, CommitKind::Revoke, 9, 0, 100)
+        .renew(A, 1, 1, 4.0, Some((4.2, Outcome::Lost)))
+        .ended(A, 1, 4.2, Cause::Refused);
+    revoked.passes();
+}
+
+#[test]
+fn i15_is_no_question_of_a_lease_that_was_given_back() {
+    // The hand-off came late, by a lost hint and a slow poll say: that is I16's affair.
+    let mut story = Story::new();
+    story
+        .granted(A, 1, 100, 1.0)
+        .waited(B, 1, 2.0, Some((30.2, Some(2))))
+        .released(A, 1, 100, 3.0)
+        .granted(B, 2, 101, 30.0);
+    assert_eq!(story.passes().counts.judged, 0);
+}
+
+#[test]
+fn i15_asks_nothing_of_a_waiter_that_died() {
+    let mut story = Story::new();
+    story
+        .waited(B, 1, 0.2, None)
+        .fault("kill", B, 0.5, 0.5)
+        .granted(A, 1, 100, 1.0)
+        .fault("kill", A, 2.0, 2.0)
+        .line(30.0, "C", What::Start { rate: None });
+    assert_eq!(story.passes().counts.judged, 0);
+}

@@ -1,0 +1,144 @@
+//! A failure is kept, and checked again by a program of its own, torn files included.
+
+use std::{
+    fs,
+    path::Path,
+    process::{Command, Output},
+};
+
+use dlock_proof::history::{Log, ReadError, keep, read, read_all, write};
+use tempfile::TempDir;
+
+use super::{picture::stolen, story::Story};
+
+fn history(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_history"))
+        .args(arguments)
+        .output()
+        .unwrap()
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+fn good() -> Story {
+    let mut story = Story::new();
+    story
+        .granted("A", 1, 100, 1.0)
+        .released("A", 1, 100, 2.0)
+        .granted("B", 2, 101, 3.0);
+    story
+}
+
+#[test]
+fn failure_is_kept_and_found_again() {
+    let folder = TempDir::new().unwrap();
+    let kept = keep(
+        folder.path().join("deep"),
+        "run 7/observer",
+        &stolen().lines,
+    )
+    .unwrap();
+    let said = kept.to_string();
+    for expected in [
+        "seed: 42",
+        "VIOLATION I2",
+        "run-7-observer.jsonl",
+        "run-7-observer.svg",
+    ] {
+        assert!(said.contains(expected), "{expected:?}: {said}");
+    }
+
+    let svg = folder.path().join("again.svg");
+    let output = history(&["check", text(&kept.history), "--svg", text(&svg)]);
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    for violation in &kept.report.violations {
+        assert!(printed.contains(&violation.to_string()), "{printed}");
+    }
+    assert!(printed.contains("\"op\":\"commit\""), "{printed}");
+    let drawn = fs::read_to_string(svg).unwrap();
+    assert_eq!(drawn, fs::read_to_string(kept.picture.unwrap()).unwrap());
+}
+
+#[test]
+fn good_history_is_counted_and_passes() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("good.jsonl");
+    write(&path, &good().lines).unwrap();
+    let output = history(&["check", text(&path)]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert!(printed.contains("2 grants"), "{printed}");
+    assert!(printed.contains("0 violations"), "{printed}");
+}
+
+#[test]
+fn what_is_no_history_is_an_error_of_its_own() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("none.jsonl");
+    assert_eq!(history(&["check", text(&path)]).status.code(), Some(2));
+    fs::write(&path, "{\"t\": 1}\n{}\n").unwrap();
+    let output = history(&["check", text(&path)]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        String::from_utf8_lossy(&output.stderr).contains("line 1"),
+        "{output:?}"
+    );
+    for wrong in [
+        &[][..],
+        &["check"],
+        &["judge", "x"],
+        &["check", "x", "--png", "y"],
+    ] {
+        let output = history(wrong);
+        assert_eq!(output.status.code(), Some(2), "{wrong:?}");
+        assert!(
+            String::from_utf8_lossy(&output.stderr).contains("usage"),
+            "{wrong:?}"
+        );
+    }
+}
+
+#[test]
+fn last_line_may_be_torn_and_no_other() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("torn.jsonl");
+    let lines = good().lines;
+    write(&path, &lines).unwrap();
+    let whole = fs::read_to_string(&path).unwrap();
+    // At every byte of the last line, its end not included.
+    let last = whole.trim_end().rfind('\n').unwrap() + 1;
+    for cut in last..whole.len() - 1 {
+        fs::write(&path, &whole[..cut]).unwrap();
+        let read = read(&path).unwrap();
+        assert_eq!(read, lines[..lines.len() - 1], "cut at {cut}");
+    }
+    fs::write(&path, &whole).unwrap();
+    assert_eq!(read(&path).unwrap(), lines);
+
+    let torn = whole.replacen("\"op\"", "", 3);
+    fs::write(&path, torn).unwrap();
+    assert!(matches!(
+        read(&path),
+        Err(ReadError::Line { number: 1, .. })
+    ));
+}
+
+#[test]
+fn processes_append_to_files_of_their_own() {
+    let folder = TempDir::new().unwrap();
+    let (one, two) = (folder.path().join("1"), folder.path().join("2"));
+    let (first, second) = (Log::append(&one).unwrap(), Log::append(&two).unwrap());
+    drop(second.process("late"));
+    drop(first.process("early"));
+    second.killed("late");
+    // Started again, it goes on where it was.
+    let again = Log::append(&one).unwrap();
+    drop(again.process("early#2"));
+    let lines = read_all([&one, &two]).unwrap();
+    assert!(lines.is_sorted_by_key(|line| line.t));
+    let processes: Vec<_> = lines.iter().map(|line| &*line.process).collect();
+    assert_eq!(processes, ["late", "early", "late", "late", "early#2"]);
+}

@@ -1,0 +1,10 @@
+//! What needs no program of its own: each part of the proof is proved itself, and nothing is left unanswered.
+
+mod cancelling;
+mod cancelling_bites;
+mod handing_over;
+mod history;
+mod recorder;
+mod reliability;
+mod reserving;
+mod rules;

@@ -1,0 +1,263 @@
+//! Nothing unanswered: every rule, invariant and acceptance number in work has a case that names it,
+//! or stands in a list that says why not and what answers it instead.
+
+use std::{collections::BTreeSet, fs, path::Path};
+
+use dlock_proof::cases;
+use dlock_testkit::{Case, wire};
+
+/// What there is to cover: the protocol's sections 2 to 8, the invariants, and the acceptance numbers of the seeds 000, 001 and 003.
+const RULES: &[&str] = &[
+    "A1",
+    "A2",
+    "A3",
+    "A4",
+    "A5",
+    "A6",
+    "A7",
+    "R1",
+    "R2",
+    "R3",
+    "L1",
+    "L2",
+    "L3",
+    "read",
+    "renew_many",
+    "two looks",
+    "E1",
+    "O1",
+    "O2",
+    "O3",
+    "O4",
+    "V1",
+    "V2",
+    "V3",
+    "V4",
+    "V5",
+    "V6",
+    "V7",
+    "V8",
+    "V9",
+    "T1",
+    "T2",
+    "T3",
+    "T4",
+    "T5",
+    "T6",
+    "G1",
+    "G2",
+    "G3",
+    "G4",
+    "W1",
+    "W2",
+    "W3",
+    "W4",
+    "W5",
+    "W6",
+    "W7",
+    "W8",
+    "H1",
+    "B1",
+    "B2",
+    "B3",
+    "B4",
+    "data",
+    "I1",
+    "I2",
+    "I3",
+    "I4",
+    "I5",
+    "I6",
+    "I7",
+    "I8",
+    "I9",
+    "I10",
+    "I11",
+    "I12",
+    "I13",
+    "I14",
+    "I15",
+    "I16",
+    "I17",
+    "I18",
+    "000-1",
+    "000-2",
+    "000-3",
+    "000-4",
+    "001-1",
+    "001-2",
+    "001-3",
+    "001-4",
+    "001-5",
+    "003-1",
+    "003-2",
+    "003-3",
+    "003-4",
+    "003-5",
+    "003-6",
+    "003-7",
+    "003-8",
+    "003-9",
+    "003-10",
+    "003-11",
+    "003-12",
+];
+
+/// What cases cover beyond the numbered rules.
+const WORDS: &[&str] = &[
+    "capabilities",
+    "watch",
+    "list",
+    "longest hold",
+    "no re-entrancy",
+];
+
+/// Rules that no case can check, why, and what answers them: a file of the workspace and words in it.
+const ELSEWHERE: &[(&str, &str, &str, &str)] = &[
+    (
+        "T3",
+        "a rule of resources, not of providers",
+        "dlock-core/src/api/fence.rs",
+        "fence.check(older).unwrap_err()",
+    ),
+    (
+        "T4",
+        "says what no lease can promise, so the docs must say it first",
+        "README.md",
+        "fencing token",
+    ),
+    (
+        "I5",
+        "needs a resource; every store's storage is proved by these stories",
+        "dlock-testkit/src/storage/crowd.rs",
+        "was admitted after {known:?} (I5)",
+    ),
+    (
+        "V3",
+        "of the machine's own clocks",
+        "dlock-core/src/time/clock.rs",
+        "system_clock_runs_forward_for_both",
+    ),
+    (
+        "E1",
+        "needs a connection that breaks; the wire cases check it",
+        "dlock-testkit/src/wire/cases.rs",
+        "refused_connection_is_not_applied",
+    ),
+    (
+        "000-4",
+        "needs a clock to set",
+        "dlock-testkit/tests/own/memory_store.rs",
+        "step_of_the_wall_clock_changes_no_lease",
+    ),
+    (
+        "001-5",
+        "an example program on a store of its own",
+        "examples/tests/suite/programs/diagrams.rs",
+        "001-5",
+    ),
+    (
+        "003-5",
+        "needs a clock to set",
+        "dlock-dynamodb/src/tests.rs",
+        "clocks_hours_apart_change_nothing",
+    ),
+    (
+        "003-10",
+        "of DynamoDB's tables alone",
+        "dlock-dynamodb/tests/suite/table.rs",
+        "create_table",
+    ),
+];
+
+#[test]
+fn every_rule_has_a_case_or_a_reason() {
+    let covered = covered();
+    let elsewhere: BTreeSet<&str> = ELSEWHERE.iter().map(|(rule, ..)| *rule).collect();
+    let open: Vec<&&str> = RULES
+        .iter()
+        .filter(|rule| !covered.contains(**rule) && !elsewhere.contains(**rule))
+        .collect();
+    assert!(open.is_empty(), "no case names these rules: {open:?}");
+}
+
+#[test]
+fn every_rule_that_a_case_names_exists() {
+    let on_the_wire = wire::CASES.iter().flat_map(|case| case.rules).copied();
+    let unknown: Vec<&str> = covered()
+        .into_iter()
+        .chain(on_the_wire)
+        .filter(|rule| !RULES.contains(rule) && !WORDS.contains(rule))
+        .collect();
+    assert!(
+        unknown.is_empty(),
+        "cases name rules that do not exist: {unknown:?}"
+    );
+    let mute: Vec<&str> = cases()
+        .filter(|case| case.rules.is_empty())
+        .map(|case| case.name)
+        .collect();
+    assert!(mute.is_empty(), "these cases name no rule: {mute:?}");
+}
+
+#[test]
+fn reasons_are_not_stale() {
+    let (covered, known) = (covered(), RULES.iter().collect::<BTreeSet<_>>());
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .ancestors()
+        .nth(2)
+        .expect("the crate lies in a workspace");
+    for (rule, why, file, words) in ELSEWHERE {
+        assert!(known.contains(rule), "{rule} is no rule");
+        assert!(
+            !covered.contains(rule),
+            "{rule} has a case now: it needs no reason ({why})"
+        );
+        let text = fs::read_to_string(root.join(file))
+            .unwrap_or_else(|error| panic!("{rule}: {file}: {error}"));
+        assert!(
+            text.contains(words),
+            "{rule}: {file} does not contain {words:?} any more"
+        );
+    }
+}
+
+#[test]
+fn list_of_rules_is_that_of_the_protocol_as_explained() {
+    // DESIGN.md explains the rules to readers; a number that it mentions must be in the list.
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .ancestors()
+        .nth(2)
+        .expect("the crate lies in a workspace");
+    let design = fs::read_to_string(root.join("dlock-core/DESIGN.md"))
+        .expect("DESIGN.md explains the protocol");
+    let numbers: BTreeSet<&str> = design
+        .split(|c: char| !c.is_ascii_alphanumeric())
+        .filter(|word| {
+            let mut letters = word.chars();
+            letters
+                .next()
+                .is_some_and(|first| "ARLEOVTGWBHI".contains(first))
+                && !letters.as_str().is_empty()
+                && letters.all(|digit| digit.is_ascii_digit())
+        })
+        .collect();
+    assert!(numbers.len() > 30, "DESIGN.md mentions only {numbers:?}");
+    let missing: Vec<&&str> = numbers
+        .iter()
+        .filter(|number| !RULES.contains(number))
+        .collect();
+    assert!(
+        missing.is_empty(),
+        "rules that DESIGN.md explains and nothing covers: {missing:?}"
+    );
+}
+
+fn covered() -> BTreeSet<&'static str> {
+    cases().flat_map(|case| case.rules).copied().collect()
+}
+
+/// Every provider's and every one of the frontend.
+fn cases() -> impl Iterator<Item = &'static Case> {
+    dlock_testkit::CASES.iter().chain(cases::CASES)
+}
