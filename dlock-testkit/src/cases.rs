@@ -194,7 +194,7 @@ macro_rules! __for_each_case {
             prefix names prefix_and_name_are_kept_apart ["I13"];
             prefix names name_that_is_too_long_with_its_prefix_is_refused ["I13"];
 
-            sharing locks clones_of_a_provider_share_a_client ["W1"];
+            sharing locks clones_find_the_same_client ["W1"];
             required locks lock_is_held_until_it_is_released ["A7", "L1", "001-1"];
             required locks work_is_done_under_the_lock ["001-4"];
             required locks dropped_guard_frees_the_lock ["G3"];

@@ -2,7 +2,7 @@
 
 use std::{convert::Infallible, io::IsTerminal, time::Duration};
 
-use dlock_core::{DLock, Error, Holder, Lease, Record, TryAcquire};
+use dlock_core::{DLock, Error, ErrorKind, Holder, Lease, Record, TryAcquire};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rustix::{
     process::{Signal, getpgrp},
@@ -129,7 +129,7 @@ async fn tell(lock: &DLock) -> Infallible {
             let seen = look(lock).await;
             let news = match seen {
                 Seen::Held(_) => true,
-                Seen::Free => false,
+                Seen::Nothing => false,
                 Seen::Silent(_) => !std::mem::replace(&mut silent, true),
             };
             if news {
@@ -160,8 +160,9 @@ async fn tell(lock: &DLock) -> Infallible {
 /// What the store said last.
 enum Seen {
     Held(Box<Record>),
-    /// Free for the taking: a moment between two holders.
-    Free,
+    /// Nothing to tell: it is free for a moment between two holders, or what is wrong with the store ends the
+    /// wait by itself, in words of its own.
+    Nothing,
     Silent(Error),
 }
 
@@ -172,7 +173,8 @@ async fn look(lock: &DLock) -> Seen {
         {
             Seen::Held(Box::new(record))
         }
-        Ok(_) => Seen::Free,
+        Ok(_) => Seen::Nothing,
+        Err(Error::Provider(error)) if error.kind() == ErrorKind::Fatal => Seen::Nothing,
         Err(error) => Seen::Silent(error),
     }
 }
@@ -190,7 +192,7 @@ fn describe(name: &str, seen: &Seen, age: Duration) -> String {
             });
             format!("waiting for {name:?}, {}{left}", Holding(record))
         }
-        Seen::Free => format!("waiting for {name:?}"),
+        Seen::Nothing => format!("waiting for {name:?}"),
         Seen::Silent(error) => {
             let failure = Failure::new(Exit::StoreUnreachable, format!("waiting for {name:?}"));
             failure.because(error.clone()).to_string()
@@ -222,5 +224,33 @@ impl Line {
 impl Drop for Line {
     fn drop(&mut self) {
         self.0.finish_and_clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use dlock_testkit::{
+        faults::{Fault, Faulty, Op},
+        memory::{MemoryProvider, MemoryStore},
+    };
+
+    use super::*;
+
+    async fn seen_after(fault: Fault) -> Result<Seen, Box<dyn std::error::Error>> {
+        let store = Faulty::new(MemoryProvider::new(&MemoryStore::store_clock()));
+        store.always(Op::Read, fault);
+        let lock = DLock::builder().name("job").provider(store).build()?;
+        Ok(look(&lock).await)
+    }
+
+    /// A slow machine tells it before the wait has ended; the end tells it in words for users of the program.
+    #[tokio::test]
+    async fn what_ends_the_wait_by_itself_is_not_told_meanwhile()
+    -> Result<(), Box<dyn std::error::Error>> {
+        let fatal = seen_after(Fault::FATAL).await?;
+        assert!(matches!(fatal, Seen::Nothing));
+        let silent = seen_after(Fault::UNKNOWN_BEFORE).await?;
+        assert!(matches!(silent, Seen::Silent(_)));
+        Ok(())
     }
 }

@@ -75,19 +75,24 @@ async fn a_dead_holder_is_replaced_at_the_end_of_the_observation_and_its_waiter_
             (moment, death(provider, name, moment).await)
         });
     }
-    let mut times = Vec::new();
+    let (mut times, mut repeated) = (Vec::new(), 0);
     for (moment, (taken, tries, looks)) in deaths.join_all().await {
         assert!(
             taken >= D,
             "taken {taken:?} after a renewal: {D:?} is its lease"
         );
-        // The first question, and the one with the claim.
-        assert_eq!(tries, 2, "{looks} looks");
+        // The first question and the one with the claim; one more where the store took too long to answer.
+        assert!((2..=3).contains(&tries), "{tries} tries, {looks} looks");
+        repeated += tries - 2;
         let waited = moment + taken;
         let most = waited.as_millis() / P.as_millis();
         assert!(looks as u128 <= most, "{looks} looks within {waited:?}");
         times.push(taken - D);
     }
+    assert!(
+        repeated <= DEATHS as usize / 4,
+        "{repeated} tries more than two each"
+    );
     times.sort_unstable();
     let (median, worst) = (times[times.len() / 2], times[times.len() - 1]);
     println!("after the lease: median {median:?}, worst {worst:?}");

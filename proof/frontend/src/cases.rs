@@ -219,6 +219,7 @@ macro_rules! __for_each_frontend_case {
             required closing close_waits_until_everything_is_given_back ["G3"];
             required closing close_leaves_leases_to_their_holders ["G3"];
 
+            sharing sharing clones_of_a_provider_share_a_client ["W1"];
             required sharing lock_keeps_what_it_was_built_with ["data", "001-4"];
 
             required stories contender_is_refused_until_the_holder_releases ["001-1"];

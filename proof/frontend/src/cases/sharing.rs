@@ -1,9 +1,37 @@
-//! What a lock keeps in its record.
+//! W1: clones of one provider find the same client; other providers do not. What a lock keeps in
+//! its record.
 
-use dlock_core::DLock;
-use dlock_testkit::Bench;
+use dlock_core::{DLock, Provider};
+use std::sync::Arc;
 
 use super::bed::{acquired, held, lock, ok, rounds, soon};
+use dlock_testkit::{Bench, faults::Faulty};
+
+pub(in crate::cases) async fn clones_of_a_provider_share_a_client(bench: Bench) {
+    let name = bench.name("");
+    let lock = |provider: Arc<dyn Provider>| {
+        ok(DLock::builder()
+            .name(name.as_str())
+            .provider(provider)
+            .build())
+    };
+    let mut clones = bench.clones(1_000).await;
+    let locks: Vec<DLock> = clones.drain(1..).map(lock).collect();
+    let lease = acquired(soon("the lock", locks[0].try_acquire()).await);
+    for index in [1, 500, locks.len() - 1] {
+        let holder = held(soon("an answer", locks[index].try_acquire()).await);
+        assert!(holder.ours, "clone {index} has a client of its own");
+    }
+    // A provider of its own, and a wrapper, are somebody else.
+    let stranger = lock(bench.provider().await);
+    assert!(!held(soon("an answer", stranger.try_acquire()).await).ours);
+    let wrapped = lock(Arc::new(Faulty::new(clones.remove(0))));
+    assert!(
+        !held(soon("an answer", wrapped.try_acquire()).await).ours,
+        "a wrapper forwards its client"
+    );
+    ok(soon("the release", lease.release()).await);
+}
 
 pub(in crate::cases) async fn lock_keeps_what_it_was_built_with(bench: Bench) {
     rounds(bench, |round| async move {

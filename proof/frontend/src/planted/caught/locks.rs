@@ -4,7 +4,7 @@ use super::super::Flaw::{self, *};
 
 /// Each case with flaws that make it fail.
 pub(in super::super) const TABLE: &[(&str, &[Flaw])] = &[
-    ("clones_of_a_provider_share_a_client", &[OwnerDecides]),
+    ("clones_find_the_same_client", &[OwnerDecides]),
     ("lock_is_held_until_it_is_released", &[ReleasedStaysHeld]),
     (
         "work_is_done_under_the_lock",
