@@ -40,7 +40,8 @@ struct Map {
 
 /// One name.
 pub(crate) struct NameState {
-    /// The turn to contend: one permit, handed out first in, first out (W1).
+    /// The turn to contend: one permit, handed out first in, first out (W1). Leases of one process compete for it
+    /// like those of two machines (I12).
     pub(crate) turn: Arc<Semaphore>,
     /// Rung when the lock may be free (W3, W7). Only the waiter whose turn it is listens.
     pub(crate) freed: Notify,
@@ -123,7 +124,7 @@ impl NameState {
         self.freed.notify_waiters();
     }
 
-    /// What is known of others who want the name (I18).
+    /// What is known of others who want the name (F1).
     pub(crate) fn fairness(&self) -> MutexGuard<'_, Fairness> {
         let fairness = self.fairness.get_or_init(Box::default);
         fairness.lock().unwrap_or_else(PoisonError::into_inner)

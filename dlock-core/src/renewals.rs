@@ -1,5 +1,5 @@
 //! The renewals of all guards of one client on one runtime (V6): when each is due, which travel
-//! together, and what becomes of those that got no answer.
+//! together, and what becomes of those that got no answer (I17).
 //!
 //! One task for each client and runtime, for as long as there is something to renew: a task dies with
 //! the runtime that started it, and connections live there. It asks the [`agenda`] what is due,

@@ -54,7 +54,7 @@ pub(crate) struct Store {
     errands: Arc<watch::Sender<usize>>,
 }
 
-/// Something that runs in the background for a client; [`Client::close`] waits for its end, and
+/// Something that runs in the background for a client (I14); [`Client::close`] waits for its end, and
 /// [`DLock::idle`](crate::DLock::idle) for that of a lock's own.
 pub(crate) struct Errand {
     client: Arc<watch::Sender<usize>>,

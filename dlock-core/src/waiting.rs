@@ -1,5 +1,5 @@
 //! Waiting for a lock: turns, tries, pauses, limits, and handing the grant to whoever asked for it
-//! (W1 to W7); what is left by a holder of this client, or by a ticket, comes first (H1).
+//! (W1 to W7); what is left by a holder of this client, or by a ticket, comes first (H1, H9).
 
 mod acquire;
 mod asking;
@@ -62,7 +62,7 @@ pub(crate) enum Acquired {
 struct Contender {
     lock: Arc<Settings>,
     wait: Wait,
-    /// What a ticket claims, as long as it may be worth something (H1).
+    /// What a ticket claims, as long as it may be worth something (H8).
     ticket: Option<Version>,
     /// For how long it closes the name (B4).
     closes_for: Duration,
@@ -72,7 +72,7 @@ struct Contender {
     answered: Look,
     /// Nobody waits for the answer any more, or not in this place.
     gone: CancellationToken,
-    /// Since when it lets terms of others go by, and what its next try leaves to them (I18).
+    /// Since when it lets terms of others go by, and what its next try leaves to them (F1).
     entered: Entered,
     left_slots: Slots,
     /// Whether the lock goes from hand to hand without it, and what it did about that (W8).
@@ -201,7 +201,7 @@ impl Contender {
             biased;
             answer = &mut contending => answer,
             // A try that is under way runs to its answer (G1), and is not repeated. The turn went with
-            // the caller; what is offered meanwhile is offered to others (H1).
+            // the caller; what is offered meanwhile is offered to others (H3).
             () = giver.abandoned() => {
                 gone.cancel();
                 contending.await

@@ -1,4 +1,4 @@
-//! Handing a lock on within one client (H1), where a case cannot look: runtimes that stand still or
+//! Handing a lock on within one client (H1 to H6), where a case cannot look: runtimes that stand still or
 //! end, and what it costs and gains.
 
 use std::{

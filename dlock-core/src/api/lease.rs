@@ -132,7 +132,7 @@ impl Lease {
 
     /// Ends this handle and leaves the lock to whoever redeems the ticket, in any process:
     /// [`DLock::redeem`](crate::DLock::redeem). End the work first: from here on the lease is invalid
-    /// and not renewed, and nothing is sent (H1). Until the ticket is redeemed nobody holds the lock,
+    /// and not renewed, and nothing is sent (H7). Until the ticket is redeemed nobody holds the lock,
     /// and nobody else gets it before the lease runs out.
     ///
     /// With `at_least` the ticket carries what is left of it, for whoever redeems it goes on with the

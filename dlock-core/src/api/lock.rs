@@ -124,7 +124,7 @@ impl DLock {
 
     /// Goes on with a lease that was handed over: asks once, ahead of everybody who waits. What it
     /// gets is a new term with a new token, so the giver's late writes are refused wherever tokens
-    /// are checked (H1).
+    /// are checked (H8).
     ///
     /// A ticket that was redeemed already, or whose lease has run out and was taken, is refused as
     /// any try is. Where the lock is free by now, it is granted as to any try.

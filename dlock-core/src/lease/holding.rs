@@ -49,7 +49,7 @@ impl Holding {
         }
     }
 
-    /// Ends the lease without a release: whoever redeems the ticket goes on (H1). If it is lost, it
+    /// Ends the lease without a release: whoever redeems the ticket goes on (H7). If it is lost, it
     /// is given back like any other.
     pub(crate) fn hand_over(mut self) -> Result<Ticket, Error> {
         self.term().hand_over()?;

@@ -1,5 +1,5 @@
-//! Giving a term back, to the client's own next waiter (H1) or to the store, whatever it answers
-//! (V7, G3).
+//! Giving a term back, to the client's own next waiter (H1, H3) or to the store, whatever it answers
+//! (V7, G3, I9).
 
 use std::{
     sync::{Arc, atomic::Ordering},
@@ -271,7 +271,7 @@ impl Giveback {
     fn answered(&self, outcome: ReleaseOutcome, alone: bool) -> Ended {
         let ended = match outcome {
             ReleaseOutcome::Released => {
-                // I18: the others hear of it only now.
+                // F2: the others hear of it only now.
                 if self.closes_until.is_none() {
                     self.state.fairness().gives_back(&self.store.clock);
                 }
@@ -285,7 +285,7 @@ impl Giveback {
 
     /// L3. That somebody took the lease is certain only if nothing of ours can have ended the term:
     /// neither an earlier attempt of this release, which lets in a waiter who was quick, nor a try that
-    /// claimed the term (G4, H1), even if its own term is over by now.
+    /// claimed the term (H4), even if its own term is over by now.
     fn not_held(&self, record: Option<Record>, alone: bool) -> Ended {
         let Self { store, state, .. } = self;
         if let Some(record) = &record {

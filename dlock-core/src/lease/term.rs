@@ -1,5 +1,5 @@
 //! One term as its holder believes in it: until when it is valid, what its renewals reported, how
-//! it ended (V1 to V8). Sends nothing; `renewal` and `release` do.
+//! it ended (V1 to V8; I1, I2, I6 and I7 follow). Sends nothing; `renewal` and `release` do.
 
 mod belief;
 mod giving;

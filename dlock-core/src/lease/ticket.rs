@@ -1,4 +1,4 @@
-//! A lease on its way from one process to another, as one line of text (H1).
+//! A lease on its way from one process to another, as one line of text (H7, H11).
 
 use std::{fmt, str::FromStr, time::Duration};
 

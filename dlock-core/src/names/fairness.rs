@@ -1,4 +1,4 @@
-//! Fair turns between processes (I18): whoever has waited longest asks first, and whoever has just
+//! Fair turns between processes (F1 to F5, I18): whoever has waited longest asks first, and whoever has just
 //! had the lock asks last.
 //!
 //! No process sees the others' queue, but all hear the same releases. So each counts how many terms
@@ -21,7 +21,7 @@ use std::{
 use self::tenure::Tenure;
 use crate::{Clock, Version, time::Look};
 
-/// What one place in the line costs: the grain of Tokio's timers.
+/// What one place in the line costs (F1): the grain of Tokio's timers.
 const SLOT: Duration = Duration::from_millis(1);
 
 /// How long to sleep for so many slots. A timer fires at the next whole millisecond of its wheel, and the
@@ -30,20 +30,20 @@ pub(crate) fn span(slots: Slots) -> Duration {
     (SLOT * slots).saturating_sub(SLOT * 9 / 10)
 }
 
-/// The most that a try is held back for those before it. Whoever is further back than that need not
+/// The most that a try is held back for those before it (F1). Whoever is further back than that need not
 /// be told apart: somebody asks before them.
 const MOST_SLOTS: u64 = 4;
 
-/// A client that took the lock again and again for so long, and was never refused, cannot know
+/// F4: a client that took the lock again and again for so long, and was never refused, cannot know
 /// whether others wait, since a refused try writes nothing (A7). Then it leaves them one slot. A
 /// process that is alone loses a slot of this span to it.
 const STREAK: Duration = Duration::from_millis(50);
 
-/// For so long after its own release a client has an advantage over the others, who have to hear of it
+/// F2: for so long after its own release a client has an advantage over the others, who have to hear of it
 /// first: as long as the longest delay.
 const RECENT: Duration = Duration::from_millis(MOST_SLOTS + 1);
 
-/// So often in a row a client leaves the lock to others before it takes it that there are none.
+/// F5: so often in a row a client leaves the lock to others before it takes it that there are none.
 const VAIN: u32 = 4;
 
 /// Hints that are due for a client's own releases, at most: the rest have been lost.
@@ -52,12 +52,12 @@ const MOST_OWED: u64 = 2;
 /// The most others that are told apart.
 const OTHERS_KEPT: usize = 64;
 
-/// After so many wins without a delay a client lets one more than the others it knows go first: there
+/// F3: after so many wins without a delay a client lets one more than the others it knows go first: there
 /// may be one that never wins, and so is never seen. Four times as many after each time in vain.
 const FIRST_TRIAL: u32 = 2;
 const LAST_TRIAL: u32 = 64;
 
-/// How many such unseen others are assumed at most.
+/// F3: how many such unseen others are assumed at most.
 const MOST_UNSEEN: u64 = 2;
 
 /// What a client knows of the others who want a name.
@@ -245,8 +245,8 @@ impl Fairness {
         self.tenure.ended();
     }
 
-    /// Whether to look for a reservation: this client has had the name to itself for a `span`, and gave it
-    /// back no longer ago than a try may take, which may have been under way then (W8).
+    /// F11: whether to look for a reservation: this client has had the name to itself for a `span`, and gave it
+    /// back no longer ago than a try may take, which may have been under way then.
     pub(crate) fn reservation_is_due(
         &mut self,
         span: Duration,
@@ -257,12 +257,12 @@ impl Fairness {
         idle.is_some_and(|idle| idle <= longest_try) && self.tenure.is_due(span, clock)
     }
 
-    /// That look got no answer: the next one comes after this pause (W8).
+    /// That look got no answer: the next one comes after this pause (F11).
     pub(crate) fn look_failed(&mut self, pause: Duration, clock: &Clock) {
         self.tenure.look_failed(pause, clock);
     }
 
-    /// Another client has this reservation of such a duration: the name is left to others for so long (W8).
+    /// Another client has this reservation of such a duration: the name is left to others for so long (F12).
     pub(crate) fn heed(
         &mut self,
         reservation: Version,
@@ -273,17 +273,17 @@ impl Fairness {
         self.tenure.heed(reservation, duration, lasts, clock);
     }
 
-    /// No other client has a reservation (W8).
+    /// No other client has a reservation (F12).
     pub(crate) fn nobody_reserves(&mut self) {
         self.tenure.nobody_reserves();
     }
 
-    /// As far as is known, another client has a reservation (W8).
+    /// As far as is known, another client has a reservation (F13).
     pub(crate) fn is_reserved(&self, clock: &Clock) -> bool {
         self.tenure.is_reserved(clock)
     }
 
-    /// For how much longer the name is left to others (W8).
+    /// For how much longer the name is left to others (F12).
     pub(crate) fn away(&self, clock: &Clock) -> Duration {
         self.tenure.away(clock)
     }

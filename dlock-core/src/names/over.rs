@@ -17,7 +17,7 @@ pub(super) struct Over {
     /// It closed the name for so long (B4): until then it is not ours to claim either.
     closed: Duration,
     keep: Duration,
-    /// The newest try of ours that claimed it (G4, H1), whatever became of that.
+    /// The newest try of ours that claimed it (G4, H4), whatever became of that.
     heir: Option<Uuid>,
     /// How many tries of ours that claimed it may have ended its term in the store.
     claimants: usize,

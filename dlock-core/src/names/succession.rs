@@ -1,4 +1,4 @@
-//! Handing a name to the client's own next waiter (H1): who stands in line, what a release that has
+//! Handing a name to the client's own next waiter (H1, H3): who stands in line, what a release that has
 //! begun offers them, and how often in a row. Sends nothing: the giver's task keeps the duty to
 //! release until a waiter's try has been granted, so nothing is lost with the waiter.
 
@@ -23,7 +23,7 @@ use crate::{
     time::{Look, Plan},
 };
 
-/// How often in a row a client keeps a name to itself, at most. Each of them saves the store a write
+/// H5: how often in a row a client keeps a name to itself, at most. Each of them saves the store a write
 /// and a waiter a round trip; all of them together make the waiters of other processes wait. With
 /// sixteen the saving is within 6 % of all there is to save.
 const MOST_IN_A_ROW: usize = 16;

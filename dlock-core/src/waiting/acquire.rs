@@ -13,7 +13,7 @@ use crate::{
     telling::{self, told},
 };
 
-/// Acquires, with a ticket or without, and tells whoever wants to know.
+/// Acquires, with a ticket or without, and tells those who watch. A ticket of another lock is refused (H11).
 pub(crate) async fn acquire(
     lock: &Arc<Settings>,
     wait: Wait,

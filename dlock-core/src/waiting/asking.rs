@@ -21,7 +21,7 @@ const AT_ONCE: usize = 6;
 
 impl Contender {
     /// Waits for a turn to ask, while the store answers nobody. `Err`: there was none in the time of a
-    /// try, or there is no use in one any more. Who has a ticket waits behind nobody (H1).
+    /// try, or there is no use in one any more. Who has a ticket waits behind nobody (H9).
     pub(super) async fn turn(&self) -> Result<(), ProviderError> {
         if self.ticket.is_some() {
             return Ok(());
@@ -133,7 +133,7 @@ impl Contender {
         self.ask(self.inherit()).await
     }
 
-    /// One try, and those that `Spent`, G4, V9 and H1 call for at once. `None`: no answer, and the last
+    /// One try, and those that `Spent`, G4, V9 and H2 call for at once. `None`: no answer, and the last
     /// error says why. Unless one of them is granted that claims it, the legacy goes back to its giver.
     pub(super) async fn ask(
         &mut self,

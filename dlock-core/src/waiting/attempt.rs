@@ -1,5 +1,5 @@
 //! One try for a lock: one uuid and one `sent`, repeated on the wire until the store has answered
-//! or the try is given up (V1, V9, W4, W5).
+//! or the try is given up (V1, V9, W4, W5). A repeat grants at most once (I11).
 
 use std::{sync::Arc, time::Duration};
 
@@ -173,7 +173,7 @@ pub(crate) async fn run(
 }
 
 /// A try that has not ended. Dropping it ends it: its uuid is over (G4), and what it may have left
-/// in the store is released in the background (W5). That covers tries given up, a runtime that
+/// in the store is released in the background (W5, I10). That covers tries given up, a runtime that
 /// drops this task, and a provider that panics.
 struct OpenTry {
     lock: Arc<Settings>,

@@ -1,5 +1,5 @@
 //! Whose claim a waiter has without an observation: a lease that its own client hands on, or a ticket
-//! (H1).
+//! (H1, H8).
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ impl Contender {
         }
     }
 
-    /// How long to sleep before the first question, if the lock will probably come by itself: it goes
+    /// H6: how long to sleep before the first question, if the lock will probably come by itself: it goes
     /// from hand to hand in this client, and whoever asks meanwhile is refused for certain. Short
     /// enough that it costs nobody who was wrong more than a poll does.
     pub(super) fn hand_over_expected(&self) -> Option<Duration> {
@@ -41,7 +41,7 @@ impl Contender {
     }
 
     /// Whether the record of this term that refused us may be claimed: one of our own that is over
-    /// (G4), or the one that our ticket is for. A renewal was in flight when it was handed over, and
+    /// (G4), or the one that our ticket is for (H2). A renewal was in flight when it was handed over, and
     /// raised its number. Who waits and has a ticket stands in no line, and leaves what is over to
     /// whoever is first in it.
     pub(super) fn may_claim(&self, uuid: Uuid) -> bool {

@@ -1,5 +1,5 @@
 //! What a client does that has had a lock to itself for long: it looks whether a waiter of another client
-//! has a reservation (`reserving`), and if so leaves the lock to others before it tries again (W8).
+//! has a reservation (`reserving`), and if so leaves the lock to others before it tries again (W8; F11 and F12).
 
 use std::{ops::ControlFlow, pin::pin, sync::Arc, time::Duration};
 
@@ -10,12 +10,12 @@ use crate::{
 
 impl Contender {
     /// Before a try: leaves the lock to others if it is their turn, until another client has had it, or all
-    /// that wait must have asked for it. Half of what is left of a limit is kept for the try.
+    /// that wait must have asked for it. Half of what is left of a limit is kept for the try (F14).
     pub(super) async fn leave_to_others(
         &mut self,
         giver: &Giver<Answer>,
     ) -> ControlFlow<Option<Answer>> {
-        // What a ticket opens waits for nothing (H1).
+        // What a ticket opens waits for nothing (H9).
         if self.ticket.is_some() {
             return ControlFlow::Continue(());
         }

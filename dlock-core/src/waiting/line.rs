@@ -1,4 +1,4 @@
-//! A waiter's place in the queue, and the turn that comes of it (W1). It has two ends, one for the
+//! A waiter's place in the queue, and the turn that comes of it (W1, I18). It has two ends, one for the
 //! caller and one for the task that asks in its name, and whichever goes first gives both up: that task
 //! runs on its caller's runtime, and where nobody drives that runtime any more, the thread that drops
 //! the caller's future is the last that can. While the caller is there too, those behind it on other

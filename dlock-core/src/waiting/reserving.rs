@@ -1,5 +1,5 @@
-//! What a waiter does when the lock goes from hand to hand without it (W8): it makes a reservation, a lease
-//! on a name beside the lock's, which the client that keeps the lock to itself looks for now and then
+//! What a waiter does when the lock goes from hand to hand without it (W8; F7 to F10): it makes a
+//! reservation, a lease on a name beside the lock's, which the client that keeps the lock to itself looks for now and then
 //! (`leaving`).
 //!
 //! A reservation is a hint: it grants nothing, and nothing but the order of waiters depends on it. It is an
@@ -51,7 +51,7 @@ struct Seen {
 /// The most holders that are told apart.
 const OWNERS_KEPT: usize = 8;
 
-/// A reservation that is being made, or kept, by a task of its own. Dropping it gives it back.
+/// F8: a reservation that is being made, or kept, by a task of its own. Dropping it gives it back.
 pub(super) struct Reservation {
     task: JoinHandle<()>,
     told: Arc<Told>,
@@ -96,7 +96,7 @@ impl Contender {
 }
 
 impl PassedOver {
-    /// Whether this holder's term follows another one of the same holder, which was seen at least a poll
+    /// F7: whether this holder's term follows another one of the same holder, which was seen at least a poll
     /// ago; or for a poll the lock has gone from hand to hand. Labels may differ from term to term.
     fn by(&mut self, record: &Record, poll: Duration, clock: &Clock) -> bool {
         let now = Seen {
@@ -166,12 +166,12 @@ impl Reservation {
         Some(Self { task, told })
     }
 
-    /// This contender has it: the lock is left to it, and it asks more often than others.
+    /// F10: this contender has it: the lock is left to it, and it asks more often than others.
     pub(super) fn is_ours(&self) -> bool {
         self.is(OURS)
     }
 
-    /// A waiter of another client has it, and goes first.
+    /// F13: a waiter of another client has it, and goes first.
     pub(super) fn is_anothers(&self) -> bool {
         self.is(ANOTHERS)
     }
@@ -190,7 +190,7 @@ impl Drop for Reservation {
     }
 }
 
-/// Two leases in which waiters stand one behind the other: the first is the reservation, and the second keeps
+/// F9: two leases in which waiters stand one behind the other: the first is the reservation, and the second keeps
 /// the order of those who come next.
 struct Line {
     first: Arc<Settings>,

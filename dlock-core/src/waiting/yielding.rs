@@ -1,11 +1,11 @@
-//! Leaving the lock to those who have waited longer (I18). Only ever delays a try (W2).
+//! Leaving the lock to those who have waited longer (F1 to F6). Only ever delays a try (W2).
 
 use std::{ops::ControlFlow, time::Duration};
 
 use super::{Answer, Contender, handoff::Giver};
 use crate::names::{Slots, span};
 
-/// What is left to the waiter that has the reservation, more than to all others.
+/// What is left to the waiter that has the reservation, more than to all others (F13).
 const RESERVED: Slots = 8;
 
 impl Contender {
@@ -15,7 +15,7 @@ impl Contender {
         giver: &Giver<Answer>,
     ) -> ControlFlow<Option<Answer>> {
         self.entered = self.lock.state.enter();
-        // Who has a ticket stands in no line; in a row of hand-overs our own client holds the lock (H1).
+        // Who has a ticket stands in no line; in a row of hand-overs our own client holds the lock (H6).
         if self.ticket.is_some() || self.lock.state.in_a_row() {
             return ControlFlow::Continue(());
         }
@@ -56,7 +56,7 @@ impl Contender {
             let mut freed = std::pin::pin!(state.freed.notified());
             freed.as_mut().enable();
             let left = lasts.saturating_sub(clock.elapsed(since));
-            // H1: what is handed on is nobody else's.
+            // H1, F6: what is handed on is nobody else's.
             if left.is_zero() || state.is_offered() {
                 return ControlFlow::Continue(());
             }

@@ -147,7 +147,7 @@ impl Worker {
         match self.counter.take(&self.plan.name, step.redeems?)? {
             Ok(ticket) => Some(ticket),
             Err(what) => {
-                self.monitor.complain("H1", || what);
+                self.monitor.complain("H11", || what);
                 None
             }
         }
@@ -166,7 +166,7 @@ impl Worker {
         });
         if !matches!(refused, Ok(true)) {
             self.monitor
-                .complain("H1", || format!("{ticket} opens another lock"));
+                .complain("H11", || format!("{ticket} opens another lock"));
         }
     }
 

@@ -1,5 +1,5 @@
 //! How a holder gives its term up: to the store, to the client's own next waiter, or with a ticket (V7,
-//! H1). Sends nothing.
+//! H1, H7). Sends nothing.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ impl Term {
     /// V7: from here on the lease is invalid and no renewal is sent. Returns `sent` of the newest
     /// renewal: the store may hold the term until that + D. That our identity is over is marked when the
     /// term is offered or released, and not before: who claimed it in between, as one that is over (G4),
-    /// would take it past the row of hand-overs (H1).
+    /// would take it past the row of hand-overs (H5).
     pub(crate) fn begin_release(&self) -> Tick {
         self.end(LossCause::Released);
         self.belief().last_sent
@@ -32,7 +32,7 @@ impl Term {
     }
 
     /// It goes on with the work of a lease that was handed over, which was to keep everybody out for so
-    /// much longer (H1, B4).
+    /// much longer (H8, B4).
     pub(crate) fn closes_for(&self, left: Duration) {
         let mut belief = self.belief();
         belief.closes_until = belief.closes_until.max(belief.granted + left);
@@ -49,12 +49,12 @@ impl Term {
         (ended && belief.in_hand && early).then_some(until)
     }
 
-    /// H1: how much longer everybody is to be kept out by whoever goes on with this lease.
+    /// H7: how much longer everybody is to be kept out by whoever goes on with this lease.
     pub(crate) fn left_to_close(&self) -> Duration {
         self.belief().closes_until.since(self.store.clock.now())
     }
 
-    /// H1: ends the lease as a release does, but leaves it in the store, for whoever redeems its
+    /// H7, H10: ends the lease as a release does, but leaves it in the store, for whoever redeems its
     /// ticket. From here on it is not ours to claim either (G4). A lost lease stays lost.
     pub(crate) fn hand_over(&self) -> Result<(), Loss> {
         self.end(LossCause::HandedOver);

@@ -7,7 +7,7 @@ use crate::time::Tick;
 
 /// Renews terms.
 pub(crate) trait Keeper: Send + Sync {
-    /// This term has ended: it is renewed no more, and nothing remembers it (V7, H1).
+    /// This term has ended: it is renewed no more, and nothing remembers it (V7, H7).
     fn leave(&self, term: &Term);
 }
 

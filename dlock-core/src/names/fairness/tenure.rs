@@ -1,4 +1,5 @@
-//! How long this client has had a name to itself, and for how long it leaves the name to others (W8).
+//! How long this client has had a name to itself, and for how long it leaves the name to others (W8; F11
+//! and F12).
 //!
 //! A client whose tasks ask one after the other can keep a name for ever: the waiters of other processes
 //! find it held whenever they look. They cannot be seen (a refused try writes nothing, A7), so a waiter
@@ -28,7 +29,7 @@ pub(super) struct Tenure {
 /// So many absences after it was found a reservation is forgotten: longer than some clients take for a round.
 const KNOWN: u32 = 5;
 
-/// The name is left to others.
+/// The name is left to others (F12).
 struct Away {
     since: Look,
     lasts: Duration,

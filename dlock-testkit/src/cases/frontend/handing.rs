@@ -1,4 +1,4 @@
-//! H1, within one client: what its holder gives back goes to whoever waits for it here, in one write;
+//! H1 to H6, within one client: what its holder gives back goes to whoever waits for it here, in one write;
 //! and what comes to nothing is given back all the same.
 
 use std::{
@@ -303,7 +303,7 @@ pub(in crate::cases) async fn lock_goes_back_to_the_store_after_a_while_of_hand_
         let second = ok(joined(second).await);
         hand.advance(SECOND / 2).await;
         ok(soon("the release", second.release()).await);
-        // Were it not handed over, a waiter might leave an instant to others first (I18).
+        // Were it not handed over, a waiter might leave an instant to others first (F2).
         let third = ok(hand.passes_until(third).await);
         assert_eq!(bed.releases().len(), 0, "handed over twice");
         // Over a second since the first of them.
@@ -312,7 +312,7 @@ pub(in crate::cases) async fn lock_goes_back_to_the_store_after_a_while_of_hand_
         ok(soon("the release", third.release()).await);
         let sent = bed.releases();
         assert!(sent.iter().any(|sent| sent.uuid == uuid), "{sent:?}");
-        // It may leave an instant to others (I18).
+        // It may leave an instant to others (F2).
         drop(ok(hand.passes_until(fourth).await));
     })
     .await;

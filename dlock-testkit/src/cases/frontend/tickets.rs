@@ -1,4 +1,4 @@
-//! H1, between processes: a lease that is handed over by a ticket, which its user carries.
+//! H7 to H11, between processes: a lease that is handed over by a ticket, which its user carries.
 
 use std::time::Duration;
 
