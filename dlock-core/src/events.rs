@@ -8,8 +8,8 @@ pub mod metrics;
 mod recorder;
 
 pub use self::{
-    end::{Ended, Loss, LossCause, State},
-    recorder::{AskEnd, Believed, Event, Recorder},
+    end::{Loss, LossCause, ReleaseEnd, State},
+    recorder::{AcquireEnd, Believed, Event, Recorder},
 };
 pub(crate) use self::{
     measure::{Measured, Operation, Source, measured},

@@ -10,7 +10,7 @@ mod ticket;
 
 pub use self::{
     failure::Error,
-    ticket::{NoTicket, Ticket},
+    ticket::{ParseTicketError, Ticket},
 };
 pub(crate) use self::{
     holding::{Holding, joined},

@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc, time::Duration};
 use uuid::Uuid;
 
 use crate::{
-    Ended, Error, Event, FencingToken, Loss, State, Ticket,
+    Error, Event, FencingToken, Loss, ReleaseEnd, State, Ticket,
     lease::{Holding, Term},
     renewals::Schedulers,
 };
@@ -96,7 +96,7 @@ impl Guard {
     ///
     /// # Cancel safety
     /// As for [`Lease::release`](crate::Lease::release).
-    pub async fn release(self) -> Result<Ended, Error> {
+    pub async fn release(self) -> Result<ReleaseEnd, Error> {
         self.0.release().await
     }
 
@@ -108,7 +108,7 @@ impl Guard {
     ///
     /// # Cancel safety
     /// As for [`Lease::release`](crate::Lease::release).
-    pub async fn release_open(self) -> Result<Ended, Error> {
+    pub async fn release_open(self) -> Result<ReleaseEnd, Error> {
         self.0.term().leaves_open();
         self.0.release().await
     }

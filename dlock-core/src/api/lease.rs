@@ -5,7 +5,7 @@ use std::{fmt, time::Duration};
 use uuid::Uuid;
 
 use crate::{
-    Ended, Error, FencingToken, Guard, ProviderError, Ticket,
+    Error, FencingToken, Guard, ProviderError, ReleaseEnd, Ticket,
     api::scope,
     lease::{Holding, joined, renewal},
 };
@@ -104,7 +104,7 @@ impl Lease {
     ///
     /// Waits until the store has answered, or must have let go by itself: at most one duration. The
     /// release runs on the runtime that acquired the lease. Awaited on another one it ends as
-    /// [`Ended::Unconfirmed`] a little after that, if nobody drives the first: the lease has run out
+    /// [`ReleaseEnd::Unconfirmed`] a little after that, if nobody drives the first: the lease has run out
     /// then. That takes a timer of the runtime that awaits it.
     ///
     /// # Errors
@@ -113,7 +113,7 @@ impl Lease {
     ///
     /// # Cancel safety
     /// Dropping the future does not stop the release, only the waiting for its outcome.
-    pub async fn release(self) -> Result<Ended, Error> {
+    pub async fn release(self) -> Result<ReleaseEnd, Error> {
         self.0.release().await
     }
 
@@ -125,7 +125,7 @@ impl Lease {
     ///
     /// # Cancel safety
     /// As for [`Lease::release`].
-    pub async fn release_open(self) -> Result<Ended, Error> {
+    pub async fn release_open(self) -> Result<ReleaseEnd, Error> {
         self.0.term().leaves_open();
         self.0.release().await
     }

@@ -130,7 +130,7 @@ impl DLock {
     /// any try is. Where the lock is free by now, it is granted as to any try.
     ///
     /// # Errors
-    /// [`Error::OtherLock`] if the ticket is for another name; otherwise as
+    /// [`Error::TicketMismatch`] if the ticket is for another name; otherwise as
     /// [`DLock::try_acquire`]. After [`Error::Provider`] the ticket may have been used up for
     /// nothing; what it got is given back in the background.
     ///
@@ -158,7 +158,7 @@ impl DLock {
     /// ```
     ///
     /// # Errors
-    /// [`Error::OtherLock`] if the ticket is for another name; otherwise as [`DLock::acquire`].
+    /// [`Error::TicketMismatch`] if the ticket is for another name; otherwise as [`DLock::acquire`].
     ///
     /// # Cancel safety
     /// As for [`DLock::try_redeem`] and [`DLock::acquire`].
@@ -169,7 +169,7 @@ impl DLock {
     /// [`DLock::redeem`], but no longer than `limit` in all. A zero limit asks once.
     ///
     /// # Errors
-    /// [`Error::OtherLock`] if the ticket is for another name; otherwise as
+    /// [`Error::TicketMismatch`] if the ticket is for another name; otherwise as
     /// [`DLock::acquire_timeout`].
     ///
     /// # Cancel safety

@@ -23,7 +23,7 @@ pub enum State {
     clippy::exhaustive_enums,
     reason = "the three things that can be known"
 )]
-pub enum Ended {
+pub enum ReleaseEnd {
     /// The store has taken it back; the next contender may have it. Or it has taken it and given it
     /// to this client's own next waiter, in one write (H1): either way the term is over in the
     /// store, and whatever happens to the lock from here on is no concern of its holder.

@@ -6,7 +6,7 @@ mod sink;
 
 use std::{sync::Arc, time::Duration};
 
-use crate::{AskEnd, Ended, LossCause, ProviderError};
+use crate::{AcquireEnd, LossCause, ProviderError, ReleaseEnd};
 
 /// The locks that it happened to: those of one client with one group.
 #[derive(Clone, Copy)]
@@ -41,10 +41,10 @@ pub(crate) enum Measured<'a> {
     /// A lock was built.
     Built,
     /// A call for the lock has ended.
-    Asked {
+    AcquireEnded {
         waited: bool,
         took: Duration,
-        end: AskEnd,
+        end: AcquireEnd,
     },
     /// A call to the store has ended.
     Called {
@@ -71,7 +71,7 @@ pub(crate) enum Measured<'a> {
     /// A term went to the client's own next waiter, in the waiter's write.
     HandedOn,
     /// A release was sent, and has ended.
-    Released(&'a Result<Ended, ProviderError>),
+    Released(&'a Result<ReleaseEnd, ProviderError>),
 }
 
 impl<'a> Source<'a> {

@@ -12,7 +12,7 @@ use std::{
 
 use uuid::Uuid;
 
-use crate::{Ended, ErrorKind, FencingToken, LossCause, Name, ProviderError, Version};
+use crate::{ErrorKind, FencingToken, LossCause, Name, ProviderError, ReleaseEnd, Version};
 
 /// Is told what a [`Client`](crate::Client) does, in the order in which it does it. For tests; see
 /// [`Client::recorded`](crate::Client::recorded).
@@ -30,8 +30,8 @@ pub trait Recorder: Send + Sync + 'static {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Event {
-    /// A caller asked for the lock.
-    Asked {
+    /// A caller's acquire began.
+    AcquireBegan {
         /// Numbers the calls of one client.
         call: u64,
         /// It waits; otherwise it tries once.
@@ -39,12 +39,12 @@ pub enum Event {
         /// Its limit, a total (W4).
         limit: Option<Duration>,
     },
-    /// That call has ended: returned, or its future was dropped.
-    AskEnded {
+    /// That acquire has ended: it returned, or its future was dropped.
+    AcquireEnded {
         /// The number of the call.
         call: u64,
         /// With what.
-        end: AskEnd,
+        end: AcquireEnd,
     },
     /// A try began (V1): nothing has been sent yet.
     Tried {
@@ -60,7 +60,7 @@ pub enum Event {
         floor: u64,
     },
     /// The try was granted, in time. The lease is valid from here on, though nobody has it in hand
-    /// before [`AskEnd::Granted`].
+    /// before [`AcquireEnd::Granted`].
     Granted {
         /// The term.
         uuid: Uuid,
@@ -91,8 +91,8 @@ pub enum Event {
         /// How it ended; [`LossCause::Released`] included.
         cause: LossCause,
     },
-    /// Somebody who had been waiting for the loss was told of it (I8).
-    LossTold {
+    /// A caller that was waiting for the loss learned of it (I8).
+    LossDelivered {
         /// The term.
         uuid: Uuid,
     },
@@ -107,7 +107,7 @@ pub enum Event {
         /// The term.
         uuid: Uuid,
         /// How.
-        ended: Result<Ended, ProviderError>,
+        ended: Result<ReleaseEnd, ProviderError>,
     },
 }
 
@@ -123,10 +123,10 @@ pub struct Believed {
     pub unsure_from: Duration,
 }
 
-/// How a call for the lock ended.
+/// How an acquire ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum AskEnd {
+pub enum AcquireEnd {
     /// With this term's lease, in its caller's hands from now on.
     Granted(Uuid),
     /// Somebody else holds it.

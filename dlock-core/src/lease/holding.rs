@@ -8,7 +8,7 @@ use tokio::{
 };
 
 use crate::{
-    Ended, Error, ProviderError, Ticket,
+    Error, ProviderError, ReleaseEnd, Ticket,
     lease::{Giveback, Origin, Term},
     telling::contained,
 };
@@ -33,9 +33,9 @@ impl Holding {
 
     /// Releases, and waits for the outcome (V7). The release runs in a task on the lease's home
     /// runtime: dropping this future does not stop it.
-    pub(crate) async fn release(mut self) -> Result<Ended, Error> {
+    pub(crate) async fn release(mut self) -> Result<ReleaseEnd, Error> {
         let Some(term) = self.0.take() else {
-            return Ok(Ended::Unconfirmed);
+            return Ok(ReleaseEnd::Unconfirmed);
         };
         let giveback = giveback(&term);
         let bound = term.store.clock.pause(giveback.bound());
@@ -45,7 +45,7 @@ impl Holding {
                 .with_source(ended)
                 .into()),
             // The lease has run out.
-            None => Ok(Ended::Unconfirmed),
+            None => Ok(ReleaseEnd::Unconfirmed),
         }
     }
 

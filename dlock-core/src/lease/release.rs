@@ -10,7 +10,7 @@ use tokio::runtime::Handle;
 use uuid::Uuid;
 
 use crate::{
-    Closing, Ended, ErrorKind, Event, FencingToken, Name, ProviderError, Record, Release,
+    Closing, ErrorKind, Event, FencingToken, Name, ProviderError, Record, Release, ReleaseEnd,
     ReleaseOutcome, Version,
     events::{Measured, Operation},
     names::{NameState, Offer},
@@ -78,7 +78,7 @@ impl Giveback {
     pub(crate) fn spawn(
         self,
         home: &Handle,
-    ) -> tokio::task::JoinHandle<Result<Ended, ProviderError>> {
+    ) -> tokio::task::JoinHandle<Result<ReleaseEnd, ProviderError>> {
         let errand = self.store.errand(&self.plan);
         let uuid = self.uuid;
         self.store.tell(&self.name, || Event::ReleaseBegan { uuid });
@@ -141,7 +141,7 @@ impl Giveback {
 
     /// The waiter's try ends the term in the write that begins its own. Whatever else becomes of it,
     /// the release is sent.
-    async fn run(&self, offer: Option<Offer>) -> Result<Ended, ProviderError> {
+    async fn run(&self, offer: Option<Offer>) -> Result<ReleaseEnd, ProviderError> {
         if let Some(offer) = offer
             && offer.granted(&self.store.clock, &self.plan).await
         {
@@ -149,10 +149,10 @@ impl Giveback {
                 self.state.settled(self.uuid);
             }
             self.store.source(&self.plan).measure(|| Measured::HandedOn);
-            return Ok(Ended::Released);
+            return Ok(ReleaseEnd::Released);
         }
         let mut answer = self.send().await;
-        if self.origin == Origin::Try && matches!(answer, Ok(Ended::NotHeld(_))) {
+        if self.origin == Origin::Try && matches!(answer, Ok(ReleaseEnd::NotHeld(_))) {
             // Requests may overtake each other, and what nobody waits for would block others for D.
             self.store.clock.pause(self.plan.attempt()).await;
             answer = self.send().await;
@@ -165,7 +165,7 @@ impl Giveback {
 
     /// Repeats until the store has answered or must have let go by itself. At least one attempt is
     /// made, however late it is: the answer tells a stale holder that it is stale.
-    async fn send(&self) -> Result<Ended, ProviderError> {
+    async fn send(&self) -> Result<ReleaseEnd, ProviderError> {
         let Self { store, plan, .. } = self;
         let until = self.sent + plan.duration;
         let mut request = Release::new(self.name.clone(), self.uuid, self.token);
@@ -211,7 +211,7 @@ impl Giveback {
                         self.state.settled(self.uuid);
                     }
                     let ended = self.answered(outcome, alone);
-                    if heard && matches!(ended, Ended::NotHeld(_)) {
+                    if heard && matches!(ended, ReleaseEnd::NotHeld(_)) {
                         self.state.fairness().did_not_release();
                     }
                     return Ok(ended);
@@ -236,7 +236,7 @@ impl Giveback {
         }
     }
 
-    fn unconfirmed(&self) -> Ended {
+    fn unconfirmed(&self) -> ReleaseEnd {
         if self.plan.told {
             told(|| {
                 tracing::warn!(
@@ -245,7 +245,7 @@ impl Giveback {
                 );
             });
         }
-        Ended::Unconfirmed
+        ReleaseEnd::Unconfirmed
     }
 
     /// The store has just shown that the name is closed. Others observe that once they look; who knows
@@ -268,14 +268,14 @@ impl Giveback {
 
     /// What an answer means. `alone`: to the first attempt. W7: any release of ours, an orphan's too,
     /// wakes our own head waiter.
-    fn answered(&self, outcome: ReleaseOutcome, alone: bool) -> Ended {
+    fn answered(&self, outcome: ReleaseOutcome, alone: bool) -> ReleaseEnd {
         let ended = match outcome {
             ReleaseOutcome::Released => {
                 // F2: the others hear of it only now.
                 if self.closes_until.is_none() {
                     self.state.fairness().gives_back(&self.store.clock);
                 }
-                Ended::Released
+                ReleaseEnd::Released
             }
             ReleaseOutcome::NotHeld(record) => self.not_held(record, alone),
         };
@@ -286,7 +286,7 @@ impl Giveback {
     /// L3. That somebody took the lease is certain only if nothing of ours can have ended the term:
     /// neither an earlier attempt of this release, which lets in a waiter who was quick, nor a try that
     /// claimed the term (H4), even if its own term is over by now.
-    fn not_held(&self, record: Option<Record>, alone: bool) -> Ended {
+    fn not_held(&self, record: Option<Record>, alone: bool) -> ReleaseEnd {
         let Self { store, state, .. } = self;
         if let Some(record) = &record {
             state.saw(&store.clock, record);
@@ -298,21 +298,21 @@ impl Giveback {
             .closes_until
             .is_some_and(|until| store.clock.now() < until);
         if record.as_ref().is_some_and(shows_our_own) && !intruded {
-            return Ended::Released;
+            return ReleaseEnd::Released;
         }
         let Origin::Lease { protected } = self.origin else {
-            return Ended::NotHeld(record);
+            return ReleaseEnd::NotHeld(record);
         };
         if alone && !state.may_be_claimed(self.uuid) {
-            return Ended::NotHeld(record);
+            return ReleaseEnd::NotHeld(record);
         }
         told(
             || tracing::debug!(name: "release_overtaken", "not held after what may have ended the term: no loss"),
         );
         if protected && !intruded {
-            Ended::Released
+            ReleaseEnd::Released
         } else {
-            Ended::Unconfirmed
+            ReleaseEnd::Unconfirmed
         }
     }
 }

@@ -45,7 +45,7 @@ const RENEWALS_END: u64 = 1 << 53;
 /// let ticket: Ticket = text.parse()?;
 /// assert_eq!(ticket.name().as_str(), "invoice run/7");
 /// assert_eq!(ticket.to_string(), text);
-/// # Ok::<(), dlock_core::NoTicket>(())
+/// # Ok::<(), dlock_core::ParseTicketError>(())
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash)]
 #[must_use = "until somebody redeems it, the lock is held by nobody"]
@@ -60,7 +60,7 @@ pub struct Ticket {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a ticket: {reason}")]
 #[non_exhaustive]
-pub struct NoTicket {
+pub struct ParseTicketError {
     /// What is wrong.
     pub reason: &'static str,
 }
@@ -135,34 +135,36 @@ impl fmt::Debug for Ticket {
 }
 
 impl FromStr for Ticket {
-    type Err = NoTicket;
+    type Err = ParseTicketError;
 
-    fn from_str(text: &str) -> Result<Self, NoTicket> {
+    fn from_str(text: &str) -> Result<Self, ParseTicketError> {
         let closes = text.starts_with(CLOSING_TAG);
         let mut parts = text.splitn(if closes { 5 } else { 4 }, ':');
-        let mut part = |reason| parts.next().ok_or(NoTicket { reason });
+        let mut part = |reason| parts.next().ok_or(ParseTicketError { reason });
         if ![TAG, CLOSING_TAG].contains(&part("it is empty")?) {
             let reason = "it does not begin with \"dlock-ticket-1:\" or \"dlock-ticket-2:\"";
-            return Err(NoTicket { reason });
+            return Err(ParseTicketError { reason });
         }
         let reason = "its term is not a uuid";
-        let uuid = Uuid::try_parse(part(reason)?).map_err(|_| NoTicket { reason })?;
+        let uuid = Uuid::try_parse(part(reason)?).map_err(|_| ParseTicketError { reason })?;
         let reason = "its number is not one of a renewal";
-        let renewals = part(reason)?.parse().map_err(|_| NoTicket { reason })?;
+        let renewals = part(reason)?
+            .parse()
+            .map_err(|_| ParseTicketError { reason })?;
         if renewals >= RENEWALS_END {
-            return Err(NoTicket { reason });
+            return Err(ParseTicketError { reason });
         }
         let reason = "its closing is not one of 1 ms to 24 h";
         let closes_for = match closes.then(|| part(reason)).transpose()? {
             None => 0,
-            Some(millis) => millis.parse().map_err(|_| NoTicket { reason })?,
+            Some(millis) => millis.parse().map_err(|_| ParseTicketError { reason })?,
         };
         if Duration::from_millis(closes_for) > Record::LONGEST {
-            return Err(NoTicket { reason });
+            return Err(ParseTicketError { reason });
         }
         let reason = "its name is not one of a lock";
-        let name = plain(part(reason)?).ok_or(NoTicket { reason })?;
-        let name = Name::new(name).map_err(|_| NoTicket { reason })?;
+        let name = plain(part(reason)?).ok_or(ParseTicketError { reason })?;
+        let name = Name::new(name).map_err(|_| ParseTicketError { reason })?;
         let ticket = Self {
             name,
             version: Version { uuid, renewals },
@@ -173,7 +175,7 @@ impl FromStr for Ticket {
             Ok(ticket)
         } else {
             let reason = "it is not spelled as tickets are";
-            Err(NoTicket { reason })
+            Err(ParseTicketError { reason })
         }
     }
 }

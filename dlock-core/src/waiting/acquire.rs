@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{
     Acquired, Contender, Settings, Wait,
-    call::Call,
+    call::AcquireCall,
     handoff::{Taken, handoff},
     line::Line,
 };
@@ -22,12 +22,12 @@ pub(crate) async fn acquire(
     if let Some(ticket) = ticket
         && *ticket.name() != lock.name
     {
-        return Err(Error::OtherLock {
+        return Err(Error::TicketMismatch {
             ticket: ticket.name().clone(),
             lock: lock.name.clone(),
         });
     }
-    let call = Call::begin(lock, wait);
+    let call = AcquireCall::begin(lock, wait);
     let answer = ask_for(lock, wait, ticket).await;
     call.end(&answer);
     answer

@@ -161,7 +161,7 @@ impl Worker {
             let mut context = Context::from_waker(Waker::noop());
             matches!(
                 redeeming.as_mut().poll(&mut context),
-                Poll::Ready(Err(Error::OtherLock { .. }))
+                Poll::Ready(Err(Error::TicketMismatch { .. }))
             )
         });
         if !matches!(refused, Ok(true)) {

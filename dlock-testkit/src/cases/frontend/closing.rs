@@ -1,6 +1,6 @@
 //! `Client::close`, G3.
 
-use dlock_core::{Ended, Error};
+use dlock_core::{Error, ReleaseEnd};
 use std::time::Duration;
 
 use super::bed::{acquired, joined, lock, ok, rounds, settle, soon, waiting};
@@ -61,11 +61,11 @@ pub(in crate::cases) async fn close_leaves_leases_to_their_holders(bench: Bench)
         bed.sent(Op::Renew, 2).await;
         assert_eq!(
             ok(soon("the release", lease.release()).await),
-            Ended::Released
+            ReleaseEnd::Released
         );
         assert_eq!(
             ok(soon("the release", guard.release()).await),
-            Ended::Released
+            ReleaseEnd::Released
         );
         assert_eq!(soon("closing", bed.client.close()).await, 0);
     })
