@@ -1,5 +1,5 @@
 //! What happens, for those who watch: recorders and metrics. Logs are written where it happens
-//! ([`telling`](crate::telling)).
+//! ([`emit`](crate::emit)).
 
 mod end;
 mod measure;

@@ -13,12 +13,12 @@ mod client;
 mod contract;
 #[doc = include_str!("../DESIGN.md")]
 pub mod design {}
+mod emit;
 mod events;
 mod lease;
 mod names;
 mod renewals;
 mod store;
-mod telling;
 mod time;
 mod waiting;
 

@@ -1,10 +1,10 @@
 //! What one client knows of each name: whose turn it is, what it has observed, which of its own
 //! identities are over, the highest token it has seen.
 
-mod crews;
 mod fairness;
 mod observation;
-mod over;
+mod retired;
+mod runtimes;
 mod succession;
 #[cfg(test)]
 mod tests;
@@ -18,11 +18,11 @@ use tokio::sync::{Notify, Semaphore};
 use uuid::Uuid;
 
 pub(crate) use self::{
-    crews::Waiter,
     fairness::{Entered, Fairness, Slots, span},
-    succession::{Legacy, Offer, Place},
+    runtimes::Waiter,
+    succession::{HandOver, Offer, Registration},
 };
-use self::{observation::Observation, over::Over, succession::Succession};
+use self::{observation::Observation, retired::Retired, succession::Succession};
 use crate::{Clock, FencingToken, Name};
 
 /// Names nobody uses are looked through when there are so many, and again at twice what is left.
@@ -54,7 +54,7 @@ pub(crate) struct NameState {
 struct Known {
     /// Names that nobody else wants have none.
     observation: Option<Box<Observation>>,
-    over: VecDeque<Over>,
+    retired: VecDeque<Retired>,
     live: Vec<Uuid>,
     /// The term of our last grant.
     newest: Option<Uuid>,
@@ -189,7 +189,7 @@ impl NameState {
     fn forgettable(&self, clock: &Clock) -> bool {
         let known = self.known();
         known.live.is_empty()
-            && known.over.iter().all(|over| over.is_forgettable(clock))
+            && known.retired.iter().all(|over| over.is_forgettable(clock))
             && known
                 .observation
                 .as_ref()

@@ -23,8 +23,8 @@ use self::{
 };
 use crate::{
     LossCause,
+    emit::emit,
     lease::{Keeper, Term},
-    telling::told,
     time::Clock,
 };
 
@@ -136,18 +136,18 @@ fn farewell(term: &Term, clock: &Clock) {
     let (lock, backend, token) = (&term.name, term.store.backend, term.token.get());
     match term.loss() {
         Some(loss) if matches!(loss.cause, LossCause::Released | LossCause::HandedOver) => {
-            told(
+            emit(
                 || tracing::trace!(name: "renewals_ended", %lock, backend, token, cause = %loss.cause, "renewals ended"),
             );
         }
         Some(loss) => {
-            told(
+            emit(
                 || tracing::warn!(name: "lost", %lock, backend, token, cause = %loss.cause, "the lease was lost"),
             );
         }
         None if term.renewals_end().is_some_and(|end| clock.now() >= end) => {
             term.held_too_long();
-            told(
+            emit(
                 || tracing::warn!(name: "held_too_long", %lock, backend, token, "held for the longest time allowed; renewals stop"),
             );
         }

@@ -21,9 +21,9 @@ pub(crate) use self::observations::Observations;
 use self::outage::Outage;
 use crate::{
     Clock, Event, Name, Provider, ProviderError, Record,
+    emit::contained,
     events::{Measured, Operation, Recording, Source, measured},
     names::{NameState, Names},
-    telling::contained,
     time::{Entropy, Plan},
 };
 
@@ -46,17 +46,17 @@ pub(crate) struct Store {
     pub(crate) watching: AtomicBool,
     /// Where what was seen outlives this process, if anywhere (O4).
     pub(crate) observations: OnceLock<Observations>,
-    /// Who is told what happens, if anybody is.
+    /// The recorder of events, if there is one.
     pub(crate) recording: OnceLock<Recording>,
     /// Who renews the leases: a layer above this one.
     renewals: OnceLock<Arc<dyn Any + Send + Sync>>,
     closing: CancellationToken,
-    errands: Arc<watch::Sender<usize>>,
+    tasks: Arc<watch::Sender<usize>>,
 }
 
 /// Something that runs in the background for a client (I14); [`Client::close`] waits for its end, and
 /// [`DLock::idle`](crate::DLock::idle) for that of a lock's own.
-pub(crate) struct Errand {
+pub(crate) struct TaskToken {
     client: Arc<watch::Sender<usize>>,
     plan: Arc<Plan>,
 }
@@ -80,7 +80,7 @@ impl Store {
             recording: OnceLock::new(),
             renewals: OnceLock::new(),
             closing: CancellationToken::new(),
-            errands: Arc::new(watch::Sender::new(0)),
+            tasks: Arc::new(watch::Sender::new(0)),
         })
     }
 
@@ -90,38 +90,38 @@ impl Store {
         Arc::clone(renewals).downcast().ok()
     }
 
-    /// Tells the recorder, if there is one.
-    pub(crate) fn tell(&self, name: &Name, event: impl FnOnce() -> Event) {
+    /// Emits an event to the recorder, if there is one.
+    pub(crate) fn emit(&self, name: &Name, event: impl FnOnce() -> Event) {
         if let Some(recording) = self.recording.get() {
             let now = self.clock.reading();
             contained(|| recording.recorder.record(name, now, event()));
         }
     }
 
-    /// The locks with this plan, for those who measure.
+    /// The locks with this plan, as metrics know them.
     pub(crate) fn source<'a>(&self, plan: &'a Plan) -> Source<'a> {
         Source {
             backend: self.backend,
             group: plan.group.as_ref(),
-            told: plan.told,
+            observed: plan.observed,
         }
     }
 
     /// Counts as running until the returned value is dropped.
-    pub(crate) fn errand(&self, plan: &Arc<Plan>) -> Errand {
-        plan.errands.fetch_add(1, Ordering::SeqCst);
-        self.errands.send_modify(|running| *running += 1);
-        Errand {
-            client: Arc::clone(&self.errands),
+    pub(crate) fn track(&self, plan: &Arc<Plan>) -> TaskToken {
+        plan.tasks.fetch_add(1, Ordering::SeqCst);
+        self.tasks.send_modify(|running| *running += 1);
+        TaskToken {
+            client: Arc::clone(&self.tasks),
             plan: Arc::clone(plan),
         }
     }
 
     /// Resolves when nothing runs for any lock.
     pub(crate) async fn all_idle(&self) {
-        let mut errands = self.errands.subscribe();
+        let mut tasks = self.tasks.subscribe();
         // The sender lives in `self`, so this ends only when the count is zero.
-        let _ended = errands.wait_for(|running| *running == 0).await;
+        let _ended = tasks.wait_for(|running| *running == 0).await;
     }
 
     /// Waiting and later acquires fail from here on.
@@ -131,10 +131,10 @@ impl Store {
 
     /// Resolves when nothing runs for locks with this plan.
     pub(crate) async fn idle(&self, plan: &Plan) {
-        let mut errands = self.errands.subscribe();
-        let none = |_: &usize| plan.errands.load(Ordering::SeqCst) == 0;
+        let mut tasks = self.tasks.subscribe();
+        let none = |_: &usize| plan.tasks.load(Ordering::SeqCst) == 0;
         // The sender lives in `self`, so this ends only when it is so.
-        let _ended = errands.wait_for(none).await;
+        let _ended = tasks.wait_for(none).await;
     }
 
     pub(crate) fn is_closed(&self) -> bool {
@@ -171,7 +171,7 @@ impl Store {
             let source = Source {
                 backend: self.backend,
                 group,
-                told: true,
+                observed: true,
             };
             source.measure(|| Measured::Called {
                 operation,
@@ -225,10 +225,10 @@ impl Drop for Store {
     }
 }
 
-impl Drop for Errand {
+impl Drop for TaskToken {
     fn drop(&mut self) {
         // First, since those who wait look at it when the client's count changes.
-        self.plan.errands.fetch_sub(1, Ordering::SeqCst);
+        self.plan.tasks.fetch_sub(1, Ordering::SeqCst);
         self.client.send_modify(|running| *running -= 1);
     }
 }

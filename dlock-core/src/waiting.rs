@@ -5,8 +5,8 @@ mod acquire;
 mod asking;
 mod attempt;
 mod call;
+mod claiming;
 mod handoff;
-mod inheriting;
 mod leaving;
 mod line;
 mod reserving;
@@ -35,12 +35,11 @@ use self::{
     reserving::{PassedOver, Reservation},
 };
 use crate::{
-    Error, Holder, ProviderError, Ticket, Version,
+    Error, Holder, ProviderError, Ticket, Version, emit,
     lease::Holding,
     names::{Entered, Slots},
     store::listener,
-    telling,
-    time::Look,
+    time::ContenderInstant,
 };
 
 /// How long an acquire may take.
@@ -66,10 +65,10 @@ struct Contender {
     ticket: Option<Version>,
     /// For how long it closes the name (B4).
     closes_for: Duration,
-    started: Look,
+    started: ContenderInstant,
     /// When the store last answered, or we began to ask it. A refusal by a try of our own that is
     /// over and a spent try are answers too; a grant that came too late is none (W5).
-    answered: Look,
+    answered: ContenderInstant,
     /// Nobody waits for the answer any more, or not in this place.
     gone: CancellationToken,
     /// Since when it lets terms of others go by, and what its next try leaves to them (F1).
@@ -93,7 +92,7 @@ impl Contender {
         lock: &Arc<Settings>,
         wait: Wait,
         ticket: Option<&Ticket>,
-        started: Look,
+        started: ContenderInstant,
         gone: CancellationToken,
     ) -> Self {
         Self {
@@ -133,7 +132,7 @@ impl Contender {
         if self.ticket.is_some() && !self.closes_for.is_zero() {
             holding.term().closes_for(self.closes_for);
         }
-        telling::contained(|| {
+        emit::contained(|| {
             tracing::Span::current().record("token", holding.term().token.get());
         });
         // W6. A grant that comes back is dropped here, and so released.
@@ -217,7 +216,7 @@ impl Contender {
         if let ControlFlow::Break(end) = self.let_others_first(giver).await {
             return end;
         }
-        self.answered = store.clock.look();
+        self.answered = store.clock.contender_now();
         // Who was refused with a ticket asks anew when its turn has come, and does not look.
         let mut woken = self.seen.is_some();
         let mut expecting = true;
@@ -247,19 +246,16 @@ impl Contender {
             if woken && self.left().is_some_and(|left| left.is_zero()) {
                 return Some(Err(self.timeout()));
             }
-            let legacy = self.inherit();
+            let offer = self.take_offer();
             // Without a turn nothing is asked, and what woke us has not been followed yet (W3).
-            let still_woken = woken && turn.is_err() && legacy.is_none();
+            let still_woken = woken && turn.is_err() && offer.is_none();
             let expected = self
                 .hand_over_expected()
-                .filter(|_| expecting && legacy.is_none());
+                .filter(|_| expecting && offer.is_none());
             expecting = false;
             let pause = match expected {
                 Some(pause) => pause,
-                None => match self
-                    .question(legacy, std::mem::take(&mut woken), turn)
-                    .await
-                {
+                None => match self.question(offer, std::mem::take(&mut woken), turn).await {
                     ControlFlow::Continue(pause) => pause,
                     ControlFlow::Break(answer) => return Some(answer),
                 },
@@ -274,7 +270,7 @@ impl Contender {
             }
             if expected.is_some() {
                 // It has not asked (W5).
-                self.answered = store.clock.look();
+                self.answered = store.clock.contender_now();
             }
             if woken && let ControlFlow::Break(end) = self.let_seniors_first(giver).await {
                 return end;

@@ -244,8 +244,8 @@ fn plan(options: &Options) -> Result<Plan, ConfigError> {
         max_hold,
         at_least,
         group: None,
-        told: true,
-        errands: Arc::default(),
+        observed: true,
+        tasks: Arc::default(),
     })
 }
 

@@ -25,7 +25,7 @@ pub struct Guard(Holding);
 impl Guard {
     pub(crate) fn new(holding: Holding) -> Self {
         let term = holding.term();
-        term.tell(|uuid| Event::KeptAlive { uuid });
+        term.emit(|uuid| Event::KeptAlive { uuid });
         Schedulers::keep(term);
         Self(holding)
     }

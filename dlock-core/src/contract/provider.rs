@@ -208,7 +208,7 @@ pub trait Admin: Provider {
         name: &Name,
         seen: &Record,
     ) -> Result<ReleaseOutcome, ProviderError> {
-        crate::telling::told(
+        crate::emit::emit(
             || tracing::warn!(name: "force_release", lock = %name, owner = %seen.owner, token = %seen.token, "force-releasing a lock"),
         );
         self.release(&Release::new(name.clone(), seen.uuid, Some(seen.token)))

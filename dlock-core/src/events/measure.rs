@@ -18,7 +18,7 @@ pub(crate) struct Source<'a> {
     pub(crate) backend: &'static str,
     pub(crate) group: Option<&'a Arc<str>>,
     /// Whether anything but calls to the store is told of them.
-    pub(crate) told: bool,
+    pub(crate) observed: bool,
 }
 
 /// What is asked of a store.

@@ -6,7 +6,7 @@
 use ::metrics::{Key, Label, Level, Metadata, Recorder, with_recorder};
 pub use ::metrics::{SharedString, Unit};
 
-use crate::telling::{self, told};
+use crate::emit::{self, emit};
 
 /// One metric: a row of a table such as [`ALL`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -236,8 +236,8 @@ static METADATA: Metadata<'static> = Metadata::new("dlock", Level::INFO, Some("d
 
 /// Asks the recorder. Its panic ends here: what happens to a lock must not depend on who watches.
 fn contained(tell: impl FnOnce(&dyn Recorder)) {
-    if telling::contained(|| with_recorder(tell)).is_none() {
-        told(
+    if emit::contained(|| with_recorder(tell)).is_none() {
+        emit(
             || tracing::error!(name: "recorder_panicked", "the metrics recorder panicked; what it was told is lost"),
         );
     }

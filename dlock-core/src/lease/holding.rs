@@ -9,8 +9,8 @@ use tokio::{
 
 use crate::{
     Error, ProviderError, ReleaseEnd, Ticket,
+    emit::contained,
     lease::{Giveback, Origin, Term},
-    telling::contained,
 };
 
 /// A term with the duty to release it. Dropping it releases in the background (G3).

@@ -3,9 +3,9 @@
 
 use crate::{
     ProviderError, Renew, RenewOutcome,
+    emit::emit,
     events::Operation,
     lease::{Draw, Term},
-    telling::told,
 };
 
 /// One attempt for one term: a number and a `sent` of its own, at most D/6, and its answer told to
@@ -38,7 +38,7 @@ pub(crate) fn settle(
     match answer {
         Ok(RenewOutcome::Renewed { asked }) => {
             let in_time = term.renewed(draw, asked);
-            told(|| {
+            emit(|| {
                 tracing::trace!(
                     name: "renewed",
                     lock = %term.name,
@@ -59,7 +59,7 @@ pub(crate) fn settle(
         }
         Err(error) => {
             term.failed(error.clone());
-            told(|| {
+            emit(|| {
                 tracing::debug!(
                     name: "renewal_unanswered",
                     lock = %term.name,

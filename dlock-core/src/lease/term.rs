@@ -29,7 +29,7 @@ use crate::{
     events::Measured,
     names::NameState,
     store::Store,
-    time::{Plan, Tick},
+    time::{HolderInstant, Plan},
 };
 
 /// What a lease's handle, its renewals and everybody who watches it share.
@@ -51,7 +51,7 @@ pub(crate) struct Term {
     /// Who renews it, if anybody does, and its place there.
     keeper: OnceLock<Weak<dyn Keeper>>,
     pub(crate) seat: Seat,
-    /// The holder may act before this instant. [`Tick::NEVER`] once the lease has ended.
+    /// The holder may act before this instant. [`HolderInstant::NEVER`] once the lease has ended.
     valid_until: AtomicI64,
     /// Without a newer success the lease is unsure from here on (V8).
     unsure_from: AtomicI64,
@@ -68,12 +68,12 @@ impl Term {
         name: Name,
         plan: Arc<Plan>,
         (uuid, token): (Uuid, FencingToken),
-        sent: Tick,
+        sent: HolderInstant,
         answered: bool,
     ) -> Arc<Self> {
         state.granted(uuid, token);
         let (valid_until, unsure_from) = (sent + plan.belief(), sent + plan.unsure_after());
-        store.tell(&name, || Event::Granted {
+        store.emit(&name, || Event::Granted {
             uuid,
             token,
             believed: believed(sent, valid_until, unsure_from),
@@ -99,15 +99,15 @@ impl Term {
     }
 
     /// V2: computed from the clock at every question. V4: a deadline once seen in the past is
-    /// replaced by [`Tick::NEVER`], so that no later answer, and no reading of the clock that was
+    /// replaced by [`HolderInstant::NEVER`], so that no later answer, and no reading of the clock that was
     /// taken earlier, can bring the lease back.
     pub(crate) fn is_valid(&self) -> bool {
         loop {
             let deadline = self.valid_until.load(Ordering::SeqCst);
-            if deadline == Tick::NEVER.to_bits() {
+            if deadline == HolderInstant::NEVER.to_bits() {
                 return false;
             }
-            if self.store.clock.now() < Tick::from_bits(deadline) {
+            if self.store.clock.now() < HolderInstant::from_bits(deadline) {
                 return true;
             }
             if self.close_at(deadline) {
@@ -138,9 +138,9 @@ impl Term {
         }
     }
 
-    /// Tells the recorder of the client, if there is one.
-    pub(crate) fn tell(&self, event: impl FnOnce(Uuid) -> Event) {
-        self.store.tell(&self.name, || event(self.uuid));
+    /// Emits an event to the client's recorder, if there is one.
+    pub(crate) fn emit(&self, event: impl FnOnce(Uuid) -> Event) {
+        self.store.emit(&self.name, || event(self.uuid));
     }
 
     fn measure<'a>(&'a self, what: impl FnOnce() -> Measured<'a>) {
@@ -166,7 +166,7 @@ impl Term {
     }
 
     /// `sent` of the newest attempt that is known to have succeeded.
-    pub(crate) fn credited(&self) -> Tick {
+    pub(crate) fn credited(&self) -> HolderInstant {
         self.belief().credited
     }
 
@@ -186,12 +186,12 @@ impl Term {
 
     /// When the next renewal is due: never earlier than `renew_every` after the `sent` of the grant
     /// or of the last success (V6).
-    pub(crate) fn renewal_due(&self) -> Tick {
+    pub(crate) fn renewal_due(&self) -> HolderInstant {
         self.belief().credited + self.plan.renew_every
     }
 
     /// When renewals stop because the lease was held for the longest time allowed.
-    pub(crate) fn renewals_end(&self) -> Option<Tick> {
+    pub(crate) fn renewals_end(&self) -> Option<HolderInstant> {
         let limit = self.plan.max_hold?;
         Some(self.belief().granted + limit)
     }
@@ -239,15 +239,16 @@ impl Term {
     }
 
     /// Moves the deadline. The one before, unless it had passed.
-    fn extend(&self, Draw { n, sent }: Draw, asked: bool) -> Option<Tick> {
+    fn extend(&self, Draw { n, sent }: Draw, asked: bool) -> Option<HolderInstant> {
         let mut belief = self.belief();
         belief.asked |= asked;
         belief.confirmed = belief.confirmed.max(n);
         let extended = sent + self.plan.belief();
         let (before, later) = loop {
             let deadline = self.valid_until.load(Ordering::SeqCst);
-            if deadline == Tick::NEVER.to_bits()
-                || (self.store.clock.now() >= Tick::from_bits(deadline) && self.close_at(deadline))
+            if deadline == HolderInstant::NEVER.to_bits()
+                || (self.store.clock.now() >= HolderInstant::from_bits(deadline)
+                    && self.close_at(deadline))
             {
                 return None;
             }
@@ -258,7 +259,7 @@ impl Term {
                 .compare_exchange(deadline, later, Ordering::SeqCst, Ordering::SeqCst)
                 .is_ok()
             {
-                break (Tick::from_bits(deadline), later);
+                break (HolderInstant::from_bits(deadline), later);
             }
         };
         if sent >= belief.credited {
@@ -270,10 +271,10 @@ impl Term {
                 Ordering::SeqCst,
             );
         }
-        self.tell(|uuid| Event::Renewed {
+        self.emit(|uuid| Event::Renewed {
             uuid,
             n,
-            believed: believed(sent, Tick::from_bits(later), self.unsure_from()),
+            believed: believed(sent, HolderInstant::from_bits(later), self.unsure_from()),
         });
         drop(belief);
         self.changed.notify_waiters();
@@ -313,9 +314,9 @@ impl Term {
         let valid = self.is_valid();
         let belief = self.belief();
         let cause = if valid { cause } else { belief.expired() };
-        // Before the end is told: who then asks for the cause waits for the lock.
+        // Before the end is emitted: a task that then asks for the cause waits for the lock.
         self.valid_until
-            .store(Tick::NEVER.to_bits(), Ordering::SeqCst);
+            .store(HolderInstant::NEVER.to_bits(), Ordering::SeqCst);
         self.end_with(belief, |_| cause);
         if let Some(keeper) = self.keeper.get().and_then(Weak::upgrade) {
             keeper.leave(self);
@@ -333,7 +334,7 @@ impl Term {
         let first = belief.ended.is_none();
         let cause = belief.end_with(cause);
         if first {
-            self.tell(|uuid| Event::Lost {
+            self.emit(|uuid| Event::Lost {
                 uuid,
                 cause: cause.clone(),
             });
@@ -352,7 +353,7 @@ impl Term {
 
     /// Ends the lease if this is still its deadline.
     fn close_at(&self, deadline: i64) -> bool {
-        let never = Tick::NEVER.to_bits();
+        let never = HolderInstant::NEVER.to_bits();
         let closed = self
             .valid_until
             .compare_exchange(deadline, never, Ordering::SeqCst, Ordering::SeqCst)
@@ -364,12 +365,12 @@ impl Term {
     }
 
     /// Until when the lease is valid; long past once it is known to have ended.
-    pub(crate) fn deadline(&self) -> Tick {
-        Tick::from_bits(self.valid_until.load(Ordering::SeqCst))
+    pub(crate) fn deadline(&self) -> HolderInstant {
+        HolderInstant::from_bits(self.valid_until.load(Ordering::SeqCst))
     }
 
-    fn unsure_from(&self) -> Tick {
-        Tick::from_bits(self.unsure_from.load(Ordering::SeqCst))
+    fn unsure_from(&self) -> HolderInstant {
+        HolderInstant::from_bits(self.unsure_from.load(Ordering::SeqCst))
     }
 
     fn belief(&self) -> MutexGuard<'_, Belief> {

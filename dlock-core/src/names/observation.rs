@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::NameState;
-use crate::{Clock, Record, Version, time::Look};
+use crate::{Clock, Record, Version, time::ContenderInstant};
 
 /// A version that has been seen unchanged since `first`.
 pub(super) struct Observation {
@@ -11,8 +11,8 @@ pub(super) struct Observation {
     duration: Duration,
     /// What the store said was left of it at the last look.
     remaining: Option<Duration>,
-    first: Look,
-    last: Look,
+    first: ContenderInstant,
+    last: ContenderInstant,
     /// A later process of this host will know.
     kept: bool,
 }
@@ -37,8 +37,8 @@ impl NameState {
     /// A reply or a read showed this record. Called after the reply: an observation counts from
     /// there. A read, even a stale one, observes as well as a refusal does, since A6 is conditional.
     /// Returns that instant if the client sees the version for the first time.
-    pub(crate) fn saw(&self, clock: &Clock, record: &Record) -> Option<Look> {
-        let now = clock.look();
+    pub(crate) fn saw(&self, clock: &Clock, record: &Record) -> Option<ContenderInstant> {
+        let now = clock.contender_now();
         let mut known = self.known();
         known.highest = known.highest.max(record.token.get());
         if record.released {
@@ -69,7 +69,12 @@ impl NameState {
 
     /// Processes of this host have seen this version since then, or this client has and it is kept for
     /// them. Whether there is something to claim now.
-    pub(crate) fn recalled(&self, clock: &Clock, version: Version, first: Look) -> bool {
+    pub(crate) fn recalled(
+        &self,
+        clock: &Clock,
+        version: Version,
+        first: ContenderInstant,
+    ) -> bool {
         let mut known = self.known();
         let seen = known.observation.as_mut();
         let Some(seen) = seen.filter(|seen| seen.version == version) else {

@@ -19,7 +19,7 @@ use super::{
 use crate::{
     lease::Term,
     store::Store,
-    time::{Clock, Tick},
+    time::{Clock, HolderInstant},
 };
 
 /// The most terms that are taken in one turn: the lock is not held for longer than that takes.
@@ -43,9 +43,9 @@ struct State {
     lanes: BTreeMap<Route, Lane>,
     pace: Pace,
     /// When it was last looked at what is due.
-    looked: Option<Tick>,
+    looked: Option<HolderInstant>,
     /// When the scheduler wakes up by itself.
-    wakes: Option<Tick>,
+    wakes: Option<HolderInstant>,
     /// Nobody runs it any more.
     ended: bool,
 }
@@ -70,7 +70,7 @@ pub(super) enum Then {
     /// There is more to do.
     Again,
     /// It sleeps until then, asking the clock at least so often, or until the ring.
-    Sleep(Tick, Duration),
+    Sleep(HolderInstant, Duration),
     /// Until the ring.
     Ring,
     /// There is nothing to renew any more.
@@ -80,7 +80,7 @@ pub(super) enum Then {
 /// What becomes of a term whose attempt has ended.
 pub(super) enum Next {
     /// It is renewed again, from this instant on.
-    At(Tick, Kept),
+    At(HolderInstant, Kept),
     Over(Kept),
 }
 
@@ -205,7 +205,7 @@ impl Agenda {
 
     /// Wakes the scheduler if it would sleep past this instant: until a later one, or on after a suspend,
     /// which its timer has not counted.
-    fn ring_for(&self, state: &State, at: Tick) {
+    fn ring_for(&self, state: &State, at: HolderInstant) {
         let overslept = |wakes| wakes <= self.clock.now();
         if state
             .wakes
@@ -223,7 +223,7 @@ impl Agenda {
 impl State {
     /// Moves what is due into its lanes. Not more often than every [`Crowd::gather`]: what comes due
     /// meanwhile travels with it. True if there is more than one turn takes.
-    fn gather(&mut self, now: Tick, batches: bool, over: &mut Vec<Kept>) -> bool {
+    fn gather(&mut self, now: HolderInstant, batches: bool, over: &mut Vec<Kept>) -> bool {
         if self
             .looked
             .is_some_and(|looked| now < looked + self.crowd.gather())
@@ -257,7 +257,7 @@ impl State {
     }
 
     /// What may be sent now. Retries first: their leases end sooner.
-    fn send(&mut self, now: Tick, over: &mut Vec<Kept>) -> Vec<Departure> {
+    fn send(&mut self, now: HolderInstant, over: &mut Vec<Kept>) -> Vec<Departure> {
         let mut calls = Vec::new();
         let each = self.crowd.each();
         for (&route, lane) in &mut self.lanes {
@@ -293,7 +293,7 @@ impl State {
     }
 
     /// When there may be something to do again, if nobody rings.
-    fn wakes_at(&self, now: Tick) -> Option<Tick> {
+    fn wakes_at(&self, now: HolderInstant) -> Option<HolderInstant> {
         let held = self.pace.holds_until(now, self.crowd.each());
         let waiting = self.waiting.first_at().map(|due| match self.looked {
             Some(looked) => due.max(looked + self.crowd.gather()),
@@ -312,13 +312,13 @@ impl State {
 }
 
 /// When a term needs to be looked at next: when it is due, or has been held for long enough.
-pub(super) fn next_look(term: &Term) -> Tick {
+pub(super) fn next_look(term: &Term) -> HolderInstant {
     let due = term.renewal_due();
     term.renewals_end().map_or(due, |end| end.min(due))
 }
 
 /// Until when a renewal may be held back for the sake of an even pace: D/30 after it was due, a fifth
 /// of the way from there to unsure (V8).
-fn latest(term: &Term) -> Tick {
+fn latest(term: &Term) -> HolderInstant {
     term.renewal_due() + term.plan.duration / 30
 }

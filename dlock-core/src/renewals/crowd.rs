@@ -85,8 +85,8 @@ mod tests {
             max_hold: None,
             at_least: None,
             group: None,
-            told: true,
-            errands: std::sync::Arc::default(),
+            observed: true,
+            tasks: std::sync::Arc::default(),
         }
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::queue::{Kept, Queue, Standing};
 use crate::{
     lease::Term,
-    time::{Plan, Tick},
+    time::{HolderInstant, Plan},
 };
 
 /// The most renewals in one call. What a call costs beside its renewals is a small part by then;
@@ -95,7 +95,7 @@ impl Lane {
 
     /// A renewal is due. What has little of its time left does not wait for a batch, and does not
     /// cut one: it goes with the retries.
-    pub(super) fn push(&mut self, ends: Tick, kept: Kept, now: Tick) {
+    pub(super) fn push(&mut self, ends: HolderInstant, kept: Kept, now: HolderInstant) {
         let hurried = ends.since(now) < hurry(&kept.term.plan);
         match kept.standing {
             Standing::Fresh if !hurried => self.due.insert(ends, kept),
@@ -108,7 +108,7 @@ impl Lane {
     }
 
     /// One whose lease ended while it waited.
-    pub(super) fn pop_ended(&mut self, now: Tick) -> Option<Kept> {
+    pub(super) fn pop_ended(&mut self, now: HolderInstant) -> Option<Kept> {
         self.due
             .pop_until(now)
             .or_else(|| self.retries.pop_until(now))
@@ -161,7 +161,7 @@ impl Lane {
     }
 
     /// When the first lease that waits here ends.
-    pub(super) fn first_end(&self) -> Option<Tick> {
+    pub(super) fn first_end(&self) -> Option<HolderInstant> {
         let ends = [self.due.first_at(), self.retries.first_at()];
         ends.into_iter().flatten().min()
     }

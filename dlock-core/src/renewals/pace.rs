@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::lane::BATCH;
-use crate::time::Tick;
+use crate::time::HolderInstant;
 
 /// Renewals are counted in thousandths.
 const ONE: u64 = 1000;
@@ -15,25 +15,25 @@ const ONE: u64 = 1000;
 #[derive(Default)]
 pub(super) struct Pace {
     level: u64,
-    since: Option<Tick>,
+    since: Option<HolderInstant>,
 }
 
 impl Pace {
     /// From when on more may be sent, if not at once. `each` is the time that the rate gives to one
     /// renewal.
-    pub(super) fn holds_until(&self, now: Tick, each: Duration) -> Option<Tick> {
+    pub(super) fn holds_until(&self, now: HolderInstant, each: Duration) -> Option<HolderInstant> {
         let most = (BATCH as u64) * ONE;
         let excess = self.level_at(now, each).checked_sub(most)?;
         (excess > 0).then(|| now + Duration::from_nanos(nanos(each).saturating_mul(excess) / ONE))
     }
 
     /// So many were sent.
-    pub(super) fn sent(&mut self, now: Tick, count: usize, each: Duration) {
+    pub(super) fn sent(&mut self, now: HolderInstant, count: usize, each: Duration) {
         self.level = self.level_at(now, each) + (count as u64) * ONE;
         self.since = Some(now);
     }
 
-    fn level_at(&self, now: Tick, each: Duration) -> u64 {
+    fn level_at(&self, now: HolderInstant, each: Duration) -> u64 {
         let elapsed = self.since.map_or(Duration::ZERO, |since| now.since(since));
         let gone = nanos(elapsed).saturating_mul(ONE) / nanos(each).max(1);
         self.level.saturating_sub(gone)

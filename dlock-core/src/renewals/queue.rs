@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use uuid::Uuid;
 
-use crate::{lease::Term, time::Tick};
+use crate::{lease::Term, time::HolderInstant};
 
 /// A term that is renewed.
 pub(super) struct Kept {
@@ -26,7 +26,7 @@ pub(super) enum Standing {
 /// Terms by an instant: when each is due, or when each ends. A term is in one queue at most, and
 /// knows its place, so that whoever leaves leaves nothing behind.
 #[derive(Default)]
-pub(super) struct Queue(BTreeMap<(Tick, Uuid), Kept>);
+pub(super) struct Queue(BTreeMap<(HolderInstant, Uuid), Kept>);
 
 impl Kept {
     pub(super) fn with(self, standing: Standing) -> Self {
@@ -35,7 +35,7 @@ impl Kept {
 }
 
 impl Queue {
-    pub(super) fn insert(&mut self, at: Tick, kept: Kept) {
+    pub(super) fn insert(&mut self, at: HolderInstant, kept: Kept) {
         kept.term.seat.set(at);
         self.0.insert((at, kept.term.uuid), kept);
     }
@@ -46,7 +46,7 @@ impl Queue {
     }
 
     /// The first one's instant.
-    pub(super) fn first_at(&self) -> Option<Tick> {
+    pub(super) fn first_at(&self) -> Option<HolderInstant> {
         self.0.first_key_value().map(|((at, _), _)| *at)
     }
 
@@ -59,7 +59,7 @@ impl Queue {
     }
 
     /// The first one, if its instant has come.
-    pub(super) fn pop_until(&mut self, now: Tick) -> Option<Kept> {
+    pub(super) fn pop_until(&mut self, now: HolderInstant) -> Option<Kept> {
         self.first_at().filter(|at| *at <= now)?;
         self.pop()
     }

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use crate::{Wakeup, events::Operation, store::Store, telling::told, time::Plan};
+use crate::{Wakeup, emit::emit, events::Operation, store::Store, time::Plan};
 
 /// How long opening the channel may take, and the longest pause before the next attempt.
 const OPEN_LIMIT: Duration = Duration::from_secs(10);
@@ -61,7 +61,7 @@ async fn listen(client: &Weak<Store>) {
             }
             Ok(None) => return,
             Err(error) => {
-                told(|| {
+                emit(|| {
                     tracing::debug!(
                         name: "wakeups_unavailable",
                         error = &error as &dyn std::error::Error,

@@ -28,7 +28,7 @@ use std::{
 use tokio::{sync::Semaphore, task::spawn_blocking};
 
 use self::{folder::Folder, sight::Sight};
-use crate::{Clock, Name, Version, time::Look};
+use crate::{Clock, Name, Version, time::ContenderInstant};
 
 /// The longest that a reply waits for the folder, whatever the lease: a disk answers in milliseconds,
 /// and one that does not must not hold up what the store has said.
@@ -59,9 +59,9 @@ impl Observations {
         clock: &Clock,
         name: &Name,
         version: Version,
-        first: Look,
+        first: ContenderInstant,
         limit: Duration,
-    ) -> Option<Look> {
+    ) -> Option<ContenderInstant> {
         let (seen, limit) = (Sight { version, first }, limit.min(PATIENCE));
         if self.hangs.load(Ordering::SeqCst) && self.turn.available_permits() == 0 {
             return None;

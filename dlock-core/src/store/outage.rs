@@ -17,7 +17,7 @@ use tokio::sync::Notify;
 
 use crate::{
     Clock, ErrorKind, ProviderError,
-    time::{Entropy, Plan, Tick},
+    time::{Entropy, HolderInstant, Plan},
 };
 
 /// So many calls in a row without an answer are no outage yet: what fails by itself is repeated as soon
@@ -48,7 +48,7 @@ pub(crate) struct Outage {
 struct Last {
     error: Option<ProviderError>,
     /// When a call last went in its turn, and how long the next one waits after that.
-    turn: Option<(Tick, Duration)>,
+    turn: Option<(HolderInstant, Duration)>,
 }
 
 /// What those are told whose own calls had no turn. What is fatal to one call says nothing of theirs.

@@ -37,10 +37,10 @@ pub(crate) struct Plan {
     pub(crate) at_least: Option<Duration>,
     /// What its metrics are told apart by.
     pub(crate) group: Option<Arc<str>>,
-    /// Whether metrics and logs tell of its leases.
-    pub(crate) told: bool,
+    /// Whether metrics and logs report its leases.
+    pub(crate) observed: bool,
     /// How much runs in the background for the locks that share this plan, and for their reservations.
-    pub(crate) errands: Arc<AtomicUsize>,
+    pub(crate) tasks: Arc<AtomicUsize>,
 }
 
 impl Plan {
@@ -77,7 +77,7 @@ impl Plan {
     /// How long a client hands a name to its own waiters at most, from the first hand-over on (H5):
     /// D/10 within 50 ms and 1 s, which is what a waiter of another process without wake-ups sleeps
     /// between two tries.
-    pub(crate) fn row(&self) -> Duration {
+    pub(crate) fn pass_time(&self) -> Duration {
         (self.duration / 10).clamp(Duration::from_millis(50), Duration::from_secs(1))
     }
 
@@ -97,8 +97,8 @@ impl Plan {
             reservations: false,
             max_hold: None,
             at_least: None,
-            told: false,
-            errands: Arc::clone(&self.errands),
+            observed: false,
+            tasks: Arc::clone(&self.tasks),
             ..self.clone()
         }
     }
@@ -127,7 +127,7 @@ impl Plan {
 
     /// How long a release waits for the first in line to take its term (H3): at most D/10, and at
     /// most 1 s. Whoever is first is awake and takes it at once, unless its runtime is blocked.
-    pub(crate) fn heirs_patience(&self) -> Duration {
+    pub(crate) fn successor_patience(&self) -> Duration {
         (self.duration / 10).min(Duration::from_secs(1))
     }
 
@@ -166,8 +166,8 @@ mod tests {
             max_hold: None,
             at_least: None,
             group: None,
-            told: true,
-            errands: Arc::default(),
+            observed: true,
+            tasks: Arc::default(),
         }
     }
 

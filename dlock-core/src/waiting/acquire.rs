@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     Error, ProviderError, Ticket,
-    telling::{self, told},
+    emit::{self, emit},
 };
 
 /// Acquires, with a ticket or without, and tells those who watch. A ticket of another lock is refused (H11).
@@ -40,7 +40,7 @@ async fn ask_for(
     wait: Wait,
     mut ticket: Option<&Ticket>,
 ) -> Result<Acquired, Error> {
-    let started = lock.store.clock.look();
+    let started = lock.store.clock.contender_now();
     loop {
         if lock.store.is_closed() {
             return Err(Error::Closed);
@@ -60,7 +60,7 @@ async fn ask_for(
         // Once: if its grant comes to nothing, it is used up.
         let ticket = ticket.take();
         let contender = Contender::new(lock, wait, ticket, started, line.gone());
-        let span = telling::span(|| {
+        let span = emit::span(|| {
             tracing::debug_span!(
                 "acquire",
                 lock = %lock.name,
@@ -68,16 +68,16 @@ async fn ask_for(
                 token = tracing::field::Empty
             )
         });
-        let errand = lock.store.errand(&lock.plan);
-        tokio::spawn(telling::within(span, async move {
+        let tracked = lock.store.track(&lock.plan);
+        tokio::spawn(emit::within(span, async move {
             contender.run(giver, line, queues).await;
-            drop(errand);
+            drop(tracked);
         }));
         match taker.take().await {
             // It was valid when it was granted, and waited for us too long since (V9). Dropped, it
             // is released.
             Taken::Value(Ok(Acquired::Holding(holding))) if !holding.term().is_valid() => {
-                told(
+                emit(
                     || tracing::debug!(name: "grant_outdated", "the grant had run out before it was picked up; asking anew"),
                 );
             }

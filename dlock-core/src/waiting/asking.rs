@@ -10,9 +10,9 @@ use super::{
 };
 use crate::{
     Error, ErrorKind, Holder, ProviderError, Record,
+    emit::emit,
     events::{Measured, Operation, measured},
-    names::Legacy,
-    telling::told,
+    names::Offer,
 };
 
 /// How many tries in a row `Spent`, G4 and V9 may call for. None of them can come twice in a row
@@ -40,26 +40,26 @@ impl Contender {
     /// Asks, in one way or another: the answer of the call, or how long to sleep.
     pub(super) async fn question(
         &mut self,
-        legacy: Option<Legacy>,
+        offer: Option<Offer>,
         woken: bool,
         turn: Result<(), ProviderError>,
     ) -> ControlFlow<Answer, Duration> {
         let lock = Arc::clone(&self.lock);
         let Settings { store, plan, .. } = &*lock;
         // Who was woken has reason to expect a grant.
-        let looks = !woken && legacy.is_none() && self.may_look();
+        let reads_first = !woken && offer.is_none() && self.may_read_first();
         let answer = match turn {
-            Err(error) if legacy.is_none() => {
+            Err(error) if offer.is_none() => {
                 self.error = Some(error);
                 Ok(None)
             }
-            _ if looks => self.look().await,
-            _ => self.ask(legacy).await,
+            _ if reads_first => self.read_first().await,
+            _ => self.ask(offer).await,
         };
         match answer {
             Ok(Some(Acquired::Held(holder))) if self.ticket.is_none() => {
                 let pause = self.until_next_try(&holder.record);
-                told(
+                emit(
                     || tracing::debug!(name: "held", owner = %holder.record.owner, ?pause, "held by another"),
                 );
                 self.warn_of_ourselves(&holder);
@@ -98,24 +98,24 @@ impl Contender {
         }
         self.warned = true;
         let name = &self.lock.name;
-        told(
+        emit(
             || tracing::warn!(name: "held_by_this_process", lock = %name, ?waited, "waiting for a lock that this process holds itself; locks are not re-entrant"),
         );
     }
 
     /// Whether to look before asking again: a look must be the cheaper one, somebody must have been
     /// seen, and as far as we know must still be there.
-    pub(super) fn may_look(&self) -> bool {
+    pub(super) fn may_read_first(&self) -> bool {
         let Settings { store, state, .. } = &*self.lock;
         store.cheap_reads && self.seen.is_some() && state.claim(&store.clock).is_none()
     }
 
     /// Reads the record, which observes as well as a refusal does (O3), and asks only if
     /// there is something to get.
-    pub(super) async fn look(&mut self) -> Result<Option<Acquired>, Error> {
+    pub(super) async fn read_first(&mut self) -> Result<Option<Acquired>, Error> {
         match held(&self.lock, || self.call_limit()).await {
             Ok(held) => {
-                self.answered = self.lock.store.clock.look();
+                self.answered = self.lock.store.clock.contender_now();
                 if let Some(record) = held {
                     return Ok(Some(Acquired::Held(self.holder(record))));
                 }
@@ -130,14 +130,14 @@ impl Contender {
         if self.gone.is_cancelled() {
             return Ok(None);
         }
-        self.ask(self.inherit()).await
+        self.ask(self.take_offer()).await
     }
 
     /// One try, and those that `Spent`, G4, V9 and H2 call for at once. `None`: no answer, and the last
-    /// error says why. Unless one of them is granted that claims it, the legacy goes back to its giver.
+    /// error says why. Unless one of them is granted that claims it, the offer goes back to its giver.
     pub(super) async fn ask(
         &mut self,
-        mut legacy: Option<Legacy>,
+        mut offer: Option<Offer>,
     ) -> Result<Option<Acquired>, Error> {
         let lock = Arc::clone(&self.lock);
         let Settings {
@@ -145,15 +145,15 @@ impl Contender {
         } = &*lock;
         state.forget_old_observation(&store.clock);
         let mut prev = self
-            .inherited_claim(legacy.as_ref())
+            .first_claim(offer.as_ref())
             .or_else(|| state.claim(&store.clock));
         for _ in 0..AT_ONCE {
             // W5: each try draws anew.
             let uuid = self.draw()?;
             // What is handed over was given up, and has not run out.
-            let takes_over = legacy.is_none()
-                && measured(|| state.has_run_out(&store.clock)).unwrap_or_default();
-            let asked = store.clock.look();
+            let takes_over =
+                offer.is_none() && measured(|| state.has_run_out(&store.clock)).unwrap_or_default();
+            let asked = store.clock.contender_now();
             let end = attempt::run(&lock, uuid, prev, &self.gone, || self.left()).await;
             store.source(plan).measure(|| Measured::Tried(end.word()));
             match end {
@@ -162,36 +162,36 @@ impl Contender {
                         store.source(plan).measure(|| Measured::TookOver);
                     }
                     if let Some(mut fairness) = state.known_fairness() {
-                        let asked = legacy.is_none().then_some(asked);
+                        let asked = offer.is_none().then_some(asked);
                         fairness.granted(asked, plan.longest_idle(), &store.clock);
                     }
-                    match legacy {
-                        Some(legacy) => legacy.granted(),
-                        None => state.row_ends(),
+                    match offer {
+                        Some(offer) => offer.granted(),
+                        None => state.reset_passes(),
                     }
                     return Ok(Some(Acquired::Holding(holding)));
                 }
                 TryEnd::Held(record) => {
-                    self.answered = store.clock.look();
+                    self.answered = store.clock.contender_now();
                     let recalled = self.observe(&record).await;
                     let gone = self.gone.is_cancelled();
                     let ground = recalled || self.may_claim(record.uuid);
                     if prev != Some(record.version()) && ground && !gone {
-                        told(
+                        emit(
                             || tracing::debug!(name: "held_by_nobody", "refused by what is over, was handed to us, or has been seen for long enough"),
                         );
-                        legacy = self.inherited(legacy, record.uuid);
+                        offer = self.offer_for(offer, record.uuid);
                         prev = Some(record.version());
                         continue;
                     }
                     return Ok(Some(Acquired::Held(self.holder(record))));
                 }
                 TryEnd::Spent => {
-                    self.answered = store.clock.look();
-                    told(|| tracing::debug!(name: "spent", "spent; asking anew"));
+                    self.answered = store.clock.contender_now();
+                    emit(|| tracing::debug!(name: "spent", "spent; asking anew"));
                 }
                 TryEnd::Late => {
-                    told(|| tracing::debug!(name: "grant_late", "granted too late; asking anew"));
+                    emit(|| tracing::debug!(name: "grant_late", "granted too late; asking anew"));
                     self.error = Some(ProviderError::unknown(
                         "every grant of the store came after its lease had ended",
                     ));
@@ -202,7 +202,7 @@ impl Contender {
                 }
                 TryEnd::Fatal(error) => return Err(error.into()),
             }
-            legacy = None;
+            offer = None;
             if self.left().is_some_and(|left| left.is_zero()) {
                 break;
             }
@@ -274,6 +274,6 @@ pub(super) async fn held(
     store.observe(state, name, &record, limit()).await;
     let free = record.released
         || record.remaining == Some(Duration::ZERO)
-        || state.is_over(&store.clock, record.uuid);
+        || state.is_retired(&store.clock, record.uuid);
     Ok((!free).then_some(record))
 }

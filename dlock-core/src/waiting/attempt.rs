@@ -9,10 +9,10 @@ use uuid::Uuid;
 
 use crate::{
     Acquire, AcquireOutcome, ErrorKind, Event, FencingToken, ProviderError, Record, Version,
+    emit::emit,
     events::Operation,
     lease::{Giveback, Holding, Origin, Term},
-    telling::told,
-    time::Tick,
+    time::HolderInstant,
     waiting::Settings,
 };
 
@@ -79,7 +79,7 @@ pub(crate) async fn run(
         .prev(prev)
         .data(data.as_ref().map(|data| data.to_vec()))
         .floor(state.floor());
-    store.tell(name, || Event::Tried {
+    store.emit(name, || Event::Tried {
         uuid,
         sent: sent.reading(),
         duration: plan.duration,
@@ -135,7 +135,7 @@ pub(crate) async fn run(
             Err(error) => error,
         };
         alone = false;
-        told(|| {
+        emit(|| {
             tracing::debug!(
                 name: "acquire_unanswered",
                 error = &error as &dyn std::error::Error,
@@ -178,7 +178,7 @@ pub(crate) async fn run(
 struct OpenTry {
     lock: Arc<Settings>,
     uuid: Uuid,
-    sent: Tick,
+    sent: HolderInstant,
     /// That of a grant which came too late.
     token: Option<FencingToken>,
     may_exist: bool,
@@ -209,7 +209,7 @@ impl Drop for OpenTry {
             ..
         } = &*self.lock;
         if !self.over {
-            state.over(&store.clock, self.uuid, plan.duration);
+            state.retire(&store.clock, self.uuid, plan.duration);
         }
         if !self.may_exist {
             return;

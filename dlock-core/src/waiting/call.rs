@@ -4,7 +4,7 @@ use super::{Acquired, Wait};
 use crate::{
     AcquireEnd, Error, ErrorKind, Event,
     events::{Measured, Recording, measured},
-    time::Look,
+    time::ContenderInstant,
     waiting::Settings,
 };
 
@@ -15,7 +15,7 @@ pub(super) struct AcquireCall<'a> {
     number: Option<u64>,
     waits: bool,
     /// If anybody measures.
-    since: Option<Look>,
+    since: Option<ContenderInstant>,
     end: AcquireEnd,
 }
 
@@ -28,13 +28,13 @@ impl<'a> AcquireCall<'a> {
         };
         let number = store.recording.get().map(Recording::number);
         if let Some(call) = number {
-            store.tell(name, || Event::AcquireBegan { call, waits, limit });
+            store.emit(name, || Event::AcquireBegan { call, waits, limit });
         }
         Self {
             lock,
             number,
             waits,
-            since: measured(|| store.clock.look()),
+            since: measured(|| store.clock.contender_now()),
             end: AcquireEnd::Dropped,
         }
     }
@@ -64,7 +64,7 @@ impl Drop for AcquireCall<'_> {
             store.source(plan).measure(asked);
         }
         if let Some(call) = self.number {
-            store.tell(&self.lock.name, || Event::AcquireEnded { call, end });
+            store.emit(&self.lock.name, || Event::AcquireEnded { call, end });
         }
     }
 }

@@ -4,9 +4,7 @@
 use std::{ops::ControlFlow, pin::pin, sync::Arc, time::Duration};
 
 use super::{Answer, Contender, Settings, handoff::Giver};
-use crate::{
-    Error, Name, ProviderError, Record, events::Operation, telling::told, time::LEAST_PAUSE,
-};
+use crate::{Error, Name, ProviderError, Record, emit::emit, events::Operation, time::LEAST_PAUSE};
 
 impl Contender {
     /// Before a try: leaves the lock to others if it is their turn, until another client has had it, or all
@@ -29,7 +27,7 @@ impl Contender {
             ..
         } = &*lock;
         let clock = &store.clock;
-        let (began, mut looked) = (clock.look(), clock.look());
+        let (began, mut looked) = (clock.contender_now(), clock.contender_now());
         let at_most = self.left().map_or(Duration::MAX, |left| left / 2);
         let still_away = || {
             let fairness = state.known_fairness();
@@ -56,7 +54,7 @@ impl Contender {
             if left.is_zero() || state.is_offered() {
                 if absent {
                     // It has not asked (W5).
-                    self.answered = clock.look();
+                    self.answered = clock.contender_now();
                 }
                 return self.still_wanted();
             }
@@ -69,7 +67,7 @@ impl Contender {
             if too_soon || still_away().is_zero() {
                 continue;
             }
-            looked = clock.look();
+            looked = clock.contender_now();
             match self.read(name).await {
                 Ok(Some(record)) => {
                     self.observe(&record).await;
@@ -110,12 +108,12 @@ impl Contender {
             return;
         }
         let due = state.known_fairness().is_some_and(|mut fairness| {
-            fairness.reservation_is_due(plan.row(), plan.try_limit(), &store.clock)
+            fairness.reservation_is_due(plan.pass_time(), plan.try_limit(), &store.clock)
         });
         if !due {
             return;
         }
-        let looked = store.clock.look();
+        let looked = store.clock.contender_now();
         let Ok(reservation) = self.reservation_of_others().await else {
             // No more than a third of the time goes into looks.
             let took = store.clock.elapsed(looked);
@@ -125,7 +123,7 @@ impl Contender {
             return state.fairness().nobody_reserves();
         };
         if !taken() {
-            told(
+            emit(
                 || tracing::debug!(name: "left_to_others", owner = %record.owner, "leaving the lock to waiters of other processes"),
             );
             let lasts = plan.away(&record);
@@ -171,7 +169,7 @@ impl Contender {
             () = closing.cancelled() => Err(store.outage.error()),
         };
         if answer.is_ok() {
-            self.answered = store.clock.look();
+            self.answered = store.clock.contender_now();
         }
         answer
     }

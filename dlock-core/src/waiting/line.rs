@@ -2,7 +2,7 @@
 //! caller and one for the task that asks in its name, and whichever goes first gives both up: that task
 //! runs on its caller's runtime, and where nobody drives that runtime any more, the thread that drops
 //! the caller's future is the last that can. While the caller is there too, those behind it on other
-//! runtimes take the place away (`names/crews`).
+//! runtimes take the place away (`names/runtimes`).
 
 use std::{
     future::{Future, pending, poll_fn, ready},
@@ -19,7 +19,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    names::{Place, Waiter},
+    names::{Registration, Waiter},
     waiting::Settings,
 };
 
@@ -42,8 +42,8 @@ enum Spot {
     /// It has not come yet.
     #[default]
     Outside,
-    InLine(Queued, Place),
-    OurTurn(#[expect(dead_code, reason = "kept until it is dropped")] (Permit, Place)),
+    InLine(Queued, Registration),
+    OurTurn(#[expect(dead_code, reason = "kept until it is dropped")] (Permit, Registration)),
     Left,
 }
 
@@ -67,7 +67,7 @@ impl Line {
     pub(super) async fn join(&self, lock: &Settings) {
         let state = &lock.state;
         // First, so that those who come later know where we run.
-        let place = state.place(self.waiter(), lock.plan.pickup());
+        let place = state.register(self.waiter(), lock.plan.pickup());
         let mut turn: Queued = Box::pin(Arc::clone(&state.turn).acquire_owned());
         // Without a budget: a poll that is put off takes no place.
         let mut first = pin!(unconstrained(turn.as_mut()));
@@ -78,7 +78,7 @@ impl Line {
         self.enter(turn, place);
     }
 
-    fn enter(&self, turn: Queued, place: Place) {
+    fn enter(&self, turn: Queued, place: Registration) {
         let mut spot = self.spot();
         if matches!(*spot, Spot::Outside) {
             *spot = Spot::InLine(turn, place);
@@ -100,7 +100,7 @@ impl Line {
         let waiter = self.waiter();
         while let Some((probes, patience)) = lock.state.probe(&waiter) {
             lock.store.clock.pause(patience).await;
-            lock.state.relieve(probes);
+            lock.state.evict_undriven(probes);
         }
         // Those who come from elsewhere now stand behind us.
         pending::<()>().await;
@@ -151,7 +151,7 @@ impl Stand {
 }
 
 impl Waiter for Stand {
-    fn steps_aside(&self) {
+    fn step_aside(&self) {
         self.gone.cancel();
         self.leave();
     }

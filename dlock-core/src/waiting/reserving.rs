@@ -26,7 +26,7 @@ use super::{Acquired, Contender, Wait, acquire, asking::held};
 use crate::{
     Clock, Error, ErrorKind, FencingToken, Holder, ProviderError, Record,
     lease::{Holding, renewal},
-    time::{LEAST_PAUSE, Look},
+    time::{ContenderInstant, LEAST_PAUSE},
     waiting::Settings,
 };
 
@@ -37,7 +37,7 @@ pub(super) struct PassedOver {
     owners: Vec<(String, Seen)>,
     /// The newest term, and since when none has lasted for long.
     newest: Option<Seen>,
-    brisk: Option<Look>,
+    brisk: Option<ContenderInstant>,
 }
 
 /// A term, and when it was first seen. Its token names it: a closing or a revocation changes the uuid and
@@ -45,7 +45,7 @@ pub(super) struct PassedOver {
 #[derive(Clone, Copy)]
 struct Seen {
     term: FencingToken,
-    at: Look,
+    at: ContenderInstant,
 }
 
 /// The most holders that are told apart.
@@ -101,7 +101,7 @@ impl PassedOver {
     fn by(&mut self, record: &Record, poll: Duration, clock: &Clock) -> bool {
         let now = Seen {
             term: record.token,
-            at: clock.look(),
+            at: clock.contender_now(),
         };
         let brisk = *self.brisk.get_or_insert(now.at);
         let lasted = self.newest.is_some() && !self.is_brisk(poll, clock);
@@ -151,17 +151,17 @@ impl Reservation {
                 data: None,
             })
         });
-        let errand = store.errand(&plan);
+        let tracked = store.track(&plan);
         let told = Arc::<Told>::default();
         let line = Line {
             first,
             second,
             told: Arc::clone(&told),
-            another_term: store.clock.look(),
+            another_term: store.clock.contender_now(),
         };
         let task = tokio::spawn(async move {
             line.stand().await;
-            drop(errand);
+            drop(tracked);
         });
         Some(Self { task, told })
     }
@@ -197,7 +197,7 @@ struct Line {
     second: Arc<Settings>,
     told: Arc<Told>,
     /// When the contender last saw a new term.
-    another_term: Look,
+    another_term: ContenderInstant,
 }
 
 impl Line {
@@ -242,7 +242,7 @@ impl Line {
             clock.pause(pause + store.entropy.jitter(pause / 5)).await;
             tokio::select! {
                 biased;
-                () = self.told.another_term.notified() => self.another_term = clock.look(),
+                () = self.told.another_term.notified() => self.another_term = clock.contender_now(),
                 () = ready(()), if clock.elapsed(self.another_term) <= 2 * plan.poll_every => {}
             }
         }

@@ -16,7 +16,7 @@ impl Contender {
     ) -> ControlFlow<Option<Answer>> {
         self.entered = self.lock.state.enter();
         // Who has a ticket stands in no line; in a row of hand-overs our own client holds the lock (H6).
-        if self.ticket.is_some() || self.lock.state.in_a_row() {
+        if self.ticket.is_some() || self.lock.state.is_passed_on() {
             return ControlFlow::Continue(());
         }
         let newcomer = self.lock.state.known_fairness().map(|mut fairness| {
@@ -49,7 +49,7 @@ impl Contender {
         self.left_slots = slots;
         let clock = self.lock.store.clock.clone();
         let state = std::sync::Arc::clone(&self.lock.state);
-        let since = clock.look();
+        let since = clock.contender_now();
         let mut passed = self.passed();
         loop {
             // Armed before the questions.

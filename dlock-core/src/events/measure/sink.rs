@@ -12,7 +12,7 @@ use crate::{
 };
 
 pub(super) fn take(source: Source<'_>, what: &Measured<'_>) {
-    if !source.told && !matches!(what, Measured::Called { .. }) {
+    if !source.observed && !matches!(what, Measured::Called { .. }) {
         return;
     }
     let labels: [SharedString; 2] = [source.backend.into(), group(source)];

@@ -4,14 +4,14 @@
 use std::time::Duration;
 
 use super::Term;
-use crate::{Loss, LossCause, Version, time::Tick};
+use crate::{Loss, LossCause, Version, time::HolderInstant};
 
 impl Term {
     /// V7: from here on the lease is invalid and no renewal is sent. Returns `sent` of the newest
     /// renewal: the store may hold the term until that + D. That our identity is over is marked when the
     /// term is offered or released, and not before: who claimed it in between, as one that is over (G4),
     /// would take it past the row of hand-overs (H5).
-    pub(crate) fn begin_release(&self) -> Tick {
+    pub(crate) fn begin_release(&self) -> HolderInstant {
         self.end(LossCause::Released);
         self.belief().last_sent
     }
@@ -28,7 +28,7 @@ impl Term {
 
     /// The work was not done: its release frees the name, whatever the time.
     pub(crate) fn leaves_open(&self) {
-        self.belief().closes_until = Tick::NEVER;
+        self.belief().closes_until = HolderInstant::NEVER;
     }
 
     /// It goes on with the work of a lease that was handed over, which was to keep everybody out for so
@@ -41,7 +41,7 @@ impl Term {
     /// B4: until when the release that has just begun closes the name, if that is not yet over. A lease
     /// that was lost closes nothing, nor does a grant that nobody has picked up: the work did not end, or
     /// has not begun, and somebody else may do it.
-    pub(crate) fn closes_until(&self) -> Option<Tick> {
+    pub(crate) fn closes_until(&self) -> Option<HolderInstant> {
         let belief = self.belief();
         let ended = matches!(belief.ended, Some(LossCause::Released));
         let until = belief.closes_until;

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use super::Term;
-use crate::time::Tick;
+use crate::time::HolderInstant;
 
 /// Renews terms.
 pub(crate) trait Keeper: Send + Sync {
@@ -16,11 +16,11 @@ pub(crate) trait Keeper: Send + Sync {
 pub(crate) struct Seat(AtomicI64);
 
 impl Seat {
-    pub(crate) fn set(&self, at: Tick) {
+    pub(crate) fn set(&self, at: HolderInstant) {
         self.0.store(at.to_bits(), Ordering::Relaxed);
     }
 
-    pub(crate) fn get(&self) -> Tick {
-        Tick::from_bits(self.0.load(Ordering::Relaxed))
+    pub(crate) fn get(&self) -> HolderInstant {
+        HolderInstant::from_bits(self.0.load(Ordering::Relaxed))
     }
 }

@@ -53,8 +53,8 @@ pub(crate) fn term(clock: Clock) -> Arc<Term> {
         max_hold: None,
         at_least: None,
         group: None,
-        told: true,
-        errands: std::sync::Arc::default(),
+        observed: true,
+        tasks: std::sync::Arc::default(),
     };
     let state = store.names.get(&name, &store.clock);
     let sent = store.clock.now();
@@ -71,7 +71,7 @@ async fn lease_that_was_said_to_be_over_is_closed_for_ever() {
     let draw = term.draw().unwrap();
     hand.advance(LEASE);
     assert!(!term.is_valid());
-    assert_eq!(term.deadline(), Tick::NEVER);
+    assert_eq!(term.deadline(), HolderInstant::NEVER);
     assert!(!term.renewed(draw, false));
     assert!(!term.is_valid());
 }

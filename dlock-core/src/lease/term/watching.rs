@@ -14,7 +14,7 @@ impl Term {
             changed.as_mut().enable();
             if let Some(loss) = self.loss() {
                 if waited {
-                    self.tell(|uuid| Event::LossDelivered { uuid });
+                    self.emit(|uuid| Event::LossDelivered { uuid });
                 }
                 return loss;
             }

@@ -8,21 +8,21 @@
 
 use std::time::Duration;
 
-use crate::{Clock, Version, time::Look};
+use crate::{Clock, Version, time::ContenderInstant};
 
 /// One client's time with one name.
 #[derive(Default)]
 pub(super) struct Tenure {
     /// When it began: no other client has been seen with the name since, and we never left it alone for
     /// long.
-    since: Option<Look>,
+    since: Option<ContenderInstant>,
     /// When a reservation was last looked for, and for how long that will do.
-    looked: Option<(Look, Duration)>,
+    looked: Option<(ContenderInstant, Duration)>,
     /// The reservation that the name was last left to, and when its version was first seen: one that a dead
     /// waiter has left counts for no longer than it lasts.
-    heeded: Option<(Version, Look)>,
+    heeded: Option<(Version, ContenderInstant)>,
     /// When a reservation was last found, and for how long that is taken into account.
-    found: Option<(Look, Duration)>,
+    found: Option<(ContenderInstant, Duration)>,
     away: Option<Away>,
 }
 
@@ -31,13 +31,18 @@ const KNOWN: u32 = 5;
 
 /// The name is left to others (F12).
 struct Away {
-    since: Look,
+    since: ContenderInstant,
     lasts: Duration,
 }
 
 impl Tenure {
     /// A term of ours begins, for which we asked so long after the last one, if there was one.
-    pub(super) fn granted(&mut self, idle: Option<Duration>, longest_idle: Duration, now: Look) {
+    pub(super) fn granted(
+        &mut self,
+        idle: Option<Duration>,
+        longest_idle: Duration,
+        now: ContenderInstant,
+    ) {
         if self.since.is_none() || idle.is_none_or(|idle| idle > longest_idle) {
             self.since = Some(now);
         }
@@ -65,11 +70,11 @@ impl Tenure {
     /// Whether it is time to look for a reservation: after a `span`, and then twice in each, since a look
     /// waits for a row of hand-overs to end. Counts as having looked.
     pub(super) fn is_due(&mut self, span: Duration, clock: &Clock) -> bool {
-        let long = |since: Look, span| clock.elapsed(since) >= span;
+        let long = |since: ContenderInstant, span| clock.elapsed(since) >= span;
         let due = self.since.is_some_and(|since| long(since, span))
             && self.looked.is_none_or(|(at, will_do)| long(at, will_do));
         if due {
-            self.looked = Some((clock.look(), span / 2));
+            self.looked = Some((clock.contender_now(), span / 2));
         }
         due
     }
@@ -77,7 +82,7 @@ impl Tenure {
     /// A look got no answer: the next one comes no sooner than after this pause, since it may take as long.
     pub(super) fn look_failed(&mut self, pause: Duration, clock: &Clock) {
         let will_do = self.looked.map_or(pause, |(_, before)| before.max(pause));
-        self.looked = Some((clock.look(), will_do));
+        self.looked = Some((clock.contender_now(), will_do));
     }
 
     /// Another client has this reservation of such a duration: the name is left to others.
@@ -91,12 +96,12 @@ impl Tenure {
         let seen = self
             .heeded
             .filter(|(version, _)| *version == reservation)
-            .map_or_else(|| clock.look(), |(_, seen)| seen);
+            .map_or_else(|| clock.contender_now(), |(_, seen)| seen);
         self.heeded = Some((reservation, seen));
         if clock.elapsed(seen) < duration {
-            self.found = Some((clock.look(), KNOWN * lasts));
+            self.found = Some((clock.contender_now(), KNOWN * lasts));
             self.away = Some(Away {
-                since: clock.look(),
+                since: clock.contender_now(),
                 lasts,
             });
         }

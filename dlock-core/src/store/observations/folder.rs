@@ -12,7 +12,7 @@ use std::{
 };
 
 use super::sight::{Damaged, Sight, fnv};
-use crate::{Clock, Name, contract::system_uuid, time::Look};
+use crate::{Clock, Name, contract::system_uuid, time::ContenderInstant};
 
 /// So many files are kept; then the oldest quarter goes. One that is missed costs one observation.
 pub(super) const MOST: usize = 1024;
@@ -42,7 +42,12 @@ impl Folder {
     }
 
     /// Keeps this sight, unless one of the same version is kept already: the instant that is kept.
-    pub(super) fn exchange(&self, clock: &Clock, name: &Name, seen: Sight) -> io::Result<Look> {
+    pub(super) fn exchange(
+        &self,
+        clock: &Clock,
+        name: &Name,
+        seen: Sight,
+    ) -> io::Result<ContenderInstant> {
         let origin = clock.origin()?;
         usable(&self.path)?;
         let lock = format!("{:?} {:?}", self.store, name.as_str());

@@ -6,15 +6,15 @@ use std::time::Duration;
 use uuid::Uuid;
 
 use super::{Contender, Wait};
-use crate::{Version, names::Legacy, waiting::Settings};
+use crate::{Version, names::Offer, waiting::Settings};
 
 impl Contender {
     /// What a holder of this client has left to whoever is first in line, if that is us and there is
     /// time to do something with it. Who has a ticket stands in no line.
-    pub(super) fn inherit(&self) -> Option<Legacy> {
+    pub(super) fn take_offer(&self) -> Option<Offer> {
         let in_time = self.left().is_none_or(|left| !left.is_zero());
-        if in_time && self.may_inherit() {
-            self.lock.state.inherit()
+        if in_time && self.may_take_offers() {
+            self.lock.state.take_offer()
         } else {
             None
         }
@@ -25,10 +25,10 @@ impl Contender {
     /// enough that it costs nobody who was wrong more than a poll does.
     pub(super) fn hand_over_expected(&self) -> Option<Duration> {
         let Settings { state, plan, .. } = &*self.lock;
-        if !self.may_inherit() || !state.in_a_row() {
+        if !self.may_take_offers() || !state.is_passed_on() {
             return None;
         }
-        let pause = plan.heirs_patience().min(plan.poll_every);
+        let pause = plan.successor_patience().min(plan.poll_every);
         // A limit that passes says who held the lock: there must be time left to learn it.
         self.left()
             .is_none_or(|left| left >= 2 * pause)
@@ -36,8 +36,8 @@ impl Contender {
     }
 
     /// What a try claims before anything else: ground (b) of `prev`, or (c).
-    pub(super) fn inherited_claim(&self, legacy: Option<&Legacy>) -> Option<Version> {
-        legacy.map(|legacy| legacy.version).or(self.ticket)
+    pub(super) fn first_claim(&self, offer: Option<&Offer>) -> Option<Version> {
+        offer.map(|offer| offer.version).or(self.ticket)
     }
 
     /// Whether the record of this term that refused us may be claimed: one of our own that is over
@@ -47,22 +47,22 @@ impl Contender {
     pub(super) fn may_claim(&self, uuid: Uuid) -> bool {
         let Settings { store, state, .. } = &*self.lock;
         let in_no_line = self.ticket.is_some() && matches!(self.wait, Wait::Limit(_));
-        let over = !in_no_line && state.is_over(&store.clock, uuid);
+        let over = !in_no_line && state.is_retired(&store.clock, uuid);
         over || self.ticket.is_some_and(|ticket| ticket.uuid == uuid)
     }
 
-    /// The legacy that goes with a claim of this term: ours if it is that one, or one that has come
+    /// The offer that goes with a claim of this term: ours if it is that one, or one that has come
     /// while we asked.
-    pub(super) fn inherited(&self, legacy: Option<Legacy>, uuid: Uuid) -> Option<Legacy> {
-        let legacy = legacy.filter(|legacy| legacy.version.uuid == uuid);
-        if legacy.is_some() || !self.may_inherit() {
-            return legacy;
+    pub(super) fn offer_for(&self, offer: Option<Offer>, uuid: Uuid) -> Option<Offer> {
+        let offer = offer.filter(|offer| offer.version.uuid == uuid);
+        if offer.is_some() || !self.may_take_offers() {
+            return offer;
         }
-        self.lock.state.inherit_term(uuid)
+        self.lock.state.take_offer_of(uuid)
     }
 
     /// W1: tries stand in no line.
-    fn may_inherit(&self) -> bool {
+    fn may_take_offers(&self) -> bool {
         matches!(self.wait, Wait::Limit(_)) && self.ticket.is_none()
     }
 }
