@@ -15,5 +15,5 @@ pub use self::{
 pub(crate) use self::{
     holding::{Holding, joined},
     release::{Giveback, Origin},
-    term::{Draw, Keeper, Term},
+    term::{RenewalAttempt, Renewer, Term},
 };

@@ -113,8 +113,8 @@ impl Guard {
         self.0.release().await
     }
 
-    /// Ends the guard and leaves the lock to whoever redeems the ticket; see
-    /// [`Lease::hand_over`](crate::Lease::hand_over). Who watches [`Guard::lost`] is told
+    /// Ends the guard and leaves the lock to the process that redeems the ticket; see
+    /// [`Lease::hand_over`](crate::Lease::hand_over). Futures of [`Guard::lost`] resolve with
     /// [`LossCause::HandedOver`](crate::LossCause::HandedOver). End the work first.
     ///
     /// # Errors

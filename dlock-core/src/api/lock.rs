@@ -66,7 +66,7 @@ impl DLock {
         })))
     }
 
-    /// Asks once, whoever else waits. Being refused is no error.
+    /// Asks once, past all who wait. Being refused is no error.
     ///
     /// For work that is to be done once per period build the lock with `at_least`: without it a short
     /// job runs on every host whose clock gets there after the first one has finished.

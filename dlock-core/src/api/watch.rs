@@ -133,7 +133,7 @@ async fn watch(term: &Term, done: impl Fn() -> bool) {
 }
 
 impl Guard {
-    /// A view of this lease that can be cloned and handed to whoever works under it.
+    /// A view of this lease that can be cloned and handed to everything that works under it.
     #[must_use]
     pub fn watch(&self) -> LeaseWatch {
         LeaseWatch::new(self.term())

@@ -107,7 +107,7 @@ pub enum LossCause {
     HeldTooLong,
     /// Its own handle released it.
     Released,
-    /// Its own handle handed it over: whoever redeems the ticket goes on.
+    /// Its own handle handed it over to the redeemer of the ticket.
     HandedOver,
 }
 

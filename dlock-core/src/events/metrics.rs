@@ -1,6 +1,6 @@
-//! What the `metrics` facade is told of locks: one table of names, units and labels.
+//! The metrics of locks: one table of names, units and labels.
 //!
-//! When it is told is `measure`'s business.
+//! `measure` decides when they are emitted.
 #![doc = include_str!("../../METRICS.md")]
 
 use ::metrics::{Key, Label, Level, Metadata, Recorder, with_recorder};
@@ -36,7 +36,7 @@ pub enum Kind {
     Histogram,
 }
 
-/// How long calls for a lock took, and how they ended: whoever waited, and whoever asked once.
+/// How long calls for a lock took, and how they ended: calls that waited, and calls that asked once.
 pub const ACQUIRE: Metric = Metric::histogram(
     "dlock_acquire_seconds",
     Unit::Seconds,

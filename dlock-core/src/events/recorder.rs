@@ -1,6 +1,6 @@
-//! What a client and its leases believe, told to whoever wants to check it: the hook behind the
-//! histories of `dlock-testkit`. The calls to the store are not told here: a wrapper around the
-//! provider sees them without help.
+//! What a client and its leases believe, as events for tests that check it: the hook behind the histories
+//! of `dlock-testkit`. The calls to the store are no events here: a wrapper around the provider sees them
+//! without help.
 
 use std::{
     sync::{
@@ -14,19 +14,19 @@ use uuid::Uuid;
 
 use crate::{ErrorKind, FencingToken, LossCause, Name, ProviderError, ReleaseEnd, Version};
 
-/// Is told what a [`Client`](crate::Client) does, in the order in which it does it. For tests; see
+/// Receives the events of a [`Client`](crate::Client), in the order in which they happen. For tests; see
 /// [`Client::recorded`](crate::Client::recorded).
 ///
-/// It is called in the middle of what it is told, with locks of the lease held: it must not block,
-/// and it must not call anything of that client. A panic in it ends there: it concerns no lease.
+/// It is called in the middle of the event, with locks of the lease held: it must not block, and it must not
+/// call anything of that client. A panic in it ends there: it concerns no lease.
 pub trait Recorder: Send + Sync + 'static {
     /// Something happened to this lock. Every instant, `now` as well as those in the event, is a
     /// reading of the client's own clock ([`Clock::reading`](crate::Clock::reading)), which may run
-    /// at a rate of its own: who compares clients must know their clocks.
+    /// at a rate of its own: to compare clients one must know their clocks.
     fn record(&self, name: &Name, now: Duration, event: Event);
 }
 
-/// What a [`Recorder`] is told. A lease is named by the uuid of its term.
+/// What a [`Recorder`] receives. A lease is named by the uuid of its term.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Event {

@@ -1,4 +1,4 @@
-//! Who has a term in hand must give it back: the part that `Lease` and `Guard` share.
+//! A term with the duty to give it back: the part that `Lease` and `Guard` share.
 
 use std::{future::poll_fn, pin::pin, sync::Arc, task::Poll};
 
@@ -49,8 +49,8 @@ impl Holding {
         }
     }
 
-    /// Ends the lease without a release: whoever redeems the ticket goes on (H7). If it is lost, it
-    /// is given back like any other.
+    /// Ends the lease without a release, and leaves it to the process that redeems the ticket (H7). A lease
+    /// that was lost is given back like any other.
     pub(crate) fn hand_over(mut self) -> Result<Ticket, Error> {
         self.term().hand_over()?;
         let ticket = Ticket::new(self.term().name.clone(), self.term().version())
@@ -73,9 +73,9 @@ impl Drop for Holding {
     }
 }
 
-/// Waits for a task of ours on its home runtime. From another runtime for so long at most: one that lives
-/// and that nobody drives runs no task, and nobody would hear of it. Where the other runtime has no timers
-/// there is no bound.
+/// Waits for a task of ours on its home runtime. From another runtime it waits at most for the bound: a home
+/// runtime that lives and that nobody drives runs no task. Where the other runtime has no timers there is no
+/// bound.
 pub(crate) async fn joined<T>(
     task: JoinHandle<T>,
     home: &Handle,

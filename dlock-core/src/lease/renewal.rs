@@ -5,26 +5,26 @@ use crate::{
     ProviderError, Renew, RenewOutcome,
     emit::emit,
     events::Operation,
-    lease::{Draw, Term},
+    lease::{RenewalAttempt, Term},
 };
 
 /// One attempt for one term: a number and a `sent` of its own, at most D/6, and its answer told to
 /// the term. `Ok` if the lease was extended or has ended (ask the term which).
 pub(crate) async fn attempt(term: &Term) -> Result<(), ProviderError> {
-    let Some(draw) = term.draw() else {
+    let Some(attempt) = term.next_attempt() else {
         return Ok(());
     };
-    let request = request(term, draw);
+    let request = request(term, attempt);
     let store = &term.store;
     let what = (Operation::Renew, term.plan.group.as_ref());
     let answer = store
         .call(what, term.attempt_limit(), store.provider.renew(&request))
         .await;
-    settle(term, draw, answer)
+    settle(term, attempt, answer)
 }
 
 /// What is sent for this attempt.
-pub(crate) fn request(term: &Term, Draw { n, .. }: Draw) -> Renew {
+pub(crate) fn request(term: &Term, RenewalAttempt { n, .. }: RenewalAttempt) -> Renew {
     Renew::new(term.name.clone(), term.uuid, n)
 }
 
@@ -32,18 +32,18 @@ pub(crate) fn request(term: &Term, Draw { n, .. }: Draw) -> Renew {
 /// if the store has answered.
 pub(crate) fn settle(
     term: &Term,
-    draw: Draw,
+    attempt: RenewalAttempt,
     answer: Result<RenewOutcome, ProviderError>,
 ) -> Result<(), ProviderError> {
     match answer {
         Ok(RenewOutcome::Renewed { asked }) => {
-            let in_time = term.renewed(draw, asked);
+            let in_time = term.renewed(attempt, asked);
             emit(|| {
                 tracing::trace!(
                     name: "renewed",
                     lock = %term.name,
                     token = term.token.get(),
-                    n = draw.n,
+                    n = attempt.n,
                     in_time,
                     "renewed"
                 );
@@ -65,7 +65,7 @@ pub(crate) fn settle(
                     lock = %term.name,
                     backend = term.store.backend,
                     token = term.token.get(),
-                    n = draw.n,
+                    n = attempt.n,
                     error = &error as &dyn std::error::Error,
                     "a renewal got no answer"
                 );

@@ -3,7 +3,7 @@
 
 mod belief;
 mod giving;
-mod keeper;
+mod renewer;
 #[cfg(test)]
 pub(crate) mod tests;
 mod watching;
@@ -21,8 +21,8 @@ use uuid::Uuid;
 
 use self::belief::{Belief, believed};
 pub(crate) use self::{
-    belief::Draw,
-    keeper::{Keeper, Seat},
+    belief::RenewalAttempt,
+    renewer::{QueueKey, Renewer},
 };
 use crate::{
     ErrorKind, Event, FencingToken, Loss, LossCause, Name, ProviderError, Record, State,
@@ -49,8 +49,8 @@ pub(crate) struct Term {
     /// The part of the store that the name lives in.
     pub(crate) shard: u64,
     /// Who renews it, if anybody does, and its place there.
-    keeper: OnceLock<Weak<dyn Keeper>>,
-    pub(crate) seat: Seat,
+    renewer: OnceLock<Weak<dyn Renewer>>,
+    pub(crate) queue_key: QueueKey,
     /// The holder may act before this instant. [`HolderInstant::NEVER`] once the lease has ended.
     valid_until: AtomicI64,
     /// Without a newer success the lease is unsure from here on (V8).
@@ -81,8 +81,8 @@ impl Term {
         let belief = Belief::new(sent, plan.at_least);
         Arc::new(Self {
             shard: store.provider.shard(&name),
-            keeper: OnceLock::new(),
-            seat: Seat::default(),
+            renewer: OnceLock::new(),
+            queue_key: QueueKey::default(),
             store,
             state,
             name,
@@ -148,8 +148,8 @@ impl Term {
     }
 
     /// From now on it is renewed by this one.
-    pub(crate) fn is_kept_by(&self, keeper: Weak<dyn Keeper>) {
-        self.keeper.get_or_init(|| keeper);
+    pub(crate) fn renewed_by(&self, renewer: Weak<dyn Renewer>) {
+        self.renewer.get_or_init(|| renewer);
     }
 
     /// How the lease ended, once it has.
@@ -206,7 +206,7 @@ impl Term {
     ///
     /// Both are drawn under one lock: a larger number never has an earlier `sent`, and only that
     /// makes R2 sound (V4).
-    pub(crate) fn draw(&self) -> Option<Draw> {
+    pub(crate) fn next_attempt(&self) -> Option<RenewalAttempt> {
         if !self.is_valid() {
             return None;
         }
@@ -217,7 +217,7 @@ impl Term {
         belief.n += 1;
         let sent = self.store.clock.now();
         belief.last_sent = sent;
-        Some(Draw { n: belief.n, sent })
+        Some(RenewalAttempt { n: belief.n, sent })
     }
 
     /// What is left for one attempt: D/6, and never more than the lease has (V6).
@@ -227,8 +227,8 @@ impl Term {
 
     /// The store answered `Renewed` to this attempt. False if that came too
     /// late: a success at or after the deadline is none (V4).
-    pub(crate) fn renewed(&self, draw: Draw, asked: bool) -> bool {
-        let before = self.extend(draw, asked);
+    pub(crate) fn renewed(&self, attempt: RenewalAttempt, asked: bool) -> bool {
+        let before = self.extend(attempt, asked);
         self.measure(|| Measured::Renewed {
             left: before.map(|before| {
                 let left = before.since(self.store.clock.now());
@@ -239,7 +239,11 @@ impl Term {
     }
 
     /// Moves the deadline. The one before, unless it had passed.
-    fn extend(&self, Draw { n, sent }: Draw, asked: bool) -> Option<HolderInstant> {
+    fn extend(
+        &self,
+        RenewalAttempt { n, sent }: RenewalAttempt,
+        asked: bool,
+    ) -> Option<HolderInstant> {
         let mut belief = self.belief();
         belief.asked |= asked;
         belief.confirmed = belief.confirmed.max(n);
@@ -318,8 +322,8 @@ impl Term {
         self.valid_until
             .store(HolderInstant::NEVER.to_bits(), Ordering::SeqCst);
         self.end_with(belief, |_| cause);
-        if let Some(keeper) = self.keeper.get().and_then(Weak::upgrade) {
-            keeper.leave(self);
+        if let Some(renewer) = self.renewer.get().and_then(Weak::upgrade) {
+            renewer.leave(self);
         }
         self.changed.notify_waiters();
     }

@@ -9,13 +9,14 @@ use crate::{Name, Record, Version};
 /// What the text begins with: what it is, and the version of its format.
 const TAG: &str = "dlock-ticket-1";
 
-/// The same of a ticket that closes the name, which whoever knows only the first must refuse.
+/// What the text of a ticket that closes the name begins with: a release that knows only [`TAG`] must refuse it.
 const CLOSING_TAG: &str = "dlock-ticket-2";
 
 /// One above the largest number of a renewal (R1).
 const RENEWALS_END: u64 = 1 << 53;
 
-/// A lease that was handed over: whoever redeems it gets the lock, with a new term and a new token.
+/// A lease that was handed over: the process that redeems the ticket gets the lock, with a new term and a new
+/// token.
 ///
 /// Made by [`Lease::hand_over`](crate::Lease::hand_over), carried by the user (in an argument, a
 /// message, a row of a table), used up by [`DLock::redeem`](crate::DLock::redeem) or its like in any
@@ -23,7 +24,7 @@ const RENEWALS_END: u64 = 1 << 53;
 /// any contender is. Until it is redeemed the lock is held by nobody, and it is free when the lease
 /// that was handed over would have run out: as after a crash.
 ///
-/// **A ticket is a key.** Whoever can read it can take the lock, once; nothing in it is secret
+/// **A ticket is a key.** A process that can read it can take the lock, once; nothing in it is secret
 /// otherwise.
 ///
 /// As text it is one line without spaces, in ASCII: `dlock-ticket-1:` (the tag, with the version of
@@ -32,8 +33,8 @@ const RENEWALS_END: u64 = 1 << 53;
 /// `/` is written as `%` and two capital hexadecimal digits. Each ticket has one such text, and
 /// nothing else is read as a ticket.
 ///
-/// A lease of a lock with `at_least` hands that over too: whoever redeems the ticket goes on with the
-/// same work, and its release closes the name for what was left when the lease was handed over, or
+/// A lease of a lock with `at_least` hands that over too: the redeemer goes on with the same work, and
+/// its release closes the name for what was left when the lease was handed over, or
 /// for the `at_least` of its own lock if that ends later. Such a text begins with `dlock-ticket-2:`
 /// and has those milliseconds in decimal, and `:`, before the name. If nobody redeems it nothing is
 /// closed, as after a crash.
@@ -52,7 +53,7 @@ const RENEWALS_END: u64 = 1 << 53;
 pub struct Ticket {
     name: Name,
     version: Version,
-    /// For how long whoever redeems it keeps everybody else out (B4), in milliseconds.
+    /// For how long the redeemer keeps everybody else out (B4), in milliseconds.
     closes_for: u64,
 }
 

@@ -1,5 +1,5 @@
-//! One pace for all that a client asks while its store answers nobody (V6, V7, W5): who asks next, and
-//! when. Each caller keeps its own pause after a failure; whose lease is about to end is its caller's.
+//! One rate limit for all calls of a client while its store answers none (V6, V7, W5): which caller goes
+//! next, and when. Each caller keeps its own pause after a failure, and its own patience.
 
 #[cfg(test)]
 mod tests;
@@ -20,15 +20,15 @@ use crate::{
     time::{Entropy, HolderInstant, Plan},
 };
 
-/// So many calls in a row without an answer are no outage yet: what fails by itself is repeated as soon
-/// as its own pause is over.
+/// Up to this many calls in a row without an answer are no outage yet: a call that fails by itself is repeated
+/// as soon as its own pause is over.
 const HICCUPS: u32 = 3;
 
 /// Between two calls during an outage, on average: ten connections a second, and no more than the least
 /// poll interval until somebody notices that the store is back.
 const GAP: Duration = Duration::from_millis(100);
 
-/// Without a turn of anybody's for so long, those in line wait for the first of them no more: it is on a
+/// If no caller has gone for so long, the others in line wait for the first of them no more: it is on a
 /// runtime that nobody drives.
 const AWAY: Duration = Duration::from_secs(1);
 
@@ -40,7 +40,7 @@ pub(crate) struct Outage {
     unanswered: AtomicU32,
     last: Mutex<Last>,
     /// The first caller sleeps until its turn, the others stand behind it.
-    line: tokio::sync::Mutex<()>,
+    queue: tokio::sync::Mutex<()>,
     over: Notify,
 }
 
@@ -51,7 +51,7 @@ struct Last {
     turn: Option<(HolderInstant, Duration)>,
 }
 
-/// What those are told whose own calls had no turn. What is fatal to one call says nothing of theirs.
+/// The error for callers that had no turn. An error that is fatal to one call says nothing of the others'.
 fn for_others(error: &ProviderError) -> ProviderError {
     if error.kind() == ErrorKind::Fatal {
         ProviderError::unknown("no call was answered; the last one failed for good")
@@ -68,7 +68,7 @@ impl Outage {
             entropy,
             unanswered: AtomicU32::new(0),
             last: Mutex::default(),
-            line: tokio::sync::Mutex::default(),
+            queue: tokio::sync::Mutex::default(),
             over: Notify::new(),
         }
     }
@@ -131,7 +131,7 @@ impl Outage {
         }
     }
 
-    /// What a call fails with that had no turn.
+    /// The error of a call that had no turn.
     pub(crate) fn error(&self) -> ProviderError {
         let none = || ProviderError::unknown("no call was answered");
         self.last().error.clone().unwrap_or_else(none)
@@ -141,7 +141,7 @@ impl Outage {
     async fn next(&self, plan: &Plan) {
         let _first = tokio::select! {
             biased;
-            first = self.line.lock() => Some(first),
+            first = self.queue.lock() => Some(first),
             () = self.first_is_away(plan) => None,
         };
         let due = self

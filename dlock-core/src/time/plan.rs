@@ -35,7 +35,7 @@ pub(crate) struct Plan {
     pub(crate) max_hold: Option<Duration>,
     /// How long after the `sent` of a grant everybody else is kept out at least (B4).
     pub(crate) at_least: Option<Duration>,
-    /// What its metrics are told apart by.
+    /// The label `group` of its metrics.
     pub(crate) group: Option<Arc<str>>,
     /// Whether metrics and logs report its leases.
     pub(crate) observed: bool,
@@ -126,7 +126,7 @@ impl Plan {
     }
 
     /// How long a release waits for the first in line to take its term (H3): at most D/10, and at
-    /// most 1 s. Whoever is first is awake and takes it at once, unless its runtime is blocked.
+    /// most 1 s. The first waiter is awake and takes it at once, unless its runtime is blocked.
     pub(crate) fn successor_patience(&self) -> Duration {
         (self.duration / 10).min(Duration::from_secs(1))
     }

@@ -1,4 +1,4 @@
-//! What a waiter asks its store: tries (W5), and looks where they cost less (O3).
+//! What a waiter asks its store: tries (W5), and reads where they cost less (O3).
 
 use std::{ops::ControlFlow, sync::Arc, time::Duration};
 
@@ -21,7 +21,7 @@ const AT_ONCE: usize = 6;
 
 impl Contender {
     /// Waits for a turn to ask, while the store answers nobody. `Err`: there was none in the time of a
-    /// try, or there is no use in one any more. Who has a ticket waits behind nobody (H9).
+    /// try, or there is no use in one any more. A redeemer waits behind nobody (H9).
     pub(super) async fn turn(&self) -> Result<(), ProviderError> {
         if self.ticket.is_some() {
             return Ok(());
@@ -37,8 +37,8 @@ impl Contender {
         }
     }
 
-    /// Asks, in one way or another: the answer of the call, or how long to sleep.
-    pub(super) async fn question(
+    /// Reads or tries: breaks with the answer of the acquire, or continues with how long to sleep.
+    pub(super) async fn read_or_try(
         &mut self,
         offer: Option<Offer>,
         woken: bool,
@@ -46,7 +46,7 @@ impl Contender {
     ) -> ControlFlow<Answer, Duration> {
         let lock = Arc::clone(&self.lock);
         let Settings { store, plan, .. } = &*lock;
-        // Who was woken has reason to expect a grant.
+        // A waiter that was woken has reason to expect a grant.
         let reads_first = !woken && offer.is_none() && self.may_read_first();
         let answer = match turn {
             Err(error) if offer.is_none() => {
@@ -54,7 +54,7 @@ impl Contender {
                 Ok(None)
             }
             _ if reads_first => self.read_first().await,
-            _ => self.ask(offer).await,
+            _ => self.try_now(offer).await,
         };
         match answer {
             Ok(Some(Acquired::Held(holder))) if self.ticket.is_none() => {
@@ -88,8 +88,8 @@ impl Contender {
         }
     }
 
-    /// Waiters of one client take turns. But one that holds the lock and waits for it waits for ever, and
-    /// cannot be told from them but by the time.
+    /// Waiters of one client take turns. But work that holds the lock and waits for it waits for ever; only the
+    /// time tells it from a waiter whose turn will come.
     fn warn_of_ourselves(&mut self, holder: &Holder) {
         let Settings { store, plan, .. } = &*self.lock;
         let waited = store.clock.elapsed(self.started);
@@ -103,8 +103,8 @@ impl Contender {
         );
     }
 
-    /// Whether to look before asking again: a look must be the cheaper one, somebody must have been
-    /// seen, and as far as we know must still be there.
+    /// Whether to read before the next try: a read must cost less, a holder must have been seen, and as far as is
+    /// known it must still be there.
     pub(super) fn may_read_first(&self) -> bool {
         let Settings { store, state, .. } = &*self.lock;
         store.cheap_reads && self.seen.is_some() && state.claim(&store.clock).is_none()
@@ -126,16 +126,17 @@ impl Contender {
                 return Ok(None);
             }
         }
-        // The turn went with the caller (W1), and a look is no try that runs to its answer (G1).
+        // The turn went with the caller (W1), and a read is no try that runs to its answer (G1).
         if self.gone.is_cancelled() {
             return Ok(None);
         }
-        self.ask(self.take_offer()).await
+        self.try_now(self.take_offer()).await
     }
 
     /// One try, and those that `Spent`, G4, V9 and H2 call for at once. `None`: no answer, and the last
-    /// error says why. Unless one of them is granted that claims it, the offer goes back to its giver.
-    pub(super) async fn ask(
+    /// error says why. The offer goes back to the releasing task unless a
+    /// try that claims it is granted.
+    pub(super) async fn try_now(
         &mut self,
         mut offer: Option<Offer>,
     ) -> Result<Option<Acquired>, Error> {
@@ -149,8 +150,8 @@ impl Contender {
             .or_else(|| state.claim(&store.clock));
         for _ in 0..AT_ONCE {
             // W5: each try draws anew.
-            let uuid = self.draw()?;
-            // What is handed over was given up, and has not run out.
+            let uuid = self.fresh_uuid()?;
+            // A lease on offer was given up, and has not run out.
             let takes_over =
                 offer.is_none() && measured(|| state.has_run_out(&store.clock)).unwrap_or_default();
             let asked = store.clock.contender_now();
@@ -248,7 +249,7 @@ impl Contender {
         }
     }
 
-    fn draw(&self) -> Result<Uuid, ProviderError> {
+    fn fresh_uuid(&self) -> Result<Uuid, ProviderError> {
         self.lock.store.entropy.uuid()
     }
 }

@@ -1,4 +1,4 @@
-//! Whose claim a waiter has without an observation: a lease that its own client hands on, or a ticket
+//! What a contender may claim without an observation: a lease that its own client hands over, or a ticket's
 //! (H1, H8).
 
 use std::time::Duration;
@@ -9,8 +9,8 @@ use super::{Contender, Wait};
 use crate::{Version, names::Offer, waiting::Settings};
 
 impl Contender {
-    /// What a holder of this client has left to whoever is first in line, if that is us and there is
-    /// time to do something with it. Who has a ticket stands in no line.
+    /// The lease that a holder of this client offers to the first waiter in line, if there is time left to claim
+    /// it. A redeemer stands in no line.
     pub(super) fn take_offer(&self) -> Option<Offer> {
         let in_time = self.left().is_none_or(|left| !left.is_zero());
         if in_time && self.may_take_offers() {
@@ -20,9 +20,9 @@ impl Contender {
         }
     }
 
-    /// H6: how long to sleep before the first question, if the lock will probably come by itself: it goes
-    /// from hand to hand in this client, and whoever asks meanwhile is refused for certain. Short
-    /// enough that it costs nobody who was wrong more than a poll does.
+    /// H6: how long to sleep before the first try, if this client hands the lock on and will probably offer it to
+    /// this waiter: a try meanwhile would be refused for certain. No longer than a poll, which is what a wrong
+    /// guess costs.
     pub(super) fn hand_over_expected(&self) -> Option<Duration> {
         let Settings { state, plan, .. } = &*self.lock;
         if !self.may_take_offers() || !state.is_passed_on() {
@@ -35,15 +35,14 @@ impl Contender {
             .then_some(pause)
     }
 
-    /// What a try claims before anything else: ground (b) of `prev`, or (c).
+    /// What the first try claims: an offer, ground (b) of `prev`, or a ticket's version, ground (c).
     pub(super) fn first_claim(&self, offer: Option<&Offer>) -> Option<Version> {
         offer.map(|offer| offer.version).or(self.ticket)
     }
 
-    /// Whether the record of this term that refused us may be claimed: one of our own that is over
-    /// (G4), or the one that our ticket is for (H2). A renewal was in flight when it was handed over, and
-    /// raised its number. Who waits and has a ticket stands in no line, and leaves what is over to
-    /// whoever is first in it.
+    /// Whether the record that refused a try may be claimed: it shows a retired identity of this client (G4), or
+    /// the term that the ticket is for (H2), whose number a renewal in flight has raised. A redeemer that waits
+    /// stands in no line, and leaves retired terms to the first waiter in it.
     pub(super) fn may_claim(&self, uuid: Uuid) -> bool {
         let Settings { store, state, .. } = &*self.lock;
         let in_no_line = self.ticket.is_some() && matches!(self.wait, Wait::Limit(_));
@@ -61,7 +60,7 @@ impl Contender {
         self.lock.state.take_offer_of(uuid)
     }
 
-    /// W1: tries stand in no line.
+    /// W1, H1: `try_acquire` and redeemers stand in no line.
     fn may_take_offers(&self) -> bool {
         matches!(self.wait, Wait::Limit(_)) && self.ticket.is_none()
     }

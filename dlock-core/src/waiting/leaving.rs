@@ -1,9 +1,9 @@
-//! What a client does that has had a lock to itself for long: it looks whether a waiter of another client
-//! has a reservation (`reserving`), and if so leaves the lock to others before it tries again (W8; F11 and F12).
+//! A client that has had a lock to itself for long reads whether a waiter of another client has a reservation
+//! (`reserving`), and if so leaves the lock to others before it tries again (W8; F11 and F12).
 
 use std::{ops::ControlFlow, pin::pin, sync::Arc, time::Duration};
 
-use super::{Answer, Contender, Settings, handoff::Giver};
+use super::{Answer, Contender, Settings, rendezvous::Sender};
 use crate::{Error, Name, ProviderError, Record, emit::emit, events::Operation, time::LEAST_PAUSE};
 
 impl Contender {
@@ -11,9 +11,9 @@ impl Contender {
     /// that wait must have asked for it. Half of what is left of a limit is kept for the try (F14).
     pub(super) async fn leave_to_others(
         &mut self,
-        giver: &Giver<Answer>,
+        sender: &Sender<Answer>,
     ) -> ControlFlow<Option<Answer>> {
-        // What a ticket opens waits for nothing (H9).
+        // A redeemer waits for nothing (H9).
         if self.ticket.is_some() {
             return ControlFlow::Continue(());
         }
@@ -50,17 +50,17 @@ impl Contender {
             let mut freed = pin!(state.freed.notified());
             freed.as_mut().enable();
             let left = still_away();
-            // H1: what is handed on is nobody else's.
+            // H1: an offer of our own client waits for nothing.
             if left.is_zero() || state.is_offered() {
                 if absent {
-                    // It has not asked (W5).
+                    // No call was sent meanwhile (W5).
                     self.answered = clock.contender_now();
                 }
                 return self.still_wanted();
             }
             absent = true;
             let hinted = self
-                .rest(giver, freed, plan.poll_reserved().min(left))
+                .rest(sender, freed, plan.poll_reserved().min(left))
                 .await?;
             // A hint may be of the term that is waited for. It may also be one of very many.
             let too_soon = hinted && clock.elapsed(looked) < LEAST_PAUSE;
@@ -86,7 +86,7 @@ impl Contender {
         }
     }
 
-    /// A caller may have gone away, or its client been closed, while a record was read.
+    /// The caller may have gone away, or its client been closed, while a record was read.
     fn still_wanted(&self) -> ControlFlow<Option<Answer>> {
         if self.gone.is_cancelled() {
             ControlFlow::Break(None)
@@ -102,7 +102,7 @@ impl Contender {
         let Settings {
             store, state, plan, ..
         } = &*Arc::clone(&self.lock);
-        // What our own client holds, or hands on (H1), is not left.
+        // A lock that our own client holds or hands on (H1) is not left to others.
         let taken = || state.is_held() || state.is_offered();
         if !plan.reservations || taken() {
             return;
@@ -151,8 +151,8 @@ impl Contender {
     }
 
     /// Reads a record, within the limits of an attempt and half of what is left of the caller's (W4). A store
-    /// that answers is not silent (W5). One that answers nobody is not asked for this, and none is where nobody
-    /// waits any more. A caller that goes away stops no call (G1), but a client that closes waits for no hint.
+    /// that answers is not silent (W5). In an outage nothing is read, nor when nobody waits any more. A caller
+    /// that goes away stops no call (G1), but a client that closes waits for no hint.
     async fn read(&mut self, name: &Name) -> Result<Option<Record>, ProviderError> {
         let Settings { store, plan, .. } = &*self.lock;
         if store.outage.is_on() || self.gone.is_cancelled() {

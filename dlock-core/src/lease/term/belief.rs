@@ -31,7 +31,7 @@ pub(super) struct Belief {
 
 /// The number and the time of one renewal attempt, drawn in one step (V4).
 #[derive(Clone, Copy)]
-pub(crate) struct Draw {
+pub(crate) struct RenewalAttempt {
     pub(crate) n: u64,
     pub(crate) sent: HolderInstant,
 }

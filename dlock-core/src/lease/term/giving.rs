@@ -8,9 +8,9 @@ use crate::{Loss, LossCause, Version, time::HolderInstant};
 
 impl Term {
     /// V7: from here on the lease is invalid and no renewal is sent. Returns `sent` of the newest
-    /// renewal: the store may hold the term until that + D. That our identity is over is marked when the
-    /// term is offered or released, and not before: who claimed it in between, as one that is over (G4),
-    /// would take it past the row of hand-overs (H5).
+    /// renewal: the store may hold the term until that + D. The term's identity is retired when it is
+    /// offered or released, and not before: a try that claimed it in between as an orphan (G4) would take it
+    /// past the pass budget (H5).
     pub(crate) fn begin_release(&self) -> HolderInstant {
         self.end(LossCause::Released);
         self.belief().last_sent
@@ -49,13 +49,13 @@ impl Term {
         (ended && belief.in_hand && early).then_some(until)
     }
 
-    /// H7: how much longer everybody is to be kept out by whoever goes on with this lease.
+    /// H7: how much longer the redeemer of this lease is to keep everybody else out.
     pub(crate) fn left_to_close(&self) -> Duration {
         self.belief().closes_until.since(self.store.clock.now())
     }
 
-    /// H7, H10: ends the lease as a release does, but leaves it in the store, for whoever redeems its
-    /// ticket. From here on it is not ours to claim either (G4). A lost lease stays lost.
+    /// H7: ends the lease as a release does, but leaves it in the store, for the redeemer of its ticket. From
+    /// here on this client does not claim it either (H10). A lost lease stays lost.
     pub(crate) fn hand_over(&self) -> Result<(), Loss> {
         self.end(LossCause::HandedOver);
         if let Some(loss) = self.loss()

@@ -68,10 +68,10 @@ pub(crate) fn term(clock: Clock) -> Arc<Term> {
 async fn lease_that_was_said_to_be_over_is_closed_for_ever() {
     let (clock, hand) = Clock::manual();
     let term = term(clock);
-    let draw = term.draw().unwrap();
+    let attempt = term.next_attempt().unwrap();
     hand.advance(LEASE);
     assert!(!term.is_valid());
     assert_eq!(term.deadline(), HolderInstant::NEVER);
-    assert!(!term.renewed(draw, false));
+    assert!(!term.renewed(attempt, false));
     assert!(!term.is_valid());
 }

@@ -88,7 +88,7 @@ fn read(file: &Path) -> io::Result<String> {
     Ok(text)
 }
 
-/// Writes beside and renames: whoever reads sees one text or the other.
+/// Writes beside and renames: a reader sees one text or the other.
 fn replace(folder: &Path, file: &Path, text: &str) -> io::Result<()> {
     let id = system_uuid().map_err(io::Error::other)?;
     let unfinished = folder.join(format!("{}.{UNFINISHED}", id.simple()));

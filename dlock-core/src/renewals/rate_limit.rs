@@ -1,24 +1,23 @@
-//! How fast a crowd of renewals is sent.
+//! How fast the renewals of many leases are sent.
 
 use std::time::Duration;
 
-use super::lane::BATCH;
+use super::send_queue::BATCH;
 use crate::time::HolderInstant;
 
 /// Renewals are counted in thousandths.
 const ONE: u64 = 1000;
 
-/// Spreads the renewals of leases that were all acquired at once: a batch may go at any time, and
-/// beyond that twice as many renewals as there are on average. So a crowd's phases drift apart, from
-/// one round to the next, until they fill half an interval, and a store never gets a whole round's
-/// work in one instant. A leaky bucket: what was sent runs out at that rate.
+/// Leaky bucket: one batch of burst, then twice the average rate. It spreads the renewals of leases that were
+/// all acquired at once: their phases drift apart, from one round to the next, until they fill half an
+/// interval, and a store never gets a whole round's work in one instant.
 #[derive(Default)]
-pub(super) struct Pace {
+pub(super) struct RateLimit {
     level: u64,
     since: Option<HolderInstant>,
 }
 
-impl Pace {
+impl RateLimit {
     /// From when on more may be sent, if not at once. `each` is the time that the rate gives to one
     /// renewal.
     pub(super) fn holds_until(&self, now: HolderInstant, each: Duration) -> Option<HolderInstant> {
@@ -55,36 +54,40 @@ mod tests {
     #[test]
     fn one_batch_is_free_and_the_next_waits_for_its_turn() {
         let (clock, hand) = Clock::manual();
-        let mut pace = Pace::default();
+        let mut rate_limit = RateLimit::default();
         let now = clock.now();
-        assert_eq!(pace.holds_until(now, EACH), None);
-        pace.sent(now, BATCH, EACH);
-        assert_eq!(pace.holds_until(now, EACH), None, "one batch is no crowd");
-        pace.sent(now, BATCH, EACH);
+        assert_eq!(rate_limit.holds_until(now, EACH), None);
+        rate_limit.sent(now, BATCH, EACH);
+        assert_eq!(
+            rate_limit.holds_until(now, EACH),
+            None,
+            "one batch is no crowd"
+        );
+        rate_limit.sent(now, BATCH, EACH);
         let turn = now + Duration::from_millis(500);
-        assert_eq!(pace.holds_until(now, EACH), Some(turn));
+        assert_eq!(rate_limit.holds_until(now, EACH), Some(turn));
         hand.advance(Duration::from_millis(500));
-        assert_eq!(pace.holds_until(clock.now(), EACH), None);
+        assert_eq!(rate_limit.holds_until(clock.now(), EACH), None);
     }
 
     #[test]
     fn what_was_not_used_is_not_saved_up() {
         let (clock, hand) = Clock::manual();
-        let mut pace = Pace::default();
-        pace.sent(clock.now(), BATCH, EACH);
+        let mut rate_limit = RateLimit::default();
+        rate_limit.sent(clock.now(), BATCH, EACH);
         hand.advance(Duration::from_secs(60));
         let now = clock.now();
-        pace.sent(now, 3 * BATCH, EACH);
+        rate_limit.sent(now, 3 * BATCH, EACH);
         let turn = now + Duration::from_secs(1);
-        assert_eq!(pace.holds_until(now, EACH), Some(turn));
+        assert_eq!(rate_limit.holds_until(now, EACH), Some(turn));
     }
 
-    /// A lease that is renewed rarely, before others come that are renewed often, is no crowd.
+    /// A lease that is renewed rarely, before others come that are renewed often, is no load.
     #[test]
     fn what_was_sent_counts_the_same_at_another_rate() {
         let (clock, _hand) = Clock::manual();
-        let mut pace = Pace::default();
-        pace.sent(clock.now(), 1, Duration::from_secs(3600));
-        assert_eq!(pace.holds_until(clock.now(), EACH), None);
+        let mut rate_limit = RateLimit::default();
+        rate_limit.sent(clock.now(), 1, Duration::from_secs(3600));
+        assert_eq!(rate_limit.holds_until(clock.now(), EACH), None);
     }
 }

@@ -1,4 +1,4 @@
-//! Who renews a term, as far as the term knows.
+//! What renews a term, as far as the term knows.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -6,16 +6,16 @@ use super::Term;
 use crate::time::HolderInstant;
 
 /// Renews terms.
-pub(crate) trait Keeper: Send + Sync {
-    /// This term has ended: it is renewed no more, and nothing remembers it (V7, H7).
+pub(crate) trait Renewer: Send + Sync {
+    /// This term has ended: it is renewed no more, and the renewer forgets it (V7, H7).
     fn leave(&self, term: &Term);
 }
 
-/// Where its keeper finds a term: the instant it waits for. Means something to the keeper only.
+/// A term's key in its renewer's timer queue: the instant that it waits for.
 #[derive(Default)]
-pub(crate) struct Seat(AtomicI64);
+pub(crate) struct QueueKey(AtomicI64);
 
-impl Seat {
+impl QueueKey {
     pub(crate) fn set(&self, at: HolderInstant) {
         self.0.store(at.to_bits(), Ordering::Relaxed);
     }
