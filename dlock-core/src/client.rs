@@ -65,7 +65,7 @@ impl Client {
     ///
     /// - **The folder** is this program's own, on a local disk: `/var/lib/myapp/seen`. It is made if
     ///   there is none. Processes of a host may share it. One that everybody may write to is refused,
-    ///   since who writes there can have a live lock taken; and so is a network's file system, or any
+    ///   since a process that writes there can have a live lock taken; and so is a network's file system, or any
     ///   that is not known to be local.
     /// - **The store** is a name of yours for what the provider speaks to (`"orders, eu-central-1"`), so
     ///   that the same lock in two stores has two files. To mix them up would cost time and nothing

@@ -1,4 +1,4 @@
-//! What happens, for those who watch: recorders and metrics. Logs are written where it happens
+//! Events for recorders and metrics. Logs are written where they happen
 //! ([`emit`](crate::emit)).
 
 mod end;

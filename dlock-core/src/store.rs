@@ -1,5 +1,5 @@
 //! What all locks of one client share: the provider and everything that is known of its store, the clock,
-//! those who watch, and what runs in the background.
+//! the recorder, and the tasks in the background.
 
 pub(crate) mod listener;
 mod observations;
@@ -38,17 +38,17 @@ pub(crate) struct Store {
     pub(crate) clock: Clock,
     pub(crate) entropy: Arc<Entropy>,
     pub(crate) names: Names,
-    /// The pace of all calls while the store answers none.
+    /// The rate limit of all calls while the store answers none.
     pub(crate) outage: Outage,
     /// There is a task that listens for hints.
     pub(crate) listener: AtomicBool,
     /// Its channel is open: waiters need not poll as often (W2).
     pub(crate) watching: AtomicBool,
-    /// Where what was seen outlives this process, if anywhere (O4).
+    /// The folder in which observations outlive this process, if there is one (O4).
     pub(crate) observations: OnceLock<Observations>,
     /// The recorder of events, if there is one.
     pub(crate) recording: OnceLock<Recording>,
-    /// Who renews the leases: a layer above this one.
+    /// What renews the leases: a layer above this one.
     renewals: OnceLock<Arc<dyn Any + Send + Sync>>,
     closing: CancellationToken,
     tasks: Arc<watch::Sender<usize>>,
@@ -84,7 +84,7 @@ impl Store {
         })
     }
 
-    /// Who renews the leases of this client: of one type, and made when it is first asked for.
+    /// What renews the leases of this client: of one type, and made when it is first used.
     pub(crate) fn renewals<T: Any + Send + Sync + Default>(&self) -> Option<Arc<T>> {
         let renewals = self.renewals.get_or_init(|| Arc::<T>::default());
         Arc::clone(renewals).downcast().ok()
@@ -147,7 +147,7 @@ impl Store {
     }
 
     /// One call to the provider, for at most `limit`. What comes back after that is unknown, and
-    /// the call is dropped. What is asked, and for whom, is for those who observe.
+    /// the call is dropped. Operation and group are for metrics.
     pub(crate) async fn call<T: Send>(
         &self,
         (operation, group): (Operation, Option<&Arc<str>>),
@@ -179,7 +179,7 @@ impl Store {
                 error,
             });
         }
-        // A store without a channel answers all the same, and a batch is heard item by item.
+        // A store without a channel answers other calls all the same, and the items of a batch count one by one.
         if !matches!(operation, Operation::Watch | Operation::RenewMany) {
             self.outage.heard(&answer);
         }
@@ -227,7 +227,7 @@ impl Drop for Store {
 
 impl Drop for TaskToken {
     fn drop(&mut self) {
-        // First, since those who wait look at it when the client's count changes.
+        // First, since waiters read it when the client's count changes.
         self.plan.tasks.fetch_sub(1, Ordering::SeqCst);
         self.client.send_modify(|running| *running -= 1);
     }

@@ -1,5 +1,5 @@
-//! What happens to locks, for those who measure: one value for each thing that happens, told by the code
-//! that decides it, and never with a lock of ours held. Without the feature `metrics` no value is made.
+//! What metrics are made of: one value for each thing that happens to a lock, emitted by the code that decides
+//! it, and never while a mutex of this crate is locked. Without the feature `metrics` no value is made.
 
 #[cfg(feature = "metrics")]
 mod sink;

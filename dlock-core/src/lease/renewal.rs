@@ -8,8 +8,8 @@ use crate::{
     lease::{RenewalAttempt, Term},
 };
 
-/// One attempt for one term: a number and a `sent` of its own, at most D/6, and its answer told to
-/// the term. `Ok` if the lease was extended or has ended (ask the term which).
+/// One attempt for one term: a number and a `sent` of its own, at most D/6; the term gets its answer.
+/// `Ok` if the lease was extended or has ended (ask the term which).
 pub(crate) async fn attempt(term: &Term) -> Result<(), ProviderError> {
     let Some(attempt) = term.next_attempt() else {
         return Ok(());

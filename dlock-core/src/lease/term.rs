@@ -48,7 +48,7 @@ pub(crate) struct Term {
     pub(crate) home: Handle,
     /// The part of the store that the name lives in.
     pub(crate) shard: u64,
-    /// Who renews it, if anybody does, and its place there.
+    /// What renews it, if it is a guard's, and its key in the timer queue there.
     renewer: OnceLock<Weak<dyn Renewer>>,
     pub(crate) queue_key: QueueKey,
     /// The holder may act before this instant. [`HolderInstant::NEVER`] once the lease has ended.
@@ -125,7 +125,7 @@ impl Term {
         }
     }
 
-    /// The lease as an operator wants to see it (V8).
+    /// Valid, unsure or lost (V8).
     pub(crate) fn state(&self) -> State {
         if let Some(loss) = self.loss() {
             return State::Lost(loss);
@@ -291,7 +291,7 @@ impl Term {
         let over = !self.is_valid();
         let mut belief = self.belief();
         belief.fatal |= error.kind() == ErrorKind::Fatal;
-        // Of an attempt that the end of the lease cut short nobody learns why; of the one before it.
+        // An attempt that the end of the lease cut short says nothing of the cause; the one before it may have.
         if !over || belief.last_error.is_none() {
             belief.last_error = Some(error);
         }
@@ -307,7 +307,7 @@ impl Term {
         });
     }
 
-    /// The store itself has told us that the term is over: there is nothing to give back.
+    /// The store itself has answered that the term is over: there is nothing to give back.
     pub(crate) fn was_refused(&self) -> bool {
         matches!(self.belief().ended, Some(LossCause::Refused { .. }))
     }
@@ -328,7 +328,7 @@ impl Term {
         self.changed.notify_waiters();
     }
 
-    /// The cause of the end; it is told when it is first given, to those who observe when nothing is
+    /// The cause of the end. When it is first given the recorder gets it at once, and metrics when nothing is
     /// locked any more.
     fn end_with(
         &self,

@@ -13,7 +13,7 @@ pub(super) struct Observation {
     remaining: Option<Duration>,
     first: ContenderInstant,
     last: ContenderInstant,
-    /// A later process of this host will know.
+    /// It is kept in a folder for later processes of this host (O4).
     kept: bool,
 }
 
@@ -26,8 +26,7 @@ impl Observation {
         })
     }
 
-    /// Nobody has repeated it for ten durations (O2). The duration is a stranger's, and may be
-    /// anything.
+    /// No reply has repeated it for ten durations (O2). The duration is another client's, and may be anything.
     pub(super) fn is_old(&self, clock: &Clock) -> bool {
         clock.elapsed(self.last) > self.duration.saturating_mul(10)
     }
@@ -67,8 +66,8 @@ impl NameState {
         }
     }
 
-    /// Processes of this host have seen this version since then, or this client has and it is kept for
-    /// them. Whether there is something to claim now.
+    /// The folder says that a process of this host has seen this version since `first`, or now keeps
+    /// this client's own instant. Returns whether the version may be claimed now.
     pub(crate) fn recalled(
         &self,
         clock: &Clock,
@@ -87,7 +86,7 @@ impl NameState {
         clock.elapsed(seen.first) >= seen.duration
     }
 
-    /// For how long this version has been seen unchanged, and whether a later process will know.
+    /// For how long this version has been seen unchanged, and whether that is kept for later processes.
     pub(crate) fn observed(&self, clock: &Clock, version: Version) -> (Duration, bool) {
         let known = self.known();
         let seen = known.observation.as_ref();
@@ -112,8 +111,8 @@ impl NameState {
         Some(seen.duration.saturating_sub(clock.elapsed(seen.first)))
     }
 
-    /// Whether the lease that was last seen, of somebody else, has run out since, as far as this client
-    /// can tell. For those who observe; nothing is decided by it.
+    /// Whether another client's lease, which was last seen, has run out since, as far as this client can tell.
+    /// For metrics; nothing is decided by it.
     pub(crate) fn has_run_out(&self, clock: &Clock) -> bool {
         let known = self.known();
         known.observation.as_ref().is_some_and(|seen| {

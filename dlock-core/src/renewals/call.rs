@@ -124,7 +124,7 @@ impl Call {
     }
 
     /// V4: a number and a `sent` for each term, drawn now, right before the call, and not when the call was
-    /// decided on. V7: whoever has begun its release attempts none, and is gone.
+    /// planned. V7: a term whose release has begun gets none, and leaves the call.
     fn begin_attempts(&mut self) -> (Vec<RenewalAttempt>, Vec<Renew>, Vec<Outcome>) {
         let count = self.items.len();
         let (mut attempts, mut requests) = (Vec::with_capacity(count), Vec::with_capacity(count));

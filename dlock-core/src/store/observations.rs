@@ -30,8 +30,8 @@ use tokio::{sync::Semaphore, task::spawn_blocking};
 use self::{folder::Folder, sight::Sight};
 use crate::{Clock, Name, Version, time::ContenderInstant};
 
-/// The longest that a reply waits for the folder, whatever the lease: a disk answers in milliseconds,
-/// and one that does not must not hold up what the store has said.
+/// The longest that a reply waits for the folder, however long the lease: a disk answers in milliseconds, and
+/// one that hangs must not hold up the store's answer.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Where one client keeps what it sees of one store.
@@ -39,7 +39,7 @@ pub(crate) struct Observations {
     folder: Arc<Folder>,
     /// One thread at a time: a disk that hangs takes one thread and no more.
     turn: Arc<Semaphore>,
-    /// Somebody waited in vain. Nobody does any more until the turn is free again.
+    /// A caller waited in vain. No other waits until the turn is free again.
     hangs: AtomicBool,
 }
 

@@ -85,7 +85,7 @@ impl Outage {
         }
     }
 
-    /// Any answer ends it, and everybody goes on.
+    /// Any answer ends the outage, and all callers go on.
     pub(crate) fn answered(&self) {
         if self.unanswered.load(Ordering::SeqCst) == 0 {
             return;
@@ -96,16 +96,16 @@ impl Outage {
         }
     }
 
-    /// Whether the store answers nobody, as far as is known.
+    /// Whether the store answers no call, as far as is known.
     pub(crate) fn is_on(&self) -> bool {
         self.unanswered.load(Ordering::SeqCst) > HICCUPS
     }
 
-    /// Waits for a turn to ask: there is none to wait for unless there is an outage. The last error of
-    /// the store if `patience` ends before that.
+    /// Waits for a turn to call the store; at once unless there is an outage. Fails with the last error of the
+    /// store if `patience` ends first.
     ///
     /// # Cancel safety
-    /// Dropped, it has taken no turn, and the next in line moves up.
+    /// A dropped call has taken no turn, and the next in line moves up.
     pub(crate) async fn turn(&self, plan: &Plan, patience: Duration) -> Result<(), ProviderError> {
         // Armed before the question.
         let mut over = pin!(self.over.notified());

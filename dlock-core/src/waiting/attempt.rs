@@ -20,7 +20,7 @@ use crate::{
 pub(crate) enum TryEnd {
     /// The lock is ours, and valid.
     Granted(Holding),
-    /// Somebody holds it.
+    /// Another holds it.
     Held(Record),
     /// A3: a fresh uuid may ask at once.
     Spent,
@@ -179,7 +179,7 @@ struct OpenTry {
     lock: Arc<Settings>,
     uuid: Uuid,
     sent: HolderInstant,
-    /// That of a grant which came too late.
+    /// The token of a grant that came too late.
     token: Option<FencingToken>,
     may_exist: bool,
     over: bool,

@@ -1,4 +1,5 @@
-//! A waiter that is passed over while the lock goes from hand to hand (W8; F7 to F10) makes a reservation, a lease on a name beside the lock's, which the client that keeps the lock to itself looks for now and then
+//! A waiter that is passed over while the lock goes from hand to hand (W8; F7 to F10) makes a reservation, a
+//! lease on a name beside the lock's, which the client that keeps the lock to itself reads now and then
 //! (`leaving`).
 //!
 //! A reservation is a hint: it grants nothing, and nothing but the order of waiters depends on it. It is an

@@ -36,7 +36,7 @@ pub(crate) struct RenewalAttempt {
     pub(crate) sent: HolderInstant,
 }
 
-/// What a recorder is told of a success.
+/// What a recorder's event says of a success.
 pub(super) fn believed(
     sent: HolderInstant,
     valid_until: HolderInstant,

@@ -26,13 +26,13 @@ impl Term {
         self.belief().in_hand = true;
     }
 
-    /// The work was not done: its release frees the name, whatever the time.
+    /// The work was not done: the release frees the name, also before its `at_least` is over.
     pub(crate) fn leaves_open(&self) {
         self.belief().closes_until = HolderInstant::NEVER;
     }
 
-    /// It goes on with the work of a lease that was handed over, which was to keep everybody out for so
-    /// much longer (H8, B4).
+    /// The term goes on with the work of a lease that was handed over, which was to keep everybody else out for
+    /// so much longer (H8, B4).
     pub(crate) fn closes_for(&self, left: Duration) {
         let mut belief = self.belief();
         belief.closes_until = belief.closes_until.max(belief.granted + left);

@@ -13,10 +13,10 @@ use crate::{Clock, Version, time::ContenderInstant};
 /// One client's time with one name.
 #[derive(Default)]
 pub(super) struct Tenure {
-    /// When it began: no other client has been seen with the name since, and we never left it alone for
-    /// long.
+    /// When it began: since then no other client was seen with the name, and this one never left the name alone
+    /// for long.
     since: Option<ContenderInstant>,
-    /// When a reservation was last looked for, and for how long that will do.
+    /// When the reservation was last read, and for how long it need not be read again.
     looked: Option<(ContenderInstant, Duration)>,
     /// The reservation that the name was last left to, and when its version was first seen: one that a dead
     /// waiter has left counts for no longer than it lasts.
@@ -26,7 +26,7 @@ pub(super) struct Tenure {
     away: Option<Away>,
 }
 
-/// So many absences after it was found a reservation is forgotten: longer than some clients take for a round.
+/// A reservation is forgotten so many absences after it was found, which is longer than a round of a few clients.
 const KNOWN: u32 = 5;
 
 /// The name is left to others (F12).
@@ -36,7 +36,7 @@ struct Away {
 }
 
 impl Tenure {
-    /// A term of ours begins, for which we asked so long after the last one, if there was one.
+    /// A term of this client begins. `idle`: the time from the last one to the try for this one, if there was one.
     pub(super) fn granted(
         &mut self,
         idle: Option<Duration>,
@@ -55,7 +55,7 @@ impl Tenure {
         self.away = None;
     }
 
-    /// Nobody has a reservation: the name is left to nobody any more.
+    /// No other client has a reservation: the name is left to none any more.
     pub(super) fn nobody_reserves(&mut self) {
         self.found = None;
         self.away = None;
@@ -67,8 +67,8 @@ impl Tenure {
             .is_some_and(|(at, lasts)| clock.elapsed(at) < lasts)
     }
 
-    /// Whether it is time to look for a reservation: after a `span`, and then twice in each, since a look
-    /// waits for a row of hand-overs to end. Counts as having looked.
+    /// Whether it is time to read the reservation: after a `span`, and then twice in each, since a read waits for
+    /// a row of hand-overs to end. Counts as having read it.
     pub(super) fn is_due(&mut self, span: Duration, clock: &Clock) -> bool {
         let long = |since: ContenderInstant, span| clock.elapsed(since) >= span;
         let due = self.since.is_some_and(|since| long(since, span))
@@ -79,7 +79,7 @@ impl Tenure {
         due
     }
 
-    /// A look got no answer: the next one comes no sooner than after this pause, since it may take as long.
+    /// A read got no answer: the next one comes no sooner than after this pause, since it may take as long.
     pub(super) fn look_failed(&mut self, pause: Duration, clock: &Clock) {
         let will_do = self.looked.map_or(pause, |(_, before)| before.max(pause));
         self.looked = Some((clock.contender_now(), will_do));

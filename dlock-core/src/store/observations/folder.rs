@@ -14,13 +14,13 @@ use std::{
 use super::sight::{Damaged, Sight, fnv};
 use crate::{Clock, Name, contract::system_uuid, time::ContenderInstant};
 
-/// So many files are kept; then the oldest quarter goes. One that is missed costs one observation.
+/// The most files that are kept; beyond that the oldest quarter goes. A file that is missed costs one observation.
 pub(super) const MOST: usize = 1024;
 
 /// More than any file of ours has.
 const LONGEST: u64 = 64 * 1024;
 
-/// What a crashed writer left behind goes when it is so old.
+/// The unfinished file of a crashed writer is removed when it is so old.
 const ABANDONED: Duration = Duration::from_secs(3600);
 
 const KEPT: &str = "seen";
@@ -142,7 +142,7 @@ fn remove(file: &Path) -> io::Result<()> {
     }
 }
 
-/// Makes the folder, which is nobody else's business, and refuses one that is.
+/// Makes the folder for this user alone, and refuses one that everybody may write to.
 #[cfg(unix)]
 fn usable(folder: &Path) -> io::Result<()> {
     use std::os::unix::fs::{DirBuilderExt, MetadataExt};
