@@ -143,13 +143,13 @@ impl Contender {
     /// One try, past all waiters. `None` if the caller has gone away before it.
     async fn once(&mut self, sender: &Sender<Answer>) -> Option<Answer> {
         // What a ticket opens waits for nothing.
-        let turn = tokio::select! {
+        let admitted = tokio::select! {
             biased;
-            turn = self.turn(), if self.ticket.is_none() => turn,
+            admitted = self.admission(), if self.ticket.is_none() => admitted,
             () = sender.abandoned(), if self.ticket.is_none() => return None,
             else => Ok(()),
         };
-        if let Err(error) = turn {
+        if let Err(error) = admitted {
             return Some(Err(error.into()));
         }
         Some(match self.try_now(None).await {
@@ -228,10 +228,10 @@ impl Contender {
             let mut freed = std::pin::pin!(state.freed.notified());
             freed.as_mut().enable();
             // A lease on offer waits for nothing.
-            let turn = if state.is_offered() {
+            let admitted = if state.is_offered() {
                 Ok(())
             } else {
-                self.turn().await
+                self.admission().await
             };
             if freed.as_mut().enable() {
                 // Rung before our turn.
@@ -248,7 +248,7 @@ impl Contender {
             }
             let offer = self.take_offer();
             // Without a turn nothing is asked, and what woke us has not been followed yet (W3).
-            let still_woken = woken && turn.is_err() && offer.is_none();
+            let still_woken = woken && admitted.is_err() && offer.is_none();
             let expected = self
                 .hand_over_expected()
                 .filter(|_| expecting && offer.is_none());
@@ -256,7 +256,7 @@ impl Contender {
             let pause = match expected {
                 Some(pause) => pause,
                 None => match self
-                    .read_or_try(offer, std::mem::take(&mut woken), turn)
+                    .read_or_try(offer, std::mem::take(&mut woken), admitted)
                     .await
                 {
                     ControlFlow::Continue(pause) => pause,

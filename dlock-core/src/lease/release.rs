@@ -181,14 +181,14 @@ impl Giveback {
         }
         let mut alone = true;
         // The release of a lease is tried at once, that of a try which the store did not answer in its turn.
-        let mut turn = self.origin == Origin::Try;
+        let mut limited = self.origin == Origin::Try;
         loop {
             let left = until.since(store.clock.now());
-            // Without a turn it is sent at the end all the same.
-            if turn && store.outage.turn(plan, left).await.is_err() && !alone {
+            // Not admitted in time, it is sent at the end all the same.
+            if limited && store.outage.admit(plan, left).await.is_err() && !alone {
                 return Ok(self.unconfirmed());
             }
-            turn = true;
+            limited = true;
             let left = until.since(store.clock.now());
             let limit = if alone {
                 plan.attempt()

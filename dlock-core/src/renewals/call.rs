@@ -50,7 +50,7 @@ impl Call {
             return;
         };
         let store = &first.store;
-        self.turn(store).await;
+        self.admission(store).await;
         let (attempts, requests, gone) = self.begin_attempts();
         let limits = self.items.iter().map(|entry| entry.term.attempt_limit());
         // Never longer than the shortest lease on board allows (V6).
@@ -59,7 +59,7 @@ impl Call {
             return;
         };
         let answers = {
-            let mut answers = pin!(ask(store, first.plan.group.as_ref(), limit, &requests));
+            let mut answers = pin!(send(store, first.plan.group.as_ref(), limit, &requests));
             tokio::select! {
                 biased;
                 answers = &mut answers => answers,
@@ -92,7 +92,7 @@ impl Call {
 
     /// While the store answers no call, a failed renewal is repeated only in its turn; but not so late that the
     /// lease would miss its last full attempt, nor, after that, half of what is left.
-    async fn turn(&self, store: &Store) {
+    async fn admission(&self, store: &Store) {
         let retried = self
             .items
             .iter()
@@ -117,8 +117,8 @@ impl Call {
             tokio::select! {
                 biased;
                 () = over => {}
-                // Without a turn it is sent all the same.
-                _turn = store.outage.turn(&term.plan, patience) => {}
+                // Not admitted in time, it is sent all the same.
+                _admitted = store.outage.admit(&term.plan, patience) => {}
             }
         }
     }
@@ -190,7 +190,7 @@ impl Drop for Call {
 
 /// As many answers as requests, in their order, within the limit. A call of one is a renewal like
 /// any other.
-async fn ask(
+async fn send(
     store: &Store,
     group: Option<&Arc<str>>,
     limit: Duration,

@@ -48,7 +48,7 @@ pub(crate) struct Outage {
 struct Last {
     error: Option<ProviderError>,
     /// When a call last went in its turn, and how long the next one waits after that.
-    turn: Option<(HolderInstant, Duration)>,
+    admitted: Option<(HolderInstant, Duration)>,
 }
 
 /// The error for callers that had no turn. An error that is fatal to one call says nothing of the others'.
@@ -101,12 +101,12 @@ impl Outage {
         self.unanswered.load(Ordering::SeqCst) > HICCUPS
     }
 
-    /// Waits for a turn to call the store; at once unless there is an outage. Fails with the last error of the
-    /// store if `patience` ends first.
+    /// Waits to be admitted to call the store; at once unless there is an outage. Fails with the last error of
+    /// the store if `patience` ends first.
     ///
     /// # Cancel safety
     /// A dropped call has taken no turn, and the next in line moves up.
-    pub(crate) async fn turn(&self, plan: &Plan, patience: Duration) -> Result<(), ProviderError> {
+    pub(crate) async fn admit(&self, plan: &Plan, patience: Duration) -> Result<(), ProviderError> {
         // Armed before the question.
         let mut over = pin!(self.over.notified());
         over.as_mut().enable();
@@ -146,14 +146,14 @@ impl Outage {
         };
         let due = self
             .last()
-            .turn
+            .admitted
             .map(|(at, gap)| at + gap.min(plan.attempt()));
         if let Some(due) = due {
             self.clock.pause(due.since(self.clock.now())).await;
         }
         // Processes that saw the outage begin in one instant do not stay together.
         let gap = GAP * 4 / 5 + self.entropy.jitter(GAP * 2 / 5);
-        self.last().turn = Some((self.clock.now(), gap));
+        self.last().admitted = Some((self.clock.now(), gap));
     }
 
     /// Resolves for one of those in line. Counts from the last turn and not from its caller's
@@ -163,12 +163,12 @@ impl Outage {
         let least = GAP.min(plan.attempt()) * 3 / 2;
         loop {
             let now = self.clock.now();
-            let turn = *self.last().turn.get_or_insert((now, Duration::ZERO));
-            let left = (turn.0 + AWAY).since(now);
+            let last_turn = *self.last().admitted.get_or_insert((now, Duration::ZERO));
+            let left = (last_turn.0 + AWAY).since(now);
             self.clock.pause(left.max(least)).await;
             let mut last = self.last();
-            if last.turn == Some(turn) {
-                last.turn = Some((self.clock.now(), Duration::ZERO));
+            if last.admitted == Some(last_turn) {
+                last.admitted = Some((self.clock.now(), Duration::ZERO));
                 return;
             }
         }

@@ -83,7 +83,7 @@ async fn contend_for(
             }
             Received::Value(answer) => {
                 if let Ok(Acquired::Holding(holding)) = &answer {
-                    holding.term().handed_out();
+                    holding.term().picked_up();
                 }
                 return answer;
             }

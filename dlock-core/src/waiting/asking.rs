@@ -20,9 +20,9 @@ use crate::{
 const AT_ONCE: usize = 6;
 
 impl Contender {
-    /// Waits for a turn to ask, while the store answers nobody. `Err`: there was none in the time of a
-    /// try, or there is no use in one any more. A redeemer waits behind nobody (H9).
-    pub(super) async fn turn(&self) -> Result<(), ProviderError> {
+    /// Waits to be admitted to call a store that answers nothing. `Err`: not in the time of a try, or there is
+    /// no use in a call any more. A redeemer waits behind nobody (H9).
+    pub(super) async fn admission(&self) -> Result<(), ProviderError> {
         if self.ticket.is_some() {
             return Ok(());
         }
@@ -31,7 +31,7 @@ impl Contender {
         let closing = store.closing();
         tokio::select! {
             biased;
-            turn = store.outage.turn(plan, patience) => turn,
+            admitted = store.outage.admit(plan, patience) => admitted,
             () = closing.cancelled() => Err(store.outage.error()),
             () = self.gone.cancelled() => Err(store.outage.error()),
         }
@@ -42,13 +42,13 @@ impl Contender {
         &mut self,
         offer: Option<Offer>,
         woken: bool,
-        turn: Result<(), ProviderError>,
+        admitted: Result<(), ProviderError>,
     ) -> ControlFlow<Answer, Duration> {
         let lock = Arc::clone(&self.lock);
         let Settings { store, plan, .. } = &*lock;
         // A waiter that was woken has reason to expect a grant.
         let reads_first = !woken && offer.is_none() && self.may_read_first();
-        let answer = match turn {
+        let answer = match admitted {
             Err(error) if offer.is_none() => {
                 self.error = Some(error);
                 Ok(None)

@@ -160,13 +160,13 @@ pub(crate) async fn run(
         store.clock.pause(pause).await;
         let left = (sent + plan.try_limit()).since(store.clock.now());
         let patience = time_left().unwrap_or(Duration::MAX).min(left);
-        let turn = tokio::select! {
+        let admitted = tokio::select! {
             biased;
-            turn = store.outage.turn(plan, patience) => turn,
+            admitted = store.outage.admit(plan, patience) => admitted,
             () = gone.cancelled() => return TryEnd::GivenUp(error),
         };
         // The caller has gone away meanwhile, and its turn with it (W1).
-        if turn.is_err() || time_left().is_some_and(|left| left.is_zero()) {
+        if admitted.is_err() || time_left().is_some_and(|left| left.is_zero()) {
             return TryEnd::GivenUp(error);
         }
     }

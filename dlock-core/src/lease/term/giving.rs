@@ -22,7 +22,7 @@ impl Term {
     }
 
     /// A caller has got the lease.
-    pub(crate) fn handed_out(&self) {
+    pub(crate) fn picked_up(&self) {
         self.belief().in_hand = true;
     }
 
