@@ -14,6 +14,6 @@ pub use self::{
 };
 pub(crate) use self::{
     holding::{Holding, joined},
-    release::{Giveback, Origin},
+    release::{Origin, PendingRelease},
     term::{RenewalAttempt, Renewer, Term},
 };

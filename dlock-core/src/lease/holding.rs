@@ -10,7 +10,7 @@ use tokio::{
 use crate::{
     Error, ProviderError, ReleaseEnd, Ticket,
     emit::contained,
-    lease::{Giveback, Origin, Term},
+    lease::{Origin, PendingRelease, Term},
 };
 
 /// A term with the duty to release it. Dropping it releases in the background (G3).
@@ -37,9 +37,9 @@ impl Holding {
         let Some(term) = self.0.take() else {
             return Ok(ReleaseEnd::Unconfirmed);
         };
-        let giveback = giveback(&term);
-        let bound = term.store.clock.pause(giveback.bound());
-        match joined(giveback.spawn(&term.home), &term.home, bound).await {
+        let release = begin_release(&term);
+        let bound = term.store.clock.pause(release.bound());
+        match joined(release.spawn(&term.home), &term.home, bound).await {
             Some(Ok(answer)) => answer.map_err(Error::from),
             Some(Err(ended)) => Err(ProviderError::unknown("the release was cut off")
                 .with_source(ended)
@@ -63,12 +63,12 @@ impl Holding {
 impl Drop for Holding {
     fn drop(&mut self) {
         let Some(term) = self.0.take() else { return };
-        let giveback = giveback(&term);
+        let release = begin_release(&term);
         // Where the store itself has said that the term is over (R3), there is nothing to release.
         if term.was_refused() {
-            giveback.nothing_left();
+            release.nothing_left();
         } else {
-            drop(giveback.spawn(&term.home));
+            drop(release.spawn(&term.home));
         }
     }
 }
@@ -101,10 +101,10 @@ pub(crate) async fn joined<T>(
 }
 
 /// The release begins here: from now on the lease is invalid (V7).
-fn giveback(term: &Arc<Term>) -> Giveback {
+fn begin_release(term: &Arc<Term>) -> PendingRelease {
     let sent = term.begin_release();
     let closes_until = term.closes_until();
-    Giveback {
+    PendingRelease {
         store: Arc::clone(&term.store),
         state: Arc::clone(&term.state),
         name: term.name.clone(),

@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// The release of a term, or of a try that may have left one.
-pub(crate) struct Giveback {
+pub(crate) struct PendingRelease {
     pub(crate) store: Arc<Store>,
     pub(crate) state: Arc<NameState>,
     pub(crate) name: Name,
@@ -71,7 +71,7 @@ impl Drop for CutOff {
     }
 }
 
-impl Giveback {
+impl PendingRelease {
     /// Runs in a task of ours on `home`; dropping the returned handle does not stop it. Never blocks and never
     /// panics: on a runtime that has shut down the task is dropped, and the term ends with its lease.
     pub(crate) fn spawn(

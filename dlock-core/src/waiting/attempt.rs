@@ -11,7 +11,7 @@ use crate::{
     Acquire, AcquireOutcome, ErrorKind, Event, FencingToken, ProviderError, Record, Version,
     emit::emit,
     events::Operation,
-    lease::{Giveback, Holding, Origin, Term},
+    lease::{Holding, Origin, PendingRelease, Term},
     time::HolderInstant,
     waiting::Settings,
 };
@@ -217,7 +217,7 @@ impl Drop for OpenTry {
         let Ok(home) = Handle::try_current() else {
             return;
         };
-        let giveback = Giveback {
+        let release = PendingRelease {
             store: Arc::clone(store),
             state: Arc::clone(state),
             name: name.clone(),
@@ -233,6 +233,6 @@ impl Drop for OpenTry {
             },
             answered: false,
         };
-        drop(giveback.spawn(&home));
+        drop(release.spawn(&home));
     }
 }
