@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// One process's side of one provider: the queues of its waiters, what it has observed, its own
-/// tries that are over, and the hints it listens to.
+/// retired tries, and the hints that it listens to.
 ///
 /// Most programs never meet it: `.provider(p.clone())` finds the client that the clones of `p`
 /// share. It is worth a name in two cases: to [`close`](Client::close) it before the program ends,

@@ -127,7 +127,7 @@ impl Guard {
         self.0.term()
     }
 
-    /// The store itself has said that the term is over.
+    /// The store itself has answered that the term has ended.
     pub(crate) fn was_refused(&self) -> bool {
         self.0.term().was_refused()
     }

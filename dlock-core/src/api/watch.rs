@@ -1,4 +1,4 @@
-//! A view of a term that can be shared: whether it still holds, and being told when that changes.
+//! A view of a term that can be shared: whether it still holds, and futures that resolve when that changes.
 
 use std::{fmt, sync::Arc, time::Duration};
 

@@ -17,7 +17,7 @@ use crate::{AcquireEnd, LossCause, ProviderError, ReleaseEnd};
 pub(crate) struct Source<'a> {
     pub(crate) backend: &'static str,
     pub(crate) group: Option<&'a Arc<str>>,
-    /// Whether anything but calls to the store is told of them.
+    /// Whether their metrics are emitted, beyond those of calls to the store.
     pub(crate) observed: bool,
 }
 
@@ -59,7 +59,7 @@ pub(crate) enum Measured<'a> {
     /// A renewal succeeded when so much of the lease was left, as a part of its duration. `None`: it came too
     /// late.
     Renewed { left: Option<f64> },
-    /// The store answered that the term is over.
+    /// The store answered that the term has ended.
     Refused,
     /// A renewal got no answer.
     RenewalFailed(&'a ProviderError),

@@ -64,7 +64,7 @@ impl Drop for Holding {
     fn drop(&mut self) {
         let Some(term) = self.0.take() else { return };
         let release = begin_release(&term);
-        // Where the store itself has said that the term is over (R3), there is nothing to release.
+        // Where the store itself has answered that the term has ended (R3), there is nothing to release.
         if term.was_refused() {
             release.nothing_left();
         } else {
@@ -115,8 +115,8 @@ fn begin_release(term: &Arc<Term>) -> PendingRelease {
         origin: Origin::Lease {
             protected: term.was_valid_to_its_release(),
         },
-        // Where the store itself has said that the term is over, there is nothing to hand over; and what
-        // is closed is handed to nobody.
+        // Where the store itself has answered that the term has ended there is nothing to hand over; and a name
+        // that is closed goes to no waiter.
         version: (!term.was_refused() && closes_until.is_none()).then(|| term.version()),
         closes_until,
         answered: term.answered,

@@ -110,8 +110,8 @@ impl PendingRelease {
         }))
     }
 
-    /// The longest that its task takes where somebody drives it: until nobody takes what is on offer,
-    /// then until the store must have let go, and one attempt.
+    /// The longest that its task takes on a driven runtime: until the offer is withdrawn, then until the store
+    /// must have let go, and one attempt.
     pub(crate) fn bound(&self) -> Duration {
         let Self { store, plan, .. } = self;
         let left = (self.sent + plan.duration).since(store.clock.now());

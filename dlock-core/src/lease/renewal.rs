@@ -28,8 +28,8 @@ pub(crate) fn request(term: &Term, RenewalAttempt { n, .. }: RenewalAttempt) -> 
     Renew::new(term.name.clone(), term.uuid, n)
 }
 
-/// Tells the term what became of this attempt: a success counts for the draw it answers (V4). `Ok`
-/// if the store has answered.
+/// Settles an attempt with its answer: a success counts for the attempt that it answers (V4). `Ok` if the
+/// store has answered.
 pub(crate) fn settle(
     term: &Term,
     attempt: RenewalAttempt,

@@ -299,7 +299,7 @@ impl Term {
         self.changed.notify_waiters();
     }
 
-    /// The store answered R3: the term is over there (V5).
+    /// The store answered R3: the term has ended there (V5).
     pub(crate) fn refused(&self, record: Option<Record>) {
         self.measure(|| Measured::Refused);
         self.end(LossCause::Refused {
@@ -307,7 +307,7 @@ impl Term {
         });
     }
 
-    /// The store itself has answered that the term is over: there is nothing to give back.
+    /// The store itself has answered that the term has ended: there is nothing to give back.
     pub(crate) fn was_refused(&self) -> bool {
         matches!(self.belief().ended, Some(LossCause::Refused { .. }))
     }

@@ -63,7 +63,7 @@ const MOST_ASSUMED: u64 = 2;
 /// What a client knows of the other clients that want a name.
 #[derive(Default)]
 pub(crate) struct Fairness {
-    /// The terms of others that have gone by: the hints that it got, but for those of its own releases.
+    /// The releases of others: the hints that came, without those of its own releases.
     releases_seen: u64,
     /// Hints of its own releases that have yet to come.
     expected_hints: u64,

@@ -39,7 +39,7 @@ impl Load {
         self.durations.is_empty()
     }
 
-    /// Between two looks at what is due: what falls due in between travels together. D/60 of the
+    /// The time between two steps that collect due terms: terms that fall due in between travel together. D/60 of the
     /// shortest lease at most: a small part of what a renewal may be late.
     pub(super) fn gather(&self) -> Duration {
         (self.shortest() / 60).min(GATHER)

@@ -34,7 +34,7 @@ use crate::{Clock, Name, Version, time::ContenderInstant};
 /// one that hangs must not hold up the store's answer.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Where one client keeps what it sees of one store.
+/// The folder in which one client keeps its observations of one store.
 pub(crate) struct Observations {
     folder: Arc<Folder>,
     /// One thread at a time: a disk that hangs takes one thread and no more.
@@ -52,8 +52,8 @@ impl Observations {
         }
     }
 
-    /// Keeps when this version was first seen, unless that is kept already: the instant that is kept. `None`
-    /// if the folder has no answer; what was begun runs to its end.
+    /// Keeps when this version was first seen, unless an instant for it is kept already. Returns the one kept, or
+    /// `None` if the folder does not answer in time; the exchange then runs to its end in the background.
     pub(crate) async fn exchange(
         &self,
         clock: &Clock,

@@ -156,9 +156,9 @@ impl Outage {
         self.last().admitted = Some((self.clock.now(), gap));
     }
 
-    /// Resolves for one of those in line. Counts from the last turn and not from its caller's
-    /// arrival, since callers may have less patience than that; but gives the first the time of a turn, since
-    /// the last one may be of an earlier outage, or the whole machine may have slept.
+    /// Resolves for one of the callers in line if the first of them does not run. Counts from the last admitted
+    /// call and not from this caller's arrival, since callers may have less patience than that; but gives the
+    /// first the time of a call, since the last one may be of an earlier outage, or the machine may have slept.
     async fn first_is_away(&self, plan: &Plan) {
         let least = GAP.min(plan.attempt()) * 3 / 2;
         loop {

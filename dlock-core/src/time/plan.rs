@@ -74,15 +74,15 @@ impl Plan {
         self.renew_every + self.attempt()
     }
 
-    /// How long a client hands a name to its own waiters at most, from the first hand-over on (H5):
+    /// The longest row of hand-overs, from the first one on (H5):
     /// D/10 within 50 ms and 1 s, which is what a waiter of another process without wake-ups sleeps
     /// between two tries.
     pub(crate) fn pass_time(&self) -> Duration {
         (self.duration / 10).clamp(Duration::from_millis(50), Duration::from_secs(1))
     }
 
-    /// The same for a reservation (F8), which is asked for now and then, renewed by hand, and a hint. What a
-    /// dead waiter has left costs others time, so it is short where the lease is long.
+    /// The times of a reservation (F8): a hint, tried for now and then and renewed by hand. A dead waiter's
+    /// reservation costs others time, so it is short where the lease is long.
     pub(crate) fn of_reservation(&self) -> Self {
         let longest = LONGEST_RESERVATION.max(10 * self.poll_every);
         // Of whole milliseconds, as every lease is.

@@ -133,7 +133,7 @@ impl Contender {
         self.try_now(self.take_offer()).await
     }
 
-    /// One try, and those that `Spent`, G4, V9 and H2 call for at once. `None`: no answer, and the last
+    /// One try, and the tries that `Spent`, G4, V9 and H2 call for at once. `None`: no answer, and the last
     /// error says why. The offer goes back to the releasing task unless a
     /// try that claims it is granted.
     pub(super) async fn try_now(

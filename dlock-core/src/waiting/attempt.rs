@@ -172,7 +172,7 @@ pub(crate) async fn run(
     }
 }
 
-/// A try that has not ended. Dropping it ends it: its uuid is over (G4), and what it may have left
+/// A try that has not ended. Dropping it ends it: its uuid is retired (G4), and what it may have left
 /// in the store is released in the background (W5, I10). That covers tries given up, a runtime that
 /// drops this task, and a provider that panics.
 struct OpenTry {

@@ -50,8 +50,8 @@ impl Contender {
         over || self.ticket.is_some_and(|ticket| ticket.uuid == uuid)
     }
 
-    /// The offer that goes with a claim of this term: ours if it is that one, or one that has come
-    /// while we asked.
+    /// The offer that goes with a claim of this term: the given one if it is of that term, or one that has come
+    /// during the try.
     pub(super) fn offer_for(&self, offer: Option<Offer>, uuid: Uuid) -> Option<Offer> {
         let offer = offer.filter(|offer| offer.version.uuid == uuid);
         if offer.is_some() || !self.may_take_offers() {

@@ -7,8 +7,8 @@ use super::{Answer, Contender, Settings, rendezvous::Sender};
 use crate::{Error, Name, ProviderError, Record, emit::emit, events::Operation, time::LEAST_PAUSE};
 
 impl Contender {
-    /// Before a try: leaves the lock to others if it is their turn, until another client has had it, or all
-    /// that wait must have asked for it. Half of what is left of a limit is kept for the try (F14).
+    /// Before a try: leaves the lock to a reservation of another client, until another client has had the lock,
+    /// or all waiters must have tried. Half of what is left of a limit is kept for the try (F14).
     pub(super) async fn leave_to_others(
         &mut self,
         sender: &Sender<Answer>,
@@ -134,8 +134,8 @@ impl Contender {
         }
     }
 
-    /// The reservation, if a waiter of another client has it. One of our own that is given back in vain hides
-    /// those who wait behind it.
+    /// The reservation, if a waiter of another client has it. A reservation of our own whose release fails hides
+    /// the waiters behind it.
     async fn reservation_of_others(&mut self) -> Result<Option<Record>, ProviderError> {
         let Settings { store, name, .. } = &*Arc::clone(&self.lock);
         let Some([name, ..]) = name.reservations() else {

@@ -79,8 +79,8 @@ pub(super) fn take(source: Source<'_>, what: &Measured<'_>) {
     }
 }
 
-/// What rarely happens is told as zero, since a counter that appears with its first event has no rate at
-/// it.
+/// Counters of rare events begin at zero, since a counter that appears with its first event has no rate at
+/// that event.
 fn built(labels: [SharedString; 2]) {
     for cause in ["expired", "refused"] {
         LOSSES.known(with(labels.clone(), cause));

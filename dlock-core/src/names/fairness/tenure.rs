@@ -18,8 +18,8 @@ pub(super) struct Tenure {
     since: Option<ContenderInstant>,
     /// When the reservation was last read, and for how long it need not be read again.
     looked: Option<(ContenderInstant, Duration)>,
-    /// The reservation that the name was last left to, and when its version was first seen: one that a dead
-    /// waiter has left counts for no longer than it lasts.
+    /// The reservation that the name was last left to, and when its version was first seen: a dead waiter's
+    /// counts for no longer than it lasts.
     heeded: Option<(Version, ContenderInstant)>,
     /// When a reservation was last found, and for how long that is taken into account.
     found: Option<(ContenderInstant, Duration)>,

@@ -41,7 +41,7 @@ impl Folder {
         &self.path
     }
 
-    /// Keeps this sight, unless one of the same version is kept already: the instant that is kept.
+    /// Keeps when this version was first seen, unless an instant for it is kept already. Returns the one kept.
     pub(super) fn exchange(
         &self,
         clock: &Clock,
@@ -128,7 +128,7 @@ fn prune(folder: &Path) -> io::Result<()> {
     kept.iter().take(surplus).try_for_each(|path| remove(path))
 }
 
-/// When it was last written. Files come and go; one that is gone is as old as any.
+/// When the file was last written; a file that is gone counts as the oldest.
 fn written(file: &Path) -> SystemTime {
     let modified = fs::metadata(file).and_then(|found| found.modified());
     modified.unwrap_or(SystemTime::UNIX_EPOCH)
