@@ -104,11 +104,11 @@ impl Runner {
     async fn run(self) {
         let schedule = &self.0;
         loop {
-            let Step { calls, over, next } = schedule.step();
+            let Step { calls, done, next } = schedule.step();
             for call in calls {
                 drop(tokio::spawn(call.of(schedule).run()));
             }
-            for entry in over {
+            for entry in done {
                 log_end(&entry.term, schedule.clock());
             }
             match next {

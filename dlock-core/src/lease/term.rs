@@ -288,11 +288,11 @@ impl Term {
     /// An attempt got no answer. Not a loss, and it delays nothing (V5).
     pub(crate) fn failed(&self, error: ProviderError) {
         self.measure(|| Measured::RenewalFailed(&error));
-        let over = !self.is_valid();
+        let ended = !self.is_valid();
         let mut belief = self.belief();
         belief.fatal |= error.kind() == ErrorKind::Fatal;
         // An attempt that the end of the lease cut short says nothing of the cause; the one before it may have.
-        if !over || belief.last_error.is_none() {
+        if !ended || belief.last_error.is_none() {
             belief.last_error = Some(error);
         }
         drop(belief);

@@ -82,13 +82,13 @@ fn names_in_use_are_kept_and_make_the_next_sweep_later() {
 fn names_that_something_is_known_of_are_kept_for_as_long_as_it_matters() {
     let (clock, hand) = Clock::manual();
     let names = Names::default();
-    let [live, over, seen, raised] = [0, 1, 2, 3].map(|n| names.get(&name(n), &clock));
+    let [live, retired, seen, raised] = [0, 1, 2, 3].map(|n| names.get(&name(n), &clock));
     live.granted(uuid(1), token(7));
-    over.retire(&clock, uuid(2), LEASE);
+    retired.retire(&clock, uuid(2), LEASE);
     seen.saw(&clock, &record(3));
     raised.raise(token(9));
     let kept = |state: &NameState| !state.forgettable(&clock);
-    let all = || [&live, &over, &seen, &raised].map(|state| kept(state));
+    let all = || [&live, &retired, &seen, &raised].map(|state| kept(state));
     assert_eq!(all(), [true, true, true, false]);
     hand.advance(2 * LEASE - INSTANT);
     assert_eq!(all(), [true, true, true, false]);
@@ -106,8 +106,8 @@ fn names_that_something_is_known_of_are_kept_for_as_long_as_it_matters() {
     live.granted(uuid(4), token(8));
     assert!(kept(&live));
     // One that is remembered still is enough.
-    over.retire(&clock, uuid(5), LEASE);
-    assert!(kept(&over));
+    retired.retire(&clock, uuid(5), LEASE);
+    assert!(kept(&retired));
 }
 
 #[test]

@@ -104,7 +104,7 @@ impl Call {
         if let (Some(patience), Some(first)) = (patience.min(), self.items.first()) {
             let term = &first.term;
             // A lease that has ended takes no turn.
-            let over = async {
+            let lease_ended = async {
                 loop {
                     let mut changed = pin!(term.changed());
                     changed.as_mut().enable();
@@ -116,7 +116,7 @@ impl Call {
             };
             tokio::select! {
                 biased;
-                () = over => {}
+                () = lease_ended => {}
                 // Not admitted in time, it is sent all the same.
                 _admitted = store.outage.admit(&term.plan, patience) => {}
             }
@@ -164,8 +164,8 @@ impl Call {
     /// True if the store answers nothing at present.
     fn settle(&mut self, heard: Option<bool>, outcomes: Vec<Outcome>) -> bool {
         self.ended = true;
-        let (silent, over) = self.schedule.settle(self.route, heard, outcomes);
-        for entry in over {
+        let (silent, done) = self.schedule.settle(self.route, heard, outcomes);
+        for entry in done {
             log_end(&entry.term, self.schedule.clock());
         }
         silent

@@ -54,7 +54,7 @@ struct Contents {
 pub(super) struct Step {
     pub(super) calls: Vec<PlannedCall>,
     /// Terms that are renewed no more.
-    pub(super) over: Vec<Entry>,
+    pub(super) done: Vec<Entry>,
     pub(super) next: Next,
 }
 
@@ -130,11 +130,11 @@ impl Schedule {
     /// What is due now, and what to do after that.
     pub(super) fn step(&self) -> Step {
         let now = self.clock.now();
-        let mut over = Vec::new();
+        let mut done = Vec::new();
         let mut contents = self.contents();
-        let again = contents.gather(now, self.batches, &mut over);
-        let calls = contents.send(now, &mut over);
-        for entry in &over {
+        let again = contents.gather(now, self.batches, &mut done);
+        let calls = contents.send(now, &mut done);
+        for entry in &done {
             contents.load.remove(&entry.term.plan);
         }
         let next = if contents.load.is_empty() {
@@ -149,7 +149,7 @@ impl Schedule {
                 None => Next::Ring,
             }
         };
-        Step { calls, over, next }
+        Step { calls, done, next }
     }
 
     /// A call has ended, or has waited for its answer for so long that others need not wait for it.
@@ -171,7 +171,7 @@ impl Schedule {
         heard: Option<bool>,
         terms: Vec<Outcome>,
     ) -> (bool, Vec<Entry>) {
-        let mut over = Vec::new();
+        let mut done = Vec::new();
         let mut contents = self.contents();
         let now = self.clock.now();
         for outcome in terms {
@@ -183,7 +183,7 @@ impl Schedule {
                 }
                 Outcome::Again(_, entry) | Outcome::Ended(entry) => {
                     contents.load.remove(&entry.term.plan);
-                    over.push(entry);
+                    done.push(entry);
                 }
             }
         }
@@ -192,7 +192,7 @@ impl Schedule {
         if contents.load.is_empty() || contents.queues.values().any(SendQueue::waits) {
             self.ring.notify_one();
         }
-        (silent, over)
+        (silent, done)
     }
 
     /// Ends the schedule. Returns what it still had, to be dropped without a lock.
@@ -225,7 +225,7 @@ impl Schedule {
 impl Contents {
     /// Moves due terms into their send queues, at most once in [`Load::gather`]: terms that come due meanwhile
     /// travel with them. True if there are more than one step takes.
-    fn gather(&mut self, now: HolderInstant, batches: bool, over: &mut Vec<Entry>) -> bool {
+    fn gather(&mut self, now: HolderInstant, batches: bool, done: &mut Vec<Entry>) -> bool {
         if self
             .looked
             .is_some_and(|looked| now < looked + self.load.gather())
@@ -241,7 +241,7 @@ impl Contents {
             let ends = term.deadline();
             let is_over = ends <= now || term.renewals_end().is_some_and(|end| end <= now);
             if is_over {
-                over.push(entry);
+                done.push(entry);
                 continue;
             }
             // Renewed by hand before it became a guard, and answered since: V6, never earlier. A failed renewal
@@ -260,7 +260,7 @@ impl Contents {
     }
 
     /// What may be sent now. Retries first: their leases end sooner.
-    fn send(&mut self, now: HolderInstant, over: &mut Vec<Entry>) -> Vec<PlannedCall> {
+    fn send(&mut self, now: HolderInstant, done: &mut Vec<Entry>) -> Vec<PlannedCall> {
         let mut calls = Vec::new();
         let each = self.load.each();
         for (&route, queue) in &mut self.queues {
@@ -269,7 +269,7 @@ impl Contents {
                 if ended.term.deadline() > now {
                     self.waiting.insert(next_check(&ended.term), ended);
                 } else {
-                    over.push(ended);
+                    done.push(ended);
                 }
             }
             while let Some(items) = queue.next_retry() {

@@ -41,7 +41,7 @@ pub(crate) struct Outage {
     last: Mutex<Last>,
     /// The first caller sleeps until its turn, the others stand behind it.
     queue: tokio::sync::Mutex<()>,
-    over: Notify,
+    ended: Notify,
 }
 
 #[derive(Default)]
@@ -69,7 +69,7 @@ impl Outage {
             unanswered: AtomicU32::new(0),
             last: Mutex::default(),
             queue: tokio::sync::Mutex::default(),
-            over: Notify::new(),
+            ended: Notify::new(),
         }
     }
 
@@ -92,7 +92,7 @@ impl Outage {
         }
         let before = self.unanswered.swap(0, Ordering::SeqCst);
         if before > HICCUPS {
-            self.over.notify_waiters();
+            self.ended.notify_waiters();
         }
     }
 
@@ -108,15 +108,15 @@ impl Outage {
     /// A dropped call has taken no turn, and the next in line moves up.
     pub(crate) async fn admit(&self, plan: &Plan, patience: Duration) -> Result<(), ProviderError> {
         // Armed before the question.
-        let mut over = pin!(self.over.notified());
-        over.as_mut().enable();
+        let mut ended = pin!(self.ended.notified());
+        ended.as_mut().enable();
         if !self.is_on() {
             return Ok(());
         }
         let turn = async {
             tokio::select! {
                 biased;
-                () = over => {
+                () = ended => {
                     // Not all in one instant: as much apart as pauses are.
                     let apart = self.entropy.jitter(plan.pause());
                     self.clock.pause(apart).await;

@@ -72,7 +72,7 @@ pub(crate) async fn run(
         sent,
         token: None,
         may_exist: false,
-        over: false,
+        granted: false,
     };
     let request = Acquire::new(name.clone(), uuid, plan.duration)
         .owner(owner.as_ref())
@@ -182,7 +182,7 @@ struct OpenTry {
     /// The token of a grant that came too late.
     token: Option<FencingToken>,
     may_exist: bool,
-    over: bool,
+    granted: bool,
 }
 
 impl OpenTry {
@@ -194,7 +194,7 @@ impl OpenTry {
 
     /// Granted: the lease answers for it from here on.
     fn disarm(&mut self) {
-        self.over = true;
+        self.granted = true;
         self.may_exist = false;
     }
 }
@@ -208,7 +208,7 @@ impl Drop for OpenTry {
             plan,
             ..
         } = &*self.lock;
-        if !self.over {
+        if !self.granted {
             state.retire(&store.clock, self.uuid, plan.duration);
         }
         if !self.may_exist {

@@ -46,8 +46,8 @@ impl Contender {
     pub(super) fn may_claim(&self, uuid: Uuid) -> bool {
         let Settings { store, state, .. } = &*self.lock;
         let in_no_line = self.ticket.is_some() && matches!(self.wait, Wait::Limit(_));
-        let over = !in_no_line && state.is_retired(&store.clock, uuid);
-        over || self.ticket.is_some_and(|ticket| ticket.uuid == uuid)
+        let retired = !in_no_line && state.is_retired(&store.clock, uuid);
+        retired || self.ticket.is_some_and(|ticket| ticket.uuid == uuid)
     }
 
     /// The offer that goes with a claim of this term: the given one if it is of that term, or one that has come

@@ -146,8 +146,8 @@ impl Contender {
             let state = store.names.known(&name);
             state.is_some_and(|state| state.is_live(record.uuid))
         };
-        let over = |record: &Record| record.released || record.remaining == Some(Duration::ZERO);
-        Ok(record.filter(|record| !over(record) && !ours(record)))
+        let free = |record: &Record| record.released || record.remaining == Some(Duration::ZERO);
+        Ok(record.filter(|record| !free(record) && !ours(record)))
     }
 
     /// Reads a record, within the limits of an attempt and half of what is left of the caller's (W4). A store
