@@ -6,7 +6,7 @@ mod guard;
 mod lease;
 mod lock;
 mod scope;
-mod validity;
+mod watch;
 
 pub use self::{
     builder::DLockBuilder,
@@ -14,5 +14,5 @@ pub use self::{
     guard::Guard,
     lease::Lease,
     lock::{DLock, TryAcquire},
-    validity::Validity,
+    watch::LeaseWatch,
 };

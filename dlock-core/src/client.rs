@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// One process's side of one provider: the queues of its waiters, what it has observed, its own
-/// tries that are over, and the hints it listens to.
+/// retired tries, and the hints that it listens to.
 ///
 /// Most programs never meet it: `.provider(p.clone())` finds the client that the clones of `p`
 /// share. It is worth a name in two cases: to [`close`](Client::close) it before the program ends,
@@ -65,7 +65,7 @@ impl Client {
     ///
     /// - **The folder** is this program's own, on a local disk: `/var/lib/myapp/seen`. It is made if
     ///   there is none. Processes of a host may share it. One that everybody may write to is refused,
-    ///   since who writes there can have a live lock taken; and so is a network's file system, or any
+    ///   since a process that writes there can have a live lock taken; and so is a network's file system, or any
     ///   that is not known to be local.
     /// - **The store** is a name of yours for what the provider speaks to (`"orders, eu-central-1"`), so
     ///   that the same lock in two stores has two files. To mix them up would cost time and nothing
@@ -107,8 +107,8 @@ impl Client {
         self
     }
 
-    /// Tells a recorder what this client does from now on, for tests that check it afterwards. The
-    /// first recorder stays; without one nothing is told and nothing is spent.
+    /// Emits the events of this client to a recorder from now on, for tests that check them afterwards. The
+    /// first recorder stays; without one nothing is emitted and nothing is spent.
     #[must_use]
     pub fn recorded(self, recorder: Arc<dyn Recorder>) -> Self {
         self.0.recording.get_or_init(|| Recording::new(recorder));

@@ -1,5 +1,5 @@
-//! What happens, for those who watch: recorders and metrics. Logs are written where it happens
-//! ([`telling`](crate::telling)).
+//! Events for recorders and metrics. Logs are written where they happen
+//! ([`emit`](crate::emit)).
 
 mod end;
 mod measure;
@@ -8,8 +8,8 @@ pub mod metrics;
 mod recorder;
 
 pub use self::{
-    end::{Ended, Loss, LossCause, State},
-    recorder::{AskEnd, Believed, Event, Recorder},
+    end::{Loss, LossCause, ReleaseEnd, State},
+    recorder::{AcquireEnd, Believed, Event, Recorder},
 };
 pub(crate) use self::{
     measure::{Measured, Operation, Source, measured},

@@ -10,10 +10,10 @@ mod ticket;
 
 pub use self::{
     failure::Error,
-    ticket::{NoTicket, Ticket},
+    ticket::{ParseTicketError, Ticket},
 };
 pub(crate) use self::{
     holding::{Holding, joined},
-    release::{Giveback, Origin},
-    term::{Draw, Keeper, Term},
+    release::{Origin, PendingRelease},
+    term::{RenewalAttempt, Renewer, Term},
 };

@@ -13,19 +13,19 @@ mod client;
 mod contract;
 #[doc = include_str!("../DESIGN.md")]
 pub mod design {}
+mod emit;
 mod events;
 mod lease;
 mod names;
 mod renewals;
 mod store;
-mod telling;
 mod time;
 mod waiting;
 
 #[cfg(feature = "metrics")]
 pub use self::events::metrics;
 pub use self::{
-    api::{DLock, DLockBuilder, Fence, Guard, Lease, Stale, TryAcquire, Validity},
+    api::{DLock, DLockBuilder, Fence, Guard, Lease, LeaseWatch, Stale, TryAcquire},
     client::{Client, IntoClient},
     contract::{
         Acquire, AcquireOutcome, Admin, Ask, AskOutcome, Capabilities, Closing, ConfigError,
@@ -33,7 +33,7 @@ pub use self::{
         Prefix, Provider, ProviderError, Record, Release, ReleaseOutcome, Renew, RenewOutcome,
         Revoke, RevokeOutcome, Sharing, TokenOutOfRange, Version, Wakeup, WakeupSender, Wakeups,
     },
-    events::{AskEnd, Believed, Ended, Event, Loss, LossCause, Recorder, State},
-    lease::{Error, NoTicket, Ticket},
+    events::{AcquireEnd, Believed, Event, Loss, LossCause, Recorder, ReleaseEnd, State},
+    lease::{Error, ParseTicketError, Ticket},
     time::{Clock, Machine, ManualClock, Standstill},
 };

@@ -1,10 +1,10 @@
 //! What one client knows of each name: whose turn it is, what it has observed, which of its own
-//! identities are over, the highest token it has seen.
+//! identities are retired, the highest token it has seen.
 
-mod crews;
 mod fairness;
 mod observation;
-mod over;
+mod retired;
+mod runtimes;
 mod succession;
 #[cfg(test)]
 mod tests;
@@ -18,14 +18,14 @@ use tokio::sync::{Notify, Semaphore};
 use uuid::Uuid;
 
 pub(crate) use self::{
-    crews::Waiter,
     fairness::{Entered, Fairness, Slots, span},
-    succession::{Legacy, Offer, Place},
+    runtimes::Waiter,
+    succession::{HandOver, Offer, Registration},
 };
-use self::{observation::Observation, over::Over, succession::Succession};
+use self::{observation::Observation, retired::Retired, succession::Succession};
 use crate::{Clock, FencingToken, Name};
 
-/// Names nobody uses are looked through when there are so many, and again at twice what is left.
+/// Unused names are dropped when there are so many names, and again at twice the number that is left.
 const SWEEP_AT: usize = 1024;
 
 /// The names of one client. Sorted, so that going through them is the same in every run.
@@ -40,20 +40,22 @@ struct Map {
 
 /// One name.
 pub(crate) struct NameState {
-    /// The turn to contend: one permit, handed out first in, first out (W1).
+    /// The turn to contend: one permit, handed out first in, first out (W1). Leases of one process compete for it
+    /// like those of two machines (I12).
     pub(crate) turn: Arc<Semaphore>,
-    /// Rung when the lock may be free (W3, W7). Only the waiter whose turn it is listens.
+    /// Rung when the lock may be free (W3, W7). Only the waiter that has its turn listens.
     pub(crate) freed: Notify,
     known: Mutex<Known>,
-    /// Who else wants it. Most names are held for long by one process, which need not know.
+    /// What is known of other clients that want the name. Most names are held for long by one process, which
+    /// needs none of this.
     fairness: OnceLock<Box<Mutex<Fairness>>>,
 }
 
 #[derive(Default)]
 struct Known {
-    /// Names that nobody else wants have none.
+    /// A name that no other client holds has none.
     observation: Option<Box<Observation>>,
-    over: VecDeque<Over>,
+    retired: VecDeque<Retired>,
     live: Vec<Uuid>,
     /// The term of our last grant.
     newest: Option<Uuid>,
@@ -82,7 +84,7 @@ impl Names {
         state
     }
 
-    /// What is known of a name, if anything is.
+    /// The state of a name, if the client has one.
     pub(crate) fn known(&self, name: &Name) -> Option<Arc<NameState>> {
         self.map().names.get(name).map(Arc::clone)
     }
@@ -101,7 +103,7 @@ impl Names {
         }
     }
 
-    /// Leases in somebody's hands.
+    /// The number of leases that callers hold.
     pub(crate) fn live(&self) -> usize {
         self.map()
             .names
@@ -123,13 +125,13 @@ impl NameState {
         self.freed.notify_waiters();
     }
 
-    /// What is known of others who want the name (I18).
+    /// What is known of others who want the name (F1).
     pub(crate) fn fairness(&self) -> MutexGuard<'_, Fairness> {
         let fairness = self.fairness.get_or_init(Box::default);
         fairness.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The same, if anything is.
+    /// The same, if anything is known.
     pub(crate) fn known_fairness(&self) -> Option<MutexGuard<'_, Fairness>> {
         let fairness = self.fairness.get()?;
         Some(fairness.lock().unwrap_or_else(PoisonError::into_inner))
@@ -152,8 +154,8 @@ impl NameState {
         known.newest = Some(uuid);
     }
 
-    /// A lease of ours was handed over by a ticket: it is no longer ours, and not ours to claim either.
-    /// Who redeems the ticket must not find its giver before it (G4).
+    /// A lease of ours was handed over by a ticket: it is no longer ours, and not ours to claim either (H10), so
+    /// that the giver does not get ahead of the redeemer.
     pub(crate) fn given_away(&self, uuid: Uuid) {
         self.known().live.retain(|live| *live != uuid);
     }
@@ -163,7 +165,7 @@ impl NameState {
         self.known().live.contains(&uuid)
     }
 
-    /// A lease of ours is in somebody's hands.
+    /// A caller of this client holds a lease of the name.
     pub(crate) fn is_held(&self) -> bool {
         !self.known().live.is_empty()
     }
@@ -183,12 +185,12 @@ impl NameState {
         known.highest = known.highest.max(token.get());
     }
 
-    /// Nothing here would be missed but the highest token, which the store remembers too, and an
-    /// identity of which a copy might come that nobody knows of.
+    /// Nothing here would be missed but the highest token, which the store remembers too, and a retired identity
+    /// of which a driver or a network might have made a late copy.
     fn forgettable(&self, clock: &Clock) -> bool {
         let known = self.known();
         known.live.is_empty()
-            && known.over.iter().all(|over| over.is_forgettable(clock))
+            && known.retired.iter().all(|over| over.is_forgettable(clock))
             && known
                 .observation
                 .as_ref()

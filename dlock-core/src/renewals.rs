@@ -1,125 +1,125 @@
 //! The renewals of all guards of one client on one runtime (V6): when each is due, which travel
-//! together, and what becomes of those that got no answer.
+//! together, and what becomes of those that got no answer (I17).
 //!
 //! One task for each client and runtime, for as long as there is something to renew: a task dies with
-//! the runtime that started it, and connections live there. It asks the [`agenda`] what is due,
+//! the runtime that started it, and connections live there. It asks the [`schedule`] what is due,
 //! starts a [`call`] in a task of its own for each batch, and sleeps. What a term believes is the
 //! term's; what an answer means is `renewal`'s.
 
-mod agenda;
 mod call;
-mod crowd;
-mod lane;
-mod pace;
-mod queue;
+mod load;
+mod rate_limit;
+mod schedule;
+mod send_queue;
+mod timer_queue;
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use tokio::runtime::Id;
 
 use self::{
-    agenda::{Agenda, Then, Turn},
-    queue::{Kept, Standing},
+    schedule::{Next, Schedule, Step},
+    timer_queue::{Entry, Health},
 };
 use crate::{
     LossCause,
-    lease::{Keeper, Term},
-    telling::told,
+    emit::emit,
+    lease::{Renewer, Term},
     time::Clock,
 };
 
 /// The schedulers of one client, by runtime. Keeps none of them alive: the terms would keep the
 /// client alive, and the client them.
 #[derive(Default)]
-pub(crate) struct Schedulers(Mutex<Vec<(Id, Weak<Agenda>)>>);
+pub(crate) struct Schedulers(Mutex<Vec<(Id, Weak<Schedule>)>>);
 
 impl Schedulers {
-    /// Renews this term from now on, on its home runtime, until it ends or leaves. If that runtime is
-    /// gone, nobody does, and the lease runs out.
+    /// Renews this term from now on, on its home runtime, until it ends or leaves. If that runtime is gone, the
+    /// lease runs out.
     pub(crate) fn keep(term: &Arc<Term>) {
         let Some(schedulers) = term.store.renewals::<Self>() else {
             return;
         };
-        let keeper: Weak<Self> = Arc::downgrade(&schedulers);
-        term.is_kept_by(keeper);
-        let mut kept = Kept {
+        let renewer: Weak<Self> = Arc::downgrade(&schedulers);
+        term.renewed_by(renewer);
+        let mut entry = Entry {
             term: Arc::clone(term),
-            standing: Standing::Fresh,
+            health: Health::Healthy,
         };
         loop {
-            let (agenda, new) = schedulers.agenda(term);
-            let refused = agenda.join(kept);
+            let (schedule, new) = schedulers.schedule(term);
+            let refused = schedule.join(entry);
             if new {
-                let runner = Runner(agenda);
+                let runner = Runner(schedule);
                 drop(term.home.spawn(async move { runner.run().await }));
             }
-            // One that has just ended takes nobody any more; the next is a new one.
+            // A schedule that has just ended takes no term any more; the next one is new.
             match refused {
                 None => return,
-                Some(back) => kept = back,
+                Some(back) => entry = back,
             }
         }
     }
 
-    /// The agenda of the term's runtime, and whether it is a new one that nobody runs yet.
-    fn agenda(&self, term: &Term) -> (Arc<Agenda>, bool) {
+    /// The schedule of the term's runtime, and whether it is new, so that no task runs it yet.
+    fn schedule(&self, term: &Term) -> (Arc<Schedule>, bool) {
         let id = term.home.id();
-        let mut agendas = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = agendas.iter().find(|(known, _)| *known == id);
-        if let Some(agenda) = known
-            .and_then(|(_, agenda)| agenda.upgrade())
-            .filter(|agenda| !agenda.has_ended())
+        let mut schedules = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = schedules.iter().find(|(known, _)| *known == id);
+        if let Some(schedule) = known
+            .and_then(|(_, schedule)| schedule.upgrade())
+            .filter(|schedule| !schedule.has_ended())
         {
-            return (agenda, false);
+            return (schedule, false);
         }
         // The number of a runtime that is gone may come again.
-        agendas.retain(|(known, agenda)| *known != id && agenda.strong_count() > 0);
-        let agenda = Arc::new(Agenda::new(&term.store));
-        agendas.push((id, Arc::downgrade(&agenda)));
-        (agenda, true)
+        schedules.retain(|(known, schedule)| *known != id && schedule.strong_count() > 0);
+        let schedule = Arc::new(Schedule::new(&term.store));
+        schedules.push((id, Arc::downgrade(&schedule)));
+        (schedule, true)
     }
 }
 
-impl Keeper for Schedulers {
+impl Renewer for Schedulers {
     fn leave(&self, term: &Term) {
-        let agenda = {
-            let agendas = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let schedule = {
+            let schedules = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             let id = term.home.id();
-            agendas
+            schedules
                 .iter()
                 .find(|(known, _)| *known == id)
-                .and_then(|(_, agenda)| agenda.upgrade())
+                .and_then(|(_, schedule)| schedule.upgrade())
         };
-        if let Some(agenda) = agenda {
+        if let Some(schedule) = schedule {
             // Dropped here, after all locks: it may be the last of its term.
-            drop(agenda.leave(term));
+            drop(schedule.leave(term));
         }
     }
 }
 
-/// The task. Dropping it, with its runtime, ends the agenda.
-struct Runner(Arc<Agenda>);
+/// The task. Dropping it, with its runtime, ends the schedule.
+struct Runner(Arc<Schedule>);
 
 impl Runner {
     async fn run(self) {
-        let agenda = &self.0;
+        let schedule = &self.0;
         loop {
-            let Turn { calls, over, then } = agenda.turn();
+            let Step { calls, done, next } = schedule.step();
             for call in calls {
-                drop(tokio::spawn(call.of(agenda).run()));
+                drop(tokio::spawn(call.of(schedule).run()));
             }
-            for kept in over {
-                farewell(&kept.term, agenda.clock());
+            for entry in done {
+                log_end(&entry.term, schedule.clock());
             }
-            match then {
-                Then::Again => tokio::task::yield_now().await,
-                Then::Ring => agenda.ring.notified().await,
-                Then::Sleep(until, step) => tokio::select! {
+            match next {
+                Next::Again => tokio::task::yield_now().await,
+                Next::Ring => schedule.ring.notified().await,
+                Next::Sleep(until, step) => tokio::select! {
                     biased;
-                    () = agenda.ring.notified() => {}
-                    () = agenda.clock().sleep_until(until, step) => {}
+                    () = schedule.ring.notified() => {}
+                    () = schedule.clock().sleep_until(until, step) => {}
                 },
-                Then::End => return,
+                Next::End => return,
             }
         }
     }
@@ -131,23 +131,23 @@ impl Drop for Runner {
     }
 }
 
-/// A term is renewed no more: says why.
-fn farewell(term: &Term, clock: &Clock) {
+/// Logs why a term is renewed no more.
+fn log_end(term: &Term, clock: &Clock) {
     let (lock, backend, token) = (&term.name, term.store.backend, term.token.get());
     match term.loss() {
         Some(loss) if matches!(loss.cause, LossCause::Released | LossCause::HandedOver) => {
-            told(
+            emit(
                 || tracing::trace!(name: "renewals_ended", %lock, backend, token, cause = %loss.cause, "renewals ended"),
             );
         }
         Some(loss) => {
-            told(
+            emit(
                 || tracing::warn!(name: "lost", %lock, backend, token, cause = %loss.cause, "the lease was lost"),
             );
         }
         None if term.renewals_end().is_some_and(|end| clock.now() >= end) => {
             term.held_too_long();
-            told(
+            emit(
                 || tracing::warn!(name: "held_too_long", %lock, backend, token, "held for the longest time allowed; renewals stop"),
             );
         }

@@ -1,5 +1,5 @@
 //! What all locks of one client share: the provider and everything that is known of its store, the clock,
-//! those who watch, and what runs in the background.
+//! the recorder, and the tasks in the background.
 
 pub(crate) mod listener;
 mod observations;
@@ -21,9 +21,9 @@ pub(crate) use self::observations::Observations;
 use self::outage::Outage;
 use crate::{
     Clock, Event, Name, Provider, ProviderError, Record,
+    emit::contained,
     events::{Measured, Operation, Recording, Source, measured},
     names::{NameState, Names},
-    telling::contained,
     time::{Entropy, Plan},
 };
 
@@ -38,25 +38,25 @@ pub(crate) struct Store {
     pub(crate) clock: Clock,
     pub(crate) entropy: Arc<Entropy>,
     pub(crate) names: Names,
-    /// The pace of all calls while the store answers none.
+    /// The rate limit of all calls while the store answers none.
     pub(crate) outage: Outage,
     /// There is a task that listens for hints.
     pub(crate) listener: AtomicBool,
     /// Its channel is open: waiters need not poll as often (W2).
     pub(crate) watching: AtomicBool,
-    /// Where what was seen outlives this process, if anywhere (O4).
+    /// The folder in which observations outlive this process, if there is one (O4).
     pub(crate) observations: OnceLock<Observations>,
-    /// Who is told what happens, if anybody is.
+    /// The recorder of events, if there is one.
     pub(crate) recording: OnceLock<Recording>,
-    /// Who renews the leases: a layer above this one.
+    /// What renews the leases: a layer above this one.
     renewals: OnceLock<Arc<dyn Any + Send + Sync>>,
     closing: CancellationToken,
-    errands: Arc<watch::Sender<usize>>,
+    tasks: Arc<watch::Sender<usize>>,
 }
 
-/// Something that runs in the background for a client; [`Client::close`] waits for its end, and
+/// Something that runs in the background for a client (I14); [`Client::close`] waits for its end, and
 /// [`DLock::idle`](crate::DLock::idle) for that of a lock's own.
-pub(crate) struct Errand {
+pub(crate) struct TaskToken {
     client: Arc<watch::Sender<usize>>,
     plan: Arc<Plan>,
 }
@@ -80,48 +80,48 @@ impl Store {
             recording: OnceLock::new(),
             renewals: OnceLock::new(),
             closing: CancellationToken::new(),
-            errands: Arc::new(watch::Sender::new(0)),
+            tasks: Arc::new(watch::Sender::new(0)),
         })
     }
 
-    /// Who renews the leases of this client: of one type, and made when it is first asked for.
+    /// What renews the leases of this client: of one type, and made when it is first used.
     pub(crate) fn renewals<T: Any + Send + Sync + Default>(&self) -> Option<Arc<T>> {
         let renewals = self.renewals.get_or_init(|| Arc::<T>::default());
         Arc::clone(renewals).downcast().ok()
     }
 
-    /// Tells the recorder, if there is one.
-    pub(crate) fn tell(&self, name: &Name, event: impl FnOnce() -> Event) {
+    /// Emits an event to the recorder, if there is one.
+    pub(crate) fn emit(&self, name: &Name, event: impl FnOnce() -> Event) {
         if let Some(recording) = self.recording.get() {
             let now = self.clock.reading();
             contained(|| recording.recorder.record(name, now, event()));
         }
     }
 
-    /// The locks with this plan, for those who measure.
+    /// The locks with this plan, as metrics know them.
     pub(crate) fn source<'a>(&self, plan: &'a Plan) -> Source<'a> {
         Source {
             backend: self.backend,
             group: plan.group.as_ref(),
-            told: plan.told,
+            observed: plan.observed,
         }
     }
 
     /// Counts as running until the returned value is dropped.
-    pub(crate) fn errand(&self, plan: &Arc<Plan>) -> Errand {
-        plan.errands.fetch_add(1, Ordering::SeqCst);
-        self.errands.send_modify(|running| *running += 1);
-        Errand {
-            client: Arc::clone(&self.errands),
+    pub(crate) fn track(&self, plan: &Arc<Plan>) -> TaskToken {
+        plan.tasks.fetch_add(1, Ordering::SeqCst);
+        self.tasks.send_modify(|running| *running += 1);
+        TaskToken {
+            client: Arc::clone(&self.tasks),
             plan: Arc::clone(plan),
         }
     }
 
     /// Resolves when nothing runs for any lock.
     pub(crate) async fn all_idle(&self) {
-        let mut errands = self.errands.subscribe();
+        let mut tasks = self.tasks.subscribe();
         // The sender lives in `self`, so this ends only when the count is zero.
-        let _ended = errands.wait_for(|running| *running == 0).await;
+        let _ended = tasks.wait_for(|running| *running == 0).await;
     }
 
     /// Waiting and later acquires fail from here on.
@@ -131,10 +131,10 @@ impl Store {
 
     /// Resolves when nothing runs for locks with this plan.
     pub(crate) async fn idle(&self, plan: &Plan) {
-        let mut errands = self.errands.subscribe();
-        let none = |_: &usize| plan.errands.load(Ordering::SeqCst) == 0;
+        let mut tasks = self.tasks.subscribe();
+        let none = |_: &usize| plan.tasks.load(Ordering::SeqCst) == 0;
         // The sender lives in `self`, so this ends only when it is so.
-        let _ended = errands.wait_for(none).await;
+        let _ended = tasks.wait_for(none).await;
     }
 
     pub(crate) fn is_closed(&self) -> bool {
@@ -147,7 +147,7 @@ impl Store {
     }
 
     /// One call to the provider, for at most `limit`. What comes back after that is unknown, and
-    /// the call is dropped. What is asked, and for whom, is for those who observe.
+    /// the call is dropped. Operation and group are for metrics.
     pub(crate) async fn call<T: Send>(
         &self,
         (operation, group): (Operation, Option<&Arc<str>>),
@@ -171,7 +171,7 @@ impl Store {
             let source = Source {
                 backend: self.backend,
                 group,
-                told: true,
+                observed: true,
             };
             source.measure(|| Measured::Called {
                 operation,
@@ -179,7 +179,7 @@ impl Store {
                 error,
             });
         }
-        // A store without a channel answers all the same, and a batch is heard item by item.
+        // A store without a channel answers other calls all the same, and the items of a batch count one by one.
         if !matches!(operation, Operation::Watch | Operation::RenewMany) {
             self.outage.heard(&answer);
         }
@@ -225,10 +225,10 @@ impl Drop for Store {
     }
 }
 
-impl Drop for Errand {
+impl Drop for TaskToken {
     fn drop(&mut self) {
-        // First, since those who wait look at it when the client's count changes.
-        self.plan.errands.fetch_sub(1, Ordering::SeqCst);
+        // First, since waiters read it when the client's count changes.
+        self.plan.tasks.fetch_sub(1, Ordering::SeqCst);
         self.client.send_modify(|running| *running -= 1);
     }
 }

@@ -8,6 +8,6 @@ mod plan;
 pub use self::clock::{Clock, Machine, ManualClock, Standstill};
 pub(crate) use self::{
     entropy::Entropy,
-    instant::{Look, Tick},
+    instant::{ContenderInstant, HolderInstant},
     plan::{LEAST_PAUSE, Plan, default_poll},
 };

@@ -1,14 +1,14 @@
-//! Waiting for a lock: turns, tries, pauses, limits, and handing the grant to whoever asked for it
-//! (W1 to W7); what is left by a holder of this client, or by a ticket, comes first (H1).
+//! Waiting for a lock: turns, tries, pauses, limits, and bringing the grant to the caller (W1 to W7). A lease
+//! that this client hands over, or that a ticket is for, is claimed first (H1, H9).
 
 mod acquire;
 mod asking;
 mod attempt;
 mod call;
-mod handoff;
-mod inheriting;
+mod claiming;
 mod leaving;
-mod line;
+mod queue_entry;
+mod rendezvous;
 mod reserving;
 mod settings;
 mod times;
@@ -30,23 +30,22 @@ pub(crate) use self::{
     settings::{Settings, checked_name},
 };
 use self::{
-    handoff::Giver,
-    line::Line,
+    queue_entry::QueueEntry,
+    rendezvous::Sender,
     reserving::{PassedOver, Reservation},
 };
 use crate::{
-    Error, Holder, ProviderError, Ticket, Version,
+    Error, Holder, ProviderError, Ticket, Version, emit,
     lease::Holding,
     names::{Entered, Slots},
     store::listener,
-    telling,
-    time::Look,
+    time::ContenderInstant,
 };
 
 /// How long an acquire may take.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Wait {
-    /// One try, whoever waits (W1).
+    /// One try, past all waiters (W1).
     No,
     /// As long as it takes, or this long in all.
     Limit(Option<Duration>),
@@ -58,29 +57,29 @@ pub(crate) enum Acquired {
     Held(Holder),
 }
 
-/// One caller's wish for the lock.
+/// One caller's attempt to get the lock.
 struct Contender {
     lock: Arc<Settings>,
     wait: Wait,
-    /// What a ticket claims, as long as it may be worth something (H1).
+    /// What a ticket claims, as long as it may be worth something (H8).
     ticket: Option<Version>,
     /// For how long it closes the name (B4).
     closes_for: Duration,
-    started: Look,
+    started: ContenderInstant,
     /// When the store last answered, or we began to ask it. A refusal by a try of our own that is
     /// over and a spent try are answers too; a grant that came too late is none (W5).
-    answered: Look,
-    /// Nobody waits for the answer any more, or not in this place.
+    answered: ContenderInstant,
+    /// Cancelled when nobody waits for the answer any more, or the queue entry was evicted.
     gone: CancellationToken,
-    /// Since when it lets terms of others go by, and what its next try leaves to them (I18).
+    /// When it began to let other clients' terms go by, and the slots that its next try leaves to them (F1).
     entered: Entered,
     left_slots: Slots,
-    /// Whether the lock goes from hand to hand without it, and what it did about that (W8).
+    /// Whether other clients pass the lock on without it, and the reservation that it made (W8).
     passed_over: PassedOver,
     reservation: Option<Reservation>,
     /// Who held the lock when the store last answered.
     seen: Option<Holder>,
-    /// It was said that this client holds it itself.
+    /// The warning that this client itself holds the lock was logged.
     warned: bool,
     /// The last error since then.
     error: Option<ProviderError>,
@@ -93,7 +92,7 @@ impl Contender {
         lock: &Arc<Settings>,
         wait: Wait,
         ticket: Option<&Ticket>,
-        started: Look,
+        started: ContenderInstant,
         gone: CancellationToken,
     ) -> Self {
         Self {
@@ -114,46 +113,46 @@ impl Contender {
         }
     }
 
-    async fn run(mut self, giver: Giver<Answer>, line: Line, queues: bool) {
+    async fn run(mut self, sender: Sender<Answer>, entry: QueueEntry, queues: bool) {
         let lock = Arc::clone(&self.lock);
         let answer = match self.wait {
-            _ if queues => self.queue(&giver, &line).await,
-            Wait::No => self.once(&giver).await,
-            Wait::Limit(_) => self.redeem(&giver, &line).await,
+            _ if queues => self.queue(&sender, &entry).await,
+            Wait::No => self.once(&sender).await,
+            Wait::Limit(_) => self.redeem(&sender, &entry).await,
         };
-        // With what was offered to it (H1).
-        line.leave();
+        // Together with an offer that it has not taken (H1).
+        entry.leave();
         self.reservation = None;
         let Some(answer) = self.for_caller(answer) else {
-            return giver.send_back();
+            return sender.send_back();
         };
         let Ok(Acquired::Holding(holding)) = &answer else {
-            return giver.leave(answer);
+            return sender.put(answer);
         };
         if self.ticket.is_some() && !self.closes_for.is_zero() {
             holding.term().closes_for(self.closes_for);
         }
-        telling::contained(|| {
+        emit::contained(|| {
             tracing::Span::current().record("token", holding.term().token.get());
         });
         // W6. A grant that comes back is dropped here, and so released.
         let patience = lock.store.clock.pause(lock.plan.pickup());
-        drop(giver.give(answer, patience).await);
+        drop(sender.send(answer, patience).await);
     }
 
-    /// One try of our own, whoever waits. `None` if the caller has gone away before it.
-    async fn once(&mut self, giver: &Giver<Answer>) -> Option<Answer> {
+    /// One try, past all waiters. `None` if the caller has gone away before it.
+    async fn once(&mut self, sender: &Sender<Answer>) -> Option<Answer> {
         // What a ticket opens waits for nothing.
-        let turn = tokio::select! {
+        let admitted = tokio::select! {
             biased;
-            turn = self.turn(), if self.ticket.is_none() => turn,
-            () = giver.abandoned(), if self.ticket.is_none() => return None,
+            admitted = self.admission(), if self.ticket.is_none() => admitted,
+            () = sender.abandoned(), if self.ticket.is_none() => return None,
             else => Ok(()),
         };
-        if let Err(error) = turn {
+        if let Err(error) = admitted {
             return Some(Err(error.into()));
         }
-        Some(match self.ask(None).await {
+        Some(match self.try_now(None).await {
             Ok(Some(answer)) => Ok(answer),
             Ok(None) => match (self.error.take(), self.seen.take()) {
                 (Some(error), _) => Err(error.into()),
@@ -166,43 +165,43 @@ impl Contender {
 
     /// Redeems a ticket, in no queue. Once it is refused it is worth nothing, and its owner waits like
     /// everybody else.
-    async fn redeem(&mut self, giver: &Giver<Answer>, line: &Line) -> Option<Answer> {
+    async fn redeem(&mut self, sender: &Sender<Answer>, entry: &QueueEntry) -> Option<Answer> {
         tokio::select! {
             biased;
             // Nothing was sent yet: the ticket is as good as before.
-            () = giver.abandoned() => return None,
+            () = sender.abandoned() => return None,
             () = ready(()) => {}
         }
-        let answer = self.contend(giver).await;
+        let answer = self.contend(sender).await;
         let Some(Ok(Acquired::Held(holder))) = answer else {
             return answer;
         };
         self.seen = Some(holder);
         self.ticket = None;
-        line.join(&self.lock).await;
-        self.queue(giver, line).await
+        entry.enqueue(&self.lock).await;
+        self.queue(sender, entry).await
     }
 
     /// Waits for our turn, then contends (W1). `None` if the caller has gone away.
-    async fn queue(&mut self, giver: &Giver<Answer>, line: &Line) -> Option<Answer> {
+    async fn queue(&mut self, sender: &Sender<Answer>, entry: &QueueEntry) -> Option<Answer> {
         let lock = Arc::clone(&self.lock);
         let closing = lock.store.closing();
         tokio::select! {
             biased;
-            () = giver.abandoned() => return None,
+            () = sender.abandoned() => return None,
             () = closing.cancelled() => return Some(Err(Error::Closed)),
             // Before our turn: a caller who was away may be back only after its limit (W4).
             () = self.out_of_time() => return Some(Err(self.timeout())),
-            () = line.turn(&lock) => {}
+            () = entry.turn(&lock) => {}
         }
         let gone = self.gone.clone();
-        let mut contending = pin!(self.contend(giver));
+        let mut contending = pin!(self.contend(sender));
         tokio::select! {
             biased;
             answer = &mut contending => answer,
             // A try that is under way runs to its answer (G1), and is not repeated. The turn went with
-            // the caller; what is offered meanwhile is offered to others (H1).
-            () = giver.abandoned() => {
+            // the caller; what is offered meanwhile is offered to others (H3).
+            () = sender.abandoned() => {
                 gone.cancel();
                 contending.await
             }
@@ -210,29 +209,29 @@ impl Contender {
     }
 
     /// Tries until the lock is ours, time is up, or nothing will help.
-    async fn contend(&mut self, giver: &Giver<Answer>) -> Option<Answer> {
+    async fn contend(&mut self, sender: &Sender<Answer>) -> Option<Answer> {
         let lock = Arc::clone(&self.lock);
         let Settings { store, state, .. } = &*lock;
         listener::ensure(store, &lock.plan);
-        if let ControlFlow::Break(end) = self.let_others_first(giver).await {
+        if let ControlFlow::Break(end) = self.let_others_first(sender).await {
             return end;
         }
-        self.answered = store.clock.look();
-        // Who was refused with a ticket asks anew when its turn has come, and does not look.
+        self.answered = store.clock.contender_now();
+        // A redeemer that was refused tries anew when its turn has come, and does not read first.
         let mut woken = self.seen.is_some();
         let mut expecting = true;
         loop {
-            if let ControlFlow::Break(end) = self.leave_to_others(giver).await {
+            if let ControlFlow::Break(end) = self.leave_to_others(sender).await {
                 return end;
             }
             // W3: listen first, ask second.
             let mut freed = std::pin::pin!(state.freed.notified());
             freed.as_mut().enable();
-            // What is handed on waits for nothing.
-            let turn = if state.is_offered() {
+            // A lease on offer waits for nothing.
+            let admitted = if state.is_offered() {
                 Ok(())
             } else {
-                self.turn().await
+                self.admission().await
             };
             if freed.as_mut().enable() {
                 // Rung before our turn.
@@ -247,17 +246,17 @@ impl Contender {
             if woken && self.left().is_some_and(|left| left.is_zero()) {
                 return Some(Err(self.timeout()));
             }
-            let legacy = self.inherit();
+            let offer = self.take_offer();
             // Without a turn nothing is asked, and what woke us has not been followed yet (W3).
-            let still_woken = woken && turn.is_err() && legacy.is_none();
+            let still_woken = woken && admitted.is_err() && offer.is_none();
             let expected = self
                 .hand_over_expected()
-                .filter(|_| expecting && legacy.is_none());
+                .filter(|_| expecting && offer.is_none());
             expecting = false;
             let pause = match expected {
                 Some(pause) => pause,
                 None => match self
-                    .question(legacy, std::mem::take(&mut woken), turn)
+                    .read_or_try(offer, std::mem::take(&mut woken), admitted)
                     .await
                 {
                     ControlFlow::Continue(pause) => pause,
@@ -268,25 +267,25 @@ impl Contender {
                 return Some(Err(self.timeout()));
             }
             self.left_slots = 0;
-            match self.rest(giver, freed, pause).await {
+            match self.rest(sender, freed, pause).await {
                 ControlFlow::Break(end) => return end,
                 ControlFlow::Continue(rung) => woken = rung,
             }
             if expected.is_some() {
-                // It has not asked (W5).
-                self.answered = store.clock.look();
+                // No call was sent meanwhile (W5).
+                self.answered = store.clock.contender_now();
             }
-            if woken && let ControlFlow::Break(end) = self.let_seniors_first(giver).await {
+            if woken && let ControlFlow::Break(end) = self.let_seniors_first(sender).await {
                 return end;
             }
             woken |= still_woken;
         }
     }
 
-    /// Sleeps, but not past a wake-up: whether there was one. Or ends with the wait.
+    /// Sleeps until a wake-up at the latest; returns whether there was one. Breaks if the wait is over.
     async fn rest(
         &mut self,
-        giver: &Giver<Answer>,
+        sender: &Sender<Answer>,
         freed: Pin<&mut Notified<'_>>,
         pause: Duration,
     ) -> ControlFlow<Option<Answer>, bool> {
@@ -294,9 +293,9 @@ impl Contender {
         let closing = self.lock.store.closing();
         tokio::select! {
             biased;
-            () = giver.abandoned() => ControlFlow::Break(None),
+            () = sender.abandoned() => ControlFlow::Break(None),
             () = closing.cancelled() => ControlFlow::Break(Some(Err(Error::Closed))),
-            // Who has a ticket waits for no release.
+            // A redeemer waits for no release.
             () = freed, if self.ticket.is_none() => ControlFlow::Continue(true),
             () = clock.pause(pause) => ControlFlow::Continue(false),
             () = self.out_of_time() => ControlFlow::Break(Some(Err(self.timeout()))),

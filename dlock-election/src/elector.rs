@@ -111,10 +111,10 @@ fn tell_of_obstacle(shared: &Shared, told: &mut Option<String>, error: &Error) {
 /// leadership was lost before it could be given back. The work has ended when this returns, and before
 /// the leadership is given back.
 async fn lead(shared: &Shared, guard: Guard, shutdown: &mut Shutdown) -> Option<Reason> {
-    let validity = guard.validity();
+    let watch = guard.watch();
     let token = guard.token();
     let held = Held::new(guard);
-    let leadership = Leadership::new(token, Some(validity), &shared.label);
+    let leadership = Leadership::new(token, Some(watch), &shared.label);
     // Whatever drops this future, nobody is told any more that this instance leads.
     let _reign = Reign::begin(shared, &leadership);
     let mut jobs = shared.works.under(&leadership, Some(Arc::clone(&held)));
@@ -183,17 +183,17 @@ async fn reign(
 
 /// Resolves when the leadership is lost.
 async fn lost(leadership: &Leadership) -> Loss {
-    match leadership.validity() {
-        Some(validity) => validity.lost().await,
+    match leadership.watch() {
+        Some(watch) => watch.lost().await,
         None => std::future::pending().await,
     }
 }
 
 /// Resolves when another process has asked this one to resign.
 async fn asked(leadership: &Leadership) {
-    if let Some(validity) = leadership.validity() {
-        validity.until_asked().await;
-        if validity.asked() {
+    if let Some(watch) = leadership.watch() {
+        watch.until_asked().await;
+        if watch.asked() {
             return;
         }
     }
@@ -203,14 +203,14 @@ async fn asked(leadership: &Leadership) {
 /// Tells when the leadership becomes unsure, and when it is not so any more. Never returns.
 async fn tell_of_doubt(shared: &Shared, leadership: &Leadership) {
     let token = leadership.token();
-    while let Some(validity) = leadership.validity() {
-        validity.unsure().await;
-        if !matches!(validity.state(), State::Unsure) {
+    while let Some(watch) = leadership.watch() {
+        watch.unsure().await;
+        if !matches!(watch.state(), State::Unsure) {
             break;
         }
         shared.announcer.tell(Transition::Unsure { token });
-        validity.settled().await;
-        if !matches!(validity.state(), State::Valid) {
+        watch.settled().await;
+        if !matches!(watch.state(), State::Valid) {
             break;
         }
         shared.announcer.tell(Transition::Recovered { token });

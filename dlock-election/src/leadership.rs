@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use dlock_core::{FencingToken, Validity};
+use dlock_core::{FencingToken, LeaseWatch};
 use tokio::sync::{Notify, watch};
 
 use crate::label::Label;
@@ -13,7 +13,7 @@ use crate::label::Label;
 pub struct Leadership {
     token: FencingToken,
     /// `None`: without a store nobody takes it away.
-    validity: Option<Validity>,
+    watch: Option<LeaseWatch>,
     stage: Arc<watch::Sender<Stage>>,
     resign: Arc<Notify>,
     label: Label,
@@ -29,10 +29,10 @@ enum Stage {
 }
 
 impl Leadership {
-    pub(crate) fn new(token: FencingToken, validity: Option<Validity>, label: &Label) -> Self {
+    pub(crate) fn new(token: FencingToken, watch: Option<LeaseWatch>, label: &Label) -> Self {
         Self {
             token,
-            validity,
+            watch,
             stage: Arc::new(watch::Sender::new(Stage::Leading)),
             resign: Arc::default(),
             label: label.clone(),
@@ -49,17 +49,17 @@ impl Leadership {
     /// nobody else can lead *at this instant*.
     #[must_use]
     pub fn is_valid(&self) -> bool {
-        self.validity
+        self.watch
             .as_ref()
-            .map_or_else(|| !self.is_over(), Validity::is_valid)
+            .map_or_else(|| !self.is_over(), LeaseWatch::is_valid)
     }
 
     /// How much of the lease is left if no renewal succeeds any more; [`Duration::MAX`] where there
     /// is no lease, zero once the leadership has ended.
     #[must_use]
     pub fn remaining(&self) -> Duration {
-        match &self.validity {
-            Some(validity) => validity.remaining(),
+        match &self.watch {
+            Some(watch) => watch.remaining(),
             None if self.is_over() => Duration::ZERO,
             None => Duration::MAX,
         }
@@ -88,11 +88,11 @@ impl Leadership {
     /// # Cancel safety
     /// Cancel safe: it only watches.
     pub fn lost(&self) -> impl Future<Output = ()> + Send + use<> {
-        let validity = self.validity.clone();
+        let watch = self.watch.clone();
         let mut stage = self.stage.subscribe();
         async move {
-            match validity {
-                Some(validity) => drop(validity.lost().await),
+            match watch {
+                Some(watch) => drop(watch.lost().await),
                 None => drop(stage.wait_for(|stage| *stage == Stage::Over).await),
             }
         }
@@ -117,8 +117,8 @@ impl Leadership {
 
     /// The lease that it rests on, for programs that end things by themselves; `None` without a store.
     #[must_use]
-    pub fn validity(&self) -> Option<&Validity> {
-        self.validity.as_ref()
+    pub fn watch(&self) -> Option<&LeaseWatch> {
+        self.watch.as_ref()
     }
 
     /// Tells the work that it has to end.

@@ -56,7 +56,7 @@ pub(crate) fn knows(election: &Label, work: &'static str, period: Option<Duratio
 pub(crate) async fn watch(election: &Label, leadership: &Leadership) {
     loop {
         // Armed before the look.
-        let renewed = leadership.validity().map(dlock_core::Validity::renewed);
+        let renewed = leadership.watch().map(dlock_core::LeaseWatch::renewed);
         leads(election, leadership);
         match renewed {
             Some(renewed) if leadership.is_valid() => renewed.await,
@@ -79,8 +79,8 @@ fn leads(election: &Label, leadership: &Leadership) {
     };
     IS_LEADER.set([election.word()], 1.0);
     LEADER_UNTIL.set([election.word()], until);
-    if let Some(validity) = leadership.validity() {
-        let since = validity.since_success().as_secs_f64();
+    if let Some(watch) = leadership.watch() {
+        let since = watch.since_success().as_secs_f64();
         RENEWED.set([election.word()], now - since);
     }
 }

@@ -77,7 +77,7 @@ pub enum Action {
         /// The network, or the client after `Unknown`, delivers it once more.
         again: bool,
     },
-    /// H1: the holder ends its handle and gives out a ticket.
+    /// H7: the holder ends its handle and gives out a ticket.
     HandOver(u8),
     /// A client asks what the record is (`read`).
     Look(u8),

@@ -1,4 +1,4 @@
-//! What a client does and believes: V1 to V9, G4, W5, H1.
+//! What a client does and believes: V1 to V9, G4, W5, H2, H7, H8.
 
 use crate::{
     config::Config,

@@ -38,7 +38,7 @@ pub struct Config {
     pub drifts: u8,
     /// A client may start a try while another of its own is open or leased (I12).
     pub concurrent: bool,
-    /// H1.
+    /// H7.
     pub hand_over: bool,
     /// B1: revokes, and copies of them.
     pub revokes: u8,

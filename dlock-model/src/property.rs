@@ -30,7 +30,7 @@ pub enum Property {
     ReleaseFrees,
     /// G4: a client that was shown a record of its own that is over gets past it with its next try.
     OwnGhostNeverBlocks,
-    /// H1: a redeemer that was shown the ticket's uuid gets past it with its next try.
+    /// H2: a redeemer that was shown the ticket's uuid gets past it with its next try.
     TicketNeverBlocks,
     /// Section 9: a contender that saw one version for the record's D gets past it with its next
     /// try, whatever the store's clock does.
@@ -85,7 +85,7 @@ impl Property {
             Self::NoDeadGrant => "V9 no dead grant",
             Self::ReleaseFrees => "V7 release frees",
             Self::OwnGhostNeverBlocks => "G4 own ghost never blocks",
-            Self::TicketNeverBlocks => "H1 ticket never blocks",
+            Self::TicketNeverBlocks => "H2 ticket never blocks",
             Self::ObservationEnds => "A6 observation ends the wait",
             Self::ClosedKeepsOut => "B4 closed keeps out",
             Self::BlockedAtMostD => "G2 blocked at most D",

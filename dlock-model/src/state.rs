@@ -39,7 +39,7 @@ pub struct State {
     pub terms: [Term; TERMS],
     /// Who wants the name.
     pub clients: [Client; CLIENTS],
-    /// H1: what a giver handed out, for any client to redeem.
+    /// H7: what a giver handed out, for any client to redeem.
     pub ticket: Version,
     /// B1, as a person or a tool sends it.
     pub revoke: Revoke,
@@ -137,7 +137,7 @@ pub enum Phase {
     Over,
     /// Over (G4): ended by a definite answer that was no grant.
     Refused,
-    /// Handed over by ticket (H1).
+    /// Handed over by ticket (H7).
     Handed,
     /// Its client has forgotten it, or nothing can come of it any more.
     Gone,
@@ -162,7 +162,7 @@ pub enum Ground {
     Observed,
     /// (b) a try or lease of this client that is over (G4).
     Own,
-    /// (c) its holder handed it over (H1).
+    /// (c) its holder handed it over (H8).
     Ticket,
 }
 

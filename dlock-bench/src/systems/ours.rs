@@ -5,7 +5,7 @@ use std::{path::Path, sync::Arc};
 use anyhow::{Context, Result, bail};
 use async_trait::async_trait;
 use deadpool_postgres::tokio_postgres::NoTls;
-use dlock_core::{Client, DLock, Ended, Lease, Provider};
+use dlock_core::{Client, DLock, ReleaseEnd, Lease, Provider};
 use dlock_dynamodb::DynamoDbProvider;
 use dlock_postgres::PostgresProvider;
 use dlock_redis::{Channels, RedisProvider};
@@ -121,7 +121,7 @@ struct OurLease(Lease);
 impl Held for OurLease {
     async fn release(self: Box<Self>) -> Result<()> {
         match self.0.release().await? {
-            Ended::Released => Ok(()),
+            ReleaseEnd::Released => Ok(()),
             other => bail!("the lease ended as {other:?}"),
         }
     }

@@ -5,7 +5,7 @@ mod waiting;
 
 use std::{ffi::OsString, process::ExitCode, time::Duration};
 
-use dlock_core::{DLock, Ended as Release, LossCause, Name, State};
+use dlock_core::{DLock, LossCause, Name, ReleaseEnd as Release, State};
 
 use self::waiting::{Patience, Waited};
 use crate::{
@@ -102,7 +102,7 @@ async fn hold(
             nested::variable(lock.name(), lease.token()),
         ],
     };
-    let (validity, never) = (lease.validity(), std::future::pending());
+    let (validity, never) = (lease.watch(), std::future::pending());
     let ended = supervise::run(&program, terms, &validity, never, signals).await;
     // The command and its whole group are gone, or never were.
     let ran = !matches!(ended, Ok(Ended::NotStarted(_)));
@@ -135,7 +135,7 @@ async fn release(
     terms: Terms,
     signals: &mut Signals,
 ) -> Released {
-    let validity = lease.validity();
+    let validity = lease.watch();
     let give_back = async {
         if ran {
             lease.release().await

@@ -29,7 +29,7 @@ mod terminal;
 
 use std::{io, process::ExitStatus, time::Duration};
 
-use dlock_core::{Loss, Validity};
+use dlock_core::{LeaseWatch, Loss};
 
 use self::{command::Command, guard::GuardProcess, supervision::Supervision, terminal::Terminal};
 pub(crate) use self::{command::Program, group::Group, signals::Signals};
@@ -81,7 +81,7 @@ pub(crate) struct Terms {
 pub(crate) async fn run(
     program: &Program,
     terms: Terms,
-    lease: &Validity,
+    lease: &LeaseWatch,
     stop: impl Future<Output = ()>,
     signals: &mut Signals,
 ) -> Result<Ended, Failure> {
@@ -124,7 +124,7 @@ pub(crate) fn is_in_foreground() -> bool {
 
 impl Terms {
     /// When TERM and KILL are due, if the lease is not renewed from now on.
-    fn deadline(self, lease: &Validity) -> Deadline {
+    fn deadline(self, lease: &LeaseWatch) -> Deadline {
         // In this order: a stop between the two makes the deadline earlier, never later.
         let now = HolderTime::now();
         let valid_until = now + lease.remaining();

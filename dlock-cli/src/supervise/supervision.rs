@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use dlock_core::Validity;
+use dlock_core::LeaseWatch;
 use rustix::process::Signal;
 
 use super::{
@@ -29,7 +29,7 @@ const SILENCE: Duration = Duration::from_secs(5);
 /// A command under its lease, from its start to the end of its group.
 pub(super) struct Supervision<'a> {
     terms: Terms,
-    lease: &'a Validity,
+    lease: &'a LeaseWatch,
     guard: GuardProcess,
     command: Command,
     terminal: Option<Terminal>,
@@ -61,7 +61,7 @@ impl<'a> Supervision<'a> {
     /// Supervises a command that its guard watches already.
     pub(super) const fn new(
         terms: Terms,
-        lease: &'a Validity,
+        lease: &'a LeaseWatch,
         guard: GuardProcess,
         command: Command,
         terminal: Option<Terminal>,

@@ -24,7 +24,7 @@ const LEAST_MARGIN: Duration = Duration::from_millis(2);
     builder_method(vis = "pub(crate)", name = start),
     build_method(into = Result<DLock, ConfigError>, doc = "Checks the settings and makes the lock. Talks to no store.\n\n# Errors\nA [`ConfigError`] for the first setting that no lock can have.")
 )]
-pub(crate) struct Request {
+pub(crate) struct Options {
     #[builder(setter(
         into,
         doc = "What to lock: 1 to 1024 bytes of UTF-8 without NUL, together with the provider's prefix."
@@ -95,7 +95,7 @@ pub(crate) struct Request {
         default,
         setter(
             strip_option,
-            doc = "Keeps everybody out for at least this long after the lock was asked for, however short the work: *once per period, not a mutex*. A release before that leaves the name **closed** until then, by the store's clock (B4): for this process's own waiters too, and whether the lease was released, dropped, or given back by `with`, also after a panic. Work that takes longer ends as ever. A crash closes nothing, nor does a lease that was lost: the work did not end, and the next one may begin it anew. 100 ms to 24 h; it may be longer than the lease. Choose more than the clocks of your hosts are apart, and less than the period. It goes with [`try_acquire`](DLock::try_acquire); whoever *waits* gets the lock when the name opens, and then works once more. On a store whose clock decides nothing (DynamoDB) a program that asks once and ends needs [`Client::observations`] besides, or it never sees the name open. Default none."
+            doc = "Keeps everybody out for at least this long after the lock was asked for, however short the work: *once per period, not a mutex*. A release before that leaves the name **closed** until then, by the store's clock (B4): for this process's own waiters too, and whether the lease was released, dropped, or given back by `with`, also after a panic. Work that takes longer ends as ever. A crash closes nothing, nor does a lease that was lost: the work did not end, and the next one may begin it anew. 100 ms to 24 h; it may be longer than the lease. Choose more than the clocks of your hosts are apart, and less than the period. It goes with [`try_acquire`](DLock::try_acquire); a caller that *waits* gets the lock when the name opens, and then does the work once more. On a store whose clock decides nothing (DynamoDB) a program that asks once and ends needs [`Client::observations`] besides, or it never sees the name open. Default none."
         )
     )]
     at_least: Option<Duration>,
@@ -113,7 +113,7 @@ pub(crate) struct Request {
         setter(
             into,
             strip_option,
-            doc = "What the metrics of this lock, and of those made of it with `named`, are told apart by: their label `group`. Choose one of a few, since each is a series of its own; a lock's name is none for that reason. Default none. Without the feature `metrics` it says nothing to anybody."
+            doc = "Value of the label `group` on the metrics of this lock, and of those made of it with `named`. Keep the number of groups small, since each is a series of its own; that is why a lock's name is no label. Default none. Without the feature `metrics` it has no effect."
         )
     )]
     group: Option<String>,
@@ -125,32 +125,32 @@ impl DLock {
     /// A built lock has no invalid setting: `build()` returns a [`ConfigError`] that says what is
     /// allowed.
     pub fn builder() -> DLockBuilder {
-        Request::start()
+        Options::start()
     }
 }
 
-impl From<Request> for Result<DLock, ConfigError> {
-    fn from(mut request: Request) -> Self {
-        let group = request.group.take().map(Into::into);
+impl From<Options> for Result<DLock, ConfigError> {
+    fn from(mut options: Options) -> Self {
+        let group = options.group.take().map(Into::into);
         let plan = Arc::new(Plan {
             group,
-            ..plan(&request)?
+            ..plan(&options)?
         });
         if plan.at_least.is_some() {
-            let Client(store) = &request.provider;
+            let Client(store) = &options.provider;
             let capabilities = store.provider.capabilities();
             if !capabilities.closing {
                 let backend = capabilities.backend;
                 return Err(ConfigError::NoClosing { backend });
             }
         }
-        let Request {
+        let Options {
             name,
             provider: Client(store),
             owner,
             data,
             ..
-        } = request;
+        } = options;
         let name = checked_name(name)?;
         let owner = owner.map_or_else(|| Ok(default_owner()), checked_owner)?;
         if let Some(bytes) = data
@@ -176,8 +176,8 @@ impl From<Request> for Result<DLock, ConfigError> {
     }
 }
 
-fn plan(request: &Request) -> Result<Plan, ConfigError> {
-    let &Request {
+fn plan(options: &Options) -> Result<Plan, ConfigError> {
+    let &Options {
         duration,
         margin,
         renew_every,
@@ -188,7 +188,7 @@ fn plan(request: &Request) -> Result<Plan, ConfigError> {
         max_hold,
         at_least,
         ..
-    } = request;
+    } = options;
 
     let whole = duration.subsec_nanos() % 1_000_000 == 0;
     if !whole || !(Record::SHORTEST..=Record::LONGEST).contains(&duration) {
@@ -244,8 +244,8 @@ fn plan(request: &Request) -> Result<Plan, ConfigError> {
         max_hold,
         at_least,
         group: None,
-        told: true,
-        errands: Arc::default(),
+        observed: true,
+        tasks: Arc::default(),
     })
 }
 

@@ -3,7 +3,7 @@
 
 use crate::FencingToken;
 
-/// Remembers the highest fencing token a resource has seen and refuses lower ones (T3).
+/// Remembers the highest fencing token a resource has seen and refuses lower ones (T3, I5).
 ///
 /// Keep it under the same mutex (or inside the same atomic write) as the data it guards: a check
 /// that is not part of the write can be overtaken between the two.

@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc, time::Duration};
 use uuid::Uuid;
 
 use crate::{
-    Ended, Error, Event, FencingToken, Loss, State, Ticket,
+    Error, Event, FencingToken, Loss, ReleaseEnd, State, Ticket,
     lease::{Holding, Term},
     renewals::Schedulers,
 };
@@ -25,7 +25,7 @@ pub struct Guard(Holding);
 impl Guard {
     pub(crate) fn new(holding: Holding) -> Self {
         let term = holding.term();
-        term.tell(|uuid| Event::KeptAlive { uuid });
+        term.emit(|uuid| Event::KeptAlive { uuid });
         Schedulers::keep(term);
         Self(holding)
     }
@@ -96,7 +96,7 @@ impl Guard {
     ///
     /// # Cancel safety
     /// As for [`Lease::release`](crate::Lease::release).
-    pub async fn release(self) -> Result<Ended, Error> {
+    pub async fn release(self) -> Result<ReleaseEnd, Error> {
         self.0.release().await
     }
 
@@ -108,13 +108,13 @@ impl Guard {
     ///
     /// # Cancel safety
     /// As for [`Lease::release`](crate::Lease::release).
-    pub async fn release_open(self) -> Result<Ended, Error> {
+    pub async fn release_open(self) -> Result<ReleaseEnd, Error> {
         self.0.term().leaves_open();
         self.0.release().await
     }
 
-    /// Ends the guard and leaves the lock to whoever redeems the ticket; see
-    /// [`Lease::hand_over`](crate::Lease::hand_over). Who watches [`Guard::lost`] is told
+    /// Ends the guard and leaves the lock to the process that redeems the ticket; see
+    /// [`Lease::hand_over`](crate::Lease::hand_over). Futures of [`Guard::lost`] resolve with
     /// [`LossCause::HandedOver`](crate::LossCause::HandedOver). End the work first.
     ///
     /// # Errors
@@ -127,7 +127,7 @@ impl Guard {
         self.0.term()
     }
 
-    /// The store itself has said that the term is over.
+    /// The store itself has answered that the term has ended.
     pub(crate) fn was_refused(&self) -> bool {
         self.0.term().was_refused()
     }

@@ -5,7 +5,7 @@ use std::{fmt, time::Duration};
 use uuid::Uuid;
 
 use crate::{
-    Ended, Error, FencingToken, Guard, ProviderError, Ticket,
+    Error, FencingToken, Guard, ProviderError, ReleaseEnd, Ticket,
     api::scope,
     lease::{Holding, joined, renewal},
 };
@@ -97,14 +97,14 @@ impl Lease {
 
     /// Gives the lock back. The lease is invalid from the first poll of this call on (V7).
     ///
-    /// If somebody waits for it in this process, it goes to whoever is first in line there, in one
-    /// write (H1); for a while, or sixteen times in a row. Then it goes back to the store.
+    /// If somebody waits for it in this process, it goes to the first waiter in line there, in one write (H1);
+    /// for a while, or sixteen times in a row (H5). Then it goes back to the store.
     ///
     /// With `at_least`, and before that time is over, it goes to nobody: the name is closed until then.
     ///
     /// Waits until the store has answered, or must have let go by itself: at most one duration. The
     /// release runs on the runtime that acquired the lease. Awaited on another one it ends as
-    /// [`Ended::Unconfirmed`] a little after that, if nobody drives the first: the lease has run out
+    /// [`ReleaseEnd::Unconfirmed`] a little after that, if nobody drives the first: the lease has run out
     /// then. That takes a timer of the runtime that awaits it.
     ///
     /// # Errors
@@ -113,7 +113,7 @@ impl Lease {
     ///
     /// # Cancel safety
     /// Dropping the future does not stop the release, only the waiting for its outcome.
-    pub async fn release(self) -> Result<Ended, Error> {
+    pub async fn release(self) -> Result<ReleaseEnd, Error> {
         self.0.release().await
     }
 
@@ -125,18 +125,18 @@ impl Lease {
     ///
     /// # Cancel safety
     /// As for [`Lease::release`].
-    pub async fn release_open(self) -> Result<Ended, Error> {
+    pub async fn release_open(self) -> Result<ReleaseEnd, Error> {
         self.0.term().leaves_open();
         self.0.release().await
     }
 
-    /// Ends this handle and leaves the lock to whoever redeems the ticket, in any process:
+    /// Ends this handle and leaves the lock to the redeemer of the ticket, in any process:
     /// [`DLock::redeem`](crate::DLock::redeem). End the work first: from here on the lease is invalid
-    /// and not renewed, and nothing is sent (H1). Until the ticket is redeemed nobody holds the lock,
+    /// and not renewed, and nothing is sent (H7). Until the ticket is redeemed nobody holds the lock,
     /// and nobody else gets it before the lease runs out.
     ///
-    /// With `at_least` the ticket carries what is left of it, for whoever redeems it goes on with the
-    /// same work ([`Ticket`]).
+    /// With `at_least` the ticket carries what is left of that time, since its redeemer goes on with the same
+    /// work ([`Ticket`]).
     ///
     /// A renewal that is under way may still extend that by one duration, and makes redeeming take a
     /// round trip more.

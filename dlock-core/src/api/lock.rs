@@ -66,7 +66,7 @@ impl DLock {
         })))
     }
 
-    /// Asks once, whoever else waits. Being refused is no error.
+    /// Asks once, past all who wait. Being refused is no error.
     ///
     /// For work that is to be done once per period build the lock with `at_least`: without it a short
     /// job runs on every host whose clock gets there after the first one has finished.
@@ -124,13 +124,13 @@ impl DLock {
 
     /// Goes on with a lease that was handed over: asks once, ahead of everybody who waits. What it
     /// gets is a new term with a new token, so the giver's late writes are refused wherever tokens
-    /// are checked (H1).
+    /// are checked (H8).
     ///
     /// A ticket that was redeemed already, or whose lease has run out and was taken, is refused as
     /// any try is. Where the lock is free by now, it is granted as to any try.
     ///
     /// # Errors
-    /// [`Error::OtherLock`] if the ticket is for another name; otherwise as
+    /// [`Error::TicketMismatch`] if the ticket is for another name; otherwise as
     /// [`DLock::try_acquire`]. After [`Error::Provider`] the ticket may have been used up for
     /// nothing; what it got is given back in the background.
     ///
@@ -158,7 +158,7 @@ impl DLock {
     /// ```
     ///
     /// # Errors
-    /// [`Error::OtherLock`] if the ticket is for another name; otherwise as [`DLock::acquire`].
+    /// [`Error::TicketMismatch`] if the ticket is for another name; otherwise as [`DLock::acquire`].
     ///
     /// # Cancel safety
     /// As for [`DLock::try_redeem`] and [`DLock::acquire`].
@@ -169,7 +169,7 @@ impl DLock {
     /// [`DLock::redeem`], but no longer than `limit` in all. A zero limit asks once.
     ///
     /// # Errors
-    /// [`Error::OtherLock`] if the ticket is for another name; otherwise as
+    /// [`Error::TicketMismatch`] if the ticket is for another name; otherwise as
     /// [`DLock::acquire_timeout`].
     ///
     /// # Cancel safety

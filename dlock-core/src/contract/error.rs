@@ -1,4 +1,4 @@
-//! Why a provider's call has no answer: "we do not know" is a kind of its own.
+//! Why a provider's call has no answer: "we do not know" is a kind of its own (E1).
 
 use std::{error::Error as StdError, fmt, sync::Arc};
 

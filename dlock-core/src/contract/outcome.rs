@@ -13,7 +13,7 @@ pub enum AcquireOutcome {
     Acquired(FencingToken),
     /// A7: somebody else holds it; nothing was written.
     Held(Record),
-    /// A3: a late duplicate of a term that is over; nothing was written. Not contention: the next
+    /// A3: a late duplicate of a term that has ended; nothing was written. Not contention: the next
     /// try needs a fresh uuid and may follow at once.
     Spent,
 }
@@ -30,7 +30,7 @@ pub enum RenewOutcome {
         /// Somebody asked for the lock (B3).
         asked: bool,
     },
-    /// R3: the term is over; the record that shows it, if there is one.
+    /// R3: the term has ended; the record that shows it, if there is one.
     Lost(Option<Record>),
 }
 

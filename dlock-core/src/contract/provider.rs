@@ -146,9 +146,9 @@ pub trait Provider: Send + Sync + 'static {
     /// the store has none. When this returns, the channel listens: what is released from then on is
     /// hinted, or the stream ends.
     ///
-    /// Who waits was refused, and asks again when the record's `remaining` is over at the latest
-    /// (W2). So a provider may leave out names on which no acquire through it was refused since
-    /// then, or none within the last `remaining` and a second.
+    /// Every waiter was refused, and polls again by the end of the record's `remaining` (W2). So a provider may
+    /// skip hints for names on which no acquire through it was refused since this returned, or none within the
+    /// last `remaining` and a second.
     ///
     /// # Errors
     /// As for the trait.
@@ -197,7 +197,7 @@ pub trait Admin: Provider {
     /// As for [`Provider`].
     async fn purge(&self, limit: usize) -> Result<u64, ProviderError>;
 
-    /// Releases a record that was read, whoever holds it (B2): **free at once, while the old holder
+    /// Releases a record that was read, though another holds it (B2): **free at once, while the old holder
     /// may believe in its lease until its deadline**. Only its fencing token protects then; prefer
     /// [`Admin::revoke`]. Conditional on the term that was read, and logged.
     ///
@@ -208,7 +208,7 @@ pub trait Admin: Provider {
         name: &Name,
         seen: &Record,
     ) -> Result<ReleaseOutcome, ProviderError> {
-        crate::telling::told(
+        crate::emit::emit(
             || tracing::warn!(name: "force_release", lock = %name, owner = %seen.owner, token = %seen.token, "force-releasing a lock"),
         );
         self.release(&Release::new(name.clone(), seen.uuid, Some(seen.token)))

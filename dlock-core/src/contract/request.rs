@@ -130,7 +130,7 @@ impl Release {
 /// How a release leaves a name closed: rule B4.
 ///
 /// What the store keeps is an ordinary held record, whose term belongs to nobody: no store needs a
-/// field for it, and whoever asks is refused as by a holder. Its uuid is random but for its
+/// field for it, and a contender is refused as by a holder. Its uuid is random but for its
 /// version, 8 where a term's is 4, so that [`Record::is_closed`](crate::Record::is_closed) can tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Closing {

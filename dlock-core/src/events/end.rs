@@ -23,10 +23,9 @@ pub enum State {
     clippy::exhaustive_enums,
     reason = "the three things that can be known"
 )]
-pub enum Ended {
-    /// The store has taken it back; the next contender may have it. Or it has taken it and given it
-    /// to this client's own next waiter, in one write (H1): either way the term is over in the
-    /// store, and whatever happens to the lock from here on is no concern of its holder.
+pub enum ReleaseEnd {
+    /// The term is over in the store, and the next contender may have the lock. Or this client's own next waiter
+    /// got the lock, in the same write (H1): that is the same to the holder.
     ///
     /// Or the name is closed until its `at_least` is over (B4): kept, and confirmed.
     ///
@@ -34,12 +33,12 @@ pub enum Ended {
     /// when it began: the first attempt was applied, and its reply lost; or the lock was taken away
     /// meanwhile. The work was protected to its end.
     Released,
-    /// It was not ours any more: it had expired and was taken, or was taken away. The record that
-    /// shows it, if there is one. Nothing changed in the store. Said only in answer to a first
-    /// attempt, so nothing of ours can be the reason.
+    /// The term was not this holder's any more: it had expired and was taken over, or was taken away. The record
+    /// that shows it, if there is one. Nothing changed in the store. Said only in answer to a first
+    /// attempt, so no request of this client can be the reason.
     NotHeld(Option<Record>),
-    /// The store gave no answer for as long as it could hold the lease; or the lease had ended before
-    /// its release began, and whether that or somebody else ended it in the store cannot be told. It
+    /// The store gave no answer for as long as it could hold the lease; or the lease had ended before its release
+    /// began, and whether the release or another client ended the term in the store cannot be told. The store
     /// has let go by now, by the release or by the expiry. Of a lock with `at_least`: whether the name
     /// is closed is not known, or somebody has it before that time is over.
     Unconfirmed,
@@ -107,7 +106,7 @@ pub enum LossCause {
     HeldTooLong,
     /// Its own handle released it.
     Released,
-    /// Its own handle handed it over: whoever redeems the ticket goes on.
+    /// Its own handle handed it over to the redeemer of the ticket.
     HandedOver,
 }
 

@@ -1,12 +1,12 @@
-//! What happens to locks, for those who measure: one value for each thing that happens, told by the code
-//! that decides it, and never with a lock of ours held. Without the feature `metrics` no value is made.
+//! What metrics are made of: one value for each thing that happens to a lock, emitted by the code that decides
+//! it, and never while a mutex of this crate is locked. Without the feature `metrics` no value is made.
 
 #[cfg(feature = "metrics")]
 mod sink;
 
 use std::{sync::Arc, time::Duration};
 
-use crate::{AskEnd, Ended, LossCause, ProviderError};
+use crate::{AcquireEnd, LossCause, ProviderError, ReleaseEnd};
 
 /// The locks that it happened to: those of one client with one group.
 #[derive(Clone, Copy)]
@@ -17,8 +17,8 @@ use crate::{AskEnd, Ended, LossCause, ProviderError};
 pub(crate) struct Source<'a> {
     pub(crate) backend: &'static str,
     pub(crate) group: Option<&'a Arc<str>>,
-    /// Whether anything but calls to the store is told of them.
-    pub(crate) told: bool,
+    /// Whether their metrics are emitted, beyond those of calls to the store.
+    pub(crate) observed: bool,
 }
 
 /// What is asked of a store.
@@ -41,10 +41,10 @@ pub(crate) enum Measured<'a> {
     /// A lock was built.
     Built,
     /// A call for the lock has ended.
-    Asked {
+    AcquireEnded {
         waited: bool,
         took: Duration,
-        end: AskEnd,
+        end: AcquireEnd,
     },
     /// A call to the store has ended.
     Called {
@@ -59,7 +59,7 @@ pub(crate) enum Measured<'a> {
     /// A renewal succeeded when so much of the lease was left, as a part of its duration. `None`: it came too
     /// late.
     Renewed { left: Option<f64> },
-    /// The store answered that the term is over.
+    /// The store answered that the term has ended.
     Refused,
     /// A renewal got no answer.
     RenewalFailed(&'a ProviderError),
@@ -71,7 +71,7 @@ pub(crate) enum Measured<'a> {
     /// A term went to the client's own next waiter, in the waiter's write.
     HandedOn,
     /// A release was sent, and has ended.
-    Released(&'a Result<Ended, ProviderError>),
+    Released(&'a Result<ReleaseEnd, ProviderError>),
 }
 
 impl<'a> Source<'a> {

@@ -1,12 +1,12 @@
-//! What the `metrics` facade is told of locks: one table of names, units and labels.
+//! The metrics of locks: one table of names, units and labels.
 //!
-//! When it is told is `measure`'s business.
+//! `measure` decides when they are emitted.
 #![doc = include_str!("../../METRICS.md")]
 
 use ::metrics::{Key, Label, Level, Metadata, Recorder, with_recorder};
 pub use ::metrics::{SharedString, Unit};
 
-use crate::telling::{self, told};
+use crate::emit::{self, emit};
 
 /// One metric: a row of a table such as [`ALL`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub enum Kind {
     Histogram,
 }
 
-/// How long calls for a lock took, and how they ended: whoever waited, and whoever asked once.
+/// How long calls for a lock took, and how they ended: calls that waited, and calls that asked once.
 pub const ACQUIRE: Metric = Metric::histogram(
     "dlock_acquire_seconds",
     Unit::Seconds,
@@ -125,7 +125,7 @@ pub const ALL: &[Metric] = &[
     UNKNOWN_OUTCOMES,
 ];
 
-/// Tells the recorder the unit and the help text of every metric in [`ALL`]. Call it once, after the
+/// Describes every metric in [`ALL`] to the recorder, with its unit and help text. Call it once, after the
 /// recorder was installed; nothing else depends on it.
 pub fn describe() {
     for metric in ALL {
@@ -182,7 +182,7 @@ impl Metric {
         }
     }
 
-    /// Tells the recorder its unit and its help text.
+    /// Describes the metric to the recorder, with its unit and help text.
     pub fn describe(&self) {
         let (unit, help) = (Some(self.unit), SharedString::const_str(self.help));
         contained(|recorder| match self.kind {
@@ -192,8 +192,8 @@ impl Metric {
         });
     }
 
-    /// Makes the series with these values of its labels known, at zero unless it has a value: what
-    /// appears only when it happens has no rate at its first time.
+    /// Registers the series with these values of its labels, at zero unless it has a value: a series that appears
+    /// with its first event has no rate at that event.
     pub fn known<const N: usize>(&self, values: [SharedString; N]) {
         let key = self.key(values);
         contained(|recorder| match self.kind {
@@ -234,10 +234,10 @@ impl Metric {
 
 static METADATA: Metadata<'static> = Metadata::new("dlock", Level::INFO, Some("dlock"));
 
-/// Asks the recorder. Its panic ends here: what happens to a lock must not depend on who watches.
+/// Calls the recorder. Its panic ends here: what happens to a lock must not depend on its observers.
 fn contained(tell: impl FnOnce(&dyn Recorder)) {
-    if telling::contained(|| with_recorder(tell)).is_none() {
-        told(
+    if emit::contained(|| with_recorder(tell)).is_none() {
+        emit(
             || tracing::error!(name: "recorder_panicked", "the metrics recorder panicked; what it was told is lost"),
         );
     }

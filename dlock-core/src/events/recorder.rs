@@ -1,6 +1,6 @@
-//! What a client and its leases believe, told to whoever wants to check it: the hook behind the
-//! histories of `dlock-proof`. The calls to the store are not told here: a wrapper around the
-//! provider sees them without help.
+//! What a client and its leases believe, as events for tests that check it: the hook behind the histories
+//! of `dlock-proof`. The calls to the store are no events here: a wrapper around the provider sees them
+//! without help.
 
 use std::{
     sync::{
@@ -12,26 +12,26 @@ use std::{
 
 use uuid::Uuid;
 
-use crate::{Ended, ErrorKind, FencingToken, LossCause, Name, ProviderError, Version};
+use crate::{ErrorKind, FencingToken, LossCause, Name, ProviderError, ReleaseEnd, Version};
 
-/// Is told what a [`Client`](crate::Client) does, in the order in which it does it. For tests; see
+/// Receives the events of a [`Client`](crate::Client), in the order in which they happen. For tests; see
 /// [`Client::recorded`](crate::Client::recorded).
 ///
-/// It is called in the middle of what it is told, with locks of the lease held: it must not block,
-/// and it must not call anything of that client. A panic in it ends there: it concerns no lease.
+/// It is called in the middle of the event, with locks of the lease held: it must not block, and it must not
+/// call anything of that client. A panic in it ends there: it concerns no lease.
 pub trait Recorder: Send + Sync + 'static {
     /// Something happened to this lock. Every instant, `now` as well as those in the event, is a
     /// reading of the client's own clock ([`Clock::reading`](crate::Clock::reading)), which may run
-    /// at a rate of its own: who compares clients must know their clocks.
+    /// at a rate of its own: to compare clients one must know their clocks.
     fn record(&self, name: &Name, now: Duration, event: Event);
 }
 
-/// What a [`Recorder`] is told. A lease is named by the uuid of its term.
+/// What a [`Recorder`] receives. A lease is named by the uuid of its term.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Event {
-    /// A caller asked for the lock.
-    Asked {
+    /// A caller's acquire began.
+    AcquireBegan {
         /// Numbers the calls of one client.
         call: u64,
         /// It waits; otherwise it tries once.
@@ -39,12 +39,12 @@ pub enum Event {
         /// Its limit, a total (W4).
         limit: Option<Duration>,
     },
-    /// That call has ended: returned, or its future was dropped.
-    AskEnded {
+    /// That acquire has ended: it returned, or its future was dropped.
+    AcquireEnded {
         /// The number of the call.
         call: u64,
         /// With what.
-        end: AskEnd,
+        end: AcquireEnd,
     },
     /// A try began (V1): nothing has been sent yet.
     Tried {
@@ -60,7 +60,7 @@ pub enum Event {
         floor: u64,
     },
     /// The try was granted, in time. The lease is valid from here on, though nobody has it in hand
-    /// before [`AskEnd::Granted`].
+    /// before [`AcquireEnd::Granted`].
     Granted {
         /// The term.
         uuid: Uuid,
@@ -91,8 +91,8 @@ pub enum Event {
         /// How it ended; [`LossCause::Released`] included.
         cause: LossCause,
     },
-    /// Somebody who had been waiting for the loss was told of it (I8).
-    LossTold {
+    /// A caller that was waiting for the loss learned of it (I8).
+    LossDelivered {
         /// The term.
         uuid: Uuid,
     },
@@ -107,7 +107,7 @@ pub enum Event {
         /// The term.
         uuid: Uuid,
         /// How.
-        ended: Result<Ended, ProviderError>,
+        ended: Result<ReleaseEnd, ProviderError>,
     },
 }
 
@@ -123,10 +123,10 @@ pub struct Believed {
     pub unsure_from: Duration,
 }
 
-/// How a call for the lock ended.
+/// How an acquire ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum AskEnd {
+pub enum AcquireEnd {
     /// With this term's lease, in its caller's hands from now on.
     Granted(Uuid),
     /// Somebody else holds it.

@@ -25,7 +25,7 @@ pub enum Error {
     /// the store is given back in the background.
     Provider(ProviderError),
     /// The ticket is another lock's. Nothing was asked.
-    OtherLock {
+    TicketMismatch {
         /// What the ticket is for.
         ticket: Name,
         /// Where it was shown.
@@ -44,7 +44,7 @@ impl Error {
         match self {
             Self::Provider(error) => Some(error),
             Self::Timeout { source, .. } => source.as_ref(),
-            Self::Lost(_) | Self::OtherLock { .. } | Self::Closed => None,
+            Self::Lost(_) | Self::TicketMismatch { .. } | Self::Closed => None,
         }
     }
 }
@@ -66,7 +66,7 @@ impl fmt::Display for Error {
             }
             Self::Lost(loss) => loss.fmt(f),
             Self::Provider(error) => write!(f, "{}: {error}", no_answer(error)),
-            Self::OtherLock { ticket, lock } => {
+            Self::TicketMismatch { ticket, lock } => {
                 write!(f, "a ticket for {ticket:?} does not open {lock:?}")
             }
             Self::Closed => f.write_str("the lock's client is closed"),

@@ -1,4 +1,4 @@
-//! Who has a term in hand must give it back: the part that `Lease` and `Guard` share.
+//! A term with the duty to give it back: the part that `Lease` and `Guard` share.
 
 use std::{future::poll_fn, pin::pin, sync::Arc, task::Poll};
 
@@ -8,9 +8,9 @@ use tokio::{
 };
 
 use crate::{
-    Ended, Error, ProviderError, Ticket,
-    lease::{Giveback, Origin, Term},
-    telling::contained,
+    Error, ProviderError, ReleaseEnd, Ticket,
+    emit::contained,
+    lease::{Origin, PendingRelease, Term},
 };
 
 /// A term with the duty to release it. Dropping it releases in the background (G3).
@@ -33,24 +33,24 @@ impl Holding {
 
     /// Releases, and waits for the outcome (V7). The release runs in a task on the lease's home
     /// runtime: dropping this future does not stop it.
-    pub(crate) async fn release(mut self) -> Result<Ended, Error> {
+    pub(crate) async fn release(mut self) -> Result<ReleaseEnd, Error> {
         let Some(term) = self.0.take() else {
-            return Ok(Ended::Unconfirmed);
+            return Ok(ReleaseEnd::Unconfirmed);
         };
-        let giveback = giveback(&term);
-        let bound = term.store.clock.pause(giveback.bound());
-        match joined(giveback.spawn(&term.home), &term.home, bound).await {
+        let release = begin_release(&term);
+        let bound = term.store.clock.pause(release.bound());
+        match joined(release.spawn(&term.home), &term.home, bound).await {
             Some(Ok(answer)) => answer.map_err(Error::from),
             Some(Err(ended)) => Err(ProviderError::unknown("the release was cut off")
                 .with_source(ended)
                 .into()),
             // The lease has run out.
-            None => Ok(Ended::Unconfirmed),
+            None => Ok(ReleaseEnd::Unconfirmed),
         }
     }
 
-    /// Ends the lease without a release: whoever redeems the ticket goes on (H1). If it is lost, it
-    /// is given back like any other.
+    /// Ends the lease without a release, and leaves it to the process that redeems the ticket (H7). A lease
+    /// that was lost is given back like any other.
     pub(crate) fn hand_over(mut self) -> Result<Ticket, Error> {
         self.term().hand_over()?;
         let ticket = Ticket::new(self.term().name.clone(), self.term().version())
@@ -63,19 +63,19 @@ impl Holding {
 impl Drop for Holding {
     fn drop(&mut self) {
         let Some(term) = self.0.take() else { return };
-        let giveback = giveback(&term);
-        // Where the store itself has said that the term is over (R3), there is nothing to release.
+        let release = begin_release(&term);
+        // Where the store itself has answered that the term has ended (R3), there is nothing to release.
         if term.was_refused() {
-            giveback.nothing_left();
+            release.nothing_left();
         } else {
-            drop(giveback.spawn(&term.home));
+            drop(release.spawn(&term.home));
         }
     }
 }
 
-/// Waits for a task of ours on its home runtime. From another runtime for so long at most: one that lives
-/// and that nobody drives runs no task, and nobody would hear of it. Where the other runtime has no timers
-/// there is no bound.
+/// Waits for a task of ours on its home runtime. From another runtime it waits at most for the bound: a home
+/// runtime that lives and that nobody drives runs no task. Where the other runtime has no timers there is no
+/// bound.
 pub(crate) async fn joined<T>(
     task: JoinHandle<T>,
     home: &Handle,
@@ -101,10 +101,10 @@ pub(crate) async fn joined<T>(
 }
 
 /// The release begins here: from now on the lease is invalid (V7).
-fn giveback(term: &Arc<Term>) -> Giveback {
+fn begin_release(term: &Arc<Term>) -> PendingRelease {
     let sent = term.begin_release();
     let closes_until = term.closes_until();
-    Giveback {
+    PendingRelease {
         store: Arc::clone(&term.store),
         state: Arc::clone(&term.state),
         name: term.name.clone(),
@@ -115,8 +115,8 @@ fn giveback(term: &Arc<Term>) -> Giveback {
         origin: Origin::Lease {
             protected: term.was_valid_to_its_release(),
         },
-        // Where the store itself has said that the term is over, there is nothing to hand over; and what
-        // is closed is handed to nobody.
+        // Where the store itself has answered that the term has ended there is nothing to hand over; and a name
+        // that is closed goes to no waiter.
         version: (!term.was_refused() && closes_until.is_none()).then(|| term.version()),
         closes_until,
         answered: term.answered,

@@ -1,5 +1,5 @@
-//! Giving a term back, to the client's own next waiter (H1) or to the store, whatever it answers
-//! (V7, G3).
+//! Giving a term back, to the client's own next waiter (H1, H3) or to the store, whatever it answers
+//! (V7, G3, I9).
 
 use std::{
     sync::{Arc, atomic::Ordering},
@@ -10,17 +10,17 @@ use tokio::runtime::Handle;
 use uuid::Uuid;
 
 use crate::{
-    Closing, Ended, ErrorKind, Event, FencingToken, Name, ProviderError, Record, Release,
+    Closing, ErrorKind, Event, FencingToken, Name, ProviderError, Record, Release, ReleaseEnd,
     ReleaseOutcome, Version,
+    emit::{self, emit},
     events::{Measured, Operation},
-    names::{NameState, Offer},
+    names::{HandOver, NameState},
     store::Store,
-    telling::{self, told},
-    time::{Plan, Tick},
+    time::{HolderInstant, Plan},
 };
 
 /// The release of a term, or of a try that may have left one.
-pub(crate) struct Giveback {
+pub(crate) struct PendingRelease {
     pub(crate) store: Arc<Store>,
     pub(crate) state: Arc<NameState>,
     pub(crate) name: Name,
@@ -28,11 +28,11 @@ pub(crate) struct Giveback {
     pub(crate) uuid: Uuid,
     pub(crate) token: Option<FencingToken>,
     /// `sent` of the term's newest renewal, or of the try: by that + D the store lets go by itself.
-    pub(crate) sent: Tick,
+    pub(crate) sent: HolderInstant,
     /// The version to hand over, if the term was a lease that may still be ours.
     pub(crate) version: Option<Version>,
     /// Until when the name is closed instead of given back (B4).
-    pub(crate) closes_until: Option<Tick>,
+    pub(crate) closes_until: Option<HolderInstant>,
     pub(crate) origin: Origin,
     /// Every attempt of its try was answered.
     pub(crate) answered: bool,
@@ -49,7 +49,7 @@ pub(crate) enum Origin {
     Try,
 }
 
-/// Says so if the runtime ends before a release has, as it does when `main` returns.
+/// Warns if the runtime ends before a release has, as it does when `main` returns.
 struct CutOff(Option<Name>);
 
 impl CutOff {
@@ -61,7 +61,7 @@ impl CutOff {
 impl Drop for CutOff {
     fn drop(&mut self) {
         let Some(lock) = self.0.take() else { return };
-        told(|| {
+        emit(|| {
             tracing::warn!(
                 name: "release_cut_off",
                 %lock,
@@ -71,64 +71,63 @@ impl Drop for CutOff {
     }
 }
 
-impl Giveback {
-    /// Runs in a task of ours on `home`; whoever drops the returned handle stops nothing. Never
-    /// blocks and never panics: on a runtime that has shut down the task is dropped, and the term
-    /// ends with its lease.
+impl PendingRelease {
+    /// Runs in a task of ours on `home`; dropping the returned handle does not stop it. Never blocks and never
+    /// panics: on a runtime that has shut down the task is dropped, and the term ends with its lease.
     pub(crate) fn spawn(
         self,
         home: &Handle,
-    ) -> tokio::task::JoinHandle<Result<Ended, ProviderError>> {
-        let errand = self.store.errand(&self.plan);
+    ) -> tokio::task::JoinHandle<Result<ReleaseEnd, ProviderError>> {
+        let tracked = self.store.track(&self.plan);
         let uuid = self.uuid;
-        self.store.tell(&self.name, || Event::ReleaseBegan { uuid });
-        let offer = self.offer();
-        let span = telling::span(
+        self.store.emit(&self.name, || Event::ReleaseBegan { uuid });
+        let hand_over = self.offer();
+        let span = emit::span(
             || tracing::debug_span!("release", lock = %self.name, backend = self.store.backend, token = self.token.map(u64::from)),
         );
         let plan = Arc::clone(&self.plan);
-        let cut_off = CutOff(plan.told.then(|| self.name.clone()));
-        home.spawn(telling::within(span, async move {
-            let answer = self.run(offer).await;
+        let cut_off = CutOff(plan.observed.then(|| self.name.clone()));
+        home.spawn(emit::within(span, async move {
+            let answer = self.run(hand_over).await;
             cut_off.did_not_happen();
-            self.store.tell(&self.name, || Event::ReleaseEnded {
+            self.store.emit(&self.name, || Event::ReleaseEnded {
                 uuid,
                 ended: answer.clone(),
             });
             match &answer {
-                Err(_) if !plan.told => {}
-                Err(error) => told(|| {
+                Err(_) if !plan.observed => {}
+                Err(error) => emit(|| {
                     tracing::warn!(
                         name: "release_failed",
                         error = error as &dyn std::error::Error,
                         "the release failed; others wait for the expiry"
                     );
                 }),
-                Ok(ended) => told(|| tracing::debug!(name: "released", ?ended, "gave a term back")),
+                Ok(ended) => emit(|| tracing::debug!(name: "released", ?ended, "gave a term back")),
             }
-            drop(errand);
+            drop(tracked);
             answer
         }))
     }
 
-    /// The longest that its task takes where somebody drives it: until nobody takes what is on offer,
-    /// then until the store must have let go, and one attempt.
+    /// The longest that its task takes on a driven runtime: until the offer is withdrawn, then until the store
+    /// must have let go, and one attempt.
     pub(crate) fn bound(&self) -> Duration {
         let Self { store, plan, .. } = self;
         let left = (self.sent + plan.duration).since(store.clock.now());
-        left + plan.heirs_patience() + 2 * plan.attempt()
+        left + plan.successor_patience() + 2 * plan.attempt()
     }
 
-    /// Our identity is over (G4), and the store knows it: there is nothing to release.
+    /// Our identity is retired (G4), and the store knows it: there is nothing to release.
     pub(crate) fn nothing_left(self) {
         let Self { store, state, .. } = &self;
-        state.over(&store.clock, self.uuid, self.plan.duration);
+        state.retire(&store.clock, self.uuid, self.plan.duration);
     }
 
-    /// G4: our identity is over from here on. H1: in the same instant the term is offered to whoever is
-    /// first in line here. That is done before the task below runs, so that a waiter hears of it at once,
-    /// also from a runtime that has ended.
-    fn offer(&self) -> Option<Offer> {
+    /// G4: our identity is retired here. H1: in the same instant the term is offered to the first waiter in line
+    /// in this client, before the release's task runs, so that the waiter hears of it at once, also from a
+    /// runtime that has ended.
+    fn offer(&self) -> Option<HandOver> {
         let Self { store, state, .. } = self;
         if let Some(until) = self.closes_until {
             let lasts = until.since(store.clock.now());
@@ -136,24 +135,24 @@ impl Giveback {
             return None;
         }
         let version = self.version.filter(|_| !store.is_closed());
-        state.give_up(&store.clock, &self.plan, self.uuid, version)
+        state.hand_over_to_waiter(&store.clock, &self.plan, self.uuid, version)
     }
 
     /// The waiter's try ends the term in the write that begins its own. Whatever else becomes of it,
     /// the release is sent.
-    async fn run(&self, offer: Option<Offer>) -> Result<Ended, ProviderError> {
-        if let Some(offer) = offer
-            && offer.granted(&self.store.clock, &self.plan).await
+    async fn run(&self, hand_over: Option<HandOver>) -> Result<ReleaseEnd, ProviderError> {
+        if let Some(hand_over) = hand_over
+            && hand_over.granted(&self.store.clock, &self.plan).await
         {
             if self.answered {
                 self.state.settled(self.uuid);
             }
             self.store.source(&self.plan).measure(|| Measured::HandedOn);
-            return Ok(Ended::Released);
+            return Ok(ReleaseEnd::Released);
         }
         let mut answer = self.send().await;
-        if self.origin == Origin::Try && matches!(answer, Ok(Ended::NotHeld(_))) {
-            // Requests may overtake each other, and what nobody waits for would block others for D.
+        if self.origin == Origin::Try && matches!(answer, Ok(ReleaseEnd::NotHeld(_))) {
+            // Requests may overtake each other, and an orphan would block others for D.
             self.store.clock.pause(self.plan.attempt()).await;
             answer = self.send().await;
         }
@@ -165,7 +164,7 @@ impl Giveback {
 
     /// Repeats until the store has answered or must have let go by itself. At least one attempt is
     /// made, however late it is: the answer tells a stale holder that it is stale.
-    async fn send(&self) -> Result<Ended, ProviderError> {
+    async fn send(&self) -> Result<ReleaseEnd, ProviderError> {
         let Self { store, plan, .. } = self;
         let until = self.sent + plan.duration;
         let mut request = Release::new(self.name.clone(), self.uuid, self.token);
@@ -175,21 +174,21 @@ impl Giveback {
         });
         let closing = closing.transpose()?;
         let what = (Operation::Release, plan.group.as_ref());
-        // Of a closing nobody is told.
+        // A closing frees nothing, so the store sends no hint of it.
         let heard = store.watching.load(Ordering::SeqCst) && closing.is_none();
         if heard {
             self.state.fairness().releases();
         }
         let mut alone = true;
         // The release of a lease is tried at once, that of a try which the store did not answer in its turn.
-        let mut turn = self.origin == Origin::Try;
+        let mut limited = self.origin == Origin::Try;
         loop {
             let left = until.since(store.clock.now());
-            // Without a turn it goes at the end all the same.
-            if turn && store.outage.turn(plan, left).await.is_err() && !alone {
+            // Not admitted in time, it is sent at the end all the same.
+            if limited && store.outage.admit(plan, left).await.is_err() && !alone {
                 return Ok(self.unconfirmed());
             }
-            turn = true;
+            limited = true;
             let left = until.since(store.clock.now());
             let limit = if alone {
                 plan.attempt()
@@ -211,13 +210,13 @@ impl Giveback {
                         self.state.settled(self.uuid);
                     }
                     let ended = self.answered(outcome, alone);
-                    if heard && matches!(ended, Ended::NotHeld(_)) {
+                    if heard && matches!(ended, ReleaseEnd::NotHeld(_)) {
                         self.state.fairness().did_not_release();
                     }
                     return Ok(ended);
                 }
                 Err(error) if error.kind() == ErrorKind::Fatal => return Err(error),
-                Err(error) => told(|| {
+                Err(error) => emit(|| {
                     tracing::debug!(
                         name: "release_unanswered",
                         error = &error as &dyn std::error::Error,
@@ -225,7 +224,7 @@ impl Giveback {
                     );
                 }),
             }
-            // It may have been applied, whatever the error says: more than wording depends on it.
+            // It may have been applied, even if the error says otherwise: more than wording depends on it.
             alone = false;
             let pause = store.pause_after_failure(plan);
             let left = until.since(store.clock.now()).saturating_sub(pause);
@@ -236,21 +235,21 @@ impl Giveback {
         }
     }
 
-    fn unconfirmed(&self) -> Ended {
-        if self.plan.told {
-            told(|| {
+    fn unconfirmed(&self) -> ReleaseEnd {
+        if self.plan.observed {
+            emit(|| {
                 tracing::warn!(
                     name: "release_unconfirmed",
                     "the store did not confirm the release; others wait for the expiry"
                 );
             });
         }
-        Ended::Unconfirmed
+        ReleaseEnd::Unconfirmed
     }
 
-    /// The store has just shown that the name is closed. Others observe that once they look; who knows
-    /// already need not look, and on an observer's store opens the name that much earlier, for processes
-    /// to come as well.
+    /// The store has just confirmed that the name is closed. Other clients observe the closing when they read
+    /// the record; this one observes it now, and so opens the name that much earlier on an observer's store,
+    /// for later processes as well.
     async fn observe(&self, closing: Closing) {
         let Self {
             store,
@@ -266,16 +265,16 @@ impl Giveback {
         store.observe(state, name, &closed, plan.attempt()).await;
     }
 
-    /// What an answer means. `alone`: to the first attempt. W7: any release of ours, an orphan's too,
-    /// wakes our own head waiter.
-    fn answered(&self, outcome: ReleaseOutcome, alone: bool) -> Ended {
+    /// What an answer means; `alone`: whether the first attempt got it. W7: any release of this client, an
+    /// orphan's too, wakes its head waiter.
+    fn answered(&self, outcome: ReleaseOutcome, alone: bool) -> ReleaseEnd {
         let ended = match outcome {
             ReleaseOutcome::Released => {
-                // I18: the others hear of it only now.
+                // F2: other clients hear of it only now.
                 if self.closes_until.is_none() {
                     self.state.fairness().gives_back(&self.store.clock);
                 }
-                Ended::Released
+                ReleaseEnd::Released
             }
             ReleaseOutcome::NotHeld(record) => self.not_held(record, alone),
         };
@@ -283,36 +282,36 @@ impl Giveback {
         ended
     }
 
-    /// L3. That somebody took the lease is certain only if nothing of ours can have ended the term:
-    /// neither an earlier attempt of this release, which lets in a waiter who was quick, nor a try that
-    /// claimed the term (G4, H1), even if its own term is over by now.
-    fn not_held(&self, record: Option<Record>, alone: bool) -> Ended {
+    /// L3. That another client took the lease is certain only if nothing of this client can have ended the term:
+    /// neither an earlier attempt of this release, after which another waiter may have been quick, nor a try
+    /// that claimed the term (H4), even if that try's own term has ended by now.
+    fn not_held(&self, record: Option<Record>, alone: bool) -> ReleaseEnd {
         let Self { store, state, .. } = self;
         if let Some(record) = &record {
             state.saw(&store.clock, record);
         }
-        // A try that came before this release, and of which its giver has not heard.
+        // A try of this client that claimed the term and came before this release.
         let shows_our_own = |record: &Record| state.went_to_our_own(self.uuid, record.uuid);
-        // B4: too early for somebody to be there, if the name was closed.
+        // B4: had the name been closed, no other client could be there yet.
         let intruded = self
             .closes_until
             .is_some_and(|until| store.clock.now() < until);
         if record.as_ref().is_some_and(shows_our_own) && !intruded {
-            return Ended::Released;
+            return ReleaseEnd::Released;
         }
         let Origin::Lease { protected } = self.origin else {
-            return Ended::NotHeld(record);
+            return ReleaseEnd::NotHeld(record);
         };
         if alone && !state.may_be_claimed(self.uuid) {
-            return Ended::NotHeld(record);
+            return ReleaseEnd::NotHeld(record);
         }
-        told(
+        emit(
             || tracing::debug!(name: "release_overtaken", "not held after what may have ended the term: no loss"),
         );
         if protected && !intruded {
-            Ended::Released
+            ReleaseEnd::Released
         } else {
-            Ended::Unconfirmed
+            ReleaseEnd::Unconfirmed
         }
     }
 }

@@ -3,47 +3,47 @@
 
 use crate::{
     ProviderError, Renew, RenewOutcome,
+    emit::emit,
     events::Operation,
-    lease::{Draw, Term},
-    telling::told,
+    lease::{RenewalAttempt, Term},
 };
 
-/// One attempt for one term: a number and a `sent` of its own, at most D/6, and its answer told to
-/// the term. `Ok` if the lease was extended or has ended (ask the term which).
+/// One attempt for one term: a number and a `sent` of its own, at most D/6; the term gets its answer.
+/// `Ok` if the lease was extended or has ended (ask the term which).
 pub(crate) async fn attempt(term: &Term) -> Result<(), ProviderError> {
-    let Some(draw) = term.draw() else {
+    let Some(attempt) = term.next_attempt() else {
         return Ok(());
     };
-    let request = request(term, draw);
+    let request = request(term, attempt);
     let store = &term.store;
     let what = (Operation::Renew, term.plan.group.as_ref());
     let answer = store
         .call(what, term.attempt_limit(), store.provider.renew(&request))
         .await;
-    settle(term, draw, answer)
+    settle(term, attempt, answer)
 }
 
 /// What is sent for this attempt.
-pub(crate) fn request(term: &Term, Draw { n, .. }: Draw) -> Renew {
+pub(crate) fn request(term: &Term, RenewalAttempt { n, .. }: RenewalAttempt) -> Renew {
     Renew::new(term.name.clone(), term.uuid, n)
 }
 
-/// Tells the term what became of this attempt: a success counts for the draw it answers (V4). `Ok`
-/// if the store has answered.
+/// Settles an attempt with its answer: a success counts for the attempt that it answers (V4). `Ok` if the
+/// store has answered.
 pub(crate) fn settle(
     term: &Term,
-    draw: Draw,
+    attempt: RenewalAttempt,
     answer: Result<RenewOutcome, ProviderError>,
 ) -> Result<(), ProviderError> {
     match answer {
         Ok(RenewOutcome::Renewed { asked }) => {
-            let in_time = term.renewed(draw, asked);
-            told(|| {
+            let in_time = term.renewed(attempt, asked);
+            emit(|| {
                 tracing::trace!(
                     name: "renewed",
                     lock = %term.name,
                     token = term.token.get(),
-                    n = draw.n,
+                    n = attempt.n,
                     in_time,
                     "renewed"
                 );
@@ -59,13 +59,13 @@ pub(crate) fn settle(
         }
         Err(error) => {
             term.failed(error.clone());
-            told(|| {
+            emit(|| {
                 tracing::debug!(
                     name: "renewal_unanswered",
                     lock = %term.name,
                     backend = term.store.backend,
                     token = term.token.get(),
-                    n = draw.n,
+                    n = attempt.n,
                     error = &error as &dyn std::error::Error,
                     "a renewal got no answer"
                 );

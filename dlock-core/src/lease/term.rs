@@ -1,9 +1,9 @@
 //! One term as its holder believes in it: until when it is valid, what its renewals reported, how
-//! it ended (V1 to V8). Sends nothing; `renewal` and `release` do.
+//! it ended (V1 to V8; I1, I2, I6 and I7 follow). Sends nothing; `renewal` and `release` do.
 
 mod belief;
 mod giving;
-mod keeper;
+mod renewer;
 #[cfg(test)]
 pub(crate) mod tests;
 mod watching;
@@ -21,15 +21,15 @@ use uuid::Uuid;
 
 use self::belief::{Belief, believed};
 pub(crate) use self::{
-    belief::Draw,
-    keeper::{Keeper, Seat},
+    belief::RenewalAttempt,
+    renewer::{QueueKey, Renewer},
 };
 use crate::{
     ErrorKind, Event, FencingToken, Loss, LossCause, Name, ProviderError, Record, State,
     events::Measured,
     names::NameState,
     store::Store,
-    time::{Plan, Tick},
+    time::{HolderInstant, Plan},
 };
 
 /// What a lease's handle, its renewals and everybody who watches it share.
@@ -48,10 +48,10 @@ pub(crate) struct Term {
     pub(crate) home: Handle,
     /// The part of the store that the name lives in.
     pub(crate) shard: u64,
-    /// Who renews it, if anybody does, and its place there.
-    keeper: OnceLock<Weak<dyn Keeper>>,
-    pub(crate) seat: Seat,
-    /// The holder may act before this instant. [`Tick::NEVER`] once the lease has ended.
+    /// What renews it, if it is a guard's, and its key in the timer queue there.
+    renewer: OnceLock<Weak<dyn Renewer>>,
+    pub(crate) queue_key: QueueKey,
+    /// The holder may act before this instant. [`HolderInstant::NEVER`] once the lease has ended.
     valid_until: AtomicI64,
     /// Without a newer success the lease is unsure from here on (V8).
     unsure_from: AtomicI64,
@@ -68,12 +68,12 @@ impl Term {
         name: Name,
         plan: Arc<Plan>,
         (uuid, token): (Uuid, FencingToken),
-        sent: Tick,
+        sent: HolderInstant,
         answered: bool,
     ) -> Arc<Self> {
         state.granted(uuid, token);
         let (valid_until, unsure_from) = (sent + plan.belief(), sent + plan.unsure_after());
-        store.tell(&name, || Event::Granted {
+        store.emit(&name, || Event::Granted {
             uuid,
             token,
             believed: believed(sent, valid_until, unsure_from),
@@ -81,8 +81,8 @@ impl Term {
         let belief = Belief::new(sent, plan.at_least);
         Arc::new(Self {
             shard: store.provider.shard(&name),
-            keeper: OnceLock::new(),
-            seat: Seat::default(),
+            renewer: OnceLock::new(),
+            queue_key: QueueKey::default(),
             store,
             state,
             name,
@@ -99,15 +99,15 @@ impl Term {
     }
 
     /// V2: computed from the clock at every question. V4: a deadline once seen in the past is
-    /// replaced by [`Tick::NEVER`], so that no later answer, and no reading of the clock that was
+    /// replaced by [`HolderInstant::NEVER`], so that no later answer, and no reading of the clock that was
     /// taken earlier, can bring the lease back.
     pub(crate) fn is_valid(&self) -> bool {
         loop {
             let deadline = self.valid_until.load(Ordering::SeqCst);
-            if deadline == Tick::NEVER.to_bits() {
+            if deadline == HolderInstant::NEVER.to_bits() {
                 return false;
             }
-            if self.store.clock.now() < Tick::from_bits(deadline) {
+            if self.store.clock.now() < HolderInstant::from_bits(deadline) {
                 return true;
             }
             if self.close_at(deadline) {
@@ -125,7 +125,7 @@ impl Term {
         }
     }
 
-    /// The lease as an operator wants to see it (V8).
+    /// Valid, unsure or lost (V8).
     pub(crate) fn state(&self) -> State {
         if let Some(loss) = self.loss() {
             return State::Lost(loss);
@@ -138,9 +138,9 @@ impl Term {
         }
     }
 
-    /// Tells the recorder of the client, if there is one.
-    pub(crate) fn tell(&self, event: impl FnOnce(Uuid) -> Event) {
-        self.store.tell(&self.name, || event(self.uuid));
+    /// Emits an event to the client's recorder, if there is one.
+    pub(crate) fn emit(&self, event: impl FnOnce(Uuid) -> Event) {
+        self.store.emit(&self.name, || event(self.uuid));
     }
 
     fn measure<'a>(&'a self, what: impl FnOnce() -> Measured<'a>) {
@@ -148,8 +148,8 @@ impl Term {
     }
 
     /// From now on it is renewed by this one.
-    pub(crate) fn is_kept_by(&self, keeper: Weak<dyn Keeper>) {
-        self.keeper.get_or_init(|| keeper);
+    pub(crate) fn renewed_by(&self, renewer: Weak<dyn Renewer>) {
+        self.renewer.get_or_init(|| renewer);
     }
 
     /// How the lease ended, once it has.
@@ -166,7 +166,7 @@ impl Term {
     }
 
     /// `sent` of the newest attempt that is known to have succeeded.
-    pub(crate) fn credited(&self) -> Tick {
+    pub(crate) fn credited(&self) -> HolderInstant {
         self.belief().credited
     }
 
@@ -186,12 +186,12 @@ impl Term {
 
     /// When the next renewal is due: never earlier than `renew_every` after the `sent` of the grant
     /// or of the last success (V6).
-    pub(crate) fn renewal_due(&self) -> Tick {
+    pub(crate) fn renewal_due(&self) -> HolderInstant {
         self.belief().credited + self.plan.renew_every
     }
 
     /// When renewals stop because the lease was held for the longest time allowed.
-    pub(crate) fn renewals_end(&self) -> Option<Tick> {
+    pub(crate) fn renewals_end(&self) -> Option<HolderInstant> {
         let limit = self.plan.max_hold?;
         Some(self.belief().granted + limit)
     }
@@ -206,7 +206,7 @@ impl Term {
     ///
     /// Both are drawn under one lock: a larger number never has an earlier `sent`, and only that
     /// makes R2 sound (V4).
-    pub(crate) fn draw(&self) -> Option<Draw> {
+    pub(crate) fn next_attempt(&self) -> Option<RenewalAttempt> {
         if !self.is_valid() {
             return None;
         }
@@ -217,7 +217,7 @@ impl Term {
         belief.n += 1;
         let sent = self.store.clock.now();
         belief.last_sent = sent;
-        Some(Draw { n: belief.n, sent })
+        Some(RenewalAttempt { n: belief.n, sent })
     }
 
     /// What is left for one attempt: D/6, and never more than the lease has (V6).
@@ -227,8 +227,8 @@ impl Term {
 
     /// The store answered `Renewed` to this attempt. False if that came too
     /// late: a success at or after the deadline is none (V4).
-    pub(crate) fn renewed(&self, draw: Draw, asked: bool) -> bool {
-        let before = self.extend(draw, asked);
+    pub(crate) fn renewed(&self, attempt: RenewalAttempt, asked: bool) -> bool {
+        let before = self.extend(attempt, asked);
         self.measure(|| Measured::Renewed {
             left: before.map(|before| {
                 let left = before.since(self.store.clock.now());
@@ -239,15 +239,20 @@ impl Term {
     }
 
     /// Moves the deadline. The one before, unless it had passed.
-    fn extend(&self, Draw { n, sent }: Draw, asked: bool) -> Option<Tick> {
+    fn extend(
+        &self,
+        RenewalAttempt { n, sent }: RenewalAttempt,
+        asked: bool,
+    ) -> Option<HolderInstant> {
         let mut belief = self.belief();
         belief.asked |= asked;
         belief.confirmed = belief.confirmed.max(n);
         let extended = sent + self.plan.belief();
         let (before, later) = loop {
             let deadline = self.valid_until.load(Ordering::SeqCst);
-            if deadline == Tick::NEVER.to_bits()
-                || (self.store.clock.now() >= Tick::from_bits(deadline) && self.close_at(deadline))
+            if deadline == HolderInstant::NEVER.to_bits()
+                || (self.store.clock.now() >= HolderInstant::from_bits(deadline)
+                    && self.close_at(deadline))
             {
                 return None;
             }
@@ -258,7 +263,7 @@ impl Term {
                 .compare_exchange(deadline, later, Ordering::SeqCst, Ordering::SeqCst)
                 .is_ok()
             {
-                break (Tick::from_bits(deadline), later);
+                break (HolderInstant::from_bits(deadline), later);
             }
         };
         if sent >= belief.credited {
@@ -270,10 +275,10 @@ impl Term {
                 Ordering::SeqCst,
             );
         }
-        self.tell(|uuid| Event::Renewed {
+        self.emit(|uuid| Event::Renewed {
             uuid,
             n,
-            believed: believed(sent, Tick::from_bits(later), self.unsure_from()),
+            believed: believed(sent, HolderInstant::from_bits(later), self.unsure_from()),
         });
         drop(belief);
         self.changed.notify_waiters();
@@ -283,18 +288,18 @@ impl Term {
     /// An attempt got no answer. Not a loss, and it delays nothing (V5).
     pub(crate) fn failed(&self, error: ProviderError) {
         self.measure(|| Measured::RenewalFailed(&error));
-        let over = !self.is_valid();
+        let ended = !self.is_valid();
         let mut belief = self.belief();
         belief.fatal |= error.kind() == ErrorKind::Fatal;
-        // Of an attempt that the end of the lease cut short nobody learns why; of the one before it.
-        if !over || belief.last_error.is_none() {
+        // An attempt that the end of the lease cut short says nothing of the cause; the one before it may have.
+        if !ended || belief.last_error.is_none() {
             belief.last_error = Some(error);
         }
         drop(belief);
         self.changed.notify_waiters();
     }
 
-    /// The store answered R3: the term is over there (V5).
+    /// The store answered R3: the term has ended there (V5).
     pub(crate) fn refused(&self, record: Option<Record>) {
         self.measure(|| Measured::Refused);
         self.end(LossCause::Refused {
@@ -302,7 +307,7 @@ impl Term {
         });
     }
 
-    /// The store itself has told us that the term is over: there is nothing to give back.
+    /// The store itself has answered that the term has ended: there is nothing to give back.
     pub(crate) fn was_refused(&self) -> bool {
         matches!(self.belief().ended, Some(LossCause::Refused { .. }))
     }
@@ -313,17 +318,17 @@ impl Term {
         let valid = self.is_valid();
         let belief = self.belief();
         let cause = if valid { cause } else { belief.expired() };
-        // Before the end is told: who then asks for the cause waits for the lock.
+        // Before the end is emitted: a task that then asks for the cause waits for the lock.
         self.valid_until
-            .store(Tick::NEVER.to_bits(), Ordering::SeqCst);
+            .store(HolderInstant::NEVER.to_bits(), Ordering::SeqCst);
         self.end_with(belief, |_| cause);
-        if let Some(keeper) = self.keeper.get().and_then(Weak::upgrade) {
-            keeper.leave(self);
+        if let Some(renewer) = self.renewer.get().and_then(Weak::upgrade) {
+            renewer.leave(self);
         }
         self.changed.notify_waiters();
     }
 
-    /// The cause of the end; it is told when it is first given, to those who observe when nothing is
+    /// The cause of the end. When it is first given the recorder gets it at once, and metrics when nothing is
     /// locked any more.
     fn end_with(
         &self,
@@ -333,7 +338,7 @@ impl Term {
         let first = belief.ended.is_none();
         let cause = belief.end_with(cause);
         if first {
-            self.tell(|uuid| Event::Lost {
+            self.emit(|uuid| Event::Lost {
                 uuid,
                 cause: cause.clone(),
             });
@@ -352,7 +357,7 @@ impl Term {
 
     /// Ends the lease if this is still its deadline.
     fn close_at(&self, deadline: i64) -> bool {
-        let never = Tick::NEVER.to_bits();
+        let never = HolderInstant::NEVER.to_bits();
         let closed = self
             .valid_until
             .compare_exchange(deadline, never, Ordering::SeqCst, Ordering::SeqCst)
@@ -364,12 +369,12 @@ impl Term {
     }
 
     /// Until when the lease is valid; long past once it is known to have ended.
-    pub(crate) fn deadline(&self) -> Tick {
-        Tick::from_bits(self.valid_until.load(Ordering::SeqCst))
+    pub(crate) fn deadline(&self) -> HolderInstant {
+        HolderInstant::from_bits(self.valid_until.load(Ordering::SeqCst))
     }
 
-    fn unsure_from(&self) -> Tick {
-        Tick::from_bits(self.unsure_from.load(Ordering::SeqCst))
+    fn unsure_from(&self) -> HolderInstant {
+        HolderInstant::from_bits(self.unsure_from.load(Ordering::SeqCst))
     }
 
     fn belief(&self) -> MutexGuard<'_, Belief> {

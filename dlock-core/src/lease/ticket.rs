@@ -1,4 +1,4 @@
-//! A lease on its way from one process to another, as one line of text (H1).
+//! A lease on its way from one process to another, as one line of text (H7, H11).
 
 use std::{fmt, str::FromStr, time::Duration};
 
@@ -9,13 +9,14 @@ use crate::{Name, Record, Version};
 /// What the text begins with: what it is, and the version of its format.
 const TAG: &str = "dlock-ticket-1";
 
-/// The same of a ticket that closes the name, which whoever knows only the first must refuse.
+/// What the text of a ticket that closes the name begins with: a release that knows only [`TAG`] must refuse it.
 const CLOSING_TAG: &str = "dlock-ticket-2";
 
 /// One above the largest number of a renewal (R1).
 const RENEWALS_END: u64 = 1 << 53;
 
-/// A lease that was handed over: whoever redeems it gets the lock, with a new term and a new token.
+/// A lease that was handed over: the process that redeems the ticket gets the lock, with a new term and a new
+/// token.
 ///
 /// Made by [`Lease::hand_over`](crate::Lease::hand_over), carried by the user (in an argument, a
 /// message, a row of a table), used up by [`DLock::redeem`](crate::DLock::redeem) or its like in any
@@ -23,7 +24,7 @@ const RENEWALS_END: u64 = 1 << 53;
 /// any contender is. Until it is redeemed the lock is held by nobody, and it is free when the lease
 /// that was handed over would have run out: as after a crash.
 ///
-/// **A ticket is a key.** Whoever can read it can take the lock, once; nothing in it is secret
+/// **A ticket is a key.** A process that can read it can take the lock, once; nothing in it is secret
 /// otherwise.
 ///
 /// As text it is one line without spaces, in ASCII: `dlock-ticket-1:` (the tag, with the version of
@@ -32,8 +33,8 @@ const RENEWALS_END: u64 = 1 << 53;
 /// `/` is written as `%` and two capital hexadecimal digits. Each ticket has one such text, and
 /// nothing else is read as a ticket.
 ///
-/// A lease of a lock with `at_least` hands that over too: whoever redeems the ticket goes on with the
-/// same work, and its release closes the name for what was left when the lease was handed over, or
+/// A lease of a lock with `at_least` hands that over too: the redeemer goes on with the same work, and
+/// its release closes the name for what was left when the lease was handed over, or
 /// for the `at_least` of its own lock if that ends later. Such a text begins with `dlock-ticket-2:`
 /// and has those milliseconds in decimal, and `:`, before the name. If nobody redeems it nothing is
 /// closed, as after a crash.
@@ -45,14 +46,14 @@ const RENEWALS_END: u64 = 1 << 53;
 /// let ticket: Ticket = text.parse()?;
 /// assert_eq!(ticket.name().as_str(), "invoice run/7");
 /// assert_eq!(ticket.to_string(), text);
-/// # Ok::<(), dlock_core::NoTicket>(())
+/// # Ok::<(), dlock_core::ParseTicketError>(())
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash)]
 #[must_use = "until somebody redeems it, the lock is held by nobody"]
 pub struct Ticket {
     name: Name,
     version: Version,
-    /// For how long whoever redeems it keeps everybody else out (B4), in milliseconds.
+    /// For how long the redeemer keeps everybody else out (B4), in milliseconds.
     closes_for: u64,
 }
 
@@ -60,7 +61,7 @@ pub struct Ticket {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a ticket: {reason}")]
 #[non_exhaustive]
-pub struct NoTicket {
+pub struct ParseTicketError {
     /// What is wrong.
     pub reason: &'static str,
 }
@@ -135,34 +136,36 @@ impl fmt::Debug for Ticket {
 }
 
 impl FromStr for Ticket {
-    type Err = NoTicket;
+    type Err = ParseTicketError;
 
-    fn from_str(text: &str) -> Result<Self, NoTicket> {
+    fn from_str(text: &str) -> Result<Self, ParseTicketError> {
         let closes = text.starts_with(CLOSING_TAG);
         let mut parts = text.splitn(if closes { 5 } else { 4 }, ':');
-        let mut part = |reason| parts.next().ok_or(NoTicket { reason });
+        let mut part = |reason| parts.next().ok_or(ParseTicketError { reason });
         if ![TAG, CLOSING_TAG].contains(&part("it is empty")?) {
             let reason = "it does not begin with \"dlock-ticket-1:\" or \"dlock-ticket-2:\"";
-            return Err(NoTicket { reason });
+            return Err(ParseTicketError { reason });
         }
         let reason = "its term is not a uuid";
-        let uuid = Uuid::try_parse(part(reason)?).map_err(|_| NoTicket { reason })?;
+        let uuid = Uuid::try_parse(part(reason)?).map_err(|_| ParseTicketError { reason })?;
         let reason = "its number is not one of a renewal";
-        let renewals = part(reason)?.parse().map_err(|_| NoTicket { reason })?;
+        let renewals = part(reason)?
+            .parse()
+            .map_err(|_| ParseTicketError { reason })?;
         if renewals >= RENEWALS_END {
-            return Err(NoTicket { reason });
+            return Err(ParseTicketError { reason });
         }
         let reason = "its closing is not one of 1 ms to 24 h";
         let closes_for = match closes.then(|| part(reason)).transpose()? {
             None => 0,
-            Some(millis) => millis.parse().map_err(|_| NoTicket { reason })?,
+            Some(millis) => millis.parse().map_err(|_| ParseTicketError { reason })?,
         };
         if Duration::from_millis(closes_for) > Record::LONGEST {
-            return Err(NoTicket { reason });
+            return Err(ParseTicketError { reason });
         }
         let reason = "its name is not one of a lock";
-        let name = plain(part(reason)?).ok_or(NoTicket { reason })?;
-        let name = Name::new(name).map_err(|_| NoTicket { reason })?;
+        let name = plain(part(reason)?).ok_or(ParseTicketError { reason })?;
+        let name = Name::new(name).map_err(|_| ParseTicketError { reason })?;
         let ticket = Self {
             name,
             version: Version { uuid, renewals },
@@ -173,7 +176,7 @@ impl FromStr for Ticket {
             Ok(ticket)
         } else {
             let reason = "it is not spelled as tickets are";
-            Err(NoTicket { reason })
+            Err(ParseTicketError { reason })
         }
     }
 }

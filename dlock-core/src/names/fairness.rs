@@ -1,13 +1,13 @@
-//! Fair turns between processes (I18): whoever has waited longest asks first, and whoever has just
-//! had the lock asks last.
+//! Fair turns between processes (F1 to F5, I18): the client that has waited longest asks first, and the one
+//! that has just released asks last.
 //!
-//! No process sees the others' queue, but all hear the same releases. So each counts how many terms
+//! No process sees the others' queue, but all hear of the same releases. So each counts how many terms
 //! have gone by since it began to wait, and how many others it has seen holding lately; it leaves the
-//! freed lock for one slot to everyone who may have waited longer. In a steady round of `n` the first
+//! freed lock for one slot to each client that may have waited longer. In a steady round of `n` the first
 //! in line has let `n - 1` terms go by and asks at once, the next asks a slot later, as a backup.
 //!
-//! Nothing depends on it: it only ever delays a try (W2), by a few milliseconds. Who sleeps and until
-//! when is `waiting`'s; here is what is counted, and the rule.
+//! Nothing depends on it: it only ever delays a try (W2), by a few milliseconds. The sleeping is in
+//! `waiting`; here is what is counted, and the rule.
 
 mod tenure;
 #[cfg(test)]
@@ -19,83 +19,83 @@ use std::{
 };
 
 use self::tenure::Tenure;
-use crate::{Clock, Version, time::Look};
+use crate::{Clock, Version, time::ContenderInstant};
 
-/// What one place in the line costs: the grain of Tokio's timers.
+/// The delay for each client that may have waited longer (F1): the grain of Tokio's timers.
 const SLOT: Duration = Duration::from_millis(1);
 
 /// How long to sleep for so many slots. A timer fires at the next whole millisecond of its wheel, and the
-/// thread is woken up to one later: who asks for a slot gets two and more, who asks for a tenth gets one.
+/// thread is woken up to one later: a sleep of one slot takes two and more, a sleep of a tenth takes one.
 pub(crate) fn span(slots: Slots) -> Duration {
     (SLOT * slots).saturating_sub(SLOT * 9 / 10)
 }
 
-/// The most that a try is held back for those before it. Whoever is further back than that need not
-/// be told apart: somebody asks before them.
+/// The most that a try is held back for those before it (F1). Clients further back
+/// than that need not be told apart: others ask before them.
 const MOST_SLOTS: u64 = 4;
 
-/// A client that took the lock again and again for so long, and was never refused, cannot know
+/// F4: a client that took the lock again and again for so long, and was never refused, cannot know
 /// whether others wait, since a refused try writes nothing (A7). Then it leaves them one slot. A
 /// process that is alone loses a slot of this span to it.
 const STREAK: Duration = Duration::from_millis(50);
 
-/// For so long after its own release a client has an advantage over the others, who have to hear of it
+/// F2: for so long after its own release a client has an advantage over the others, who have to hear of it
 /// first: as long as the longest delay.
 const RECENT: Duration = Duration::from_millis(MOST_SLOTS + 1);
 
-/// So often in a row a client leaves the lock to others before it takes it that there are none.
-const VAIN: u32 = 4;
+/// F5: after this many idle yields in a row, assume that there are no other clients.
+const MOST_IDLE_YIELDS: u32 = 4;
 
-/// Hints that are due for a client's own releases, at most: the rest have been lost.
-const MOST_OWED: u64 = 2;
+/// The most hints that are expected for a client's own releases: the rest have been lost.
+const MOST_EXPECTED_HINTS: u64 = 2;
 
-/// The most others that are told apart.
+/// The most other clients that are told apart.
 const OTHERS_KEPT: usize = 64;
 
-/// After so many wins without a delay a client lets one more than the others it knows go first: there
-/// may be one that never wins, and so is never seen. Four times as many after each time in vain.
-const FIRST_TRIAL: u32 = 2;
-const LAST_TRIAL: u32 = 64;
+/// F3: after this many wins without a delay a client probes for a rival that it does not know of, by letting
+/// one more go first: a client that never wins is never seen. Four times as many wins after each vain probe.
+const FIRST_PROBE: u32 = 2;
+const LAST_PROBE: u32 = 64;
 
-/// How many such unseen others are assumed at most.
-const MOST_UNSEEN: u64 = 2;
+/// F3: the most clients that are assumed beyond those that were seen.
+const MOST_ASSUMED: u64 = 2;
 
-/// What a client knows of the others who want a name.
+/// What a client knows of the other clients that want a name.
 #[derive(Default)]
 pub(crate) struct Fairness {
-    /// The terms of others that have gone by: the hints that it got, but for those of its own releases.
-    heard: u64,
-    /// Releases of its own that it has yet to hear of.
-    owed: u64,
+    /// The releases of others: the hints that came, without those of its own releases.
+    releases_seen: u64,
+    /// Hints of its own releases that have yet to come.
+    expected_hints: u64,
     /// When it last gave a term back.
-    given_back: Option<Look>,
-    /// It has seen somebody else hold the lock since it did.
+    given_back: Option<ContenderInstant>,
+    /// It has seen another client hold the lock since then.
     followed: bool,
-    /// Since when it has taken the lock again each time right after its own release.
-    streak: Option<Look>,
-    /// Others want the lock, as far as it knows.
+    /// Since when it has retaken the lock each time right after its own release.
+    streak: Option<ContenderInstant>,
+    /// Other clients want the lock, as far as it knows.
     contended: bool,
-    /// How often it has left the lock to them since, and nobody came.
-    in_vain: u32,
-    /// Those whom it has seen holding lately.
+    /// How often since then it has left the lock to them while none came.
+    idle_yields: u32,
+    /// The clients that it has seen holding lately.
     others: Vec<Other>,
-    /// As many more that it takes into account.
-    unseen: u64,
-    /// Wins since it last tried to let one more go first, and how many it takes to try again.
+    /// How many more it assumes, beyond those that it has seen.
+    assumed: u64,
+    /// Wins since the last probe for a rival that it does not know of, and how many it takes until the next.
     wins: u32,
-    trial: u32,
+    probe_after: u32,
     /// How long it has had the name to itself (W8).
     tenure: Tenure,
 }
 
-/// Somebody else who holds the lock now and then, by the label: a hint is enough here.
+/// Another client that holds the lock now and then, told by its label: a hint is enough here.
 struct Other {
     label: u64,
-    /// `heard` when it was last seen.
+    /// `releases_seen` when it was last seen.
     seen: u64,
 }
 
-/// Which terms a contender has let go by: those heard of since.
+/// When a contender began to wait, as the number of releases seen until then.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Entered(u64);
 
@@ -103,29 +103,29 @@ pub(crate) struct Entered(u64);
 pub(crate) type Slots = u32;
 
 impl Fairness {
-    /// Somebody's term was released, or may have been.
+    /// A hint: a term was released, or may have been.
     pub(crate) fn hinted(&mut self) {
-        match self.owed {
-            0 => self.heard += 1,
-            owed => self.owed = owed - 1,
+        match self.expected_hints {
+            0 => self.releases_seen += 1,
+            expected_hints => self.expected_hints = expected_hints - 1,
         }
     }
 
-    /// Somebody else holds the lock: with this label, if it tells anything.
+    /// Another client holds the lock: with this label, if it can be told by one.
     pub(crate) fn refused(&mut self, owner: Option<&str>) {
         self.contended = true;
-        self.in_vain = 0;
+        self.idle_yields = 0;
         self.streak = None;
         self.followed = true;
         self.tenure.ended();
         let Some(owner) = owner else { return };
         let mut hasher = DefaultHasher::new();
         owner.hash(&mut hasher);
-        let (label, seen) = (hasher.finish(), self.heard);
+        let (label, seen) = (hasher.finish(), self.releases_seen);
         let known = self.others.len();
         self.others.retain(|other| other.label != label);
         if self.others.len() == known {
-            self.trial = FIRST_TRIAL;
+            self.probe_after = FIRST_PROBE;
         }
         if self.others.len() == OTHERS_KEPT {
             self.others.remove(0);
@@ -136,11 +136,11 @@ impl Fairness {
 
     /// A contender begins to wait.
     pub(crate) fn enter(&self) -> Entered {
-        Entered(self.heard)
+        Entered(self.releases_seen)
     }
 
-    /// What the first try of a newcomer leaves to others, and how much of that is left: its client may
-    /// have given the lock back a moment ago, and those who wait have to hear of that first.
+    /// What the first try of a newcomer leaves to others, and how much of that time is left: its client may have
+    /// released a moment ago, and waiters elsewhere have to hear of that first.
     pub(crate) fn newcomer(&mut self, entered: Entered, clock: &Clock) -> (Slots, Duration) {
         let Some(ago) = self.given_back.map(|since| clock.elapsed(since)) else {
             return (0, Duration::ZERO);
@@ -185,58 +185,64 @@ impl Fairness {
         }
         let (passed, rank) = (self.passed(entered), self.rank());
         if left > 0 && passed == 0 && self.was_last(clock) {
-            // Nobody wanted it; or somebody was too slow, on a busy machine.
-            self.in_vain += 1;
-            self.contended = self.in_vain < VAIN;
+            // No other client wanted it, or one was too slow on a busy machine.
+            self.idle_yields += 1;
+            self.contended = self.idle_yields < MOST_IDLE_YIELDS;
             if !self.contended {
                 self.others.clear();
             }
         }
         if left > 0 && passed < rank {
-            // Nobody had waited longer.
+            // No other client had waited longer.
             let known = self.others.len() as u64;
-            self.unseen = passed.saturating_sub(known).min(MOST_UNSEEN);
-            self.trial = (4 * self.trial.max(FIRST_TRIAL)).min(LAST_TRIAL);
+            self.assumed = passed.saturating_sub(known).min(MOST_ASSUMED);
+            self.probe_after = (4 * self.probe_after.max(FIRST_PROBE)).min(LAST_PROBE);
             self.wins = 0;
         } else {
             self.wins += 1;
-            if self.wins >= self.trial.max(FIRST_TRIAL) {
-                self.unseen = (self.unseen + 1).min(MOST_UNSEEN);
+            if self.wins >= self.probe_after.max(FIRST_PROBE) {
+                self.assumed = (self.assumed + 1).min(MOST_ASSUMED);
                 self.wins = 0;
             }
         }
         self.forget();
     }
 
-    /// A term of ours begins, which was asked for then; `None` if it was handed over, so that the name was
-    /// not free. Another client that polls finds it free, sooner or later, if we leave it alone for longer
-    /// than `longest_idle` between our terms.
-    pub(crate) fn granted(&mut self, asked: Option<Look>, longest_idle: Duration, clock: &Clock) {
+    /// A term of ours begins, by a try that was sent at `asked`; `None` if it was handed over, so that the name
+    /// was not free. Another client that polls finds the name free, sooner or later, if this one leaves it
+    /// alone for longer than `longest_idle` between its terms.
+    pub(crate) fn granted(
+        &mut self,
+        asked: Option<ContenderInstant>,
+        longest_idle: Duration,
+        clock: &Clock,
+    ) {
         let idle = self.given_back.map(|since| clock.elapsed(since));
         let alone = idle.map(|idle| {
             asked.map_or(Duration::ZERO, |asked| {
                 idle.saturating_sub(clock.elapsed(asked))
             })
         });
-        self.tenure.granted(alone, longest_idle, clock.look());
+        self.tenure
+            .granted(alone, longest_idle, clock.contender_now());
         let again = idle.is_some_and(|idle| idle < RECENT);
-        self.streak = again.then(|| self.streak.unwrap_or_else(|| clock.look()));
+        self.streak = again.then(|| self.streak.unwrap_or_else(|| clock.contender_now()));
         self.followed = false;
     }
 
     /// A term of ours ends: its release begins, or was applied just now.
     pub(crate) fn gives_back(&mut self, clock: &Clock) {
-        self.given_back = Some(clock.look());
+        self.given_back = Some(clock.contender_now());
     }
 
-    /// A release of ours leaves, which we shall hear of as of any other's.
+    /// A release of ours is sent; a hint of it will come, as of any other's.
     pub(crate) fn releases(&mut self) {
-        self.owed = (self.owed + 1).min(MOST_OWED);
+        self.expected_hints = (self.expected_hints + 1).min(MOST_EXPECTED_HINTS);
     }
 
-    /// It was none: there will be no hint.
+    /// That release changed nothing: no hint of it will come.
     pub(crate) fn did_not_release(&mut self) {
-        self.owed = self.owed.saturating_sub(1);
+        self.expected_hints = self.expected_hints.saturating_sub(1);
     }
 
     /// Another client has had the name: its term is in the record.
@@ -245,8 +251,8 @@ impl Fairness {
         self.tenure.ended();
     }
 
-    /// Whether to look for a reservation: this client has had the name to itself for a `span`, and gave it
-    /// back no longer ago than a try may take, which may have been under way then (W8).
+    /// F11: whether to look for a reservation: this client has had the name to itself for a `span`, and gave it
+    /// back no longer ago than a try may take, which may have been under way then.
     pub(crate) fn reservation_is_due(
         &mut self,
         span: Duration,
@@ -257,12 +263,12 @@ impl Fairness {
         idle.is_some_and(|idle| idle <= longest_try) && self.tenure.is_due(span, clock)
     }
 
-    /// That look got no answer: the next one comes after this pause (W8).
+    /// That read got no answer: the next one comes after this pause (F11).
     pub(crate) fn look_failed(&mut self, pause: Duration, clock: &Clock) {
         self.tenure.look_failed(pause, clock);
     }
 
-    /// Another client has this reservation of such a duration: the name is left to others for so long (W8).
+    /// Another client has this reservation of such a duration: the name is left to others for so long (F12).
     pub(crate) fn heed(
         &mut self,
         reservation: Version,
@@ -273,41 +279,42 @@ impl Fairness {
         self.tenure.heed(reservation, duration, lasts, clock);
     }
 
-    /// No other client has a reservation (W8).
+    /// No other client has a reservation (F12).
     pub(crate) fn nobody_reserves(&mut self) {
         self.tenure.nobody_reserves();
     }
 
-    /// As far as is known, another client has a reservation (W8).
+    /// As far as is known, another client has a reservation (F13).
     pub(crate) fn is_reserved(&self, clock: &Clock) -> bool {
         self.tenure.is_reserved(clock)
     }
 
-    /// For how much longer the name is left to others (W8).
+    /// For how much longer the name is left to others (F12).
     pub(crate) fn away(&self, clock: &Clock) -> Duration {
         self.tenure.away(clock)
     }
 
     /// How many others go first.
     fn rank(&self) -> u64 {
-        self.others.len() as u64 + self.unseen
+        self.others.len() as u64 + self.assumed
     }
 
     /// How many terms of others a contender has let go by.
     pub(crate) fn passed(&self, Entered(at): Entered) -> u64 {
-        self.heard.saturating_sub(at)
+        self.releases_seen.saturating_sub(at)
     }
 
-    /// We have just had the lock, as far as we know.
+    /// This client was the last to hold the lock, as far as it knows.
     fn was_last(&self, clock: &Clock) -> bool {
-        let recent = |since: Look| clock.elapsed(since) < RECENT;
+        let recent = |since: ContenderInstant| clock.elapsed(since) < RECENT;
         !self.followed && self.given_back.is_some_and(recent)
     }
 
-    /// Forgets those who have not been seen for two rounds, and a few terms that went by unseen.
+    /// Forgets clients that have not been seen for two rounds and a few terms more.
     fn forget(&mut self) {
         let kept = 2 * (self.others.len() as u64 + 1) + 8;
-        let heard = self.heard;
-        self.others.retain(|other| heard - other.seen <= kept);
+        let releases_seen = self.releases_seen;
+        self.others
+            .retain(|other| releases_seen - other.seen <= kept);
     }
 }

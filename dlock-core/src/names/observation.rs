@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::NameState;
-use crate::{Clock, Record, Version, time::Look};
+use crate::{Clock, Record, Version, time::ContenderInstant};
 
 /// A version that has been seen unchanged since `first`.
 pub(super) struct Observation {
@@ -11,9 +11,9 @@ pub(super) struct Observation {
     duration: Duration,
     /// What the store said was left of it at the last look.
     remaining: Option<Duration>,
-    first: Look,
-    last: Look,
-    /// A later process of this host will know.
+    first: ContenderInstant,
+    last: ContenderInstant,
+    /// It is kept in a folder for later processes of this host (O4).
     kept: bool,
 }
 
@@ -26,8 +26,7 @@ impl Observation {
         })
     }
 
-    /// Nobody has repeated it for ten durations (O2). The duration is a stranger's, and may be
-    /// anything.
+    /// No reply has repeated it for ten durations (O2). The duration is another client's, and may be anything.
     pub(super) fn is_old(&self, clock: &Clock) -> bool {
         clock.elapsed(self.last) > self.duration.saturating_mul(10)
     }
@@ -37,8 +36,8 @@ impl NameState {
     /// A reply or a read showed this record. Called after the reply: an observation counts from
     /// there. A read, even a stale one, observes as well as a refusal does, since A6 is conditional.
     /// Returns that instant if the client sees the version for the first time.
-    pub(crate) fn saw(&self, clock: &Clock, record: &Record) -> Option<Look> {
-        let now = clock.look();
+    pub(crate) fn saw(&self, clock: &Clock, record: &Record) -> Option<ContenderInstant> {
+        let now = clock.contender_now();
         let mut known = self.known();
         known.highest = known.highest.max(record.token.get());
         if record.released {
@@ -67,9 +66,14 @@ impl NameState {
         }
     }
 
-    /// Processes of this host have seen this version since then, or this client has and it is kept for
-    /// them. Whether there is something to claim now.
-    pub(crate) fn recalled(&self, clock: &Clock, version: Version, first: Look) -> bool {
+    /// The folder says that a process of this host has seen this version since `first`, or now keeps
+    /// this client's own instant. Returns whether the version may be claimed now.
+    pub(crate) fn recalled(
+        &self,
+        clock: &Clock,
+        version: Version,
+        first: ContenderInstant,
+    ) -> bool {
         let mut known = self.known();
         let seen = known.observation.as_mut();
         let Some(seen) = seen.filter(|seen| seen.version == version) else {
@@ -82,7 +86,7 @@ impl NameState {
         clock.elapsed(seen.first) >= seen.duration
     }
 
-    /// For how long this version has been seen unchanged, and whether a later process will know.
+    /// For how long this version has been seen unchanged, and whether that is kept for later processes.
     pub(crate) fn observed(&self, clock: &Clock, version: Version) -> (Duration, bool) {
         let known = self.known();
         let seen = known.observation.as_ref();
@@ -107,8 +111,8 @@ impl NameState {
         Some(seen.duration.saturating_sub(clock.elapsed(seen.first)))
     }
 
-    /// Whether the lease that was last seen, of somebody else, has run out since, as far as this client
-    /// can tell. For those who observe; nothing is decided by it.
+    /// Whether another client's lease, which was last seen, has run out since, as far as this client can tell.
+    /// For metrics; nothing is decided by it.
     pub(crate) fn has_run_out(&self, clock: &Clock) -> bool {
         let known = self.known();
         known.observation.as_ref().is_some_and(|seen| {

@@ -1,6 +1,7 @@
-//! Handing a name to the client's own next waiter (H1): who stands in line, what a release that has
-//! begun offers them, and how often in a row. Sends nothing: the giver's task keeps the duty to
-//! release until a waiter's try has been granted, so nothing is lost with the waiter.
+//! Handing a name to the client's own next waiter (H1, H3): the waiters in line, the offer that a releasing
+//! task makes to the first of them, and the pass budget that ends a row of hand-overs (H5). Sends nothing:
+//! the releasing task keeps the duty to release until a waiter's try was granted, so nothing is lost with a
+//! waiter.
 
 use std::{
     sync::{Arc, Weak},
@@ -15,163 +16,171 @@ use uuid::Uuid;
 
 use super::{
     NameState,
-    crews::{Crews, Waiter},
+    runtimes::{Runtimes, Waiter},
 };
 use crate::{
     Clock, Version,
-    telling::told,
-    time::{Look, Plan},
+    emit::emit,
+    time::{ContenderInstant, Plan},
 };
 
-/// How often in a row a client keeps a name to itself, at most. Each of them saves the store a write
-/// and a waiter a round trip; all of them together make the waiters of other processes wait. With
-/// sixteen the saving is within 6 % of all there is to save.
-const MOST_IN_A_ROW: usize = 16;
+/// H5: the most hand-overs in a row. Each saves the store a write and a waiter a round trip; together they
+/// keep the waiters of other processes waiting. Sixteen leave 6 % of what there is to save.
+const MOST_PASSES: usize = 16;
 
-/// What one name's succession knows.
+/// The waiters of one name, and what is on offer to them.
 #[derive(Default)]
 pub(super) struct Succession {
-    /// Waiters in line, whoever contends included.
-    pub(super) crews: Crews,
-    /// The term whose release has begun, until somebody takes it or its giver takes it back.
-    legacy: Option<Legacy>,
-    row: Row,
+    /// Waiters in line, with the one that contends.
+    pub(super) runtimes: Runtimes,
+    /// The term whose release has begun, until a waiter takes it or the releasing task takes it back.
+    offer: Option<Offer>,
+    pass_budget: PassBudget,
 }
 
-/// Hand-overs in a row: since when, and how many.
+/// Hand-overs in a row: since when, and how many. (Cohort locks call this limit a pass budget.)
 #[derive(Default)]
-struct Row {
-    since: Option<Look>,
-    handed: usize,
+struct PassBudget {
+    since: Option<ContenderInstant>,
+    passes: usize,
 }
 
-/// A place in line. Leaving the last one gives back what nobody can take any more.
-pub(crate) struct Place {
+/// A waiter's registration; dropping the last one withdraws the offer.
+pub(crate) struct Registration {
     state: Arc<NameState>,
     runtime: Id,
     waiter: Weak<dyn Waiter>,
 }
 
-/// The giver's end of a hand-over. Dropping it takes back what nobody has taken.
-pub(crate) struct Offer {
+/// The releasing task's end of a hand-over. Dropping it withdraws an offer that no waiter has taken.
+pub(crate) struct HandOver {
     state: Arc<NameState>,
     uuid: Uuid,
     verdict: oneshot::Receiver<()>,
 }
 
-/// The waiter's end: a term that may be claimed, ground (b) of `prev`. Dropping it, in whatever way,
-/// tells the giver to send its release.
-pub(crate) struct Legacy {
+/// The successor's end of a hand-over: a term that it may claim, ground (b) of `prev`. Dropping it tells the
+/// releasing task to send its release.
+pub(crate) struct Offer {
     pub(crate) version: Version,
     granted: oneshot::Sender<()>,
 }
 
 impl NameState {
-    /// Somebody stands in line, for as long as the place lives, and must not be away for longer than that.
-    pub(crate) fn place(self: &Arc<Self>, waiter: Weak<dyn Waiter>, patience: Duration) -> Place {
+    /// Registers a waiter until the returned value is dropped. Its runtime must not stand still for longer than
+    /// `patience`.
+    pub(crate) fn register(
+        self: &Arc<Self>,
+        waiter: Weak<dyn Waiter>,
+        patience: Duration,
+    ) -> Registration {
         // Its task will run here.
         let runtime = Handle::current();
         let mut known = self.known();
-        let crews = &mut known.succession.crews;
-        crews.join(&runtime, Weak::clone(&waiter), patience);
-        Place {
+        let runtimes = &mut known.succession.runtimes;
+        runtimes.join(&runtime, Weak::clone(&waiter), patience);
+        Registration {
             state: Arc::clone(self),
             runtime: runtime.id(),
             waiter,
         }
     }
 
-    /// An identity of ours is over (G4), and its release begins. If it is a lease's, the term is offered
-    /// to whoever is first in line, in the same instant. `None` if nobody is, or if the name has to go
-    /// back to the store: the release is sent then.
-    pub(crate) fn give_up(
+    /// Retires an identity whose release begins (G4). If it is a lease's, its term is offered to the first
+    /// waiter in line, in the same instant. `None` if nobody waits, or if the pass budget is used up: then the
+    /// release is sent.
+    pub(crate) fn hand_over_to_waiter(
         self: &Arc<Self>,
         clock: &Clock,
         plan: &Plan,
         uuid: Uuid,
         version: Option<Version>,
-    ) -> Option<Offer> {
-        let now = clock.look();
+    ) -> Option<HandOver> {
+        let now = clock.contender_now();
         let mut known = self.known();
-        self.mark_over(&mut known, clock, uuid, plan.duration, Duration::ZERO);
+        self.mark_retired(&mut known, clock, uuid, plan.duration, Duration::ZERO);
         let version = version?;
-        // We were granted a later term: this one is over in the store, and says nothing of the row.
+        // We were granted a later term: this one is over in the store, and does not end the row of hand-overs.
         if known.newest != Some(version.uuid) {
             return None;
         }
-        let Succession { crews, legacy, row } = &mut known.succession;
-        let since = *row.since.get_or_insert(now);
-        let long = row.handed >= MOST_IN_A_ROW || clock.elapsed(since) >= plan.row();
-        if crews.is_empty() || legacy.is_some() || long {
-            *row = Row::default();
+        let Succession {
+            runtimes,
+            offer,
+            pass_budget,
+        } = &mut known.succession;
+        let since = *pass_budget.since.get_or_insert(now);
+        let long = pass_budget.passes >= MOST_PASSES || clock.elapsed(since) >= plan.pass_time();
+        if runtimes.is_empty() || offer.is_some() || long {
+            *pass_budget = PassBudget::default();
             return None;
         }
-        row.handed += 1;
+        pass_budget.passes += 1;
         let (granted, verdict) = oneshot::channel();
-        *legacy = Some(Legacy { version, granted });
+        *offer = Some(Offer { version, granted });
         drop(known);
         self.freed.notify_waiters();
-        Some(Offer {
+        Some(HandOver {
             state: Arc::clone(self),
             uuid: version.uuid,
             verdict,
         })
     }
 
-    /// Something is on offer to whoever is first in line.
+    /// A term is on offer to the first waiter in line.
     pub(crate) fn is_offered(&self) -> bool {
-        self.known().succession.legacy.is_some()
+        self.known().succession.offer.is_some()
     }
 
-    /// For whoever is first in line: what is on offer.
-    pub(crate) fn inherit(&self) -> Option<Legacy> {
-        self.known().succession.legacy.take()
+    /// Takes what is on offer. Only the first waiter in line does.
+    pub(crate) fn take_offer(&self) -> Option<Offer> {
+        self.known().succession.offer.take()
     }
 
-    /// The same, if it is this term.
-    pub(crate) fn inherit_term(&self, uuid: Uuid) -> Option<Legacy> {
+    /// Takes what is on offer if it is this term.
+    pub(crate) fn take_offer_of(&self, uuid: Uuid) -> Option<Offer> {
         let mut known = self.known();
-        let legacy = &mut known.succession.legacy;
-        legacy.take_if(|legacy| legacy.version.uuid == uuid)
+        let offer = &mut known.succession.offer;
+        offer.take_if(|offer| offer.version.uuid == uuid)
     }
 
-    /// The name came from the store, or goes back there: whatever follows is another row.
-    pub(crate) fn row_ends(&self) {
-        self.known().succession.row = Row::default();
+    /// The name came from the store, or goes back to it: the next hand-over is the first of a new row.
+    pub(crate) fn reset_passes(&self) {
+        self.known().succession.pass_budget = PassBudget::default();
     }
 
-    /// The name came to a lease of ours by a hand-over, and will probably go on to whoever is first in
-    /// line in the same way.
-    pub(crate) fn in_a_row(&self) -> bool {
+    /// The name came to a lease of ours by a hand-over, and will probably go on to the first waiter in line in
+    /// the same way.
+    pub(crate) fn is_passed_on(&self) -> bool {
         let known = self.known();
-        known.succession.row.handed > 0 && !known.live.is_empty()
-    }
-}
-
-impl Legacy {
-    /// The try that claimed it was granted: there is nothing to release any more.
-    pub(crate) fn granted(self) {
-        // A giver that has gone away was told to by nobody: its runtime has ended.
-        let _gone = self.granted.send(());
+        known.succession.pass_budget.passes > 0 && !known.live.is_empty()
     }
 }
 
 impl Offer {
-    /// Whether a waiter's try was granted. False as soon as that cannot be, or has taken too long:
-    /// others wait as well, and the release is safe beside a try that is still under way.
+    /// The try that claimed it was granted: there is nothing to release any more.
+    pub(crate) fn granted(self) {
+        // The releasing task is gone only if its runtime has ended.
+        let _gone = self.granted.send(());
+    }
+}
+
+impl HandOver {
+    /// Whether a waiter's try was granted. False as soon as none can be, or has taken too long: other processes
+    /// wait as well, and the release is safe beside a try that is still under way (H3).
     pub(crate) async fn granted(mut self, clock: &Clock, plan: &Plan) -> bool {
         let granted = self.verdict(clock, plan).await;
         if !granted {
-            self.ends_row();
+            self.resets_passes();
         }
         granted
     }
 
-    /// The name goes back to the store, unless we have been granted a later term: that one's row goes on.
-    fn ends_row(&self) {
+    /// The name goes back to the store, unless we were granted a later term: its row of hand-overs goes on.
+    fn resets_passes(&self) {
         let mut known = self.state.known();
         if known.newest == Some(self.uuid) {
-            known.succession.row = Row::default();
+            known.succession.pass_budget = PassBudget::default();
         }
     }
 
@@ -179,13 +188,13 @@ impl Offer {
         tokio::select! {
             biased;
             verdict = &mut self.verdict => return verdict.is_ok(),
-            () = clock.pause(plan.heirs_patience()) => {}
+            () = clock.pause(plan.successor_patience()) => {}
         }
         if self.take_back() {
-            told(|| tracing::debug!(name: "hand_on_unclaimed", "nobody came for the lock"));
+            emit(|| tracing::debug!(name: "hand_on_unclaimed", "nobody came for the lock"));
             return false;
         }
-        // Its try gets what an attempt gets. What has been heard by then counts.
+        // The successor's try gets the time of an attempt.
         tokio::select! {
             biased;
             verdict = &mut self.verdict => verdict.is_ok(),
@@ -193,25 +202,27 @@ impl Offer {
         }
     }
 
-    /// Whether it was still there.
+    /// Whether the offer was still there.
     fn take_back(&self) -> bool {
-        self.state.inherit_term(self.uuid).is_some()
+        self.state.take_offer_of(self.uuid).is_some()
     }
 }
 
-impl Drop for Offer {
+impl Drop for HandOver {
     fn drop(&mut self) {
         let _taken_by_somebody = self.take_back();
     }
 }
 
-impl Drop for Place {
+impl Drop for Registration {
     fn drop(&mut self) {
         let mut known = self.state.known();
-        let Succession { crews, legacy, .. } = &mut known.succession;
-        crews.leave(self.runtime, &self.waiter);
-        let nobodys = legacy.take_if(|_| crews.is_empty());
+        let Succession {
+            runtimes, offer, ..
+        } = &mut known.succession;
+        runtimes.leave(self.runtime, &self.waiter);
+        let unclaimed = offer.take_if(|_| runtimes.is_empty());
         drop(known);
-        drop(nobodys);
+        drop(unclaimed);
     }
 }

@@ -82,13 +82,13 @@ fn names_in_use_are_kept_and_make_the_next_sweep_later() {
 fn names_that_something_is_known_of_are_kept_for_as_long_as_it_matters() {
     let (clock, hand) = Clock::manual();
     let names = Names::default();
-    let [live, over, seen, raised] = [0, 1, 2, 3].map(|n| names.get(&name(n), &clock));
+    let [live, retired, seen, raised] = [0, 1, 2, 3].map(|n| names.get(&name(n), &clock));
     live.granted(uuid(1), token(7));
-    over.over(&clock, uuid(2), LEASE);
+    retired.retire(&clock, uuid(2), LEASE);
     seen.saw(&clock, &record(3));
     raised.raise(token(9));
     let kept = |state: &NameState| !state.forgettable(&clock);
-    let all = || [&live, &over, &seen, &raised].map(|state| kept(state));
+    let all = || [&live, &retired, &seen, &raised].map(|state| kept(state));
     assert_eq!(all(), [true, true, true, false]);
     hand.advance(2 * LEASE - INSTANT);
     assert_eq!(all(), [true, true, true, false]);
@@ -99,26 +99,26 @@ fn names_that_something_is_known_of_are_kept_for_as_long_as_it_matters() {
     hand.advance(INSTANT);
     assert_eq!(all(), [true, false, false, false], "O2: 10 D");
     // A lease is live until it is over.
-    live.over(&clock, uuid(1), LEASE);
+    live.retire(&clock, uuid(1), LEASE);
     hand.advance(2 * LEASE);
     assert_eq!(all(), [false; 4]);
     // What is over says nothing about a lease that lives.
     live.granted(uuid(4), token(8));
     assert!(kept(&live));
     // One that is remembered still is enough.
-    over.over(&clock, uuid(5), LEASE);
-    assert!(kept(&over));
+    retired.retire(&clock, uuid(5), LEASE);
+    assert!(kept(&retired));
 }
 
 #[test]
 fn identity_that_is_over_is_known_for_two_leases() {
     let (clock, hand, state) = one();
-    state.over(&clock, uuid(1), LEASE);
+    state.retire(&clock, uuid(1), LEASE);
     hand.advance(2 * LEASE - INSTANT);
-    assert!(state.is_over(&clock, uuid(1)));
-    assert!(!state.is_over(&clock, uuid(2)));
+    assert!(state.is_retired(&clock, uuid(1)));
+    assert!(!state.is_retired(&clock, uuid(2)));
     hand.advance(INSTANT);
-    assert!(!state.is_over(&clock, uuid(1)));
+    assert!(!state.is_retired(&clock, uuid(1)));
 }
 
 #[test]
@@ -172,15 +172,15 @@ fn settled_identity_is_known_and_keeps_no_name() {
     for number in 0..SWEEP_AT {
         let state = names.get(&name(number), &clock);
         state.granted(uuid(number), token(7));
-        state.over(&clock, uuid(number), LEASE);
+        state.retire(&clock, uuid(number), LEASE);
         if number != 1 {
             state.settled(uuid(number));
         }
-        assert!(state.is_over(&clock, uuid(number)), "G4");
+        assert!(state.is_retired(&clock, uuid(number)), "G4");
     }
     names.get(&name(SWEEP_AT), &clock);
     assert_eq!(count(&names), 2, "the new one, and one that is in doubt");
-    assert!(names.get(&name(1), &clock).is_over(&clock, uuid(1)));
+    assert!(names.get(&name(1), &clock).is_retired(&clock, uuid(1)));
 }
 
 /// What stands in a record is a stranger's, and may be damaged.

@@ -3,15 +3,15 @@
 use std::{mem, pin::pin, sync::Arc, time::Duration};
 
 use super::{
-    agenda::{Agenda, Departure, Next, next_look},
-    farewell,
-    lane::{Kind, Route},
-    queue::{Kept, Standing},
+    log_end,
+    schedule::{Outcome, PlannedCall, Schedule, next_check},
+    send_queue::{Kind, Route},
+    timer_queue::{Entry, Health},
 };
 use crate::{
     ProviderError, Renew, RenewOutcome,
     events::Operation,
-    lease::{Draw, renewal},
+    lease::{RenewalAttempt, renewal},
     store::Store,
 };
 
@@ -20,21 +20,21 @@ type Answer = Result<RenewOutcome, ProviderError>;
 /// A call and the terms it is for. Dropping it settles it, as one without an answer: a provider that
 /// panics and a runtime that ends take that path.
 pub(super) struct Call {
-    agenda: Arc<Agenda>,
+    schedule: Arc<Schedule>,
     route: Route,
     kind: Kind,
-    /// Those whose attempt has not been settled.
-    items: Vec<Kept>,
+    /// The terms whose attempt has not been settled.
+    items: Vec<Entry>,
     /// It is counted among the calls that others wait for.
     in_the_way: bool,
     ended: bool,
 }
 
-impl Departure {
-    pub(super) fn of(self, agenda: &Arc<Agenda>) -> Call {
+impl PlannedCall {
+    pub(super) fn of(self, schedule: &Arc<Schedule>) -> Call {
         let Self { route, kind, items } = self;
         Call {
-            agenda: Arc::clone(agenda),
+            schedule: Arc::clone(schedule),
             route,
             kind,
             items,
@@ -46,24 +46,24 @@ impl Departure {
 
 impl Call {
     pub(super) async fn run(mut self) {
-        let Some(first) = self.items.first().map(|kept| Arc::clone(&kept.term)) else {
+        let Some(first) = self.items.first().map(|entry| Arc::clone(&entry.term)) else {
             return;
         };
         let store = &first.store;
-        self.turn(store).await;
-        let (draws, requests, gone) = self.draw();
-        let limits = self.items.iter().map(|kept| kept.term.attempt_limit());
+        self.admission(store).await;
+        let (attempts, requests, gone) = self.begin_attempts();
+        let limits = self.items.iter().map(|entry| entry.term.attempt_limit());
         // Never longer than the shortest lease on board allows (V6).
         let Some(limit) = limits.min() else {
             self.settle(None, gone);
             return;
         };
         let answers = {
-            let mut answers = pin!(ask(store, first.plan.group.as_ref(), limit, &requests));
+            let mut answers = pin!(send(store, first.plan.group.as_ref(), limit, &requests));
             tokio::select! {
                 biased;
                 answers = &mut answers => answers,
-                // D/30, usually. Whatever holds it up must not hold up the others.
+                // D/30, usually. A call that hangs must not hold up the others.
                 () = store.clock.pause(limit / 5) => {
                     self.make_room();
                     answers.await
@@ -71,40 +71,40 @@ impl Call {
             }
         };
         let heard = answers.iter().any(Result::is_ok);
-        let (company, resting) = (draws.len(), self.resting(store));
-        let mut nexts = gone;
-        for ((kept, draw), answer) in mem::take(&mut self.items)
+        let (company, resting) = (attempts.len(), self.resting(store));
+        let mut outcomes = gone;
+        for ((entry, attempt), answer) in mem::take(&mut self.items)
             .into_iter()
-            .zip(draws)
+            .zip(attempts)
             .zip(answers)
         {
-            nexts.push(match renewal::settle(&kept.term, draw, answer) {
-                Ok(()) => Next::At(next_look(&kept.term), kept.with(Standing::Fresh)),
-                Err(_) => failed(kept, company > 1 && !heard && self.kind == Kind::Due),
+            outcomes.push(match renewal::settle(&entry.term, attempt, answer) {
+                Ok(()) => Outcome::Again(next_check(&entry.term), entry.with(Health::Healthy)),
+                Err(_) => failed(entry, company > 1 && !heard && self.kind == Kind::Due),
             });
         }
-        let silent = self.settle(Some(heard), nexts);
+        let silent = self.settle(Some(heard), outcomes);
         if silent && self.in_the_way {
             // The next probe comes after a pause: a crowd must not storm a store that is down.
             store.clock.pause(resting).await;
         }
     }
 
-    /// What has failed is repeated in its turn while the store answers nobody, but not so late that a
-    /// lease would miss its last full attempt, nor what is left after that.
-    async fn turn(&self, store: &Store) {
+    /// While the store answers no call, a failed renewal is repeated only in its turn; but not so late that the
+    /// lease would miss its last full attempt, nor, after that, half of what is left.
+    async fn admission(&self, store: &Store) {
         let retried = self
             .items
             .iter()
-            .filter(|kept| kept.standing != Standing::Fresh);
-        let patience = retried.map(|kept| {
-            let (left, attempt) = (kept.term.remaining(), kept.term.plan.attempt());
+            .filter(|entry| entry.health != Health::Healthy);
+        let patience = retried.map(|entry| {
+            let (left, attempt) = (entry.term.remaining(), entry.term.plan.attempt());
             left.checked_sub(attempt).unwrap_or(left / 2)
         });
         if let (Some(patience), Some(first)) = (patience.min(), self.items.first()) {
             let term = &first.term;
-            // Nobody's turn is taken for a lease that has ended.
-            let over = async {
+            // A lease that has ended takes no turn.
+            let lease_ended = async {
                 loop {
                     let mut changed = pin!(term.changed());
                     changed.as_mut().enable();
@@ -116,57 +116,57 @@ impl Call {
             };
             tokio::select! {
                 biased;
-                () = over => {}
-                // Without a turn it goes all the same.
-                _turn = store.outage.turn(&term.plan, patience) => {}
+                () = lease_ended => {}
+                // Not admitted in time, it is sent all the same.
+                _admitted = store.outage.admit(&term.plan, patience) => {}
             }
         }
     }
 
-    /// V4: a number and a `sent` for each, drawn now, right before the call, and not when it was
-    /// decided on. V7: whoever has begun its release draws none, and is gone.
-    fn draw(&mut self) -> (Vec<Draw>, Vec<Renew>, Vec<Next>) {
+    /// V4: a number and a `sent` for each term, drawn now, right before the call, and not when the call was
+    /// planned. V7: a term whose release has begun gets none, and leaves the call.
+    fn begin_attempts(&mut self) -> (Vec<RenewalAttempt>, Vec<Renew>, Vec<Outcome>) {
         let count = self.items.len();
-        let (mut draws, mut requests) = (Vec::with_capacity(count), Vec::with_capacity(count));
+        let (mut attempts, mut requests) = (Vec::with_capacity(count), Vec::with_capacity(count));
         let mut gone = Vec::new();
-        for kept in mem::replace(&mut self.items, Vec::with_capacity(count)) {
-            let term = &kept.term;
-            // It may have had no turn for long.
+        for entry in mem::replace(&mut self.items, Vec::with_capacity(count)) {
+            let term = &entry.term;
+            // It may have waited long for its turn.
             let stops = term.renewals_end();
             let stopped = stops.is_some_and(|end| end <= term.store.clock.now());
-            let draw = term.draw().filter(|_| !stopped);
-            match draw {
-                Some(draw) => {
-                    requests.push(renewal::request(term, draw));
-                    draws.push(draw);
-                    self.items.push(kept);
+            let attempt = term.next_attempt().filter(|_| !stopped);
+            match attempt {
+                Some(attempt) => {
+                    requests.push(renewal::request(term, attempt));
+                    attempts.push(attempt);
+                    self.items.push(entry);
                 }
-                None => gone.push(Next::Over(kept)),
+                None => gone.push(Outcome::Ended(entry)),
             }
         }
-        (draws, requests, gone)
+        (attempts, requests, gone)
     }
 
-    /// How long it rests after a failure.
+    /// How long the call pauses after a failure.
     fn resting(&self, store: &Store) -> Duration {
         let first = self.items.first();
-        first.map_or(Duration::ZERO, |kept| {
-            store.pause_after_failure(&kept.term.plan)
+        first.map_or(Duration::ZERO, |entry| {
+            store.pause_after_failure(&entry.term.plan)
         })
     }
 
     fn make_room(&mut self) {
         if mem::take(&mut self.in_the_way) {
-            self.agenda.make_room(self.route, self.kind);
+            self.schedule.make_room(self.route, self.kind);
         }
     }
 
     /// True if the store answers nothing at present.
-    fn settle(&mut self, heard: Option<bool>, nexts: Vec<Next>) -> bool {
+    fn settle(&mut self, heard: Option<bool>, outcomes: Vec<Outcome>) -> bool {
         self.ended = true;
-        let (silent, over) = self.agenda.settle(self.route, heard, nexts);
-        for kept in over {
-            farewell(&kept.term, self.agenda.clock());
+        let (silent, done) = self.schedule.settle(self.route, heard, outcomes);
+        for entry in done {
+            log_end(&entry.term, self.schedule.clock());
         }
         silent
     }
@@ -177,12 +177,12 @@ impl Drop for Call {
         if !self.ended {
             let cut_off = ProviderError::unknown("the renewal was cut off");
             let items = mem::take(&mut self.items).into_iter();
-            let nexts = items.map(|kept| {
-                kept.term.failed(cut_off.clone());
-                failed(kept, false)
+            let outcomes = items.map(|entry| {
+                entry.term.failed(cut_off.clone());
+                failed(entry, false)
             });
-            let nexts = nexts.collect();
-            self.settle(Some(false), nexts);
+            let outcomes = outcomes.collect();
+            self.settle(Some(false), outcomes);
         }
         self.make_room();
     }
@@ -190,7 +190,7 @@ impl Drop for Call {
 
 /// As many answers as requests, in their order, within the limit. A call of one is a renewal like
 /// any other.
-async fn ask(
+async fn send(
     store: &Store,
     group: Option<&Arc<str>>,
     limit: Duration,
@@ -221,7 +221,7 @@ async fn ask(
         store.outage.heard(answer);
     }
     if answers.len() != requests.len() {
-        // Whose answers they are, nobody knows.
+        // Which answer is for which request is not known.
         return none(ProviderError::unknown(format!(
             "the provider gave {} answers to {} renewals",
             answers.len(),
@@ -231,17 +231,17 @@ async fn ask(
     answers
 }
 
-/// The next attempt comes after a short jittered pause (V6). A term that failed in company may have
-/// failed for the sake of another, and is retried in small company at most.
-fn failed(kept: Kept, in_company: bool) -> Next {
-    let term = &kept.term;
+/// The next attempt comes after a short jittered pause (V6). A term that failed together with others may have
+/// failed because of one of them, and is retried with few others at most.
+fn failed(entry: Entry, in_company: bool) -> Outcome {
+    let term = &entry.term;
     let store = &term.store;
     let again = store.clock.now() + store.pause_after_failure(&term.plan);
     let ends = term.renewals_end().into_iter().chain([again]);
     let at = ends.fold(term.deadline(), Ord::min);
-    let standing = match kept.standing {
-        Standing::Fresh if in_company => Standing::Doubtful,
-        _ => Standing::Alone,
+    let health = match entry.health {
+        Health::Healthy if in_company => Health::Suspect,
+        _ => Health::Isolated,
     };
-    Next::At(at, kept.with(standing))
+    Outcome::Again(at, entry.with(health))
 }

@@ -8,14 +8,14 @@ use std::{
     time::Duration,
 };
 
-use crate::{Wakeup, events::Operation, store::Store, telling::told, time::Plan};
+use crate::{Wakeup, emit::emit, events::Operation, store::Store, time::Plan};
 
 /// How long opening the channel may take, and the longest pause before the next attempt.
 const OPEN_LIMIT: Duration = Duration::from_secs(10);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 
-/// Sees to it that somebody listens, if the provider has wake-ups and the lock wants them. The task lives
+/// Starts the listener's task unless there is one, if the provider has wake-ups and the lock wants them. It lives
 /// on the runtime of the waiter that started it; when that runtime ends, the next waiter starts another.
 pub(crate) fn ensure(store: &Arc<Store>, plan: &Plan) {
     if !plan.wakeups
@@ -61,7 +61,7 @@ async fn listen(client: &Weak<Store>) {
             }
             Ok(None) => return,
             Err(error) => {
-                told(|| {
+                emit(|| {
                     tracing::debug!(
                         name: "wakeups_unavailable",
                         error = &error as &dyn std::error::Error,

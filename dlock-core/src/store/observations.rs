@@ -28,18 +28,18 @@ use std::{
 use tokio::{sync::Semaphore, task::spawn_blocking};
 
 use self::{folder::Folder, sight::Sight};
-use crate::{Clock, Name, Version, time::Look};
+use crate::{Clock, Name, Version, time::ContenderInstant};
 
-/// The longest that a reply waits for the folder, whatever the lease: a disk answers in milliseconds,
-/// and one that does not must not hold up what the store has said.
+/// The longest that a reply waits for the folder, however long the lease: a disk answers in milliseconds, and
+/// one that hangs must not hold up the store's answer.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Where one client keeps what it sees of one store.
+/// The folder in which one client keeps its observations of one store.
 pub(crate) struct Observations {
     folder: Arc<Folder>,
     /// One thread at a time: a disk that hangs takes one thread and no more.
     turn: Arc<Semaphore>,
-    /// Somebody waited in vain. Nobody does any more until the turn is free again.
+    /// A caller waited in vain. No other waits until the turn is free again.
     hangs: AtomicBool,
 }
 
@@ -52,16 +52,16 @@ impl Observations {
         }
     }
 
-    /// Keeps when this version was first seen, unless that is kept already: the instant that is kept. `None`
-    /// if the folder has no answer; what was begun runs to its end.
+    /// Keeps when this version was first seen, unless an instant for it is kept already. Returns the one kept, or
+    /// `None` if the folder does not answer in time; the exchange then runs to its end in the background.
     pub(crate) async fn exchange(
         &self,
         clock: &Clock,
         name: &Name,
         version: Version,
-        first: Look,
+        first: ContenderInstant,
         limit: Duration,
-    ) -> Option<Look> {
+    ) -> Option<ContenderInstant> {
         let (seen, limit) = (Sight { version, first }, limit.min(PATIENCE));
         if self.hangs.load(Ordering::SeqCst) && self.turn.available_permits() == 0 {
             return None;

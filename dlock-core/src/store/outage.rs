@@ -1,5 +1,5 @@
-//! One pace for all that a client asks while its store answers nobody (V6, V7, W5): who asks next, and
-//! when. Each caller keeps its own pause after a failure; whose lease is about to end is its caller's.
+//! One rate limit for all calls of a client while its store answers none (V6, V7, W5): which caller goes
+//! next, and when. Each caller keeps its own pause after a failure, and its own patience.
 
 #[cfg(test)]
 mod tests;
@@ -17,18 +17,18 @@ use tokio::sync::Notify;
 
 use crate::{
     Clock, ErrorKind, ProviderError,
-    time::{Entropy, Plan, Tick},
+    time::{Entropy, HolderInstant, Plan},
 };
 
-/// So many calls in a row without an answer are no outage yet: what fails by itself is repeated as soon
-/// as its own pause is over.
+/// Up to this many calls in a row without an answer are no outage yet: a call that fails by itself is repeated
+/// as soon as its own pause is over.
 const HICCUPS: u32 = 3;
 
 /// Between two calls during an outage, on average: ten connections a second, and no more than the least
 /// poll interval until somebody notices that the store is back.
 const GAP: Duration = Duration::from_millis(100);
 
-/// Without a turn of anybody's for so long, those in line wait for the first of them no more: it is on a
+/// If no caller has gone for so long, the others in line wait for the first of them no more: it is on a
 /// runtime that nobody drives.
 const AWAY: Duration = Duration::from_secs(1);
 
@@ -40,18 +40,18 @@ pub(crate) struct Outage {
     unanswered: AtomicU32,
     last: Mutex<Last>,
     /// The first caller sleeps until its turn, the others stand behind it.
-    line: tokio::sync::Mutex<()>,
-    over: Notify,
+    queue: tokio::sync::Mutex<()>,
+    ended: Notify,
 }
 
 #[derive(Default)]
 struct Last {
     error: Option<ProviderError>,
     /// When a call last went in its turn, and how long the next one waits after that.
-    turn: Option<(Tick, Duration)>,
+    admitted: Option<(HolderInstant, Duration)>,
 }
 
-/// What those are told whose own calls had no turn. What is fatal to one call says nothing of theirs.
+/// The error for callers that had no turn. An error that is fatal to one call says nothing of the others'.
 fn for_others(error: &ProviderError) -> ProviderError {
     if error.kind() == ErrorKind::Fatal {
         ProviderError::unknown("no call was answered; the last one failed for good")
@@ -68,8 +68,8 @@ impl Outage {
             entropy,
             unanswered: AtomicU32::new(0),
             last: Mutex::default(),
-            line: tokio::sync::Mutex::default(),
-            over: Notify::new(),
+            queue: tokio::sync::Mutex::default(),
+            ended: Notify::new(),
         }
     }
 
@@ -85,38 +85,38 @@ impl Outage {
         }
     }
 
-    /// Any answer ends it, and everybody goes on.
+    /// Any answer ends the outage, and all callers go on.
     pub(crate) fn answered(&self) {
         if self.unanswered.load(Ordering::SeqCst) == 0 {
             return;
         }
         let before = self.unanswered.swap(0, Ordering::SeqCst);
         if before > HICCUPS {
-            self.over.notify_waiters();
+            self.ended.notify_waiters();
         }
     }
 
-    /// Whether the store answers nobody, as far as is known.
+    /// Whether the store answers no call, as far as is known.
     pub(crate) fn is_on(&self) -> bool {
         self.unanswered.load(Ordering::SeqCst) > HICCUPS
     }
 
-    /// Waits for a turn to ask: there is none to wait for unless there is an outage. The last error of
-    /// the store if `patience` ends before that.
+    /// Waits to be admitted to call the store; at once unless there is an outage. Fails with the last error of
+    /// the store if `patience` ends first.
     ///
     /// # Cancel safety
-    /// Dropped, it has taken no turn, and the next in line moves up.
-    pub(crate) async fn turn(&self, plan: &Plan, patience: Duration) -> Result<(), ProviderError> {
+    /// A dropped call has taken no turn, and the next in line moves up.
+    pub(crate) async fn admit(&self, plan: &Plan, patience: Duration) -> Result<(), ProviderError> {
         // Armed before the question.
-        let mut over = pin!(self.over.notified());
-        over.as_mut().enable();
+        let mut ended = pin!(self.ended.notified());
+        ended.as_mut().enable();
         if !self.is_on() {
             return Ok(());
         }
         let turn = async {
             tokio::select! {
                 biased;
-                () = over => {
+                () = ended => {
                     // Not all in one instant: as much apart as pauses are.
                     let apart = self.entropy.jitter(plan.pause());
                     self.clock.pause(apart).await;
@@ -131,7 +131,7 @@ impl Outage {
         }
     }
 
-    /// What a call fails with that had no turn.
+    /// The error of a call that had no turn.
     pub(crate) fn error(&self) -> ProviderError {
         let none = || ProviderError::unknown("no call was answered");
         self.last().error.clone().unwrap_or_else(none)
@@ -141,34 +141,34 @@ impl Outage {
     async fn next(&self, plan: &Plan) {
         let _first = tokio::select! {
             biased;
-            first = self.line.lock() => Some(first),
+            first = self.queue.lock() => Some(first),
             () = self.first_is_away(plan) => None,
         };
         let due = self
             .last()
-            .turn
+            .admitted
             .map(|(at, gap)| at + gap.min(plan.attempt()));
         if let Some(due) = due {
             self.clock.pause(due.since(self.clock.now())).await;
         }
         // Processes that saw the outage begin in one instant do not stay together.
         let gap = GAP * 4 / 5 + self.entropy.jitter(GAP * 2 / 5);
-        self.last().turn = Some((self.clock.now(), gap));
+        self.last().admitted = Some((self.clock.now(), gap));
     }
 
-    /// Resolves for one of those in line. Counts from the last turn and not from its caller's
-    /// arrival, since callers may have less patience than that; but gives the first the time of a turn, since
-    /// the last one may be of an earlier outage, or the whole machine may have slept.
+    /// Resolves for one of the callers in line if the first of them does not run. Counts from the last admitted
+    /// call and not from this caller's arrival, since callers may have less patience than that; but gives the
+    /// first the time of a call, since the last one may be of an earlier outage, or the machine may have slept.
     async fn first_is_away(&self, plan: &Plan) {
         let least = GAP.min(plan.attempt()) * 3 / 2;
         loop {
             let now = self.clock.now();
-            let turn = *self.last().turn.get_or_insert((now, Duration::ZERO));
-            let left = (turn.0 + AWAY).since(now);
+            let last_turn = *self.last().admitted.get_or_insert((now, Duration::ZERO));
+            let left = (last_turn.0 + AWAY).since(now);
             self.clock.pause(left.max(least)).await;
             let mut last = self.last();
-            if last.turn == Some(turn) {
-                last.turn = Some((self.clock.now(), Duration::ZERO));
+            if last.admitted == Some(last_turn) {
+                last.admitted = Some((self.clock.now(), Duration::ZERO));
                 return;
             }
         }

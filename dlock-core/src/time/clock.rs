@@ -20,7 +20,7 @@ use std::{
 use tokio::sync::Notify;
 
 pub use self::machine::{Machine, Standstill};
-use super::instant::{Look, Tick, nanos};
+use super::instant::{ContenderInstant, HolderInstant, nanos};
 
 /// Where a [`Client`](crate::Client) takes elapsed time from.
 ///
@@ -111,12 +111,12 @@ impl Clock {
 
     /// Now, for a holder: never behind true time when it is asked, never ahead of it when the call
     /// returns.
-    pub(crate) fn now(&self) -> Tick {
+    pub(crate) fn now(&self) -> HolderInstant {
         match &self.0 {
             Source::System => system::holder(),
-            Source::Manual(manual) => Tick(manual.nanos.load(Ordering::SeqCst)),
-            Source::Tokio { start, rate } => Tick(nanos(start.elapsed().mul_f64(*rate))),
-            Source::Simulated(machine) => Tick(nanos(machine.holder())),
+            Source::Manual(manual) => HolderInstant(manual.nanos.load(Ordering::SeqCst)),
+            Source::Tokio { start, rate } => HolderInstant(nanos(start.elapsed().mul_f64(*rate))),
+            Source::Simulated(machine) => HolderInstant(nanos(machine.holder())),
         }
     }
 
@@ -130,19 +130,19 @@ impl Clock {
     }
 
     /// Now, for a contender.
-    pub(crate) fn look(&self) -> Look {
+    pub(crate) fn contender_now(&self) -> ContenderInstant {
         match &self.0 {
             Source::System => system::contender(),
             Source::Simulated(machine) => {
                 let now = nanos(machine.contender());
-                Look {
+                ContenderInstant {
                     boot: now,
                     raw: now,
                 }
             }
             Source::Manual(_) | Source::Tokio { .. } => {
-                let Tick(now) = self.now();
-                Look {
+                let HolderInstant(now) = self.now();
+                ContenderInstant {
                     boot: now,
                     raw: now,
                 }
@@ -150,24 +150,24 @@ impl Clock {
         }
     }
 
-    /// What has certainly passed since an earlier look: the lesser of the two clocks.
-    pub(crate) fn elapsed(&self, since: Look) -> Duration {
-        let Look { boot, raw } = self.look();
+    /// What has certainly passed since an earlier instant: the lesser of the two clocks.
+    pub(crate) fn elapsed(&self, since: ContenderInstant) -> Duration {
+        let ContenderInstant { boot, raw } = self.contender_now();
         let least = boot
             .saturating_sub(since.boot)
             .min(raw.saturating_sub(since.raw));
         Duration::from_nanos(u64::try_from(least).unwrap_or(0))
     }
 
-    /// Whether a contender's clock has come to this look. One that is still ahead was not taken on this
+    /// Whether a contender's clock has reached this instant. One that is still ahead was not taken on this
     /// clock.
-    pub(crate) fn has_reached(&self, look: Look) -> bool {
-        let Look { boot, raw } = self.look();
-        boot >= look.boot && raw >= look.raw
+    pub(crate) fn has_reached(&self, instant: ContenderInstant) -> bool {
+        let ContenderInstant { boot, raw } = self.contender_now();
+        boot >= instant.boot && raw >= instant.raw
     }
 
-    /// What the readings of a [`Look`] are counted from. Looks of two processes can be compared if it
-    /// is the same, and only then.
+    /// What the readings of a [`ContenderInstant`] are counted from. Instants of two processes can be compared
+    /// if it is the same, and only then.
     pub(crate) fn origin(&self) -> io::Result<String> {
         match &self.0 {
             Source::System => origin::of_the_system(),
@@ -183,7 +183,7 @@ impl Clock {
 
     /// Sleeps until the holder's clock has reached `deadline`, looking again at least every `step`:
     /// timers stop while a machine sleeps, and they follow another clock (V2).
-    pub(crate) async fn sleep_until(&self, deadline: Tick, step: Duration) {
+    pub(crate) async fn sleep_until(&self, deadline: HolderInstant, step: Duration) {
         loop {
             match &self.0 {
                 Source::Manual(manual) => {
@@ -235,7 +235,7 @@ impl fmt::Debug for Clock {
 }
 
 impl ManualClock {
-    /// Moves the clock forward and wakes whoever sleeps on it.
+    /// Moves the clock forward and wakes those who sleep on it.
     pub fn advance(&self, by: Duration) {
         self.0.nanos.fetch_add(nanos(by), Ordering::SeqCst);
         self.0.moved.notify_waiters();
@@ -255,9 +255,9 @@ mod tests {
     #[test]
     fn system_clock_runs_forward_for_both() {
         let clock = Clock::system();
-        let (tick, look) = (clock.now(), clock.look());
+        let (holder, contender) = (clock.now(), clock.contender_now());
         std::thread::sleep(Duration::from_millis(20));
-        for passed in [clock.now().since(tick), clock.elapsed(look)] {
+        for passed in [clock.now().since(holder), clock.elapsed(contender)] {
             assert!(
                 passed >= Duration::from_millis(19) && passed < Duration::from_secs(5),
                 "{passed:?}"

@@ -4,16 +4,16 @@ use std::{ops::Add, time::Duration};
 
 /// An instant on the holder's clock. Nanoseconds since an arbitrary origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Tick(pub(super) i64);
+pub(crate) struct HolderInstant(pub(super) i64);
 
-/// When a contender looked: the pair of readings its elapsed time is computed from.
+/// An instant on a contender's clock: the pair of readings that its elapsed time is computed from.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Look {
+pub(crate) struct ContenderInstant {
     pub(super) boot: i64,
     pub(super) raw: i64,
 }
 
-impl Tick {
+impl HolderInstant {
     /// Before every instant: the deadline of a lease that has ended.
     pub(crate) const NEVER: Self = Self(i64::MIN);
 
@@ -36,7 +36,7 @@ impl Tick {
     }
 }
 
-impl Look {
+impl ContenderInstant {
     /// `CLOCK_BOOTTIME` and `CLOCK_MONOTONIC_RAW`, in nanoseconds since their origin.
     pub(crate) const fn readings(self) -> (i64, i64) {
         (self.boot, self.raw)
@@ -47,7 +47,7 @@ impl Look {
     }
 }
 
-impl Add<Duration> for Tick {
+impl Add<Duration> for HolderInstant {
     type Output = Self;
 
     fn add(self, span: Duration) -> Self {
@@ -66,10 +66,10 @@ mod tests {
 
     #[test]
     fn arithmetic_saturates() {
-        assert_eq!(Tick(0) + Duration::MAX, Tick(i64::MAX));
-        assert_eq!(Tick(5).since(Tick(9)), Duration::ZERO);
+        assert_eq!(HolderInstant(0) + Duration::MAX, HolderInstant(i64::MAX));
+        assert_eq!(HolderInstant(5).since(HolderInstant(9)), Duration::ZERO);
         assert_eq!(
-            Tick(9).since(Tick::NEVER),
+            HolderInstant(9).since(HolderInstant::NEVER),
             Duration::from_nanos(i64::MAX as u64)
         );
     }

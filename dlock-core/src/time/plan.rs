@@ -7,7 +7,7 @@ use std::{
 
 use crate::Record;
 
-/// How long a reservation lasts at most, unless ten polls are longer (W8).
+/// How long a reservation lasts at most, unless ten polls are longer (F8).
 const LONGEST_RESERVATION: Duration = Duration::from_secs(15);
 
 /// The closest two tries of one waiter come (W2).
@@ -27,7 +27,7 @@ pub(crate) struct Plan {
     pub(crate) poll_watched: Duration,
     /// Waiters listen for wake-ups, where the store has them.
     pub(crate) wakeups: bool,
-    /// A waiter that is passed over makes a reservation (W8).
+    /// A waiter that is passed over makes a reservation (F8).
     pub(crate) reservations: bool,
     /// How long an acquire asks a store that does not answer (W5).
     pub(crate) give_up_after: Duration,
@@ -35,12 +35,12 @@ pub(crate) struct Plan {
     pub(crate) max_hold: Option<Duration>,
     /// How long after the `sent` of a grant everybody else is kept out at least (B4).
     pub(crate) at_least: Option<Duration>,
-    /// What its metrics are told apart by.
+    /// The label `group` of its metrics.
     pub(crate) group: Option<Arc<str>>,
-    /// Whether metrics and logs tell of its leases.
-    pub(crate) told: bool,
+    /// Whether metrics and logs report its leases.
+    pub(crate) observed: bool,
     /// How much runs in the background for the locks that share this plan, and for their reservations.
-    pub(crate) errands: Arc<AtomicUsize>,
+    pub(crate) tasks: Arc<AtomicUsize>,
 }
 
 impl Plan {
@@ -74,15 +74,15 @@ impl Plan {
         self.renew_every + self.attempt()
     }
 
-    /// How long a client hands a name to its own waiters at most, from the first hand-over on (H1):
+    /// The longest row of hand-overs, from the first one on (H5):
     /// D/10 within 50 ms and 1 s, which is what a waiter of another process without wake-ups sleeps
     /// between two tries.
-    pub(crate) fn row(&self) -> Duration {
+    pub(crate) fn pass_time(&self) -> Duration {
         (self.duration / 10).clamp(Duration::from_millis(50), Duration::from_secs(1))
     }
 
-    /// The same for a reservation (W8), which is asked for now and then, renewed by hand, and a hint. What a
-    /// dead waiter has left costs others time, so it is short where the lease is long.
+    /// The times of a reservation (F8): a hint, tried for now and then and renewed by hand. A dead waiter's
+    /// reservation costs others time, so it is short where the lease is long.
     pub(crate) fn of_reservation(&self) -> Self {
         let longest = LONGEST_RESERVATION.max(10 * self.poll_every);
         // Of whole milliseconds, as every lease is.
@@ -97,15 +97,15 @@ impl Plan {
             reservations: false,
             max_hold: None,
             at_least: None,
-            told: false,
-            errands: Arc::clone(&self.errands),
+            observed: false,
+            tasks: Arc::clone(&self.tasks),
             ..self.clone()
         }
     }
 
     /// For how long a client leaves a name to others: two polls, by its own settings or by those that a
     /// reservation for a lease of this duration suggests, so that each of them has asked by then; but no
-    /// longer than the reservation lasts (W8).
+    /// longer than the reservation lasts (F12).
     pub(crate) fn away(&self, reservation: &Record) -> Duration {
         let lasts = reservation.remaining.unwrap_or(reservation.duration);
         let poll = self.poll_every.max(default_poll(reservation.duration));
@@ -114,20 +114,20 @@ impl Plan {
 
     /// How often the waiter that has a reservation asks while the lock goes from hand to hand, and how often
     /// the client that leaves the name to it looks whether it has come: the name is free between the two
-    /// (W8).
+    /// (F10).
     pub(crate) fn poll_reserved(&self) -> Duration {
         (self.poll_every / 4).max(LEAST_PAUSE.min(self.poll_every))
     }
 
-    /// A name that a client leaves alone for longer than that between two terms is not kept by it (W8): a
+    /// A name that a client leaves alone for longer than that between two terms is not kept by it (F11): a
     /// fifth of a poll, in which the tries of a waiter of another process are spread at random.
     pub(crate) fn longest_idle(&self) -> Duration {
         self.poll_every / 5
     }
 
-    /// How long a release waits for the first in line to take its term (H1): at most D/10, and at
-    /// most 1 s. Whoever is first is awake and takes it at once, unless its runtime is blocked.
-    pub(crate) fn heirs_patience(&self) -> Duration {
+    /// How long a release waits for the first in line to take its term (H3): at most D/10, and at
+    /// most 1 s. The first waiter is awake and takes it at once, unless its runtime is blocked.
+    pub(crate) fn successor_patience(&self) -> Duration {
         (self.duration / 10).min(Duration::from_secs(1))
     }
 
@@ -166,8 +166,8 @@ mod tests {
             max_hold: None,
             at_least: None,
             group: None,
-            told: true,
-            errands: Arc::default(),
+            observed: true,
+            tasks: Arc::default(),
         }
     }
 

@@ -1,19 +1,19 @@
-//! The call for a lock, on the caller's side: it starts a contender, and takes what that brings.
+//! An acquire on the caller's side: starts the contender's task, and takes its result.
 
 use std::sync::Arc;
 
 use super::{
     Acquired, Contender, Settings, Wait,
-    call::Call,
-    handoff::{Taken, handoff},
-    line::Line,
+    call::AcquireCall,
+    queue_entry::QueueEntry,
+    rendezvous::{Received, rendezvous},
 };
 use crate::{
     Error, ProviderError, Ticket,
-    telling::{self, told},
+    emit::{self, emit},
 };
 
-/// Acquires, with a ticket or without, and tells whoever wants to know.
+/// Acquires, with a ticket or without, and tells those who watch. A ticket of another lock is refused (H11).
 pub(crate) async fn acquire(
     lock: &Arc<Settings>,
     wait: Wait,
@@ -22,45 +22,45 @@ pub(crate) async fn acquire(
     if let Some(ticket) = ticket
         && *ticket.name() != lock.name
     {
-        return Err(Error::OtherLock {
+        return Err(Error::TicketMismatch {
             ticket: ticket.name().clone(),
             lock: lock.name.clone(),
         });
     }
-    let call = Call::begin(lock, wait);
-    let answer = ask_for(lock, wait, ticket).await;
+    let call = AcquireCall::begin(lock, wait);
+    let answer = contend_for(lock, wait, ticket).await;
     call.end(&answer);
     answer
 }
 
 /// Acquires in a task of ours, so that what was sent runs to its answer when the caller goes away
 /// (G1), and waiting does not depend on the caller's polls (W6).
-async fn ask_for(
+async fn contend_for(
     lock: &Arc<Settings>,
     wait: Wait,
     mut ticket: Option<&Ticket>,
 ) -> Result<Acquired, Error> {
-    let started = lock.store.clock.look();
+    let started = lock.store.clock.contender_now();
     loop {
         if lock.store.is_closed() {
             return Err(Error::Closed);
         }
-        let (giver, mut taker) = handoff();
-        let line = Line::default();
+        let (sender, mut receiver) = rendezvous();
+        let entry = QueueEntry::default();
         // Dropped with this future.
-        let _caller = line.caller();
+        let _caller = entry.caller();
         let queues = match wait {
             Wait::No => false,
-            // Nobody in line can have the lock before whoever has its ticket.
+            // No waiter in line can have the lock before the redeemer of its ticket.
             Wait::Limit(_) => ticket.is_none(),
         };
         if queues {
-            line.join(lock).await;
+            entry.enqueue(lock).await;
         }
         // Once: if its grant comes to nothing, it is used up.
         let ticket = ticket.take();
-        let contender = Contender::new(lock, wait, ticket, started, line.gone());
-        let span = telling::span(|| {
+        let contender = Contender::new(lock, wait, ticket, started, entry.gone());
+        let span = emit::span(|| {
             tracing::debug_span!(
                 "acquire",
                 lock = %lock.name,
@@ -68,28 +68,28 @@ async fn ask_for(
                 token = tracing::field::Empty
             )
         });
-        let errand = lock.store.errand(&lock.plan);
-        tokio::spawn(telling::within(span, async move {
-            contender.run(giver, line, queues).await;
-            drop(errand);
+        let tracked = lock.store.track(&lock.plan);
+        tokio::spawn(emit::within(span, async move {
+            contender.run(sender, entry, queues).await;
+            drop(tracked);
         }));
-        match taker.take().await {
+        match receiver.recv().await {
             // It was valid when it was granted, and waited for us too long since (V9). Dropped, it
             // is released.
-            Taken::Value(Ok(Acquired::Holding(holding))) if !holding.term().is_valid() => {
-                told(
+            Received::Value(Ok(Acquired::Holding(holding))) if !holding.term().is_valid() => {
+                emit(
                     || tracing::debug!(name: "grant_outdated", "the grant had run out before it was picked up; asking anew"),
                 );
             }
-            Taken::Value(answer) => {
+            Received::Value(answer) => {
                 if let Ok(Acquired::Holding(holding)) = &answer {
-                    holding.term().handed_out();
+                    holding.term().picked_up();
                 }
                 return answer;
             }
             // We were away for too long; now that we are back, we queue again (W6).
-            Taken::GivenBack => {}
-            Taken::Gone => {
+            Received::TakenBack => {}
+            Received::Gone => {
                 return Err(
                     ProviderError::unknown("the task that acquired the lock was cut off").into(),
                 );

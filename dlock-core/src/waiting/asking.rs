@@ -1,4 +1,4 @@
-//! What a waiter asks its store: tries (W5), and looks where they cost less (O3).
+//! What a waiter asks its store: tries (W5), and reads where they cost less (O3).
 
 use std::{ops::ControlFlow, sync::Arc, time::Duration};
 
@@ -10,9 +10,9 @@ use super::{
 };
 use crate::{
     Error, ErrorKind, Holder, ProviderError, Record,
+    emit::emit,
     events::{Measured, Operation, measured},
-    names::Legacy,
-    telling::told,
+    names::Offer,
 };
 
 /// How many tries in a row `Spent`, G4 and V9 may call for. None of them can come twice in a row
@@ -20,9 +20,9 @@ use crate::{
 const AT_ONCE: usize = 6;
 
 impl Contender {
-    /// Waits for a turn to ask, while the store answers nobody. `Err`: there was none in the time of a
-    /// try, or there is no use in one any more. Who has a ticket waits behind nobody (H1).
-    pub(super) async fn turn(&self) -> Result<(), ProviderError> {
+    /// Waits to be admitted to call a store that answers nothing. `Err`: not in the time of a try, or there is
+    /// no use in a call any more. A redeemer waits behind nobody (H9).
+    pub(super) async fn admission(&self) -> Result<(), ProviderError> {
         if self.ticket.is_some() {
             return Ok(());
         }
@@ -31,35 +31,35 @@ impl Contender {
         let closing = store.closing();
         tokio::select! {
             biased;
-            turn = store.outage.turn(plan, patience) => turn,
+            admitted = store.outage.admit(plan, patience) => admitted,
             () = closing.cancelled() => Err(store.outage.error()),
             () = self.gone.cancelled() => Err(store.outage.error()),
         }
     }
 
-    /// Asks, in one way or another: the answer of the call, or how long to sleep.
-    pub(super) async fn question(
+    /// Reads or tries: breaks with the answer of the acquire, or continues with how long to sleep.
+    pub(super) async fn read_or_try(
         &mut self,
-        legacy: Option<Legacy>,
+        offer: Option<Offer>,
         woken: bool,
-        turn: Result<(), ProviderError>,
+        admitted: Result<(), ProviderError>,
     ) -> ControlFlow<Answer, Duration> {
         let lock = Arc::clone(&self.lock);
         let Settings { store, plan, .. } = &*lock;
-        // Who was woken has reason to expect a grant.
-        let looks = !woken && legacy.is_none() && self.may_look();
-        let answer = match turn {
-            Err(error) if legacy.is_none() => {
+        // A waiter that was woken has reason to expect a grant.
+        let reads_first = !woken && offer.is_none() && self.may_read_first();
+        let answer = match admitted {
+            Err(error) if offer.is_none() => {
                 self.error = Some(error);
                 Ok(None)
             }
-            _ if looks => self.look().await,
-            _ => self.ask(legacy).await,
+            _ if reads_first => self.read_first().await,
+            _ => self.try_now(offer).await,
         };
         match answer {
             Ok(Some(Acquired::Held(holder))) if self.ticket.is_none() => {
                 let pause = self.until_next_try(&holder.record);
-                told(
+                emit(
                     || tracing::debug!(name: "held", owner = %holder.record.owner, ?pause, "held by another"),
                 );
                 self.warn_of_ourselves(&holder);
@@ -88,8 +88,8 @@ impl Contender {
         }
     }
 
-    /// Waiters of one client take turns. But one that holds the lock and waits for it waits for ever, and
-    /// cannot be told from them but by the time.
+    /// Waiters of one client take turns. But work that holds the lock and waits for it waits for ever; only the
+    /// time tells it from a waiter whose turn will come.
     fn warn_of_ourselves(&mut self, holder: &Holder) {
         let Settings { store, plan, .. } = &*self.lock;
         let waited = store.clock.elapsed(self.started);
@@ -98,24 +98,24 @@ impl Contender {
         }
         self.warned = true;
         let name = &self.lock.name;
-        told(
+        emit(
             || tracing::warn!(name: "held_by_this_process", lock = %name, ?waited, "waiting for a lock that this process holds itself; locks are not re-entrant"),
         );
     }
 
-    /// Whether to look before asking again: a look must be the cheaper one, somebody must have been
-    /// seen, and as far as we know must still be there.
-    pub(super) fn may_look(&self) -> bool {
+    /// Whether to read before the next try: a read must cost less, a holder must have been seen, and as far as is
+    /// known it must still be there.
+    pub(super) fn may_read_first(&self) -> bool {
         let Settings { store, state, .. } = &*self.lock;
         store.cheap_reads && self.seen.is_some() && state.claim(&store.clock).is_none()
     }
 
     /// Reads the record, which observes as well as a refusal does (O3), and asks only if
     /// there is something to get.
-    pub(super) async fn look(&mut self) -> Result<Option<Acquired>, Error> {
+    pub(super) async fn read_first(&mut self) -> Result<Option<Acquired>, Error> {
         match held(&self.lock, || self.call_limit()).await {
             Ok(held) => {
-                self.answered = self.lock.store.clock.look();
+                self.answered = self.lock.store.clock.contender_now();
                 if let Some(record) = held {
                     return Ok(Some(Acquired::Held(self.holder(record))));
                 }
@@ -126,18 +126,19 @@ impl Contender {
                 return Ok(None);
             }
         }
-        // The turn went with the caller (W1), and a look is no try that runs to its answer (G1).
+        // The turn went with the caller (W1), and a read is no try that runs to its answer (G1).
         if self.gone.is_cancelled() {
             return Ok(None);
         }
-        self.ask(self.inherit()).await
+        self.try_now(self.take_offer()).await
     }
 
-    /// One try, and those that `Spent`, G4, V9 and H1 call for at once. `None`: no answer, and the last
-    /// error says why. Unless one of them is granted that claims it, the legacy goes back to its giver.
-    pub(super) async fn ask(
+    /// One try, and the tries that `Spent`, G4, V9 and H2 call for at once. `None`: no answer, and the last
+    /// error says why. The offer goes back to the releasing task unless a
+    /// try that claims it is granted.
+    pub(super) async fn try_now(
         &mut self,
-        mut legacy: Option<Legacy>,
+        mut offer: Option<Offer>,
     ) -> Result<Option<Acquired>, Error> {
         let lock = Arc::clone(&self.lock);
         let Settings {
@@ -145,15 +146,15 @@ impl Contender {
         } = &*lock;
         state.forget_old_observation(&store.clock);
         let mut prev = self
-            .inherited_claim(legacy.as_ref())
+            .first_claim(offer.as_ref())
             .or_else(|| state.claim(&store.clock));
         for _ in 0..AT_ONCE {
             // W5: each try draws anew.
-            let uuid = self.draw()?;
-            // What is handed over was given up, and has not run out.
-            let takes_over = legacy.is_none()
-                && measured(|| state.has_run_out(&store.clock)).unwrap_or_default();
-            let asked = store.clock.look();
+            let uuid = self.fresh_uuid()?;
+            // A lease on offer was given up, and has not run out.
+            let takes_over =
+                offer.is_none() && measured(|| state.has_run_out(&store.clock)).unwrap_or_default();
+            let asked = store.clock.contender_now();
             let end = attempt::run(&lock, uuid, prev, &self.gone, || self.left()).await;
             store.source(plan).measure(|| Measured::Tried(end.word()));
             match end {
@@ -162,36 +163,36 @@ impl Contender {
                         store.source(plan).measure(|| Measured::TookOver);
                     }
                     if let Some(mut fairness) = state.known_fairness() {
-                        let asked = legacy.is_none().then_some(asked);
+                        let asked = offer.is_none().then_some(asked);
                         fairness.granted(asked, plan.longest_idle(), &store.clock);
                     }
-                    match legacy {
-                        Some(legacy) => legacy.granted(),
-                        None => state.row_ends(),
+                    match offer {
+                        Some(offer) => offer.granted(),
+                        None => state.reset_passes(),
                     }
                     return Ok(Some(Acquired::Holding(holding)));
                 }
                 TryEnd::Held(record) => {
-                    self.answered = store.clock.look();
+                    self.answered = store.clock.contender_now();
                     let recalled = self.observe(&record).await;
                     let gone = self.gone.is_cancelled();
                     let ground = recalled || self.may_claim(record.uuid);
                     if prev != Some(record.version()) && ground && !gone {
-                        told(
+                        emit(
                             || tracing::debug!(name: "held_by_nobody", "refused by what is over, was handed to us, or has been seen for long enough"),
                         );
-                        legacy = self.inherited(legacy, record.uuid);
+                        offer = self.offer_for(offer, record.uuid);
                         prev = Some(record.version());
                         continue;
                     }
                     return Ok(Some(Acquired::Held(self.holder(record))));
                 }
                 TryEnd::Spent => {
-                    self.answered = store.clock.look();
-                    told(|| tracing::debug!(name: "spent", "spent; asking anew"));
+                    self.answered = store.clock.contender_now();
+                    emit(|| tracing::debug!(name: "spent", "spent; asking anew"));
                 }
                 TryEnd::Late => {
-                    told(|| tracing::debug!(name: "grant_late", "granted too late; asking anew"));
+                    emit(|| tracing::debug!(name: "grant_late", "granted too late; asking anew"));
                     self.error = Some(ProviderError::unknown(
                         "every grant of the store came after its lease had ended",
                     ));
@@ -202,7 +203,7 @@ impl Contender {
                 }
                 TryEnd::Fatal(error) => return Err(error.into()),
             }
-            legacy = None;
+            offer = None;
             if self.left().is_some_and(|left| left.is_zero()) {
                 break;
             }
@@ -248,7 +249,7 @@ impl Contender {
         }
     }
 
-    fn draw(&self) -> Result<Uuid, ProviderError> {
+    fn fresh_uuid(&self) -> Result<Uuid, ProviderError> {
         self.lock.store.entropy.uuid()
     }
 }
@@ -274,6 +275,6 @@ pub(super) async fn held(
     store.observe(state, name, &record, limit()).await;
     let free = record.released
         || record.remaining == Some(Duration::ZERO)
-        || state.is_over(&store.clock, record.uuid);
+        || state.is_retired(&store.clock, record.uuid);
     Ok((!free).then_some(record))
 }

@@ -1,5 +1,5 @@
 //! One try for a lock: one uuid and one `sent`, repeated on the wire until the store has answered
-//! or the try is given up (V1, V9, W4, W5).
+//! or the try is given up (V1, V9, W4, W5). A repeat grants at most once (I11).
 
 use std::{sync::Arc, time::Duration};
 
@@ -9,10 +9,10 @@ use uuid::Uuid;
 
 use crate::{
     Acquire, AcquireOutcome, ErrorKind, Event, FencingToken, ProviderError, Record, Version,
+    emit::emit,
     events::Operation,
-    lease::{Giveback, Holding, Origin, Term},
-    telling::told,
-    time::Tick,
+    lease::{Holding, Origin, PendingRelease, Term},
+    time::HolderInstant,
     waiting::Settings,
 };
 
@@ -20,7 +20,7 @@ use crate::{
 pub(crate) enum TryEnd {
     /// The lock is ours, and valid.
     Granted(Holding),
-    /// Somebody holds it.
+    /// Another holds it.
     Held(Record),
     /// A3: a fresh uuid may ask at once.
     Spent,
@@ -72,14 +72,14 @@ pub(crate) async fn run(
         sent,
         token: None,
         may_exist: false,
-        over: false,
+        granted: false,
     };
     let request = Acquire::new(name.clone(), uuid, plan.duration)
         .owner(owner.as_ref())
         .prev(prev)
         .data(data.as_ref().map(|data| data.to_vec()))
         .floor(state.floor());
-    store.tell(name, || Event::Tried {
+    store.emit(name, || Event::Tried {
         uuid,
         sent: sent.reading(),
         duration: plan.duration,
@@ -135,7 +135,7 @@ pub(crate) async fn run(
             Err(error) => error,
         };
         alone = false;
-        told(|| {
+        emit(|| {
             tracing::debug!(
                 name: "acquire_unanswered",
                 error = &error as &dyn std::error::Error,
@@ -160,29 +160,29 @@ pub(crate) async fn run(
         store.clock.pause(pause).await;
         let left = (sent + plan.try_limit()).since(store.clock.now());
         let patience = time_left().unwrap_or(Duration::MAX).min(left);
-        let turn = tokio::select! {
+        let admitted = tokio::select! {
             biased;
-            turn = store.outage.turn(plan, patience) => turn,
+            admitted = store.outage.admit(plan, patience) => admitted,
             () = gone.cancelled() => return TryEnd::GivenUp(error),
         };
         // The caller has gone away meanwhile, and its turn with it (W1).
-        if turn.is_err() || time_left().is_some_and(|left| left.is_zero()) {
+        if admitted.is_err() || time_left().is_some_and(|left| left.is_zero()) {
             return TryEnd::GivenUp(error);
         }
     }
 }
 
-/// A try that has not ended. Dropping it ends it: its uuid is over (G4), and what it may have left
-/// in the store is released in the background (W5). That covers tries given up, a runtime that
+/// A try that has not ended. Dropping it ends it: its uuid is retired (G4), and what it may have left
+/// in the store is released in the background (W5, I10). That covers tries given up, a runtime that
 /// drops this task, and a provider that panics.
 struct OpenTry {
     lock: Arc<Settings>,
     uuid: Uuid,
-    sent: Tick,
-    /// That of a grant which came too late.
+    sent: HolderInstant,
+    /// The token of a grant that came too late.
     token: Option<FencingToken>,
     may_exist: bool,
-    over: bool,
+    granted: bool,
 }
 
 impl OpenTry {
@@ -194,7 +194,7 @@ impl OpenTry {
 
     /// Granted: the lease answers for it from here on.
     fn disarm(&mut self) {
-        self.over = true;
+        self.granted = true;
         self.may_exist = false;
     }
 }
@@ -208,8 +208,8 @@ impl Drop for OpenTry {
             plan,
             ..
         } = &*self.lock;
-        if !self.over {
-            state.over(&store.clock, self.uuid, plan.duration);
+        if !self.granted {
+            state.retire(&store.clock, self.uuid, plan.duration);
         }
         if !self.may_exist {
             return;
@@ -217,7 +217,7 @@ impl Drop for OpenTry {
         let Ok(home) = Handle::try_current() else {
             return;
         };
-        let giveback = Giveback {
+        let release = PendingRelease {
             store: Arc::clone(store),
             state: Arc::clone(state),
             name: name.clone(),
@@ -233,6 +233,6 @@ impl Drop for OpenTry {
             },
             answered: false,
         };
-        drop(giveback.spawn(&home));
+        drop(release.spawn(&home));
     }
 }

@@ -1,25 +1,25 @@
-//! A caller's call for a lock, as those who watch see it.
+//! A caller's acquire, as metrics and recorders see it.
 
 use super::{Acquired, Wait};
 use crate::{
-    AskEnd, Error, ErrorKind, Event,
+    AcquireEnd, Error, ErrorKind, Event,
     events::{Measured, Recording, measured},
-    time::Look,
+    time::ContenderInstant,
     waiting::Settings,
 };
 
-/// A call for the lock that has not ended. Dropping it tells how it did, or that the caller went away.
-pub(super) struct Call<'a> {
+/// An acquire that has not ended. Dropping it reports how it ended, or that its caller dropped the future.
+pub(super) struct AcquireCall<'a> {
     lock: &'a Settings,
     /// Its number, if there is a recorder.
     number: Option<u64>,
     waits: bool,
     /// If anybody measures.
-    since: Option<Look>,
-    end: AskEnd,
+    since: Option<ContenderInstant>,
+    end: AcquireEnd,
 }
 
-impl<'a> Call<'a> {
+impl<'a> AcquireCall<'a> {
     pub(super) fn begin(lock: &'a Settings, wait: Wait) -> Self {
         let Settings { store, name, .. } = lock;
         let (waits, limit) = match wait {
@@ -28,41 +28,43 @@ impl<'a> Call<'a> {
         };
         let number = store.recording.get().map(Recording::number);
         if let Some(call) = number {
-            store.tell(name, || Event::Asked { call, waits, limit });
+            store.emit(name, || Event::AcquireBegan { call, waits, limit });
         }
         Self {
             lock,
             number,
             waits,
-            since: measured(|| store.clock.look()),
-            end: AskEnd::Dropped,
+            since: measured(|| store.clock.contender_now()),
+            end: AcquireEnd::Dropped,
         }
     }
 
     pub(super) fn end(mut self, answer: &Result<Acquired, Error>) {
         self.end = match answer {
-            Ok(Acquired::Holding(holding)) => AskEnd::Granted(holding.term().uuid),
-            Ok(Acquired::Held(_)) => AskEnd::Held,
-            Err(Error::Timeout { .. }) => AskEnd::TimedOut,
-            Err(Error::Closed) => AskEnd::Closed,
-            Err(Error::Provider(error)) => AskEnd::Failed(error.kind()),
+            Ok(Acquired::Holding(holding)) => AcquireEnd::Granted(holding.term().uuid),
+            Ok(Acquired::Held(_)) => AcquireEnd::Held,
+            Err(Error::Timeout { .. }) => AcquireEnd::TimedOut,
+            Err(Error::Closed) => AcquireEnd::Closed,
+            Err(Error::Provider(error)) => AcquireEnd::Failed(error.kind()),
             // No acquire ends so.
-            Err(Error::Lost(_) | Error::OtherLock { .. }) => AskEnd::Failed(ErrorKind::Unknown),
+            Err(Error::Lost(_) | Error::TicketMismatch { .. }) => {
+                AcquireEnd::Failed(ErrorKind::Unknown)
+            }
         };
     }
 }
 
-impl Drop for Call<'_> {
+impl Drop for AcquireCall<'_> {
     fn drop(&mut self) {
         let Settings { store, plan, .. } = self.lock;
         let (end, waited) = (self.end, self.waits);
         if let Some(since) = self.since {
             let took = store.clock.elapsed(since);
-            let asked = || Measured::Asked { waited, took, end };
+            let asked = || Measured::AcquireEnded { waited, took, end };
             store.source(plan).measure(asked);
         }
         if let Some(call) = self.number {
-            store.tell(&self.lock.name, || Event::AskEnded { call, end });
+            store.emit(&self.lock.name, || Event::AcquireEnded { call, end });
         }
     }
 }

@@ -1,21 +1,19 @@
-//! What a client does that has had a lock to itself for long: it looks whether a waiter of another client
-//! has a reservation (`reserving`), and if so leaves the lock to others before it tries again (W8).
+//! A client that has had a lock to itself for long reads whether a waiter of another client has a reservation
+//! (`reserving`), and if so leaves the lock to others before it tries again (W8; F11 and F12).
 
 use std::{ops::ControlFlow, pin::pin, sync::Arc, time::Duration};
 
-use super::{Answer, Contender, Settings, handoff::Giver};
-use crate::{
-    Error, Name, ProviderError, Record, events::Operation, telling::told, time::LEAST_PAUSE,
-};
+use super::{Answer, Contender, Settings, rendezvous::Sender};
+use crate::{Error, Name, ProviderError, Record, emit::emit, events::Operation, time::LEAST_PAUSE};
 
 impl Contender {
-    /// Before a try: leaves the lock to others if it is their turn, until another client has had it, or all
-    /// that wait must have asked for it. Half of what is left of a limit is kept for the try.
+    /// Before a try: leaves the lock to a reservation of another client, until another client has had the lock,
+    /// or all waiters must have tried. Half of what is left of a limit is kept for the try (F14).
     pub(super) async fn leave_to_others(
         &mut self,
-        giver: &Giver<Answer>,
+        sender: &Sender<Answer>,
     ) -> ControlFlow<Option<Answer>> {
-        // What a ticket opens waits for nothing (H1).
+        // A redeemer waits for nothing (H9).
         if self.ticket.is_some() {
             return ControlFlow::Continue(());
         }
@@ -29,7 +27,7 @@ impl Contender {
             ..
         } = &*lock;
         let clock = &store.clock;
-        let (began, mut looked) = (clock.look(), clock.look());
+        let (began, mut looked) = (clock.contender_now(), clock.contender_now());
         let at_most = self.left().map_or(Duration::MAX, |left| left / 2);
         let still_away = || {
             let fairness = state.known_fairness();
@@ -52,24 +50,24 @@ impl Contender {
             let mut freed = pin!(state.freed.notified());
             freed.as_mut().enable();
             let left = still_away();
-            // H1: what is handed on is nobody else's.
+            // H1: an offer of our own client waits for nothing.
             if left.is_zero() || state.is_offered() {
                 if absent {
-                    // It has not asked (W5).
-                    self.answered = clock.look();
+                    // No call was sent meanwhile (W5).
+                    self.answered = clock.contender_now();
                 }
                 return self.still_wanted();
             }
             absent = true;
             let hinted = self
-                .rest(giver, freed, plan.poll_reserved().min(left))
+                .rest(sender, freed, plan.poll_reserved().min(left))
                 .await?;
             // A hint may be of the term that is waited for. It may also be one of very many.
             let too_soon = hinted && clock.elapsed(looked) < LEAST_PAUSE;
             if too_soon || still_away().is_zero() {
                 continue;
             }
-            looked = clock.look();
+            looked = clock.contender_now();
             match self.read(name).await {
                 Ok(Some(record)) => {
                     self.observe(&record).await;
@@ -88,7 +86,7 @@ impl Contender {
         }
     }
 
-    /// A caller may have gone away, or its client been closed, while a record was read.
+    /// The caller may have gone away, or its client been closed, while a record was read.
     fn still_wanted(&self) -> ControlFlow<Option<Answer>> {
         if self.gone.is_cancelled() {
             ControlFlow::Break(None)
@@ -104,18 +102,18 @@ impl Contender {
         let Settings {
             store, state, plan, ..
         } = &*Arc::clone(&self.lock);
-        // What our own client holds, or hands on (H1), is not left.
+        // A lock that our own client holds or hands on (H1) is not left to others.
         let taken = || state.is_held() || state.is_offered();
         if !plan.reservations || taken() {
             return;
         }
         let due = state.known_fairness().is_some_and(|mut fairness| {
-            fairness.reservation_is_due(plan.row(), plan.try_limit(), &store.clock)
+            fairness.reservation_is_due(plan.pass_time(), plan.try_limit(), &store.clock)
         });
         if !due {
             return;
         }
-        let looked = store.clock.look();
+        let looked = store.clock.contender_now();
         let Ok(reservation) = self.reservation_of_others().await else {
             // No more than a third of the time goes into looks.
             let took = store.clock.elapsed(looked);
@@ -125,7 +123,7 @@ impl Contender {
             return state.fairness().nobody_reserves();
         };
         if !taken() {
-            told(
+            emit(
                 || tracing::debug!(name: "left_to_others", owner = %record.owner, "leaving the lock to waiters of other processes"),
             );
             let lasts = plan.away(&record);
@@ -136,8 +134,8 @@ impl Contender {
         }
     }
 
-    /// The reservation, if a waiter of another client has it. One of our own that is given back in vain hides
-    /// those who wait behind it.
+    /// The reservation, if a waiter of another client has it. A reservation of our own whose release fails hides
+    /// the waiters behind it.
     async fn reservation_of_others(&mut self) -> Result<Option<Record>, ProviderError> {
         let Settings { store, name, .. } = &*Arc::clone(&self.lock);
         let Some([name, ..]) = name.reservations() else {
@@ -148,13 +146,13 @@ impl Contender {
             let state = store.names.known(&name);
             state.is_some_and(|state| state.is_live(record.uuid))
         };
-        let over = |record: &Record| record.released || record.remaining == Some(Duration::ZERO);
-        Ok(record.filter(|record| !over(record) && !ours(record)))
+        let free = |record: &Record| record.released || record.remaining == Some(Duration::ZERO);
+        Ok(record.filter(|record| !free(record) && !ours(record)))
     }
 
     /// Reads a record, within the limits of an attempt and half of what is left of the caller's (W4). A store
-    /// that answers is not silent (W5). One that answers nobody is not asked for this, and none is where nobody
-    /// waits any more. A caller that goes away stops no call (G1), but a client that closes waits for no hint.
+    /// that answers is not silent (W5). In an outage nothing is read, nor when nobody waits any more. A caller
+    /// that goes away stops no call (G1), but a client that closes waits for no hint.
     async fn read(&mut self, name: &Name) -> Result<Option<Record>, ProviderError> {
         let Settings { store, plan, .. } = &*self.lock;
         if store.outage.is_on() || self.gone.is_cancelled() {
@@ -171,7 +169,7 @@ impl Contender {
             () = closing.cancelled() => Err(store.outage.error()),
         };
         if answer.is_ok() {
-            self.answered = store.clock.look();
+            self.answered = store.clock.contender_now();
         }
         answer
     }

@@ -1,5 +1,5 @@
-//! What a waiter does when the lock goes from hand to hand without it (W8): it makes a reservation, a lease
-//! on a name beside the lock's, which the client that keeps the lock to itself looks for now and then
+//! A waiter that is passed over while the lock goes from hand to hand (W8; F7 to F10) makes a reservation, a
+//! lease on a name beside the lock's, which the client that keeps the lock to itself reads now and then
 //! (`leaving`).
 //!
 //! A reservation is a hint: it grants nothing, and nothing but the order of waiters depends on it. It is an
@@ -26,18 +26,18 @@ use super::{Acquired, Contender, Wait, acquire, asking::held};
 use crate::{
     Clock, Error, ErrorKind, FencingToken, Holder, ProviderError, Record,
     lease::{Holding, renewal},
-    time::{LEAST_PAUSE, Look},
+    time::{ContenderInstant, LEAST_PAUSE},
     waiting::Settings,
 };
 
-/// What a contender has seen of those who had the lock while it waited.
+/// What a contender has seen of the holders while it waited.
 #[derive(Default)]
 pub(super) struct PassedOver {
-    /// The first few of them, by their labels, and the term of each when it was first seen.
+    /// The first few holders, by their labels, and the term of each when it was first seen.
     owners: Vec<(String, Seen)>,
     /// The newest term, and since when none has lasted for long.
     newest: Option<Seen>,
-    brisk: Option<Look>,
+    brisk: Option<ContenderInstant>,
 }
 
 /// A term, and when it was first seen. Its token names it: a closing or a revocation changes the uuid and
@@ -45,21 +45,21 @@ pub(super) struct PassedOver {
 #[derive(Clone, Copy)]
 struct Seen {
     term: FencingToken,
-    at: Look,
+    at: ContenderInstant,
 }
 
 /// The most holders that are told apart.
 const OWNERS_KEPT: usize = 8;
 
-/// A reservation that is being made, or kept, by a task of its own. Dropping it gives it back.
+/// F8: a reservation that is being made, or kept, by a task of its own. Dropping it gives it back.
 pub(super) struct Reservation {
     task: JoinHandle<()>,
-    told: Arc<Told>,
+    status: Arc<Status>,
 }
 
-/// What the task of a reservation and its contender tell each other.
+/// What the task of a reservation and its contender share.
 #[derive(Default)]
-struct Told {
+struct Status {
     /// Whose reservation it was when the task last heard of it.
     whose: AtomicU8,
     /// The contender has seen another term.
@@ -85,7 +85,7 @@ impl Contender {
             .by(&holder.record, plan.poll_every, &store.clock);
         match &self.reservation {
             Some(reservation) if before != self.passed_over.newest_term() => {
-                reservation.told.another_term.notify_one();
+                reservation.status.another_term.notify_one();
             }
             None if passed_over => {
                 self.reservation = Reservation::begin(&self.lock);
@@ -96,12 +96,12 @@ impl Contender {
 }
 
 impl PassedOver {
-    /// Whether this holder's term follows another one of the same holder, which was seen at least a poll
+    /// F7: whether this holder's term follows another one of the same holder, which was seen at least a poll
     /// ago; or for a poll the lock has gone from hand to hand. Labels may differ from term to term.
     fn by(&mut self, record: &Record, poll: Duration, clock: &Clock) -> bool {
         let now = Seen {
             term: record.token,
-            at: clock.look(),
+            at: clock.contender_now(),
         };
         let brisk = *self.brisk.get_or_insert(now.at);
         let lasted = self.newest.is_some() && !self.is_brisk(poll, clock);
@@ -151,34 +151,34 @@ impl Reservation {
                 data: None,
             })
         });
-        let errand = store.errand(&plan);
-        let told = Arc::<Told>::default();
-        let line = Line {
+        let tracked = store.track(&plan);
+        let status = Arc::<Status>::default();
+        let places = Places {
             first,
             second,
-            told: Arc::clone(&told),
-            another_term: store.clock.look(),
+            status: Arc::clone(&status),
+            another_term: store.clock.contender_now(),
         };
         let task = tokio::spawn(async move {
-            line.stand().await;
-            drop(errand);
+            places.run().await;
+            drop(tracked);
         });
-        Some(Self { task, told })
+        Some(Self { task, status })
     }
 
-    /// This contender has it: the lock is left to it, and it asks more often than others.
+    /// F10: this contender has it: the lock is left to it, and it asks more often than others.
     pub(super) fn is_ours(&self) -> bool {
         self.is(OURS)
     }
 
-    /// A waiter of another client has it, and goes first.
+    /// F13: a waiter of another client has it, and goes first.
     pub(super) fn is_anothers(&self) -> bool {
         self.is(ANOTHERS)
     }
 
     fn is(&self, whose: u8) -> bool {
-        // A provider that panicked has ended the task, and what it told last is no longer so.
-        !self.task.is_finished() && self.told.whose.load(Ordering::Relaxed) == whose
+        // A provider that panicked has ended the task, and its last status is no longer true.
+        !self.task.is_finished() && self.status.whose.load(Ordering::Relaxed) == whose
     }
 }
 
@@ -190,23 +190,23 @@ impl Drop for Reservation {
     }
 }
 
-/// Two leases in which waiters stand one behind the other: the first is the reservation, and the second keeps
+/// F9: two leases in which waiters stand one behind the other: the first is the reservation, and the second keeps
 /// the order of those who come next.
-struct Line {
+struct Places {
     first: Arc<Settings>,
     second: Arc<Settings>,
-    told: Arc<Told>,
+    status: Arc<Status>,
     /// When the contender last saw a new term.
-    another_term: Look,
+    another_term: ContenderInstant,
 }
 
-impl Line {
+impl Places {
     /// Boxed, since the call that waits for a lock comes to this one.
-    fn stand(mut self) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+    fn run(mut self) -> Pin<Box<dyn Future<Output = ()> + Send>> {
         Box::pin(async move {
             // `None`: asking again cannot help.
             while self.move_up().await.is_some() {}
-            self.tell(NOBODYS);
+            self.report(NOBODYS);
         })
     }
 
@@ -220,9 +220,9 @@ impl Line {
             () = kept(&place) => return Some(()),
         };
         drop(place);
-        self.tell(OURS);
+        self.report(OURS);
         kept(&reservation).await;
-        self.tell(NOBODYS);
+        self.report(NOBODYS);
         Some(())
     }
 
@@ -231,18 +231,18 @@ impl Line {
         let Settings { store, plan, .. } = &**place;
         let clock = &store.clock;
         loop {
-            let refused = match self.ask(place).await {
+            let refused = match self.try_place(place).await {
                 Ok(Some(holding)) => return Some(holding),
                 Ok(None) => true,
                 Err(Error::Provider(error)) if error.kind() != ErrorKind::Fatal => false,
                 Err(_) => return None,
             };
-            self.tell(if refused { ANOTHERS } else { NOBODYS });
+            self.report(if refused { ANOTHERS } else { NOBODYS });
             let pause = pause.max(LEAST_PAUSE);
             clock.pause(pause + store.entropy.jitter(pause / 5)).await;
             tokio::select! {
                 biased;
-                () = self.told.another_term.notified() => self.another_term = clock.look(),
+                () = self.status.another_term.notified() => self.another_term = clock.contender_now(),
                 () = ready(()), if clock.elapsed(self.another_term) <= 2 * plan.poll_every => {}
             }
         }
@@ -250,7 +250,7 @@ impl Line {
 
     /// Tries to take a place. Many stand behind the second one, so each of them looks first where that costs
     /// less.
-    async fn ask(&self, place: &Arc<Settings>) -> Result<Option<Holding>, Error> {
+    async fn try_place(&self, place: &Arc<Settings>) -> Result<Option<Holding>, Error> {
         if Arc::ptr_eq(place, &self.second) && is_taken(place).await? {
             return Ok(None);
         }
@@ -260,8 +260,8 @@ impl Line {
         })
     }
 
-    fn tell(&self, whose: u8) {
-        self.told.whose.store(whose, Ordering::Relaxed);
+    fn report(&self, whose: u8) {
+        self.status.whose.store(whose, Ordering::Relaxed);
     }
 }
 

@@ -7,14 +7,15 @@ use super::{Acquired, Answer, Contender, Reservation, Settings, Wait};
 use crate::{Error, Record, time::LEAST_PAUSE};
 
 impl Contender {
-    /// W2: the first of the expiry, the end of the observation and the poll. Jitter only delays.
+    /// W2: the first of the expiry, the end of the observation and the poll, which bound a takeover and a hand-off
+    /// (I15, I16). Jitter only delays.
     pub(super) fn until_next_try(&self, record: &Record) -> Duration {
         let Settings {
             store, state, plan, ..
         } = &*self.lock;
         let watching = plan.wakeups && store.watching.load(Ordering::SeqCst);
         let poll = if self.reservation.as_ref().is_some_and(Reservation::is_ours) {
-            // Who holds the lock leaves it for two polls. Until a term ends that lasts, there is no hurry.
+            // The client that keeps the lock leaves it for two polls. While one term lasts there is no hurry.
             if self.passed_over.is_brisk(plan.poll_every, &store.clock) {
                 plan.poll_reserved()
             } else {
@@ -41,7 +42,7 @@ impl Contender {
         next.max(LEAST_PAUSE.min(poll))
     }
 
-    /// What is left of the caller's limit; nothing once the place is gone.
+    /// What is left of the caller's limit; nothing once the queue entry was given up.
     pub(super) fn left(&self) -> Option<Duration> {
         if self.gone.is_cancelled() {
             return Some(Duration::ZERO);
@@ -76,8 +77,8 @@ impl Contender {
         pending::<()>().await;
     }
 
-    /// A store that said who holds the lock no longer ago than an attempt may take is not silent: its last
-    /// call was cut by the limit.
+    /// A store that answered no longer ago than an attempt may take is not silent: its last call was cut short by
+    /// the limit.
     pub(super) fn timeout(&mut self) -> Error {
         let Settings { store, plan, .. } = &*self.lock;
         let holder = self.seen.take().map(Box::new);
@@ -89,8 +90,8 @@ impl Contender {
         }
     }
 
-    /// The caller gets every grant. Of a place that went to others it is not told: it asks anew, unless its
-    /// time is up.
+    /// The caller gets every grant. If its queue entry was evicted it gets no other answer: it queues anew, unless
+    /// its time is up.
     pub(super) fn for_caller(&self, answer: Option<Answer>) -> Option<Answer> {
         let granted = |answer: &Answer| matches!(answer, Ok(Acquired::Holding(_)));
         let time_is_up = self.left_to_caller().is_some_and(|left| left.is_zero());

@@ -1,22 +1,22 @@
-//! Leaving the lock to those who have waited longer (I18). Only ever delays a try (W2).
+//! Leaving the lock to those who have waited longer (F1 to F6). Only ever delays a try (W2).
 
 use std::{ops::ControlFlow, time::Duration};
 
-use super::{Answer, Contender, handoff::Giver};
+use super::{Answer, Contender, rendezvous::Sender};
 use crate::names::{Slots, span};
 
-/// What is left to the waiter that has the reservation, more than to all others.
+/// The slots that are left to the waiter that has the reservation, beyond those for all others (F13).
 const RESERVED: Slots = 8;
 
 impl Contender {
     /// Before the first try: somebody may wait for the lock that we have just given back.
     pub(super) async fn let_others_first(
         &mut self,
-        giver: &Giver<Answer>,
+        sender: &Sender<Answer>,
     ) -> ControlFlow<Option<Answer>> {
         self.entered = self.lock.state.enter();
-        // Who has a ticket stands in no line; in a row of hand-overs our own client holds the lock (H1).
-        if self.ticket.is_some() || self.lock.state.in_a_row() {
+        // A redeemer stands in no line; in a row of hand-overs our own client holds the lock (H6).
+        if self.ticket.is_some() || self.lock.state.is_passed_on() {
             return ControlFlow::Continue(());
         }
         let newcomer = self.lock.state.known_fairness().map(|mut fairness| {
@@ -26,41 +26,41 @@ impl Contender {
         let Some((slots, left)) = newcomer else {
             return ControlFlow::Continue(());
         };
-        self.leave(giver, slots, left).await
+        self.leave(sender, slots, left).await
     }
 
     /// After a wake-up: as long as others may have waited longer.
     pub(super) async fn let_seniors_first(
         &mut self,
-        giver: &Giver<Answer>,
+        sender: &Sender<Answer>,
     ) -> ControlFlow<Option<Answer>> {
         let slots = self.slots();
-        self.leave(giver, slots, span(slots)).await
+        self.leave(sender, slots, span(slots)).await
     }
 
-    /// Sleeps. Whoever is woken meanwhile has let another term go by, and may have to leave less; the
-    /// sleep never starts anew, and the try comes in any case.
+    /// Sleeps. A waiter that is woken meanwhile has let another term go by, and may have to leave less; the sleep
+    /// never starts anew, and the try comes in any case (F6).
     async fn leave(
         &mut self,
-        giver: &Giver<Answer>,
+        sender: &Sender<Answer>,
         slots: Slots,
         mut lasts: Duration,
     ) -> ControlFlow<Option<Answer>> {
         self.left_slots = slots;
         let clock = self.lock.store.clock.clone();
         let state = std::sync::Arc::clone(&self.lock.state);
-        let since = clock.look();
+        let since = clock.contender_now();
         let mut passed = self.passed();
         loop {
             // Armed before the questions.
             let mut freed = std::pin::pin!(state.freed.notified());
             freed.as_mut().enable();
             let left = lasts.saturating_sub(clock.elapsed(since));
-            // H1: what is handed on is nobody else's.
+            // H1, F6: an offer of our own client waits for nothing.
             if left.is_zero() || state.is_offered() {
                 return ControlFlow::Continue(());
             }
-            if !self.rest(giver, freed, left).await? {
+            if !self.rest(sender, freed, left).await? {
                 return ControlFlow::Continue(());
             }
             // A hint of our own release says nothing of others.

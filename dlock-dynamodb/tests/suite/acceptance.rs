@@ -9,7 +9,7 @@ use std::{net::SocketAddr, time::Duration};
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use dlock_core::{
-    Acquire, AcquireOutcome, DLock, Ended, Error, LossCause, Name, Provider, Record, Release,
+    Acquire, AcquireOutcome, DLock, Error, LossCause, Name, Provider, Record, Release, ReleaseEnd,
     ReleaseOutcome, Renew, RenewOutcome, TryAcquire,
 };
 use dlock_dynamodb::DynamoDbProvider;
@@ -275,7 +275,7 @@ async fn a_stale_release_changes_nothing_and_is_reported() {
     let before = record(&provider, "nightly").await;
     let ended = stale.release().await.unwrap();
     assert!(
-        matches!(&ended, Ended::NotHeld(Some(shown)) if *shown == before),
+        matches!(&ended, ReleaseEnd::NotHeld(Some(shown)) if *shown == before),
         "{ended:?}"
     );
     assert_eq!(record(&provider, "nightly").await, before);

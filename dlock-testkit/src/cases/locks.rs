@@ -12,7 +12,7 @@ use std::{
 };
 
 use dlock_core::{
-    Ask, Client, DLock, Ended, Error, FencingToken, Holder, Lease, Name, Provider, Revoke,
+    Ask, Client, DLock, Error, FencingToken, Holder, Lease, Name, Provider, ReleaseEnd, Revoke,
     RevokeOutcome, Ticket, TryAcquire,
 };
 use tokio::{
@@ -75,7 +75,7 @@ pub(super) async fn lock_is_held_until_it_is_released(bench: Bench) {
     assert_eq!(holder.record.uuid, guard.uuid());
     assert_eq!((&*holder.record.owner, holder.ours), ("a", false));
     let token = guard.token();
-    assert_eq!(ok(guard.release().await), Ended::Released);
+    assert_eq!(ok(guard.release().await), ReleaseEnd::Released);
     let next = acquired(b.try_acquire().await);
     assert!(next.token() > token);
     ok(next.release().await);
@@ -137,7 +137,7 @@ pub(super) async fn many_leases_are_kept_at_once(bench: Bench) {
         sleep(2 * round.lease).await;
         for guard in guards {
             assert!(guard.is_valid());
-            assert_eq!(ok(guard.release().await), Ended::Released);
+            assert_eq!(ok(guard.release().await), ReleaseEnd::Released);
         }
     })
     .await;
@@ -176,7 +176,7 @@ pub(super) async fn stale_holder_knows_and_frees_nothing(bench: Bench) {
         assert!(!stalled.is_valid());
         assert!(next.token() > stalled.token());
         let ended = ok(stalled.release().await);
-        assert!(matches!(ended, Ended::NotHeld(_)), "{ended:?}");
+        assert!(matches!(ended, ReleaseEnd::NotHeld(_)), "{ended:?}");
         let holder = held(lock!(round, LONG).try_acquire().await);
         assert_eq!(holder.record.uuid, next.uuid());
     })
@@ -274,7 +274,7 @@ pub(super) async fn early_release_closes_the_name(bench: Bench) {
         let began = Instant::now();
         let lease = acquired(lock.try_acquire().await);
         let token = lease.token();
-        assert_eq!(ok(lease.release().await), Ended::Released);
+        assert_eq!(ok(lease.release().await), ReleaseEnd::Released);
         held(other.try_acquire().await);
         let next = ok(other.acquire_timeout(3 * closed).await);
         assert!(began.elapsed() >= closed, "{:?}", began.elapsed());
@@ -300,7 +300,7 @@ pub(super) async fn holder_hears_that_it_was_asked_and_revoked(bench: Bench) {
     rounds(bench, |round| async move {
         let admin = round.bench.admin().await;
         let guard = ok(lock!(round, round.lease).hold().await);
-        let (asked, lost) = (guard.validity().until_asked(), guard.lost());
+        let (asked, lost) = (guard.watch().until_asked(), guard.lost());
         ok(admin.ask(&Ask::new(round.name(), guard.uuid())).await);
         soon("the request", asked).await;
         assert!(guard.is_valid() && guard.asked());

@@ -2,7 +2,7 @@
 
 use std::{future::Future, sync::mpsc, thread, time::Duration};
 
-use dlock_core::{Client, Clock, DLock, Ended, FencingToken, Provider, Stale};
+use dlock_core::{Client, Clock, DLock, FencingToken, Provider, ReleaseEnd, Stale};
 use tokio::{sync::mpsc::unbounded_channel, time::timeout};
 
 use super::{Storage, admit, good};
@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 enum Said {
     Holding(FencingToken),
     Awake { believes: bool },
-    Ended(Ended),
+    Ended(ReleaseEnd),
 }
 
 /// 001-3: a holder is paused past the end of its lease; another one takes over and writes; the first
@@ -87,9 +87,9 @@ pub async fn paused_holder_is_refused<P, F>(
     assert_eq!(storage.read().await, Some((2, second)));
     good(go_on.send(()));
     match hear().await {
-        Said::Ended(Ended::NotHeld(Some(record))) => assert_eq!(record.uuid, successor.uuid()),
+        Said::Ended(ReleaseEnd::NotHeld(Some(record))) => assert_eq!(record.uuid, successor.uuid()),
         // A store that was slow to answer was asked twice (V7).
-        Said::Ended(Ended::Unconfirmed) => {}
+        Said::Ended(ReleaseEnd::Unconfirmed) => {}
         other => panic!("the successor's lock was released: {other:?}"),
     }
     // The lease of the successor ran out meanwhile, or not: its token is the highest either way.

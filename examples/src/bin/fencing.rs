@@ -86,10 +86,10 @@ fn admitted(admitted: bool) -> Result<(), Failure> {
     Err(Failure::new("the storage refused the holder"))
 }
 
-fn ended(ended: &dlock::Ended) -> &'static str {
+fn ended(ended: &dlock::ReleaseEnd) -> &'static str {
     match ended {
-        dlock::Ended::Released => "released",
-        dlock::Ended::NotHeld(_) => "it is somebody else's by now",
+        dlock::ReleaseEnd::Released => "released",
+        dlock::ReleaseEnd::NotHeld(_) => "it is somebody else's by now",
         _ => "no answer; the lease ends by itself",
     }
 }

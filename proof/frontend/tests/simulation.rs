@@ -49,11 +49,11 @@ const FAILED_ONCE: &[(u64, &str)] = &[
     ),
     (
         735,
-        "a ticket waited for others as long as its client left the lock to a reservation (H1)",
+        "a ticket waited for others as long as its client left the lock to a reservation (H9)",
     ),
     (
         991,
-        "a row of hand-overs was forgotten when an older offer of its client failed (H1)",
+        "a row of hand-overs was forgotten when an older offer of its client failed (H5)",
     ),
     (
         1067,

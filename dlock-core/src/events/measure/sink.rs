@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Measured, Operation, Source};
 use crate::{
-    AskEnd, Ended, ErrorKind, LossCause, ProviderError,
+    AcquireEnd, ErrorKind, LossCause, ProviderError, ReleaseEnd,
     events::metrics::{
         ACQUIRE, HOLD, LOSSES, RELEASES, RENEWAL_MARGIN, RENEWALS, STORE_CALL, SharedString,
         TAKEOVERS, TRIES, UNKNOWN_OUTCOMES,
@@ -12,16 +12,16 @@ use crate::{
 };
 
 pub(super) fn take(source: Source<'_>, what: &Measured<'_>) {
-    if !source.told && !matches!(what, Measured::Called { .. }) {
+    if !source.observed && !matches!(what, Measured::Called { .. }) {
         return;
     }
     let labels: [SharedString; 2] = [source.backend.into(), group(source)];
     match *what {
         Measured::Built => built(labels),
-        Measured::Asked { waited, took, end } => {
+        Measured::AcquireEnded { waited, took, end } => {
             let call = if waited { "wait" } else { "try" };
             let [backend, group] = labels;
-            let values = [backend, group, call.into(), asked(end).into()];
+            let values = [backend, group, call.into(), acquire_end(end).into()];
             ACQUIRE.record(values, took.as_secs_f64());
         }
         Measured::Called {
@@ -69,9 +69,9 @@ pub(super) fn take(source: Source<'_>, what: &Measured<'_>) {
         Measured::HandedOn => RELEASES.count(with(labels, "handed_on")),
         Measured::Released(answer) => {
             let outcome = match answer {
-                Ok(Ended::Released) => "released",
-                Ok(Ended::NotHeld(_)) => "not_held",
-                Ok(Ended::Unconfirmed) => "unconfirmed",
+                Ok(ReleaseEnd::Released) => "released",
+                Ok(ReleaseEnd::NotHeld(_)) => "not_held",
+                Ok(ReleaseEnd::Unconfirmed) => "unconfirmed",
                 Err(_) => "failed",
             };
             RELEASES.count(with(labels, outcome));
@@ -79,8 +79,8 @@ pub(super) fn take(source: Source<'_>, what: &Measured<'_>) {
     }
 }
 
-/// What rarely happens is told as zero, since a counter that appears with its first event has no rate at
-/// it.
+/// Counters of rare events begin at zero, since a counter that appears with its first event has no rate at
+/// that event.
 fn built(labels: [SharedString; 2]) {
     for cause in ["expired", "refused"] {
         LOSSES.known(with(labels.clone(), cause));
@@ -114,14 +114,14 @@ impl Operation {
     }
 }
 
-const fn asked(end: AskEnd) -> &'static str {
+const fn acquire_end(end: AcquireEnd) -> &'static str {
     match end {
-        AskEnd::Granted(_) => "granted",
-        AskEnd::Held => "held",
-        AskEnd::TimedOut => "timed_out",
-        AskEnd::Closed => "closed",
-        AskEnd::Failed(_) => "failed",
-        AskEnd::Dropped => "dropped",
+        AcquireEnd::Granted(_) => "granted",
+        AcquireEnd::Held => "held",
+        AcquireEnd::TimedOut => "timed_out",
+        AcquireEnd::Closed => "closed",
+        AcquireEnd::Failed(_) => "failed",
+        AcquireEnd::Dropped => "dropped",
     }
 }
 

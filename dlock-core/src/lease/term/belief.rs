@@ -3,19 +3,19 @@
 
 use std::time::Duration;
 
-use crate::{Believed, LossCause, ProviderError, time::Tick};
+use crate::{Believed, LossCause, ProviderError, time::HolderInstant};
 
 /// What renewals and releases reported.
 pub(super) struct Belief {
-    pub(super) granted: Tick,
+    pub(super) granted: HolderInstant,
     /// Number of the newest renewal attempt.
     pub(super) n: u64,
     /// The highest number that is known to have been applied: 0 at the grant.
     pub(super) confirmed: u64,
     /// When the newest was sent.
-    pub(super) last_sent: Tick,
+    pub(super) last_sent: HolderInstant,
     /// `sent` of the newest attempt that is known to have succeeded.
-    pub(super) credited: Tick,
+    pub(super) credited: HolderInstant,
     /// A renewal was answered `Fatal`, and none has succeeded since.
     pub(super) fatal: bool,
     pub(super) asked: bool,
@@ -23,21 +23,25 @@ pub(super) struct Belief {
     pub(super) held_too_long: bool,
     /// A caller has it. Until then no work can have begun under it.
     pub(super) in_hand: bool,
-    /// Until when its release closes the name (B4). [`Tick::NEVER`] if it frees it.
-    pub(super) closes_until: Tick,
+    /// Until when its release closes the name (B4). [`HolderInstant::NEVER`] if it frees it.
+    pub(super) closes_until: HolderInstant,
     pub(super) last_error: Option<ProviderError>,
     pub(super) ended: Option<LossCause>,
 }
 
 /// The number and the time of one renewal attempt, drawn in one step (V4).
 #[derive(Clone, Copy)]
-pub(crate) struct Draw {
+pub(crate) struct RenewalAttempt {
     pub(crate) n: u64,
-    pub(crate) sent: Tick,
+    pub(crate) sent: HolderInstant,
 }
 
-/// What a recorder is told of a success.
-pub(super) fn believed(sent: Tick, valid_until: Tick, unsure_from: Tick) -> Believed {
+/// What a recorder's event says of a success.
+pub(super) fn believed(
+    sent: HolderInstant,
+    valid_until: HolderInstant,
+    unsure_from: HolderInstant,
+) -> Believed {
     Believed {
         sent: sent.reading(),
         valid_until: valid_until.reading(),
@@ -47,7 +51,7 @@ pub(super) fn believed(sent: Tick, valid_until: Tick, unsure_from: Tick) -> Beli
 
 impl Belief {
     /// That of a term granted to a try sent then.
-    pub(super) fn new(sent: Tick, at_least: Option<Duration>) -> Self {
+    pub(super) fn new(sent: HolderInstant, at_least: Option<Duration>) -> Self {
         Self {
             granted: sent,
             n: 0,
@@ -58,7 +62,7 @@ impl Belief {
             asked: false,
             held_too_long: false,
             in_hand: false,
-            closes_until: at_least.map_or(Tick::NEVER, |at_least| sent + at_least),
+            closes_until: at_least.map_or(HolderInstant::NEVER, |at_least| sent + at_least),
             last_error: None,
             ended: None,
         }

@@ -1,17 +1,17 @@
 //! How a holder gives its term up: to the store, to the client's own next waiter, or with a ticket (V7,
-//! H1). Sends nothing.
+//! H1, H7). Sends nothing.
 
 use std::time::Duration;
 
 use super::Term;
-use crate::{Loss, LossCause, Version, time::Tick};
+use crate::{Loss, LossCause, Version, time::HolderInstant};
 
 impl Term {
     /// V7: from here on the lease is invalid and no renewal is sent. Returns `sent` of the newest
-    /// renewal: the store may hold the term until that + D. That our identity is over is marked when the
-    /// term is offered or released, and not before: who claimed it in between, as one that is over (G4),
-    /// would take it past the row of hand-overs (H1).
-    pub(crate) fn begin_release(&self) -> Tick {
+    /// renewal: the store may hold the term until that + D. The term's identity is retired when it is
+    /// offered or released, and not before: a try that claimed it in between as an orphan (G4) would take it
+    /// past the pass budget (H5).
+    pub(crate) fn begin_release(&self) -> HolderInstant {
         self.end(LossCause::Released);
         self.belief().last_sent
     }
@@ -22,17 +22,17 @@ impl Term {
     }
 
     /// A caller has got the lease.
-    pub(crate) fn handed_out(&self) {
+    pub(crate) fn picked_up(&self) {
         self.belief().in_hand = true;
     }
 
-    /// The work was not done: its release frees the name, whatever the time.
+    /// The work was not done: the release frees the name, also before its `at_least` is over.
     pub(crate) fn leaves_open(&self) {
-        self.belief().closes_until = Tick::NEVER;
+        self.belief().closes_until = HolderInstant::NEVER;
     }
 
-    /// It goes on with the work of a lease that was handed over, which was to keep everybody out for so
-    /// much longer (H1, B4).
+    /// The term goes on with the work of a lease that was handed over, which was to keep everybody else out for
+    /// so much longer (H8, B4).
     pub(crate) fn closes_for(&self, left: Duration) {
         let mut belief = self.belief();
         belief.closes_until = belief.closes_until.max(belief.granted + left);
@@ -41,7 +41,7 @@ impl Term {
     /// B4: until when the release that has just begun closes the name, if that is not yet over. A lease
     /// that was lost closes nothing, nor does a grant that nobody has picked up: the work did not end, or
     /// has not begun, and somebody else may do it.
-    pub(crate) fn closes_until(&self) -> Option<Tick> {
+    pub(crate) fn closes_until(&self) -> Option<HolderInstant> {
         let belief = self.belief();
         let ended = matches!(belief.ended, Some(LossCause::Released));
         let until = belief.closes_until;
@@ -49,13 +49,13 @@ impl Term {
         (ended && belief.in_hand && early).then_some(until)
     }
 
-    /// H1: how much longer everybody is to be kept out by whoever goes on with this lease.
+    /// H7: how much longer the redeemer of this lease is to keep everybody else out.
     pub(crate) fn left_to_close(&self) -> Duration {
         self.belief().closes_until.since(self.store.clock.now())
     }
 
-    /// H1: ends the lease as a release does, but leaves it in the store, for whoever redeems its
-    /// ticket. From here on it is not ours to claim either (G4). A lost lease stays lost.
+    /// H7: ends the lease as a release does, but leaves it in the store, for the redeemer of its ticket. From
+    /// here on this client does not claim it either (H10). A lost lease stays lost.
     pub(crate) fn hand_over(&self) -> Result<(), Loss> {
         self.end(LossCause::HandedOver);
         if let Some(loss) = self.loss()

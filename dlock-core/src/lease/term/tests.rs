@@ -53,8 +53,8 @@ pub(crate) fn term(clock: Clock) -> Arc<Term> {
         max_hold: None,
         at_least: None,
         group: None,
-        told: true,
-        errands: std::sync::Arc::default(),
+        observed: true,
+        tasks: std::sync::Arc::default(),
     };
     let state = store.names.get(&name, &store.clock);
     let sent = store.clock.now();
@@ -68,10 +68,10 @@ pub(crate) fn term(clock: Clock) -> Arc<Term> {
 async fn lease_that_was_said_to_be_over_is_closed_for_ever() {
     let (clock, hand) = Clock::manual();
     let term = term(clock);
-    let draw = term.draw().unwrap();
+    let attempt = term.next_attempt().unwrap();
     hand.advance(LEASE);
     assert!(!term.is_valid());
-    assert_eq!(term.deadline(), Tick::NEVER);
-    assert!(!term.renewed(draw, false));
+    assert_eq!(term.deadline(), HolderInstant::NEVER);
+    assert!(!term.renewed(attempt, false));
     assert!(!term.is_valid());
 }

@@ -5,7 +5,7 @@ use super::Term;
 use crate::{Event, Loss, State};
 
 impl Term {
-    /// Resolves when the lease has ended, with its cause (V5). Its timer is its own: it waits for
+    /// Resolves when the lease has ended, with its cause (V5, I8). Its timer is its own: it waits for
     /// no renewal, and it asks the clock at least every D/10 (V2).
     pub(crate) async fn ended(&self) -> Loss {
         let mut waited = false;
@@ -14,7 +14,7 @@ impl Term {
             changed.as_mut().enable();
             if let Some(loss) = self.loss() {
                 if waited {
-                    self.tell(|uuid| Event::LossTold { uuid });
+                    self.emit(|uuid| Event::LossDelivered { uuid });
                 }
                 return loss;
             }

@@ -1,4 +1,5 @@
-//! How long this client has had a name to itself, and for how long it leaves the name to others (W8).
+//! How long this client has had a name to itself, and for how long it leaves the name to others (W8; F11
+//! and F12).
 //!
 //! A client whose tasks ask one after the other can keep a name for ever: the waiters of other processes
 //! find it held whenever they look. They cannot be seen (a refused try writes nothing, A7), so a waiter
@@ -7,36 +8,41 @@
 
 use std::time::Duration;
 
-use crate::{Clock, Version, time::Look};
+use crate::{Clock, Version, time::ContenderInstant};
 
 /// One client's time with one name.
 #[derive(Default)]
 pub(super) struct Tenure {
-    /// When it began: no other client has been seen with the name since, and we never left it alone for
-    /// long.
-    since: Option<Look>,
-    /// When a reservation was last looked for, and for how long that will do.
-    looked: Option<(Look, Duration)>,
-    /// The reservation that the name was last left to, and when its version was first seen: one that a dead
-    /// waiter has left counts for no longer than it lasts.
-    heeded: Option<(Version, Look)>,
+    /// When it began: since then no other client was seen with the name, and this one never left the name alone
+    /// for long.
+    since: Option<ContenderInstant>,
+    /// When the reservation was last read, and for how long it need not be read again.
+    looked: Option<(ContenderInstant, Duration)>,
+    /// The reservation that the name was last left to, and when its version was first seen: a dead waiter's
+    /// counts for no longer than it lasts.
+    heeded: Option<(Version, ContenderInstant)>,
     /// When a reservation was last found, and for how long that is taken into account.
-    found: Option<(Look, Duration)>,
+    found: Option<(ContenderInstant, Duration)>,
     away: Option<Away>,
 }
 
-/// So many absences after it was found a reservation is forgotten: longer than some clients take for a round.
+/// A reservation is forgotten so many absences after it was found, which is longer than a round of a few clients.
 const KNOWN: u32 = 5;
 
-/// The name is left to others.
+/// The name is left to others (F12).
 struct Away {
-    since: Look,
+    since: ContenderInstant,
     lasts: Duration,
 }
 
 impl Tenure {
-    /// A term of ours begins, for which we asked so long after the last one, if there was one.
-    pub(super) fn granted(&mut self, idle: Option<Duration>, longest_idle: Duration, now: Look) {
+    /// A term of this client begins. `idle`: the time from the last one to the try for this one, if there was one.
+    pub(super) fn granted(
+        &mut self,
+        idle: Option<Duration>,
+        longest_idle: Duration,
+        now: ContenderInstant,
+    ) {
         if self.since.is_none() || idle.is_none_or(|idle| idle > longest_idle) {
             self.since = Some(now);
         }
@@ -49,7 +55,7 @@ impl Tenure {
         self.away = None;
     }
 
-    /// Nobody has a reservation: the name is left to nobody any more.
+    /// No other client has a reservation: the name is left to none any more.
     pub(super) fn nobody_reserves(&mut self) {
         self.found = None;
         self.away = None;
@@ -61,22 +67,22 @@ impl Tenure {
             .is_some_and(|(at, lasts)| clock.elapsed(at) < lasts)
     }
 
-    /// Whether it is time to look for a reservation: after a `span`, and then twice in each, since a look
-    /// waits for a row of hand-overs to end. Counts as having looked.
+    /// Whether it is time to read the reservation: after a `span`, and then twice in each, since a read waits for
+    /// a row of hand-overs to end. Counts as having read it.
     pub(super) fn is_due(&mut self, span: Duration, clock: &Clock) -> bool {
-        let long = |since: Look, span| clock.elapsed(since) >= span;
+        let long = |since: ContenderInstant, span| clock.elapsed(since) >= span;
         let due = self.since.is_some_and(|since| long(since, span))
             && self.looked.is_none_or(|(at, will_do)| long(at, will_do));
         if due {
-            self.looked = Some((clock.look(), span / 2));
+            self.looked = Some((clock.contender_now(), span / 2));
         }
         due
     }
 
-    /// A look got no answer: the next one comes no sooner than after this pause, since it may take as long.
+    /// A read got no answer: the next one comes no sooner than after this pause, since it may take as long.
     pub(super) fn look_failed(&mut self, pause: Duration, clock: &Clock) {
         let will_do = self.looked.map_or(pause, |(_, before)| before.max(pause));
-        self.looked = Some((clock.look(), will_do));
+        self.looked = Some((clock.contender_now(), will_do));
     }
 
     /// Another client has this reservation of such a duration: the name is left to others.
@@ -90,12 +96,12 @@ impl Tenure {
         let seen = self
             .heeded
             .filter(|(version, _)| *version == reservation)
-            .map_or_else(|| clock.look(), |(_, seen)| seen);
+            .map_or_else(|| clock.contender_now(), |(_, seen)| seen);
         self.heeded = Some((reservation, seen));
         if clock.elapsed(seen) < duration {
-            self.found = Some((clock.look(), KNOWN * lasts));
+            self.found = Some((clock.contender_now(), KNOWN * lasts));
             self.away = Some(Away {
-                since: clock.look(),
+                since: clock.contender_now(),
                 lasts,
             });
         }

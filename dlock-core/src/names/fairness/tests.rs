@@ -18,7 +18,7 @@ fn releaser(others: usize) -> (Fairness, Clock, crate::ManualClock) {
     for other in 0..others {
         fairness.refused(Some(&format!("other {other}")));
     }
-    fairness.granted(Some(clock.look()), LONGEST_IDLE, &clock);
+    fairness.granted(Some(clock.contender_now()), LONGEST_IDLE, &clock);
     fairness.gives_back(&clock);
     fairness.releases();
     (fairness, clock, hand)
@@ -44,7 +44,7 @@ fn own_release_is_no_term_that_goes_by() {
     let mut fairness = Fairness::default();
     fairness.refused(Some("other"));
     for hint_first in [false, true, true, false, false] {
-        fairness.granted(Some(clock.look()), LONGEST_IDLE, &clock);
+        fairness.granted(Some(clock.contender_now()), LONGEST_IDLE, &clock);
         fairness.releases();
         if hint_first {
             fairness.hinted();
@@ -67,8 +67,8 @@ fn hint_that_comes_late_is_no_term_that_goes_by() {
     let (clock, _hand) = Clock::manual();
     let mut fairness = Fairness::default();
     fairness.refused(Some("other"));
-    // The other's release, heard of after our grant.
-    fairness.granted(Some(clock.look()), LONGEST_IDLE, &clock);
+    // The other's release, releases_seen of after our grant.
+    fairness.granted(Some(clock.contender_now()), LONGEST_IDLE, &clock);
     fairness.hinted();
     fairness.gives_back(&clock);
     fairness.releases();
@@ -109,13 +109,13 @@ fn client_that_nobody_came_after_forgets_the_others_after_a_while() {
             break;
         }
         times += 1;
-        fairness.granted(Some(clock.look()), LONGEST_IDLE, &clock);
+        fairness.granted(Some(clock.contender_now()), LONGEST_IDLE, &clock);
         fairness.won(entered, slots, &clock);
         fairness.gives_back(&clock);
         fairness.releases();
         fairness.hinted();
     }
-    assert_eq!(times, VAIN);
+    assert_eq!(times, MOST_IDLE_YIELDS);
     fairness.refused(Some("other 0"));
     let entered = fairness.enter();
     assert_eq!(fairness.slots(entered, &clock), 1);
@@ -152,8 +152,8 @@ fn crowd_is_bounded() {
     assert_eq!(fairness.others.len(), OTHERS_KEPT);
 }
 
-/// One that wins by tries without a delay lets one more go first, as a trial, and returns when that
-/// was in vain; each time later.
+/// A client that wins by tries without a delay probes for one more rival, and gives up when that was in vain;
+/// each time later.
 #[test]
 fn unseen_others_get_a_chance_now_and_then() {
     let (mut fairness, clock, _hand) = releaser(1);
@@ -190,7 +190,7 @@ fn client_that_is_alone_leaves_a_slot_once_in_a_streak() {
         let (slots, delay) = fairness.newcomer(entered, &clock);
         hand.advance(delay);
         left += slots;
-        fairness.granted(Some(clock.look()), LONGEST_IDLE, &clock);
+        fairness.granted(Some(clock.contender_now()), LONGEST_IDLE, &clock);
         fairness.won(entered, slots, &clock);
         hand.advance(MILLISECOND);
         fairness.gives_back(&clock);
@@ -207,7 +207,7 @@ fn client_that_comes_now_and_then_leaves_nothing() {
     for _ in 0..100 {
         let entered = fairness.enter();
         assert_eq!(fairness.newcomer(entered, &clock).1, Duration::ZERO);
-        fairness.granted(Some(clock.look()), LONGEST_IDLE, &clock);
+        fairness.granted(Some(clock.contender_now()), LONGEST_IDLE, &clock);
         fairness.gives_back(&clock);
         fairness.releases();
         hand.advance(RECENT);
@@ -222,7 +222,7 @@ fn looks(idle: Duration, handed_over: bool) -> usize {
     let mut looks = 0;
     for _ in 0..(Duration::from_secs(1).as_millis() / (idle + MILLISECOND).as_millis()) {
         looks += usize::from(fairness.reservation_is_due(TENURE, LONGEST_TRY, &clock));
-        let asked = (!handed_over).then(|| clock.look());
+        let asked = (!handed_over).then(|| clock.contender_now());
         fairness.granted(asked, LONGEST_IDLE, &clock);
         hand.advance(MILLISECOND);
         if !handed_over {
@@ -249,7 +249,7 @@ fn client_that_comes_back_after_the_time_of_a_try_looks_for_none() {
     let (clock, hand) = Clock::manual();
     let mut fairness = Fairness::default();
     for _ in 0..3 {
-        fairness.granted(Some(clock.look()), LONGEST_IDLE, &clock);
+        fairness.granted(Some(clock.contender_now()), LONGEST_IDLE, &clock);
         hand.advance(TENURE);
         fairness.gives_back(&clock);
         hand.advance(LONGEST_TRY + MILLISECOND);
@@ -261,12 +261,12 @@ fn client_that_comes_back_after_the_time_of_a_try_looks_for_none() {
 fn client_that_has_seen_another_with_the_name_looks_for_none() {
     let (clock, hand) = Clock::manual();
     let mut fairness = Fairness::default();
-    fairness.granted(Some(clock.look()), LONGEST_IDLE, &clock);
+    fairness.granted(Some(clock.contender_now()), LONGEST_IDLE, &clock);
     hand.advance(TENURE);
     fairness.gives_back(&clock);
     fairness.refused(None);
     assert!(!fairness.reservation_is_due(TENURE, LONGEST_TRY, &clock));
-    fairness.granted(Some(clock.look()), LONGEST_IDLE, &clock);
+    fairness.granted(Some(clock.contender_now()), LONGEST_IDLE, &clock);
     hand.advance(TENURE);
     fairness.gives_back(&clock);
     assert!(fairness.reservation_is_due(TENURE, LONGEST_TRY, &clock));

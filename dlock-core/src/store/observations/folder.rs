@@ -12,15 +12,15 @@ use std::{
 };
 
 use super::sight::{Damaged, Sight, fnv};
-use crate::{Clock, Name, contract::system_uuid, time::Look};
+use crate::{Clock, Name, contract::system_uuid, time::ContenderInstant};
 
-/// So many files are kept; then the oldest quarter goes. One that is missed costs one observation.
+/// The most files that are kept; beyond that the oldest quarter goes. A file that is missed costs one observation.
 pub(super) const MOST: usize = 1024;
 
 /// More than any file of ours has.
 const LONGEST: u64 = 64 * 1024;
 
-/// What a crashed writer left behind goes when it is so old.
+/// The unfinished file of a crashed writer is removed when it is so old.
 const ABANDONED: Duration = Duration::from_secs(3600);
 
 const KEPT: &str = "seen";
@@ -41,8 +41,13 @@ impl Folder {
         &self.path
     }
 
-    /// Keeps this sight, unless one of the same version is kept already: the instant that is kept.
-    pub(super) fn exchange(&self, clock: &Clock, name: &Name, seen: Sight) -> io::Result<Look> {
+    /// Keeps when this version was first seen, unless an instant for it is kept already. Returns the one kept.
+    pub(super) fn exchange(
+        &self,
+        clock: &Clock,
+        name: &Name,
+        seen: Sight,
+    ) -> io::Result<ContenderInstant> {
         let origin = clock.origin()?;
         usable(&self.path)?;
         let lock = format!("{:?} {:?}", self.store, name.as_str());
@@ -83,7 +88,7 @@ fn read(file: &Path) -> io::Result<String> {
     Ok(text)
 }
 
-/// Writes beside and renames: whoever reads sees one text or the other.
+/// Writes beside and renames: a reader sees one text or the other.
 fn replace(folder: &Path, file: &Path, text: &str) -> io::Result<()> {
     let id = system_uuid().map_err(io::Error::other)?;
     let unfinished = folder.join(format!("{}.{UNFINISHED}", id.simple()));
@@ -123,7 +128,7 @@ fn prune(folder: &Path) -> io::Result<()> {
     kept.iter().take(surplus).try_for_each(|path| remove(path))
 }
 
-/// When it was last written. Files come and go; one that is gone is as old as any.
+/// When the file was last written; a file that is gone counts as the oldest.
 fn written(file: &Path) -> SystemTime {
     let modified = fs::metadata(file).and_then(|found| found.modified());
     modified.unwrap_or(SystemTime::UNIX_EPOCH)
@@ -137,7 +142,7 @@ fn remove(file: &Path) -> io::Result<()> {
     }
 }
 
-/// Makes the folder, which is nobody else's business, and refuses one that is.
+/// Makes the folder for this user alone, and refuses one that everybody may write to.
 #[cfg(unix)]
 fn usable(folder: &Path) -> io::Result<()> {
     use std::os::unix::fs::{DirBuilderExt, MetadataExt};

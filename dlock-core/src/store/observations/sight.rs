@@ -3,14 +3,14 @@
 
 use std::str::FromStr;
 
-use crate::{Version, time::Look};
+use crate::{Version, time::ContenderInstant};
 
 /// The first sight of a version.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sight {
     pub(super) version: Version,
     /// Taken after the reply that showed it.
-    pub(super) first: Look,
+    pub(super) first: ContenderInstant,
 }
 
 /// It is no file of ours, or not as it was written.
@@ -56,7 +56,7 @@ impl Sight {
                 uuid: number(uuid)?,
                 renewals: number(renewals)?,
             },
-            first: Look::at(
+            first: ContenderInstant::at(
                 number(field("boottime").ok_or(Damaged)?)?,
                 number(field("raw").ok_or(Damaged)?)?,
             ),

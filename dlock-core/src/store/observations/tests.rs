@@ -21,7 +21,7 @@ fn version(renewals: u64) -> Version {
     }
 }
 
-fn sight(renewals: u64, first: Look) -> Sight {
+fn sight(renewals: u64, first: ContenderInstant) -> Sight {
     Sight {
         version: version(renewals),
         first,
@@ -52,13 +52,13 @@ impl Scene {
 
     /// Sees this version now: the instant that is kept, as a reading of the clock.
     fn sees(&self, renewals: u64) -> io::Result<i64> {
-        let seen = sight(renewals, self.clock.look());
+        let seen = sight(renewals, self.clock.contender_now());
         let kept = self.folder.exchange(&self.clock, &name("door"), seen)?;
         Ok(kept.readings().0)
     }
 
     fn now(&self) -> i64 {
-        self.clock.look().readings().0
+        self.clock.contender_now().readings().0
     }
 
     fn files(&self) -> Vec<PathBuf> {
@@ -95,7 +95,7 @@ fn text_says_what_was_seen_whatever_the_name() {
     let longest = "\u{1}".repeat(Name::MAX_BYTES);
     for name in ["door", "two\nlines \"sum 0\"", "schlüssel", &longest] {
         let lock = format!("{:?} {name:?}", "a store");
-        let seen = sight(u64::MAX, Look::at(i64::MAX, 0));
+        let seen = sight(u64::MAX, ContenderInstant::at(i64::MAX, 0));
         let text = seen.render(&lock, ORIGIN);
         let read = Sight::parse(&text, &lock, ORIGIN).unwrap().unwrap();
         assert_eq!(read.version, seen.version);
@@ -109,7 +109,7 @@ fn text_says_what_was_seen_whatever_the_name() {
 #[test]
 fn text_with_any_damage_counts_for_nothing() {
     let lock = "\"a store\" \"door\"";
-    let text = sight(12, Look::at(345, 678)).render(lock, ORIGIN);
+    let text = sight(12, ContenderInstant::at(345, 678)).render(lock, ORIGIN);
     let damaged = |text: &str| {
         let read = Sight::parse(text, lock, ORIGIN);
         assert!(matches!(read, Err(Damaged)), "{text}: {read:?}");
@@ -131,7 +131,10 @@ fn text_with_any_damage_counts_for_nothing() {
 fn instant_in_the_future_counts_for_nothing() {
     let scene = Scene::new();
     let (hour, later) = (scene.now(), scene.now() + 1);
-    for first in [Look::at(later, hour), Look::at(hour, later)] {
+    for first in [
+        ContenderInstant::at(later, hour),
+        ContenderInstant::at(hour, later),
+    ] {
         scene.sees(1).unwrap();
         let lock = "\"a store\" \"door\"";
         let text = sight(1, first).render(lock, &scene.clock.origin().unwrap());
@@ -175,7 +178,7 @@ fn files_are_bounded_and_foreign_ones_stay() {
     for file in &foreign {
         fs::write(file, "foreign").unwrap();
     }
-    let seen = sight(1, scene.clock.look());
+    let seen = sight(1, scene.clock.contender_now());
     let mut most = 0;
     for lock in 0..2 * folder::MOST {
         let lock = name(&format!("door {lock}"));
@@ -252,7 +255,7 @@ async fn folder_that_hangs_costs_one_wait_and_one_thread() {
 
     let clock = Clock::system();
     let observations = Observations::new(scene.place.path().to_owned(), "a store".into());
-    let (limit, seen) = (Duration::from_millis(50), sight(1, clock.look()));
+    let (limit, seen) = (Duration::from_millis(50), sight(1, clock.contender_now()));
     let door = name("door");
     let ask = |limit| observations.exchange(&clock, &door, seen.version, seen.first, limit);
     assert!(ask(limit).await.is_none());

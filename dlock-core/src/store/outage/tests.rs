@@ -30,7 +30,7 @@ fn silence(outage: &Outage) {
 }
 
 fn turn(term: &Term, patience: Duration) -> Turn<'_> {
-    Box::pin(term.store.outage.turn(&term.plan, patience))
+    Box::pin(term.store.outage.admit(&term.plan, patience))
 }
 
 /// Polls it until nothing more happens without time passing.

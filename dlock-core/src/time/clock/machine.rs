@@ -37,12 +37,12 @@ pub enum Standstill {
 struct Inner {
     start: Instant,
     rate: f64,
-    state: Mutex<State>,
+    stops: Mutex<Stops>,
     resumed: Notify,
 }
 
 #[derive(Default)]
-struct State {
+struct Stops {
     standing: Option<(Standstill, Instant)>,
     suspended: Duration,
     frozen: Duration,
@@ -54,37 +54,37 @@ impl Machine {
         Self(Arc::new(Inner {
             start: Instant::now(),
             rate,
-            state: Mutex::default(),
+            stops: Mutex::default(),
             resumed: Notify::new(),
         }))
     }
 
     /// Brings the machine to a stand, until [`resume`](Self::resume). `false` if it stands already,
     /// and goes on standing as it does.
-    #[must_use = "only whoever brought it to a stand should let it run again"]
+    #[must_use = "only the caller that brought it to a stand should let it run again"]
     pub fn stand(&self, how: Standstill) -> bool {
-        let mut state = self.state();
-        let runs = state.standing.is_none();
+        let mut stops = self.stops();
+        let runs = stops.standing.is_none();
         if runs {
-            state.standing = Some((how, Instant::now()));
+            stops.standing = Some((how, Instant::now()));
         }
         runs
     }
 
     /// Lets the machine run again.
     pub fn resume(&self) {
-        let mut state = self.state();
-        let (suspended, frozen) = (state.suspended(), state.frozen());
-        state.standing = None;
-        (state.suspended, state.frozen) = (suspended, frozen);
-        drop(state);
+        let mut stops = self.stops();
+        let (suspended, frozen) = (stops.suspended(), stops.frozen());
+        stops.standing = None;
+        (stops.suspended, stops.frozen) = (suspended, frozen);
+        drop(stops);
         self.0.resumed.notify_waiters();
     }
 
     /// The holder's clock counts `by` more, from one instruction to the next, as when the machine
     /// was suspended between the two: what a task cannot see coming.
     pub fn skip(&self, by: Duration) {
-        self.state().skipped += by;
+        self.stops().skipped += by;
     }
 
     /// Resolves when the machine runs.
@@ -92,7 +92,7 @@ impl Machine {
         loop {
             let mut resumed = std::pin::pin!(self.0.resumed.notified());
             resumed.as_mut().enable();
-            if self.state().standing.is_none() {
+            if self.stops().standing.is_none() {
                 return;
             }
             resumed.await;
@@ -115,9 +115,9 @@ impl Machine {
     /// What the holder's clock has counted since the machine was made (V3).
     #[must_use]
     pub fn holder(&self) -> Duration {
-        let state = self.state();
-        let counted = self.0.start.elapsed().saturating_sub(state.frozen());
-        counted.mul_f64(self.0.rate) + state.skipped
+        let stops = self.stops();
+        let counted = self.0.start.elapsed().saturating_sub(stops.frozen());
+        counted.mul_f64(self.0.rate) + stops.skipped
     }
 
     /// What a contender's clock has counted since the machine was made (V3).
@@ -128,8 +128,8 @@ impl Machine {
 
     /// Tokio's time while timers ran.
     fn ticked(&self) -> Duration {
-        let state = self.state();
-        let stood = state.frozen() + state.suspended();
+        let stops = self.stops();
+        let stood = stops.frozen() + stops.suspended();
         self.0.start.elapsed().saturating_sub(stood)
     }
 
@@ -137,12 +137,12 @@ impl Machine {
         self.0.rate
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn stops(&self) -> MutexGuard<'_, Stops> {
+        self.0.stops.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl Stops {
     fn suspended(&self) -> Duration {
         self.suspended + self.standing_as(Standstill::Suspended)
     }
@@ -163,7 +163,7 @@ impl fmt::Debug for Machine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Machine")
             .field("rate", &self.0.rate)
-            .field("standing", &self.state().standing.map(|(how, _)| how))
+            .field("standing", &self.stops().standing.map(|(how, _)| how))
             .finish_non_exhaustive()
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dlock_core::{Client, DLock, Ended, Error, Lease, Name, TryAcquire};
+use dlock_core::{Client, DLock, Error, Lease, Name, ReleaseEnd, TryAcquire};
 use tokio::time::{Instant, sleep};
 
 use super::cuts;
@@ -35,7 +35,7 @@ pub(super) async fn lost_reply_of_an_acquire_is_found_by_its_repeat(wiring: Wiri
             "{fault}: {:?} too long (I6)",
             believed - latest
         );
-        assert_eq!(ok(lease.release().await), Ended::Released);
+        assert_eq!(ok(lease.release().await), ReleaseEnd::Released);
     }
 }
 
@@ -65,10 +65,10 @@ pub(super) async fn lock_works_through_a_cut_at_any_moment(wiring: Wiring) {
             );
             belief_is_founded(&wire, after, wiring.lease());
             // However it was cut, it was given back, and nothing is in a rival's way.
-            assert_eq!(ok(soon(&name, lease.release()).await), Ended::Released);
+            assert_eq!(ok(soon(&name, lease.release()).await), ReleaseEnd::Released);
             let next = lock(&rival, &name, wiring.lease());
             let next = granted(soon(&name, next.try_acquire()).await);
-            assert_eq!(ok(next.release().await), Ended::Released);
+            assert_eq!(ok(next.release().await), ReleaseEnd::Released);
             assert_eq!(wire.proxy.struck(), strikes + 1, "{name}");
         }
     }
@@ -88,12 +88,12 @@ pub(super) async fn lost_reply_of_a_release_is_a_release(wiring: Wiring) {
         let guard = ok(soon(fault, wire.lock(&name).hold()).await);
         wire.provider.inner().next(Op::Release, fault);
         let ended = ok(soon(fault, guard.release()).await);
-        assert_eq!(ended, Ended::Released, "{fault}");
+        assert_eq!(ended, ReleaseEnd::Released, "{fault}");
         let next = lock(&rival, &name, wiring.lease());
         let next = granted(soon(fault, next.try_acquire()).await);
         sleep(wiring.lease() / 3).await;
         assert!(next.is_valid(), "{fault}");
-        assert_eq!(ok(next.release().await), Ended::Released, "{fault}");
+        assert_eq!(ok(next.release().await), ReleaseEnd::Released, "{fault}");
 
         // The same while somebody waits, who may have the lock before the repeat is sent: no loss (V7).
         let guard = ok(soon(fault, wire.lock(&name).hold()).await);
@@ -106,11 +106,11 @@ pub(super) async fn lost_reply_of_a_release_is_a_release(wiring: Wiring) {
         let contender = tokio::spawn(async move { contender.hold().await });
         wire.provider.inner().next(Op::Release, fault);
         let ended = ok(soon(fault, guard.release()).await);
-        assert_eq!(ended, Ended::Released, "{fault}, with a contender");
+        assert_eq!(ended, ReleaseEnd::Released, "{fault}, with a contender");
         let next = ok(ok(soon(fault, contender).await));
         sleep(wiring.lease() / 3).await;
         assert!(next.is_valid(), "{fault}, with a contender");
-        assert_eq!(ok(next.release().await), Ended::Released, "{fault}");
+        assert_eq!(ok(next.release().await), ReleaseEnd::Released, "{fault}");
     }
 }
 
@@ -182,7 +182,7 @@ async fn gets_it_in_time(wiring: &Wiring, wire: &Wire, rival: &Client, name: &Na
 
 async fn gets_it_within(bound: Duration, wire: &Wire, lock: &DLock) {
     let next = within(bound, "a ghost blocks (I10)", lock.acquire()).await;
-    assert_eq!(ok(ok(next).release().await), Ended::Released);
+    assert_eq!(ok(ok(next).release().await), ReleaseEnd::Released);
     // W5: tasks that clean up end with the lease that may be left.
     let left = soon("the clean-up", wire.client.close()).await;
     assert_eq!(left, 0, "leases that nobody has");

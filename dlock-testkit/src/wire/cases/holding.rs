@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dlock_core::{Client, Ended, Error, Lease, Name, State};
+use dlock_core::{Client, Error, Lease, Name, ReleaseEnd, State};
 use tokio::{
     task::{JoinHandle, JoinSet},
     time::{Instant, sleep},
@@ -74,7 +74,7 @@ pub(super) async fn lost_reply_of_a_renewal_costs_nothing(wiring: Wiring) {
     assert!(last_sent(&wire, Op::Renew) > struck, "renewals went on");
     assert!(matches!(guard.state(), State::Valid), "{:?}", guard.state());
     belief_is_founded(&wire, Instant::now() + guard.remaining(), wiring.lease());
-    assert_eq!(ok(guard.release().await), Ended::Released);
+    assert_eq!(ok(guard.release().await), ReleaseEnd::Released);
 }
 
 pub(super) async fn renewal_cut_at_any_moment_loses_no_lease(wiring: Wiring) {
@@ -100,7 +100,7 @@ pub(super) async fn renewal_cut_at_any_moment_loses_no_lease(wiring: Wiring) {
                 "{fault}: {:?}",
                 guard.state()
             );
-            assert_eq!(ok(guard.release().await), Ended::Released);
+            assert_eq!(ok(guard.release().await), ReleaseEnd::Released);
         });
     }
     finished(all).await;
@@ -155,7 +155,7 @@ pub(super) async fn silent_partition_ends_the_lease_in_time(wiring: Wiring) {
             // After the partition everything works again, on new connections if need be.
             wire.proxy.heal();
             let lease = ok(soon("the lock", wire.lock(&name).acquire()).await);
-            assert_eq!(ok(lease.release().await), Ended::Released);
+            assert_eq!(ok(lease.release().await), ReleaseEnd::Released);
         });
     }
     finished(all).await;
@@ -196,9 +196,9 @@ async fn ends_in_time(wiring: &Wiring, wire: &Wire, name: &Name, strike: impl Fu
     wire.provider.inner().clear();
     wire.proxy.heal();
     let ended = ok(soon("the stale release", guard.release()).await);
-    assert!(matches!(ended, Ended::NotHeld(Some(_))), "{ended:?}");
+    assert!(matches!(ended, ReleaseEnd::NotHeld(Some(_))), "{ended:?}");
     assert!(granted.is_valid());
-    assert_eq!(ok(granted.release().await), Ended::Released);
+    assert_eq!(ok(granted.release().await), ReleaseEnd::Released);
 }
 
 pub(super) async fn outage_within_the_ride_through_bound_loses_no_lease(wiring: Wiring) {
@@ -245,7 +245,7 @@ pub(super) async fn outage_within_the_ride_through_bound_loses_no_lease(wiring: 
                 "{outage:?}: {:?}",
                 guard.state()
             );
-            assert_eq!(ok(guard.release().await), Ended::Released);
+            assert_eq!(ok(guard.release().await), ReleaseEnd::Released);
         });
     }
     finished(all).await;

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use dlock_core::{Ended, TryAcquire};
+use dlock_core::{ReleaseEnd, TryAcquire};
 use dlock_testkit::{
     Bench,
     faults::{Fault, Op},
@@ -43,7 +43,7 @@ pub(in crate::cases) async fn early_release_closes_the_name_until_its_time(bench
                     hand.advance(5 * SECOND).await;
                     if label == "released" {
                         let ended = ok(soon("the release", lease.release()).await);
-                        assert_eq!(ended, Ended::Released);
+                        assert_eq!(ended, ReleaseEnd::Released);
                     } else {
                         drop(lease);
                     }
@@ -92,7 +92,7 @@ pub(in crate::cases) async fn client_does_not_claim_what_it_is_about_to_close(be
         let holder = held(lock.try_acquire().await);
         assert_eq!(holder.record.uuid, uuid);
         bed.store.deliver().await;
-        assert_eq!(ok(hand.passes_until(release).await), Ended::Released);
+        assert_eq!(ok(hand.passes_until(release).await), ReleaseEnd::Released);
         assert!(held(lock.try_acquire().await).record.is_closed());
         // Nobody released it: the promise is over all the same.
         let lock = lock!(bed, "unanswered", at_least = 2 * BY_HAND);
@@ -102,7 +102,7 @@ pub(in crate::cases) async fn client_does_not_claim_what_it_is_about_to_close(be
         let release = tokio::spawn(lease.release());
         assert_eq!(
             ok(hand.passes_until_within(release, BY_HAND).await),
-            Ended::Unconfirmed
+            ReleaseEnd::Unconfirmed
         );
         hand.advance(2 * BY_HAND).await;
         let next = joined(trying(&lock)).await;
@@ -192,7 +192,7 @@ pub(in crate::cases) async fn repeated_release_closes_the_name_once(bench: Bench
         bed.store.next(Op::Release, Fault::UNKNOWN_AFTER);
         let release = tokio::spawn(lease.release());
         bed.sent(Op::Release, 1).await;
-        assert_eq!(ok(hand.passes_until(release).await), Ended::Released);
+        assert_eq!(ok(hand.passes_until(release).await), ReleaseEnd::Released);
         let releases = bed.releases();
         let closings: Vec<_> = releases.iter().filter_map(|sent| sent.closing).collect();
         assert_eq!(closings.len(), 2, "{releases:?}");
@@ -221,7 +221,10 @@ pub(in crate::cases) async fn closing_that_somebody_overtook_is_told(bench: Benc
         let seen = subject.record(&bed.name("")).await;
         let rival = bed.bench().term(&bed.name("")).prev(Some(seen.version()));
         subject.grants(&rival).await;
-        assert_eq!(ok(hand.passes_until(release).await), Ended::Unconfirmed);
+        assert_eq!(
+            ok(hand.passes_until(release).await),
+            ReleaseEnd::Unconfirmed
+        );
         assert_eq!(subject.record(&bed.name("")).await.uuid, rival.new);
     })
     .await;

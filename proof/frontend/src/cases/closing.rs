@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dlock_core::{Ended, Error};
+use dlock_core::{Error, ReleaseEnd};
 use dlock_testkit::{
     Bench,
     faults::{Fault, Op},
@@ -62,11 +62,11 @@ pub(in crate::cases) async fn close_leaves_leases_to_their_holders(bench: Bench)
         bed.sent(Op::Renew, 2).await;
         assert_eq!(
             ok(soon("the release", lease.release()).await),
-            Ended::Released
+            ReleaseEnd::Released
         );
         assert_eq!(
             ok(soon("the release", guard.release()).await),
-            Ended::Released
+            ReleaseEnd::Released
         );
         assert_eq!(soon("closing", bed.client.close()).await, 0);
     })

@@ -1,4 +1,4 @@
-//! I18: processes take turns. A process is a client here, over a provider of its own.
+//! F1 to F6: processes take turns. A process is a client here, over a provider of its own.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},

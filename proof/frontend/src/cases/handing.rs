@@ -1,4 +1,4 @@
-//! H1, within one client: what its holder gives back goes to whoever waits for it here, in one write;
+//! H1 to H6, within one client: what its holder gives back goes to whoever waits for it here, in one write;
 //! and what comes to nothing is given back all the same.
 
 use std::{
@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use dlock_core::{DLock, Ended, Lease};
+use dlock_core::{DLock, Lease, ReleaseEnd};
 use dlock_testkit::{
     Bench,
     faults::{Fault, Op},
@@ -38,7 +38,7 @@ pub(in crate::cases) async fn released_lock_goes_to_the_next_waiter_in_one_write
             match how {
                 "released" => {
                     let ended = soon("the release", first.release()).await;
-                    assert_eq!(ok(ended), Ended::Released);
+                    assert_eq!(ok(ended), ReleaseEnd::Released);
                 }
                 "dropped" => drop(first),
                 _ => drop(first.keep_alive()),
@@ -78,7 +78,7 @@ pub(in crate::cases) async fn lock_is_handed_on_past_a_renewal_under_way(bench: 
         let waiter = head(&bed, &lock).await;
         bed.store.forget_calls();
         let ended = soon("the release", first.release()).await;
-        assert_eq!(ok(ended), Ended::Released);
+        assert_eq!(ok(ended), ReleaseEnd::Released);
         assert!(ok(joined(waiter).await).is_valid());
         let numbers: Vec<_> = bed.acquires().iter().map(|sent| sent.prev).collect();
         let numbers: Vec<_> = numbers.into_iter().flatten().map(|p| p.renewals).collect();
@@ -104,7 +104,7 @@ pub(in crate::cases) async fn giver_has_stopped_before_the_next_is_asked_for(ben
         );
         eventually("the waiter's try", || bed.store.held() == 1).await;
         bed.store.deliver().await;
-        assert_eq!(ok(soon("the release", release).await), Ended::Released);
+        assert_eq!(ok(soon("the release", release).await), ReleaseEnd::Released);
         assert!(ok(joined(waiter).await).is_valid());
     })
     .await;
@@ -122,7 +122,7 @@ pub(in crate::cases) async fn hand_over_that_is_refused_is_followed_by_the_relea
         bed.subject().await.releases(&term, None).await;
         let (_subject, other) = bed.taken_by_another("").await;
         match ok(soon("the release", first.release()).await) {
-            Ended::NotHeld(Some(record)) => assert_eq!(record.uuid, other.new),
+            ReleaseEnd::NotHeld(Some(record)) => assert_eq!(record.uuid, other.new),
             ended => panic!("{ended:?}"),
         }
         assert_eq!(bed.releases().len(), 1);
@@ -149,7 +149,7 @@ pub(in crate::cases) async fn hand_over_without_an_answer_is_followed_by_the_rel
         // Its try is repeated for longer; the release does not wait for that.
         hand.advance(SECOND).await;
         hand.advance(10 * SECOND).await;
-        assert_eq!(ok(joined(release).await), Ended::Released);
+        assert_eq!(ok(joined(release).await), ReleaseEnd::Released);
         assert_eq!(bed.releases().len(), 1);
         hand.advance(SECOND).await;
         assert!(ok(joined(waiter).await).is_valid());
@@ -179,7 +179,7 @@ pub(in crate::cases) async fn waiter_that_leaves_takes_no_hand_over_along(bench:
                 std::task::Poll::Ready(ended) => ended,
                 std::task::Poll::Pending => soon("the release", release).await,
             };
-            assert_eq!(ok(ended), Ended::Released);
+            assert_eq!(ok(ended), ReleaseEnd::Released);
             match follower {
                 Some(follower) => assert!(ok(joined(follower).await).is_valid()),
                 None => {
@@ -214,7 +214,7 @@ pub(in crate::cases) async fn giver_is_not_stale_when_its_own_client_was_faster(
         bed.sent(Op::Acquire, 3).await;
         settle().await;
         drop(leaves);
-        assert_eq!(ok(hand.passes_until(release).await), Ended::Released);
+        assert_eq!(ok(hand.passes_until(release).await), ReleaseEnd::Released);
 
         // A try claims what is over while its release is under way.
         let (bed, _hand) = round.by_hand().await;
@@ -227,7 +227,7 @@ pub(in crate::cases) async fn giver_is_not_stale_when_its_own_client_was_faster(
         eventually("the release", || bed.store.held() == 1).await;
         let next = acquired(soon("the claim", lock.try_acquire()).await);
         bed.store.deliver().await;
-        assert_eq!(ok(soon("the release", release).await), Ended::Released);
+        assert_eq!(ok(soon("the release", release).await), ReleaseEnd::Released);
         assert!(next.is_valid());
 
         // What claimed it was over too, and a stranger came, before that release arrived.
@@ -241,10 +241,10 @@ pub(in crate::cases) async fn giver_is_not_stale_when_its_own_client_was_faster(
         eventually("the release", || bed.store.held() == 1).await;
         let next = acquired(soon("the claim", lock.try_acquire()).await);
         let ended = soon("the claimant's release", next.release()).await;
-        assert_eq!(ok(ended), Ended::Released);
+        assert_eq!(ok(ended), ReleaseEnd::Released);
         bed.taken_by_another("passed on").await;
         bed.store.deliver().await;
-        assert_eq!(ok(soon("the release", release).await), Ended::Released);
+        assert_eq!(ok(soon("the release", release).await), ReleaseEnd::Released);
     })
     .await;
 }
@@ -303,7 +303,7 @@ pub(in crate::cases) async fn lock_goes_back_to_the_store_after_a_while_of_hand_
         let second = ok(joined(second).await);
         hand.advance(SECOND / 2).await;
         ok(soon("the release", second.release()).await);
-        // Were it not handed over, a waiter might leave an instant to others first (I18).
+        // Were it not handed over, a waiter might leave an instant to others first (F2).
         let third = ok(hand.passes_until(third).await);
         assert_eq!(bed.releases().len(), 0, "handed over twice");
         // Over a second since the first of them.
@@ -312,7 +312,7 @@ pub(in crate::cases) async fn lock_goes_back_to_the_store_after_a_while_of_hand_
         ok(soon("the release", third.release()).await);
         let sent = bed.releases();
         assert!(sent.iter().any(|sent| sent.uuid == uuid), "{sent:?}");
-        // It may leave an instant to others (I18).
+        // It may leave an instant to others (F2).
         drop(ok(hand.passes_until(fourth).await));
     })
     .await;

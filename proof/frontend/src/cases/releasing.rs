@@ -2,7 +2,7 @@
 
 use std::{panic::AssertUnwindSafe, time::Duration};
 
-use dlock_core::{Ended, Error, ErrorKind, LossCause};
+use dlock_core::{Error, ErrorKind, LossCause, ReleaseEnd};
 use dlock_testkit::{
     Bench,
     faults::{Fault, Op},
@@ -60,7 +60,7 @@ pub(in crate::cases) async fn renewal_under_way_does_not_outlive_the_release(ben
         bed.sent(Op::Renew, 1).await;
         assert_eq!(
             ok(soon("the release", guard.release()).await),
-            Ended::Released
+            ReleaseEnd::Released
         );
         bed.store.deliver().await;
         settle().await;
@@ -84,7 +84,7 @@ pub(in crate::cases) async fn unanswered_release_is_repeated(bench: Bench) {
         bed.sent(Op::Release, 2).await;
         hand.advance(10 * SECOND).await;
         hand.advance(SECOND).await;
-        assert_eq!(ok(joined(release).await), Ended::Released);
+        assert_eq!(ok(joined(release).await), ReleaseEnd::Released);
         let releases = bed.releases();
         assert_eq!(releases.len(), 3);
         assert!(releases.iter().all(|release| *release == releases[0]));
@@ -107,7 +107,7 @@ pub(in crate::cases) async fn release_without_an_answer_ends_unconfirmed(bench: 
             bed.store.always(Op::Release, fault);
             assert_eq!(
                 ok(soon("the release", lease.release()).await),
-                Ended::Unconfirmed
+                ReleaseEnd::Unconfirmed
             );
             // Until the last renewal's request + D, but for the last pause.
             let pause = bed.lease / 40 + Duration::from_millis(2);
@@ -151,7 +151,7 @@ pub(in crate::cases) async fn stale_holder_releases_nothing_and_is_told(bench: B
         subject.grants(&next).await;
         let before = subject.record(&next.name).await;
         match ok(soon("the release", lease.release()).await) {
-            Ended::NotHeld(Some(record)) => assert_eq!(record.uuid, next.new),
+            ReleaseEnd::NotHeld(Some(record)) => assert_eq!(record.uuid, next.new),
             other => panic!("{other:?}"),
         }
         unchanged(&before, &subject.record(&next.name).await);
@@ -163,13 +163,23 @@ pub(in crate::cases) async fn repeated_release_that_finds_a_stranger_is_no_loss(
     rounds(bench, |round| async move {
         let halfway = 0.6;
         for (label, fault, waited, ended) in [
-            ("told nothing", Fault::LoseReply, 0.0, Ended::Released),
-            ("cut off", Fault::UNKNOWN_AFTER, 0.0, Ended::Released),
+            ("told nothing", Fault::LoseReply, 0.0, ReleaseEnd::Released),
+            ("cut off", Fault::UNKNOWN_AFTER, 0.0, ReleaseEnd::Released),
             // Taken by force between the two, perhaps: it was valid until its release all the same.
-            ("not applied", Fault::UNKNOWN_BEFORE, 0.0, Ended::Released),
-            ("throttled", Fault::THROTTLED, 0.0, Ended::Released),
+            (
+                "not applied",
+                Fault::UNKNOWN_BEFORE,
+                0.0,
+                ReleaseEnd::Released,
+            ),
+            ("throttled", Fault::THROTTLED, 0.0, ReleaseEnd::Released),
             // Nobody can know whether its attempt or somebody else ended it.
-            ("invalid", Fault::UNKNOWN_AFTER, halfway, Ended::Unconfirmed),
+            (
+                "invalid",
+                Fault::UNKNOWN_AFTER,
+                halfway,
+                ReleaseEnd::Unconfirmed,
+            ),
         ] {
             let (bed, hand) = round.by_hand().await;
             let lease = acquired(lock!(bed, label, margin = 0.5).try_acquire().await);

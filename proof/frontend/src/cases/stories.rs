@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use dlock_core::{Ended, Fence, LossCause, Version};
+use dlock_core::{Fence, LossCause, ReleaseEnd, Version};
 use dlock_testkit::{
     Bench,
     faults::{Fault, Op},
@@ -45,7 +45,7 @@ pub(in crate::cases) async fn contender_is_refused_until_the_holder_releases(ben
         );
         assert_eq!(
             ok(soon("the release", lease.release()).await),
-            Ended::Released
+            ReleaseEnd::Released
         );
         let next = acquired(soon("an answer", contender.try_acquire()).await);
         let record = subject.record(&a.name("")).await;
@@ -114,7 +114,7 @@ pub(in crate::cases) async fn paused_holder_is_fenced_and_told(bench: Bench) {
         assert!(!stalled.is_valid());
         let before = subject.record(&a.name("")).await;
         match ok(soon("the release", stalled.release()).await) {
-            Ended::NotHeld(Some(record)) => assert_eq!(record.uuid, next.uuid()),
+            ReleaseEnd::NotHeld(Some(record)) => assert_eq!(record.uuid, next.uuid()),
             other => panic!("{other:?}"),
         }
         unchanged(&before, &subject.record(&a.name("")).await);

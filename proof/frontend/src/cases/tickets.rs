@@ -1,4 +1,4 @@
-//! H1, between processes: a lease that is handed over by a ticket, which its user carries.
+//! H7 to H11, between processes: a lease that is handed over by a ticket, which its user carries.
 
 use std::time::Duration;
 
@@ -159,7 +159,7 @@ pub(in crate::cases) async fn ticket_opens_no_other_lock(bench: Bench) {
         ];
         for answer in answers {
             match answer {
-                Err(Error::OtherLock { ticket, lock }) => {
+                Err(Error::TicketMismatch { ticket, lock }) => {
                     assert_eq!((ticket, lock), (bed.name("a"), bed.name("b")));
                 }
                 other => panic!("{other:?}"),

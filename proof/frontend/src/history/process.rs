@@ -10,8 +10,8 @@ use std::{
 };
 
 use dlock_core::{
-    AskEnd, Client, Clock, Ended, ErrorKind, Event, LossCause, Name, Provider, ProviderError,
-    Recorder,
+    AcquireEnd, Client, Clock, ErrorKind, Event, LossCause, Name, Provider, ProviderError,
+    Recorder, ReleaseEnd,
 };
 use uuid::Uuid;
 
@@ -112,12 +112,12 @@ impl Recorder for Process {
     fn record(&self, name: &Name, _: Duration, event: Event) {
         let global = |reading| self.0.axis.global(reading);
         let what = match event {
-            Event::Asked { call, waits, limit } => What::Ask {
+            Event::AcquireBegan { call, waits, limit } => What::Ask {
                 handle: call,
                 waits,
                 limit: limit.map(micros),
             },
-            Event::AskEnded { call, end } => {
+            Event::AcquireEnded { call, end } => {
                 let (outcome, uuid) = ask_end(end);
                 What::AskEnd {
                     handle: call,
@@ -161,7 +161,7 @@ impl Recorder for Process {
                 uuid,
                 cause: (&cause).into(),
             },
-            Event::LossTold { uuid } => What::Told { uuid },
+            Event::LossDelivered { uuid } => What::Told { uuid },
             Event::ReleaseBegan { uuid } => What::ReleaseBegan { uuid },
             Event::ReleaseEnded { uuid, ended } => What::ReleaseEnded {
                 uuid,
@@ -175,24 +175,24 @@ impl Recorder for Process {
     }
 }
 
-const fn ask_end(end: AskEnd) -> (Outcome, Option<Uuid>) {
+const fn ask_end(end: AcquireEnd) -> (Outcome, Option<Uuid>) {
     let outcome = match end {
-        AskEnd::Granted(uuid) => return (Outcome::Ok, Some(uuid)),
-        AskEnd::Held => Outcome::Held,
-        AskEnd::TimedOut => Outcome::Timeout,
-        AskEnd::Closed => Outcome::Closed,
-        AskEnd::Failed(kind) => error_outcome(kind),
-        AskEnd::Dropped => Outcome::Dropped,
+        AcquireEnd::Granted(uuid) => return (Outcome::Ok, Some(uuid)),
+        AcquireEnd::Held => Outcome::Held,
+        AcquireEnd::TimedOut => Outcome::Timeout,
+        AcquireEnd::Closed => Outcome::Closed,
+        AcquireEnd::Failed(kind) => error_outcome(kind),
+        AcquireEnd::Dropped => Outcome::Dropped,
         _ => Outcome::Unknown,
     };
     (outcome, None)
 }
 
-fn release_end(ended: &Result<Ended, ProviderError>) -> Outcome {
+fn release_end(ended: &Result<ReleaseEnd, ProviderError>) -> Outcome {
     match ended {
-        Ok(Ended::Released) => Outcome::Ok,
-        Ok(Ended::NotHeld(_)) => Outcome::Lost,
-        Ok(Ended::Unconfirmed) => Outcome::Unknown,
+        Ok(ReleaseEnd::Released) => Outcome::Ok,
+        Ok(ReleaseEnd::NotHeld(_)) => Outcome::Lost,
+        Ok(ReleaseEnd::Unconfirmed) => Outcome::Unknown,
         Err(error) => error_outcome(error.kind()),
     }
 }

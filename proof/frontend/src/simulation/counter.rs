@@ -1,4 +1,4 @@
-//! Where tickets lie about between those who leave them and those who redeem them (H1): as text, which
+//! Where tickets lie about between those who leave them and those who redeem them (H7): as text, which
 //! is how they travel.
 
 use std::{

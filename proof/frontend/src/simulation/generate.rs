@@ -117,7 +117,7 @@ impl Draw {
             .collect()
     }
 
-    /// H1: crowds that hand a name on within one client, and tickets.
+    /// H1, H7: crowds that hand a name on within one client, and tickets.
     fn heirs(&mut self, clients: &mut [ClientPlan]) {
         if self.chance(50) {
             let crowded = self.rng.usize(..clients.len());

@@ -28,7 +28,7 @@ pub struct Figures {
     /// Refusals by an identity of the client's own that was over (G4).
     pub own_ghosts: u64,
     /// Leases that went to a waiter of the same client in one write, that left with a ticket, whose
-    /// ticket was redeemed, and whose ticket showed an older number than the record (H1).
+    /// ticket was redeemed, and whose ticket showed an older number than the record (H1, H7, H8).
     pub handed_over: u64,
     pub tickets: u64,
     pub redeemed: u64,

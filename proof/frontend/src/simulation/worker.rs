@@ -147,7 +147,7 @@ impl Worker {
         match self.counter.take(&self.plan.name, step.redeems?)? {
             Ok(ticket) => Some(ticket),
             Err(what) => {
-                self.monitor.complain("H1", || what);
+                self.monitor.complain("H11", || what);
                 None
             }
         }
@@ -161,12 +161,12 @@ impl Worker {
             let mut context = Context::from_waker(Waker::noop());
             matches!(
                 redeeming.as_mut().poll(&mut context),
-                Poll::Ready(Err(Error::OtherLock { .. }))
+                Poll::Ready(Err(Error::TicketMismatch { .. }))
             )
         });
         if !matches!(refused, Ok(true)) {
             self.monitor
-                .complain("H1", || format!("{ticket} opens another lock"));
+                .complain("H11", || format!("{ticket} opens another lock"));
         }
     }
 

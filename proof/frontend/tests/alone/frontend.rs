@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use dlock_core::{Client, Clock, DLock, Ended, Error, LossCause, TryAcquire};
+use dlock_core::{Client, Clock, DLock, Error, LossCause, ReleaseEnd, TryAcquire};
 use dlock_testkit::{
     faults::{Fault, Faulty, Op},
     memory::{MemoryProvider, MemoryStore},
@@ -267,9 +267,9 @@ fn undriven_runtime_keeps_nobody_from_the_lock() {
         assert!(waited.is_err(), "granted beside another: {waited:?}");
     });
     runtime.block_on(async {
-        assert_eq!(held.release().await.unwrap(), Ended::Released);
+        assert_eq!(held.release().await.unwrap(), ReleaseEnd::Released);
         let next = lock.acquire_timeout(LEASE / 2).await;
-        assert_eq!(next.unwrap().release().await.unwrap(), Ended::Released);
+        assert_eq!(next.unwrap().release().await.unwrap(), ReleaseEnd::Released);
     });
     drop(left);
 }
@@ -330,12 +330,12 @@ fn waiters_of_an_undriven_runtime_let_others_pass() {
         assert!(waited.is_err(), "granted beside another: {waited:?}");
     });
     runtime.block_on(async {
-        assert_eq!(held.release().await.unwrap(), Ended::Released);
+        assert_eq!(held.release().await.unwrap(), ReleaseEnd::Released);
         let next = lock.acquire_timeout(10 * LEASE).await;
-        assert_eq!(next.unwrap().release().await.unwrap(), Ended::Released);
+        assert_eq!(next.unwrap().release().await.unwrap(), ReleaseEnd::Released);
     });
     let all = left.block_on(async { tokio::time::timeout(10 * LEASE, all).await });
-    let released = || Ended::Released;
+    let released = || ReleaseEnd::Released;
     assert_eq!(all.unwrap(), (released(), released(), released()));
 }
 
@@ -353,10 +353,13 @@ fn release_awaited_beside_an_undriven_runtime_ends() {
             "{renewed:?}"
         );
         let ended = tokio::time::timeout(LEASE, held.release()).await;
-        assert!(matches!(ended, Ok(Ok(Ended::Unconfirmed))), "{ended:?}");
+        assert!(
+            matches!(ended, Ok(Ok(ReleaseEnd::Unconfirmed))),
+            "{ended:?}"
+        );
         // It has let go.
         let next = lock.acquire_timeout(lease).await;
-        assert_eq!(next.unwrap().release().await.unwrap(), Ended::Released);
+        assert_eq!(next.unwrap().release().await.unwrap(), ReleaseEnd::Released);
     });
     drop(left);
 }

@@ -2,7 +2,9 @@
 
 use std::{sync::Arc, time::Duration};
 
-use dlock_core::{Client, Clock, DLock, Ended, Event as Told, Name, Provider, Recorder, Release};
+use dlock_core::{
+    Client, Clock, DLock, Event as Told, Name, Provider, Recorder, Release, ReleaseEnd,
+};
 use dlock_testkit::memory::{MemoryProvider, MemoryStore};
 use tokio::time::sleep;
 use tracing::{
@@ -72,9 +74,9 @@ async fn third_lease_lives_on(client: Client, provider: MemoryProvider) {
     assert!(kept.is_valid(), "{:?}", kept.state());
     let next = tokio::spawn(async move { kept_lock.acquire().await.unwrap() });
     sleep(LEASE / 10).await;
-    assert_eq!(kept.release().await.unwrap(), Ended::Released);
+    assert_eq!(kept.release().await.unwrap(), ReleaseEnd::Released);
     let next = next.await.unwrap();
-    assert_eq!(next.release().await.unwrap(), Ended::Released);
+    assert_eq!(next.release().await.unwrap(), ReleaseEnd::Released);
     assert_eq!(client.close().await, 2, "those that were lost");
 }
 

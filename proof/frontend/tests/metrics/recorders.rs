@@ -11,7 +11,7 @@ use std::{
 };
 
 use dlock_core::{
-    DLock, Validity,
+    DLock, LeaseWatch,
     metrics::{SharedString, Unit},
 };
 use dlock_testkit::faults::{Fault, Op};
@@ -53,9 +53,9 @@ impl<F: Fn()> Recorder for Does<F> {
 }
 
 /// Everything that is told: waiting, renewing, failing, handing on, giving back, losing.
-async fn live(Process { lock, provider, .. }: &Process, held: &Mutex<Option<Validity>>) {
+async fn live(Process { lock, provider, .. }: &Process, held: &Mutex<Option<LeaseWatch>>) {
     let guard = lock.hold().await.unwrap();
-    *held.lock().unwrap() = Some(guard.validity());
+    *held.lock().unwrap() = Some(guard.watch());
     provider.next(Op::Renew, Fault::UNKNOWN_AFTER);
     sleep(100 * SECOND).await;
     assert!(guard.is_valid());
@@ -67,7 +67,7 @@ async fn live(Process { lock, provider, .. }: &Process, held: &Mutex<Option<Vali
     // What is told is told in the middle of a drop.
     drop(guard);
     let next = waiting.await.unwrap();
-    *held.lock().unwrap() = Some(next.validity());
+    *held.lock().unwrap() = Some(next.watch());
     assert!(next.is_valid());
     provider.everything(Fault::LoseRequest);
     next.lost().await;
@@ -120,7 +120,7 @@ async fn ask_the_locks() {
         let told = AtomicUsize::new(0);
         let process = Scene::new(store).process("asks");
         let lock: DLock = process.lock.clone();
-        let held = Mutex::<Option<Validity>>::default();
+        let held = Mutex::<Option<LeaseWatch>>::default();
         let recorder = Does(|| {
             // What its questions tell in turn is not followed.
             if ASKING.replace(true) {

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use dlock_core::{DLock, Ended, Error, TryAcquire};
+use dlock_core::{DLock, Error, ReleaseEnd, TryAcquire};
 use dlock_testkit::{
     faults::{Fault, Op},
     memory::MemoryProvider,
@@ -273,7 +273,7 @@ pub(crate) async fn a_release_without_an_answer_is_unconfirmed(scene: Scene) {
     let Process { lock, provider, .. } = scene.process("unconfirmed");
     let lease = lock.acquire().await.unwrap();
     provider.always(Op::Release, Fault::LoseReply);
-    assert_eq!(lease.release().await.unwrap(), Ended::Unconfirmed);
+    assert_eq!(lease.release().await.unwrap(), ReleaseEnd::Unconfirmed);
     assert_eq!(
         scene.count(RELEASES, &[GROUP, ("outcome", "unconfirmed")]),
         1
@@ -282,7 +282,7 @@ pub(crate) async fn a_release_without_an_answer_is_unconfirmed(scene: Scene) {
     provider.clear();
     let lease = lock.acquire().await.unwrap();
     scene.store.wipe();
-    assert_eq!(lease.release().await.unwrap(), Ended::NotHeld(None));
+    assert_eq!(lease.release().await.unwrap(), ReleaseEnd::NotHeld(None));
     assert_eq!(scene.count(RELEASES, &[GROUP, ("outcome", "not_held")]), 1);
     // And one that may not release.
     let lease = lock.acquire().await.unwrap();

@@ -1,4 +1,4 @@
-//! Handing a lock on within one client (H1), where a case cannot look: runtimes that stand still or
+//! Handing a lock on within one client (H1 to H6), where a case cannot look: runtimes that stand still or
 //! end, and what it costs and gains.
 
 use std::{
@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use dlock_core::{Client, Clock, DLock, Ended};
+use dlock_core::{Client, Clock, DLock, ReleaseEnd};
 use dlock_testkit::{
     faults::{Fault, Faulty, Op},
     memory::{MemoryProvider, MemoryStore},
@@ -76,7 +76,7 @@ fn runtime_that_stands_still_holds_no_release_up() {
     let elsewhere = waiter_elsewhere(&provider, &lock);
     let began = Instant::now();
     let ended = home.block_on(lease.release()).unwrap();
-    assert_eq!(ended, Ended::Released);
+    assert_eq!(ended, ReleaseEnd::Released);
     assert_eq!(provider.count(Op::Release), 1);
     // A tenth of the lease, on a machine that may be busy.
     assert!(began.elapsed() < LEASE / 2, "after {:?}", began.elapsed());
@@ -98,7 +98,7 @@ fn runtime_that_ends_takes_no_hand_over_along() {
         // No time passes: the clock is moved by hand, and nobody does.
         let ended = timeout(PATIENCE, release).await;
         let ended = ended.unwrap_or_else(|_| panic!("the release waits for who is gone"));
-        assert_eq!(ended.unwrap().unwrap(), Ended::Released);
+        assert_eq!(ended.unwrap().unwrap(), ReleaseEnd::Released);
     });
     assert_eq!(provider.count(Op::Release), 1);
 }

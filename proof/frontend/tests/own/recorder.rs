@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use dlock_core::{AskEnd, Client, Clock, DLock, Event, LossCause, Name, Recorder, TryAcquire};
+use dlock_core::{AcquireEnd, Client, Clock, DLock, Event, LossCause, Name, Recorder, TryAcquire};
 use dlock_testkit::memory::{MemoryProvider, MemoryStore};
 
 const LEASE: Duration = Duration::from_secs(10);
@@ -59,10 +59,10 @@ async fn whole_life_of_a_lease_is_told_in_order() {
         matches!(
             events[..],
             [
-                Event::Asked { call: 0, waits: true, limit: None },
+                Event::AcquireBegan { call: 0, waits: true, limit: None },
                 Event::Tried { uuid: tried, sent: Duration::ZERO, duration: LEASE, prev: None, .. },
                 Event::Granted { uuid: granted, believed: first, .. },
-                Event::AskEnded { call: 0, end: AskEnd::Granted(delivered) },
+                Event::AcquireEnded { call: 0, end: AcquireEnd::Granted(delivered) },
                 Event::Renewed { n: 1, believed: renewed, .. },
                 Event::Lost { cause: LossCause::Released, .. },
                 Event::ReleaseBegan { .. },
@@ -90,14 +90,14 @@ async fn loss_is_told_once_and_to_who_waits_for_it() {
     let ends: Vec<_> = told
         .take()
         .into_iter()
-        .filter(|(_, event)| matches!(event, Event::Lost { .. } | Event::LossTold { .. }))
+        .filter(|(_, event)| matches!(event, Event::Lost { .. } | Event::LossDelivered { .. }))
         .collect();
     assert!(
         matches!(
             ends[..],
             [
                 (_, Event::Lost { cause: LossCause::Expired { .. }, .. }),
-                (at, Event::LossTold { .. }),
+                (at, Event::LossDelivered { .. }),
             ] if at < LEASE.mul_f64(0.8) + Duration::from_millis(50)
         ),
         "{ends:?}"
@@ -128,18 +128,18 @@ async fn caller_who_goes_away_is_told() {
         .take()
         .into_iter()
         .filter_map(|(_, event)| match event {
-            Event::AskEnded { call, end } => Some((call, end)),
+            Event::AcquireEnded { call, end } => Some((call, end)),
             _ => None,
         })
         .collect();
-    let granted = AskEnd::Granted(lease.uuid());
+    let granted = AcquireEnd::Granted(lease.uuid());
     assert_eq!(
         ends,
         [
             (0, granted),
-            (1, AskEnd::Held),
-            (2, AskEnd::Dropped),
-            (3, AskEnd::TimedOut),
+            (1, AcquireEnd::Held),
+            (2, AcquireEnd::Dropped),
+            (3, AcquireEnd::TimedOut),
         ]
     );
 }

@@ -56,7 +56,31 @@ const RULES: &[&str] = &[
     "W6",
     "W7",
     "W8",
+    "F1",
+    "F2",
+    "F3",
+    "F4",
+    "F5",
+    "F6",
+    "F7",
+    "F8",
+    "F9",
+    "F10",
+    "F11",
+    "F12",
+    "F13",
+    "F14",
     "H1",
+    "H2",
+    "H3",
+    "H4",
+    "H5",
+    "H6",
+    "H7",
+    "H8",
+    "H9",
+    "H10",
+    "H11",
     "B1",
     "B2",
     "B3",
@@ -145,6 +169,42 @@ const ELSEWHERE: &[(&str, &str, &str, &str)] = &[
         "refused_connection_is_not_applied",
     ),
     (
+        "F3",
+        "of one client's count of its wins: a case sees only shares, and those are a statistic",
+        "dlock-core/src/names/fairness/tests.rs",
+        "unseen_others_get_a_chance_now_and_then",
+    ),
+    (
+        "F5",
+        "of one client's count of idle yields",
+        "dlock-core/src/names/fairness/tests.rs",
+        "client_that_nobody_came_after_forgets_the_others_after_a_while",
+    ),
+    (
+        "F7",
+        "of what one waiter has seen, term by term",
+        "dlock-core/src/waiting/reserving/tests.rs",
+        "holder_that_comes_again_has_passed_it_over",
+    ),
+    (
+        "F10",
+        "an interval between tries, which the simulation watches",
+        "dlock-core/src/waiting/reserving/tests.rs",
+        "lock_that_is_kept_is_not_asked_for_in_a_hurry",
+    ),
+    (
+        "F11",
+        "of when one client looks: a case sees only that others are let in",
+        "dlock-core/src/names/fairness/tests.rs",
+        "client_that_keeps_a_name_looks_for_a_reservation_twice_in_a_tenure",
+    ),
+    (
+        "F14",
+        "a part of a limit; that limits hold while a name is left to others is watched by the simulation",
+        "dlock-core/src/waiting/leaving.rs",
+        "left / 2",
+    ),
+    (
         "000-4",
         "needs a clock to set",
         "dlock-testkit/tests/own/memory_store.rs",
@@ -203,17 +263,13 @@ fn every_rule_that_a_case_names_exists() {
 #[test]
 fn reasons_are_not_stale() {
     let (covered, known) = (covered(), RULES.iter().collect::<BTreeSet<_>>());
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .ancestors()
-        .nth(2)
-        .expect("the crate lies in a workspace");
     for (rule, why, file, words) in ELSEWHERE {
         assert!(known.contains(rule), "{rule} is no rule");
         assert!(
             !covered.contains(rule),
             "{rule} has a case now: it needs no reason ({why})"
         );
-        let text = fs::read_to_string(root.join(file))
+        let text = fs::read_to_string(root().join(file))
             .unwrap_or_else(|error| panic!("{rule}: {file}: {error}"));
         assert!(
             text.contains(words),
@@ -225,23 +281,8 @@ fn reasons_are_not_stale() {
 #[test]
 fn list_of_rules_is_that_of_the_protocol_as_explained() {
     // DESIGN.md explains the rules to readers; a number that it mentions must be in the list.
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .ancestors()
-        .nth(2)
-        .expect("the crate lies in a workspace");
-    let design = fs::read_to_string(root.join("dlock-core/DESIGN.md"))
-        .expect("DESIGN.md explains the protocol");
-    let numbers: BTreeSet<&str> = design
-        .split(|c: char| !c.is_ascii_alphanumeric())
-        .filter(|word| {
-            let mut letters = word.chars();
-            letters
-                .next()
-                .is_some_and(|first| "ARLEOVTGWBHI".contains(first))
-                && !letters.as_str().is_empty()
-                && letters.all(|digit| digit.is_ascii_digit())
-        })
-        .collect();
+    let design = design();
+    let numbers = numbers(&design);
     assert!(numbers.len() > 30, "DESIGN.md mentions only {numbers:?}");
     let missing: Vec<&&str> = numbers
         .iter()
@@ -251,6 +292,69 @@ fn list_of_rules_is_that_of_the_protocol_as_explained() {
         missing.is_empty(),
         "rules that DESIGN.md explains and nothing covers: {missing:?}"
     );
+}
+
+#[test]
+fn index_of_rules_names_each_rule_and_a_file_that_quotes_it() {
+    let design = design();
+    let (chapters, index) = design
+        .split_once("\n## The rules, and where they are kept\n")
+        .expect("DESIGN.md ends with an index of its rules");
+    let mut listed = BTreeSet::new();
+    for row in index.lines().filter(|line| line.starts_with("| ")).skip(1) {
+        let cells: Vec<&str> = row.trim_matches('|').split(" | ").map(str::trim).collect();
+        let [rule, meaning, files] = cells[..] else {
+            panic!("not a row of three cells: {row}");
+        };
+        assert!(!meaning.is_empty(), "{rule}: no meaning");
+        assert!(listed.insert(rule), "{rule}: listed twice");
+        let mut links = files.split("](").skip(1);
+        let mut kept = 0;
+        while let Some((file, _)) = links.next().and_then(|link| link.split_once(')')) {
+            let text = fs::read_to_string(root().join("dlock-core").join(file))
+                .unwrap_or_else(|error| panic!("{rule}: {file}: {error}"));
+            assert!(
+                numbers(&text).contains(rule),
+                "{rule}: {file} does not quote it"
+            );
+            kept += 1;
+        }
+        assert!(kept > 0, "{rule}: kept nowhere");
+    }
+    let stated = numbers(chapters);
+    let missing: Vec<_> = stated.difference(&listed).collect();
+    assert!(missing.is_empty(), "not in the index: {missing:?}");
+    let gone: Vec<_> = listed.difference(&stated).collect();
+    assert!(
+        gone.is_empty(),
+        "in the index, and stated nowhere: {gone:?}"
+    );
+}
+
+/// What looks like the number of a rule.
+fn numbers(text: &str) -> BTreeSet<&str> {
+    text.split(|c: char| !c.is_ascii_alphanumeric())
+        .filter(|word| {
+            let mut letters = word.chars();
+            letters
+                .next()
+                .is_some_and(|first| "ARLEOVTGWFBHI".contains(first))
+                && !letters.as_str().is_empty()
+                && letters.all(|digit| digit.is_ascii_digit())
+        })
+        .collect()
+}
+
+fn design() -> String {
+    fs::read_to_string(root().join("dlock-core/DESIGN.md"))
+        .expect("DESIGN.md explains the protocol")
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .ancestors()
+        .nth(2)
+        .expect("the crate lies in a workspace")
 }
 
 fn covered() -> BTreeSet<&'static str> {

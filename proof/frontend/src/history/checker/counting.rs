@@ -68,7 +68,7 @@ fn count_name(facts: &Facts<'_>, of_name: &NameFacts<'_>, counts: &mut Counts) {
         let mut before: Option<&TermFacts<'_>> = None;
         for (at, commit) in &of_name.commits {
             if commit.kind == CommitKind::Take {
-                // What its holder had given away is handed over, and not taken over (H1).
+                // What its holder had given away is handed over, and not taken over (H7).
                 let given = before.and_then(given_away_at);
                 let given = given.is_some_and(|given| given <= at.t);
                 counts.takeovers += u64::from(held && !given);

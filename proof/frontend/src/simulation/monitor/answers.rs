@@ -71,7 +71,7 @@ impl State {
                 }
                 if another && self.callers[id].ticket == Some(record.uuid) {
                     self.figures.other_numbers += 1;
-                    self.next_at_once(id, "H1");
+                    self.next_at_once(id, "H2");
                 } else if self.callers[id].ticket.is_some() && !self.callers[id].once {
                     self.is_back(client, &name);
                     self.queues_after_all(id);

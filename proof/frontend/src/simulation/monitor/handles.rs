@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dlock_core::{Ended, ErrorKind, FencingToken, Loss, LossCause};
+use dlock_core::{ErrorKind, FencingToken, Loss, LossCause, ReleaseEnd};
 use uuid::Uuid;
 
 use super::{
@@ -118,7 +118,7 @@ impl Monitor {
     }
 
     /// `release` has answered.
-    pub(in super::super) fn released(&self, uuid: Uuid, answer: &Result<Ended, ErrorKind>) {
+    pub(in super::super) fn released(&self, uuid: Uuid, answer: &Result<ReleaseEnd, ErrorKind>) {
         let mut state = self.state();
         state.note(|| format!("{uuid} released: {answer:?}"));
         let Some(term) = state.terms.get(&uuid) else {
@@ -127,9 +127,9 @@ impl Monitor {
         let (told, fatal) = (term.release_answer, term.release_fatal);
         let early = !term.let_go_by(state.clients[term.client].machine.holder());
         let right = match answer {
-            Ok(Ended::Released) => told == Some(Given::Back),
-            Ok(Ended::NotHeld(_)) => told == Some(Given::Taken),
-            Ok(Ended::Unconfirmed) => {
+            Ok(ReleaseEnd::Released) => told == Some(Given::Back),
+            Ok(ReleaseEnd::NotHeld(_)) => told == Some(Given::Taken),
+            Ok(ReleaseEnd::Unconfirmed) => {
                 told == Some(Given::Unknown) || told.is_none() && !fatal && !early
             }
             Err(kind) => fatal && *kind == ErrorKind::Fatal,

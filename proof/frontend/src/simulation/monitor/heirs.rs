@@ -1,4 +1,4 @@
-//! Leases that are handed over (H1): by a client to its own next waiter, and by ticket.
+//! Leases that are handed over (H1 to H11): by a client to its own next waiter, and by ticket.
 
 use std::{collections::BTreeSet, iter::successors, time::Duration};
 
@@ -34,7 +34,7 @@ impl Monitor {
             Some(_) => false,
         };
         if !right {
-            state.complain("H1", || {
+            state.complain("H7", || {
                 format!("{uuid} is handed over with {refused:?}, and is valid: {valid}")
             });
         }
@@ -184,7 +184,7 @@ impl State {
             let lasted = began.saturating_sub(since);
             // When a grant that nobody took was offered shows only when it is claimed.
             if handed > ROW || taken && lasted > longest + SLACK {
-                self.complain("H1", || {
+                self.complain("H5", || {
                     format!("{uuid} is the {handed}th in a row to be handed over, after {lasted:?}")
                 });
             }
@@ -200,7 +200,7 @@ impl State {
         let claimed = request.prev.map(|prev| prev.uuid);
         if let Some(ticket) = caller.ticket {
             if calls == 0 && claimed != Some(ticket) {
-                self.complain("H1", || {
+                self.complain("H8", || {
                     format!("{id} does not claim what its ticket is for")
                 });
             }
@@ -264,7 +264,7 @@ impl State {
             && !hurries
         {
             let uuid = *uuid;
-            self.complain("H1", || {
+            self.complain("H6", || {
                 format!("{id} asks, and {uuid} goes from hand to hand")
             });
         }

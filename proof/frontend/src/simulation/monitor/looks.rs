@@ -19,7 +19,7 @@ impl Monitor {
 
 impl State {
     /// Whoever was refused with a ticket has seen a holder already, and may begin its turn with a look
-    /// (H1). Everybody else begins with a try.
+    /// (H8). Everybody else begins with a try.
     fn begins_with_a_look(&mut self, client: usize, name: &str) {
         let known = self.known(client, name);
         let (head, queue) = (known.head, known.queue.clone());

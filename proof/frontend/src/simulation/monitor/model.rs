@@ -163,7 +163,7 @@ pub(super) struct Caller {
     /// It stands in no queue.
     pub(super) once: bool,
     pub(super) limit: Option<Duration>,
-    /// The term that its ticket is for, as long as it may be worth something (H1).
+    /// The term that its ticket is for, as long as it may be worth something (H8).
     pub(super) ticket: Option<Uuid>,
     pub(super) began: Stamp,
     pub(super) status: Status,
@@ -321,17 +321,17 @@ impl Term {
 }
 
 impl Term {
-    /// H1: how long a client may keep the name to itself.
+    /// H5: how long a client may keep the name to itself.
     pub(super) fn longest_row(&self) -> Duration {
         (self.settings.duration / 10).clamp(Duration::from_millis(50), Duration::from_secs(1))
     }
 
-    /// H1: how long a lease may be on offer to whoever is first in line.
+    /// H3: how long a lease may be on offer to whoever is first in line.
     pub(super) fn heirs_patience(&self) -> Duration {
         (self.settings.duration / 10).min(Duration::from_secs(1))
     }
 
-    /// H1: when the release must have been sent, on the contender's clock, if nobody was granted what
+    /// H3: when the release must have been sent, on the contender's clock, if nobody was granted what
     /// was offered. `deserted`: since when nobody has been in line for it.
     pub(super) fn release_due(&self, began: Stamp, deserted: Option<Duration>) -> Duration {
         let patience = self.heirs_patience();

@@ -9,7 +9,7 @@ use super::{
     model::{CallerId, Pause, Status, Turn},
 };
 
-/// The most that a woken try leaves to others who may have waited longer (I18).
+/// The most that a woken try leaves to others who may have waited longer (F1, F2).
 const LEFT_TO_OTHERS: Duration = Duration::from_millis(5);
 
 impl State {
@@ -30,7 +30,7 @@ impl State {
         self.check_overdue(id);
     }
 
-    /// H1: a lease may have been offered to it since, and have been taken back before it asked.
+    /// H3: a lease may have been offered to it since, and have been taken back before it asked.
     pub(super) fn was_offered(&self, id: CallerId, pause: &Pause) -> bool {
         let caller = &self.callers[id];
         let known = self.clients[caller.client].names.get(&caller.name);

@@ -77,7 +77,7 @@ impl State {
             self.queues_again(id);
         }
         if by_ticket {
-            self.complain("H1", || format!("{uuid} is released, and went by ticket"));
+            self.complain("H7", || format!("{uuid} is released, and went by ticket"));
         }
         if alive {
             self.complain("V7", || format!("{uuid} is released while its work exists"));

@@ -202,7 +202,7 @@ impl State {
                 ));
             }
             let mut pickup = term.settings.duration / 6;
-            // H1: for a while it may be on offer to whoever is first in line, and not be released.
+            // H3: for a while it may be on offer to whoever is first in line, and not be released.
             if awaited.contains(&(term.client, term.name.clone())) {
                 pickup += term.heirs_patience();
             }
@@ -303,7 +303,7 @@ impl State {
                 + caller.settings.failure_pause() * 4;
             let mut found = None;
             if caller.ticket.is_some() && caller.calls == 0 && waited > SLACK {
-                found = Some(("H1", format!("{id} has a ticket and is kept waiting")));
+                found = Some(("H9", format!("{id} has a ticket and is kept waiting")));
             } else if caller.once && caller.calls == 0 && waited > SLACK && !self.may_be_held(id) {
                 found = Some((
                     "W1",

@@ -44,7 +44,7 @@ impl State {
         if let Some(caller) = self.drawn.get(&request.new).copied() {
             self.shared_out(name, caller);
         }
-        // What its holder had given away is handed over, and not taken over (H1).
+        // What its holder had given away is handed over, and not taken over (H7).
         let given = |record: &Record| {
             let term = self.terms.get(&record.uuid);
             term.is_some_and(|term| term.release_began.is_some())

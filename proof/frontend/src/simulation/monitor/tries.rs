@@ -191,7 +191,7 @@ impl State {
                 self.complain("B4", || format!("{id} claims {prev:?}, which is closed"));
             }
             (Some(_), _) if over && !live => {}
-            // H1: its holder has handed it over, ground (c).
+            // H8: its holder has handed it over, ground (c).
             (Some(prev), _) if self.callers[id].ticket == Some(prev.uuid) => {}
             (Some(prev), Some((version, true, true))) if prev == version => {}
             (Some(prev), _) if self.is_own(client, prev.uuid) => self.claims.push(Claim {

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use dlock_core::{DLock, Ended, Error, ErrorKind, FencingToken, Guard, Lease, State};
+use dlock_core::{DLock, Error, ErrorKind, FencingToken, Guard, Lease, ReleaseEnd, State};
 use tokio::time::sleep;
 use uuid::Uuid;
 
@@ -162,7 +162,7 @@ impl Worker {
         }
     }
 
-    /// Leaves a ticket for whoever comes (H1).
+    /// Leaves a ticket for whoever comes (H7).
     fn hand_over(&self, held: Held, uuid: Uuid) {
         let answer = match held {
             Held::Lease(lease) => lease.hand_over(),
@@ -204,7 +204,7 @@ impl Worker {
     }
 }
 
-fn told(answer: Result<Ended, Error>) -> Result<Ended, ErrorKind> {
+fn told(answer: Result<ReleaseEnd, Error>) -> Result<ReleaseEnd, ErrorKind> {
     answer.map_err(|error| match error {
         Error::Provider(error) => error.kind(),
         _ => ErrorKind::Unknown,

@@ -1,6 +1,6 @@
-//! On which runtimes the waiters of a name stand in line (W1). Their tasks run there, and one that nobody
-//! drives, a current-thread runtime between two `block_on` or one that is blocked, would keep everybody
-//! behind them from the lock. So those who wait elsewhere look now and then whether it runs.
+//! On which runtimes the waiters of a name stand in line (W1). Their tasks run there. A runtime that nobody
+//! drives (a current-thread runtime between two `block_on`, or a blocked one) would keep the waiters behind
+//! them from the lock. So waiters on other runtimes check now and then whether it runs.
 
 use std::{
     collections::VecDeque,
@@ -15,43 +15,43 @@ use tokio::{
 
 use super::NameState;
 
-/// Somebody who stands in line.
+/// A caller that stands in line.
 pub(crate) trait Waiter: Send + Sync {
-    /// Gives up its place, whichever thread this is, and asks for a new one when it runs again.
-    fn steps_aside(&self);
+    /// Gives up its place in the queue, from any thread; the waiter queues anew when it runs again.
+    fn step_aside(&self);
 }
 
 /// The waiters of one name.
 #[derive(Default)]
-pub(super) struct Crews {
+pub(super) struct Runtimes {
     /// In the order in which their first waiters came.
-    crews: Vec<Crew>,
-    /// Which of them is asked next.
+    runtimes: Vec<RuntimeWaiters>,
+    /// Which of them is probed next.
     next: usize,
 }
 
-/// Those of one runtime, in the order in which they came.
-struct Crew {
+/// The waiters of one runtime, in the order in which they came.
+struct RuntimeWaiters {
     runtime: Handle,
     waiters: VecDeque<Weak<dyn Waiter>>,
-    /// How long it may be away: as long as any of them has had to pick up a grant (W6).
+    /// How long the runtime may stand still: as long as any of its waiters may take to pick up a grant (W6).
     patience: Duration,
 }
 
-/// A question to a runtime: it is answered where the runtime is driven.
+/// An empty task on another runtime: it finishes if that runtime is driven.
 pub(crate) struct Probe {
     runtime: Id,
     answer: JoinHandle<()>,
 }
 
-impl Crews {
+impl Runtimes {
     pub(super) fn join(&mut self, runtime: &Handle, waiter: Weak<dyn Waiter>, patience: Duration) {
         match self.of(runtime.id()) {
-            Some(crew) => {
-                crew.waiters.push_back(waiter);
-                crew.patience = crew.patience.max(patience);
+            Some(group) => {
+                group.waiters.push_back(waiter);
+                group.patience = group.patience.max(patience);
             }
-            None => self.crews.push(Crew {
+            None => self.runtimes.push(RuntimeWaiters {
                 runtime: runtime.clone(),
                 waiters: VecDeque::from([waiter]),
                 patience,
@@ -60,15 +60,17 @@ impl Crews {
     }
 
     pub(super) fn leave(&mut self, runtime: Id, waiter: &Weak<dyn Waiter>) {
-        let Some(crew) = self.of(runtime) else { return };
-        let mut waiters = crew.waiters.iter();
+        let Some(group) = self.of(runtime) else {
+            return;
+        };
+        let mut waiters = group.waiters.iter();
         if let Some(place) = waiters.position(|other| Weak::ptr_eq(other, waiter)) {
-            crew.waiters.remove(place);
+            group.waiters.remove(place);
         }
-        if crew.waiters.is_empty() {
-            self.crews.retain(|crew| crew.runtime.id() != runtime);
+        if group.waiters.is_empty() {
+            self.runtimes.retain(|group| group.runtime.id() != runtime);
         }
-        if self.crews.is_empty() {
+        if self.runtimes.is_empty() {
             // Most names are held for longer than they are waited for.
             *self = Self::default();
         }
@@ -76,15 +78,18 @@ impl Crews {
 
     /// Nobody stands in line.
     pub(super) fn is_empty(&self) -> bool {
-        self.crews.is_empty()
+        self.runtimes.is_empty()
     }
 
-    /// Two of the other runtimes at most, however many wait: the one that came first, which keeps the others
+    /// At most two of the other runtimes, however many wait: the one that came first, which keeps the others
     /// from the lock if it is not driven, and another one each time.
     fn others(&mut self, here: Id) -> Vec<(Handle, Duration)> {
-        let others = self.crews.iter().filter(|crew| crew.runtime.id() != here);
+        let others = self
+            .runtimes
+            .iter()
+            .filter(|group| group.runtime.id() != here);
         let mut others: Vec<_> = others
-            .map(|crew| (crew.runtime.clone(), crew.patience))
+            .map(|group| (group.runtime.clone(), group.patience))
             .collect();
         if others.len() > 2 {
             self.next = self.next.wrapping_add(1);
@@ -95,22 +100,22 @@ impl Crews {
         others
     }
 
-    fn of(&mut self, runtime: Id) -> Option<&mut Crew> {
-        let mut crews = self.crews.iter_mut();
-        crews.find(|crew| crew.runtime.id() == runtime)
+    fn of(&mut self, runtime: Id) -> Option<&mut RuntimeWaiters> {
+        let mut runtimes = self.runtimes.iter_mut();
+        runtimes.find(|group| group.runtime.id() == runtime)
     }
 }
 
 impl NameState {
-    /// Asks other runtimes of the line whether they are driven, and says for how long to wait for that.
-    /// `None` if there are none. The first waiter of a runtime asks for all of it.
+    /// Probes other runtimes of the queue, and says for how long to wait for the answers. `None` if there are
+    /// no others. The first waiter of a runtime probes for all waiters of that runtime.
     pub(crate) fn probe(&self, waiter: &Weak<dyn Waiter>) -> Option<(Vec<Probe>, Duration)> {
         let here = Handle::current().id();
         let mut known = self.known();
-        let crews = &mut known.succession.crews;
-        let ours = crews.of(here).and_then(|crew| crew.waiters.front());
+        let runtimes = &mut known.succession.runtimes;
+        let ours = runtimes.of(here).and_then(|group| group.waiters.front());
         let first = ours.is_none_or(|front| Weak::ptr_eq(front, waiter));
-        let others = crews.others(here);
+        let others = runtimes.others(here);
         drop(known);
         let patience = others.iter().map(|(_, patience)| *patience).max()?;
         let asked = if first { others } else { Vec::new() };
@@ -121,18 +126,18 @@ impl NameState {
         Some((probes.collect(), patience))
     }
 
-    /// Where there is still no answer, the waiters step aside.
-    pub(crate) fn relieve(&self, probes: Vec<Probe>) {
+    /// The waiters of runtimes that have not answered lose their places.
+    pub(crate) fn evict_undriven(&self, probes: Vec<Probe>) {
         for Probe { runtime, answer } in probes {
             if answer.is_finished() {
                 continue;
             }
-            let crew: Vec<Arc<dyn Waiter>> = match self.known().succession.crews.of(runtime) {
-                Some(crew) => crew.waiters.iter().filter_map(Weak::upgrade).collect(),
+            let group: Vec<Arc<dyn Waiter>> = match self.known().succession.runtimes.of(runtime) {
+                Some(group) => group.waiters.iter().filter_map(Weak::upgrade).collect(),
                 None => continue,
             };
-            for waiter in crew {
-                waiter.steps_aside();
+            for waiter in group {
+                waiter.step_aside();
             }
         }
     }
@@ -153,7 +158,7 @@ mod tests {
     use super::*;
     use crate::{
         Clock, Name,
-        names::{Names, Place},
+        names::{Names, Registration},
     };
 
     const PATIENCE: Duration = Duration::from_secs(1);
@@ -163,7 +168,7 @@ mod tests {
     }
 
     impl Waiter for Somebody {
-        fn steps_aside(&self) {
+        fn step_aside(&self) {
             self.stepped_aside.store(true, Ordering::SeqCst);
         }
     }
@@ -175,7 +180,7 @@ mod tests {
         waiter: Weak<dyn Waiter>,
         stepped_aside: Arc<AtomicBool>,
         _alive: Arc<dyn Waiter>,
-        _place: Place,
+        _registration: Registration,
     }
 
     impl<'a> InLine<'a> {
@@ -189,7 +194,7 @@ mod tests {
             Self {
                 runtime,
                 state: Arc::clone(state),
-                _place: state.place(Weak::clone(&waiter), patience),
+                _registration: state.register(Weak::clone(&waiter), patience),
                 waiter,
                 stepped_aside,
                 _alive: alive,
@@ -232,7 +237,7 @@ mod tests {
                 yield_now().await;
             }
         });
-        state.relieve(probes);
+        state.evict_undriven(probes);
         let aside = waiters.each_ref().map(InLine::stepped_aside);
         assert_eq!(aside, [false, false, true, true]);
     }
@@ -251,12 +256,12 @@ mod tests {
         assert_eq!((second.asks(), other.asks()), (Some(1), Some(1)));
         drop(other);
         assert_eq!(second.asks(), None);
-        assert!(!state.known().succession.crews.is_empty());
+        assert!(!state.known().succession.runtimes.is_empty());
         drop(second);
-        assert!(state.known().succession.crews.is_empty());
+        assert!(state.known().succession.runtimes.is_empty());
     }
 
-    /// A line of many runtimes costs each of them two questions, and every runtime is asked after some.
+    /// In a queue of many runtimes each sends two probes, and every runtime is probed after some time.
     #[test]
     fn of_many_runtimes_each_is_asked_in_its_turn() {
         let (state, runtimes) = (line(), runtimes::<7>());
@@ -277,8 +282,8 @@ mod tests {
         assert_eq!(asked.len(), 6);
     }
 
-    /// Locks of one name may have different leases, and a short one does not decide how long others may be
-    /// away.
+    /// Locks of one name may have different leases, and a short lease does not decide how long the runtimes of
+    /// others may stand still.
     #[test]
     fn patience_is_that_of_those_who_are_asked() {
         let (state, [here, elsewhere]) = (line(), runtimes());

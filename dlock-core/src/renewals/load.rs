@@ -1,5 +1,4 @@
-//! What all the terms of an agenda have in common: how many there are of each duration, and how many
-//! renewals that makes.
+//! The load of a schedule: how many terms there are of each duration, and how many renewals that makes.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -12,21 +11,21 @@ const GATHER: Duration = Duration::from_millis(10);
 /// is no fraction.
 const SPAN: u64 = 7_200_000_000_000;
 
-/// The terms of an agenda, counted.
+/// The terms of an schedule, counted.
 #[derive(Default)]
-pub(super) struct Crowd {
+pub(super) struct Load {
     durations: BTreeMap<Duration, usize>,
     /// Renewals in [`SPAN`].
     rate: u64,
 }
 
-impl Crowd {
-    pub(super) fn joins(&mut self, plan: &Plan) {
+impl Load {
+    pub(super) fn add(&mut self, plan: &Plan) {
         *self.durations.entry(plan.duration).or_default() += 1;
         self.rate += rate(plan);
     }
 
-    pub(super) fn leaves(&mut self, plan: &Plan) {
+    pub(super) fn remove(&mut self, plan: &Plan) {
         self.rate = self.rate.saturating_sub(rate(plan));
         if let Some(count) = self.durations.get_mut(&plan.duration) {
             *count -= 1;
@@ -40,14 +39,14 @@ impl Crowd {
         self.durations.is_empty()
     }
 
-    /// Between two looks at what is due: what falls due in between travels together. D/60 of the
+    /// The time between two steps that collect due terms: terms that fall due in between travel together. D/60 of the
     /// shortest lease at most: a small part of what a renewal may be late.
     pub(super) fn gather(&self) -> Duration {
         (self.shortest() / 60).min(GATHER)
     }
 
     /// The longest sleep before the clock is asked again: D/10 of the shortest lease (V2).
-    pub(super) fn step(&self) -> Duration {
+    pub(super) fn longest_sleep(&self) -> Duration {
         self.shortest() / 10
     }
 
@@ -85,38 +84,38 @@ mod tests {
             max_hold: None,
             at_least: None,
             group: None,
-            told: true,
-            errands: std::sync::Arc::default(),
+            observed: true,
+            tasks: std::sync::Arc::default(),
         }
     }
 
     #[test]
     fn shortest_lease_sets_the_step_for_as_long_as_it_is_there() {
-        let mut crowd = Crowd::default();
+        let mut load = Load::default();
         let (long, short) = (
             plan(Duration::from_secs(60)),
             plan(Duration::from_millis(300)),
         );
-        crowd.joins(&long);
-        crowd.joins(&short);
-        crowd.joins(&short);
-        crowd.leaves(&short);
-        assert_eq!(crowd.step(), Duration::from_millis(30));
-        assert_eq!(crowd.gather(), Duration::from_millis(5));
-        crowd.leaves(&short);
-        assert_eq!(crowd.step(), Duration::from_secs(6));
-        assert_eq!(crowd.gather(), GATHER);
-        crowd.leaves(&long);
-        assert!(crowd.is_empty());
+        load.add(&long);
+        load.add(&short);
+        load.add(&short);
+        load.remove(&short);
+        assert_eq!(load.longest_sleep(), Duration::from_millis(30));
+        assert_eq!(load.gather(), Duration::from_millis(5));
+        load.remove(&short);
+        assert_eq!(load.longest_sleep(), Duration::from_secs(6));
+        assert_eq!(load.gather(), GATHER);
+        load.remove(&long);
+        assert!(load.is_empty());
     }
 
     #[test]
     fn twice_the_average_rate_leaves_half_an_interval_to_a_crowd() {
-        let mut crowd = Crowd::default();
+        let mut load = Load::default();
         let plan = plan(Duration::from_secs(15));
         for _ in 0..100_000 {
-            crowd.joins(&plan);
+            load.add(&plan);
         }
-        assert_eq!(crowd.each() * 100_000, Duration::from_millis(2500));
+        assert_eq!(load.each() * 100_000, Duration::from_millis(2500));
     }
 }

@@ -1,6 +1,6 @@
-//! Telling those who watch: subscribers of `tracing`, recorders. What they do runs in our tasks, amid
-//! duties to leases that have nothing to do with it, so their panics end here: whatever happens to a
-//! lock must not depend on who watches.
+//! Emitting events to subscribers of `tracing` and to recorders. They run in our tasks, amid duties to
+//! leases that have nothing to do with the event, so their panics end here: what happens to a lock must
+//! not depend on its observers.
 
 use std::{
     future::poll_fn,
@@ -10,18 +10,18 @@ use std::{
 
 use tracing::Span;
 
-/// Tells something; a panic of whoever is told is reported by the panic hook, and goes no further.
-pub(crate) fn contained<T>(tell: impl FnOnce() -> T) -> Option<T> {
-    // It gets to see values of ours, and changes none, hence the assertion.
-    catch_unwind(AssertUnwindSafe(tell)).ok()
+/// Calls an observer. Its panic is reported by the panic hook, and goes no further.
+pub(crate) fn contained<T>(call: impl FnOnce() -> T) -> Option<T> {
+    // The observer sees values of ours and changes none, hence the assertion.
+    catch_unwind(AssertUnwindSafe(call)).ok()
 }
 
 /// [`contained`] for what has no answer, such as an event of `tracing`.
-pub(crate) fn told(tell: impl FnOnce()) {
-    contained(tell);
+pub(crate) fn emit(event: impl FnOnce()) {
+    contained(event);
 }
 
-/// A span; none if nobody can make it.
+/// A span; none if the subscriber panics while it is made.
 pub(crate) fn span(make: impl FnOnce() -> Span) -> Span {
     contained(make).unwrap_or_else(Span::none)
 }
@@ -29,7 +29,7 @@ pub(crate) fn span(make: impl FnOnce() -> Span) -> Span {
 /// Runs a future within a span: a panic of the future's own goes on, one of the span's subscriber does
 /// not.
 pub(crate) async fn within<F: Future>(span: Span, work: F) -> F::Output {
-    let span = Told(Some(span));
+    let span = ContainedSpan(Some(span));
     let mut work = pin!(work);
     poll_fn(|context| {
         let entered = contained(|| span.0.as_ref().map(Span::enter));
@@ -40,10 +40,10 @@ pub(crate) async fn within<F: Future>(span: Span, work: F) -> F::Output {
     .await
 }
 
-/// A span whose end is told as carefully as the rest.
-struct Told(Option<Span>);
+/// A span that contains the subscriber's panics when it ends.
+struct ContainedSpan(Option<Span>);
 
-impl Drop for Told {
+impl Drop for ContainedSpan {
     fn drop(&mut self) {
         let span = self.0.take();
         contained(|| drop(span));

@@ -1,4 +1,4 @@
-//! A view of a term that can be shared: whether it still holds, and being told when that changes.
+//! A view of a term that can be shared: whether it still holds, and futures that resolve when that changes.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -7,14 +7,14 @@ use uuid::Uuid;
 use crate::{FencingToken, Guard, Loss, State, lease::Term};
 
 /// Whether a guarded lease still holds, for everybody who works under it. Made by
-/// [`Guard::validity`].
+/// [`Guard::watch`].
 ///
 /// Cheap to clone. It only watches: it neither renews nor keeps anything held, and after the guard
 /// itself is gone it says that the lease has ended.
 #[derive(Clone)]
-pub struct Validity(Arc<Term>);
+pub struct LeaseWatch(Arc<Term>);
 
-impl Validity {
+impl LeaseWatch {
     pub(crate) fn new(term: &Arc<Term>) -> Self {
         Self(Arc::clone(term))
     }
@@ -133,16 +133,16 @@ async fn watch(term: &Term, done: impl Fn() -> bool) {
 }
 
 impl Guard {
-    /// A view of this lease that can be cloned and handed to whoever works under it.
+    /// A view of this lease that can be cloned and handed to everything that works under it.
     #[must_use]
-    pub fn validity(&self) -> Validity {
-        Validity::new(self.term())
+    pub fn watch(&self) -> LeaseWatch {
+        LeaseWatch::new(self.term())
     }
 }
 
-impl fmt::Debug for Validity {
+impl fmt::Debug for LeaseWatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Validity")
+        f.debug_struct("LeaseWatch")
             .field("name", &self.0.name)
             .field("token", &self.0.token)
             .field("state", &self.0.state())

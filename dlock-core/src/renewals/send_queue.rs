@@ -1,32 +1,32 @@
-//! What is due and waits to be sent: the renewals of one shard and of leases of about one duration.
-//! Lanes share nothing, so that a shard which does not answer delays its own renewals only, and a
+//! Renewals that are due and wait to be sent: those of one shard and of leases of about one duration.
+//! Send queues share nothing, so that a shard which does not answer delays its own renewals only, and a
 //! short lease cuts no long one's attempt.
 
 use std::time::Duration;
 
-use super::queue::{Kept, Queue, Standing};
+use super::timer_queue::{Entry, Health, TimerQueue};
 use crate::{
     lease::Term,
-    time::{Plan, Tick},
+    time::{HolderInstant, Plan},
 };
 
 /// The most renewals in one call. What a call costs beside its renewals is a small part by then;
 /// with the longest names it carries half a megabyte.
 pub(super) const BATCH: usize = 500;
 
-/// Batches of one lane that are under way at a time. One that has had no answer for a while is not
+/// Batches of one send queue that are under way at a time. One that has had no answer for a while is not
 /// counted (see [`call`](super::call)).
 const BATCHES: usize = 8;
 
-/// Single renewals of one lane that are under way at a time, counted likewise: retries, and all
+/// Single renewals of one send queue that are under way at a time, counted likewise: retries, and all
 /// renewals where the store takes no batches.
 const SINGLES: usize = 64;
 
 /// The same while the store answers nothing at all: enough to notice when it is back, and no storm.
 const PROBES: usize = 16;
 
-/// Retries are sent one by one as long as there are no more than this; of a larger crowd, so many
-/// parts are made, of at most [`COMPANY`] each.
+/// Retries are sent one by one as long as there are no more than this; more retries travel in as many
+/// calls, of at most [`COMPANY`] each.
 const APART: usize = 512;
 
 /// The most retries in one call.
@@ -47,14 +47,14 @@ pub(super) enum Kind {
     Retry,
 }
 
-/// The lane of one route.
-pub(super) struct Lane {
+/// The send queue of one route.
+pub(super) struct SendQueue {
     /// The store takes batches.
     batches: bool,
-    /// By the end of the lease: whoever has the least time left goes first.
-    due: Queue,
-    retries: Queue,
-    /// Calls under way that others wait for, and all of them.
+    /// By the end of the lease: the term with the least time left goes first.
+    due: TimerQueue,
+    retries: TimerQueue,
+    /// Calls under way that others wait for, of each kind, and all calls under way.
     due_calls: usize,
     retry_calls: usize,
     calls: usize,
@@ -80,12 +80,12 @@ fn class(duration: Duration) -> u32 {
     (rest << 3) | (millis >> rest)
 }
 
-impl Lane {
+impl SendQueue {
     pub(super) fn new(batches: bool) -> Self {
         Self {
             batches,
-            due: Queue::default(),
-            retries: Queue::default(),
+            due: TimerQueue::default(),
+            retries: TimerQueue::default(),
             due_calls: 0,
             retry_calls: 0,
             calls: 0,
@@ -93,22 +93,22 @@ impl Lane {
         }
     }
 
-    /// A renewal is due. What has little of its time left does not wait for a batch, and does not
-    /// cut one: it goes with the retries.
-    pub(super) fn push(&mut self, ends: Tick, kept: Kept, now: Tick) {
-        let hurried = ends.since(now) < hurry(&kept.term.plan);
-        match kept.standing {
-            Standing::Fresh if !hurried => self.due.insert(ends, kept),
-            _ => self.retries.insert(ends, kept),
+    /// A renewal is due. A lease that has little time left does not wait for a batch, and does not cut one short:
+    /// it goes with the retries.
+    pub(super) fn push(&mut self, ends: HolderInstant, entry: Entry, now: HolderInstant) {
+        let hurried = ends.since(now) < hurry(&entry.term.plan);
+        match entry.health {
+            Health::Healthy if !hurried => self.due.insert(ends, entry),
+            _ => self.retries.insert(ends, entry),
         }
     }
 
-    pub(super) fn remove(&mut self, term: &Term) -> Option<Kept> {
+    pub(super) fn remove(&mut self, term: &Term) -> Option<Entry> {
         self.due.remove(term).or_else(|| self.retries.remove(term))
     }
 
-    /// One whose lease ended while it waited.
-    pub(super) fn pop_ended(&mut self, now: Tick) -> Option<Kept> {
+    /// Takes out a term whose lease ended while it waited.
+    pub(super) fn pop_ended(&mut self, now: HolderInstant) -> Option<Entry> {
         self.due
             .pop_until(now)
             .or_else(|| self.retries.pop_until(now))
@@ -116,7 +116,7 @@ impl Lane {
 
     /// The next call of due renewals, if one may go. `None` if nothing waits, or too many are under
     /// way.
-    pub(super) fn next_due(&mut self) -> Option<Vec<Kept>> {
+    pub(super) fn next_due(&mut self) -> Option<Vec<Entry>> {
         let (calls, size) = match self.batches {
             true => (BATCHES, BATCH),
             false => (SINGLES, 1),
@@ -133,7 +133,7 @@ impl Lane {
     /// The next call of retries, likewise: alone, or in small company where there are so many that
     /// one by one would take longer than their leases last. A lease whose own attempt failed goes
     /// alone in any case.
-    pub(super) fn next_retry(&mut self) -> Option<Vec<Kept>> {
+    pub(super) fn next_retry(&mut self) -> Option<Vec<Entry>> {
         let calls = if self.silent { PROBES } else { SINGLES };
         if self.retry_calls >= calls {
             return None;
@@ -146,7 +146,7 @@ impl Lane {
         let first = self.retries.pop()?;
         self.retry_calls += 1;
         self.calls += 1;
-        let joined = |kept: &Kept| kept.standing != Standing::Alone;
+        let joined = |entry: &Entry| entry.health != Health::Isolated;
         let with_others = joined(&first);
         let mut items = vec![first];
         while with_others && items.len() < company && self.retries.first().is_some_and(joined) {
@@ -156,12 +156,12 @@ impl Lane {
     }
 
     /// Renewals are due, and a call of them may go.
-    pub(super) fn first_due(&self) -> Option<&Kept> {
+    pub(super) fn first_due(&self) -> Option<&Entry> {
         self.due.first()
     }
 
     /// When the first lease that waits here ends.
-    pub(super) fn first_end(&self) -> Option<Tick> {
+    pub(super) fn first_end(&self) -> Option<HolderInstant> {
         let ends = [self.due.first_at(), self.retries.first_at()];
         ends.into_iter().flatten().min()
     }

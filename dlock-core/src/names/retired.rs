@@ -1,0 +1,157 @@
+//! The client's own retired identities, whose late copies become orphans in the store (G4), and which of its
+//! tries claimed their terms.
+
+use std::{iter::successors, time::Duration};
+
+use uuid::Uuid;
+
+use super::{Known, NameState};
+use crate::{Clock, Version, time::ContenderInstant};
+
+/// How many retired identities a client remembers per name (G4).
+const RETIRED_KEPT: usize = 8;
+
+/// The uuid of a try or a lease on which this client acts no more (G4).
+pub(super) struct Retired {
+    uuid: Uuid,
+    since: ContenderInstant,
+    /// For how long its release closed the name (B4): until then this client does not claim it either.
+    closed: Duration,
+    keep: Duration,
+    /// The newest try of this client that claimed it (G4, H4), granted or not.
+    successor: Option<Uuid>,
+    /// How many of this client's tries that claimed it may have ended its term in the store.
+    claimants: usize,
+    /// Every request for it was answered, its release too: no copy is on its way, unless a driver or a network
+    /// has made one.
+    settled: bool,
+}
+
+impl Retired {
+    /// As far as is known, no copy of its requests can reach the store any more.
+    pub(super) fn is_forgettable(&self, clock: &Clock) -> bool {
+        self.settled || clock.elapsed(self.since) >= self.keep
+    }
+}
+
+impl Known {
+    fn with_retired(&mut self, uuid: Uuid, change: impl FnOnce(&mut Retired)) {
+        let mut retired = self.retired.iter_mut();
+        if let Some(retired) = retired.find(|retired| retired.uuid == uuid) {
+            change(retired);
+        }
+    }
+
+    pub(super) fn is_ours(&self, uuid: Uuid) -> bool {
+        let mut retired = self.retired.iter();
+        self.newest == Some(uuid)
+            || self.live.contains(&uuid)
+            || retired.any(|retired| retired.uuid == uuid)
+    }
+}
+
+impl NameState {
+    /// Retires an identity: a try whose grant no caller got, or a lease whose release has begun. It is
+    /// remembered for 2 D, so that a late copy of its request cannot block its own client (G4).
+    pub(crate) fn retire(&self, clock: &Clock, uuid: Uuid, duration: Duration) {
+        self.mark_retired(&mut self.known(), clock, uuid, duration, Duration::ZERO);
+    }
+
+    /// Retires a lease whose release closes the name (B4), to this client as well: it claims what is left of the
+    /// term only when the name would be open again.
+    pub(crate) fn closes(&self, clock: &Clock, uuid: Uuid, duration: Duration, lasts: Duration) {
+        self.mark_retired(&mut self.known(), clock, uuid, duration, lasts);
+        self.reset_passes();
+    }
+
+    pub(super) fn mark_retired(
+        &self,
+        known: &mut Known,
+        clock: &Clock,
+        uuid: Uuid,
+        duration: Duration,
+        closed: Duration,
+    ) {
+        let since = clock.contender_now();
+        if known.live.contains(&uuid) && closed.is_zero() {
+            self.fairness().gives_back(clock);
+        }
+        known.live.retain(|live| *live != uuid);
+        if known.retired.iter().any(|retired| retired.uuid == uuid) {
+            return;
+        }
+        if known.retired.len() == RETIRED_KEPT {
+            known.retired.pop_front();
+        }
+        known.retired.push_back(Retired {
+            uuid,
+            since,
+            closed,
+            keep: closed + 2 * duration,
+            successor: None,
+            claimants: 0,
+            settled: false,
+        });
+    }
+
+    /// The store has confirmed the end of this identity, and every request for it was answered. It is remembered
+    /// as long as its name is, but keeps its name from being forgotten no longer.
+    pub(crate) fn settled(&self, uuid: Uuid) {
+        let mut known = self.known();
+        if let Some(retired) = known
+            .retired
+            .iter_mut()
+            .find(|retired| retired.uuid == uuid)
+        {
+            retired.settled = true;
+        }
+    }
+
+    /// The record that refused a try is an orphan of this client: ground (b) of `prev` (G4).
+    pub(crate) fn is_retired(&self, clock: &Clock, uuid: Uuid) -> bool {
+        let known = self.known();
+        let mut retired = known.retired.iter();
+        retired.any(|retired| {
+            retired.uuid == uuid
+                && (retired.closed..retired.keep).contains(&clock.elapsed(retired.since))
+        })
+    }
+
+    /// A try of this client claims this term.
+    pub(crate) fn claims(&self, claimed: Version, successor: Uuid) {
+        self.known().with_retired(claimed.uuid, |retired| {
+            retired.successor = Some(successor);
+            retired.claimants += 1;
+        });
+    }
+
+    /// The try that claimed this term was refused and was sent once: it has not ended the term.
+    pub(crate) fn claim_failed(&self, claimed: Version) {
+        self.known().with_retired(claimed.uuid, |retired| {
+            retired.claimants = retired.claimants.saturating_sub(1);
+        });
+    }
+
+    /// Whether a try of this client that claimed this term may have ended it in the store.
+    pub(crate) fn may_be_claimed(&self, uuid: Uuid) -> bool {
+        let known = self.known();
+        let mut retired = known.retired.iter();
+        retired.any(|retired| retired.uuid == uuid && retired.claimants > 0)
+    }
+
+    /// Whether the term that the store shows is a successor of this one by claims of this client.
+    pub(crate) fn went_to_our_own(&self, uuid: Uuid, shown: Uuid) -> bool {
+        let known = self.known();
+        let successor = |uuid: &Uuid| {
+            let retired = known.retired.iter().find(|retired| retired.uuid == *uuid)?;
+            retired.successor
+        };
+        let mut chain = successors(successor(&uuid), successor).take(RETIRED_KEPT);
+        chain.any(|successor| successor == shown)
+    }
+
+    /// This term is or was one of this client's, as far as it remembers.
+    pub(crate) fn is_ours(&self, uuid: Uuid) -> bool {
+        self.known().is_ours(uuid)
+    }
+}

@@ -1,0 +1,177 @@
+//! A waiter's entry in the wait queue, and the turn that comes of it (W1, I18). It has two ends, one for the
+//! caller and one for the task that asks in its name, and the first end to be dropped gives up the entry: the
+//! task runs on its caller's runtime, and where nobody drives that runtime any more, only the thread that
+//! drops the caller's future can give the entry up. While the caller is there too, waiters on other runtimes
+//! behind it evict the entry (`names/runtimes`).
+
+use std::{
+    future::{Future, pending, poll_fn, ready},
+    mem,
+    pin::{Pin, pin},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    task::Poll,
+};
+
+use tokio::{
+    sync::{AcquireError, OwnedSemaphorePermit},
+    task::unconstrained,
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    names::{Registration, Waiter},
+    waiting::Settings,
+};
+
+/// The task's end.
+#[derive(Default)]
+pub(super) struct QueueEntry(Arc<SharedEntry>);
+
+/// The caller's end.
+pub(super) struct CallerEnd(QueueEntry);
+
+#[derive(Default)]
+struct SharedEntry {
+    position: Mutex<Position>,
+    /// Cancelled when the caller goes away while its entry is in the queue, or when the entry is evicted.
+    gone: CancellationToken,
+}
+
+#[derive(Default)]
+enum Position {
+    /// Not in the queue yet.
+    #[default]
+    NotQueued,
+    Queued(PendingTurn, Registration),
+    Turn(#[expect(dead_code, reason = "kept until it is dropped")] (Permit, Registration)),
+    Left,
+}
+
+/// Resolves when it is our turn.
+type PendingTurn = Pin<Box<dyn Future<Output = Permit> + Send>>;
+type Permit = Result<OwnedSemaphorePermit, AcquireError>;
+
+impl QueueEntry {
+    /// The end for the caller.
+    pub(super) fn caller(&self) -> CallerEnd {
+        CallerEnd(Self(Arc::clone(&self.0)))
+    }
+
+    /// Cancelled when nobody waits by this entry any more.
+    pub(super) fn gone(&self) -> CancellationToken {
+        self.0.gone.clone()
+    }
+
+    /// Joins the queue at once, for a newcomer in the caller's own poll: from tasks of ours two callers would be
+    /// served in the order in which the runtime happens to start those tasks.
+    pub(super) async fn enqueue(&self, lock: &Settings) {
+        let state = &lock.state;
+        // First, so that later waiters know where this one runs.
+        let place = state.register(self.waiter(), lock.plan.pickup());
+        let mut turn: PendingTurn = Box::pin(Arc::clone(&state.turn).acquire_owned());
+        // Without a budget: a poll that is put off takes no place.
+        let mut first = pin!(unconstrained(turn.as_mut()));
+        let turn = match poll_fn(|context| Poll::Ready(first.as_mut().poll(context))).await {
+            Poll::Ready(taken) => Box::pin(ready(taken)),
+            Poll::Pending => turn,
+        };
+        self.enter(turn, place);
+    }
+
+    fn enter(&self, turn: PendingTurn, place: Registration) {
+        let mut position = self.position();
+        if matches!(*position, Position::NotQueued) {
+            *position = Position::Queued(turn, place);
+        }
+    }
+
+    /// Resolves when it is our turn; never if the entry was given up. Meanwhile it probes whether the waiters
+    /// before us can take their turns.
+    pub(super) async fn turn(&self, lock: &Settings) {
+        tokio::select! {
+            biased;
+            () = self.comes() => {}
+            () = self.look_after_others(lock) => {}
+        }
+    }
+
+    /// Never returns.
+    async fn look_after_others(&self, lock: &Settings) {
+        let waiter = self.waiter();
+        while let Some((probes, patience)) = lock.state.probe(&waiter) {
+            lock.store.clock.pause(patience).await;
+            lock.state.evict_undriven(probes);
+        }
+        // Waiters of other runtimes that come now queue behind us.
+        pending::<()>().await;
+    }
+
+    async fn comes(&self) {
+        poll_fn(|context| {
+            let mut position = self.position();
+            let Position::Queued(turn, _) = &mut *position else {
+                return Poll::Pending;
+            };
+            let Poll::Ready(permit) = turn.as_mut().poll(context) else {
+                return Poll::Pending;
+            };
+            if let Position::Queued(_, place) = mem::replace(&mut *position, Position::Left) {
+                *position = Position::Turn((permit, place));
+            }
+            Poll::Ready(())
+        })
+        .await;
+    }
+
+    /// Leaves the queue: the next waiter may have its turn.
+    pub(super) fn leave(&self) {
+        self.0.leave();
+    }
+
+    fn waiter(&self) -> Weak<dyn Waiter> {
+        let waiter: Arc<dyn Waiter> = Arc::clone(&self.0) as Arc<dyn Waiter>;
+        Arc::downgrade(&waiter)
+    }
+
+    fn position(&self) -> MutexGuard<'_, Position> {
+        self.0.position()
+    }
+}
+
+impl SharedEntry {
+    fn leave(&self) {
+        let left = mem::replace(&mut *self.position(), Position::Left);
+        // Without the lock: it wakes others.
+        drop(left);
+    }
+
+    fn position(&self) -> MutexGuard<'_, Position> {
+        self.position.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Waiter for SharedEntry {
+    fn step_aside(&self) {
+        self.gone.cancel();
+        self.leave();
+    }
+}
+
+impl Drop for QueueEntry {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}
+
+impl Drop for CallerEnd {
+    fn drop(&mut self) {
+        let waits = matches!(
+            *self.0.position(),
+            Position::Queued(..) | Position::Turn(..)
+        );
+        // A try that is under way runs to its answer (G1), and is not repeated.
+        if waits {
+            self.0.0.gone.cancel();
+        }
+    }
+}
