@@ -8,7 +8,7 @@ use crate::{
     PostgresProvider,
     connections::{Caller, bigint},
     error,
-    row::{self, Flaw, NAME},
+    record::{self, Flaw, NAME},
 };
 
 #[async_trait]
@@ -36,12 +36,12 @@ impl Admin for PostgresProvider {
         let mut unreadable = Vec::new();
         let mut last = None;
         for row in &rows {
-            let text: &str = row::value(row, "name", NAME)
+            let text: &str = record::value(row, "name", NAME)
                 .map_err(|flaw| error::bad_answer(&flaw.to_string()))?;
             let flawed = |flaw: Flaw| error::bad_record(prefix, text, &flaw);
             let name = Name::new(text).map_err(|error| flawed(Flaw::new(error.to_string())))?;
             last = Some(name.clone());
-            match row::record(row) {
+            match record::read(row) {
                 Ok(record) => records.push((name, record)),
                 Err(flaw) => unreadable.push((name, flawed(flaw).to_string())),
             }
@@ -110,7 +110,7 @@ impl Admin for PostgresProvider {
             )
             .await?;
         let purged: i64 =
-            row::value(&row, "count", 0).map_err(|flaw| error::bad_answer(&flaw.to_string()))?;
+            record::value(&row, "count", 0).map_err(|flaw| error::bad_answer(&flaw.to_string()))?;
         Ok(purged.unsigned_abs())
     }
 }

@@ -6,10 +6,10 @@ use tokio::task::JoinSet;
 use uuid::Uuid;
 
 use crate::{
-    answer::Answer,
+    answers::Answer,
     connections::{Caller, Connections, bigint},
     error,
-    row::{self, PLACE},
+    record::{self, PLACE},
     schema::Statements,
 };
 
@@ -93,7 +93,7 @@ async fn together(
         .await?;
     let mut answers = Vec::with_capacity(rows.len());
     for row in rows {
-        let place = row::value::<i64>(&row, "place", PLACE)
+        let place = record::value::<i64>(&row, "place", PLACE)
             .ok()
             .and_then(|place| usize::try_from(place).ok()?.checked_sub(1))
             .and_then(|place| open.get(place).copied())

@@ -7,7 +7,7 @@ use deadpool_postgres::{PoolError, tokio_postgres};
 use dlock_core::{ErrorKind, FencingToken, InvalidPrefix, Name, ProviderError, Record};
 use tokio_postgres::error::{DbError, Severity, SqlState};
 
-use crate::row::Flaw;
+use crate::record::Flaw;
 
 /// The oldest version of the server that has all the functions need, as `server_version_num` has it.
 pub(crate) const OLDEST: i32 = 120_000;

@@ -128,19 +128,18 @@
 //! transaction and one flush for all.
 
 mod admin;
-mod answer;
+mod answers;
 mod batch;
-mod channel;
 mod connections;
 mod error;
 pub mod fence;
-mod hints;
 mod obstacle;
 mod provider;
-mod row;
+mod record;
 mod schema;
 mod settings;
 mod setup;
+mod wakeups;
 
 pub use deadpool_postgres;
 

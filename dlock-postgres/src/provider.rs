@@ -11,14 +11,14 @@ use dlock_core::{
 };
 
 use crate::{
-    answer::Answer,
+    answers::Answer,
     batch::{self, Table},
-    channel::{self, Connect},
     connections::{Caller, Connections, Parameters, bigint},
     error::{self, BuildError},
-    hints::Hints,
-    row,
+    record,
     schema::{Schema, Statements},
+    wakeups::Hints,
+    wakeups::{self, Connect},
 };
 
 /// Locks in one table of a PostgreSQL database.
@@ -246,7 +246,7 @@ impl Provider for PostgresProvider {
             )
             .await?;
         rows.first()
-            .map(row::record)
+            .map(record::read)
             .transpose()
             .map_err(|flaw| error::bad_record(self.prefix.as_str(), name.as_str(), &flaw))
     }
@@ -265,7 +265,7 @@ impl Provider for PostgresProvider {
             return Ok(None);
         };
         let hints = Arc::clone(&self.hints);
-        channel::open(connect, hints, self.connections.limit())
+        wakeups::open(connect, hints, self.connections.limit())
             .await
             .map(Some)
     }

@@ -47,7 +47,7 @@ const SINCE_MOST: u64 = 9_007_199_254_000_000;
 pub(crate) struct Flaw(String);
 
 /// The record that a row shows.
-pub(crate) fn record(row: &Row) -> Result<Record, Flaw> {
+pub(crate) fn read(row: &Row) -> Result<Record, Flaw> {
     let duration = integer(row, "duration", DURATION, DURATIONS)?;
     let since = instant(row, "since", SINCE)?;
     let (expiry, clock) = (

@@ -6,7 +6,7 @@ use dlock_core::{FencingToken, Name, Prefix, ProviderError, Record, RenewOutcome
 
 use crate::{
     error,
-    row::{self, Flaw, VERDICT},
+    record::{self, Flaw, VERDICT},
 };
 
 /// One answer about one lock.
@@ -30,20 +30,20 @@ impl<'a> Answer<'a> {
 
     /// The function's word for it; each file in `sql/` lists its own.
     pub(crate) fn verdict(&self) -> Result<&str, ProviderError> {
-        row::value(&self.row, "verdict", VERDICT)
+        record::value(&self.row, "verdict", VERDICT)
             .map_err(|flaw| error::bad_answer(&flaw.to_string()))
     }
 
     pub(crate) fn token(&self) -> Result<FencingToken, ProviderError> {
-        row::token(&self.row).map_err(|flaw| self.bad_record(&flaw))
+        record::token(&self.row).map_err(|flaw| self.bad_record(&flaw))
     }
 
     fn asked(&self) -> Result<bool, ProviderError> {
-        row::asked(&self.row).map_err(|flaw| self.bad_record(&flaw))
+        record::asked(&self.row).map_err(|flaw| self.bad_record(&flaw))
     }
 
     pub(crate) fn record(&self) -> Result<Record, ProviderError> {
-        row::record(&self.row).map_err(|flaw| self.bad_record(&flaw))
+        record::read(&self.row).map_err(|flaw| self.bad_record(&flaw))
     }
 
     /// What it says of a renewal.
@@ -62,7 +62,7 @@ impl<'a> Answer<'a> {
 
     /// The database found the row unfit; say what is wrong with it.
     fn unsound(&self) -> ProviderError {
-        let flaw = row::record(&self.row)
+        let flaw = record::read(&self.row)
             .err()
             .unwrap_or_else(|| Flaw::new("the database finds it unsound".into()));
         self.bad_record(&flaw)
