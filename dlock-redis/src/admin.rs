@@ -7,10 +7,11 @@ use std::collections::BTreeSet;
 use dlock_core::{ErrorKind, List, Name, Page, ProviderError};
 
 use crate::{
+    answers,
     cluster::{self, Share},
     key::Prefix,
     link::{Link, Run},
-    reply, request,
+    requests,
     scripts::{PURGE, READ, SCAN},
     slots,
 };
@@ -33,9 +34,9 @@ pub(crate) async fn list(link: &Link, prefix: &Prefix, list: &List) -> Result<Pa
     }
     let runs = names
         .iter()
-        .map(|name| request::read(prefix, name))
+        .map(|name| requests::read(prefix, name))
         .collect::<Result<Vec<Run>, ProviderError>>()?;
-    let read = link.run_many(&READ, &runs, reply::read).await;
+    let read = link.run_many(&READ, &runs, answers::read).await;
     let next = names.last().filter(|_| more).cloned();
     let mut records = Vec::with_capacity(names.len());
     let mut unreadable = Vec::new();
@@ -63,12 +64,12 @@ pub(crate) async fn purge(
     while let Some(found) = walk.step().await? {
         let mut runs = Vec::with_capacity(found.len());
         for name in &found {
-            runs.push(request::read(prefix, name)?);
+            runs.push(requests::read(prefix, name)?);
         }
         let mut rest = runs.as_slice();
         while !rest.is_empty() && purged < limit {
             let (now, later) = rest.split_at(rest.len().min(limit - purged));
-            for answer in link.run_many(&PURGE, now, reply::purged).await {
+            for answer in link.run_many(&PURGE, now, answers::purged).await {
                 purged += usize::from(answer?);
             }
             rest = later;
@@ -109,7 +110,7 @@ impl<'w> Walk<'w> {
         };
         let arguments = vec![self.cursor.clone(), self.pattern.clone().into_bytes()];
         let run = Run::new(node.clone(), arguments);
-        let (cursor, keys) = self.link.run(&SCAN, &run, reply::keys).await?;
+        let (cursor, keys) = self.link.run(&SCAN, &run, answers::keys).await?;
         if cursor == FIRST {
             self.nodes.pop();
         }

@@ -186,6 +186,7 @@
 //! release all the same; it is told to nobody, and who may not subscribe polls.
 
 mod admin;
+mod answers;
 mod cluster;
 mod connection;
 mod error;
@@ -195,8 +196,7 @@ mod link;
 mod provider;
 mod record;
 mod replicas;
-mod reply;
-mod request;
+mod requests;
 mod scripts;
 mod settings;
 mod slots;

@@ -11,12 +11,12 @@ use dlock_core::{
 };
 
 use crate::{
-    admin,
+    admin, answers,
     error::{self, BuildError},
     key::Prefix,
     link::{Link, Run},
     replicas::Replicas,
-    reply, request,
+    requests,
     scripts::{ACQUIRE, ASK, CLOSE, READ, RELEASE, RENEW, REVOKE},
     slots,
     wakeups::Hearing,
@@ -70,14 +70,14 @@ impl RedisProvider {
         request: &Release,
         closing: &Closing,
     ) -> Result<ReleaseOutcome, ProviderError> {
-        let run = request::close(&self.prefix, request, closing)?;
+        let run = requests::close(&self.prefix, request, closing)?;
         let Some(replicas) = &self.replicas else {
-            return self.link.run(&CLOSE, &run, reply::release).await;
+            return self.link.run(&CLOSE, &run, answers::release).await;
         };
         let closed = |outcome: &ReleaseOutcome| *outcome == ReleaseOutcome::Released;
         let runs = slice::from_ref(&run);
         replicas
-            .run(&replicas.renewals, &CLOSE, runs, reply::release, closed)
+            .run(&replicas.renewals, &CLOSE, runs, answers::release, closed)
             .await
             .pop()
             .unwrap_or_else(|| Err(error::nonsense("nothing")))
@@ -103,14 +103,20 @@ impl Provider for RedisProvider {
     }
 
     async fn acquire(&self, request: &Acquire) -> Result<AcquireOutcome, ProviderError> {
-        let run = request::acquire(&self.prefix, request, self.allow_eviction)?;
+        let run = requests::acquire(&self.prefix, request, self.allow_eviction)?;
         let Some(replicas) = &self.replicas else {
-            return self.link.run(&ACQUIRE, &run, reply::acquire).await;
+            return self.link.run(&ACQUIRE, &run, answers::acquire).await;
         };
         let granted = |outcome: &AcquireOutcome| matches!(outcome, AcquireOutcome::Acquired(_));
         let runs = slice::from_ref(&run);
         replicas
-            .run(&replicas.acquires, &ACQUIRE, runs, reply::acquire, granted)
+            .run(
+                &replicas.acquires,
+                &ACQUIRE,
+                runs,
+                answers::acquire,
+                granted,
+            )
             .await
             .pop()
             .unwrap_or_else(|| Err(error::nonsense("nothing")))
@@ -128,28 +134,28 @@ impl Provider for RedisProvider {
             return self.close(request, closing).await;
         }
         let channels = self.hearing.as_ref().map(|hearing| hearing.channels);
-        let run = request::release(&self.prefix, request, channels)?;
-        self.link.run(&RELEASE, &run, reply::release).await
+        let run = requests::release(&self.prefix, request, channels)?;
+        self.link.run(&RELEASE, &run, answers::release).await
     }
 
     async fn read(&self, name: &Name) -> Result<Option<Record>, ProviderError> {
-        let run = request::read(&self.prefix, name)?;
-        self.link.run(&READ, &run, reply::read).await
+        let run = requests::read(&self.prefix, name)?;
+        self.link.run(&READ, &run, answers::read).await
     }
 
     async fn renew_many(&self, requests: &[Renew]) -> Vec<Result<RenewOutcome, ProviderError>> {
         let checked: Vec<Result<Run, ProviderError>> = requests
             .iter()
-            .map(|request| request::renew(&self.prefix, request))
+            .map(|request| requests::renew(&self.prefix, request))
             .collect();
         let runs: Vec<Run> = checked.iter().flatten().cloned().collect();
         let answers = match &self.replicas {
-            None => self.link.run_many(&RENEW, &runs, reply::renew).await,
+            None => self.link.run_many(&RENEW, &runs, answers::renew).await,
             Some(replicas) => {
                 let renewed =
                     |outcome: &RenewOutcome| matches!(outcome, RenewOutcome::Renewed { .. });
                 replicas
-                    .run(&replicas.renewals, &RENEW, &runs, reply::renew, renewed)
+                    .run(&replicas.renewals, &RENEW, &runs, answers::renew, renewed)
                     .await
             }
         };
@@ -195,13 +201,13 @@ impl Admin for RedisProvider {
     }
 
     async fn revoke(&self, request: &Revoke) -> Result<RevokeOutcome, ProviderError> {
-        let run = request::revoke(&self.prefix, request)?;
-        self.link.run(&REVOKE, &run, reply::revoke).await
+        let run = requests::revoke(&self.prefix, request)?;
+        self.link.run(&REVOKE, &run, answers::revoke).await
     }
 
     async fn ask(&self, request: &Ask) -> Result<AskOutcome, ProviderError> {
-        let run = request::ask(&self.prefix, request)?;
-        self.link.run(&ASK, &run, reply::ask).await
+        let run = requests::ask(&self.prefix, request)?;
+        self.link.run(&ASK, &run, answers::ask).await
     }
 
     /// Walks over **all keys** of every node. Redis deletes old records by itself; this is for
