@@ -5,7 +5,7 @@ use rusqlite::types::ValueRef;
 
 use crate::{
     boot::Boot,
-    row::{self, Flaw, MAX_EXACT},
+    record::{self, Flaw, MAX_EXACT},
     store::{Failure, View},
 };
 
@@ -64,7 +64,7 @@ pub(crate) fn list(view: View<'_>, prefix: &Prefix, request: &List) -> Result<Pa
 
 /// The name of a row.
 fn name(column: ValueRef<'_>) -> Result<Name, Flaw> {
-    let text = row::text("name", column, Name::MAX_BYTES)?;
+    let text = record::text("name", column, Name::MAX_BYTES)?;
     Name::new(text).map_err(|error| Flaw::new(error.to_string()))
 }
 

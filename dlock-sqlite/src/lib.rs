@@ -91,13 +91,13 @@ mod key;
 mod open;
 mod place;
 mod provider;
-mod row;
-mod rules;
+mod record;
+mod requests;
 mod store;
 mod synchronous;
 #[cfg(test)]
 mod tests;
-mod watch;
+mod wakeups;
 mod worker;
 
 pub use rusqlite;

@@ -1,5 +1,5 @@
 //! The provider: settings, clones, and the way from an async call to the one blocking connection.
-//! The rules themselves are in `rules.rs`.
+//! The rules themselves are in `requests.rs`.
 
 use std::{
     fmt,
@@ -17,8 +17,8 @@ use dlock_core::{
 use typed_builder::TypedBuilder;
 
 use crate::{
-    admin, clock::StoreClock, error::OpenError, key::Key, rules, store::Store,
-    synchronous::Synchronous, watch::Watch, worker::Worker,
+    admin, clock::StoreClock, error::OpenError, key::Key, requests, store::Store,
+    synchronous::Synchronous, wakeups::Watch, worker::Worker,
 };
 
 /// Locks in one SQLite file, shared by every process of one host.
@@ -231,7 +231,7 @@ impl Provider for SqliteProvider {
         let key = Key::new(&self.prefix, &request.name)?;
         let (request, watch) = (request.clone(), Arc::clone(&self.watch));
         self.call(move |store| {
-            let outcome = rules::acquire(store, &key, &request)?;
+            let outcome = requests::acquire(store, &key, &request)?;
             if let AcquireOutcome::Held(record) = &outcome {
                 watch.refused(&key, record);
             }
@@ -246,7 +246,7 @@ impl Provider for SqliteProvider {
         self.call(move |store| {
             store.write(
                 |view| view.lease(&key),
-                |view| rules::renew(view, &key, &request),
+                |view| requests::renew(view, &key, &request),
             )
         })
         .await
@@ -258,7 +258,7 @@ impl Provider for SqliteProvider {
         self.call(move |store| {
             let outcome = store.write(
                 |view| view.lease(&key),
-                |view| rules::release(view, &key, &request),
+                |view| requests::release(view, &key, &request),
             )?;
             if request.closing.is_none() {
                 watch.released(&key);
@@ -270,7 +270,7 @@ impl Provider for SqliteProvider {
 
     async fn read(&self, name: &Name) -> Result<Option<Record>, ProviderError> {
         let key = Key::new(&self.prefix, name)?;
-        self.call(move |store| store.read(|view| rules::read(view, &key)))
+        self.call(move |store| store.read(|view| requests::read(view, &key)))
             .await
     }
 
@@ -279,8 +279,8 @@ impl Provider for SqliteProvider {
             return Vec::new();
         }
         let item = |request: &Renew| Ok((Key::new(&self.prefix, &request.name)?, request.clone()));
-        let items: Vec<rules::Item> = requests.iter().map(item).collect();
-        self.call(move |store| Ok(rules::renew_many(store, &items)))
+        let items: Vec<requests::Item> = requests.iter().map(item).collect();
+        self.call(move |store| Ok(requests::renew_many(store, &items)))
             .await
             .unwrap_or_else(|error| requests.iter().map(|_| Err(error.clone())).collect())
     }
@@ -311,7 +311,7 @@ impl Admin for SqliteProvider {
         self.call(move |store| {
             store.write(
                 |view| view.lease(&key),
-                |view| rules::revoke(view, &key, &request),
+                |view| requests::revoke(view, &key, &request),
             )
         })
         .await
@@ -323,7 +323,7 @@ impl Admin for SqliteProvider {
         self.call(move |store| {
             store.write(
                 |view| view.lease(&key),
-                |view| rules::ask(view, &key, &request),
+                |view| requests::ask(view, &key, &request),
             )
         })
         .await

@@ -1,5 +1,5 @@
 //! A record as it lies in the table. A person or another program may have put anything there, so
-//! nothing is believed before it was checked; what a good record means is `rules.rs`'s business.
+//! nothing is believed before it was checked; what a good record means is `requests.rs`'s business.
 
 use std::{
     fmt,

@@ -12,7 +12,7 @@ use dlock_core::{
 use crate::{
     clock::{Now, StoreClock},
     key::Key,
-    row::{MAX_EXACT, Stored},
+    record::{MAX_EXACT, Stored},
     store::{Failure, Store, View},
 };
 

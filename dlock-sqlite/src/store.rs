@@ -1,5 +1,5 @@
 //! One blocking connection and what happens around a call on it: the lock, the look at the files,
-//! the clock, commit and rollback. What a call decides is `rules.rs`'s business.
+//! the clock, commit and rollback. What a call decides is `requests.rs`'s business.
 
 use std::{
     path::{Path, PathBuf},
@@ -16,9 +16,9 @@ use crate::{
     files::Files,
     key::Key,
     open,
-    row::{Flaw, Stored},
+    record::{Flaw, Stored},
     synchronous::Synchronous,
-    watch::Watch,
+    wakeups::Watch,
 };
 
 /// A lock file that is open.
