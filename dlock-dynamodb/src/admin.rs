@@ -7,8 +7,8 @@ use dlock_core::{List, Name, Page, ProviderError, Record};
 
 use crate::{
     expression::{text, whole},
-    item::Item,
     key::Keys,
+    record::Item,
     store::Store,
     walk::{Filter, Walk},
 };

@@ -10,7 +10,7 @@ use aws_sdk_dynamodb::{
 };
 use dlock_core::{ErrorKind, InvalidPrefix, ProviderError};
 
-use crate::item::Flaw;
+use crate::record::Flaw;
 
 /// A setting that no provider can have.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc};
 use aws_sdk_dynamodb::types::AttributeValue;
 use dlock_core::{Name, Prefix, ProviderError};
 
-use crate::{error::SettingsError, item};
+use crate::{error::SettingsError, record};
 
 /// The key attributes of a table, all of them strings.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,7 +54,10 @@ pub(crate) fn check_attribute(attribute: &str) -> Result<(), SettingsError> {
         "it is empty"
     } else if attribute.len() > 255 {
         "it is longer than 255 bytes"
-    } else if item::ATTRIBUTES.iter().any(|(_, name)| *name == attribute) {
+    } else if record::ATTRIBUTES
+        .iter()
+        .any(|(_, name)| *name == attribute)
+    {
         "records use an attribute of that name"
     } else {
         return Ok(());
@@ -133,7 +136,7 @@ impl Keys {
     }
 
     /// The name of a lock's item, if it is one of this prefix.
-    pub(crate) fn name(&self, item: &item::Item) -> Option<Name> {
+    pub(crate) fn name(&self, item: &record::Item) -> Option<Name> {
         let stored = item.get(self.attribute())?.as_s().ok()?;
         Name::new(stored.strip_prefix(&self.stored(""))?).ok()
     }

@@ -99,19 +99,19 @@
 
 mod admin;
 mod call;
+mod clock;
 mod error;
 mod expression;
 pub mod fence;
-mod item;
 mod key;
 mod provider;
-mod rules;
+mod record;
+mod requests;
 mod store;
 mod table;
 #[cfg(test)]
 mod tests;
 mod walk;
-mod wall;
 
 // The helpers of `tests/` name this crate; its own tests use them too.
 #[cfg(test)]

@@ -1,5 +1,5 @@
 //! The provider: settings, clones, and the contract, one rule each. The rules themselves are in
-//! `rules.rs`.
+//! `requests.rs`.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -16,12 +16,12 @@ use typed_builder::TypedBuilder;
 use crate::{
     admin,
     call::Calls,
+    clock::Wall,
     error::{SettingsError, TableError},
     key::{Keys, Layout, check_attribute},
-    rules,
+    requests,
     store::Store,
     table,
-    wall::Wall,
 };
 
 /// How many renewals of one batch are under way at once: requests of some milliseconds keep 1,000
@@ -256,15 +256,15 @@ impl Provider for DynamoDbProvider {
     }
 
     async fn acquire(&self, request: &Acquire) -> Result<AcquireOutcome, ProviderError> {
-        rules::acquire(&self.store, &self.keys.key(&request.name)?, request).await
+        requests::acquire(&self.store, &self.keys.key(&request.name)?, request).await
     }
 
     async fn renew(&self, request: &Renew) -> Result<RenewOutcome, ProviderError> {
-        rules::renew(&self.store, &self.keys.key(&request.name)?, request).await
+        requests::renew(&self.store, &self.keys.key(&request.name)?, request).await
     }
 
     async fn release(&self, request: &Release) -> Result<ReleaseOutcome, ProviderError> {
-        rules::release(&self.store, &self.keys.key(&request.name)?, request).await
+        requests::release(&self.store, &self.keys.key(&request.name)?, request).await
     }
 
     async fn read(&self, name: &Name) -> Result<Option<Record>, ProviderError> {
@@ -301,11 +301,11 @@ impl Admin for DynamoDbProvider {
     }
 
     async fn revoke(&self, request: &Revoke) -> Result<RevokeOutcome, ProviderError> {
-        rules::revoke(&self.store, &self.keys.key(&request.name)?, request).await
+        requests::revoke(&self.store, &self.keys.key(&request.name)?, request).await
     }
 
     async fn ask(&self, request: &Ask) -> Result<AskOutcome, ProviderError> {
-        rules::ask_holder(&self.store, &self.keys.key(&request.name)?, request).await
+        requests::ask_holder(&self.store, &self.keys.key(&request.name)?, request).await
     }
 
     /// Deletes records that were **released** and whose term began more than 7 days and its lease

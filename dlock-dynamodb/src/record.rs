@@ -38,7 +38,7 @@ pub(crate) const DURATIONS: RangeInclusive<u64> = 100..=86_400_000;
 pub(crate) struct Flaw(String);
 
 /// Reads an item. Strict: whatever this crate did not write is not guessed at.
-pub(crate) fn record(item: &Item) -> Result<Record, Flaw> {
+pub(crate) fn read(item: &Item) -> Result<Record, Flaw> {
     let uuid = match item.get("uuid") {
         None => return Err(Flaw("it has no uuid, so it is not a lock's".into())),
         // As it was written, and no other spelling: conditions compare the text.

@@ -11,10 +11,10 @@ use dlock_core::{
 };
 
 use crate::{
+    clock,
     expression::{self, Start, Update},
     key::Key,
     store::{Store, Written},
-    wall,
 };
 
 /// How often a write is repeated that got no answer from two looks.
@@ -30,7 +30,7 @@ pub(crate) async fn acquire(
 ) -> Result<AcquireOutcome, ProviderError> {
     request.check()?;
     let since = store.wall.micros();
-    let start = wall::seed(since).map(|seed| Start::new(request.floor, seed));
+    let start = clock::seed(since).map(|seed| Start::new(request.floor, seed));
     let mut write = expression::take(request, since, start);
     for _ in 0..=ASK_AGAIN {
         let old = match store.write(key, &write).await? {

@@ -14,11 +14,11 @@ use dlock_core::{ProviderError, Record};
 
 use crate::{
     call::Calls,
+    clock::Wall,
     error,
     expression::Update,
-    item::{self, Item},
     key::{Key, Layout},
-    wall::Wall,
+    record::{self, Item},
 };
 
 /// The table, and how it is asked.
@@ -107,7 +107,7 @@ impl Store {
 
     /// An item as a record.
     pub(crate) fn record(&self, item: &Item, key: &str) -> Result<Record, ProviderError> {
-        item::record(item).map_err(|flaw| error::bad_item(&self.table, key, &flaw))
+        record::read(item).map_err(|flaw| error::bad_item(&self.table, key, &flaw))
     }
 }
 

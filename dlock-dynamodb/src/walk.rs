@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use aws_sdk_dynamodb::{config::Builder, types::AttributeValue};
 use dlock_core::{Name, ProviderError};
 
-use crate::{call::StoreDate, item::Item, key::Keys, store::Store};
+use crate::{call::StoreDate, key::Keys, record::Item, store::Store};
 
 /// Which items are of interest. Items of others have no uuid, and are passed over.
 #[derive(Clone, Copy)]
