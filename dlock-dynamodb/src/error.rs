@@ -15,18 +15,13 @@ use crate::record::Flaw;
 /// A setting that no provider can have.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum SettingsError {
+pub enum BuildError {
     /// The table.
     #[error("a provider needs the name of its table")]
     Table,
     /// The prefix.
-    #[error(
-        "not a prefix: {reason}; with the lock's name it is at most 1024 bytes of UTF-8 without NUL"
-    )]
-    Prefix {
-        /// What is wrong with it.
-        reason: &'static str,
-    },
+    #[error(transparent)]
+    Prefix(#[from] InvalidPrefix),
     /// An attribute's name.
     #[error("{attribute:?} cannot be the name of an attribute: {reason}")]
     Attribute {
@@ -45,12 +40,6 @@ pub enum SettingsError {
         /// For all attempts of a call.
         operation: Duration,
     },
-}
-
-impl From<InvalidPrefix> for SettingsError {
-    fn from(InvalidPrefix { reason, .. }: InvalidPrefix) -> Self {
-        Self::Prefix { reason }
-    }
 }
 
 /// Why a table cannot keep locks.

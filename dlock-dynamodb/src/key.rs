@@ -3,9 +3,9 @@
 use std::{collections::HashMap, sync::Arc};
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use dlock_core::{Name, Prefix, ProviderError};
+use dlock_core::{InvalidPrefix, Name, Prefix, ProviderError};
 
-use crate::{error::SettingsError, record};
+use crate::{error::BuildError, record};
 
 /// The key attributes of a table, all of them strings.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,12 +30,12 @@ pub(crate) struct Key {
 }
 
 impl Layout {
-    pub(crate) fn new(partition: String, sort: Option<String>) -> Result<Self, SettingsError> {
+    pub(crate) fn new(partition: String, sort: Option<String>) -> Result<Self, BuildError> {
         for attribute in std::iter::once(&partition).chain(&sort) {
             check_attribute(attribute)?;
         }
         if sort.as_ref() == Some(&partition) {
-            return Err(SettingsError::Attribute {
+            return Err(BuildError::Attribute {
                 attribute: partition,
                 reason: "it cannot be both the partition key and the sort key",
             });
@@ -49,7 +49,7 @@ impl Layout {
 }
 
 /// DynamoDB's limit for key attributes, and none of the names that a record uses.
-pub(crate) fn check_attribute(attribute: &str) -> Result<(), SettingsError> {
+pub(crate) fn check_attribute(attribute: &str) -> Result<(), BuildError> {
     let reason = if attribute.is_empty() {
         "it is empty"
     } else if attribute.len() > 255 {
@@ -62,18 +62,17 @@ pub(crate) fn check_attribute(attribute: &str) -> Result<(), SettingsError> {
     } else {
         return Ok(());
     };
-    Err(SettingsError::Attribute {
+    Err(BuildError::Attribute {
         attribute: attribute.to_owned(),
         reason,
     })
 }
 
 impl Keys {
-    pub(crate) fn new(layout: Arc<Layout>, prefix: &str) -> Result<Self, SettingsError> {
+    pub(crate) fn new(layout: Arc<Layout>, prefix: &str) -> Result<Self, BuildError> {
         if prefix.is_empty() && layout.sort.is_some() {
-            return Err(SettingsError::Prefix {
-                reason: "in a table with a sort key it is the value of the partition key, which cannot be empty",
-            });
+            let reason = "in a table with a sort key it is the value of the partition key, which cannot be empty";
+            return Err(InvalidPrefix::new(reason).into());
         }
         let prefix = Prefix::new(prefix)?;
         Ok(Self { layout, prefix })

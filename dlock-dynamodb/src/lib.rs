@@ -118,6 +118,6 @@ mod walk;
 extern crate self as dlock_dynamodb;
 
 pub use self::{
-    error::{SettingsError, TableError},
+    error::{BuildError, TableError},
     provider::{DynamoDbProvider, DynamoDbProviderBuilder},
 };

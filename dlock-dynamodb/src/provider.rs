@@ -17,7 +17,7 @@ use crate::{
     admin,
     call::Calls,
     clock::Wall,
-    error::{SettingsError, TableError},
+    error::{BuildError, TableError},
     key::{Keys, Layout, check_attribute},
     requests,
     store::Store,
@@ -51,7 +51,7 @@ pub struct DynamoDbProvider {
 #[derive(TypedBuilder)]
 #[builder(
     builder_type(vis = "pub", name = DynamoDbProviderBuilder, doc = "Makes a [`DynamoDbProvider`]; made by [`DynamoDbProvider::builder`]."),
-    build_method(into = Result<DynamoDbProvider, SettingsError>, doc = "Checks the settings. Sends nothing; see [`DynamoDbProvider::verify_table`].")
+    build_method(into = Result<DynamoDbProvider, BuildError>, doc = "Checks the settings. Sends nothing; see [`DynamoDbProvider::verify_table`].")
 )]
 pub(crate) struct Settings {
     #[builder(setter(
@@ -131,8 +131,8 @@ impl DynamoDbProvider {
     /// [`Client`](dlock_core::Client).
     ///
     /// # Errors
-    /// [`SettingsError::Prefix`] if the text cannot be one.
-    pub fn with_prefix(&self, prefix: &str) -> Result<Self, SettingsError> {
+    /// [`BuildError::Prefix`] if the text cannot be one.
+    pub fn with_prefix(&self, prefix: &str) -> Result<Self, BuildError> {
         Ok(Self {
             store: Arc::clone(&self.store),
             keys: Keys::new(Arc::clone(&self.store.layout), prefix)?,
@@ -186,7 +186,7 @@ impl DynamoDbProvider {
     }
 }
 
-impl From<Settings> for Result<DynamoDbProvider, SettingsError> {
+impl From<Settings> for Result<DynamoDbProvider, BuildError> {
     fn from(settings: Settings) -> Self {
         const LIMITS: std::ops::RangeInclusive<Duration> =
             Duration::from_millis(1)..=Duration::from_secs(60);
@@ -202,13 +202,13 @@ impl From<Settings> for Result<DynamoDbProvider, SettingsError> {
             operation_timeout,
         } = settings;
         if table.is_empty() {
-            return Err(SettingsError::Table);
+            return Err(BuildError::Table);
         }
         if !LIMITS.contains(&attempt_timeout)
             || !LIMITS.contains(&operation_timeout)
             || attempt_timeout > operation_timeout
         {
-            return Err(SettingsError::Limits {
+            return Err(BuildError::Limits {
                 attempt: attempt_timeout,
                 operation: operation_timeout,
             });
@@ -216,7 +216,7 @@ impl From<Settings> for Result<DynamoDbProvider, SettingsError> {
         let layout = Arc::new(Layout::new(partition_key, sort_key)?);
         check_attribute(&ttl_attribute)?;
         if layout.contains(&ttl_attribute) {
-            return Err(SettingsError::Attribute {
+            return Err(BuildError::Attribute {
                 attribute: ttl_attribute,
                 reason: "it is a key of the table",
             });

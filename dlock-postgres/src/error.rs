@@ -18,13 +18,8 @@ const LOCKED: &str = "another session keeps the lock's row locked in the databas
 #[non_exhaustive]
 pub enum BuildError {
     /// The prefix.
-    #[error(
-        "not a prefix: {reason}; with the lock's name it is at most 1024 bytes of UTF-8 without NUL"
-    )]
-    Prefix {
-        /// What is wrong with it.
-        reason: &'static str,
-    },
+    #[error(transparent)]
+    Prefix(#[from] InvalidPrefix),
     /// The name of a schema or a table.
     #[error(
         "{name:?} cannot name a {what}: {reason}; a name is 1 to {most} bytes of letters, digits, `_` and `-`"
@@ -45,12 +40,6 @@ pub enum BuildError {
         /// What was asked for.
         timeout: Duration,
     },
-}
-
-impl From<InvalidPrefix> for BuildError {
-    fn from(InvalidPrefix { reason, .. }: InvalidPrefix) -> Self {
-        Self::Prefix { reason }
-    }
 }
 
 /// The schema could not be made or is not as it should be.

@@ -14,13 +14,8 @@ pub enum BuildError {
     #[error("no way to the server: give the builder a connection or a client")]
     NoConnection,
     /// The prefix.
-    #[error(
-        "not a prefix: {reason}; with the lock's name it is at most 1024 bytes of UTF-8 without NUL or braces"
-    )]
-    Prefix {
-        /// What is wrong with it.
-        reason: &'static str,
-    },
+    #[error(transparent)]
+    Prefix(#[from] InvalidPrefix),
     /// The time limit of a call.
     #[error("a time limit of {timeout:?} for a call is not possible: it is 1 ms to 1 h")]
     CallTimeout {
@@ -38,12 +33,6 @@ pub enum BuildError {
         /// What was asked for.
         within: Duration,
     },
-}
-
-impl From<InvalidPrefix> for BuildError {
-    fn from(InvalidPrefix { reason, .. }: InvalidPrefix) -> Self {
-        Self::Prefix { reason }
-    }
 }
 
 /// Too few replicas have confirmed a write. In the chain of sources of the

@@ -4,7 +4,7 @@
 
 use std::ops::RangeInclusive;
 
-use dlock_core::{Name, ProviderError};
+use dlock_core::{InvalidPrefix, Name, ProviderError};
 
 use crate::{error::BuildError, slots};
 
@@ -21,7 +21,7 @@ impl Prefix {
         } else {
             return Ok(Self(dlock_core::Prefix::new(prefix)?));
         };
-        Err(BuildError::Prefix { reason })
+        Err(InvalidPrefix::new(reason).into())
     }
 
     pub(crate) fn as_str(&self) -> &str {

@@ -134,13 +134,8 @@ pub enum OpenError {
         path: PathBuf,
     },
     /// The prefix.
-    #[error(
-        "not a prefix: {reason}; with the lock's name it is at most 1024 bytes of UTF-8 without NUL"
-    )]
-    Prefix {
-        /// What is wrong with it.
-        reason: &'static str,
-    },
+    #[error(transparent)]
+    Prefix(#[from] InvalidPrefix),
     /// The busy timeout.
     #[error("a busy timeout of {timeout:?} is not possible: at most one minute")]
     BusyTimeout {
@@ -161,12 +156,6 @@ pub enum OpenError {
         /// What was reported.
         source: Box<dyn StdError + Send + Sync>,
     },
-}
-
-impl From<InvalidPrefix> for OpenError {
-    fn from(InvalidPrefix { reason, .. }: InvalidPrefix) -> Self {
-        Self::Prefix { reason }
-    }
 }
 
 impl OpenError {
