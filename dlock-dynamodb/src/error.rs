@@ -1,6 +1,9 @@
 //! What went wrong, in words that say what to do: settings, tables, and the one place where the
 //! SDK's errors become the three kinds of the protocol.
 
+#[cfg(test)]
+mod tests;
+
 use std::{error::Error as StdError, io, time::Duration};
 
 use aws_credential_types::provider::error::CredentialsError;
@@ -211,29 +214,4 @@ pub(crate) fn bad_item(table: &str, key: &str, flaw: &Flaw) -> ProviderError {
         "the item {key:?} of the table {table:?} is not the record of a lock: {flaw}; \
          when nobody holds the lock, delete the item, or use another prefix"
     ))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn refusals_have_the_kind_that_their_cause_has() {
-        for (code, kind) in [
-            ("ResourceNotFoundException", ErrorKind::Fatal),
-            ("AccessDeniedException", ErrorKind::Fatal),
-            ("ValidationException", ErrorKind::Fatal),
-            ("UnrecognizedClientException", ErrorKind::Fatal),
-            ("ThrottlingException", ErrorKind::NotApplied),
-            (
-                "ProvisionedThroughputExceededException",
-                ErrorKind::NotApplied,
-            ),
-            ("ReplicatedWriteConflictException", ErrorKind::NotApplied),
-            ("ExpiredTokenException", ErrorKind::NotApplied),
-            ("SomethingNew", ErrorKind::NotApplied),
-        ] {
-            assert_eq!(meaning(code, "locks").0, kind, "{code}");
-        }
-    }
 }

@@ -30,6 +30,9 @@
 //! The SDK may repeat a request whose answer was lost. The fence admits the repeat, since its token
 //! is the same; an update that adds up (`ADD n :one`) then adds twice, with or without a fence.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::HashMap;
 
 use aws_sdk_dynamodb::{
@@ -250,31 +253,4 @@ fn assign(expression: &str) -> String {
     format!("{expression} SET {ASSIGNMENT}")
         .trim_start()
         .to_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_token_is_assigned_in_the_set_clause() {
-        let set = "SET #dlock_fence = :dlock_token";
-        for (own, expected) in [
-            ("", set.to_owned()),
-            ("SET a = :a", format!("{set}, a = :a")),
-            (
-                "set a = :a, b = :b",
-                "set #dlock_fence = :dlock_token, a = :a, b = :b".into(),
-            ),
-            ("REMOVE b SET a = :a", format!("REMOVE b {set}, a = :a")),
-            (
-                "REMOVE #set, x.offset",
-                format!("REMOVE #set, x.offset {set}"),
-            ),
-            ("ADD n :set", format!("ADD n :set {set}")),
-            ("SET\n a = :a", format!("{set},\n a = :a")),
-        ] {
-            assert_eq!(assign(own), expected, "{own:?}");
-        }
-    }
 }

@@ -27,6 +27,9 @@
 //! evicted, deletes what the fence remembers of it. A failover that loses the last writes loses
 //! their tokens too, with them.
 
+#[cfg(test)]
+mod tests;
+
 use std::sync::LazyLock;
 
 use dlock_core::FencingToken;
@@ -195,25 +198,4 @@ async fn run<C: ConnectionLike + Send>(
         _ => None,
     };
     Err(FenceError::refused(token, highest, place))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_fence_of_a_key_is_in_its_slot_and_its_own() {
-        for (key, beside) in [
-            ("profile", "fence:{profile}"),
-            ("{u7}:profile", "{u7}:profile:fence"),
-            ("a{b}c}", "a{b}c}:fence"),
-            ("{profile}", "{profile}:fence"),
-            ("a{b", "fence:{a{b}"),
-        ] {
-            assert_eq!(Fence::beside(key).unwrap(), beside);
-        }
-        for key in ["", "a}b", "{}x", "x{}"] {
-            assert!(Fence::beside(key).is_err(), "{key:?}");
-        }
-    }
 }
