@@ -192,22 +192,3 @@ mod system {
         })
     }
 }
-
-#[cfg(test)]
-impl StoreClock {
-    /// A clock that moves by hand.
-    pub(crate) fn manual(boot: Boot, now: Now) -> Self {
-        Self {
-            boot,
-            source: Source::Manual(std::sync::Arc::new(std::sync::Mutex::new(now))),
-        }
-    }
-
-    /// Moves it, in all its clones.
-    pub(crate) fn set(&self, change: impl FnOnce(&mut Now)) {
-        match &self.source {
-            Source::Manual(now) => change(&mut now.lock().unwrap()),
-            _ => panic!("only a manual clock can be set"),
-        }
-    }
-}

@@ -162,6 +162,14 @@ pub enum OpenError {
 }
 
 impl OpenError {
+    /// The system or SQLite failed in a way that has no name here.
+    pub(crate) fn other(path: &Path, error: impl StdError + Send + Sync + 'static) -> Self {
+        Self::Other {
+            path: path.to_owned(),
+            source: Box::new(error),
+        }
+    }
+
     /// What SQLite's failure to open `path` means.
     pub(crate) fn from_sqlite(path: &Path, error: rusqlite::Error, waited: Duration) -> Self {
         let path = path.to_owned();

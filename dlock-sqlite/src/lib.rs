@@ -17,6 +17,7 @@ mod place;
 mod provider;
 mod record;
 mod requests;
+mod settings;
 mod store;
 mod synchronous;
 #[cfg(test)]
@@ -27,7 +28,6 @@ mod worker;
 pub use rusqlite;
 
 pub use self::{
-    error::OpenError,
-    provider::{SqliteProvider, SqliteProviderBuilder},
+    error::OpenError, provider::SqliteProvider, settings::SqliteProviderBuilder,
     synchronous::Synchronous,
 };

@@ -20,10 +20,7 @@ use crate::error::OpenError;
 pub(crate) fn check(path: &Path, any_file_system: bool) -> Result<(), OpenError> {
     use std::io::ErrorKind::NotFound;
 
-    let other = |error: std::io::Error| OpenError::Other {
-        path: path.to_owned(),
-        source: Box::new(error),
-    };
+    let other = |error| OpenError::other(path, error);
     // SQLite follows symbolic links, and keeps the companions beside what they lead to.
     let place = match path.canonicalize() {
         Err(error) if error.kind() == NotFound => {

@@ -1,3 +1,5 @@
+//! What one boot says of a record of another.
+
 use super::*;
 
 #[test]

@@ -1,6 +1,28 @@
+//! A clock that is set by hand, what it says is left of a lease, and the clock of this machine.
+
+use std::sync::{Arc, Mutex};
+
 use uuid::Uuid;
 
 use super::*;
+
+impl StoreClock {
+    /// A clock that moves by hand.
+    pub(crate) fn manual(boot: Boot, now: Now) -> Self {
+        Self {
+            boot,
+            source: Source::Manual(Arc::new(Mutex::new(now))),
+        }
+    }
+
+    /// Moves it, in all its clones.
+    pub(crate) fn set(&self, change: impl FnOnce(&mut Now)) {
+        match &self.source {
+            Source::Manual(now) => change(&mut now.lock().unwrap()),
+            _ => panic!("only a manual clock can be set"),
+        }
+    }
+}
 
 const DURATION: Duration = Duration::from_secs(10);
 

@@ -1,3 +1,5 @@
+//! Which of the three kinds an error of SQLite is.
+
 use rusqlite::ffi;
 
 use super::*;

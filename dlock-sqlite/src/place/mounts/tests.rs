@@ -1,3 +1,5 @@
+//! A table of mounts as the kernel writes it.
+
 use super::*;
 
 const TABLE: &str = r"22 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw
