@@ -8,7 +8,6 @@
 //! [`wakeups`]: RedisProviderBuilder::wakeups
 
 mod admin;
-mod answers;
 mod cluster;
 mod connection;
 mod error;

@@ -1,3 +1,5 @@
+//! Which of the three kinds an answer of the server is.
+
 use std::io;
 
 use redis::make_extension_error;

@@ -1,3 +1,5 @@
+//! Where the token of a single value is remembered.
+
 use super::*;
 
 #[test]

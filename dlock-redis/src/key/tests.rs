@@ -1,3 +1,5 @@
+//! Keys of locks, which can be read back, and channels, which nothing else is called.
+
 use super::*;
 
 fn prefix(text: &str) -> Prefix {

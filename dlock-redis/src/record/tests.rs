@@ -1,3 +1,5 @@
+//! Texts that are records, and others.
+
 use super::*;
 
 const UUID: &str = "3f2504e0-4f89-41d3-9a0c-0305e82c3301";

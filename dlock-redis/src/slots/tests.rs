@@ -1,3 +1,5 @@
+//! Slots as the specification of Redis Cluster has them.
+
 use super::*;
 
 #[test]
