@@ -15,14 +15,13 @@
 //! [`verify_schema`]: PostgresProvider::verify_schema
 
 mod admin;
-mod answers;
-mod batch;
 mod connections;
 mod error;
 pub mod fence;
 mod obstacle;
 mod provider;
 mod record;
+mod requests;
 mod schema;
 mod settings;
 mod setup;

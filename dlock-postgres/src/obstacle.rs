@@ -48,8 +48,7 @@ impl PostgresProvider {
             .query_one(Caller::Other, &self.statements.obstacle, &[])
             .await?;
         let flag = |column: &str, at: usize| -> Result<bool, ProviderError> {
-            record::value(&row, column, at)
-                .map_err(|flaw: Flaw| error::bad_answer(&flaw.to_string()))
+            record::value(&row, column, at).map_err(|flaw: Flaw| error::bad_answer(&flaw))
         };
         Ok(if flag("standby", 0)? {
             Some(Obstacle::Standby)

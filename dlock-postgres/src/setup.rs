@@ -84,7 +84,7 @@ impl PostgresProvider {
                 &[(&table, Type::TEXT), (&functions, Type::TEXT_ARRAY)],
             )
             .await?;
-        let found = found(&row).map_err(|flaw| error::bad_answer(&flaw.to_string()))?;
+        let found = found(&row).map_err(|flaw| error::bad_answer(&flaw))?;
         if (!found.table || !found.missing.is_empty())
             && let Some(error) = self.connections.too_old(Caller::Other).await
         {

@@ -1,3 +1,5 @@
+//! Names that end their quotes, are cut off or not filled in.
+
 use super::*;
 
 #[test]

@@ -1,3 +1,5 @@
+//! Whose hint is whose, and what a channel may be called.
+
 use super::*;
 
 fn hints(schema: &str, table: &str, prefix: &str) -> Hints {
