@@ -13,8 +13,6 @@ use aws_sdk_dynamodb::{
 };
 use dlock_core::{ErrorKind, InvalidPrefix, ProviderError};
 
-use crate::record::Flaw;
-
 /// A setting that no provider can have.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -209,7 +207,7 @@ fn find<'a, T: StdError + 'static>(error: &'a (dyn StdError + 'static)) -> Optio
 }
 
 /// An item that is no record. It stays as it is: whatever it protects is unknown.
-pub(crate) fn bad_item(table: &str, key: &str, flaw: &Flaw) -> ProviderError {
+pub(crate) fn bad_item(table: &str, key: &str, flaw: &str) -> ProviderError {
     ProviderError::fatal(format!(
         "the item {key:?} of the table {table:?} is not the record of a lock: {flaw}; \
          when nobody holds the lock, delete the item, or use another prefix"

@@ -46,6 +46,11 @@ impl Layout {
         Ok(Self { partition, sort })
     }
 
+    /// The attribute that ends with the name.
+    pub(crate) fn name(&self) -> &str {
+        self.sort.as_ref().unwrap_or(&self.partition)
+    }
+
     pub(crate) fn contains(&self, attribute: &str) -> bool {
         self.partition == attribute || self.sort.as_deref() == Some(attribute)
     }
@@ -131,15 +136,9 @@ impl Keys {
         format!("{prefix}/{start}")
     }
 
-    /// The attribute that ends with the name.
-    pub(crate) fn attribute(&self) -> &str {
-        let Layout { partition, sort } = &*self.layout;
-        sort.as_ref().unwrap_or(partition)
-    }
-
     /// The name of a lock's item, if it is one of this prefix.
     pub(crate) fn name(&self, item: &record::Item) -> Option<Name> {
-        let stored = item.get(self.attribute())?.as_s().ok()?;
+        let stored = item.get(self.layout.name())?.as_s().ok()?;
         Name::new(stored.strip_prefix(&self.stored(""))?).ok()
     }
 }

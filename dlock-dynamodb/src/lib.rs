@@ -8,12 +8,12 @@ mod admin;
 mod call;
 mod clock;
 mod error;
-mod expression;
 pub mod fence;
 mod key;
 mod provider;
 mod record;
 mod requests;
+mod settings;
 mod store;
 mod table;
 #[cfg(test)]
@@ -26,5 +26,6 @@ extern crate self as dlock_dynamodb;
 
 pub use self::{
     error::{BuildError, TableError},
-    provider::{DynamoDbProvider, DynamoDbProviderBuilder},
+    provider::DynamoDbProvider,
+    settings::DynamoDbProviderBuilder,
 };

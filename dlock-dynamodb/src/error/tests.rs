@@ -1,3 +1,5 @@
+//! What a refusal by DynamoDB is.
+
 use super::*;
 
 #[test]

@@ -1,3 +1,5 @@
+//! Where the assignment of the token goes in an update of the user's.
+
 use super::*;
 
 #[test]

@@ -1,3 +1,5 @@
+//! Keys of items, which differ where prefix or name do, and can be read back.
+
 use super::*;
 
 fn keys(prefix: &str) -> Keys {
