@@ -104,7 +104,7 @@ impl Replicas {
             // Unless it is given back, the connection is closed: also when this is dropped (G1).
             let mut connection = connections.take().await?;
             sent.store(true, Ordering::Relaxed);
-            let by_digest = runs.iter().map(|run| run.by_digest());
+            let by_digest = runs.iter().map(Run::by_digest);
             let mut answers = self.fly(&mut connection, by_digest).await?;
             if errors(&answers).any(scripts::is_unknown) {
                 // All of it again: every request may be repeated (A2, R2), and `WAIT` must come
