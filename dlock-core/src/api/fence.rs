@@ -158,4 +158,21 @@ mod tests {
         assert!(fence.check(token(4)).is_err());
         assert_eq!(fence.check(token(5)), Ok(()));
     }
+
+    #[test]
+    fn what_refuses_a_token_is_a_later_one_or_none() {
+        let refused = |highest| {
+            FenceError::<std::io::Error>::refused(token(4), highest, || "the field".to_owned())
+        };
+        let stale = refused(Some(token(5)));
+        assert!(
+            matches!(&stale, FenceError::Stale(stale) if stale.highest == token(5)),
+            "{stale}"
+        );
+        let foreign = refused(None);
+        assert!(
+            foreign.to_string().starts_with("the field is not"),
+            "{foreign}"
+        );
+    }
 }
