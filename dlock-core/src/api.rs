@@ -10,7 +10,7 @@ mod watch;
 
 pub use self::{
     builder::DLockBuilder,
-    fence::{Fence, Stale},
+    fence::{Fence, FenceError, Stale},
     guard::Guard,
     lease::Lease,
     lock::{DLock, TryAcquire},

@@ -25,7 +25,7 @@ mod waiting;
 #[cfg(feature = "metrics")]
 pub use self::events::metrics;
 pub use self::{
-    api::{DLock, DLockBuilder, Fence, Guard, Lease, LeaseWatch, Stale, TryAcquire},
+    api::{DLock, DLockBuilder, Fence, FenceError, Guard, Lease, LeaseWatch, Stale, TryAcquire},
     client::{Client, IntoClient},
     contract::{
         Acquire, AcquireOutcome, Admin, Ask, AskOutcome, Capabilities, Closing, ConfigError,

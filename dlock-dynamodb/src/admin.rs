@@ -1,14 +1,22 @@
-//! What people and tools ask of the whole table: pages of records, and the clean-up of old ones.
+//! What people and tools need: pages of records, revocations, polite requests, the clean-up of old
+//! records.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::UNIX_EPOCH};
 
+use async_trait::async_trait;
 use aws_sdk_dynamodb::{operation::delete_item::DeleteItemError, types::AttributeValue};
-use dlock_core::{List, Name, Page, ProviderError, Record};
+use dlock_core::{
+    Admin, Ask, AskOutcome, List, Name, Page, ProviderError, Record, Revoke, RevokeOutcome,
+};
 
 use crate::{
-    expression::{text, whole},
-    item::Item,
     key::Keys,
+    provider::DynamoDbProvider,
+    record::Item,
+    requests::{
+        self,
+        expression::{text, whole},
+    },
     store::Store,
     walk::{Filter, Walk},
 };
@@ -16,12 +24,38 @@ use crate::{
 /// A released record is kept so long after its lease could have ended (T5): 7 days in microseconds.
 const KEPT: u64 = 7 * 24 * 60 * 60 * 1_000_000;
 
+#[async_trait]
+impl Admin for DynamoDbProvider {
+    /// With a sort key this is one query. Without one DynamoDB keeps no order, so every page is a
+    /// scan of the whole table.
+    async fn list(&self, request: &List) -> Result<Page, ProviderError> {
+        list(&self.store, &self.keys, request).await
+    }
+
+    async fn revoke(&self, request: &Revoke) -> Result<RevokeOutcome, ProviderError> {
+        requests::revoke(&self.store, &self.keys.key(&request.name)?, request).await
+    }
+
+    async fn ask(&self, request: &Ask) -> Result<AskOutcome, ProviderError> {
+        requests::ask_holder(&self.store, &self.keys.key(&request.name)?, request).await
+    }
+
+    /// Deletes records that were **released** and whose term began more than 7 days and its lease
+    /// ago. A record without an expiry that nobody released may be held by somebody who renews it,
+    /// and no clock can tell; to be rid of it, acquire the lock and release it.
+    ///
+    /// Two clocks have to agree that the time has passed, this machine's and the one that DynamoDB
+    /// sends with its replies; and a token must lie 7 days below both, so that the next first token
+    /// is above it even if it is seeded by a clock that is days behind.
+    ///
+    /// Scans the table (or queries the prefix where there is a sort key).
+    async fn purge(&self, limit: usize) -> Result<u64, ProviderError> {
+        purge(&self.store, &self.keys, limit).await
+    }
+}
+
 /// One page, in byte order of the names.
-pub(crate) async fn list(
-    store: &Store,
-    keys: &Keys,
-    request: &List,
-) -> Result<Page, ProviderError> {
+async fn list(store: &Store, keys: &Keys, request: &List) -> Result<Page, ProviderError> {
     let limit = request.limit.max(1);
     // One more than the page has, so that it is known whether there is another.
     let mut found: BTreeMap<Name, Item> = BTreeMap::new();
@@ -60,8 +94,7 @@ pub(crate) async fn list(
     Ok(Page::new(records, last.filter(|_| more)).with_unreadable(unreadable))
 }
 
-/// Deletes released records, see [`Admin::purge`](dlock_core::Admin::purge) of the provider.
-pub(crate) async fn purge(store: &Store, keys: &Keys, limit: usize) -> Result<u64, ProviderError> {
+async fn purge(store: &Store, keys: &Keys, limit: usize) -> Result<u64, ProviderError> {
     let mut purged = 0;
     let mut left = limit;
     let mut walk = Walk::new(store, keys, Filter::Released, "");
@@ -93,7 +126,7 @@ pub(crate) async fn purge(store: &Store, keys: &Keys, limit: usize) -> Result<u6
 fn is_past(record: &Record, now: u64) -> bool {
     let ended = record
         .since
-        .duration_since(std::time::UNIX_EPOCH)
+        .duration_since(UNIX_EPOCH)
         .map(|since| since.saturating_add(record.duration))
         .ok()
         .and_then(|ended| u64::try_from(ended.as_micros()).ok());

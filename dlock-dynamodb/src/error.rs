@@ -1,6 +1,9 @@
 //! What went wrong, in words that say what to do: settings, tables, and the one place where the
 //! SDK's errors become the three kinds of the protocol.
 
+#[cfg(test)]
+mod tests;
+
 use std::{error::Error as StdError, io, time::Duration};
 
 use aws_credential_types::provider::error::CredentialsError;
@@ -10,23 +13,16 @@ use aws_sdk_dynamodb::{
 };
 use dlock_core::{ErrorKind, InvalidPrefix, ProviderError};
 
-use crate::item::Flaw;
-
 /// A setting that no provider can have.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum SettingsError {
+pub enum BuildError {
     /// The table.
     #[error("a provider needs the name of its table")]
     Table,
     /// The prefix.
-    #[error(
-        "not a prefix: {reason}; with the lock's name it is at most 1024 bytes of UTF-8 without NUL"
-    )]
-    Prefix {
-        /// What is wrong with it.
-        reason: &'static str,
-    },
+    #[error(transparent)]
+    Prefix(#[from] InvalidPrefix),
     /// An attribute's name.
     #[error("{attribute:?} cannot be the name of an attribute: {reason}")]
     Attribute {
@@ -45,12 +41,6 @@ pub enum SettingsError {
         /// For all attempts of a call.
         operation: Duration,
     },
-}
-
-impl From<InvalidPrefix> for SettingsError {
-    fn from(InvalidPrefix { reason, .. }: InvalidPrefix) -> Self {
-        Self::Prefix { reason }
-    }
 }
 
 /// Why a table cannot keep locks.
@@ -217,34 +207,9 @@ fn find<'a, T: StdError + 'static>(error: &'a (dyn StdError + 'static)) -> Optio
 }
 
 /// An item that is no record. It stays as it is: whatever it protects is unknown.
-pub(crate) fn bad_item(table: &str, key: &str, flaw: &Flaw) -> ProviderError {
+pub(crate) fn bad_item(table: &str, key: &str, flaw: &str) -> ProviderError {
     ProviderError::fatal(format!(
         "the item {key:?} of the table {table:?} is not the record of a lock: {flaw}; \
          when nobody holds the lock, delete the item, or use another prefix"
     ))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn refusals_have_the_kind_that_their_cause_has() {
-        for (code, kind) in [
-            ("ResourceNotFoundException", ErrorKind::Fatal),
-            ("AccessDeniedException", ErrorKind::Fatal),
-            ("ValidationException", ErrorKind::Fatal),
-            ("UnrecognizedClientException", ErrorKind::Fatal),
-            ("ThrottlingException", ErrorKind::NotApplied),
-            (
-                "ProvisionedThroughputExceededException",
-                ErrorKind::NotApplied,
-            ),
-            ("ReplicatedWriteConflictException", ErrorKind::NotApplied),
-            ("ExpiredTokenException", ErrorKind::NotApplied),
-            ("SomethingNew", ErrorKind::NotApplied),
-        ] {
-            assert_eq!(meaning(code, "locks").0, kind, "{code}");
-        }
-    }
 }

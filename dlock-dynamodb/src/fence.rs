@@ -30,6 +30,9 @@
 //! The SDK may repeat a request whose answer was lost. The fence admits the repeat, since its token
 //! is the same; an update that adds up (`ADD n :one`) then adds twice, with or without a fence.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::HashMap;
 
 use aws_sdk_dynamodb::{
@@ -44,31 +47,15 @@ use aws_sdk_dynamodb::{
     },
     types::{AttributeValue, ReturnValuesOnConditionCheckFailure, TransactWriteItem, Update},
 };
-use dlock_core::{FencingToken, Stale};
+use dlock_core::FencingToken;
 
 const NAME: &str = "#dlock_fence";
 const VALUE: &str = ":dlock_token";
 const CONDITION: &str = "(attribute_not_exists(#dlock_fence) OR #dlock_fence <= :dlock_token)";
 const ASSIGNMENT: &str = "#dlock_fence = :dlock_token";
 
-/// Why a write was not made. Except for [`FenceError::Store`], nothing changed.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum FenceError {
-    /// A later holder has written: this one has lost its lease.
-    #[error(transparent)]
-    Stale(#[from] Stale),
-    /// What the fence remembers is something else than a token.
-    #[error("{place} is not a fencing token: find out who wrote it, or name another")]
-    Foreign {
-        /// Where.
-        place: String,
-    },
-    /// DynamoDB refused the write for another reason, a condition of the write's own included, or did
-    /// not answer; then it may have been made.
-    #[error("the fenced write was not confirmed by DynamoDB")]
-    Store(#[source] Box<Error>),
-}
+/// Why a write was not made; see [there](dlock_core::FenceError).
+pub type FenceError = dlock_core::FenceError<Box<Error>>;
 
 /// Where resources remember the highest token they have seen: in an attribute, `fence` by default, of
 /// their item, or of one that stands for several. Cheap to make; holds no client.
@@ -234,16 +221,12 @@ impl Fence {
             AttributeValue::N(text) => text.parse().ok().and_then(FencingToken::new),
             _ => None,
         };
-        match highest {
-            None => Some(FenceError::Foreign {
-                place: format!("the attribute {:?} of the item", self.attribute),
-            }),
-            Some(highest) if token < highest => Some(FenceError::Stale(Stale {
-                presented: token,
-                highest,
-            })),
-            Some(_) => None,
-        }
+        let admits = highest.is_some_and(|highest| token >= highest);
+        (!admits).then(|| {
+            FenceError::refused(token, highest, || {
+                format!("the attribute {:?} of the item", self.attribute)
+            })
+        })
     }
 }
 
@@ -270,31 +253,4 @@ fn assign(expression: &str) -> String {
     format!("{expression} SET {ASSIGNMENT}")
         .trim_start()
         .to_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_token_is_assigned_in_the_set_clause() {
-        let set = "SET #dlock_fence = :dlock_token";
-        for (own, expected) in [
-            ("", set.to_owned()),
-            ("SET a = :a", format!("{set}, a = :a")),
-            (
-                "set a = :a, b = :b",
-                "set #dlock_fence = :dlock_token, a = :a, b = :b".into(),
-            ),
-            ("REMOVE b SET a = :a", format!("REMOVE b {set}, a = :a")),
-            (
-                "REMOVE #set, x.offset",
-                format!("REMOVE #set, x.offset {set}"),
-            ),
-            ("ADD n :set", format!("ADD n :set {set}")),
-            ("SET\n a = :a", format!("{set},\n a = :a")),
-        ] {
-            assert_eq!(assign(own), expected, "{own:?}");
-        }
-    }
 }

@@ -1,11 +1,14 @@
 //! Which item a lock is: the table's key attributes, and what of prefix and name goes where.
 
+#[cfg(test)]
+mod tests;
+
 use std::{collections::HashMap, sync::Arc};
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use dlock_core::{Name, Prefix, ProviderError};
+use dlock_core::{InvalidPrefix, Name, Prefix, ProviderError};
 
-use crate::{error::SettingsError, item};
+use crate::{error::BuildError, record};
 
 /// The key attributes of a table, all of them strings.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,17 +33,22 @@ pub(crate) struct Key {
 }
 
 impl Layout {
-    pub(crate) fn new(partition: String, sort: Option<String>) -> Result<Self, SettingsError> {
+    pub(crate) fn new(partition: String, sort: Option<String>) -> Result<Self, BuildError> {
         for attribute in std::iter::once(&partition).chain(&sort) {
             check_attribute(attribute)?;
         }
         if sort.as_ref() == Some(&partition) {
-            return Err(SettingsError::Attribute {
+            return Err(BuildError::Attribute {
                 attribute: partition,
                 reason: "it cannot be both the partition key and the sort key",
             });
         }
         Ok(Self { partition, sort })
+    }
+
+    /// The attribute that ends with the name.
+    pub(crate) fn name(&self) -> &str {
+        self.sort.as_ref().unwrap_or(&self.partition)
     }
 
     pub(crate) fn contains(&self, attribute: &str) -> bool {
@@ -49,28 +57,30 @@ impl Layout {
 }
 
 /// DynamoDB's limit for key attributes, and none of the names that a record uses.
-pub(crate) fn check_attribute(attribute: &str) -> Result<(), SettingsError> {
+pub(crate) fn check_attribute(attribute: &str) -> Result<(), BuildError> {
     let reason = if attribute.is_empty() {
         "it is empty"
     } else if attribute.len() > 255 {
         "it is longer than 255 bytes"
-    } else if item::ATTRIBUTES.iter().any(|(_, name)| *name == attribute) {
+    } else if record::ATTRIBUTES
+        .iter()
+        .any(|(_, name)| *name == attribute)
+    {
         "records use an attribute of that name"
     } else {
         return Ok(());
     };
-    Err(SettingsError::Attribute {
+    Err(BuildError::Attribute {
         attribute: attribute.to_owned(),
         reason,
     })
 }
 
 impl Keys {
-    pub(crate) fn new(layout: Arc<Layout>, prefix: &str) -> Result<Self, SettingsError> {
+    pub(crate) fn new(layout: Arc<Layout>, prefix: &str) -> Result<Self, BuildError> {
         if prefix.is_empty() && layout.sort.is_some() {
-            return Err(SettingsError::Prefix {
-                reason: "in a table with a sort key it is the value of the partition key, which cannot be empty",
-            });
+            let reason = "in a table with a sort key it is the value of the partition key, which cannot be empty";
+            return Err(InvalidPrefix::new(reason).into());
         }
         let prefix = Prefix::new(prefix)?;
         Ok(Self { layout, prefix })
@@ -126,15 +136,9 @@ impl Keys {
         format!("{prefix}/{start}")
     }
 
-    /// The attribute that ends with the name.
-    pub(crate) fn attribute(&self) -> &str {
-        let Layout { partition, sort } = &*self.layout;
-        sort.as_ref().unwrap_or(partition)
-    }
-
     /// The name of a lock's item, if it is one of this prefix.
-    pub(crate) fn name(&self, item: &item::Item) -> Option<Name> {
-        let stored = item.get(self.attribute())?.as_s().ok()?;
+    pub(crate) fn name(&self, item: &record::Item) -> Option<Name> {
+        let stored = item.get(self.layout.name())?.as_s().ok()?;
         Name::new(stored.strip_prefix(&self.stored(""))?).ok()
     }
 }
@@ -142,66 +146,5 @@ impl Keys {
 impl Key {
     pub(crate) fn attributes(&self) -> HashMap<String, AttributeValue> {
         self.attributes.clone()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn keys(prefix: &str) -> Keys {
-        let layout = Layout::new("name".into(), None).unwrap();
-        Keys::new(Arc::new(layout), prefix).unwrap()
-    }
-
-    #[test]
-    fn pairs_of_prefix_and_name_never_read_alike() {
-        let pairs = [
-            ("", "a/b"),
-            ("", "/a/b"),
-            ("a", "b"),
-            ("a", "/b"),
-            ("a/", "b"),
-            ("a/b", "c"),
-            ("a", "b/c"),
-            ("a%2Fb", "c"),
-            ("a%", "2Fb/c"),
-            ("ab", "c"),
-            ("a", "bc"),
-            ("", "abc"),
-        ];
-        let stored: std::collections::HashSet<String> = pairs
-            .iter()
-            .map(|(prefix, name)| keys(prefix).stored(name))
-            .collect();
-        assert_eq!(stored.len(), pairs.len(), "{stored:?}");
-    }
-
-    #[test]
-    fn names_come_back_from_their_items() {
-        for (prefix, name) in [("", "a/b"), ("x/%", "%2F"), ("billing", "nightly")] {
-            let keys = keys(prefix);
-            let name = Name::new(name).unwrap();
-            let key = keys.key(&name).unwrap();
-            assert_eq!(keys.name(&key.attributes), Some(name));
-        }
-        // Of another prefix.
-        let other = keys("a").key(&Name::new("b").unwrap()).unwrap();
-        assert_eq!(keys("").name(&other.attributes), None);
-    }
-
-    #[test]
-    fn key_attributes_are_none_of_the_records() {
-        for taken in ["token", "uuid", "", &"x".repeat(256)] {
-            assert!(Layout::new(taken.into(), None).is_err(), "{taken}");
-            assert!(
-                Layout::new("pk".into(), Some(taken.into())).is_err(),
-                "{taken}"
-            );
-        }
-        assert!(Layout::new("pk".into(), Some("pk".into())).is_err());
-        let composite = Arc::new(Layout::new("pk".into(), Some("sk".into())).unwrap());
-        assert!(Keys::new(Arc::clone(&composite), "").is_err());
-        assert!(Keys::new(composite, "billing").is_ok());
     }
 }

@@ -14,11 +14,11 @@ use dlock_core::{ProviderError, Record};
 
 use crate::{
     call::Calls,
+    clock::Wall,
     error,
-    expression::Update,
-    item::{self, Item},
     key::{Key, Layout},
-    wall::Wall,
+    record::{self, Item},
+    requests::expression::Update,
 };
 
 /// The table, and how it is asked.
@@ -47,7 +47,6 @@ pub(crate) enum Written {
 impl Store {
     /// Makes a write if its condition holds.
     pub(crate) async fn write(&self, key: &Key, update: &Update) -> Result<Written, ProviderError> {
-        let attribute = self.layout.sort.as_ref().unwrap_or(&self.layout.partition);
         let request = self
             .client
             .update_item()
@@ -55,7 +54,9 @@ impl Store {
             .set_key(Some(key.attributes()))
             .condition_expression(&update.condition)
             .update_expression(&update.update)
-            .set_expression_attribute_names(Some(update.names(attribute, &self.ttl_attribute)))
+            .set_expression_attribute_names(Some(
+                update.names(self.layout.name(), &self.ttl_attribute),
+            ))
             .set_expression_attribute_values(Some(update.values.clone()))
             .return_values(ReturnValue::AllNew)
             .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
@@ -107,7 +108,7 @@ impl Store {
 
     /// An item as a record.
     pub(crate) fn record(&self, item: &Item, key: &str) -> Result<Record, ProviderError> {
-        item::record(item).map_err(|flaw| error::bad_item(&self.table, key, &flaw))
+        record::read(item).map_err(|flaw| error::bad_item(&self.table, key, &flaw))
     }
 }
 

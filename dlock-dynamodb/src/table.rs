@@ -12,104 +12,127 @@ use aws_sdk_dynamodb::{
 use dlock_core::ProviderError;
 use tokio::time::{Instant, sleep};
 
-use crate::{error::TableError, store::Store};
+use crate::{error::TableError, provider::DynamoDbProvider, store::Store};
 
 /// How long a new table may take to become active, and how often it is looked at.
 const CREATION: Duration = Duration::from_secs(120);
 const LOOK: Duration = Duration::from_millis(200);
 
-pub(crate) async fn create(store: &Store) -> Result<(), TableError> {
-    let mut request = store
-        .client
-        .create_table()
-        .table_name(&store.table)
-        .billing_mode(BillingMode::PayPerRequest);
-    let layout = &store.layout;
-    let keys = [
-        (Some(&layout.partition), KeyType::Hash),
-        (layout.sort.as_ref(), KeyType::Range),
-    ];
-    for (attribute, role) in keys {
-        let Some(attribute) = attribute else { continue };
-        let definition = AttributeDefinition::builder()
-            .attribute_name(attribute)
-            .attribute_type(ScalarAttributeType::S)
-            .build();
-        let element = KeySchemaElement::builder()
-            .attribute_name(attribute)
-            .key_type(role)
-            .build();
-        request = request
-            .attribute_definitions(definition.map_err(incomplete)?)
-            .key_schema(element.map_err(incomplete)?);
-    }
-    let sent = request
-        .customize()
-        .config_override(store.calls.repeated())
-        .send()
-        .await;
-    match sent {
-        Ok(_) => {}
-        // There already, or being made by somebody else.
-        Err(error)
-            if error
-                .as_service_error()
-                .is_some_and(CreateTableError::is_resource_in_use_exception) => {}
-        Err(error) => return Err(store.error(error).into()),
-    }
-    let deadline = Instant::now() + CREATION;
-    loop {
-        match describe(store)
-            .await
-            .and_then(|table| usable(store, &table))
-        {
-            Ok(()) => break,
-            // Right after its creation a table may not be known everywhere.
-            Err(TableError::NotActive { .. } | TableError::Missing { .. })
-                if Instant::now() < deadline =>
-            {
-                sleep(LOOK).await;
-            }
-            Err(error) => return Err(error),
+impl DynamoDbProvider {
+    /// Makes the table if there is none: paid by request, with this provider's key attributes, and,
+    /// with `expire_released`, with its time to live. Then waits until it is active, for at most two
+    /// minutes, and checks it as [`verify_table`](Self::verify_table) does.
+    ///
+    /// Safe to call from many processes at once, and on a table that is there. Needs the permissions
+    /// `dynamodb:CreateTable`, `dynamodb:DescribeTable` and, with `expire_released`,
+    /// `dynamodb:UpdateTimeToLive` and `dynamodb:DescribeTimeToLive`; the locks themselves need
+    /// `dynamodb:UpdateItem` and `dynamodb:GetItem` only.
+    ///
+    /// # Errors
+    /// [`TableError`] says what is wrong with the table and what to do about it.
+    ///
+    /// # Cancel safety
+    /// The table may be there, without its time to live; call it again.
+    pub async fn create_table(&self) -> Result<(), TableError> {
+        let store = &*self.store;
+        let mut request = store
+            .client
+            .create_table()
+            .table_name(&store.table)
+            .billing_mode(BillingMode::PayPerRequest);
+        let layout = &store.layout;
+        let keys = [
+            (Some(&layout.partition), KeyType::Hash),
+            (layout.sort.as_ref(), KeyType::Range),
+        ];
+        for (attribute, role) in keys {
+            let Some(attribute) = attribute else { continue };
+            let definition = AttributeDefinition::builder()
+                .attribute_name(attribute)
+                .attribute_type(ScalarAttributeType::S)
+                .build();
+            let element = KeySchemaElement::builder()
+                .attribute_name(attribute)
+                .key_type(role)
+                .build();
+            request = request
+                .attribute_definitions(definition.map_err(incomplete)?)
+                .key_schema(element.map_err(incomplete)?);
         }
+        let sent = request
+            .customize()
+            .config_override(store.calls.repeated())
+            .send()
+            .await;
+        match sent {
+            Ok(_) => {}
+            // There already, or being made by somebody else.
+            Err(error)
+                if error
+                    .as_service_error()
+                    .is_some_and(CreateTableError::is_resource_in_use_exception) => {}
+            Err(error) => return Err(store.error(error).into()),
+        }
+        let deadline = Instant::now() + CREATION;
+        loop {
+            match describe(store)
+                .await
+                .and_then(|table| usable(store, &table))
+            {
+                Ok(()) => break,
+                // Right after its creation a table may not be known everywhere.
+                Err(TableError::NotActive { .. } | TableError::Missing { .. })
+                    if Instant::now() < deadline =>
+                {
+                    sleep(LOOK).await;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        if store.expire_released && !expires(store).await? {
+            enable_expiry(store).await?;
+        }
+        self.verify_table().await
     }
-    if store.expire_released && !expires(store).await? {
-        enable_expiry(store).await?;
-    }
-    verify(store).await
-}
 
-pub(crate) async fn verify(store: &Store) -> Result<(), TableError> {
-    let table = describe(store).await?;
-    usable(store, &table)?;
-    let expected = key_text(
-        std::iter::once(&store.layout.partition)
-            .chain(&store.layout.sort)
-            .map(|attribute| (attribute.as_str(), "S")),
-    );
-    let found = key_text(table.key_schema().iter().map(|element| {
-        let name = element.attribute_name();
-        let kind = table
-            .attribute_definitions()
-            .iter()
-            .find(|definition| definition.attribute_name() == name)
-            .map_or("?", |definition| definition.attribute_type().as_str());
-        (name, kind)
-    }));
-    if found != expected {
-        return Err(TableError::Key {
-            table: store.table.clone(),
-            expected,
-            found,
-        });
+    /// Checks that the table is there and active, that its key attributes are the provider's, and,
+    /// with `expire_released`, that it deletes by that attribute.
+    ///
+    /// # Errors
+    /// [`TableError`] says what is wrong with the table and what to do about it.
+    pub async fn verify_table(&self) -> Result<(), TableError> {
+        let store = &*self.store;
+        let table = describe(store).await?;
+        usable(store, &table)?;
+        let expected = key_text(
+            std::iter::once(&store.layout.partition)
+                .chain(&store.layout.sort)
+                .map(|attribute| (attribute.as_str(), "S")),
+        );
+        let found = key_text(table.key_schema().iter().map(|element| {
+            let name = element.attribute_name();
+            let kind = table
+                .attribute_definitions()
+                .iter()
+                .find(|definition| definition.attribute_name() == name)
+                .map_or("?", |definition| definition.attribute_type().as_str());
+            (name, kind)
+        }));
+        if found != expected {
+            return Err(TableError::Key {
+                table: store.table.clone(),
+                expected,
+                found,
+            });
+        }
+        if store.expire_released && !expires(store).await? {
+            return Err(TableError::TimeToLive {
+                table: store.table.clone(),
+                attribute: store.ttl_attribute.clone(),
+            });
+        }
+        Ok(())
     }
-    if store.expire_released && !expires(store).await? {
-        return Err(TableError::TimeToLive {
-            table: store.table.clone(),
-            attribute: store.ttl_attribute.clone(),
-        });
-    }
-    Ok(())
 }
 
 async fn describe(store: &Store) -> Result<TableDescription, TableError> {

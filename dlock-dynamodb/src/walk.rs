@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use aws_sdk_dynamodb::{config::Builder, types::AttributeValue};
 use dlock_core::{Name, ProviderError};
 
-use crate::{call::StoreDate, item::Item, key::Keys, store::Store};
+use crate::{call::StoreDate, key::Keys, record::Item, store::Store};
 
 /// Which items are of interest. Items of others have no uuid, and are passed over.
 #[derive(Clone, Copy)]
@@ -29,11 +29,8 @@ pub(crate) struct Walk<'a> {
     date: StoreDate,
 }
 
-/// One page, and where the next one begins.
-struct Page {
-    items: Option<Vec<Item>>,
-    last: Option<Item>,
-}
+/// The items of one page, and where the next one begins.
+type Page = (Option<Vec<Item>>, Option<Item>);
 
 impl<'a> Walk<'a> {
     pub(crate) fn new(store: &'a Store, keys: &'a Keys, filter: Filter, prefix: &str) -> Self {
@@ -74,7 +71,7 @@ impl<'a> Walk<'a> {
         }
         let from = self.from.take();
         let settings = self.store.calls.repeated().interceptor(self.date.clone());
-        let Page { items, last } = match &self.keys.layout().sort {
+        let (items, last) = match &self.keys.layout().sort {
             Some(_) => self.query(from, settings).await?,
             None => self.scan(from, settings).await?,
         };
@@ -113,10 +110,7 @@ impl<'a> Walk<'a> {
             .send()
             .await
             .map_err(|error| self.store.error(error))?;
-        Ok(Page {
-            items: output.items,
-            last: output.last_evaluated_key,
-        })
+        Ok((output.items, output.last_evaluated_key))
     }
 
     async fn scan(&self, from: Option<Item>, settings: Builder) -> Result<Page, ProviderError> {
@@ -138,10 +132,7 @@ impl<'a> Walk<'a> {
             .send()
             .await
             .map_err(|error| self.store.error(error))?;
-        Ok(Page {
-            items: output.items,
-            last: output.last_evaluated_key,
-        })
+        Ok((output.items, output.last_evaluated_key))
     }
 
     /// The filter, with what it names.
@@ -161,7 +152,7 @@ impl<'a> Walk<'a> {
 
     /// What `begins_with(#k, :start)` names.
     fn begin(&self, names: &mut HashMap<String, String>, values: &mut Item) {
-        names.insert("#k".into(), self.keys.attribute().to_owned());
+        names.insert("#k".into(), self.keys.layout().name().to_owned());
         values.insert(":start".into(), AttributeValue::S(self.start.clone()));
     }
 }

@@ -5,10 +5,10 @@ use deadpool_postgres::tokio_postgres::types::Type;
 use dlock_core::{Admin, Ask, AskOutcome, List, Name, Page, ProviderError, Revoke, RevokeOutcome};
 
 use crate::{
-    PostgresProvider,
     connections::{Caller, bigint},
     error,
-    row::{self, Flaw, NAME},
+    provider::PostgresProvider,
+    record::{self, Flaw, NAME},
 };
 
 #[async_trait]
@@ -36,12 +36,12 @@ impl Admin for PostgresProvider {
         let mut unreadable = Vec::new();
         let mut last = None;
         for row in &rows {
-            let text: &str = row::value(row, "name", NAME)
-                .map_err(|flaw| error::bad_answer(&flaw.to_string()))?;
+            let text: &str =
+                record::value(row, "name", NAME).map_err(|flaw| error::bad_answer(&flaw))?;
             let flawed = |flaw: Flaw| error::bad_record(prefix, text, &flaw);
-            let name = Name::new(text).map_err(|error| flawed(Flaw::new(error.to_string())))?;
+            let name = Name::new(text).map_err(|error| flawed(error.to_string()))?;
             last = Some(name.clone());
-            match row::record(row) {
+            match record::read(row) {
                 Ok(record) => records.push((name, record)),
                 Err(flaw) => unreadable.push((name, flawed(flaw).to_string())),
             }
@@ -59,8 +59,6 @@ impl Admin for PostgresProvider {
                 &self.statements.revoke,
                 name,
                 &[
-                    (&self.prefix.as_str(), Type::TEXT),
-                    (&name.as_str(), Type::TEXT),
                     (&version.uuid, Type::UUID),
                     (&bigint(version.renewals), Type::INT8),
                     (new, Type::UUID),
@@ -69,31 +67,19 @@ impl Admin for PostgresProvider {
             .await?;
         match answer.verdict()? {
             "revoked" => Ok(RevokeOutcome::Revoked),
-            "changed" => Ok(RevokeOutcome::Changed(Some(answer.record()?))),
-            "absent" => Ok(RevokeOutcome::Changed(None)),
-            other => Err(error::bad_answer(other)),
+            _ => answer.refusal("changed").map(RevokeOutcome::Changed),
         }
     }
 
     async fn ask(&self, request: &Ask) -> Result<AskOutcome, ProviderError> {
         let Ask { name, uuid, .. } = request;
+        let (function, parameters) = (&self.statements.ask, [(uuid as _, Type::UUID)]);
         let answer = self
-            .call(
-                Caller::Other,
-                &self.statements.ask,
-                name,
-                &[
-                    (&self.prefix.as_str(), Type::TEXT),
-                    (&name.as_str(), Type::TEXT),
-                    (uuid, Type::UUID),
-                ],
-            )
+            .call(Caller::Other, function, name, &parameters)
             .await?;
         match answer.verdict()? {
             "asked" => Ok(AskOutcome::Asked),
-            "changed" => Ok(AskOutcome::Changed(Some(answer.record()?))),
-            "absent" => Ok(AskOutcome::Changed(None)),
-            other => Err(error::bad_answer(other)),
+            _ => answer.refusal("changed").map(AskOutcome::Changed),
         }
     }
 
@@ -110,7 +96,7 @@ impl Admin for PostgresProvider {
             )
             .await?;
         let purged: i64 =
-            row::value(&row, "count", 0).map_err(|flaw| error::bad_answer(&flaw.to_string()))?;
+            record::value(&row, "count", 0).map_err(|flaw| error::bad_answer(&flaw))?;
         Ok(purged.unsigned_abs())
     }
 }

@@ -4,10 +4,8 @@
 use std::{error::Error as StdError, time::Duration};
 
 use deadpool_postgres::{PoolError, tokio_postgres};
-use dlock_core::{ErrorKind, FencingToken, InvalidPrefix, Name, ProviderError, Record};
+use dlock_core::{ErrorKind, FencingToken, InvalidPrefix, Name, ProviderError};
 use tokio_postgres::error::{DbError, Severity, SqlState};
-
-use crate::row::Flaw;
 
 /// The oldest version of the server that has all the functions need, as `server_version_num` has it.
 pub(crate) const OLDEST: i32 = 120_000;
@@ -18,13 +16,8 @@ const LOCKED: &str = "another session keeps the lock's row locked in the databas
 #[non_exhaustive]
 pub enum BuildError {
     /// The prefix.
-    #[error(
-        "not a prefix: {reason}; with the lock's name it is at most 1024 bytes of UTF-8 without NUL"
-    )]
-    Prefix {
-        /// What is wrong with it.
-        reason: &'static str,
-    },
+    #[error(transparent)]
+    Prefix(#[from] InvalidPrefix),
     /// The name of a schema or a table.
     #[error(
         "{name:?} cannot name a {what}: {reason}; a name is 1 to {most} bytes of letters, digits, `_` and `-`"
@@ -45,12 +38,6 @@ pub enum BuildError {
         /// What was asked for.
         timeout: Duration,
     },
-}
-
-impl From<InvalidPrefix> for BuildError {
-    fn from(InvalidPrefix { reason, .. }: InvalidPrefix) -> Self {
-        Self::Prefix { reason }
-    }
 }
 
 /// The schema could not be made or is not as it should be.
@@ -74,7 +61,7 @@ pub enum SchemaError {
 }
 
 /// A row that is no record. It was not written to.
-pub(crate) fn bad_record(prefix: &str, name: &str, flaw: &Flaw) -> ProviderError {
+pub(crate) fn bad_record(prefix: &str, name: &str, flaw: &str) -> ProviderError {
     let lock = if prefix.is_empty() {
         format!("{name:?}")
     } else {
@@ -93,17 +80,6 @@ pub(crate) fn exhausted(name: &Name) -> ProviderError {
          set the database server's clock, lower the floor, or use another name",
         name.as_str(),
         FencingToken::MAX
-    ))
-}
-
-/// A request that no record can hold. The frontend makes none.
-pub(crate) fn unfit(name: &Name) -> ProviderError {
-    ProviderError::fatal(format!(
-        "no record can hold what was asked for lock {:?}: a lease takes 100 ms to 24 h, the label of an \
-         owner {} bytes at most, data {} bytes, and a renewal's number is below 2^53",
-        name.as_str(),
-        Record::MAX_OWNER,
-        Record::MAX_DATA
     ))
 }
 
@@ -145,23 +121,13 @@ pub(crate) fn timed_out(sent: bool, limit: Duration) -> ProviderError {
 /// The pool gave no connection, so nothing was sent.
 pub(crate) fn no_connection(error: PoolError) -> ProviderError {
     let (kind, message) = match &error {
-        PoolError::Backend(error) => match error.code().map(SqlState::code) {
-            Some(code) if code.starts_with("28") => (
-                ErrorKind::Fatal,
-                "the database refused the user or the password",
-            ),
-            Some("3D000") => (ErrorKind::Fatal, "the database does not exist"),
-            Some("42501") => (ErrorKind::Fatal, "the user may not connect to the database"),
-            None if needs_other_settings(error) => (
-                ErrorKind::Fatal,
-                "these settings do not lead into the database: a password is missing, or the server asks for \
-                 another way to log in",
-            ),
-            _ => (
+        PoolError::Backend(error) => entry_refused(error).map_or(
+            (
                 ErrorKind::NotApplied,
                 "no connection to the database could be opened",
             ),
-        },
+            |why| (ErrorKind::Fatal, why),
+        ),
         PoolError::Timeout(_) => (
             ErrorKind::NotApplied,
             "the pool gave no connection within its own time limit",
@@ -186,10 +152,9 @@ pub(crate) fn no_connection(error: PoolError) -> ProviderError {
 
 /// There is no channel for wake-ups, or there was one until now. Whoever waits asks at intervals.
 pub(crate) fn no_channel(error: tokio_postgres::Error) -> ProviderError {
-    let kind = if refuses_entry(&error) {
-        ErrorKind::Fatal
-    } else {
-        ErrorKind::NotApplied
+    let kind = match entry_refused(&error) {
+        Some(_) => ErrorKind::Fatal,
+        None => ErrorKind::NotApplied,
     };
     ProviderError::new(
         kind,
@@ -198,11 +163,19 @@ pub(crate) fn no_channel(error: tokio_postgres::Error) -> ProviderError {
     .with_source(error)
 }
 
-/// Whether other settings are needed to get into the database.
-fn refuses_entry(error: &tokio_postgres::Error) -> bool {
+/// Why other settings are needed to get into the database, if they are.
+fn entry_refused(error: &tokio_postgres::Error) -> Option<&'static str> {
     match error.code().map(SqlState::code) {
-        Some(code) => code.starts_with("28") || matches!(code, "3D000" | "42501"),
-        None => needs_other_settings(error),
+        Some(code) if code.starts_with("28") => {
+            Some("the database refused the user or the password")
+        }
+        Some("3D000") => Some("the database does not exist"),
+        Some("42501") => Some("the user may not connect to the database"),
+        None if needs_other_settings(error) => Some(
+            "these settings do not lead into the database: a password is missing, or the server asks for \
+             another way to log in",
+        ),
+        _ => None,
     }
 }
 

@@ -33,7 +33,7 @@
 //! and must stop.
 
 use deadpool_postgres::tokio_postgres;
-use dlock_core::{FencingToken, Stale};
+use dlock_core::FencingToken;
 use tokio_postgres::{Client, Transaction, types::Type};
 
 use crate::{
@@ -52,24 +52,8 @@ pub struct Fence {
     highest: String,
 }
 
-/// Why a write was not admitted. Once the transaction is rolled back, nothing changed.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum FenceError {
-    /// A later holder has written: this one has lost its lease. Roll the transaction back and stop.
-    #[error(transparent)]
-    Stale(#[from] Stale),
-    /// What the fence remembers is something else than a token.
-    #[error("{place} is not a fencing token: find out who wrote it")]
-    Foreign {
-        /// Where.
-        place: String,
-    },
-    /// The database gave no answer, and the transaction has to be rolled back. If it was the
-    /// commit that failed, it may have been made.
-    #[error("the fencing token could not be checked in PostgreSQL")]
-    Store(#[from] tokio_postgres::Error),
-}
+/// Why a write was not made; see [there](dlock_core::FenceError).
+pub type FenceError = dlock_core::FenceError<tokio_postgres::Error>;
 
 impl Fence {
     /// The table of this name in this database schema; `("dlock", "fence")` is a good choice.
@@ -132,16 +116,9 @@ impl Fence {
             .await?
             .try_get(0)?;
         let highest = u64::try_from(found).ok().and_then(FencingToken::new);
-        match highest {
-            Some(highest) => Err(Stale {
-                presented: token,
-                highest,
-            }
-            .into()),
-            None => Err(FenceError::Foreign {
-                place: format!("what the fence remembers of resource {resource:?}"),
-            }),
-        }
+        Err(FenceError::refused(token, highest, || {
+            format!("what the fence remembers of resource {resource:?}")
+        }))
     }
 }
 

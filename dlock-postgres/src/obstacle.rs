@@ -6,7 +6,7 @@ use crate::{
     PostgresProvider,
     connections::Caller,
     error,
-    row::{self, Flaw},
+    record::{self, Flaw},
 };
 
 /// What keeps a database from granting and renewing leases although it can be reached.
@@ -48,7 +48,7 @@ impl PostgresProvider {
             .query_one(Caller::Other, &self.statements.obstacle, &[])
             .await?;
         let flag = |column: &str, at: usize| -> Result<bool, ProviderError> {
-            row::value(&row, column, at).map_err(|flaw: Flaw| error::bad_answer(&flaw.to_string()))
+            record::value(&row, column, at).map_err(|flaw: Flaw| error::bad_answer(&flaw))
         };
         Ok(if flag("standby", 0)? {
             Some(Obstacle::Standby)

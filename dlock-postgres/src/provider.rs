@@ -1,24 +1,20 @@
-//! The provider: clones, and what each answer of the database means. The rules
-//! themselves are in `sql/`.
+//! The provider: clones, and what each answer of the database means. The rules themselves are in `sql/`.
 
 use std::{fmt, sync::Arc};
 
 use async_trait::async_trait;
 use deadpool_postgres::tokio_postgres::types::Type;
 use dlock_core::{
-    Acquire, AcquireOutcome, Capabilities, Closing, Discipline, Durability, Name, Prefix, Provider,
+    Acquire, AcquireOutcome, Capabilities, Discipline, Durability, Name, Prefix, Provider,
     ProviderError, Record, Release, ReleaseOutcome, Renew, RenewOutcome, Sharing, Wakeups,
 };
 
 use crate::{
-    answer::Answer,
-    batch::{self, Table},
-    channel::{self, Connect},
-    connections::{Caller, Connections, Parameters, bigint},
+    connections::{Caller, Connections, bigint, millis},
     error::{self, BuildError},
-    hints::Hints,
-    row,
+    record,
     schema::{Schema, Statements},
+    wakeups::{self, Connect, Hints},
 };
 
 /// Locks in one table of a PostgreSQL database.
@@ -63,79 +59,6 @@ impl PostgresProvider {
             ..self.clone()
         })
     }
-
-    /// Releases, and says so to those who listen if there is a hint.
-    async fn release_with(
-        &self,
-        Release { name, uuid, .. }: &Release,
-        hint: Option<String>,
-    ) -> Result<ReleaseOutcome, ProviderError> {
-        let answer = self
-            .call(
-                Caller::Holder,
-                &self.statements.release,
-                name,
-                &[
-                    (&self.prefix.as_str(), Type::TEXT),
-                    (&name.as_str(), Type::TEXT),
-                    (uuid, Type::UUID),
-                    (&hint, Type::TEXT),
-                ],
-            )
-            .await?;
-        match answer.verdict()? {
-            "released" => Ok(ReleaseOutcome::Released),
-            "not held" => Ok(ReleaseOutcome::NotHeld(Some(answer.record()?))),
-            "absent" => Ok(ReleaseOutcome::NotHeld(None)),
-            other => Err(error::bad_answer(other)),
-        }
-    }
-
-    /// Ends a term and leaves the name closed (B4). Nobody is told: nothing is free.
-    async fn close(
-        &self,
-        Release { name, uuid, .. }: &Release,
-        closing: &Closing,
-    ) -> Result<ReleaseOutcome, ProviderError> {
-        let lasts = i64::try_from(closing.lasts().as_millis()).unwrap_or(i64::MAX);
-        let answer = self
-            .call(
-                Caller::Holder,
-                &self.statements.close,
-                name,
-                &[
-                    (&self.prefix.as_str(), Type::TEXT),
-                    (&name.as_str(), Type::TEXT),
-                    (uuid, Type::UUID),
-                    (&closing.uuid(), Type::UUID),
-                    (&lasts, Type::INT8),
-                ],
-            )
-            .await?;
-        match answer.verdict()? {
-            "closed" => Ok(ReleaseOutcome::Released),
-            "not held" => Ok(ReleaseOutcome::NotHeld(Some(answer.record()?))),
-            "absent" => Ok(ReleaseOutcome::NotHeld(None)),
-            "unfit" => Err(error::unfit(name)),
-            other => Err(error::bad_answer(other)),
-        }
-    }
-
-    /// Calls one of the functions for one lock.
-    pub(crate) async fn call<'a>(
-        &'a self,
-        caller: Caller,
-        function: &str,
-        name: &'a Name,
-        parameters: &Parameters<'_>,
-    ) -> Result<Answer<'a>, ProviderError> {
-        self.prefix.check(name)?;
-        let row = self
-            .connections
-            .query_one(caller, function, parameters)
-            .await?;
-        Answer::new(row, &self.prefix, name)
-    }
 }
 
 // Not the pool: what it shows of itself is the driver's choice, and it knows a password.
@@ -169,22 +92,18 @@ impl Provider for PostgresProvider {
             floor,
             ..
         } = request;
+        request.check()?;
         let answer = self
             .call(
                 Caller::Other,
                 &self.statements.acquire,
                 name,
                 &[
-                    (&self.prefix.as_str(), Type::TEXT),
-                    (&name.as_str(), Type::TEXT),
                     (owner, Type::TEXT),
                     (&prev.map(|version| version.uuid), Type::UUID),
                     (&prev.map(|version| bigint(version.renewals)), Type::INT8),
                     (new, Type::UUID),
-                    (
-                        &i64::try_from(duration.as_millis()).unwrap_or(i64::MAX),
-                        Type::INT8,
-                    ),
+                    (&millis(*duration), Type::INT8),
                     (data, Type::BYTEA),
                     (&bigint(*floor), Type::INT8),
                 ],
@@ -195,27 +114,20 @@ impl Provider for PostgresProvider {
             "held" => Ok(AcquireOutcome::Held(answer.record()?)),
             "spent" => Ok(AcquireOutcome::Spent),
             "exhausted" => Err(error::exhausted(name)),
-            "unfit" => Err(error::unfit(name)),
             other => Err(error::bad_answer(other)),
         }
     }
 
     async fn renew(&self, request: &Renew) -> Result<RenewOutcome, ProviderError> {
         let Renew { name, uuid, n, .. } = request;
-        let answer = self
-            .call(
-                Caller::Holder,
-                &self.statements.renew,
-                name,
-                &[
-                    (&self.prefix.as_str(), Type::TEXT),
-                    (&name.as_str(), Type::TEXT),
-                    (uuid, Type::UUID),
-                    (&bigint(*n), Type::INT8),
-                ],
-            )
-            .await?;
-        answer.renewal()
+        self.call(
+            Caller::Holder,
+            &self.statements.renew,
+            name,
+            &[(uuid, Type::UUID), (&bigint(*n), Type::INT8)],
+        )
+        .await?
+        .renewal(request)
     }
 
     async fn release(&self, request: &Release) -> Result<ReleaseOutcome, ProviderError> {
@@ -246,18 +158,13 @@ impl Provider for PostgresProvider {
             )
             .await?;
         rows.first()
-            .map(row::record)
+            .map(record::read)
             .transpose()
             .map_err(|flaw| error::bad_record(self.prefix.as_str(), name.as_str(), &flaw))
     }
 
     async fn renew_many(&self, requests: &[Renew]) -> Vec<Result<RenewOutcome, ProviderError>> {
-        let table = Table {
-            connections: &self.connections,
-            statements: &self.statements,
-            prefix: &self.prefix,
-        };
-        batch::renew_many(self, table, requests).await
+        self.renew_all(requests).await
     }
 
     async fn watch(&self) -> Result<Option<Wakeups>, ProviderError> {
@@ -265,7 +172,7 @@ impl Provider for PostgresProvider {
             return Ok(None);
         };
         let hints = Arc::clone(&self.hints);
-        channel::open(connect, hints, self.connections.limit())
+        wakeups::open(connect, hints, self.connections.limit())
             .await
             .map(Some)
     }

@@ -13,12 +13,12 @@ use dlock_core::{Prefix, Sharing};
 use typed_builder::TypedBuilder;
 
 use crate::{
-    channel::{Connect, connector},
     connections::Connections,
     error::BuildError,
-    hints::Hints,
     provider::PostgresProvider,
     schema::Schema,
+    wakeups::Hints,
+    wakeups::{Connect, connector},
 };
 
 /// What a provider is built from.

@@ -7,7 +7,7 @@ use crate::{
     PostgresProvider,
     connections::Caller,
     error::{self, SchemaError},
-    row::{self, Flaw},
+    record::{self, Flaw},
     schema::missing_columns,
 };
 
@@ -84,7 +84,7 @@ impl PostgresProvider {
                 &[(&table, Type::TEXT), (&functions, Type::TEXT_ARRAY)],
             )
             .await?;
-        let found = found(&row).map_err(|flaw| error::bad_answer(&flaw.to_string()))?;
+        let found = found(&row).map_err(|flaw| error::bad_answer(&flaw))?;
         if (!found.table || !found.missing.is_empty())
             && let Some(error) = self.connections.too_old(Caller::Other).await
         {
@@ -96,24 +96,24 @@ impl PostgresProvider {
 
 /// Reads the row of `inspect.sql`.
 fn found(row: &Row) -> Result<Found, Flaw> {
-    let table = row::value(row, "table", 0)?;
+    let table = record::value(row, "table", 0)?;
     let mut flaws = Vec::new();
     if table {
-        if !row::value::<bool>(row, "kind", 1)? {
+        if !record::value::<bool>(row, "kind", 1)? {
             flaws.push("it is no ordinary table that survives a crash".into());
         }
-        let columns: Vec<String> = row::value(row, "columns", 2)?;
+        let columns: Vec<String> = record::value(row, "columns", 2)?;
         for column in missing_columns(&columns) {
             flaws.push(format!("the column \"{column}\" is missing"));
         }
-        if !row::value::<bool>(row, "key", 3)? {
+        if !record::value::<bool>(row, "key", 3)? {
             flaws.push("prefix and name together are not unique".into());
         }
     }
     Ok(Found {
         table,
         flaws,
-        missing: row::value(row, "functions", 4)?,
+        missing: record::value(row, "functions", 4)?,
     })
 }
 

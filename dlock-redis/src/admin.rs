@@ -1,22 +1,51 @@
-//! What people and tools ask of the whole store: pages of records, and the clean-up of old ones.
+//! What people and tools need: pages of records, revocations, polite requests, the clean-up of old records.
 //! There is no index, which every acquire would have to write, on one node of a cluster: the keys
 //! of every node are walked.
 
 use std::collections::BTreeSet;
 
-use dlock_core::{ErrorKind, List, Name, Page, ProviderError};
+use async_trait::async_trait;
+use dlock_core::{
+    Admin, Ask, AskOutcome, ErrorKind, List, Name, Page, ProviderError, Revoke, RevokeOutcome,
+};
 
 use crate::{
     cluster::{self, Share},
     key::Prefix,
     link::{Link, Run},
-    reply, request,
-    scripts::{PURGE, READ, SCAN},
+    provider::RedisProvider,
+    requests::{self, answers},
+    scripts::SCAN,
     slots,
 };
 
+#[async_trait]
+impl Admin for RedisProvider {
+    /// Walks over **all keys** of every node to find the names, then reads the page's records: for
+    /// people, not for loops. A record that comes or goes meanwhile may or may not be there.
+    async fn list(&self, request: &List) -> Result<Page, ProviderError> {
+        list(&self.link, &self.prefix, request).await
+    }
+
+    async fn revoke(&self, request: &Revoke) -> Result<RevokeOutcome, ProviderError> {
+        let run = requests::revoke(&self.prefix, request)?;
+        self.link.run(&run, answers::revoke).await
+    }
+
+    async fn ask(&self, request: &Ask) -> Result<AskOutcome, ProviderError> {
+        let run = requests::ask(&self.prefix, request)?;
+        self.link.run(&run, answers::ask).await
+    }
+
+    /// Walks over **all keys** of every node. Redis deletes old records by itself; this is for
+    /// those that lost their end (`PERSIST`, a restored dump).
+    async fn purge(&self, limit: usize) -> Result<u64, ProviderError> {
+        purge(&self.link, &self.prefix, limit).await
+    }
+}
+
 /// One page, of the names found on all nodes.
-pub(crate) async fn list(link: &Link, prefix: &Prefix, list: &List) -> Result<Page, ProviderError> {
+async fn list(link: &Link, prefix: &Prefix, list: &List) -> Result<Page, ProviderError> {
     let mut names = BTreeSet::new();
     let mut more = false;
     let mut walk = Walk::begin(link, prefix, &list.prefix).await?;
@@ -33,9 +62,9 @@ pub(crate) async fn list(link: &Link, prefix: &Prefix, list: &List) -> Result<Pa
     }
     let runs = names
         .iter()
-        .map(|name| request::read(prefix, name))
+        .map(|name| requests::read(prefix, name))
         .collect::<Result<Vec<Run>, ProviderError>>()?;
-    let read = link.run_many(&READ, &runs, reply::read).await;
+    let read = link.run_many(&runs, answers::read).await;
     let next = names.last().filter(|_| more).cloned();
     let mut records = Vec::with_capacity(names.len());
     let mut unreadable = Vec::new();
@@ -53,22 +82,18 @@ pub(crate) async fn list(link: &Link, prefix: &Prefix, list: &List) -> Result<Pa
 }
 
 /// Deletes what ended 7 days ago and whose token the clock has passed (T5).
-pub(crate) async fn purge(
-    link: &Link,
-    prefix: &Prefix,
-    limit: usize,
-) -> Result<u64, ProviderError> {
+async fn purge(link: &Link, prefix: &Prefix, limit: usize) -> Result<u64, ProviderError> {
     let mut purged = 0;
     let mut walk = Walk::begin(link, prefix, "").await?;
     while let Some(found) = walk.step().await? {
         let mut runs = Vec::with_capacity(found.len());
         for name in &found {
-            runs.push(request::read(prefix, name)?);
+            runs.push(requests::purge(prefix, name)?);
         }
         let mut rest = runs.as_slice();
         while !rest.is_empty() && purged < limit {
             let (now, later) = rest.split_at(rest.len().min(limit - purged));
-            for answer in link.run_many(&PURGE, now, reply::purged).await {
+            for answer in link.run_many(now, answers::purged).await {
                 purged += usize::from(answer?);
             }
             rest = later;
@@ -108,8 +133,8 @@ impl<'w> Walk<'w> {
             return Ok(None);
         };
         let arguments = vec![self.cursor.clone(), self.pattern.clone().into_bytes()];
-        let run = Run::new(node.clone(), arguments);
-        let (cursor, keys) = self.link.run(&SCAN, &run, reply::keys).await?;
+        let run = Run::new(&SCAN, node.clone(), arguments);
+        let (cursor, keys) = self.link.run(&run, answers::keys).await?;
         if cursor == FIRST {
             self.nodes.pop();
         }

@@ -1,6 +1,9 @@
 //! What went wrong, in words that say what to do: the errors of building, and the one place where
 //! the driver's errors become the three kinds of the protocol.
 
+#[cfg(test)]
+mod tests;
+
 use std::time::Duration;
 
 use dlock_core::{ErrorKind, InvalidPrefix, ProviderError};
@@ -14,13 +17,8 @@ pub enum BuildError {
     #[error("no way to the server: give the builder a connection or a client")]
     NoConnection,
     /// The prefix.
-    #[error(
-        "not a prefix: {reason}; with the lock's name it is at most 1024 bytes of UTF-8 without NUL or braces"
-    )]
-    Prefix {
-        /// What is wrong with it.
-        reason: &'static str,
-    },
+    #[error(transparent)]
+    Prefix(#[from] InvalidPrefix),
     /// The time limit of a call.
     #[error("a time limit of {timeout:?} for a call is not possible: it is 1 ms to 1 h")]
     CallTimeout {
@@ -38,12 +36,6 @@ pub enum BuildError {
         /// What was asked for.
         within: Duration,
     },
-}
-
-impl From<InvalidPrefix> for BuildError {
-    fn from(InvalidPrefix { reason, .. }: InvalidPrefix) -> Self {
-        Self::Prefix { reason }
-    }
 }
 
 /// Too few replicas have confirmed a write. In the chain of sources of the
@@ -276,129 +268,4 @@ pub(crate) fn evicting(policy: &str) -> ProviderError {
 pub(crate) fn unacknowledged(reached: usize, wanted: usize) -> ProviderError {
     ProviderError::unknown("too few Redis replicas have acknowledged the write")
         .with_source(Unacknowledged { reached, wanted })
-}
-
-#[cfg(test)]
-mod tests {
-    use std::io;
-
-    use redis::make_extension_error;
-
-    use super::*;
-
-    fn kind(code: &str, text: &str) -> ErrorKind {
-        let error = make_extension_error(code.into(), Some(text.into()));
-        refused(error).kind()
-    }
-
-    #[test]
-    fn kinds_follow_what_can_have_happened() {
-        for code in [
-            "READONLY",
-            "LOADING",
-            "OOM",
-            "BUSY",
-            "CLUSTERDOWN",
-            "TRYAGAIN",
-            "MASTERDOWN",
-            "MOVED",
-            "ASK",
-            "MISCONF",
-            "NOREPLICAS",
-        ] {
-            assert_eq!(kind(code, "x"), ErrorKind::NotApplied, "{code}");
-        }
-        for code in ["NOAUTH", "WRONGPASS", "NOPERM", "WRONGTYPE", "ERR"] {
-            assert_eq!(kind(code, "x"), ErrorKind::Fatal, "{code}");
-        }
-        assert_eq!(kind("UPSTREAM", "gone"), ErrorKind::Unknown);
-    }
-
-    #[test]
-    fn codes_inside_of_a_wrapped_error_count() {
-        // As Redis 6 words them.
-        let wrapped = "Error running script (call to f_0): @user_script:1: @user_script: 1: ";
-        assert_eq!(
-            kind(
-                "ERR",
-                &format!("{wrapped}-READONLY You can't write against a read only replica.")
-            ),
-            ErrorKind::NotApplied
-        );
-        assert_eq!(
-            kind(
-                "ERR",
-                &format!("{wrapped}-OOM command not allowed when used memory > 'maxmemory'.")
-            ),
-            ErrorKind::NotApplied
-        );
-        assert_eq!(
-            kind(
-                "ERR",
-                &format!("{wrapped}WRONGTYPE Operation against a key")
-            ),
-            ErrorKind::Fatal
-        );
-        // The same in Redis 7.0, and in 7.2 and later and Valkey.
-        for denied in [
-            &format!(
-                "{wrapped}The user executing the script can't access at least one of the keys"
-            ),
-            "The user executing the script can't run this command or subcommand script: 0, on @user_script:1.",
-            "ACL failure in script: User READONLY has no permissions to run the 'time' command script: 0, on @user_script:1.",
-            "ACL failure in script: No permissions to access a key script: on @user_script:1.",
-        ] {
-            let error = make_extension_error("ERR".into(), Some(denied.into()));
-            assert_eq!(code(&error), "NOPERM", "{denied}");
-        }
-        for (text, wanted) in [
-            ("DB index is out of range", "NODB"),
-            (
-                "unknown command 'EVALSHA', with args beginning with: ",
-                "UNKNOWN",
-            ),
-            (
-                "this user has no permissions to run the 'select' command",
-                "NOPERM",
-            ),
-        ] {
-            let error = make_extension_error("ERR".into(), Some(text.into()));
-            assert_eq!(code(&error), wanted, "{text}");
-            assert_eq!(refused(error).kind(), ErrorKind::Fatal, "{text}");
-        }
-        assert_eq!(
-            kind("ERR", "max number of clients reached"),
-            ErrorKind::NotApplied
-        );
-    }
-
-    #[test]
-    fn what_was_not_sent_was_not_applied() {
-        let error = |kind: io::ErrorKind, sent| {
-            let error = RedisError::from(io::Error::from(kind));
-            provider_error(Failure::Redis { error, sent }).kind()
-        };
-        assert_eq!(
-            error(io::ErrorKind::ConnectionRefused, true),
-            ErrorKind::NotApplied
-        );
-        assert_eq!(
-            error(io::ErrorKind::ConnectionReset, true),
-            ErrorKind::Unknown
-        );
-        assert_eq!(error(io::ErrorKind::TimedOut, true), ErrorKind::Unknown);
-        assert_eq!(
-            error(io::ErrorKind::BrokenPipe, false),
-            ErrorKind::NotApplied
-        );
-        let limit = Duration::from_secs(1);
-        assert_eq!(
-            provider_error(Failure::Silent { limit, sent: true }).kind(),
-            ErrorKind::Unknown
-        );
-        assert_eq!(
-            provider_error(Failure::Silent { limit, sent: false }).kind(),
-            ErrorKind::NotApplied
-        );
-    }
 }

@@ -27,9 +27,12 @@
 //! evicted, deletes what the fence remembers of it. A failover that loses the last writes loses
 //! their tokens too, with them.
 
+#[cfg(test)]
+mod tests;
+
 use std::sync::LazyLock;
 
-use dlock_core::{FencingToken, Stale};
+use dlock_core::FencingToken;
 use redis::{RedisError, ToRedisArgs, ToSingleRedisArg, Value, aio::ConnectionLike};
 
 use crate::scripts::{self, Lua};
@@ -61,29 +64,8 @@ static SET: LazyLock<Lua> = LazyLock::new(|| {
     ))
 });
 
-/// Why a write was not made. Except for [`FenceError::Store`], nothing changed.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum FenceError {
-    /// A later holder has written: this one has lost its lease.
-    #[error(transparent)]
-    Stale(#[from] Stale),
-    /// What the fence remembers is something else than a token.
-    #[error("{place} is not a fencing token: find out who wrote it, or name another")]
-    Foreign {
-        /// Where.
-        place: String,
-    },
-    /// A cluster would keep the key and the key that remembers its token apart.
-    #[error("{key:?} cannot have a key beside it in a cluster: give it a hash tag, or no brace")]
-    Key {
-        /// The resource.
-        key: String,
-    },
-    /// Redis refused the write for another reason, or did not answer; then it may have been made.
-    #[error("the fenced write was not confirmed by Redis")]
-    Store(#[from] RedisError),
-}
+/// Why a write was not made; see [there](dlock_core::FenceError).
+pub type FenceError = dlock_core::FenceError<RedisError>;
 
 /// Where resources remember the highest token they have seen: a hash in a field of it, `fence` by
 /// default, a single value in the key [`beside`](Fence::beside) it. Cheap to make; holds no
@@ -172,7 +154,7 @@ impl Fence {
     /// cluster, `fence:{key}`, or `key:fence` if it has a hash tag itself.
     ///
     /// # Errors
-    /// [`FenceError::Key`] if there is none: a brace in a key without a hash tag.
+    /// [`FenceError::NoPlace`] if there is none: a brace in a key without a hash tag.
     pub fn beside(key: &str) -> Result<String, FenceError> {
         let tagged = key
             .split_once('{')
@@ -181,8 +163,9 @@ impl Fence {
         if tagged {
             Ok(format!("{key}:fence"))
         } else if key.is_empty() || key.contains('}') {
-            Err(FenceError::Key {
-                key: key.to_owned(),
+            Err(FenceError::NoPlace {
+                resource: key.to_owned(),
+                reason: "a cluster would keep the key and the key beside it apart: give it a hash tag, or no brace",
             })
         } else {
             Ok(format!("fence:{{{key}}}"))
@@ -214,32 +197,5 @@ async fn run<C: ConnectionLike + Send>(
         ["stale", highest] => highest.parse().ok().and_then(FencingToken::new),
         _ => None,
     };
-    Err(match highest {
-        Some(highest) => FenceError::Stale(Stale {
-            presented: token,
-            highest,
-        }),
-        None => FenceError::Foreign { place: place() },
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_fence_of_a_key_is_in_its_slot_and_its_own() {
-        for (key, beside) in [
-            ("profile", "fence:{profile}"),
-            ("{u7}:profile", "{u7}:profile:fence"),
-            ("a{b}c}", "a{b}c}:fence"),
-            ("{profile}", "{profile}:fence"),
-            ("a{b", "fence:{a{b}"),
-        ] {
-            assert_eq!(Fence::beside(key).unwrap(), beside);
-        }
-        for key in ["", "a}b", "{}x", "x{}"] {
-            assert!(Fence::beside(key).is_err(), "{key:?}");
-        }
-    }
+    Err(FenceError::refused(token, highest, place))
 }

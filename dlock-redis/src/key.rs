@@ -2,9 +2,12 @@
 //! nothing can be confused; the braces make the name the cluster's hash tag, so that whoever tags
 //! data of their own with the name finds it beside the lock.
 
+#[cfg(test)]
+mod tests;
+
 use std::ops::RangeInclusive;
 
-use dlock_core::{Name, ProviderError};
+use dlock_core::{InvalidPrefix, Name, ProviderError};
 
 use crate::{error::BuildError, slots};
 
@@ -21,7 +24,7 @@ impl Prefix {
         } else {
             return Ok(Self(dlock_core::Prefix::new(prefix)?));
         };
-        Err(BuildError::Prefix { reason })
+        Err(InvalidPrefix::new(reason).into())
     }
 
     pub(crate) fn as_str(&self) -> &str {
@@ -73,46 +76,5 @@ impl Prefix {
     /// The channel of a shard, which lives in one of its slots.
     pub(crate) fn shard_channel(&self, shard: u16) -> String {
         format!("{}:released:{{{}}}", self.0, slots::tag_of_shard(shard))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn prefix(text: &str) -> Prefix {
-        Prefix::new(text).unwrap()
-    }
-
-    #[test]
-    fn keys_are_names_and_back() {
-        for text in ["n", "a}b", "}", "{x}", "a:{b}", "ü"] {
-            let name = Name::new(text).unwrap();
-            let key = prefix("p:q").key(&name).unwrap();
-            assert_eq!(prefix("p:q").name(key.as_bytes()), Some(name));
-            assert_eq!(prefix("p").name(key.as_bytes()), None);
-        }
-        for foreign in ["p:q:{}", "p:q:{n", "p:q:n", "P:q:{n}"] {
-            assert_eq!(prefix("p:q").name(foreign.as_bytes()), None, "{foreign}");
-        }
-    }
-
-    #[test]
-    fn prefixes_that_could_be_confused_are_refused() {
-        for bad in ["", "a{", "}", "a\0", &"x".repeat(1024)] {
-            assert!(Prefix::new(bad).is_err(), "{bad:?}");
-        }
-    }
-
-    #[test]
-    fn channels_of_shards_live_in_their_slots_and_are_no_others() {
-        let channels: Vec<String> = (0..slots::SHARDS)
-            .map(|shard| prefix("p:released").shard_channel(shard))
-            .collect();
-        for (shard, channel) in (0..).zip(&channels) {
-            assert_eq!(slots::shard(channel.as_bytes()), shard, "{channel}");
-            assert!(!channels[..usize::from(shard)].contains(channel));
-            assert_ne!(*channel, prefix("p").channel());
-        }
     }
 }

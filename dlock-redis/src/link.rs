@@ -38,8 +38,9 @@ pub(crate) struct Link {
 }
 
 /// One run of a script on one lock.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Run {
+    lua: &'static Lua,
     key: String,
     arguments: Vec<Vec<u8>>,
 }
@@ -62,29 +63,27 @@ impl Link {
     /// Runs a script on one lock.
     pub(crate) async fn run<T>(
         &self,
-        lua: &Lua,
         run: &Run,
         decode: fn(&str, Value) -> Result<T, ProviderError>,
     ) -> Result<T, ProviderError> {
-        decode(run.key(), self.answer(lua, run).await?)
+        decode(run.key(), self.answer(run).await?)
     }
 
     /// Runs a script on many locks: as many answers, in order.
     pub(crate) async fn run_many<T>(
         &self,
-        lua: &Lua,
         runs: &[Run],
         decode: fn(&str, Value) -> Result<T, ProviderError>,
     ) -> Vec<Result<T, ProviderError>> {
         let mut landed = Vec::with_capacity(runs.len());
         for flight in runs.chunks(FLIGHT) {
-            match self.flight(lua, flight).await {
+            match self.flight(flight).await {
                 Some(answers) => landed.extend(answers),
                 None => break,
             }
         }
         if let Some(rest) = runs.get(landed.len()..).filter(|rest| !rest.is_empty()) {
-            landed.extend(self.spread(lua, rest).await);
+            landed.extend(self.spread(rest).await);
         }
         let decoded = runs.iter().zip(landed);
         decoded
@@ -94,13 +93,13 @@ impl Link {
 
     /// Runs a script on many locks of a cluster, whose connection takes them one by one and leads each to
     /// its node. Each shard has a lane of its own, so that a node that hangs holds up its own locks only.
-    async fn spread(&self, lua: &Lua, runs: &[Run]) -> Vec<Result<Value, ProviderError>> {
+    async fn spread(&self, runs: &[Run]) -> Vec<Result<Value, ProviderError>> {
         let mut lanes: BTreeMap<u16, Vec<(usize, &Run)>> = BTreeMap::new();
         for (index, run) in runs.iter().enumerate() {
             let shard = slots::shard(run.key().as_bytes());
             lanes.entry(shard).or_default().push((index, run));
         }
-        let lanes = lanes.values().map(|lane| self.follow(lua, lane));
+        let lanes = lanes.values().map(|lane| self.follow(lane));
         let mut answers: Vec<_> = join_all(lanes).await.into_iter().flatten().collect();
         answers.sort_unstable_by_key(|(index, _)| *index);
         answers.into_iter().map(|(_, answer)| answer).collect()
@@ -110,7 +109,6 @@ impl Link {
     /// a long lane would take many times the limit of a call.
     async fn follow<'r>(
         &self,
-        lua: &Lua,
         lane: &'r [(usize, &'r Run)],
     ) -> Vec<(usize, Result<Value, ProviderError>)> {
         let mut answers = Vec::with_capacity(lane.len());
@@ -123,7 +121,7 @@ impl Link {
             }
             let mut asked = Vec::with_capacity(some.len());
             for (index, run) in some {
-                asked.push(async { (*index, self.answer(lua, run).await) });
+                asked.push(async { (*index, self.answer(run).await) });
             }
             let answered = join_all(asked).await;
             silent = answered.iter().any(|(_, answer)| {
@@ -134,22 +132,20 @@ impl Link {
         answers
     }
 
-    async fn answer(&self, lua: &Lua, run: &Run) -> Result<Value, ProviderError> {
-        match self.command(&run.by_digest(lua)).await {
-            Err(failure) if failure.is(scripts::is_unknown) => {
-                self.command(&run.by_text(lua)).await
-            }
+    async fn answer(&self, run: &Run) -> Result<Value, ProviderError> {
+        match self.command(&run.by_digest()).await {
+            Err(failure) if failure.is(scripts::is_unknown) => self.command(&run.by_text()).await,
             answer => answer,
         }
         .map_err(error::provider_error)
     }
 
     /// Runs a script on many locks in one flight; `None` if this connection does not take that.
-    async fn flight(&self, lua: &Lua, runs: &[Run]) -> Option<Vec<Result<Value, ProviderError>>> {
+    async fn flight(&self, runs: &[Run]) -> Option<Vec<Result<Value, ProviderError>>> {
         if runs.len() < 2 || self.by_slot.load(Ordering::Relaxed) {
             return None;
         }
-        let mut answers = match self.fly(lua, runs.iter()).await {
+        let mut answers = match self.fly(runs.iter()).await {
             Err(failure) if failure.is(is_cross_slot) => {
                 // Said by the connection before anything was sent.
                 self.by_slot.store(true, Ordering::Relaxed);
@@ -174,8 +170,8 @@ impl Link {
         }
         // The first one brings the text along, so that the others can fly again.
         if let Some(((first, run), others)) = forgotten.split_first() {
-            landed[*first] = self.answer(lua, run).await;
-            let again = self.fly(lua, others.iter().map(|(_, run)| *run)).await;
+            landed[*first] = self.answer(run).await;
+            let again = self.fly(others.iter().map(|(_, run)| *run)).await;
             for ((index, _), answer) in others.iter().zip(again.into_iter().flatten()) {
                 landed[*index] = answer.map_err(error::refused);
             }
@@ -185,12 +181,11 @@ impl Link {
 
     async fn fly(
         &self,
-        lua: &Lua,
         runs: impl Iterator<Item = &Run>,
     ) -> Result<Vec<RedisResult<Value>>, Failure> {
         let mut commands = Pipeline::new();
         for run in runs {
-            commands.add_command(run.by_digest(lua));
+            commands.add_command(run.by_digest());
         }
         if commands.is_empty() {
             return Ok(Vec::new());
@@ -202,20 +197,24 @@ impl Link {
 }
 
 impl Run {
-    pub(crate) const fn new(key: String, arguments: Vec<Vec<u8>>) -> Self {
-        Self { key, arguments }
+    pub(crate) const fn new(lua: &'static Lua, key: String, arguments: Vec<Vec<u8>>) -> Self {
+        Self {
+            lua,
+            key,
+            arguments,
+        }
     }
 
     pub(crate) fn key(&self) -> &str {
         &self.key
     }
 
-    pub(crate) fn by_digest(&self, lua: &Lua) -> Cmd {
-        lua.by_digest(&[&self.key], &self.arguments)
+    pub(crate) fn by_digest(&self) -> Cmd {
+        self.lua.by_digest(&[&self.key], &self.arguments)
     }
 
-    pub(crate) fn by_text(&self, lua: &Lua) -> Cmd {
-        lua.by_text(&[&self.key], &self.arguments)
+    pub(crate) fn by_text(&self) -> Cmd {
+        self.lua.by_text(&[&self.key], &self.arguments)
     }
 }
 

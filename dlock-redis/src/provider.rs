@@ -5,19 +5,17 @@ use std::{fmt, slice, sync::Arc};
 
 use async_trait::async_trait;
 use dlock_core::{
-    Acquire, AcquireOutcome, Admin, Ask, AskOutcome, Capabilities, Closing, Discipline, Durability,
-    List, Name, Page, Provider, ProviderError, Record, Release, ReleaseOutcome, Renew,
-    RenewOutcome, Revoke, RevokeOutcome, Sharing, Wakeups,
+    Acquire, AcquireOutcome, Capabilities, Discipline, Durability, Name, Provider, ProviderError,
+    Record, Release, ReleaseOutcome, Renew, RenewOutcome, Sharing, Wakeups,
 };
+use redis::Value;
 
 use crate::{
-    admin,
     error::{self, BuildError},
     key::Prefix,
     link::{Link, Run},
-    replicas::Replicas,
-    reply, request,
-    scripts::{ACQUIRE, ASK, CLOSE, READ, RELEASE, RENEW, REVOKE},
+    replicas::{Connections, Replicas},
+    requests::{self, answers},
     slots,
     wakeups::Hearing,
 };
@@ -28,7 +26,7 @@ use crate::{
 /// guarantees, and how it can lose a lock, is said in the [documentation of the crate](crate).
 ///
 /// # Panics
-/// The methods of [`Provider`] and [`Admin`] take their time limits from tokio, and panic outside a
+/// The methods of [`Provider`] and [`Admin`](dlock_core::Admin) take their time limits from tokio, and panic outside a
 /// runtime with its time driver.
 ///
 /// # Cancel safety
@@ -61,27 +59,31 @@ impl RedisProvider {
             ..self.clone()
         })
     }
+
+    /// Runs a script on each of these locks. An outcome that `counts` does so once replicas have it, where
+    /// they are asked: over connections for acquires or for holders.
+    async fn write<T>(
+        &self,
+        connections: fn(&Replicas) -> &Connections,
+        runs: &[Run],
+        decode: fn(&str, Value) -> Result<T, ProviderError>,
+        counts: fn(&T) -> bool,
+    ) -> Vec<Result<T, ProviderError>> {
+        match &self.replicas {
+            None => self.link.run_many(runs, decode).await,
+            Some(replicas) => {
+                let connections = connections(replicas);
+                replicas.run(connections, runs, decode, counts).await
+            }
+        }
+    }
 }
 
-impl RedisProvider {
-    /// A closing that a failover undoes lets somebody in too early: replicas have it like a grant.
-    async fn close(
-        &self,
-        request: &Release,
-        closing: &Closing,
-    ) -> Result<ReleaseOutcome, ProviderError> {
-        let run = request::close(&self.prefix, request, closing)?;
-        let Some(replicas) = &self.replicas else {
-            return self.link.run(&CLOSE, &run, reply::release).await;
-        };
-        let closed = |outcome: &ReleaseOutcome| *outcome == ReleaseOutcome::Released;
-        let runs = slice::from_ref(&run);
-        replicas
-            .run(&replicas.renewals, &CLOSE, runs, reply::release, closed)
-            .await
-            .pop()
-            .unwrap_or_else(|| Err(error::nonsense("nothing")))
-    }
+/// The answer to a request that travelled alone.
+fn only<T>(mut answers: Vec<Result<T, ProviderError>>) -> Result<T, ProviderError> {
+    answers
+        .pop()
+        .unwrap_or_else(|| Err(error::nonsense("nothing")))
 }
 
 impl fmt::Debug for RedisProvider {
@@ -103,56 +105,48 @@ impl Provider for RedisProvider {
     }
 
     async fn acquire(&self, request: &Acquire) -> Result<AcquireOutcome, ProviderError> {
-        let run = request::acquire(&self.prefix, request, self.allow_eviction)?;
-        let Some(replicas) = &self.replicas else {
-            return self.link.run(&ACQUIRE, &run, reply::acquire).await;
-        };
+        let run = requests::acquire(&self.prefix, request, self.allow_eviction)?;
         let granted = |outcome: &AcquireOutcome| matches!(outcome, AcquireOutcome::Acquired(_));
-        let runs = slice::from_ref(&run);
-        replicas
-            .run(&replicas.acquires, &ACQUIRE, runs, reply::acquire, granted)
-            .await
-            .pop()
-            .unwrap_or_else(|| Err(error::nonsense("nothing")))
+        only(
+            self.write(Replicas::acquires, &[run], answers::acquire, granted)
+                .await,
+        )
     }
 
     async fn renew(&self, request: &Renew) -> Result<RenewOutcome, ProviderError> {
-        self.renew_many(slice::from_ref(request))
-            .await
-            .pop()
-            .unwrap_or_else(|| Err(error::nonsense("nothing")))
+        only(self.renew_many(slice::from_ref(request)).await)
     }
 
+    /// A closing that a failover undoes lets somebody in too early: replicas have it like a grant.
     async fn release(&self, request: &Release) -> Result<ReleaseOutcome, ProviderError> {
         if let Some(closing) = &request.closing {
-            return self.close(request, closing).await;
+            let run = requests::close(&self.prefix, request, closing)?;
+            let closed = |outcome: &ReleaseOutcome| *outcome == ReleaseOutcome::Released;
+            return only(
+                self.write(Replicas::renewals, &[run], answers::release, closed)
+                    .await,
+            );
         }
         let channels = self.hearing.as_ref().map(|hearing| hearing.channels);
-        let run = request::release(&self.prefix, request, channels)?;
-        self.link.run(&RELEASE, &run, reply::release).await
+        let run = requests::release(&self.prefix, request, channels)?;
+        self.link.run(&run, answers::release).await
     }
 
     async fn read(&self, name: &Name) -> Result<Option<Record>, ProviderError> {
-        let run = request::read(&self.prefix, name)?;
-        self.link.run(&READ, &run, reply::read).await
+        let run = requests::read(&self.prefix, name)?;
+        self.link.run(&run, answers::read).await
     }
 
     async fn renew_many(&self, requests: &[Renew]) -> Vec<Result<RenewOutcome, ProviderError>> {
         let checked: Vec<Result<Run, ProviderError>> = requests
             .iter()
-            .map(|request| request::renew(&self.prefix, request))
+            .map(|request| requests::renew(&self.prefix, request))
             .collect();
         let runs: Vec<Run> = checked.iter().flatten().cloned().collect();
-        let answers = match &self.replicas {
-            None => self.link.run_many(&RENEW, &runs, reply::renew).await,
-            Some(replicas) => {
-                let renewed =
-                    |outcome: &RenewOutcome| matches!(outcome, RenewOutcome::Renewed { .. });
-                replicas
-                    .run(&replicas.renewals, &RENEW, &runs, reply::renew, renewed)
-                    .await
-            }
-        };
+        let renewed = |outcome: &RenewOutcome| matches!(outcome, RenewOutcome::Renewed { .. });
+        let answers = self
+            .write(Replicas::renewals, &runs, answers::renew, renewed)
+            .await;
         let mut answers = answers.into_iter();
         let mut answer = || {
             answers
@@ -183,30 +177,5 @@ impl Provider for RedisProvider {
 
     fn sharing(&self) -> Option<&Sharing> {
         Some(&self.sharing)
-    }
-}
-
-#[async_trait]
-impl Admin for RedisProvider {
-    /// Walks over **all keys** of every node to find the names, then reads the page's records: for
-    /// people, not for loops. A record that comes or goes meanwhile may or may not be there.
-    async fn list(&self, request: &List) -> Result<Page, ProviderError> {
-        admin::list(&self.link, &self.prefix, request).await
-    }
-
-    async fn revoke(&self, request: &Revoke) -> Result<RevokeOutcome, ProviderError> {
-        let run = request::revoke(&self.prefix, request)?;
-        self.link.run(&REVOKE, &run, reply::revoke).await
-    }
-
-    async fn ask(&self, request: &Ask) -> Result<AskOutcome, ProviderError> {
-        let run = request::ask(&self.prefix, request)?;
-        self.link.run(&ASK, &run, reply::ask).await
-    }
-
-    /// Walks over **all keys** of every node. Redis deletes old records by itself; this is for
-    /// those that lost their end (`PERSIST`, a restored dump).
-    async fn purge(&self, limit: usize) -> Result<u64, ProviderError> {
-        admin::purge(&self.link, &self.prefix, limit).await
     }
 }

@@ -18,7 +18,7 @@ use crate::{
     connection::{self, errors},
     error,
     link::{self, Run},
-    scripts::{self, Lua},
+    scripts,
 };
 
 /// At most so many connections for acquires, and as many again for renewals: a crowd of contenders
@@ -30,8 +30,8 @@ pub(crate) struct Replicas {
     wanted: usize,
     within: Duration,
     timeout: Duration,
-    pub(crate) acquires: Connections,
-    pub(crate) renewals: Connections,
+    acquires: Connections,
+    renewals: Connections,
 }
 
 /// Connections that serve one request at a time.
@@ -52,19 +52,28 @@ impl Replicas {
         }
     }
 
+    /// The connections of contenders.
+    pub(crate) const fn acquires(&self) -> &Connections {
+        &self.acquires
+    }
+
+    /// The connections of holders.
+    pub(crate) const fn renewals(&self) -> &Connections {
+        &self.renewals
+    }
+
     /// Runs a script on each of these locks: as many answers, in order. One that `counts` is an
     /// error, `Unknown`, unless enough replicas have it: it may be repeated.
     pub(crate) async fn run<T>(
         &self,
         connections: &Connections,
-        lua: &Lua,
         runs: &[Run],
         decode: fn(&str, Value) -> Result<T, ProviderError>,
         counts: fn(&T) -> bool,
     ) -> Vec<Result<T, ProviderError>> {
         let mut answers = Vec::with_capacity(runs.len());
         for runs in runs.chunks(link::FLIGHT) {
-            match self.flight(connections, lua, runs).await {
+            match self.flight(connections, runs).await {
                 Err(error) => answers.extend(runs.iter().map(|_| Err(error.clone()))),
                 Ok((flight, waited)) => {
                     answers.extend(runs.iter().zip(flight).map(|(run, answer)| {
@@ -87,7 +96,6 @@ impl Replicas {
     async fn flight(
         &self,
         connections: &Connections,
-        lua: &Lua,
         runs: &[Run],
     ) -> Result<(Vec<RedisResult<Value>>, RedisResult<usize>), ProviderError> {
         let sent = AtomicBool::new(false);
@@ -96,14 +104,14 @@ impl Replicas {
             // Unless it is given back, the connection is closed: also when this is dropped (G1).
             let mut connection = connections.take().await?;
             sent.store(true, Ordering::Relaxed);
-            let by_digest = runs.iter().map(|run| run.by_digest(lua));
+            let by_digest = runs.iter().map(Run::by_digest);
             let mut answers = self.fly(&mut connection, by_digest).await?;
             if errors(&answers).any(scripts::is_unknown) {
                 // All of it again: every request may be repeated (A2, R2), and `WAIT` must come
                 // last. The first one brings the text along.
                 let texts = runs.iter().enumerate().map(|(index, run)| match index {
-                    0 => run.by_text(lua),
-                    _ => run.by_digest(lua),
+                    0 => run.by_text(),
+                    _ => run.by_digest(),
                 });
                 answers = self.fly(&mut connection, texts).await?;
             }

@@ -1,16 +1,45 @@
-//! What people and tools ask of the whole file: pages of records, and the clean-up of old ones.
+//! What people and tools ask of the whole file: pages of records, revocations, polite requests, the
+//! clean-up of old records.
 
-use dlock_core::{List, Name, Page, Prefix};
+use async_trait::async_trait;
+use dlock_core::{
+    Admin, Ask, AskOutcome, List, Name, Page, Prefix, ProviderError, Revoke, RevokeOutcome,
+};
 use rusqlite::types::ValueRef;
 
 use crate::{
     boot::Boot,
-    row::{self, Flaw, MAX_EXACT},
+    provider::SqliteProvider,
+    record::{self, Flaw, MAX_EXACT},
+    requests,
     store::{Failure, View},
 };
 
 /// A record is kept so long after its lease has ended (T5): 7 days in nanoseconds.
 const KEPT: i64 = 7 * 24 * 60 * 60 * 1_000_000_000;
+
+#[async_trait]
+impl Admin for SqliteProvider {
+    async fn list(&self, request: &List) -> Result<Page, ProviderError> {
+        let (prefix, request) = (self.prefix.clone(), request.clone());
+        self.call(move |store| store.read(|view| list(view, &prefix, &request)))
+            .await
+    }
+
+    async fn revoke(&self, request: &Revoke) -> Result<RevokeOutcome, ProviderError> {
+        self.write(&request.name, request, requests::revoke).await
+    }
+
+    async fn ask(&self, request: &Ask) -> Result<AskOutcome, ProviderError> {
+        self.write(&request.name, request, requests::ask).await
+    }
+
+    async fn purge(&self, limit: usize) -> Result<u64, ProviderError> {
+        let prefix = self.prefix.clone();
+        self.call(move |store| store.write(|_| None, |view| purge(view, &prefix, limit)))
+            .await
+    }
+}
 
 /// One page, of one state of the file. A page ends with a name that the next one can begin after, so
 /// rows whose names are none come beside the `limit`.
@@ -47,12 +76,9 @@ pub(crate) fn list(view: View<'_>, prefix: &Prefix, request: &List) -> Result<Pa
             };
             names += 1;
             last = Some(name.clone());
-            match view.stored(row, prefix, name.as_str()) {
-                Ok(stored) => {
-                    // The state was fixed before this row was read, so the time is not before it.
-                    let record = stored.show(view.clock(), view.clock().now());
-                    records.push((name, record));
-                }
+            // The state was fixed before this row was read, so the time is not before it.
+            match view.read(row, prefix, name.as_str(), view.clock().now()) {
+                Ok(record) => records.push((name, record)),
                 Err(Failure::Answer(flaw)) => unreadable.push((name, flaw.to_string())),
                 Err(failure) => return Err(failure),
             }
@@ -64,8 +90,8 @@ pub(crate) fn list(view: View<'_>, prefix: &Prefix, request: &List) -> Result<Pa
 
 /// The name of a row.
 fn name(column: ValueRef<'_>) -> Result<Name, Flaw> {
-    let text = row::text("name", column, Name::MAX_BYTES)?;
-    Name::new(text).map_err(|error| Flaw::new(error.to_string()))
+    let text = record::text("name", column, Name::MAX_BYTES)?;
+    Name::new(text).map_err(|error| error.to_string())
 }
 
 /// What to call a row whose name is none: as much of it as a name can have, and the replacement

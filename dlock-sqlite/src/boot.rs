@@ -1,5 +1,8 @@
 //! Whose clock a record's expiry is on. What time it is there is the clock's business.
 
+#[cfg(test)]
+mod tests;
+
 use std::fmt;
 
 use uuid::Uuid;
@@ -57,45 +60,6 @@ impl fmt::Display for Boot {
             Self::Kernel(id) => write!(f, "{id}"),
             Self::Private(id) => write!(f, "{PRIVATE}{id}"),
             Self::Wall => f.write_str(WALL),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn boots_survive_being_written() {
-        for boot in [
-            Boot::Kernel(Uuid::new_v4()),
-            Boot::Private(Uuid::new_v4()),
-            Boot::Wall,
-        ] {
-            assert_eq!(Boot::parse(&boot.to_string()), Some(boot));
-        }
-        for nonsense in ["", "wall ", "private:", "private:wall", "x"] {
-            assert_eq!(Boot::parse(nonsense), None, "{nonsense:?}");
-        }
-    }
-
-    #[test]
-    fn only_another_boot_of_the_kernel_proves_a_holder_dead() {
-        let kernel = Boot::Kernel(Uuid::new_v4());
-        let private = Boot::Private(Uuid::new_v4());
-        assert_eq!(kernel.relation(kernel), Relation::Same);
-        assert_eq!(
-            kernel.relation(Boot::Kernel(Uuid::new_v4())),
-            Relation::Over
-        );
-        for (one, other) in [
-            (kernel, private),
-            (private, kernel),
-            (private, Boot::Private(Uuid::new_v4())),
-            (kernel, Boot::Wall),
-            (Boot::Wall, kernel),
-        ] {
-            assert_eq!(one.relation(other), Relation::Strange);
         }
     }
 }

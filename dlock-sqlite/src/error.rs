@@ -1,6 +1,9 @@
 //! What went wrong, in words that say what to do: the errors of opening, and the one place where
 //! SQLite's errors become the three kinds of the protocol.
 
+#[cfg(test)]
+mod tests;
+
 use std::{
     error::Error as StdError,
     io,
@@ -134,13 +137,8 @@ pub enum OpenError {
         path: PathBuf,
     },
     /// The prefix.
-    #[error(
-        "not a prefix: {reason}; with the lock's name it is at most 1024 bytes of UTF-8 without NUL"
-    )]
-    Prefix {
-        /// What is wrong with it.
-        reason: &'static str,
-    },
+    #[error(transparent)]
+    Prefix(#[from] InvalidPrefix),
     /// The busy timeout.
     #[error("a busy timeout of {timeout:?} is not possible: at most one minute")]
     BusyTimeout {
@@ -163,13 +161,15 @@ pub enum OpenError {
     },
 }
 
-impl From<InvalidPrefix> for OpenError {
-    fn from(InvalidPrefix { reason, .. }: InvalidPrefix) -> Self {
-        Self::Prefix { reason }
-    }
-}
-
 impl OpenError {
+    /// The system or SQLite failed in a way that has no name here.
+    pub(crate) fn other(path: &Path, error: impl StdError + Send + Sync + 'static) -> Self {
+        Self::Other {
+            path: path.to_owned(),
+            source: Box::new(error),
+        }
+    }
+
     /// What SQLite's failure to open `path` means.
     pub(crate) fn from_sqlite(path: &Path, error: rusqlite::Error, waited: Duration) -> Self {
         let path = path.to_owned();
@@ -322,57 +322,4 @@ pub(crate) fn unseen(file: &Path, error: io::Error) -> ProviderError {
 
 fn code(error: &rusqlite::Error) -> Option<ErrorCode> {
     error.sqlite_error_code()
-}
-
-#[cfg(test)]
-mod tests {
-    use rusqlite::ffi;
-
-    use super::*;
-
-    fn kind(code: i32) -> ErrorKind {
-        provider_error(
-            Path::new("l"),
-            rusqlite::Error::SqliteFailure(ffi::Error::new(code), None),
-        )
-        .kind()
-    }
-
-    #[test]
-    fn kinds_follow_what_can_have_happened() {
-        for code in [
-            ffi::SQLITE_BUSY,
-            ffi::SQLITE_BUSY_SNAPSHOT,
-            ffi::SQLITE_LOCKED,
-            ffi::SQLITE_PROTOCOL,
-            ffi::SQLITE_FULL,
-        ] {
-            assert_eq!(kind(code), ErrorKind::NotApplied, "{code}");
-        }
-        for code in [
-            ffi::SQLITE_IOERR,
-            ffi::SQLITE_IOERR_FSYNC,
-            ffi::SQLITE_NOMEM,
-            ffi::SQLITE_INTERRUPT,
-        ] {
-            assert_eq!(kind(code), ErrorKind::Unknown, "{code}");
-        }
-        for code in [
-            ffi::SQLITE_READONLY,
-            ffi::SQLITE_READONLY_DBMOVED,
-            ffi::SQLITE_CANTOPEN,
-            ffi::SQLITE_NOTADB,
-            ffi::SQLITE_CORRUPT,
-            ffi::SQLITE_PERM,
-            ffi::SQLITE_AUTH,
-            ffi::SQLITE_CONSTRAINT,
-            ffi::SQLITE_ERROR,
-        ] {
-            assert_eq!(kind(code), ErrorKind::Fatal, "{code}");
-        }
-        assert_eq!(
-            provider_error(Path::new("l"), rusqlite::Error::QueryReturnedNoRows).kind(),
-            ErrorKind::Fatal
-        );
-    }
 }

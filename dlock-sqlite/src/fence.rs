@@ -46,7 +46,7 @@
 //! If it changes no row the token is stale (or the row is not there): the writer has lost its lease
 //! and must stop.
 
-use dlock_core::{FencingToken, Stale};
+use dlock_core::FencingToken;
 use rusqlite::{Connection, OptionalExtension, Transaction, ffi};
 
 /// A table that remembers the highest token each resource has seen. Cheap to make; holds no
@@ -58,23 +58,8 @@ pub struct Fence {
     highest: String,
 }
 
-/// Why a write was not admitted. Once the transaction is rolled back, nothing changed.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum FenceError {
-    /// A later holder has written: this one has lost its lease. Roll the transaction back and stop.
-    #[error(transparent)]
-    Stale(#[from] Stale),
-    /// What the fence remembers is something else than a token.
-    #[error("{place} is not a fencing token: find out who wrote it")]
-    Foreign {
-        /// Where.
-        place: String,
-    },
-    /// SQLite failed, and the transaction has to be rolled back.
-    #[error("the fencing token could not be checked in SQLite")]
-    Store(#[from] rusqlite::Error),
-}
+/// Why a write was not made; see [there](dlock_core::FenceError).
+pub type FenceError = dlock_core::FenceError<rusqlite::Error>;
 
 impl Fence {
     /// The table of this name, in the database that a connection has opened as its main one;
@@ -143,16 +128,9 @@ impl Fence {
         let highest = highest
             .and_then(|highest| u64::try_from(highest).ok())
             .and_then(FencingToken::new);
-        match highest {
-            Some(highest) => Err(Stale {
-                presented: token,
-                highest,
-            }
-            .into()),
-            None => Err(FenceError::Foreign {
-                place: format!("what the fence remembers of resource {resource:?}"),
-            }),
-        }
+        Err(FenceError::refused(token, highest, || {
+            format!("what the fence remembers of resource {resource:?}")
+        }))
     }
 }
 

@@ -52,10 +52,7 @@ pub(crate) fn open(
             io::ErrorKind::NotFound => OpenError::Replaced {
                 path: path.to_owned(),
             },
-            _ => OpenError::Other {
-                path: path.to_owned(),
-                source: Box::new(error),
-            },
+            _ => OpenError::other(path, error),
         })?;
         return Ok((connection, files));
     }
@@ -90,10 +87,7 @@ fn look(path: &Path) -> Result<Option<FileId>, OpenError> {
             io::ErrorKind::PermissionDenied => Err(OpenError::Permission {
                 path: path.to_owned(),
             }),
-            _ => Err(OpenError::Other {
-                path: path.to_owned(),
-                source: Box::new(error),
-            }),
+            _ => Err(OpenError::other(path, error)),
         },
     }
 }

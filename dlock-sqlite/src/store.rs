@@ -1,5 +1,5 @@
 //! One blocking connection and what happens around a call on it: the lock, the look at the files,
-//! the clock, commit and rollback. What a call decides is `rules.rs`'s business.
+//! the clock, commit and rollback. What a call decides is `requests.rs`'s business.
 
 use std::{
     path::{Path, PathBuf},
@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use dlock_core::ProviderError;
+use dlock_core::{ProviderError, Record};
 use rusqlite::{Connection, Params, Row, Transaction, TransactionBehavior};
 
 use crate::{
@@ -15,10 +15,9 @@ use crate::{
     error::{self, OpenError},
     files::Files,
     key::Key,
-    open,
-    row::{Flaw, Stored},
+    open, record,
     synchronous::Synchronous,
-    watch::Watch,
+    wakeups::Watch,
 };
 
 /// A lock file that is open.
@@ -206,22 +205,21 @@ impl<'s> View<'s> {
 
     /// The record of a lock, then the time: a verdict never rests on a time before the state it
     /// judges, nor on one before the wait for a lock.
-    pub(crate) fn record(&self, key: &Key) -> Result<(Option<Stored>, Now), Failure> {
+    pub(crate) fn record(&self, key: &Key) -> Result<(Option<Record>, Now), Failure> {
         let mut statement = self
             .connection
             .prepare_cached(include_str!("sql/read.sql"))?;
         let mut rows = statement.query((key.prefix(), key.name()))?;
-        let stored = match rows.next()? {
-            Some(row) => Some(self.stored(row, key.prefix(), key.name())?),
-            None => None,
-        };
-        Ok((stored, self.clock.now()))
+        let row = rows.next()?;
+        let now = self.clock.now();
+        let record = row.map(|row| self.read(row, key.prefix(), key.name(), now));
+        Ok((record.transpose()?, now))
     }
 
     /// The lease of a lock's newest term, if there is a record that can be read.
     pub(crate) fn lease(&self, key: &Key) -> Option<Duration> {
-        let (stored, _) = self.record(key).ok()?;
-        stored.map(|stored| stored.record().duration)
+        let (record, _) = self.record(key).ok()?;
+        record.map(|record| record.duration)
     }
 
     /// Walks over the rows of a query until `each` returns `false`.
@@ -242,17 +240,19 @@ impl<'s> View<'s> {
     }
 
     /// Reads a row of `read.sql`'s columns.
-    pub(crate) fn stored(
+    pub(crate) fn read(
         &self,
         row: &Row<'_>,
         prefix: &str,
         name: &str,
-    ) -> Result<Stored, Failure> {
-        Stored::from_row(row)?.map_err(|flaw| Failure::Answer(self.bad_record(prefix, name, &flaw)))
+        now: Now,
+    ) -> Result<Record, Failure> {
+        record::read(row, self.clock, now)?
+            .map_err(|flaw| Failure::Answer(self.bad_record(prefix, name, &flaw)))
     }
 
-    pub(crate) fn bad_record(&self, prefix: &str, name: &str, flaw: &Flaw) -> ProviderError {
-        error::bad_record(self.path, prefix, name, &flaw.to_string())
+    pub(crate) fn bad_record(&self, prefix: &str, name: &str, flaw: &str) -> ProviderError {
+        error::bad_record(self.path, prefix, name, flaw)
     }
 
     /// Changes exactly one row.

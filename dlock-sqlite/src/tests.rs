@@ -2,7 +2,7 @@
 
 mod purge;
 mod terms;
-mod watch;
+mod wakeups;
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use crate::{
     boot::Boot,
     clock::{Now, StoreClock},
     key::Key,
-    rules,
+    requests,
     store::Store,
     synchronous::Synchronous,
 };
@@ -95,7 +95,7 @@ impl Bench {
 
     fn acquire(&mut self, request: &Acquire) -> Result<AcquireOutcome, ErrorKind> {
         let key = self.key(request.name.as_str());
-        rules::acquire(&mut self.store, &key, request).map_err(|error| error.kind())
+        requests::acquire(&mut self.store, &key, request).map_err(|error| error.kind())
     }
 
     fn take(&mut self, name: &str) -> (Uuid, FencingToken) {
@@ -117,7 +117,7 @@ impl Bench {
         let key = self.key(name);
         let request = Renew::new(Name::new(name).unwrap(), uuid, n);
         self.store
-            .write(|_| None, |view| rules::renew(view, &key, &request))
+            .write(|_| None, |view| requests::renew(view, &key, &request))
             .unwrap()
     }
 
@@ -125,7 +125,7 @@ impl Bench {
         let key = self.key(name);
         let request = Release::new(Name::new(name).unwrap(), uuid, None);
         self.store
-            .write(|_| None, |view| rules::release(view, &key, &request))
+            .write(|_| None, |view| requests::release(view, &key, &request))
             .unwrap();
     }
 
@@ -174,7 +174,7 @@ fn a_full_disk_loses_nothing_and_says_what_to_do() {
 
     let big = |name: &str| request(name).data(Some(vec![7; Record::MAX_DATA]));
     let key = bench.key("too much");
-    let error = rules::acquire(&mut bench.store, &key, &big("too much")).unwrap_err();
+    let error = requests::acquire(&mut bench.store, &key, &big("too much")).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotApplied);
     assert!(error.to_string().contains("free space"), "{error}");
     assert_eq!(bench.names(), ["before"], "nothing half-written");
@@ -185,7 +185,7 @@ fn a_full_disk_loses_nothing_and_says_what_to_do() {
     assert_eq!(
         bench
             .store
-            .read(|view| rules::read(view, &key))
+            .read(|view| requests::read(view, &key))
             .unwrap()
             .unwrap()
             .uuid,

@@ -1,5 +1,8 @@
-//! T3 for a resource in memory. Stores bring their own `fence` modules, which keep the rule inside
-//! the write that changes the data, in the same words (`DESIGN.md`, "Fencing at the storage").
+//! T3 for a resource in memory, and what fences in stores answer. Stores bring their own `fence` modules,
+//! which keep the rule inside the write that changes the data, in the same words (`DESIGN.md`, "Fencing at
+//! the storage").
+
+use std::error::Error as StdError;
 
 use crate::FencingToken;
 
@@ -76,6 +79,52 @@ pub struct Stale {
     pub highest: FencingToken,
 }
 
+/// Why a store did not make a write that carries a fencing token; `E` is the store's own error. Except for
+/// [`FenceError::Store`], nothing changed.
+///
+/// Where the fence is checked in a transaction of the caller's, that transaction is rolled back after each
+/// of them.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FenceError<E: StdError + 'static> {
+    /// A later holder has written: this one has lost its lease, and should stop.
+    #[error(transparent)]
+    Stale(Stale),
+    /// What the fence remembers is something else than a token.
+    #[error("{place} is not a fencing token: find out who wrote it, or name another")]
+    Foreign {
+        /// Where.
+        place: String,
+    },
+    /// A resource of this name has no place that could remember a token.
+    #[error("{resource:?} has no place for a fencing token: {reason}")]
+    NoPlace {
+        /// The resource.
+        resource: String,
+        /// Why, and what to do.
+        reason: &'static str,
+    },
+    /// The store refused the write for another reason, or gave no answer; then the write, or the commit of its
+    /// transaction, may have been made.
+    #[error("the store did not confirm the fenced write")]
+    Store(#[from] E),
+}
+
+impl<E: StdError + 'static> FenceError<E> {
+    /// What the fence remembers at `place` has refused a token: it is `highest`, or no token at all.
+    #[must_use]
+    pub fn refused(
+        presented: FencingToken,
+        highest: Option<FencingToken>,
+        place: impl FnOnce() -> String,
+    ) -> Self {
+        match highest {
+            Some(highest) => Self::Stale(Stale { presented, highest }),
+            None => Self::Foreign { place: place() },
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -108,5 +157,22 @@ mod tests {
         let mut fence = Fence::resume(Some(token(5)));
         assert!(fence.check(token(4)).is_err());
         assert_eq!(fence.check(token(5)), Ok(()));
+    }
+
+    #[test]
+    fn what_refuses_a_token_is_a_later_one_or_none() {
+        let refused = |highest| {
+            FenceError::<std::io::Error>::refused(token(4), highest, || "the field".to_owned())
+        };
+        let stale = refused(Some(token(5)));
+        assert!(
+            matches!(&stale, FenceError::Stale(stale) if stale.highest == token(5)),
+            "{stale}"
+        );
+        let foreign = refused(None);
+        assert!(
+            foreign.to_string().starts_with("the field is not"),
+            "{foreign}"
+        );
     }
 }

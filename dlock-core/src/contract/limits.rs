@@ -83,6 +83,14 @@ pub struct InvalidPrefix {
     pub reason: &'static str,
 }
 
+impl InvalidPrefix {
+    /// A text that no prefix in a provider's store can be, for a reason of that store.
+    #[must_use]
+    pub const fn new(reason: &'static str) -> Self {
+        Self { reason }
+    }
+}
+
 impl Prefix {
     /// Checks and keeps a prefix; it may be empty. What else a store forbids is its provider's business.
     ///
@@ -96,7 +104,7 @@ impl Prefix {
         } else {
             return Ok(Self(prefix.into()));
         };
-        Err(InvalidPrefix { reason })
+        Err(InvalidPrefix::new(reason))
     }
 
     /// The prefix as text.

@@ -100,6 +100,12 @@ impl Record {
         !self.released && self.uuid.get_version_num() == 8
     }
 
+    /// Whether this term holds the lock: its uuid is the record's, and it has not released. It may have expired.
+    #[must_use]
+    pub fn held_by(&self, uuid: Uuid) -> bool {
+        !self.released && self.uuid == uuid
+    }
+
     /// What an observer compares.
     #[must_use]
     pub const fn version(&self) -> Version {

@@ -11,7 +11,7 @@ use aws_sdk_dynamodb::types::{
     AttributeDefinition, BillingMode, KeySchemaElement, KeyType, ScalarAttributeType, TableStatus,
 };
 use dlock_core::{AcquireOutcome, ErrorKind, Provider};
-use dlock_dynamodb::{DynamoDbProvider, SettingsError, TableError};
+use dlock_dynamodb::{BuildError, DynamoDbProvider, TableError};
 
 /// Makes a table by hand, with these key attributes.
 async fn made(keys: &[(&str, ScalarAttributeType, KeyType)]) -> String {
@@ -261,6 +261,6 @@ async fn settings_that_no_provider_can_have_are_refused() {
     ] {
         let error = built.map(|_| ()).unwrap_err();
         assert!(!error.to_string().is_empty(), "{what}");
-        assert_eq!(matches!(error, SettingsError::Table), what == "no table");
+        assert_eq!(matches!(error, BuildError::Table), what == "no table");
     }
 }

@@ -1,5 +1,5 @@
 -- A function of ours, called as {call}.
--- Result: one row, as `row.rs` reads it: the record shown, the store's clock, the verdict.
+-- Result: one row, as `record.rs` reads it: the record shown, the store's clock, the verdict.
 SELECT (f.shown).uuid, (f.shown).renewals, (f.shown).owner, (f.shown).since, (f.shown).token,
     (f.shown).duration, (f.shown).released, (f.shown).asked, (f.shown).data, (f.shown).expiry,
     f.clock, f.verdict

@@ -1,5 +1,5 @@
 -- The record of a lock. $1 prefix, $2 name.
--- Result: at most one row, as `row.rs` reads it: the record, the store's clock.
+-- Result: at most one row, as `record.rs` reads it: the record, the store's clock.
 SELECT l.uuid, l.renewals, l.owner, l.since, l.token, l.duration, l.released, l.asked, l.data, l.expiry,
     pg_catalog.clock_timestamp()
 FROM {table} AS l

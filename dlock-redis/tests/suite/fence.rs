@@ -93,7 +93,7 @@ async fn a_stale_token_is_refused_and_changes_nothing() {
     }
     let mut raw = server.raw().await;
     let error = Fence::default().set(&mut raw, "a}b", token(7), "x").await;
-    assert!(matches!(error, Err(FenceError::Key { .. })));
+    assert!(matches!(error, Err(FenceError::NoPlace { .. })));
 }
 
 #[tokio::test]

@@ -137,7 +137,7 @@ fn tokens_never_wrap_and_never_start_at_zero() {
     let key = bench.key("b");
     let left = bench
         .store
-        .read(|view| rules::read(view, &key))
+        .read(|view| requests::read(view, &key))
         .unwrap()
         .unwrap();
     assert!(

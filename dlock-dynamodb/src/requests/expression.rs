@@ -1,5 +1,5 @@
 //! The conditional writes as DynamoDB's expressions: A1 to A7, R1, L1, B1, B3, B4 are one condition and
-//! one update each. What a failed condition means is decided in `rules.rs`.
+//! one update each. What a failed condition means is decided in `requests.rs`.
 //!
 //! Every write on an existing item also demands that the item is a record in all its fields
 //! ([`SOUND`]): DynamoDB calls `#u <> :new` true where there is no `#u` at all, so without it an
@@ -11,7 +11,7 @@ use aws_sdk_dynamodb::{primitives::Blob, types::AttributeValue};
 use dlock_core::{Acquire, Ask, Closing, Record, Release, Renew, Revoke, Version};
 use uuid::Uuid;
 
-use crate::item::{ATTRIBUTES, DURATIONS, MAX_EXACT};
+use crate::record::{ATTRIBUTES, DURATIONS, MAX_EXACT};
 
 /// One `UpdateItem`, short of its table and key.
 #[derive(Clone, Debug)]
@@ -25,7 +25,7 @@ pub(crate) struct Update {
     pub(crate) names_ttl: bool,
 }
 
-/// The item is a record. Whatever `item::record` accepts passes; the other way round all but what
+/// The item is a record. Whatever `record::read` accepts passes; the other way round all but what
 /// only a parser can see.
 const SOUND: &str = "attribute_type(#u, :S) AND size(#u) = :uuid \
     AND #n BETWEEN :zero AND :max AND attribute_type(#o, :S) AND #s BETWEEN :zero AND :max \

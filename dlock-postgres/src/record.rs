@@ -3,7 +3,6 @@
 
 use std::{
     error::Error as StdError,
-    fmt,
     ops::RangeInclusive,
     time::{Duration, UNIX_EPOCH},
 };
@@ -43,11 +42,10 @@ const MAX_EXACT: i64 = (1 << 53) - 1;
 const SINCE_MOST: u64 = 9_007_199_254_000_000;
 
 /// Why a row is no record, in words.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Flaw(String);
+pub(crate) type Flaw = String;
 
 /// The record that a row shows.
-pub(crate) fn record(row: &Row) -> Result<Record, Flaw> {
+pub(crate) fn read(row: &Row) -> Result<Record, Flaw> {
     let duration = integer(row, "duration", DURATION, DURATIONS)?;
     let since = instant(row, "since", SINCE)?;
     let (expiry, clock) = (
@@ -61,7 +59,7 @@ pub(crate) fn record(row: &Row) -> Result<Record, Flaw> {
             .ok()
             .filter(|micros| *micros <= SINCE_MOST)
             .map(|micros| UNIX_EPOCH + Duration::from_micros(micros))
-            .ok_or_else(|| Flaw("its since is not from 1970 to 2255".into()))?,
+            .ok_or("its since is not from 1970 to 2255")?,
         token(row)?,
         Duration::from_millis(duration),
     );
@@ -74,11 +72,11 @@ pub(crate) fn record(row: &Row) -> Result<Record, Flaw> {
         .as_ref()
         .filter(|data| data.len() > Record::MAX_DATA)
     {
-        return Err(Flaw(format!(
+        return Err(format!(
             "its data has {} bytes, and at most {} are possible",
             data.len(),
             Record::MAX_DATA
-        )));
+        ));
     }
     record.remaining = (!record.released).then(|| {
         let left = u64::try_from(expiry.saturating_sub(clock)).unwrap_or(0);
@@ -90,7 +88,7 @@ pub(crate) fn record(row: &Row) -> Result<Record, Flaw> {
 /// The token alone: all that a grant's answer shows.
 pub(crate) fn token(row: &Row) -> Result<FencingToken, Flaw> {
     FencingToken::new(integer(row, "token", TOKEN, 1..=MAX_EXACT)?)
-        .ok_or_else(|| Flaw("its token is out of range".into()))
+        .ok_or_else(|| "its token is out of range".into())
 }
 
 /// Whether somebody asked for the lock: all that a renewal's answer shows.
@@ -100,7 +98,7 @@ pub(crate) fn asked(row: &Row) -> Result<bool, Flaw> {
 
 /// A column that must be there.
 pub(crate) fn value<'r, T: FromSql<'r>>(row: &'r Row, column: &str, at: usize) -> Result<T, Flaw> {
-    optional(row, column, at)?.ok_or_else(|| Flaw(format!("its {column} is null")))
+    optional(row, column, at)?.ok_or_else(|| format!("its {column} is null"))
 }
 
 fn optional<'r, T: FromSql<'r>>(row: &'r Row, column: &str, at: usize) -> Result<Option<T>, Flaw> {
@@ -108,7 +106,7 @@ fn optional<'r, T: FromSql<'r>>(row: &'r Row, column: &str, at: usize) -> Result
         let cause = error
             .source()
             .map_or_else(|| error.to_string(), ToString::to_string);
-        Flaw(format!("its {column} cannot be read: {cause}"))
+        format!("its {column} cannot be read: {cause}")
     })
 }
 
@@ -119,16 +117,16 @@ fn integer(row: &Row, column: &str, at: usize, range: RangeInclusive<i64>) -> Re
         return Ok(number.unsigned_abs());
     }
     let (least, most) = range.into_inner();
-    Err(Flaw(format!(
+    Err(format!(
         "its {column} is {number}, not from {least} to {most}"
-    )))
+    ))
 }
 
 /// Microseconds since 1970.
 fn instant(row: &Row, column: &str, at: usize) -> Result<i64, Flaw> {
     match value(row, column, at)? {
         Instant::At(micros) => Ok(micros),
-        Instant::Infinite => Err(Flaw(format!("its {column} is infinite"))),
+        Instant::Infinite => Err(format!("its {column} is infinite")),
     }
 }
 
@@ -137,22 +135,10 @@ fn text<'r>(row: &'r Row, column: &str, at: usize, most: usize) -> Result<&'r st
     if text.len() <= most {
         return Ok(text);
     }
-    Err(Flaw(format!(
+    Err(format!(
         "its {column} has {} bytes, and at most {most} are possible",
         text.len()
-    )))
-}
-
-impl Flaw {
-    pub(crate) const fn new(text: String) -> Self {
-        Self(text)
-    }
-}
-
-impl fmt::Display for Flaw {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
+    ))
 }
 
 /// What a `timestamptz` holds. The driver's own conversion knows no infinity, and overflows with it

@@ -3,18 +3,20 @@
 //! A refused write shows the record that refused it. If that record would have fitted the writing
 //! rule, the look and the write did not see the same record, and that is no answer: ask again.
 
+pub(crate) mod expression;
+
 use std::time::Duration;
 
 use dlock_core::{
-    Acquire, AcquireOutcome, Ask, AskOutcome, Closing, FencingToken, ProviderError, Record,
-    Release, ReleaseOutcome, Renew, RenewOutcome, Revoke, RevokeOutcome,
+    Acquire, AcquireOutcome, Ask, AskOutcome, Closing, FencingToken, ProviderError, Release,
+    ReleaseOutcome, Renew, RenewOutcome, Revoke, RevokeOutcome,
 };
 
+use self::expression::{Start, Update};
 use crate::{
-    expression::{self, Start, Update},
+    clock,
     key::Key,
     store::{Store, Written},
-    wall,
 };
 
 /// How often a write is repeated that got no answer from two looks.
@@ -30,7 +32,7 @@ pub(crate) async fn acquire(
 ) -> Result<AcquireOutcome, ProviderError> {
     request.check()?;
     let since = store.wall.micros();
-    let start = wall::seed(since).map(|seed| Start::new(request.floor, seed));
+    let start = clock::seed(since).map(|seed| Start::new(request.floor, seed));
     let mut write = expression::take(request, since, start);
     for _ in 0..=ASK_AGAIN {
         let old = match store.write(key, &write).await? {
@@ -83,7 +85,7 @@ pub(crate) async fn renew(
         Written::Applied(record) => record.map(|record| RenewOutcome::Renewed {
             asked: record.asked,
         }),
-        Written::Refused(Some(record)) if held_by(&record, request.uuid) => {
+        Written::Refused(Some(record)) if record.held_by(request.uuid) => {
             // R2; a smaller number fits R1.
             (record.renewals >= request.n).then_some(RenewOutcome::Renewed {
                 asked: record.asked,
@@ -127,11 +129,11 @@ async fn close(
     let write = expression::close(request, closing);
     ask(store, key, &write, |written| match written {
         Written::Applied(_) => Some(ReleaseOutcome::Released),
-        Written::Refused(Some(record)) if held_by(&record, closing.uuid()) => {
+        Written::Refused(Some(record)) if record.held_by(closing.uuid()) => {
             Some(ReleaseOutcome::Released)
         }
         // Fits B4.
-        Written::Refused(Some(record)) if held_by(&record, request.uuid) => None,
+        Written::Refused(Some(record)) if record.held_by(request.uuid) => None,
         Written::Refused(other) => Some(ReleaseOutcome::NotHeld(other)), // L3
     })
     .await
@@ -145,7 +147,7 @@ pub(crate) async fn revoke(
     let write = expression::revoke(request);
     ask(store, key, &write, |written| match written {
         Written::Applied(_) => Some(RevokeOutcome::Revoked),
-        Written::Refused(Some(record)) if held_by(&record, request.new) => {
+        Written::Refused(Some(record)) if record.held_by(request.new) => {
             Some(RevokeOutcome::Revoked)
         }
         Written::Refused(Some(record))
@@ -166,7 +168,7 @@ pub(crate) async fn ask_holder(
     let write = expression::ask(request);
     ask(store, key, &write, |written| match written {
         Written::Applied(_) => Some(AskOutcome::Asked),
-        Written::Refused(Some(record)) if held_by(&record, request.uuid) => None,
+        Written::Refused(Some(record)) if record.held_by(request.uuid) => None,
         Written::Refused(other) => Some(AskOutcome::Changed(other)),
     })
     .await
@@ -185,10 +187,6 @@ async fn ask<T>(
         }
     }
     Err(no_answer())
-}
-
-fn held_by(record: &Record, uuid: uuid::Uuid) -> bool {
-    !record.released && record.uuid == uuid
 }
 
 /// When DynamoDB may delete the record of a released term: 30 days after both the wall clock and

@@ -4,16 +4,15 @@
 
 use std::{slice, time::Duration};
 
-use dlock_core::{
-    Acquire, AcquireOutcome, Ask, AskOutcome, Closing, FencingToken, ProviderError, Record,
-    Release, ReleaseOutcome, Renew, RenewOutcome, Revoke, RevokeOutcome,
-};
-
 use crate::{
     clock::{Now, StoreClock},
     key::Key,
-    row::{MAX_EXACT, Stored},
+    record::MAX_EXACT,
     store::{Failure, Store, View},
+};
+use dlock_core::{
+    Acquire, AcquireOutcome, Ask, AskOutcome, Closing, FencingToken, ProviderError, Record,
+    Release, ReleaseOutcome, Renew, RenewOutcome, Revoke, RevokeOutcome,
 };
 
 /// A1 to A7. A refused try takes no lock: one look shows a record that is held, and the clock that
@@ -52,13 +51,11 @@ enum Decision {
 
 /// The first rule that fits.
 fn decide(view: View<'_>, key: &Key, request: &Acquire) -> Result<Decision, Failure> {
-    let (stored, now) = view.record(key)?;
-    let Some(stored) = stored else {
+    let (record, now) = view.record(key)?;
+    let Some(record) = record else {
         return Ok(Decision::Take { last: 0, now }); // A1
     };
-    let expired = stored.expired(view.clock(), now);
-    let record = stored.record();
-    let over = record.released || expired;
+    let over = record.released || expired(&record);
     let ours = record.uuid == request.new;
     if ours && !over {
         return Ok(Decision::Answer(AcquireOutcome::Acquired(record.token))); // A2
@@ -67,14 +64,15 @@ fn decide(view: View<'_>, key: &Key, request: &Acquire) -> Result<Decision, Fail
         return Ok(Decision::Answer(AcquireOutcome::Spent)); // A3
     }
     if over || request.prev == Some(record.version()) {
-        return Ok(Decision::Take {
-            last: record.token.get(),
-            now,
-        }); // A4, A5, A6
+        let last = record.token.get();
+        return Ok(Decision::Take { last, now }); // A4, A5, A6
     }
-    Ok(Decision::Answer(AcquireOutcome::Held(
-        stored.show(view.clock(), now),
-    ))) // A7
+    Ok(Decision::Answer(AcquireOutcome::Held(record))) // A7
+}
+
+/// Whether the store's clock had reached the expiry of a record that is held.
+fn expired(record: &Record) -> bool {
+    record.remaining == Some(Duration::ZERO)
 }
 
 /// Writes every field of the record.
@@ -101,7 +99,7 @@ fn take(
         rusqlite::params![
             key.prefix(),
             key.name(),
-            request.new.hyphenated().encode_lower(&mut [0; 36]) as &str,
+            request.new.to_string(),
             request.owner,
             integer(now.unix_micros),
             integer(token.get()),
@@ -118,17 +116,16 @@ fn take(
 pub(crate) fn renew(view: View<'_>, key: &Key, request: &Renew) -> Result<RenewOutcome, Failure> {
     let Renew { uuid, n, .. } = *request;
     request.check().map_err(Failure::Answer)?;
-    let (stored, now) = view.record(key)?;
-    let Some(stored) = stored else {
+    let (record, now) = view.record(key)?;
+    let Some(record) = record else {
         return Ok(RenewOutcome::Lost(None)); // R3
     };
-    let record = stored.record();
-    let held = !record.released && record.uuid == uuid;
+    let held = record.held_by(uuid);
     let asked = record.asked;
     if held && record.renewals >= n {
         return Ok(RenewOutcome::Renewed { asked }); // R2
     }
-    if held && !stored.expired(view.clock(), now) {
+    if held && !expired(&record) {
         let expiry = StoreClock::expiry(now, record.duration);
         view.change(
             include_str!("sql/renew.sql"),
@@ -142,7 +139,7 @@ pub(crate) fn renew(view: View<'_>, key: &Key, request: &Renew) -> Result<RenewO
         )?;
         return Ok(RenewOutcome::Renewed { asked }); // R1
     }
-    Ok(RenewOutcome::Lost(Some(stored.show(view.clock(), now)))) // R3
+    Ok(RenewOutcome::Lost(Some(record))) // R3
 }
 
 /// One renewal of a trip: what it is about, or why it cannot be about anything.
@@ -201,20 +198,17 @@ pub(crate) fn release(
     key: &Key,
     request: &Release,
 ) -> Result<ReleaseOutcome, Failure> {
-    let (stored, now) = view.record(key)?;
     if let Some(closing) = &request.closing {
-        return close(view, key, request, closing, stored, now);
+        return close(view, key, request, closing);
     }
-    match stored {
-        Some(stored) if stored.record().uuid == request.uuid => {
-            if !stored.record().released {
+    match view.record(key)?.0 {
+        Some(record) if record.uuid == request.uuid => {
+            if !record.released {
                 view.change(include_str!("sql/release.sql"), (key.prefix(), key.name()))?; // L1
             }
             Ok(ReleaseOutcome::Released) // L2
         }
-        other => Ok(ReleaseOutcome::NotHeld(
-            other.map(|stored| stored.show(view.clock(), now)),
-        )), // L3
+        other => Ok(ReleaseOutcome::NotHeld(other)), // L3
     }
 }
 
@@ -224,21 +218,17 @@ fn close(
     key: &Key,
     request: &Release,
     closing: &Closing,
-    stored: Option<Stored>,
-    now: Now,
 ) -> Result<ReleaseOutcome, Failure> {
-    let holder = stored.as_ref().map(Stored::record);
-    let holder = holder.filter(|record| !record.released);
-    match holder.map(|record| record.uuid) {
-        Some(uuid) if uuid == closing.uuid() => Ok(ReleaseOutcome::Released),
-        Some(uuid) if uuid == request.uuid => {
-            let closed = closing.uuid().hyphenated();
+    let (record, now) = view.record(key)?;
+    match record {
+        Some(record) if record.held_by(closing.uuid()) => Ok(ReleaseOutcome::Released),
+        Some(record) if record.held_by(request.uuid) => {
             view.change(
                 include_str!("sql/close.sql"),
                 (
                     key.prefix(),
                     key.name(),
-                    closed.encode_lower(&mut [0; 36]) as &str,
+                    closing.uuid().to_string(),
                     integer(millis(closing.lasts())),
                     view.clock().boot().to_string(),
                     StoreClock::expiry(now, closing.lasts()),
@@ -246,16 +236,13 @@ fn close(
             )?;
             Ok(ReleaseOutcome::Released)
         }
-        _ => Ok(ReleaseOutcome::NotHeld(
-            stored.map(|stored| stored.show(view.clock(), now)),
-        )), // L3
+        other => Ok(ReleaseOutcome::NotHeld(other)), // L3
     }
 }
 
 /// The record as it is.
 pub(crate) fn read(view: View<'_>, key: &Key) -> Result<Option<Record>, Failure> {
-    let (stored, now) = view.record(key)?;
-    Ok(stored.map(|stored| stored.show(view.clock(), now)))
+    view.record(key).map(|(record, _)| record)
 }
 
 /// B1.
@@ -264,44 +251,30 @@ pub(crate) fn revoke(
     key: &Key,
     request: &Revoke,
 ) -> Result<RevokeOutcome, Failure> {
-    let (stored, now) = view.record(key)?;
-    match stored {
-        Some(stored)
-            if !stored.record().released && stored.record().version() == request.version =>
-        {
-            let new = request.new.hyphenated();
+    match view.record(key)?.0 {
+        Some(record) if !record.released && record.version() == request.version => {
+            let new = request.new.to_string();
             view.change(
                 include_str!("sql/revoke.sql"),
-                (
-                    key.prefix(),
-                    key.name(),
-                    new.encode_lower(&mut [0; 36]) as &str,
-                ),
+                (key.prefix(), key.name(), new),
             )?;
             Ok(RevokeOutcome::Revoked)
         }
-        Some(stored) if !stored.record().released && stored.record().uuid == request.new => {
-            Ok(RevokeOutcome::Revoked)
-        }
-        other => Ok(RevokeOutcome::Changed(
-            other.map(|stored| stored.show(view.clock(), now)),
-        )),
+        Some(record) if record.held_by(request.new) => Ok(RevokeOutcome::Revoked),
+        other => Ok(RevokeOutcome::Changed(other)),
     }
 }
 
 /// B3.
 pub(crate) fn ask(view: View<'_>, key: &Key, request: &Ask) -> Result<AskOutcome, Failure> {
-    let (stored, now) = view.record(key)?;
-    match stored {
-        Some(stored) if !stored.record().released && stored.record().uuid == request.uuid => {
-            if !stored.record().asked {
+    match view.record(key)?.0 {
+        Some(record) if record.held_by(request.uuid) => {
+            if !record.asked {
                 view.change(include_str!("sql/ask.sql"), (key.prefix(), key.name()))?;
             }
             Ok(AskOutcome::Asked)
         }
-        other => Ok(AskOutcome::Changed(
-            other.map(|stored| stored.show(view.clock(), now)),
-        )),
+        other => Ok(AskOutcome::Changed(other)),
     }
 }
 

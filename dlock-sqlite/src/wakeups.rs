@@ -1,5 +1,5 @@
 //! Wake-ups (W3): where the providers of one process on one file meet. It remembers who listens and
-//! on which names somebody was refused; those are looked at until they are free (`watch/looking.rs`).
+//! on which names somebody was refused; those are looked at until they are free (`wakeups/looking.rs`).
 //!
 //! A hint follows from what the file says, not from a message beside it. So nothing that a releaser
 //! leaves undone can lose one, a release by another process needs no help from it and costs it

@@ -1,11 +1,20 @@
-//! What is asked, as the scripts read it: the key, and arguments that are all text.
+//! What is asked: the script, the key, and arguments that are all text, as the script reads them.
+
+pub(crate) mod answers;
 
 use std::time::Duration;
 
 use dlock_core::{Acquire, Ask, Closing, Name, ProviderError, Release, Renew, Revoke, Version};
 use uuid::Uuid;
 
-use crate::{key::Prefix, link::Run, record, slots, wakeups::Channels};
+use crate::{
+    key::Prefix,
+    link::Run,
+    record,
+    scripts::{ACQUIRE, ASK, CLOSE, PURGE, READ, RELEASE, RENEW, REVOKE},
+    slots,
+    wakeups::Channels,
+};
 
 pub(crate) fn acquire(
     prefix: &Prefix,
@@ -32,7 +41,7 @@ pub(crate) fn acquire(
         number(u64::from(!allow_eviction)),
         record::end(owner, data.as_deref()),
     ];
-    Ok(Run::new(prefix.key(name)?, arguments))
+    Ok(Run::new(&ACQUIRE, prefix.key(name)?, arguments))
 }
 
 pub(crate) fn renew(prefix: &Prefix, request: &Renew) -> Result<Run, ProviderError> {
@@ -43,7 +52,11 @@ pub(crate) fn renew(prefix: &Prefix, request: &Renew) -> Result<Run, ProviderErr
         ..
     } = request;
     request.check()?;
-    Ok(Run::new(prefix.key(name)?, vec![uuid(*held), number(*n)]))
+    Ok(Run::new(
+        &RENEW,
+        prefix.key(name)?,
+        vec![uuid(*held), number(*n)],
+    ))
 }
 
 /// `channels`: where the release is told, if anywhere.
@@ -61,7 +74,7 @@ pub(crate) fn release(
             arguments.push(prefix.shard_channel(shard).into_bytes());
         }
     }
-    Ok(Run::new(key, arguments))
+    Ok(Run::new(&RELEASE, key, arguments))
 }
 
 pub(crate) fn close(
@@ -74,11 +87,11 @@ pub(crate) fn close(
         uuid(closing.uuid()),
         number(millis(closing.lasts())),
     ];
-    Ok(Run::new(prefix.key(&request.name)?, arguments))
+    Ok(Run::new(&CLOSE, prefix.key(&request.name)?, arguments))
 }
 
 pub(crate) fn read(prefix: &Prefix, name: &Name) -> Result<Run, ProviderError> {
-    Ok(Run::new(prefix.key(name)?, Vec::new()))
+    Ok(Run::new(&READ, prefix.key(name)?, Vec::new()))
 }
 
 pub(crate) fn revoke(prefix: &Prefix, request: &Revoke) -> Result<Run, ProviderError> {
@@ -87,12 +100,17 @@ pub(crate) fn revoke(prefix: &Prefix, request: &Revoke) -> Result<Run, ProviderE
         renewals,
     } = request.version;
     let arguments = vec![uuid(held), number(renewals), uuid(request.new)];
-    Ok(Run::new(prefix.key(&request.name)?, arguments))
+    Ok(Run::new(&REVOKE, prefix.key(&request.name)?, arguments))
 }
 
 pub(crate) fn ask(prefix: &Prefix, request: &Ask) -> Result<Run, ProviderError> {
     let key = prefix.key(&request.name)?;
-    Ok(Run::new(key, vec![uuid(request.uuid)]))
+    Ok(Run::new(&ASK, key, vec![uuid(request.uuid)]))
+}
+
+/// One name of a clean-up.
+pub(crate) fn purge(prefix: &Prefix, name: &Name) -> Result<Run, ProviderError> {
+    Ok(Run::new(&PURGE, prefix.key(name)?, Vec::new()))
 }
 
 fn millis(span: Duration) -> u64 {

@@ -3,6 +3,8 @@
 //! The stream ends when the connection does, and when it falls silent: the session is asked again
 //! and again whether it listens. Opening it anew, and waking everyone then, is the frontend's.
 
+mod hints;
+
 use std::{
     future::poll_fn,
     pin::{Pin, pin},
@@ -19,7 +21,8 @@ use deadpool_postgres::tokio_postgres::{
 use dlock_core::{ProviderError, Wakeup, WakeupSender, Wakeups};
 use tokio::time::{sleep, timeout};
 
-use crate::{error, hints::Hints};
+pub(crate) use self::hints::Hints;
+use crate::error;
 
 /// How long the session may say nothing before it is asked whether it still listens.
 const ASK_EVERY: Duration = Duration::from_secs(5);

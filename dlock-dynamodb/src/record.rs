@@ -2,7 +2,6 @@
 
 use std::{
     collections::HashMap,
-    fmt,
     ops::RangeInclusive,
     time::{Duration, UNIX_EPOCH},
 };
@@ -34,18 +33,17 @@ pub(crate) const MAX_EXACT: u64 = FencingToken::MAX.get();
 pub(crate) const DURATIONS: RangeInclusive<u64> = 100..=86_400_000;
 
 /// Why an item is no record.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Flaw(String);
+pub(crate) type Flaw = String;
 
 /// Reads an item. Strict: whatever this crate did not write is not guessed at.
-pub(crate) fn record(item: &Item) -> Result<Record, Flaw> {
+pub(crate) fn read(item: &Item) -> Result<Record, Flaw> {
     let uuid = match item.get("uuid") {
-        None => return Err(Flaw("it has no uuid, so it is not a lock's".into())),
+        None => return Err("it has no uuid, so it is not a lock's".into()),
         // As it was written, and no other spelling: conditions compare the text.
         Some(AttributeValue::S(text)) => Uuid::try_parse(text)
             .ok()
             .filter(|uuid| uuid.hyphenated().to_string() == *text)
-            .ok_or_else(|| Flaw("its uuid is none".into()))?,
+            .ok_or("its uuid is none")?,
         Some(other) => return Err(unexpected("uuid", Some(other), "a string")),
     };
     let owner = match item.get("owner") {
@@ -57,7 +55,7 @@ pub(crate) fn record(item: &Item) -> Result<Record, Flaw> {
         uuid,
         owner,
         UNIX_EPOCH + Duration::from_micros(number(item, "since", 0..=MAX_EXACT)?),
-        FencingToken::new(token).ok_or_else(|| Flaw("its token is out of range".into()))?,
+        FencingToken::new(token).ok_or("its token is out of range")?,
         Duration::from_millis(number(item, "duration", DURATIONS)?),
     );
     record.renewals = number(item, "renewals", 0..=MAX_EXACT)?;
@@ -80,7 +78,7 @@ fn number(item: &Item, attribute: &str, range: RangeInclusive<u64>) -> Result<u6
             .parse()
             .ok()
             .filter(|number| range.contains(number))
-            .ok_or_else(|| Flaw(format!("its {attribute} is {text}, not {}", expected()))),
+            .ok_or_else(|| format!("its {attribute} is {text}, not {}", expected())),
         other => Err(unexpected(attribute, other, &expected())),
     }
 }
@@ -103,11 +101,5 @@ fn unexpected(attribute: &str, found: Option<&AttributeValue>, expected: &str) -
         Some(AttributeValue::Null(_)) => "null",
         Some(_) => "a set, a list or a map",
     };
-    Flaw(format!("its {attribute} is {found}, not {expected}"))
-}
-
-impl fmt::Display for Flaw {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
+    format!("its {attribute} is {found}, not {expected}")
 }

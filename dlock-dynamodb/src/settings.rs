@@ -1,0 +1,149 @@
+//! What a provider is made with, and what of it is refused.
+
+use std::{ops::RangeInclusive, sync::Arc, time::Duration};
+
+use aws_sdk_dynamodb::Client;
+use dlock_core::Sharing;
+use typed_builder::TypedBuilder;
+
+use crate::{
+    call::Calls,
+    clock::Wall,
+    error::BuildError,
+    key::{Keys, Layout, check_attribute},
+    provider::DynamoDbProvider,
+    store::Store,
+};
+
+/// How long a request, or an attempt at one, may take.
+const LIMITS: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::from_secs(60);
+
+/// What a provider is made with.
+#[derive(TypedBuilder)]
+#[builder(
+    builder_type(vis = "pub", name = DynamoDbProviderBuilder, doc = "Makes a [`DynamoDbProvider`]; made by [`DynamoDbProvider::builder`]."),
+    build_method(into = Result<DynamoDbProvider, BuildError>, doc = "Checks the settings. Sends nothing; see [`DynamoDbProvider::verify_table`].")
+)]
+pub(crate) struct Settings {
+    #[builder(setter(
+        doc = "The client of `aws-sdk-dynamodb`, with its region, credentials and HTTP client. Its time limits and retries are overridden for each request, its other settings are kept."
+    ))]
+    client: Client,
+    #[builder(setter(
+        into,
+        doc = "The table, by name or ARN. It may have other items too: keep them apart with a prefix."
+    ))]
+    table: String,
+    #[builder(
+        default,
+        setter(
+            into,
+            doc = "Separates the locks of one application from those of others in the same table: providers with different prefixes never meet. None by default. With the name at most 1024 bytes. In a table with a sort key it is the value of the partition key, and must be set."
+        )
+    )]
+    prefix: String,
+    #[builder(default = "name".to_owned(), setter(
+        into,
+        doc = "The attribute that is the table's partition key, a string; `name` by default."
+    ))]
+    partition_key: String,
+    #[builder(
+        default,
+        setter(
+            strip_option,
+            into,
+            doc = "The attribute that is the table's sort key, a string, if the table has one. Then the sort key holds the lock's name, and the partition key the prefix."
+        )
+    )]
+    sort_key: Option<String>,
+    #[builder(
+        default,
+        setter(
+            doc = "Lets DynamoDB delete the records of locks that were released 30 days ago and not taken since, by its time to live. Off by default. All providers on a table should agree on this and on the attribute."
+        )
+    )]
+    expire_released: bool,
+    #[builder(default = "ttl".to_owned(), setter(
+        into,
+        doc = "The attribute that is the table's time to live; `ttl` by default. Only a release writes it, and every acquire removes it, also where `expire_released` is off."
+    ))]
+    ttl_attribute: String,
+    #[builder(default = Duration::from_secs(1), setter(
+        doc = "How long one attempt at a request may take; 1 s by default."
+    ))]
+    attempt_timeout: Duration,
+    #[builder(default = Duration::from_millis(2500), setter(
+        doc = "How long a request may take with all of its up to three attempts; 2.5 s by default, a sixth of the default lease. A lock's own calls end after a sixth of its lease in any case."
+    ))]
+    operation_timeout: Duration,
+}
+
+impl DynamoDbProvider {
+    /// Settings first, then `build()`.
+    ///
+    /// ```
+    /// use aws_sdk_dynamodb::Client;
+    /// use dlock_dynamodb::DynamoDbProvider;
+    ///
+    /// # async fn example(client: Client) -> Result<(), Box<dyn std::error::Error>> {
+    /// let provider = DynamoDbProvider::builder()
+    ///     .client(client)
+    ///     .table("locks")
+    ///     .prefix("billing")
+    ///     .build()?;
+    /// provider.create_table().await?;
+    /// # Ok(()) }
+    /// ```
+    pub fn builder() -> DynamoDbProviderBuilder {
+        Settings::builder()
+    }
+}
+
+impl From<Settings> for Result<DynamoDbProvider, BuildError> {
+    fn from(settings: Settings) -> Self {
+        let Settings {
+            client,
+            table,
+            prefix,
+            partition_key,
+            sort_key,
+            expire_released,
+            ttl_attribute,
+            attempt_timeout,
+            operation_timeout,
+        } = settings;
+        if table.is_empty() {
+            return Err(BuildError::Table);
+        }
+        if !LIMITS.contains(&attempt_timeout)
+            || !LIMITS.contains(&operation_timeout)
+            || attempt_timeout > operation_timeout
+        {
+            return Err(BuildError::Limits {
+                attempt: attempt_timeout,
+                operation: operation_timeout,
+            });
+        }
+        let layout = Arc::new(Layout::new(partition_key, sort_key)?);
+        check_attribute(&ttl_attribute)?;
+        if layout.contains(&ttl_attribute) {
+            return Err(BuildError::Attribute {
+                attribute: ttl_attribute,
+                reason: "it is a key of the table",
+            });
+        }
+        Ok(DynamoDbProvider {
+            keys: Keys::new(Arc::clone(&layout), &prefix)?,
+            store: Arc::new(Store {
+                client,
+                table,
+                layout,
+                ttl_attribute,
+                expire_released,
+                calls: Calls::new(attempt_timeout, operation_timeout),
+                wall: Wall::system(),
+            }),
+            sharing: Sharing::default(),
+        })
+    }
+}

@@ -1,0 +1,39 @@
+//! Keys of locks, which can be read back, and channels, which nothing else is called.
+
+use super::*;
+
+fn prefix(text: &str) -> Prefix {
+    Prefix::new(text).unwrap()
+}
+
+#[test]
+fn keys_are_names_and_back() {
+    for text in ["n", "a}b", "}", "{x}", "a:{b}", "ü"] {
+        let name = Name::new(text).unwrap();
+        let key = prefix("p:q").key(&name).unwrap();
+        assert_eq!(prefix("p:q").name(key.as_bytes()), Some(name));
+        assert_eq!(prefix("p").name(key.as_bytes()), None);
+    }
+    for foreign in ["p:q:{}", "p:q:{n", "p:q:n", "P:q:{n}"] {
+        assert_eq!(prefix("p:q").name(foreign.as_bytes()), None, "{foreign}");
+    }
+}
+
+#[test]
+fn prefixes_that_could_be_confused_are_refused() {
+    for bad in ["", "a{", "}", "a\0", &"x".repeat(1024)] {
+        assert!(Prefix::new(bad).is_err(), "{bad:?}");
+    }
+}
+
+#[test]
+fn channels_of_shards_live_in_their_slots_and_are_no_others() {
+    let channels: Vec<String> = (0..slots::SHARDS)
+        .map(|shard| prefix("p:released").shard_channel(shard))
+        .collect();
+    for (shard, channel) in (0..).zip(&channels) {
+        assert_eq!(slots::shard(channel.as_bytes()), shard, "{channel}");
+        assert!(!channels[..usize::from(shard)].contains(channel));
+        assert_ne!(*channel, prefix("p").channel());
+    }
+}

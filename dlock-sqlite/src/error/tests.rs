@@ -1,0 +1,51 @@
+//! Which of the three kinds an error of SQLite is.
+
+use rusqlite::ffi;
+
+use super::*;
+
+fn kind(code: i32) -> ErrorKind {
+    provider_error(
+        Path::new("l"),
+        rusqlite::Error::SqliteFailure(ffi::Error::new(code), None),
+    )
+    .kind()
+}
+
+#[test]
+fn kinds_follow_what_can_have_happened() {
+    for code in [
+        ffi::SQLITE_BUSY,
+        ffi::SQLITE_BUSY_SNAPSHOT,
+        ffi::SQLITE_LOCKED,
+        ffi::SQLITE_PROTOCOL,
+        ffi::SQLITE_FULL,
+    ] {
+        assert_eq!(kind(code), ErrorKind::NotApplied, "{code}");
+    }
+    for code in [
+        ffi::SQLITE_IOERR,
+        ffi::SQLITE_IOERR_FSYNC,
+        ffi::SQLITE_NOMEM,
+        ffi::SQLITE_INTERRUPT,
+    ] {
+        assert_eq!(kind(code), ErrorKind::Unknown, "{code}");
+    }
+    for code in [
+        ffi::SQLITE_READONLY,
+        ffi::SQLITE_READONLY_DBMOVED,
+        ffi::SQLITE_CANTOPEN,
+        ffi::SQLITE_NOTADB,
+        ffi::SQLITE_CORRUPT,
+        ffi::SQLITE_PERM,
+        ffi::SQLITE_AUTH,
+        ffi::SQLITE_CONSTRAINT,
+        ffi::SQLITE_ERROR,
+    ] {
+        assert_eq!(kind(code), ErrorKind::Fatal, "{code}");
+    }
+    assert_eq!(
+        provider_error(Path::new("l"), rusqlite::Error::QueryReturnedNoRows).kind(),
+        ErrorKind::Fatal
+    );
+}
