@@ -19,11 +19,11 @@
 //!     .provider(provider)
 //!     .build()?;
 //!
-//! let rows = lock.with(|token| async move { work(token).await }).await??;
+//! let rows = lock.with_result(|token| async move { work(token).await }).await?;
 //! # assert_eq!(rows, 3);
 //! # Ok(())
 //! # }
-//! # async fn work(token: FencingToken) -> Result<u64, std::io::Error> { assert!(token.get() > 0); Ok(3) }
+//! # async fn work(token: FencingToken) -> Result<u64, Box<dyn std::error::Error>> { assert!(token.get() > 0); Ok(3) }
 //! ```
 //!
 //! # What it is for, and what it is not

@@ -5,7 +5,7 @@
 
 use std::{error::Error as StdError, fmt, io::Write, process::ExitCode};
 
-use dlock_core::ConfigError;
+use dlock_core::BuildError;
 
 use crate::display::without_credentials;
 
@@ -102,8 +102,8 @@ impl Failure {
     }
 }
 
-impl From<ConfigError> for Failure {
-    fn from(error: ConfigError) -> Self {
+impl From<BuildError> for Failure {
+    fn from(error: BuildError) -> Self {
         Self::new(Exit::Usage, error.to_string()).advise("see 'dlock run --help'")
     }
 }

@@ -88,7 +88,7 @@ impl Client {
     ///
     /// ```no_run
     /// # // no_run: needs a provider, and this crate has none.
-    /// # fn example(provider: impl dlock_core::Provider) -> Result<(), dlock_core::ConfigError> {
+    /// # fn example(provider: impl dlock_core::Provider) -> Result<(), dlock_core::BuildError> {
     /// use dlock_core::{Client, DLock};
     ///
     /// let client = Client::new(provider).observations("/var/lib/myapp/seen", "orders, eu-central-1");

@@ -1,8 +1,8 @@
 //! What a store implements: [`Provider`], its requests, its answers and their errors, and the types that
 //! they are made of.
 
+mod build_error;
 mod capabilities;
-mod config;
 mod error;
 mod limits;
 mod name;
@@ -16,8 +16,8 @@ mod wakeups;
 
 pub(crate) use self::request::system_uuid;
 pub use self::{
+    build_error::BuildError,
     capabilities::{Capabilities, Discipline, Durability},
-    config::ConfigError,
     error::{ErrorKind, ProviderError},
     limits::{InvalidPrefix, Prefix},
     name::Name,

@@ -8,7 +8,7 @@ pub mod metrics;
 mod recorder;
 
 pub use self::{
-    end::{Loss, LossCause, ReleaseEnd, State},
+    end::{End, EndCause, ReleaseEnd, State},
     recorder::{AcquireEnd, Believed, Event, Recorder},
 };
 pub(crate) use self::{

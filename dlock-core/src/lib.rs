@@ -28,12 +28,12 @@ pub use self::{
     api::{DLock, DLockBuilder, Fence, FenceError, Guard, Lease, LeaseWatch, Stale, TryAcquire},
     client::{Client, IntoClient},
     contract::{
-        Acquire, AcquireOutcome, Admin, Ask, AskOutcome, Capabilities, Closing, ConfigError,
+        Acquire, AcquireOutcome, Admin, Ask, AskOutcome, BuildError, Capabilities, Closing,
         Discipline, Durability, ErrorKind, FencingToken, Holder, InvalidPrefix, List, Name, Page,
         Prefix, Provider, ProviderError, Record, Release, ReleaseOutcome, Renew, RenewOutcome,
         Revoke, RevokeOutcome, Sharing, TokenOutOfRange, Version, Wakeup, WakeupSender, Wakeups,
     },
-    events::{AcquireEnd, Believed, Event, Loss, LossCause, Recorder, ReleaseEnd, State},
+    events::{AcquireEnd, Believed, End, EndCause, Event, Recorder, ReleaseEnd, State},
     lease::{Error, ParseTicketError, Ticket},
     time::{Clock, Machine, ManualClock, Standstill},
 };

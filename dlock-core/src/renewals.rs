@@ -22,7 +22,6 @@ use self::{
     timer_queue::{Entry, Health},
 };
 use crate::{
-    LossCause,
     emit::emit,
     lease::{Renewer, Term},
     time::Clock,
@@ -134,10 +133,10 @@ impl Drop for Runner {
 /// Logs why a term is renewed no more.
 fn log_end(term: &Term, clock: &Clock) {
     let (lock, backend, token) = (&term.name, term.store.backend, term.token.get());
-    match term.loss() {
-        Some(loss) if matches!(loss.cause, LossCause::Released | LossCause::HandedOver) => {
+    match term.over() {
+        Some(end) if !end.is_loss() => {
             emit(
-                || tracing::trace!(name: "renewals_ended", %lock, backend, token, cause = %loss.cause, "renewals ended"),
+                || tracing::trace!(name: "renewals_ended", %lock, backend, token, cause = %end.cause, "renewals ended"),
             );
         }
         Some(loss) => {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use dlock_core::{
-    Acquire, AcquireOutcome, Capabilities, ConfigError, DLock, Discipline, Name, Provider,
+    Acquire, AcquireOutcome, BuildError, Capabilities, DLock, Discipline, Name, Provider,
     ProviderError, Record, Release, ReleaseOutcome, Renew, RenewOutcome,
 };
 
@@ -99,7 +99,7 @@ fn duration_is_whole_milliseconds_from_100_to_a_day() {
         Duration::MAX,
     ] {
         refused!(
-            ConfigError::Duration { .. },
+            BuildError::Duration { .. },
             "100 ms to 24 h",
             duration = impossible
         );
@@ -110,17 +110,13 @@ fn duration_is_whole_milliseconds_from_100_to_a_day() {
 #[test]
 fn at_least_takes_a_provider_that_closes_names() {
     for possible in [ms(100), ms(600_000), DAY] {
-        refused!(
-            ConfigError::NoClosing { .. },
-            "unasked",
-            at_least = possible
-        );
+        refused!(BuildError::NoClosing { .. }, "unasked", at_least = possible);
         let lock = DLock::builder().name("door").provider(Closes);
         lock.at_least(possible).build().unwrap();
     }
     for impossible in [Duration::ZERO, ms(100) - NANOSECOND, DAY + NANOSECOND] {
         refused!(
-            ConfigError::AtLeast { .. },
+            BuildError::AtLeast { .. },
             "100 ms to 24 h",
             at_least = impossible
         );
@@ -135,13 +131,13 @@ fn margin_is_a_fraction_and_at_least_two_milliseconds() {
     built!(duration = ms(100), margin = 0.02).unwrap();
     for impossible in [0.0, -0.2, 0.009, 0.501, 1.0, 20.0, f64::NAN, f64::INFINITY] {
         refused!(
-            ConfigError::Margin { .. },
+            BuildError::Margin { .. },
             "0.01 to 0.5",
             margin = impossible
         );
     }
     refused!(
-        ConfigError::Margin { .. },
+        BuildError::Margin { .. },
         "at least 2 ms",
         duration = ms(100),
         margin = 0.019
@@ -160,7 +156,7 @@ fn renewals_fit_the_lease() {
         Duration::MAX,
     ] {
         refused!(
-            ConfigError::RenewEvery { .. },
+            BuildError::RenewEvery { .. },
             "D/20 to 0.4 D",
             duration = ms(10_000),
             renew_every = impossible
@@ -181,7 +177,7 @@ fn waiting_has_limits_too() {
         Duration::MAX,
     ] {
         refused!(
-            ConfigError::PollEvery { .. },
+            BuildError::PollEvery { .. },
             "1 ms to 1 h",
             poll_every = impossible
         );
@@ -193,7 +189,7 @@ fn waiting_has_limits_too() {
         Duration::MAX,
     ] {
         refused!(
-            ConfigError::GiveUpAfter { .. },
+            BuildError::GiveUpAfter { .. },
             "1 ms to 24 h",
             give_up_after = impossible
         );
@@ -207,7 +203,7 @@ fn longest_hold_is_a_lease_at_least() {
     }
     for impossible in [Duration::ZERO, ms(15_000) - NANOSECOND] {
         refused!(
-            ConfigError::MaxHold { .. },
+            BuildError::MaxHold { .. },
             "shorter than the lease",
             max_hold = impossible
         );
@@ -220,7 +216,7 @@ fn data_fits_beside_the_lock() {
         built!(data = vec![0; possible]).unwrap();
     }
     refused!(
-        ConfigError::Data { bytes: 4097 },
+        BuildError::Data { bytes: 4097 },
         "at most 4096",
         data = vec![0; 4097]
     );
@@ -233,7 +229,7 @@ fn owner_is_a_label() {
     }
     for impossible in ["a\0b", &"x".repeat(1025)] {
         refused!(
-            ConfigError::Owner { .. },
+            BuildError::Owner { .. },
             "at most 1024 bytes",
             owner = impossible
         );
@@ -250,10 +246,10 @@ fn name_is_checked_wherever_it_is_given() {
     let lock = built!().unwrap();
     for impossible in ["", "a\0b", &"x".repeat(1025)] {
         let built = DLock::builder().name(impossible).provider(Unasked).build();
-        assert!(matches!(built, Err(ConfigError::Name { .. })), "{built:?}");
+        assert!(matches!(built, Err(BuildError::Name { .. })), "{built:?}");
         assert!(matches!(
             lock.named(impossible),
-            Err(ConfigError::Name { .. })
+            Err(BuildError::Name { .. })
         ));
     }
     assert_eq!(lock.named("gate").unwrap().name().as_str(), "gate");

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dlock_core::{Client, ConfigError, DLock, IntoClient};
+use dlock_core::{BuildError, Client, DLock, IntoClient};
 use typed_builder::TypedBuilder;
 
 use crate::{Election, shared::Times};
@@ -20,7 +20,7 @@ const MARGIN: f64 = 0.2;
 #[builder(
     builder_type(name = ElectionBuilder, vis = "pub", doc = "Builds an [`Election`]; made by [`Election::builder`]."),
     builder_method(vis = "pub(crate)", name = start),
-    build_method(into = Result<Election, ConfigError>, doc = "Checks the settings. Talks to no store.\n\n# Errors\nA [`ConfigError`] for the first setting that no lease can have.")
+    build_method(into = Result<Election, BuildError>, doc = "Checks the settings. Talks to no store.\n\n# Errors\nA [`BuildError`] for the first setting that no lease can have.")
 )]
 pub(crate) struct Request {
     #[builder(setter(transform = |provider: impl IntoClient| provider.into_client(), doc = "The store: a provider, an `Arc<dyn Provider>`, or a [`Client`]."))]
@@ -99,7 +99,7 @@ impl Election {
     }
 }
 
-impl From<Request> for Result<Election, ConfigError> {
+impl From<Request> for Result<Election, BuildError> {
     fn from(request: Request) -> Self {
         let Request {
             provider,

@@ -2,7 +2,7 @@
 
 use std::{pin::pin, sync::Arc, time::Duration};
 
-use dlock_core::{Error, ErrorKind, Guard, Loss, State};
+use dlock_core::{End, Error, ErrorKind, Guard, State};
 use tokio::time::{Instant, sleep};
 
 use crate::{
@@ -14,8 +14,8 @@ use crate::{
 };
 
 /// Why a leadership has to end.
-enum End {
-    Lost(Loss),
+enum ReignEnd {
+    Lost(End),
     Resign(Reason),
 }
 
@@ -121,8 +121,8 @@ async fn lead(shared: &Shared, guard: Guard, shutdown: &mut Shutdown) -> Option<
     shared.announcer.tell(Transition::Gained { token });
 
     let (mut loss, reason) = match reign(shared, &leadership, &mut jobs, shutdown).await {
-        End::Lost(loss) => (Some(loss), None),
-        End::Resign(reason) => (None, Some(reason)),
+        ReignEnd::Lost(loss) => (Some(loss), None),
+        ReignEnd::Resign(reason) => (None, Some(reason)),
     };
     leadership.end();
     if reason.is_some() {
@@ -162,7 +162,7 @@ async fn reign(
     leadership: &Leadership,
     jobs: &mut Jobs,
     shutdown: &mut Shutdown,
-) -> End {
+) -> ReignEnd {
     let mut working = pin!(jobs.run());
     let mut lost = pin!(lost(leadership));
     let mut asked = pin!(asked(leadership));
@@ -171,10 +171,10 @@ async fn reign(
     let mut watched = pin!(observe::watch(&shared.label, leadership));
     tokio::select! {
         biased;
-        loss = &mut lost => End::Lost(loss),
-        () = shutdown => End::Resign(Reason::Shutdown),
-        () = &mut resign => End::Resign(Reason::Requested),
-        () = &mut asked => End::Resign(Reason::Asked),
+        loss = &mut lost => ReignEnd::Lost(loss),
+        () = shutdown => ReignEnd::Resign(Reason::Shutdown),
+        () = &mut resign => ReignEnd::Resign(Reason::Requested),
+        () = &mut asked => ReignEnd::Resign(Reason::Asked),
         () = &mut told => std::future::pending().await,
         () = &mut watched => std::future::pending().await,
         () = &mut working => std::future::pending().await,
@@ -182,9 +182,9 @@ async fn reign(
 }
 
 /// Resolves when the leadership is lost.
-async fn lost(leadership: &Leadership) -> Loss {
+async fn lost(leadership: &Leadership) -> End {
     match leadership.watch() {
-        Some(watch) => watch.lost().await,
+        Some(watch) => watch.ended().await,
         None => std::future::pending().await,
     }
 }

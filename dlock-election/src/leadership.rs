@@ -92,7 +92,7 @@ impl Leadership {
         let mut stage = self.stage.subscribe();
         async move {
             match watch {
-                Some(watch) => drop(watch.lost().await),
+                Some(watch) => drop(watch.ended().await),
                 None => drop(stage.wait_for(|stage| *stage == Stage::Over).await),
             }
         }

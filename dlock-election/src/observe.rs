@@ -5,7 +5,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use dlock_core::{LossCause, metrics::SharedString};
+use dlock_core::{EndCause, metrics::SharedString};
 use tokio::time::Instant;
 
 use crate::{
@@ -133,11 +133,11 @@ impl Drop for Run {
     }
 }
 
-fn cause(cause: &LossCause) -> &'static str {
+fn cause(cause: &EndCause) -> &'static str {
     match cause {
-        LossCause::Expired { .. } => "expired",
-        LossCause::Refused { .. } => "refused",
-        LossCause::HeldTooLong => "held_too_long",
+        EndCause::Expired { .. } => "expired",
+        EndCause::Refused { .. } => "refused",
+        EndCause::HeldTooLong => "held_too_long",
         // Somebody else ended the lease of ours, or in a way that this version does not know.
         _ => "other",
     }

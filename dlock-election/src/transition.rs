@@ -1,7 +1,7 @@
 //! What happened to an instance's leadership, in order, for whoever listens. A listener that does not
 //! keep up misses the oldest and is told how many; it never holds up the elector.
 
-use dlock_core::{FencingToken, Loss, ProviderError};
+use dlock_core::{End, FencingToken, ProviderError};
 use tokio::sync::broadcast;
 
 /// One change of an instance's leadership, or of its prospects.
@@ -27,7 +27,7 @@ pub enum Transition {
     /// This instance does not lead any more. Told at once, while its work is still being dropped.
     Lost {
         /// Why, and the token of the leadership.
-        loss: Loss,
+        loss: End,
     },
     /// The work has ended and the leadership was given back.
     Resigned {

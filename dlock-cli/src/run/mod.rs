@@ -5,7 +5,7 @@ mod waiting;
 
 use std::{ffi::OsString, process::ExitCode, time::Duration};
 
-use dlock_core::{DLock, LossCause, Name, ReleaseEnd as Release, State};
+use dlock_core::{DLock, EndCause, Name, ReleaseEnd as Release, State};
 
 use self::waiting::{Patience, Waited};
 use crate::{
@@ -153,7 +153,7 @@ async fn release(
     };
     match outcome {
         // It has not run out before, not even in the instant before the release.
-        Ok(Release::NotHeld(_)) if matches!(validity.state(), State::Lost(loss) if matches!(loss.cause, LossCause::Released)) =>
+        Ok(Release::NotHeld(_)) if matches!(validity.state(), State::Ended(loss) if matches!(loss.cause, EndCause::Released)) =>
         {
             return Released::Taken;
         }

@@ -29,7 +29,7 @@ mod terminal;
 
 use std::{io, process::ExitStatus, time::Duration};
 
-use dlock_core::{LeaseWatch, Loss};
+use dlock_core::{End, LeaseWatch};
 
 use self::{command::Command, guard::GuardProcess, supervision::Supervision, terminal::Terminal};
 pub(crate) use self::{command::Program, group::Group, signals::Signals};
@@ -58,7 +58,7 @@ pub(crate) enum Ended {
 #[derive(Debug)]
 pub(crate) enum Cut {
     /// The lease was lost.
-    Lost(Loss),
+    Lost(End),
     /// The lease was running out.
     RunningOut,
     /// The guard process died.

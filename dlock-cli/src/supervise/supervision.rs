@@ -82,7 +82,7 @@ impl<'a> Supervision<'a> {
 
     /// Returns when nobody of the command's group is left.
     pub(super) async fn work(&mut self, stop: impl Future<Output = ()>, signals: &mut Signals) {
-        let mut lost = std::pin::pin!(self.lease.lost());
+        let mut lost = std::pin::pin!(self.lease.ended());
         let mut stop = std::pin::pin!(stop);
         loop {
             self.look();
@@ -268,13 +268,13 @@ impl<'a> Supervision<'a> {
         Ok(match (cut, refusal) {
             // The loss knows more.
             (Some(Cut::RunningOut), _) if !lease.is_valid() => {
-                Ended::Cut(Cut::Lost(lease.lost().await))
+                Ended::Cut(Cut::Lost(lease.ended().await))
             }
             (Some(cut), _) => Ended::Cut(cut),
             (None, Some(error)) => Ended::NotStarted(error),
             // Too late to know that it was protected to its end (V9).
             (None, None) if stage != (Stage::Over { in_time: true }) => {
-                Ended::Cut(Cut::Lost(lease.lost().await))
+                Ended::Cut(Cut::Lost(lease.ended().await))
             }
             (None, None) => Ended::ByItself { status, foreground },
         })

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use typed_builder::TypedBuilder;
 
 use crate::{
-    Client, ConfigError, DLock, IntoClient, Record,
+    BuildError, Client, DLock, IntoClient, Record,
     events::Measured,
     time::{Plan, default_poll},
     waiting::{Settings, checked_name},
@@ -22,7 +22,7 @@ const LEAST_MARGIN: Duration = Duration::from_millis(2);
 #[builder(
     builder_type(name = DLockBuilder, vis = "pub", doc = "Builds a [`DLock`]; made by [`DLock::builder`]."),
     builder_method(vis = "pub(crate)", name = start),
-    build_method(into = Result<DLock, ConfigError>, doc = "Checks the settings and makes the lock. Talks to no store.\n\n# Errors\nA [`ConfigError`] for the first setting that no lock can have.")
+    build_method(into = Result<DLock, BuildError>, doc = "Checks the settings and makes the lock. Talks to no store.\n\n# Errors\nA [`BuildError`] for the first setting that no lock can have.")
 )]
 pub(crate) struct Options {
     #[builder(setter(
@@ -87,7 +87,7 @@ pub(crate) struct Options {
         default,
         setter(
             strip_option,
-            doc = "How long a guard renews its lease at most; at least D. After that it runs out and is lost with [`LossCause::HeldTooLong`](crate::LossCause::HeldTooLong). Default: no limit."
+            doc = "How long a guard renews its lease at most; at least D. After that it runs out and is lost with [`EndCause::HeldTooLong`](crate::EndCause::HeldTooLong). Default: no limit."
         )
     )]
     max_hold: Option<Duration>,
@@ -122,14 +122,14 @@ pub(crate) struct Options {
 impl DLock {
     /// Starts building a lock. Name and provider are required.
     ///
-    /// A built lock has no invalid setting: `build()` returns a [`ConfigError`] that says what is
+    /// A built lock has no invalid setting: `build()` returns a [`BuildError`] that says what is
     /// allowed.
     pub fn builder() -> DLockBuilder {
         Options::start()
     }
 }
 
-impl From<Options> for Result<DLock, ConfigError> {
+impl From<Options> for Result<DLock, BuildError> {
     fn from(mut options: Options) -> Self {
         let group = options.group.take().map(Into::into);
         let plan = Arc::new(Plan {
@@ -141,7 +141,7 @@ impl From<Options> for Result<DLock, ConfigError> {
             let capabilities = store.provider.capabilities();
             if !capabilities.closing {
                 let backend = capabilities.backend;
-                return Err(ConfigError::NoClosing { backend });
+                return Err(BuildError::NoClosing { backend });
             }
         }
         let Options {
@@ -158,7 +158,7 @@ impl From<Options> for Result<DLock, ConfigError> {
             .map(Vec::len)
             .filter(|bytes| *bytes > Record::MAX_DATA)
         {
-            return Err(ConfigError::Data { bytes });
+            return Err(BuildError::Data { bytes });
         }
         let lock = DLock(Arc::new(Settings {
             state: store.names.get(&name, &store.clock),
@@ -176,7 +176,7 @@ impl From<Options> for Result<DLock, ConfigError> {
     }
 }
 
-fn plan(options: &Options) -> Result<Plan, ConfigError> {
+fn plan(options: &Options) -> Result<Plan, BuildError> {
     let &Options {
         duration,
         margin,
@@ -192,7 +192,7 @@ fn plan(options: &Options) -> Result<Plan, ConfigError> {
 
     let whole = duration.subsec_nanos() % 1_000_000 == 0;
     if !whole || !(Record::SHORTEST..=Record::LONGEST).contains(&duration) {
-        return Err(ConfigError::Duration { duration });
+        return Err(BuildError::Duration { duration });
     }
     // The duration is in range here, so the product is too. A NaN is in no range.
     let spare = if (0.01..=0.5).contains(&margin) {
@@ -201,11 +201,11 @@ fn plan(options: &Options) -> Result<Plan, ConfigError> {
         Duration::ZERO
     };
     if spare < LEAST_MARGIN {
-        return Err(ConfigError::Margin { margin });
+        return Err(BuildError::Margin { margin });
     }
     let renew_every = renew_every.unwrap_or(duration / 3);
     if renew_every < duration / 20 || renew_every > duration * 2 / 5 {
-        return Err(ConfigError::RenewEvery {
+        return Err(BuildError::RenewEvery {
             renew_every,
             duration,
         });
@@ -214,22 +214,22 @@ fn plan(options: &Options) -> Result<Plan, ConfigError> {
     if let Some(poll_every) = poll_every
         && !(millisecond..=Duration::from_secs(3600)).contains(&poll_every)
     {
-        return Err(ConfigError::PollEvery { poll_every });
+        return Err(BuildError::PollEvery { poll_every });
     }
     if let Some(give_up_after) = give_up_after
         && !(millisecond..=Record::LONGEST).contains(&give_up_after)
     {
-        return Err(ConfigError::GiveUpAfter { give_up_after });
+        return Err(BuildError::GiveUpAfter { give_up_after });
     }
     if let Some(max_hold) = max_hold
         && max_hold < duration
     {
-        return Err(ConfigError::MaxHold { max_hold, duration });
+        return Err(BuildError::MaxHold { max_hold, duration });
     }
     if let Some(at_least) = at_least
         && !(Record::SHORTEST..=Record::LONGEST).contains(&at_least)
     {
-        return Err(ConfigError::AtLeast { at_least });
+        return Err(BuildError::AtLeast { at_least });
     }
     let seconds = Duration::from_secs;
     Ok(Plan {
@@ -249,13 +249,13 @@ fn plan(options: &Options) -> Result<Plan, ConfigError> {
     })
 }
 
-fn checked_owner(owner: String) -> Result<String, ConfigError> {
+fn checked_owner(owner: String) -> Result<String, BuildError> {
     if owner.len() > Record::MAX_OWNER {
-        Err(ConfigError::Owner {
+        Err(BuildError::Owner {
             reason: "it is longer than 1024 bytes",
         })
     } else if owner.contains('\0') {
-        Err(ConfigError::Owner {
+        Err(BuildError::Owner {
             reason: "it contains a NUL character",
         })
     } else {

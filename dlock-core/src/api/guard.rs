@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc, time::Duration};
 use uuid::Uuid;
 
 use crate::{
-    Error, Event, FencingToken, Loss, ReleaseEnd, State, Ticket,
+    End, Error, Event, FencingToken, ReleaseEnd, State, Ticket,
     lease::{Holding, Term},
     renewals::Schedulers,
 };
@@ -13,7 +13,7 @@ use crate::{
 /// A granted lock that is renewed for as long as the guard lives.
 ///
 /// Renewing can fail, and the holder learns it *before* anybody else can have the lock: watch
-/// [`Guard::lost`] (or ask [`Guard::is_valid`]) and stop working when it says so.
+/// [`Guard::ended`] (or ask [`Guard::is_valid`]) and stop working when it says so.
 /// [`DLock::with`](crate::DLock::with) does that for you.
 ///
 /// Dropping a guard gives the lock back in the background, as dropping a [`Lease`](crate::Lease) does. A
@@ -67,13 +67,13 @@ impl Guard {
         self.0.term().asked()
     }
 
-    /// Resolves when the lease is lost, with the cause, within milliseconds of its deadline on an
-    /// idle runtime, also while a renewal hangs (V5, I8). Borrows nothing. After the guard itself
-    /// was released or dropped it resolves with [`LossCause::Released`](crate::LossCause::Released).
+    /// Resolves when the lease has ended, with the cause. A loss ([`End::is_loss`]) is told within milliseconds of
+    /// the deadline on an idle runtime, also while a renewal hangs (V5, I8); a guard that was released or dropped
+    /// ends with [`EndCause::Released`](crate::EndCause::Released), which is no loss. Borrows nothing.
     ///
     /// # Cancel safety
     /// Cancel safe: it only watches.
-    pub fn lost(&self) -> impl Future<Output = Loss> + Send + use<> {
+    pub fn ended(&self) -> impl Future<Output = End> + Send + use<> {
         let term = Arc::clone(self.0.term());
         async move { term.ended().await }
     }
@@ -114,8 +114,8 @@ impl Guard {
     }
 
     /// Ends the guard and leaves the lock to the process that redeems the ticket; see
-    /// [`Lease::hand_over`](crate::Lease::hand_over). Futures of [`Guard::lost`] resolve with
-    /// [`LossCause::HandedOver`](crate::LossCause::HandedOver). End the work first.
+    /// [`Lease::hand_over`](crate::Lease::hand_over). Futures of [`Guard::ended`] resolve with
+    /// [`EndCause::HandedOver`](crate::EndCause::HandedOver). End the work first.
     ///
     /// # Errors
     /// As for [`Lease::hand_over`](crate::Lease::hand_over).

@@ -84,7 +84,7 @@ impl Lease {
         let task = home.spawn(async move {
             let answer = renewal::attempt(&term).await;
             // Our own word, not the store's, on whether that came in time.
-            term.loss()
+            term.over()
                 .map_or(answer.map_err(Error::from), |loss| Err(loss.into()))
         });
         let cut_off = ProviderError::unknown("the renewal was cut off");
@@ -189,7 +189,7 @@ impl Lease {
     ///
     /// # Cancel safety
     /// As for [`Lease::with`].
-    pub async fn try_with<F, Fut, T, E>(self, work: F) -> Result<T, E>
+    pub async fn with_result<F, Fut, T, E>(self, work: F) -> Result<T, E>
     where
         F: FnOnce(FencingToken) -> Fut,
         Fut: Future<Output = Result<T, E>>,

@@ -4,7 +4,7 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use crate::{
-    Client, ConfigError, Error, FencingToken, Guard, Holder, Lease, Name, Record, Ticket,
+    BuildError, Client, Error, FencingToken, Guard, Holder, Lease, Name, Record, Ticket,
     events::Operation,
     waiting::{self, Acquired, Settings, Wait, checked_name},
 };
@@ -45,8 +45,8 @@ impl DLock {
     /// A lock with the same settings over the same client, under another name.
     ///
     /// # Errors
-    /// [`ConfigError::Name`] if it is not a name.
-    pub fn named(&self, name: impl AsRef<str>) -> Result<Self, ConfigError> {
+    /// [`BuildError::Name`] if it is not a name.
+    pub fn named(&self, name: impl AsRef<str>) -> Result<Self, BuildError> {
         let Settings {
             store,
             state: _,
@@ -231,7 +231,7 @@ impl DLock {
     ///
     /// # Cancel safety
     /// As for [`DLock::with`].
-    pub async fn try_with<F, Fut, T, E>(&self, work: F) -> Result<T, E>
+    pub async fn with_result<F, Fut, T, E>(&self, work: F) -> Result<T, E>
     where
         F: FnOnce(FencingToken) -> Fut,
         Fut: Future<Output = Result<T, E>>,

@@ -7,13 +7,13 @@ use std::{
     task::Poll,
 };
 
-use crate::{Error, FencingToken, Guard, Loss, State};
+use crate::{End, Error, FencingToken, Guard, State};
 
 /// How the work ended.
 enum Work<T> {
     Finished(T),
     /// The lease ended first; the work was dropped where it stood.
-    Cancelled(Loss),
+    Cancelled(End),
     Panicked(Box<dyn Any + Send>),
 }
 
@@ -26,7 +26,7 @@ where
     let ended = drive(&guard, work).await;
     // The work does not exist any more. Whether it ended in time, only the clock can tell now (V9).
     let late = match guard.state() {
-        State::Lost(loss) => Some(loss),
+        State::Ended(loss) => Some(loss),
         _ => None,
     };
     give_back(guard).await;
@@ -47,8 +47,8 @@ where
     F: FnOnce(FencingToken) -> Fut,
     Fut: Future<Output = T>,
 {
-    let mut lost = pin!(guard.lost());
-    if let State::Lost(loss) = guard.state() {
+    let mut lost = pin!(guard.ended());
+    if let State::Ended(loss) = guard.state() {
         return Work::Cancelled(loss);
     }
     // A panic must not skip the release, nor let the release overtake the work: it is caught, the
@@ -65,7 +65,7 @@ where
         }
         // A timer that is due may not have been looked at yet; the clock decides (V2).
         if !guard.is_valid()
-            && let State::Lost(loss) = guard.state()
+            && let State::Ended(loss) = guard.state()
         {
             return Poll::Ready(Work::Cancelled(loss));
         }

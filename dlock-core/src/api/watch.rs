@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use uuid::Uuid;
 
-use crate::{FencingToken, Guard, Loss, State, lease::Term};
+use crate::{End, FencingToken, Guard, State, lease::Term};
 
 /// Whether a guarded lease still holds, for everybody who works under it. Made by
 /// [`Guard::watch`].
@@ -55,11 +55,11 @@ impl LeaseWatch {
         self.0.asked()
     }
 
-    /// Resolves when the lease has ended; see [`Guard::lost`]. Borrows nothing.
+    /// Resolves when the lease has ended; see [`Guard::ended`]. Borrows nothing.
     ///
     /// # Cancel safety
     /// Cancel safe: it only watches.
-    pub fn lost(&self) -> impl Future<Output = Loss> + Send + use<> {
+    pub fn ended(&self) -> impl Future<Output = End> + Send + use<> {
         let term = Arc::clone(&self.0);
         async move { term.ended().await }
     }

@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-use crate::ConfigError;
+use crate::BuildError;
 
 /// What the names of reservations end with, the first place in the line and those behind it. They begin with
 /// a control character, which a name that people choose is unlikely to have.
@@ -24,8 +24,8 @@ impl Name {
     /// Checks and keeps a name.
     ///
     /// # Errors
-    /// [`ConfigError::Name`] if the name is empty, longer than [`Name::MAX_BYTES`] or contains NUL.
-    pub fn new(name: impl AsRef<str>) -> Result<Self, ConfigError> {
+    /// [`BuildError::Name`] if the name is empty, longer than [`Name::MAX_BYTES`] or contains NUL.
+    pub fn new(name: impl AsRef<str>) -> Result<Self, BuildError> {
         let name = name.as_ref();
         let reason = if name.is_empty() {
             "it is empty"
@@ -36,7 +36,7 @@ impl Name {
         } else {
             return Ok(Self(name.into()));
         };
-        Err(ConfigError::Name { reason })
+        Err(BuildError::Name { reason })
     }
 
     /// Where waiters of this name make their reservations (W8), the first place first: names of their own,
@@ -81,17 +81,17 @@ impl AsRef<str> for Name {
 }
 
 impl TryFrom<&str> for Name {
-    type Error = ConfigError;
+    type Error = BuildError;
 
-    fn try_from(name: &str) -> Result<Self, ConfigError> {
+    fn try_from(name: &str) -> Result<Self, BuildError> {
         Self::new(name)
     }
 }
 
 impl TryFrom<String> for Name {
-    type Error = ConfigError;
+    type Error = BuildError;
 
-    fn try_from(name: String) -> Result<Self, ConfigError> {
+    fn try_from(name: String) -> Result<Self, BuildError> {
         Self::new(name)
     }
 }
@@ -103,7 +103,7 @@ mod tests {
     #[test]
     fn refuses_what_no_store_could_keep() {
         for bad in ["", "a\0b", &"x".repeat(1025)] {
-            assert!(matches!(Name::new(bad), Err(ConfigError::Name { .. })));
+            assert!(matches!(Name::new(bad), Err(BuildError::Name { .. })));
         }
         assert_eq!(Name::new("x".repeat(1024)).unwrap().as_str().len(), 1024);
         // Bytes count, not characters.

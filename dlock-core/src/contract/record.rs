@@ -1,6 +1,9 @@
 //! What a store keeps per name, as a provider shows it.
 
-use std::time::{Duration, SystemTime};
+use std::{
+    fmt,
+    time::{Duration, SystemTime},
+};
 
 use uuid::Uuid;
 
@@ -133,4 +136,20 @@ pub struct Holder {
     pub observed: Duration,
     /// What was seen is kept for the processes of this host that come after this one.
     pub kept: bool,
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Record { owner, token, .. } = &self.record;
+        if self.record.is_closed() {
+            write!(f, "closed after the work of {owner:?} with token {token}")
+        } else if self.ours {
+            write!(
+                f,
+                "this process holds it already (locks are not re-entrant)"
+            )
+        } else {
+            write!(f, "held by {owner:?} with token {token}")
+        }
+    }
 }

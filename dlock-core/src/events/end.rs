@@ -13,8 +13,8 @@ pub enum State {
     /// Still held, but a renewal is overdue or was refused for good (missing rights, say): without
     /// a success the lease will be lost. Early enough to finish or hand over what is in work.
     Unsure,
-    /// Not held any more.
-    Lost(Loss),
+    /// Not held any more: given back, or lost.
+    Ended(End),
 }
 
 /// How a release ended.
@@ -44,20 +44,28 @@ pub enum ReleaseEnd {
     Unconfirmed,
 }
 
-/// A lease ended before its holder gave it back.
+/// A lease has ended: its holder gave it back, or it was lost.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Loss {
+pub struct End {
     /// The token of the term that ended.
     pub token: FencingToken,
     /// How it ended. Part of the message, so it is not repeated as a source; its own source is.
-    pub cause: LossCause,
+    pub cause: EndCause,
     /// The closure of [`DLock::with`](crate::DLock::with) ran to its end, but the lease was over
     /// by then: its effects may overlap with another holder's unless storage checks the token.
     pub work_finished: bool,
 }
 
-impl fmt::Display for Loss {
+impl End {
+    /// Whether the lease was lost: it ended while its holder still meant to have it.
+    #[must_use]
+    pub const fn is_loss(&self) -> bool {
+        !matches!(self.cause, EndCause::Released | EndCause::HandedOver)
+    }
+}
+
+impl fmt::Display for End {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             token,
@@ -66,7 +74,7 @@ impl fmt::Display for Loss {
         } = self;
         match cause {
             // The term is there, and no longer ours.
-            LossCause::Refused {
+            EndCause::Refused {
                 record: Some(record),
             } if record.token == *token => write!(
                 f,
@@ -81,16 +89,16 @@ impl fmt::Display for Loss {
     }
 }
 
-impl StdError for Loss {
+impl StdError for End {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         self.cause.source()
     }
 }
 
-/// How a lease was lost.
+/// How a lease ended. All but [`Released`](Self::Released) and [`HandedOver`](Self::HandedOver) are losses.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub enum LossCause {
+pub enum EndCause {
     /// Its time ran out without a successful renewal (V5). Nobody else could have it before.
     Expired {
         /// What the last failed renewal reported, if there was one. Part of the message, so it is not
@@ -110,7 +118,7 @@ pub enum LossCause {
     HandedOver,
 }
 
-impl fmt::Display for LossCause {
+impl fmt::Display for EndCause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Expired { last_error: None } => {
@@ -136,7 +144,7 @@ impl fmt::Display for LossCause {
     }
 }
 
-impl StdError for LossCause {
+impl StdError for EndCause {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         match self {
             Self::Expired {
@@ -155,9 +163,9 @@ mod tests {
 
     #[test]
     fn loss_tells_a_revocation_from_a_takeover() {
-        let loss = |token: u64| Loss {
+        let loss = |token: u64| End {
             token: FencingToken::MAX,
-            cause: LossCause::Refused {
+            cause: EndCause::Refused {
                 record: Some(Box::new(Record::new(
                     uuid::Uuid::from_u128(1),
                     "worker-7",

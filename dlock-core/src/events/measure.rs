@@ -6,7 +6,7 @@ mod sink;
 
 use std::{sync::Arc, time::Duration};
 
-use crate::{AcquireEnd, LossCause, ProviderError, ReleaseEnd};
+use crate::{AcquireEnd, EndCause, ProviderError, ReleaseEnd};
 
 /// The locks that it happened to: those of one client with one group.
 #[derive(Clone, Copy)]
@@ -64,10 +64,7 @@ pub(crate) enum Measured<'a> {
     /// A renewal got no answer.
     RenewalFailed(&'a ProviderError),
     /// A lease has ended, which was held for so long.
-    Ended {
-        held: Duration,
-        cause: &'a LossCause,
-    },
+    Ended { held: Duration, cause: &'a EndCause },
     /// A term went to the client's own next waiter, in the waiter's write.
     HandedOn,
     /// A release was sent, and has ended.

@@ -12,7 +12,7 @@ use std::{
 
 use uuid::Uuid;
 
-use crate::{ErrorKind, FencingToken, LossCause, Name, ProviderError, ReleaseEnd, Version};
+use crate::{EndCause, ErrorKind, FencingToken, Name, ProviderError, ReleaseEnd, Version};
 
 /// Receives the events of a [`Client`](crate::Client), in the order in which they happen. For tests; see
 /// [`Client::recorded`](crate::Client::recorded).
@@ -85,14 +85,14 @@ pub enum Event {
     },
     /// The lease has ended, as its own handle knows: the one event of that kind. A deadline that
     /// nobody watches passes without it, until somebody looks.
-    Lost {
+    Ended {
         /// The term.
         uuid: Uuid,
-        /// How it ended; [`LossCause::Released`] included.
-        cause: LossCause,
+        /// How it ended; [`EndCause::Released`] included.
+        cause: EndCause,
     },
-    /// A caller that was waiting for the loss learned of it (I8).
-    LossDelivered {
+    /// A caller that was waiting for the end learned of it (I8).
+    EndDelivered {
         /// The term.
         uuid: Uuid,
     },

@@ -2,7 +2,7 @@
 
 use std::{error::Error as StdError, fmt, time::Duration};
 
-use crate::{ErrorKind, Holder, Loss, Name, ProviderError};
+use crate::{End, ErrorKind, Holder, Name, ProviderError};
 
 /// Why a call of the frontend failed. The text says all that is known, the store's own words included;
 /// its source is what the store's driver reported.
@@ -20,7 +20,7 @@ pub enum Error {
         source: Option<ProviderError>,
     },
     /// The lease was lost. Nothing protects the work any more.
-    Lost(Loss),
+    Lost(End),
     /// The store gave no answer. An acquire that ends so holds nothing: what it may have left in
     /// the store is given back in the background.
     Provider(ProviderError),
@@ -57,8 +57,10 @@ impl fmt::Display for Error {
                 holder,
                 source,
             } => {
-                let holder = held_by(holder.as_deref());
-                write!(f, "the lock was not acquired within {waited:?}{holder}")?;
+                write!(f, "the lock was not acquired within {waited:?}")?;
+                if let Some(holder) = holder {
+                    write!(f, ": {holder}")?;
+                }
                 match source {
                     Some(error) => write!(f, "; {}: {error}", no_answer(error)),
                     None => Ok(()),
@@ -83,8 +85,8 @@ impl StdError for Error {
     }
 }
 
-impl From<Loss> for Error {
-    fn from(loss: Loss) -> Self {
+impl From<End> for Error {
+    fn from(loss: End) -> Self {
         Self::Lost(loss)
     }
 }
@@ -103,30 +105,18 @@ fn no_answer(error: &ProviderError) -> &'static str {
     }
 }
 
-fn held_by(holder: Option<&Holder>) -> String {
-    match holder {
-        Some(Holder { ours: true, .. }) => {
-            ": this process holds it already (locks are not re-entrant)".into()
-        }
-        Some(Holder { record, .. }) => {
-            format!(": held by {:?} with token {}", record.owner, record.token)
-        }
-        None => String::new(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{FencingToken, LossCause, Record};
+    use crate::{EndCause, FencingToken, Record};
 
     #[test]
     fn error_chain_says_everything_once() {
         let driver = || std::io::Error::other("os error 111");
         let reset = || ProviderError::unknown("connection reset").with_source(driver());
-        let lost = Loss {
+        let lost = End {
             token: FencingToken::MAX,
-            cause: LossCause::Expired {
+            cause: EndCause::Expired {
                 last_error: Some(reset()),
             },
             work_finished: false,

@@ -25,7 +25,7 @@ pub(crate) use self::{
     renewer::{QueueKey, Renewer},
 };
 use crate::{
-    ErrorKind, Event, FencingToken, Loss, LossCause, Name, ProviderError, Record, State,
+    End, EndCause, ErrorKind, Event, FencingToken, Name, ProviderError, Record, State,
     events::Measured,
     names::NameState,
     store::Store,
@@ -127,8 +127,8 @@ impl Term {
 
     /// Valid, unsure or lost (V8).
     pub(crate) fn state(&self) -> State {
-        if let Some(loss) = self.loss() {
-            return State::Lost(loss);
+        if let Some(loss) = self.over() {
+            return State::Ended(loss);
         }
         let late = self.store.clock.now() >= self.unsure_from();
         if late || self.belief().fatal {
@@ -153,12 +153,12 @@ impl Term {
     }
 
     /// How the lease ended, once it has.
-    pub(crate) fn loss(&self) -> Option<Loss> {
+    pub(crate) fn over(&self) -> Option<End> {
         if self.is_valid() {
             return None;
         }
         let cause = self.end_with(self.belief(), Belief::expired);
-        Some(Loss {
+        Some(End {
             token: self.token,
             cause,
             work_finished: false,
@@ -302,18 +302,18 @@ impl Term {
     /// The store answered R3: the term has ended there (V5).
     pub(crate) fn refused(&self, record: Option<Record>) {
         self.measure(|| Measured::Refused);
-        self.end(LossCause::Refused {
+        self.end(EndCause::Refused {
             record: record.map(Box::new),
         });
     }
 
     /// The store itself has answered that the term has ended: there is nothing to give back.
     pub(crate) fn was_refused(&self) -> bool {
-        matches!(self.belief().ended, Some(LossCause::Refused { .. }))
+        matches!(self.belief().ended, Some(EndCause::Refused { .. }))
     }
 
     /// Ends the lease; the first cause stays.
-    fn end(&self, cause: LossCause) {
+    fn end(&self, cause: EndCause) {
         // If the deadline has passed already, that came first (V5).
         let valid = self.is_valid();
         let belief = self.belief();
@@ -333,12 +333,12 @@ impl Term {
     fn end_with(
         &self,
         mut belief: MutexGuard<'_, Belief>,
-        cause: impl FnOnce(&Belief) -> LossCause,
-    ) -> LossCause {
+        cause: impl FnOnce(&Belief) -> EndCause,
+    ) -> EndCause {
         let first = belief.ended.is_none();
         let cause = belief.end_with(cause);
         if first {
-            self.emit(|uuid| Event::Lost {
+            self.emit(|uuid| Event::Ended {
                 uuid,
                 cause: cause.clone(),
             });

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{ConfigError, Name, names::NameState, store::Store, time::Plan};
+use crate::{BuildError, Name, names::NameState, store::Store, time::Plan};
 
 /// A lock's name and settings, checked.
 pub(crate) struct Settings {
@@ -15,10 +15,10 @@ pub(crate) struct Settings {
 }
 
 /// The name of a lock, which is none of a reservation (W8).
-pub(crate) fn checked_name(name: impl AsRef<str>) -> Result<Name, ConfigError> {
+pub(crate) fn checked_name(name: impl AsRef<str>) -> Result<Name, BuildError> {
     let name = Name::new(name)?;
     if name.reservation_of().is_some() {
-        return Err(ConfigError::Name {
+        return Err(BuildError::Name {
             reason: "it is that of a reservation, which waiters make by themselves",
         });
     }

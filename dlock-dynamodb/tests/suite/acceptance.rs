@@ -9,7 +9,7 @@ use std::{net::SocketAddr, time::Duration};
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use dlock_core::{
-    Acquire, AcquireOutcome, DLock, Error, LossCause, Name, Provider, Record, Release, ReleaseEnd,
+    Acquire, AcquireOutcome, DLock, EndCause, Error, Name, Provider, Record, Release, ReleaseEnd,
     ReleaseOutcome, Renew, RenewOutcome, TryAcquire,
 };
 use dlock_dynamodb::DynamoDbProvider;
@@ -255,8 +255,8 @@ async fn a_holder_that_is_cut_off_is_told_before_another_can_have_it() {
     proxy.swallow(Direction::ToServer);
     let contender = lock(&direct, "nightly", D);
     let winning = tokio::spawn(async move { contender.acquire_timeout(PATIENCE).await });
-    let loss = timeout(PATIENCE, guard.lost()).await.unwrap();
-    assert!(matches!(loss.cause, LossCause::Expired { .. }), "{loss:?}");
+    let loss = timeout(PATIENCE, guard.ended()).await.unwrap();
+    assert!(matches!(loss.cause, EndCause::Expired { .. }), "{loss:?}");
     assert!(!winning.is_finished(), "two holders");
     let told = Instant::now();
     let lease = winning.await.unwrap().unwrap();

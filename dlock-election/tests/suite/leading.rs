@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dlock_core::{Client, Clock, ConfigError, Error};
+use dlock_core::{BuildError, Client, Clock, Error};
 use dlock_election::{AlwaysLeader, Coordinator, Election, Leader, RunError};
 use dlock_testkit::{
     faults::{Fault, Op},
@@ -28,7 +28,7 @@ fn renewal_interval_above_two_fifths_of_the_lease_is_refused() {
     assert!(build(24 * SECOND).is_ok());
     assert!(matches!(
         build(25 * SECOND).unwrap_err(),
-        ConfigError::RenewEvery { .. }
+        BuildError::RenewEvery { .. }
     ));
 }
 

@@ -63,7 +63,7 @@ async fn lost_beside_one(duration: Duration) -> Option<Vec<usize>> {
     locker.batch_execute(&lock).await.unwrap();
 
     let end = Instant::now() + duration * 2;
-    timeout(duration * 2, fifty.guards[LOCKED].lost())
+    timeout(duration * 2, fifty.guards[LOCKED].ended())
         .await
         .expect("its row is locked, so nobody can renew it");
     while fifty.lost().is_empty() && Instant::now() < end {

@@ -178,7 +178,7 @@ async fn a_guard_is_lost_when_its_renewals_are_not_acknowledged() {
     tokio::time::sleep(Duration::from_millis(2500)).await;
     assert!(guard.is_valid(), "renewals are acknowledged");
     replica.freeze().await;
-    let loss = soon("the loss", guard.lost()).await;
+    let loss = soon("the loss", guard.ended()).await;
     assert!(!guard.is_valid());
     assert!(loss.to_string().contains("ran out"), "{loss}");
     replica.thaw().await;

@@ -80,7 +80,7 @@ async fn a_key_deleted_under_its_holder_is_a_loss() {
     let key = format!("dlock:{{{}}}", lock.name());
     assert_eq!(server.ask::<u64>(&format!("DEL {key}")).await, 1);
     let began = tokio::time::Instant::now();
-    let loss = soon("the loss", guard.lost()).await;
+    let loss = soon("the loss", guard.ended()).await;
     assert!(loss.to_string().contains("no record"), "{loss}");
     // At the next renewal, not only at the deadline.
     assert!(

@@ -224,7 +224,7 @@ async fn a_holder_that_is_cut_off_is_told_before_others_can_enter() {
         let guard = soon("the lock", lock.hold()).await.unwrap();
         let token = guard.token();
         proxy.hold(way);
-        soon("the loss", guard.lost()).await;
+        soon("the loss", guard.ended()).await;
         let there = server.provider();
         let record = there.read(lock.name()).await.unwrap().unwrap();
         let left = record.remaining.unwrap();

@@ -10,7 +10,7 @@ use std::{
 };
 
 use dlock_core::{
-    DLock, ErrorKind, LossCause, Provider, Release, ReleaseOutcome, Renew, RenewOutcome,
+    DLock, EndCause, ErrorKind, Provider, Release, ReleaseOutcome, Renew, RenewOutcome,
 };
 use dlock_sqlite::SqliteProvider;
 use tokio::time::{Instant, sleep, timeout};
@@ -112,8 +112,8 @@ fn a_lease_that_a_locked_file_ends_names_the_lock() {
         let guard = lock.hold().await.unwrap();
         let raw = scratch.raw();
         raw.execute_batch("BEGIN IMMEDIATE").unwrap();
-        let loss = timeout(PATIENCE, guard.lost()).await.unwrap();
-        let LossCause::Expired {
+        let loss = timeout(PATIENCE, guard.ended()).await.unwrap();
+        let EndCause::Expired {
             last_error: Some(error),
         } = &loss.cause
         else {

@@ -300,7 +300,7 @@ pub(super) async fn holder_hears_that_it_was_asked_and_revoked(bench: Bench) {
     rounds(bench, |round| async move {
         let admin = round.bench.admin().await;
         let guard = ok(lock!(round, round.lease).hold().await);
-        let (asked, lost) = (guard.watch().until_asked(), guard.lost());
+        let (asked, lost) = (guard.watch().until_asked(), guard.ended());
         ok(admin.ask(&Ask::new(round.name(), guard.uuid())).await);
         soon("the request", asked).await;
         assert!(guard.is_valid() && guard.asked());

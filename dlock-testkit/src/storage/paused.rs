@@ -51,7 +51,7 @@ pub async fn paused_holder_is_refused<P, F>(
                 // The pause: this thread is all its runtime has, so no renewal runs either.
                 good(told.recv());
                 let believes = guard.is_valid() || !guard.remaining().is_zero();
-                guard.lost().await;
+                guard.ended().await;
                 good(said.send(Said::Awake { believes }));
                 good(told.recv());
                 good(said.send(Said::Ended(good(guard.release().await))));

@@ -2,7 +2,7 @@
 
 use std::{pin::pin, time::Duration};
 
-use dlock_core::{AcquireOutcome, Guard, Loss, LossCause, Name, Provider, RenewOutcome};
+use dlock_core::{AcquireOutcome, End, EndCause, Guard, Name, Provider, RenewOutcome};
 use tokio::time::{Instant, interval};
 
 use super::wiring::{Wire, ok, store_clock};
@@ -17,12 +17,12 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(5);
 pub(super) struct Told {
     /// The last `valid_until` that the holder believed in.
     pub(super) deadline: Instant,
-    pub(super) loss: Loss,
+    pub(super) loss: End,
 }
 
 /// Watches until the lease is lost (I7, I8).
 pub(super) async fn vigil(guard: &Guard, lease: Duration) -> Told {
-    let mut lost = pin!(guard.lost());
+    let mut lost = pin!(guard.ended());
     let mut tick = interval(Duration::from_millis(2));
     let mut deadline = Instant::now();
     loop {
@@ -33,7 +33,7 @@ pub(super) async fn vigil(guard: &Guard, lease: Duration) -> Told {
                 assert!(!guard.is_valid(), "told of a loss that is none (V5)");
                 assert!(guard.remaining().is_zero());
                 // The store's refusal ends it early (R3).
-                if matches!(loss.cause, LossCause::Expired { .. }) {
+                if matches!(loss.cause, EndCause::Expired { .. }) {
                     in_time(at, deadline);
                 }
                 return Told { deadline, loss };

@@ -23,8 +23,8 @@ async fn main() -> Result<(), Failure> {
 
     // Automatic: waits, renews, ends the work if the lease is lost, releases.
     let rows = lock
-        .with(|token| async move { write_report(token).await })
-        .await??;
+        .with_result(|token| async move { write_report(token).await })
+        .await?;
     println!("wrote {rows} rows");
 
     // By hand.
@@ -41,7 +41,7 @@ async fn main() -> Result<(), Failure> {
     match lock.try_acquire().await? {
         TryAcquire::Acquired(_) => return Err(Failure::new("two holders")),
         TryAcquire::Held(holder) => {
-            println!("held by {}, ours: {}", holder.record.owner, holder.ours);
+            println!("{holder}");
         }
     }
     println!("released: {:?}", lease.release().await?);
@@ -58,7 +58,7 @@ async fn main() -> Result<(), Failure> {
 }
 
 /// Work under the lock hands the token to its storage, which refuses older ones.
-async fn write_report(token: FencingToken) -> Result<u32, std::io::Error> {
+async fn write_report(token: FencingToken) -> Result<u32, Failure> {
     println!("writing the report with token {token}");
     tokio::time::sleep(Duration::from_millis(50)).await;
     Ok(3)

@@ -8,7 +8,7 @@ mod margins;
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use dlock_core::{Client, ConfigError, DLock, Error, Guard, Provider};
+use dlock_core::{BuildError, Client, DLock, Error, Guard, Provider};
 use tokio::{
     task::JoinSet,
     time::{Instant, sleep},
@@ -56,7 +56,7 @@ pub struct Figures {
 pub enum ScaleError {
     /// A lock could not be built.
     #[error("a lock could not be built")]
-    Config(#[from] ConfigError),
+    Config(#[from] BuildError),
     /// A lock could not be acquired.
     #[error("a lock could not be acquired")]
     Frontend(#[from] Error),

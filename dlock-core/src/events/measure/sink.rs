@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Measured, Operation, Source};
 use crate::{
-    AcquireEnd, ErrorKind, LossCause, ProviderError, ReleaseEnd,
+    AcquireEnd, EndCause, ErrorKind, ProviderError, ReleaseEnd,
     events::metrics::{
         ACQUIRE, HOLD, LOSSES, RELEASES, RENEWAL_MARGIN, RENEWALS, STORE_CALL, SharedString,
         TAKEOVERS, TRIES, UNKNOWN_OUTCOMES,
@@ -55,11 +55,11 @@ pub(super) fn take(source: Source<'_>, what: &Measured<'_>) {
         }
         Measured::Ended { held, cause } => {
             let (end, lost) = match cause {
-                LossCause::Released => ("released", false),
-                LossCause::HandedOver => ("handed_over", false),
-                LossCause::Expired { .. } => ("expired", true),
-                LossCause::Refused { .. } => ("refused", true),
-                LossCause::HeldTooLong => ("held_too_long", true),
+                EndCause::Released => ("released", false),
+                EndCause::HandedOver => ("handed_over", false),
+                EndCause::Expired { .. } => ("expired", true),
+                EndCause::Refused { .. } => ("refused", true),
+                EndCause::HeldTooLong => ("held_too_long", true),
             };
             HOLD.record(with(labels.clone(), end), held.as_secs_f64());
             if lost {

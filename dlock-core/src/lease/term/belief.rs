@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::{Believed, LossCause, ProviderError, time::HolderInstant};
+use crate::{Believed, EndCause, ProviderError, time::HolderInstant};
 
 /// What renewals and releases reported.
 pub(super) struct Belief {
@@ -26,7 +26,7 @@ pub(super) struct Belief {
     /// Until when its release closes the name (B4). [`HolderInstant::NEVER`] if it frees it.
     pub(super) closes_until: HolderInstant,
     pub(super) last_error: Option<ProviderError>,
-    pub(super) ended: Option<LossCause>,
+    pub(super) ended: Option<EndCause>,
 }
 
 /// The number and the time of one renewal attempt, drawn in one step (V4).
@@ -69,19 +69,19 @@ impl Belief {
     }
 
     /// The cause of the end: the first one given.
-    pub(super) fn end_with(&mut self, cause: impl FnOnce(&Self) -> LossCause) -> LossCause {
+    pub(super) fn end_with(&mut self, cause: impl FnOnce(&Self) -> EndCause) -> EndCause {
         if self.ended.is_none() {
             self.ended = Some(cause(self));
         }
-        self.ended.clone().unwrap_or(LossCause::Released)
+        self.ended.clone().unwrap_or(EndCause::Released)
     }
 
     /// The deadline passed.
-    pub(super) fn expired(&self) -> LossCause {
+    pub(super) fn expired(&self) -> EndCause {
         if self.held_too_long {
-            LossCause::HeldTooLong
+            EndCause::HeldTooLong
         } else {
-            LossCause::Expired {
+            EndCause::Expired {
                 last_error: self.last_error.clone(),
             }
         }

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use super::Term;
-use crate::{Loss, LossCause, Version, time::HolderInstant};
+use crate::{End, EndCause, Version, time::HolderInstant};
 
 impl Term {
     /// V7: from here on the lease is invalid and no renewal is sent. Returns `sent` of the newest
@@ -12,13 +12,13 @@ impl Term {
     /// offered or released, and not before: a try that claimed it in between as an orphan (G4) would take it
     /// past the pass budget (H5).
     pub(crate) fn begin_release(&self) -> HolderInstant {
-        self.end(LossCause::Released);
+        self.end(EndCause::Released);
         self.belief().last_sent
     }
 
     /// Whether the lease was valid when its release began.
     pub(crate) fn was_valid_to_its_release(&self) -> bool {
-        matches!(self.belief().ended, Some(LossCause::Released))
+        matches!(self.belief().ended, Some(EndCause::Released))
     }
 
     /// A caller has got the lease.
@@ -43,7 +43,7 @@ impl Term {
     /// has not begun, and somebody else may do it.
     pub(crate) fn closes_until(&self) -> Option<HolderInstant> {
         let belief = self.belief();
-        let ended = matches!(belief.ended, Some(LossCause::Released));
+        let ended = matches!(belief.ended, Some(EndCause::Released));
         let until = belief.closes_until;
         let early = self.store.clock.now() < until;
         (ended && belief.in_hand && early).then_some(until)
@@ -56,10 +56,10 @@ impl Term {
 
     /// H7: ends the lease as a release does, but leaves it in the store, for the redeemer of its ticket. From
     /// here on this client does not claim it either (H10). A lost lease stays lost.
-    pub(crate) fn hand_over(&self) -> Result<(), Loss> {
-        self.end(LossCause::HandedOver);
-        if let Some(loss) = self.loss()
-            && !matches!(loss.cause, LossCause::HandedOver)
+    pub(crate) fn hand_over(&self) -> Result<(), End> {
+        self.end(EndCause::HandedOver);
+        if let Some(loss) = self.over()
+            && !matches!(loss.cause, EndCause::HandedOver)
         {
             return Err(loss);
         }

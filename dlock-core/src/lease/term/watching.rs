@@ -2,19 +2,19 @@
 //! is none.
 
 use super::Term;
-use crate::{Event, Loss, State};
+use crate::{End, Event, State};
 
 impl Term {
     /// Resolves when the lease has ended, with its cause (V5, I8). Its timer is its own: it waits for
     /// no renewal, and it asks the clock at least every D/10 (V2).
-    pub(crate) async fn ended(&self) -> Loss {
+    pub(crate) async fn ended(&self) -> End {
         let mut waited = false;
         loop {
             let mut changed = std::pin::pin!(self.changed.notified());
             changed.as_mut().enable();
-            if let Some(loss) = self.loss() {
+            if let Some(loss) = self.over() {
                 if waited {
-                    self.emit(|uuid| Event::LossDelivered { uuid });
+                    self.emit(|uuid| Event::EndDelivered { uuid });
                 }
                 return loss;
             }

@@ -60,7 +60,7 @@ operations! {
     Asks "DLock::acquire_timeout" acquire_timeout;
     Asks "DLock::hold" hold;
     Asks "DLock::with" with;
-    Asks "DLock::try_with" try_with;
+    Asks "DLock::with_result" with_result;
     Acts "DLock::redeem" redeem;
     Acts "DLock::redeem_timeout" redeem_timeout;
     Acts "DLock::try_redeem" try_redeem;
@@ -69,7 +69,7 @@ operations! {
     Acts "Lease::release" release;
     Watches "Lease::expired" expired;
     Watches "Lease::keep_alive" keep_alive;
-    Watches "Guard::lost" lost;
+    Watches "Guard::ended" lost;
     Watches "Guard::unsure" unsure;
     Acts "Guard::release" guard_release;
     Acts "Client::close" close;
@@ -112,7 +112,7 @@ async fn with(stage: &mut Stage) {
     assert_eq!(Arc::strong_count(&exists), 1, "the work still exists");
 }
 
-async fn try_with(stage: &mut Stage) {
+async fn with_result(stage: &mut Stage) {
     let lock = stage.lock.clone();
     let exists = Arc::new(());
     let held = Arc::clone(&exists);
@@ -120,7 +120,7 @@ async fn try_with(stage: &mut Stage) {
         work(held).await;
         Ok::<_, Error>(())
     };
-    drop(stage.cut(lock.try_with(work)).await);
+    drop(stage.cut(lock.with_result(work)).await);
     assert_eq!(Arc::strong_count(&exists), 1, "the work still exists");
 }
 
@@ -222,7 +222,7 @@ async fn release(stage: &mut Stage) {
 
 async fn guard_release(stage: &mut Stage) {
     let guard = stage.guard().await;
-    let lost = guard.lost();
+    let lost = guard.ended();
     drop(stage.cut(guard.release()).await);
     assert!(is_ready(lost), "valid after its release began");
 }
@@ -247,7 +247,7 @@ async fn keep_alive(stage: &mut Stage) {
 
 async fn lost(stage: &mut Stage) {
     let guard = stage.guard().await;
-    let ended = stage.cut(guard.lost()).await;
+    let ended = stage.cut(guard.ended()).await;
     assert!(ended.is_none() || !stage.fair(), "{ended:?}");
     assert!(
         guard.is_valid() || !stage.fair(),

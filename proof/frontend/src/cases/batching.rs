@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use dlock_core::{Guard, LossCause, Provider, Release, State};
+use dlock_core::{EndCause, Guard, Provider, Release, State};
 use dlock_testkit::{
     Bench,
     faults::{Fault, Op},
@@ -85,8 +85,8 @@ pub(in crate::cases) async fn refused_renewal_of_a_batch_ends_one_lease(bench: B
         hand.advance(20 * SECOND).await;
         bed.sent(Op::Renew, 6).await;
         let refused = guards.remove(1);
-        let loss = soon("the loss", refused.lost()).await;
-        assert!(matches!(loss.cause, LossCause::Refused { .. }), "{loss:?}");
+        let loss = soon("the loss", refused.ended()).await;
+        assert!(matches!(loss.cause, EndCause::Refused { .. }), "{loss:?}");
         extended(&guards, 48 * SECOND).await;
         hand.advance(20 * SECOND).await;
         bed.sent(Op::Renew, 11).await;
@@ -259,8 +259,8 @@ pub(in crate::cases) async fn late_answer_of_a_batch_counts_for_leases_still_val
         let other = ok(lock!(bed, "other", renew_every = every).hold().await);
         bed.meddler.after(op, hand.jumping(30 * SECOND - every));
         hand.advance(every).await;
-        let loss = soon("the loss", brief.lost()).await;
-        assert!(matches!(loss.cause, LossCause::Expired { .. }), "{loss:?}");
+        let loss = soon("the loss", brief.ended()).await;
+        assert!(matches!(loss.cause, EndCause::Expired { .. }), "{loss:?}");
         let left = every + 18 * SECOND;
         eventually("the success", || other.remaining() >= left).await;
     })

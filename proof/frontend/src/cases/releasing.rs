@@ -2,7 +2,7 @@
 
 use std::{panic::AssertUnwindSafe, time::Duration};
 
-use dlock_core::{Error, ErrorKind, LossCause, ReleaseEnd};
+use dlock_core::{EndCause, Error, ErrorKind, ReleaseEnd};
 use dlock_testkit::{
     Bench,
     faults::{Fault, Op},
@@ -22,11 +22,11 @@ pub(in crate::cases) async fn validity_ends_where_the_release_begins(bench: Benc
         bed.store.always(Op::Release, Fault::HoldRequest);
         let guard = ok(lock!(bed, "guard").hold().await);
         let lease = acquired(lock!(bed, "lease").try_acquire().await);
-        let (lost, expired) = (guard.lost(), lease.expired());
+        let (lost, expired) = (guard.ended(), lease.expired());
         assert!(poll_once(Box::pin(guard.release()).as_mut()).is_pending());
         assert!(poll_once(Box::pin(lease.release()).as_mut()).is_pending());
         let loss = soon("the end of the guard", lost).await;
-        assert!(matches!(loss.cause, LossCause::Released), "{loss:?}");
+        assert!(matches!(loss.cause, EndCause::Released), "{loss:?}");
         soon("the end of the lease", expired).await;
         // The store does not know yet.
         let subject = bed.subject().await;

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use dlock_core::{LossCause, State};
+use dlock_core::{EndCause, State};
 use dlock_testkit::{
     Bench,
     faults::{Fault, Op},
@@ -144,7 +144,7 @@ pub(in crate::cases) async fn late_renewal_is_shown_before_the_loss(bench: Bench
         );
         hand.advance(18 * SECOND).await;
         assert!(
-            matches!(guard.state(), State::Lost(_)),
+            matches!(guard.state(), State::Ended(_)),
             "{:?}",
             guard.state()
         );
@@ -198,8 +198,8 @@ pub(in crate::cases) async fn renewals_stop_at_the_longest_hold(bench: Bench) {
         assert_eq!(bed.renewals().len(), 4, "renewed after the longest hold");
         assert!(guard.is_valid(), "the last renewal still counts");
         hand.advance(18 * SECOND).await;
-        let loss = soon("the loss", guard.lost()).await;
-        assert!(matches!(loss.cause, LossCause::HeldTooLong), "{loss:?}");
+        let loss = soon("the loss", guard.ended()).await;
+        assert!(matches!(loss.cause, EndCause::HeldTooLong), "{loss:?}");
     })
     .await;
 }
@@ -223,8 +223,8 @@ pub(in crate::cases) async fn failing_renewals_stop_at_the_longest_hold_too(benc
         hand.advance(5 * SECOND).await;
         assert_eq!(bed.renewals().len(), sent, "renewed after the longest hold");
         hand.advance(18 * SECOND).await;
-        let loss = soon("the loss", guard.lost()).await;
-        assert!(matches!(loss.cause, LossCause::HeldTooLong), "{loss:?}");
+        let loss = soon("the loss", guard.ended()).await;
+        assert!(matches!(loss.cause, EndCause::HeldTooLong), "{loss:?}");
     })
     .await;
 }
@@ -239,7 +239,7 @@ pub(in crate::cases) async fn lease_that_was_not_renewed_was_not_held_too_long(b
             panic!("a lease outlived its time")
         };
         assert!(
-            matches!(loss.cause, LossCause::Expired { last_error: None }),
+            matches!(loss.cause, EndCause::Expired { last_error: None }),
             "{loss:?}"
         );
     })

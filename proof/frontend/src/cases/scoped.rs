@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-use dlock_core::{Error, FencingToken, LossCause};
+use dlock_core::{EndCause, Error, FencingToken};
 use dlock_testkit::{
     Bench,
     faults::{Fault, Faulty, Op},
@@ -58,7 +58,7 @@ pub(in crate::cases) async fn lost_lease_ends_the_work(bench: Bench) {
         hand.advance(20 * SECOND).await;
         match joined(task).await {
             Err(Error::Lost(loss)) => assert!(
-                matches!(loss.cause, LossCause::Refused { .. }) && !loss.work_finished,
+                matches!(loss.cause, EndCause::Refused { .. }) && !loss.work_finished,
                 "{loss:?}"
             ),
             other => panic!("{other:?}"),
@@ -74,7 +74,7 @@ pub(in crate::cases) async fn lost_lease_ends_the_work(bench: Bench) {
         }
         match joined(task).await {
             Err(Error::Lost(loss)) => assert!(
-                matches!(loss.cause, LossCause::Expired { .. }) && !loss.work_finished,
+                matches!(loss.cause, EndCause::Expired { .. }) && !loss.work_finished,
                 "{loss:?}"
             ),
             other => panic!("{other:?}"),
@@ -159,14 +159,14 @@ pub(in crate::cases) async fn work_that_ended_too_late_is_reported(bench: Bench)
         let (bed, hand) = round.by_hand().await;
         let lock = lock!(bed, "");
         let answer: Result<u32, Error> = lock
-            .try_with(async |_token| {
+            .with_result(async |_token| {
                 hand.jump(48 * SECOND);
                 Ok(7)
             })
             .await;
         match answer {
             Err(Error::Lost(loss)) => assert!(
-                matches!(loss.cause, LossCause::Expired { .. }) && loss.work_finished,
+                matches!(loss.cause, EndCause::Expired { .. }) && loss.work_finished,
                 "{loss:?}"
             ),
             other => panic!("{other:?}"),
@@ -231,7 +231,7 @@ pub(in crate::cases) async fn error_of_the_work_comes_through_one_question_mark(
     rounds(bench, |round| async move {
         let (bed, _hand) = round.by_hand().await;
         let answer = lock!(bed, "")
-            .try_with(async |_token| {
+            .with_result(async |_token| {
                 Err::<u32, Box<dyn std::error::Error + Send + Sync>>("no paper".into())
             })
             .await;
@@ -240,7 +240,7 @@ pub(in crate::cases) async fn error_of_the_work_comes_through_one_question_mark(
             Err("no paper".into())
         );
         let answer = lock!(bed, "")
-            .try_with(async |token| Ok::<_, Error>(token))
+            .with_result(async |token| Ok::<_, Error>(token))
             .await;
         let record = bed.subject().await.record(&bed.name("")).await;
         assert_eq!(record.token, ok(answer));
@@ -271,7 +271,7 @@ pub(in crate::cases) async fn work_of_a_lease_is_kept_alive_or_not_begun(bench: 
         hand.jump(48 * SECOND);
         let mut begun = false;
         let answer = lease
-            .try_with(async |_token| {
+            .with_result(async |_token| {
                 begun = true;
                 Ok::<_, Error>(())
             })

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use dlock_core::{Fence, LossCause, ReleaseEnd, Version};
+use dlock_core::{EndCause, Fence, ReleaseEnd, Version};
 use dlock_testkit::{
     Bench,
     faults::{Fault, Op},
@@ -144,7 +144,7 @@ pub(in crate::cases) async fn holder_cut_off_from_its_store_stops_in_time(bench:
             panic!("no renewal was sent")
         };
         let told = tokio::spawn({
-            let lost = guard.lost();
+            let lost = guard.ended();
             async move { (lost.await, Instant::now()) }
         });
         // Exclusive for the time already granted, and no longer than that for others.
@@ -154,7 +154,7 @@ pub(in crate::cases) async fn holder_cut_off_from_its_store_stops_in_time(bench:
         assert!(
             matches!(
                 loss.cause,
-                LossCause::Expired {
+                EndCause::Expired {
                     last_error: Some(_)
                 }
             ),

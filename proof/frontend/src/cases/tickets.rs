@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dlock_core::{Error, LossCause, Ticket};
+use dlock_core::{EndCause, Error, Ticket};
 use dlock_testkit::{
     Bench,
     faults::{Fault, Op},
@@ -21,10 +21,10 @@ pub(in crate::cases) async fn ticket_gives_the_lock_to_whoever_redeems_it(bench:
         ok(soon("the renewal", lease.renew()).await);
         let (uuid, token) = (lease.uuid(), lease.token());
         let guard = lease.keep_alive();
-        let lost = guard.lost();
+        let lost = guard.ended();
         let ticket = ok(guard.hand_over());
         let loss = soon("the end of the guard", lost).await;
-        assert!(matches!(loss.cause, LossCause::HandedOver), "{loss:?}");
+        assert!(matches!(loss.cause, EndCause::HandedOver), "{loss:?}");
         settle().await;
         assert_eq!(bed.releases().len(), 0, "it was released");
         // Nobody else has it meanwhile.
@@ -177,7 +177,7 @@ pub(in crate::cases) async fn lost_lease_is_not_handed_over(bench: Bench) {
         hand.jump(48 * SECOND);
         match lease.hand_over() {
             Err(Error::Lost(loss)) => {
-                assert!(matches!(loss.cause, LossCause::Expired { .. }), "{loss:?}");
+                assert!(matches!(loss.cause, EndCause::Expired { .. }), "{loss:?}");
             }
             other => panic!("{other:?}"),
         }

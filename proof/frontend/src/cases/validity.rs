@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dlock_core::{Error, ErrorKind, LossCause, State};
+use dlock_core::{EndCause, Error, ErrorKind, State};
 use dlock_testkit::{
     Bench,
     faults::{Fault, Op},
@@ -71,7 +71,7 @@ pub(in crate::cases) async fn validity_is_computed_at_every_question(bench: Benc
         hand.jump(48 * SECOND);
         assert!(!lease.is_valid() && !guard.is_valid());
         assert_eq!(lease.remaining() + guard.remaining(), Duration::ZERO);
-        assert!(matches!(guard.state(), State::Lost(_)));
+        assert!(matches!(guard.state(), State::Ended(_)));
     })
     .await;
 }
@@ -179,16 +179,16 @@ pub(in crate::cases) async fn refused_renewal_is_a_loss_at_once(bench: Bench) {
             panic!("a refused renewal said {refused:?}")
         };
         assert!(
-            matches!(loss.cause, LossCause::Refused { record: Some(_) }),
+            matches!(loss.cause, EndCause::Refused { record: Some(_) }),
             "{loss:?}"
         );
         assert!(!lease.is_valid());
 
         hand.advance(20 * SECOND).await;
-        let loss = soon("the loss", guard.lost()).await;
+        let loss = soon("the loss", guard.ended()).await;
         assert!(!guard.is_valid());
         assert_eq!(loss.token, guard.token());
-        let LossCause::Refused {
+        let EndCause::Refused {
             record: Some(record),
         } = loss.cause
         else {
@@ -263,9 +263,9 @@ pub(in crate::cases) async fn loss_is_told_on_time_while_renewals_hang(bench: Be
         let before = Instant::now();
         let guard = ok(lock!(bed, "").hold().await);
         let after = Instant::now();
-        let loss = soon("the loss", guard.lost()).await;
+        let loss = soon("the loss", guard.ended()).await;
         let told = Instant::now();
-        let LossCause::Expired {
+        let EndCause::Expired {
             last_error: Some(error),
         } = loss.cause
         else {

@@ -10,8 +10,8 @@ use std::{
 };
 
 use dlock_core::{
-    AcquireEnd, Client, Clock, ErrorKind, Event, LossCause, Name, Provider, ProviderError,
-    Recorder, ReleaseEnd,
+    AcquireEnd, Client, Clock, EndCause, ErrorKind, Event, Name, Provider, ProviderError, Recorder,
+    ReleaseEnd,
 };
 use uuid::Uuid;
 
@@ -157,11 +157,11 @@ impl Recorder for Process {
                 valid_until: global(believed.valid_until),
                 unsure_from: global(believed.unsure_from),
             },
-            Event::Lost { uuid, cause } => What::End {
+            Event::Ended { uuid, cause } => What::End {
                 uuid,
                 cause: (&cause).into(),
             },
-            Event::LossDelivered { uuid } => What::Told { uuid },
+            Event::EndDelivered { uuid } => What::Told { uuid },
             Event::ReleaseBegan { uuid } => What::ReleaseBegan { uuid },
             Event::ReleaseEnded { uuid, ended } => What::ReleaseEnded {
                 uuid,
@@ -205,13 +205,13 @@ pub(super) const fn error_outcome(kind: ErrorKind) -> Outcome {
     }
 }
 
-impl From<&LossCause> for Cause {
-    fn from(cause: &LossCause) -> Self {
+impl From<&EndCause> for Cause {
+    fn from(cause: &EndCause) -> Self {
         match cause {
-            LossCause::Refused { .. } => Self::Refused,
-            LossCause::HeldTooLong => Self::HeldTooLong,
-            LossCause::Released => Self::Released,
-            LossCause::HandedOver => Self::HandedOver,
+            EndCause::Refused { .. } => Self::Refused,
+            EndCause::HeldTooLong => Self::HeldTooLong,
+            EndCause::Released => Self::Released,
+            EndCause::HandedOver => Self::HandedOver,
             _ => Self::Expired,
         }
     }

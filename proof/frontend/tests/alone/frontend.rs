@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use dlock_core::{Client, Clock, DLock, Error, LossCause, ReleaseEnd, TryAcquire};
+use dlock_core::{Client, Clock, DLock, EndCause, Error, ReleaseEnd, TryAcquire};
 use dlock_testkit::{
     faults::{Fault, Faulty, Op},
     memory::{MemoryProvider, MemoryStore},
@@ -68,7 +68,7 @@ fn work_is_not_polled_once_the_lease_is_over() {
             .await
             .unwrap();
         assert!(
-            matches!(&answer, Err(Error::Lost(loss)) if !loss.work_finished && matches!(loss.cause, LossCause::Expired { .. })),
+            matches!(&answer, Err(Error::Lost(loss)) if !loss.work_finished && matches!(loss.cause, EndCause::Expired { .. })),
             "{answer:?}"
         );
         assert_eq!(polls.load(Ordering::SeqCst), 1, "polled without protection");

@@ -70,7 +70,7 @@ async fn live(Process { lock, provider, .. }: &Process, held: &Mutex<Option<Leas
     *held.lock().unwrap() = Some(next.watch());
     assert!(next.is_valid());
     provider.everything(Fault::LoseRequest);
-    next.lost().await;
+    next.ended().await;
     drop(next);
     provider.clear();
     lock.acquire().await.unwrap().release().await.unwrap();

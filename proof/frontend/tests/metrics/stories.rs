@@ -222,7 +222,7 @@ pub(crate) async fn a_lease_that_the_store_ended_is_a_loss_of_that_cause(scene: 
     let Process { lock, .. } = scene.process("refused");
     let guard = lock.hold().await.unwrap();
     scene.store.wipe();
-    guard.lost().await;
+    guard.ended().await;
     assert_eq!(scene.count(LOSSES, &[GROUP, ("cause", "refused")]), 1);
     assert_eq!(scene.count(RENEWALS, &[GROUP, ("outcome", "refused")]), 1);
     assert_about(&scene.values(HOLD, &[GROUP, ("end", "refused")]), 20.0);
@@ -240,7 +240,7 @@ pub(crate) async fn a_lease_held_too_long_is_a_loss_of_that_cause(scene: Scene) 
         .build()
         .unwrap();
     let guard = lock.hold().await.unwrap();
-    guard.lost().await;
+    guard.ended().await;
     assert_eq!(scene.count(LOSSES, &[GROUP, ("cause", "held_too_long")]), 1);
     // The last renewal leaves after 80 s.
     assert_about(

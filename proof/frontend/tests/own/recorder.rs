@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use dlock_core::{AcquireEnd, Client, Clock, DLock, Event, LossCause, Name, Recorder, TryAcquire};
+use dlock_core::{AcquireEnd, Client, Clock, DLock, EndCause, Event, Name, Recorder, TryAcquire};
 use dlock_testkit::memory::{MemoryProvider, MemoryStore};
 
 const LEASE: Duration = Duration::from_secs(10);
@@ -64,7 +64,7 @@ async fn whole_life_of_a_lease_is_told_in_order() {
                 Event::Granted { uuid: granted, believed: first, .. },
                 Event::AcquireEnded { call: 0, end: AcquireEnd::Granted(delivered) },
                 Event::Renewed { n: 1, believed: renewed, .. },
-                Event::Lost { cause: LossCause::Released, .. },
+                Event::Ended { cause: EndCause::Released, .. },
                 Event::ReleaseBegan { .. },
                 Event::ReleaseEnded { ended: Ok(_), .. },
             ] if [*tried, *granted, *delivered] == [uuid; 3]
@@ -90,14 +90,14 @@ async fn loss_is_told_once_and_to_who_waits_for_it() {
     let ends: Vec<_> = told
         .take()
         .into_iter()
-        .filter(|(_, event)| matches!(event, Event::Lost { .. } | Event::LossDelivered { .. }))
+        .filter(|(_, event)| matches!(event, Event::Ended { .. } | Event::EndDelivered { .. }))
         .collect();
     assert!(
         matches!(
             ends[..],
             [
-                (_, Event::Lost { cause: LossCause::Expired { .. }, .. }),
-                (at, Event::LossDelivered { .. }),
+                (_, Event::Ended { cause: EndCause::Expired { .. }, .. }),
+                (at, Event::EndDelivered { .. }),
             ] if at < LEASE.mul_f64(0.8) + Duration::from_millis(50)
         ),
         "{ends:?}"

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dlock_core::{ErrorKind, FencingToken, Loss, LossCause, ReleaseEnd};
+use dlock_core::{End, EndCause, ErrorKind, FencingToken, ReleaseEnd};
 use uuid::Uuid;
 
 use super::{
@@ -96,7 +96,7 @@ impl Monitor {
     }
 
     /// A renewal by hand has ended: whether the lease was extended, if that is said.
-    pub(in super::super) fn renewed_by_hand(&self, uuid: Uuid, lost: Option<&Loss>) {
+    pub(in super::super) fn renewed_by_hand(&self, uuid: Uuid, lost: Option<&End>) {
         let mut state = self.state();
         let holder = state.holder(uuid);
         let Some(term) = state.terms.get(&uuid) else {
@@ -145,13 +145,10 @@ impl Monitor {
     }
 
     /// A watcher was told of the end of the lease.
-    pub(in super::super) fn told(&self, uuid: Uuid, loss: &Loss) {
+    pub(in super::super) fn told(&self, uuid: Uuid, loss: &End) {
         let mut state = self.state();
         state.note(|| format!("{uuid} lost: {:?}", loss.cause));
-        state.figures.losses += u64::from(!matches!(
-            loss.cause,
-            LossCause::Released | LossCause::HandedOver
-        ));
+        state.figures.losses += u64::from(loss.is_loss());
         let holder = state.holder(uuid);
         let Some(term) = state.terms.get_mut(&uuid) else {
             return;
@@ -159,10 +156,10 @@ impl Monitor {
         term.told = true;
         let stop = term.settings.max_hold.map(|most| term.sent + most);
         let right = match &loss.cause {
-            LossCause::Released => term.release_began.is_some() && !term.by_ticket,
-            LossCause::HandedOver => term.by_ticket,
-            LossCause::Refused { .. } => term.refused.is_some(),
-            LossCause::HeldTooLong => {
+            EndCause::Released => term.release_began.is_some() && !term.by_ticket,
+            EndCause::HandedOver => term.by_ticket,
+            EndCause::Refused { .. } => term.refused.is_some(),
+            EndCause::HeldTooLong => {
                 holder >= term.deadline && stop.is_some_and(|stop| stop <= holder)
             }
             _ => holder >= term.deadline,
@@ -204,7 +201,7 @@ impl Monitor {
         &self,
         uuid: Uuid,
         finished: Option<bool>,
-        answer: Option<&Result<(), Loss>>,
+        answer: Option<&Result<(), End>>,
     ) {
         let mut state = self.state();
         let Some(term) = state.terms.get(&uuid) else {

@@ -104,7 +104,7 @@ impl Worker {
         let Some(Held::Guard(guard)) = &*open(slot) else {
             return;
         };
-        let (lost, monitor) = (guard.lost(), self.monitor.clone());
+        let (lost, monitor) = (guard.ended(), self.monitor.clone());
         let machine = self.machine.clone();
         monitor.listens(uuid);
         tokio::spawn(async move {
@@ -118,7 +118,7 @@ impl Worker {
         let lost: Pin<Box<dyn Future<Output = ()> + Send>> = match &*open(slot) {
             Some(Held::Lease(lease)) => Box::pin(lease.expired()),
             Some(Held::Guard(guard)) => {
-                let lost = guard.lost();
+                let lost = guard.ended();
                 Box::pin(async move { drop(lost.await) })
             }
             None => return,

@@ -7,7 +7,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use dlock_core::{DLock, Error, FencingToken, Loss};
+use dlock_core::{DLock, End, Error, FencingToken};
 use uuid::Uuid;
 
 use super::{Worker, open};
@@ -77,7 +77,7 @@ impl Worker {
             (Some(answer), Some(uuid)) => {
                 let answer = match answer {
                     Ok(Ok(())) => Some(Ok(())),
-                    Ok(Err(Error::Lost(loss))) => Some(Err::<(), Loss>(loss)),
+                    Ok(Err(Error::Lost(loss))) => Some(Err::<(), End>(loss)),
                     Ok(Err(error)) => {
                         return self
                             .monitor

@@ -189,7 +189,7 @@ async fn real_run(store: MemoryStore, seeds: [u64; 2]) -> Report {
     tokio::time::sleep(2 * LEASE).await;
     let partition = log.fault("partition", "slow");
     slow_faults.everything(Fault::LoseRequest);
-    dying.lost().await;
+    dying.ended().await;
     process.look(slow.name(), dying.uuid(), || dying.is_valid());
     drop(dying);
     let guard = next.await.unwrap().unwrap();

@@ -5,7 +5,7 @@ use std::time::Duration;
 /// A setting that no lock can have. Each message says what is allowed.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
-pub enum ConfigError {
+pub enum BuildError {
     /// The name of the lock.
     #[error("not a lock name: {reason}; a name is 1 to 1024 bytes of UTF-8 without NUL")]
     Name {
