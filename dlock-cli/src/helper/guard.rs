@@ -210,14 +210,15 @@ impl Guard {
         else {
             return;
         };
-        if now >= deadline.kill && self.stage != Stage::Killed {
-            group.kill();
-            self.stage = Stage::Killed;
-        } else if now >= deadline.terminate && self.stage == Stage::Running {
+        if now >= deadline.terminate && self.stage == Stage::Running {
             self.stage = Stage::Terminating;
             // Told before it is done: whoever sees the command end by it finds the reason waiting.
             self.report(Report::Terminating);
             group.terminate();
+        }
+        if now >= deadline.kill && self.stage != Stage::Killed {
+            group.kill();
+            self.stage = Stage::Killed;
         }
     }
 
@@ -235,5 +236,39 @@ impl Drop for Guard {
             // Now the number may go.
             drop(anchor.wait());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{os::unix::process::CommandExt, process::Command};
+
+    use super::*;
+
+    /// Slow machines get to it so late. `dlock run` would take the end of the command for its own.
+    #[test]
+    fn guard_that_comes_too_late_for_term_tells_why_it_kills() -> io::Result<()> {
+        let (mut run, channel) = UnixStream::pair()?;
+        run.set_nonblocking(true)?;
+        let anchor = Command::new("sleep").arg("60").process_group(0).spawn()?;
+        let group = i32::try_from(anchor.id()).ok().and_then(Group::of_leader);
+        let now = HolderTime::now();
+        let mut guard = Guard {
+            channel,
+            unread: Vec::new(),
+            deadline: Some(Deadline {
+                terminate: now,
+                kill: now,
+            }),
+            stage: Stage::Running,
+            watched: group.map(|group| Watched { group, anchor }),
+        };
+        guard.enforce(now);
+        let mut told = [0];
+        run.read_exact(&mut told)?;
+        assert_eq!(Report::decode(told[0]), Some(Report::Terminating));
+        let killed = guard.watched.as_mut().map(|watched| watched.anchor.wait());
+        assert!(matches!(killed, Some(Ok(status)) if status.code().is_none()));
+        Ok(())
     }
 }
