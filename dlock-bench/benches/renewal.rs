@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use criterion::Criterion;
-use dlock_core::{Acquire, AcquireOutcome, DLock, Name, Provider as _, Renew};
+use dlock_core::{DLock, Name, Provider as _, provider::{Acquire, AcquireOutcome, Renew}};
 use dlock_testkit::memory::{MemoryProvider, MemoryStore};
 use uuid::Uuid;
 

@@ -3,7 +3,7 @@
 use std::{fmt, fs, io, net::SocketAddr, path::Path, time::Duration};
 
 use clap::ValueEnum;
-use dlock_core::Discipline;
+use dlock_core::provider::Discipline;
 use dlock_proof::history::{Header, Line, Log, folder, keep, read_all};
 use dlock_testkit::proxy::Proxy;
 use tokio::time::Instant;

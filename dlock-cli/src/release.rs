@@ -5,7 +5,10 @@ use std::{
     process::ExitCode,
 };
 
-use dlock_core::{Name, Record, ReleaseOutcome, Revoke, RevokeOutcome};
+use dlock_core::{
+    Name, Record,
+    provider::{ReleaseOutcome, Revoke, RevokeOutcome},
+};
 
 use crate::{
     arguments::ReleaseArguments,

@@ -6,7 +6,7 @@ mod rows;
 
 use std::process::ExitCode;
 
-use dlock_core::{List, Name};
+use dlock_core::{Name, provider::List};
 
 use self::{
     pattern::Pattern,

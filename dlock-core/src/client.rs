@@ -3,9 +3,11 @@
 use std::{fmt, path::PathBuf, sync::Arc};
 
 use crate::{
-    Clock, Discipline, Provider, Recorder,
+    Clock, Provider,
     events::Recording,
+    provider::Discipline,
     store::{Observations, Store},
+    testing::Recorder,
     time::Entropy,
 };
 
@@ -14,7 +16,7 @@ use crate::{
 ///
 /// Most programs never meet it: `.provider(p.clone())` finds the client that the clones of `p`
 /// share. It is worth a name in two cases: to [`close`](Client::close) it before the program ends,
-/// and to share one client over a provider that has no [`Sharing`](crate::Sharing). Cloning is cheap
+/// and to share one client over a provider that has no [`Sharing`](crate::provider::Sharing). Cloning is cheap
 /// and shares.
 #[derive(Clone)]
 pub struct Client(pub(crate) Arc<Store>);
@@ -32,16 +34,6 @@ impl Client {
     #[must_use]
     pub fn with_clock(provider: impl Provider, clock: Clock) -> Self {
         Self(Store::new(Arc::new(provider), clock, Entropy::System))
-    }
-
-    /// A client whose uuids and jitter come from a seed, so that a simulation can be repeated.
-    /// **Never outside one**: two processes with one seed draw the same identities, and the store
-    /// grants both. If the provider has a [`Sharing`](crate::Sharing) without a client, its clones
-    /// find this one.
-    #[must_use]
-    pub fn for_simulation(provider: impl Provider, clock: Clock, seed: u64) -> Self {
-        let provider: Arc<dyn Provider> = Arc::new(provider);
-        Self::of_clones(&provider, clock, Entropy::seeded(seed))
     }
 
     /// The one in the provider's slot, unless it was closed. Borrows the provider, which is so dropped without
@@ -131,6 +123,16 @@ impl Client {
         self.0.all_idle().await;
         self.0.names.live()
     }
+}
+
+/// A client whose uuids and jitter come from a seed, so that a simulation can be repeated.
+/// **Never outside one**: two processes with one seed draw the same identities, and the store
+/// grants both. If the provider has a [`Sharing`](crate::provider::Sharing) without a client, its clones
+/// find this one.
+#[must_use]
+pub fn seeded_client(provider: impl Provider, clock: Clock, seed: u64) -> Client {
+    let provider: Arc<dyn Provider> = Arc::new(provider);
+    Client::of_clones(&provider, clock, Entropy::seeded(seed))
 }
 
 impl fmt::Debug for Client {

@@ -22,18 +22,39 @@ mod store;
 mod time;
 mod waiting;
 
+/// What authors of stores implement and speak: the contract's trait, requests and answers. The suite that proves a
+/// store is in the crate `dlock-testkit`.
+pub mod provider {
+    #[doc(no_inline)]
+    pub use crate::{ErrorKind, FencingToken, Name, Provider, ProviderError, Record};
+
+    pub use crate::contract::{
+        Acquire, AcquireOutcome, Admin, Ask, AskOutcome, Capabilities, Closing, Discipline,
+        Durability, InvalidPrefix, List, Page, Prefix, Release, ReleaseOutcome, Renew,
+        RenewOutcome, Revoke, RevokeOutcome, Sharing, TokenOutOfRange, Version, Wakeup,
+        WakeupSender, Wakeups,
+    };
+}
+
+/// What tests and simulations of programs with locks need: clocks that are moved by hand, clients that draw from a
+/// seed, and events of what a client believes.
+pub mod testing {
+    pub use crate::{
+        client::seeded_client,
+        events::{AcquireEnd, Believed, Event, Recorder},
+        time::{Machine, ManualClock, Standstill},
+    };
+}
+
 #[cfg(feature = "metrics")]
 pub use self::events::metrics;
 pub use self::{
     api::{DLock, DLockBuilder, Fence, FenceError, Guard, Lease, LeaseWatch, Stale, TryAcquire},
     client::{Client, IntoClient},
     contract::{
-        Acquire, AcquireOutcome, Admin, Ask, AskOutcome, BuildError, Capabilities, Closing,
-        Discipline, Durability, ErrorKind, FencingToken, Holder, InvalidPrefix, List, Name, Page,
-        Prefix, Provider, ProviderError, Record, Release, ReleaseOutcome, Renew, RenewOutcome,
-        Revoke, RevokeOutcome, Sharing, TokenOutOfRange, Version, Wakeup, WakeupSender, Wakeups,
+        BuildError, ErrorKind, FencingToken, Holder, Name, Provider, ProviderError, Record,
     },
-    events::{AcquireEnd, Believed, End, EndCause, Event, Recorder, ReleaseEnd, State},
+    events::{End, EndCause, ReleaseEnd, State},
     lease::{Error, ParseTicketError, Ticket},
-    time::{Clock, Machine, ManualClock, Standstill},
+    time::Clock,
 };

@@ -20,10 +20,11 @@ use tokio_util::sync::CancellationToken;
 pub(crate) use self::observations::Observations;
 use self::outage::Outage;
 use crate::{
-    Clock, Event, Name, Provider, ProviderError, Record,
+    Clock, Name, Provider, ProviderError, Record,
     emit::contained,
     events::{Measured, Operation, Recording, Source, measured},
     names::{NameState, Names},
+    testing::Event,
     time::{Entropy, Plan},
 };
 

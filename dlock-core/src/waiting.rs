@@ -35,9 +35,10 @@ use self::{
     reserving::{PassedOver, Reservation},
 };
 use crate::{
-    Error, Holder, ProviderError, Ticket, Version, emit,
+    Error, Holder, ProviderError, Ticket, emit,
     lease::Holding,
     names::{Entered, Slots},
+    provider::Version,
     store::listener,
     time::ContenderInstant,
 };

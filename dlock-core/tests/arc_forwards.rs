@@ -10,9 +10,12 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use dlock_core::{
-    Acquire, AcquireOutcome, Admin, Ask, AskOutcome, Capabilities, Discipline, List, Name, Page,
-    Provider, ProviderError, Record, Release, ReleaseOutcome, Renew, RenewOutcome, Revoke,
-    RevokeOutcome, Sharing, Version, Wakeups,
+    Name, Provider, ProviderError, Record,
+    provider::{
+        Acquire, AcquireOutcome, Admin, Ask, AskOutcome, Capabilities, Discipline, List, Page,
+        Release, ReleaseOutcome, Renew, RenewOutcome, Revoke, RevokeOutcome, Sharing, Version,
+        Wakeups,
+    },
 };
 use uuid::Uuid;
 

@@ -14,8 +14,11 @@ use std::{
 
 use async_trait::async_trait;
 use dlock_core::{
-    Acquire, AcquireOutcome, Capabilities, Client, DLock, Discipline, FencingToken, Guard, Name,
-    Provider, ProviderError, Record, Release, ReleaseOutcome, Renew, RenewOutcome,
+    Client, DLock, FencingToken, Guard, Name, Provider, ProviderError, Record,
+    provider::{
+        Acquire, AcquireOutcome, Capabilities, Discipline, Release, ReleaseOutcome, Renew,
+        RenewOutcome,
+    },
 };
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 

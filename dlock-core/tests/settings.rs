@@ -5,8 +5,11 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use dlock_core::{
-    Acquire, AcquireOutcome, BuildError, Capabilities, DLock, Discipline, Name, Provider,
-    ProviderError, Record, Release, ReleaseOutcome, Renew, RenewOutcome,
+    BuildError, DLock, Name, Provider, ProviderError, Record,
+    provider::{
+        Acquire, AcquireOutcome, Capabilities, Discipline, Release, ReleaseOutcome, Renew,
+        RenewOutcome,
+    },
 };
 
 /// Building talks to no store.

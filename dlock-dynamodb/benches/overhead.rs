@@ -14,7 +14,7 @@ use aws_sdk_dynamodb::types::{
     AttributeValue, ReturnValue, ReturnValuesOnConditionCheckFailure::AllOld,
 };
 use common::{client, key, provider};
-use dlock_core::{Acquire, Renew};
+use dlock_core::provider::{Acquire, Renew};
 use dlock_proof::overhead::{Overhead, report};
 
 // One thread: on several, `main` itself is not on a worker, and each call would pay for its wake-up.

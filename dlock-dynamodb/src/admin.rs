@@ -6,7 +6,8 @@ use std::{collections::BTreeMap, time::UNIX_EPOCH};
 use async_trait::async_trait;
 use aws_sdk_dynamodb::{operation::delete_item::DeleteItemError, types::AttributeValue};
 use dlock_core::{
-    Admin, Ask, AskOutcome, List, Name, Page, ProviderError, Record, Revoke, RevokeOutcome,
+    Name, ProviderError, Record,
+    provider::{Admin, Ask, AskOutcome, List, Page, Revoke, RevokeOutcome},
 };
 
 use crate::{

@@ -11,7 +11,7 @@ use aws_sdk_dynamodb::{
     config::http::HttpResponse,
     error::{ProvideErrorMetadata, SdkError},
 };
-use dlock_core::{ErrorKind, InvalidPrefix, ProviderError};
+use dlock_core::{ErrorKind, ProviderError, provider::InvalidPrefix};
 
 /// A setting that no provider can have.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

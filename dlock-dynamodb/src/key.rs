@@ -6,7 +6,10 @@ mod tests;
 use std::{collections::HashMap, sync::Arc};
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use dlock_core::{InvalidPrefix, Name, Prefix, ProviderError};
+use dlock_core::{
+    Name, ProviderError,
+    provider::{InvalidPrefix, Prefix},
+};
 
 use crate::{error::BuildError, record};
 

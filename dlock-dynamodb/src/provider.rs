@@ -4,8 +4,11 @@ use std::{fmt, sync::Arc};
 
 use async_trait::async_trait;
 use dlock_core::{
-    Acquire, AcquireOutcome, Capabilities, Discipline, Durability, Name, Provider, ProviderError,
-    Record, Release, ReleaseOutcome, Renew, RenewOutcome, Sharing,
+    Name, Provider, ProviderError, Record,
+    provider::{
+        Acquire, AcquireOutcome, Capabilities, Discipline, Durability, Release, ReleaseOutcome,
+        Renew, RenewOutcome, Sharing,
+    },
 };
 use futures_util::{StreamExt, stream};
 
@@ -21,7 +24,7 @@ const AT_ONCE: usize = 32;
 /// it costs and how it can lose a lock is said in the [documentation of the crate](crate).
 ///
 /// # Panics
-/// The methods of [`Provider`] and [`Admin`](dlock_core::Admin) need a tokio runtime with its time driver, and panic
+/// The methods of [`Provider`] and [`Admin`](dlock_core::provider::Admin) need a tokio runtime with its time driver, and panic
 /// outside one.
 ///
 /// # Cancel safety

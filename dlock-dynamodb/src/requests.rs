@@ -8,8 +8,11 @@ pub(crate) mod expression;
 use std::time::Duration;
 
 use dlock_core::{
-    Acquire, AcquireOutcome, Ask, AskOutcome, Closing, FencingToken, ProviderError, Release,
-    ReleaseOutcome, Renew, RenewOutcome, Revoke, RevokeOutcome,
+    FencingToken, ProviderError,
+    provider::{
+        Acquire, AcquireOutcome, Ask, AskOutcome, Closing, Release, ReleaseOutcome, Renew,
+        RenewOutcome, Revoke, RevokeOutcome,
+    },
 };
 
 use self::expression::{Start, Update};

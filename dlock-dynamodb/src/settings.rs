@@ -3,7 +3,7 @@
 use std::{ops::RangeInclusive, sync::Arc, time::Duration};
 
 use aws_sdk_dynamodb::Client;
-use dlock_core::Sharing;
+use dlock_core::provider::Sharing;
 use typed_builder::TypedBuilder;
 
 use crate::{

@@ -4,8 +4,8 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use dlock_core::{
-    Acquire, AcquireOutcome, Admin, Client, Clock, DLock, ErrorKind, Provider, Release,
-    ReleaseOutcome, Renew, RenewOutcome, TryAcquire,
+    Client, Clock, DLock, ErrorKind, Provider, TryAcquire,
+    provider::{Acquire, AcquireOutcome, Admin, Release, ReleaseOutcome, Renew, RenewOutcome},
 };
 
 use crate::DynamoDbProvider;

@@ -3,7 +3,10 @@
 use std::{fmt, sync::Arc};
 
 use async_trait::async_trait;
-use dlock_core::{Admin, Ask, AskOutcome, DLock, Error, ProviderError};
+use dlock_core::{
+    DLock, Error, ProviderError,
+    provider::{Admin, Ask, AskOutcome},
+};
 use tokio::time::timeout;
 
 use crate::{

@@ -6,7 +6,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a benchmark ends where it fails")]
 
-use dlock_core::{Acquire, Renew};
+use dlock_core::provider::{Acquire, Renew};
 use dlock_postgres::{
     PostgresProvider,
     deadpool_postgres::{

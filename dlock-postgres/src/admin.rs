@@ -2,7 +2,10 @@
 
 use async_trait::async_trait;
 use deadpool_postgres::tokio_postgres::types::Type;
-use dlock_core::{Admin, Ask, AskOutcome, List, Name, Page, ProviderError, Revoke, RevokeOutcome};
+use dlock_core::{
+    Name, ProviderError,
+    provider::{Admin, Ask, AskOutcome, List, Page, Revoke, RevokeOutcome},
+};
 
 use crate::{
     connections::{Caller, bigint},

@@ -4,7 +4,7 @@
 use std::{error::Error as StdError, time::Duration};
 
 use deadpool_postgres::{PoolError, tokio_postgres};
-use dlock_core::{ErrorKind, FencingToken, InvalidPrefix, Name, ProviderError};
+use dlock_core::{ErrorKind, FencingToken, Name, ProviderError, provider::InvalidPrefix};
 use tokio_postgres::error::{DbError, Severity, SqlState};
 
 /// The oldest version of the server that has all the functions need, as `server_version_num` has it.

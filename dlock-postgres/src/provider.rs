@@ -5,8 +5,11 @@ use std::{fmt, sync::Arc};
 use async_trait::async_trait;
 use deadpool_postgres::tokio_postgres::types::Type;
 use dlock_core::{
-    Acquire, AcquireOutcome, Capabilities, Discipline, Durability, Name, Prefix, Provider,
-    ProviderError, Record, Release, ReleaseOutcome, Renew, RenewOutcome, Sharing, Wakeups,
+    Name, Provider, ProviderError, Record,
+    provider::{
+        Acquire, AcquireOutcome, Capabilities, Discipline, Durability, Prefix, Release,
+        ReleaseOutcome, Renew, RenewOutcome, Sharing, Wakeups,
+    },
 };
 
 use crate::{

@@ -6,8 +6,8 @@ use deadpool_postgres::tokio_postgres::{
     types::{ToSql, Type},
 };
 use dlock_core::{
-    Closing, FencingToken, Name, Prefix, Provider, ProviderError, Record, Release, ReleaseOutcome,
-    Renew, RenewOutcome,
+    FencingToken, Name, Provider, ProviderError, Record,
+    provider::{Closing, Prefix, Release, ReleaseOutcome, Renew, RenewOutcome},
 };
 use tokio::task::JoinSet;
 use uuid::Uuid;

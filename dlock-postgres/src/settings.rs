@@ -9,7 +9,7 @@ use deadpool_postgres::{
         tls::{MakeTlsConnect, TlsConnect},
     },
 };
-use dlock_core::{Prefix, Sharing};
+use dlock_core::provider::{Prefix, Sharing};
 use typed_builder::TypedBuilder;
 
 use crate::{

@@ -18,7 +18,10 @@ use deadpool_postgres::tokio_postgres::{
     tls::{MakeTlsConnect, TlsConnect},
     types::{ToSql, Type},
 };
-use dlock_core::{ProviderError, Wakeup, WakeupSender, Wakeups};
+use dlock_core::{
+    ProviderError,
+    provider::{Wakeup, WakeupSender, Wakeups},
+};
 use tokio::time::{sleep, timeout};
 
 pub(crate) use self::hints::Hints;

@@ -13,7 +13,10 @@ mod support;
 
 use std::{sync::LazyLock, time::Duration};
 
-use dlock_core::{AcquireOutcome, Provider, Release, ReleaseOutcome, Renew, RenewOutcome};
+use dlock_core::{
+    Provider,
+    provider::{AcquireOutcome, Release, ReleaseOutcome, Renew, RenewOutcome},
+};
 use dlock_redis::{Channels, RedisProvider};
 use redis::{Client, Script, aio::MultiplexedConnection, io::tcp::TcpSettings};
 use support::{Cluster, Server, ask, built, connect, granted, name, try_for, words};

@@ -9,7 +9,7 @@
 #[path = "../tests/support/mod.rs"]
 mod support;
 
-use dlock_core::{Acquire, Renew};
+use dlock_core::provider::{Acquire, Renew};
 use dlock_proof::overhead::{Overhead, report};
 use redis::Script;
 use support::{Server, key};

@@ -6,7 +6,8 @@ use std::collections::BTreeSet;
 
 use async_trait::async_trait;
 use dlock_core::{
-    Admin, Ask, AskOutcome, ErrorKind, List, Name, Page, ProviderError, Revoke, RevokeOutcome,
+    ErrorKind, Name, ProviderError,
+    provider::{Admin, Ask, AskOutcome, List, Page, Revoke, RevokeOutcome},
 };
 
 use crate::{

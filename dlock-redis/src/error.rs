@@ -6,7 +6,7 @@ mod tests;
 
 use std::time::Duration;
 
-use dlock_core::{ErrorKind, InvalidPrefix, ProviderError};
+use dlock_core::{ErrorKind, ProviderError, provider::InvalidPrefix};
 use redis::{ErrorKind as Redis, RedisError};
 
 /// A setting that no provider can have.

@@ -7,13 +7,13 @@ mod tests;
 
 use std::ops::RangeInclusive;
 
-use dlock_core::{InvalidPrefix, Name, ProviderError};
+use dlock_core::{Name, ProviderError, provider::InvalidPrefix};
 
 use crate::{error::BuildError, slots};
 
 /// A checked prefix.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Prefix(dlock_core::Prefix);
+pub(crate) struct Prefix(dlock_core::provider::Prefix);
 
 impl Prefix {
     pub(crate) fn new(prefix: &str) -> Result<Self, BuildError> {
@@ -22,7 +22,7 @@ impl Prefix {
         } else if prefix.contains(['{', '}']) {
             "it contains a brace, which marks where the name begins"
         } else {
-            return Ok(Self(dlock_core::Prefix::new(prefix)?));
+            return Ok(Self(dlock_core::provider::Prefix::new(prefix)?));
         };
         Err(InvalidPrefix::new(reason).into())
     }

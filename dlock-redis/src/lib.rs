@@ -1,6 +1,6 @@
 #![doc = include_str!("../README.md")]
 //!
-//! [`Discipline::StoreClock`]: dlock_core::Discipline::StoreClock
+//! [`Discipline::StoreClock`]: dlock_core::provider::Discipline::StoreClock
 //! [`acknowledged_by`]: RedisProviderBuilder::acknowledged_by
 //! [`call_timeout`]: RedisProviderBuilder::call_timeout
 //! [`client`]: RedisProviderBuilder::client

@@ -5,8 +5,11 @@ use std::{fmt, slice, sync::Arc};
 
 use async_trait::async_trait;
 use dlock_core::{
-    Acquire, AcquireOutcome, Capabilities, Discipline, Durability, Name, Provider, ProviderError,
-    Record, Release, ReleaseOutcome, Renew, RenewOutcome, Sharing, Wakeups,
+    Name, Provider, ProviderError, Record,
+    provider::{
+        Acquire, AcquireOutcome, Capabilities, Discipline, Durability, Release, ReleaseOutcome,
+        Renew, RenewOutcome, Sharing, Wakeups,
+    },
 };
 use redis::Value;
 
@@ -26,7 +29,7 @@ use crate::{
 /// guarantees, and how it can lose a lock, is said in the [documentation of the crate](crate).
 ///
 /// # Panics
-/// The methods of [`Provider`] and [`Admin`](dlock_core::Admin) take their time limits from tokio, and panic outside a
+/// The methods of [`Provider`] and [`Admin`](dlock_core::provider::Admin) take their time limits from tokio, and panic outside a
 /// runtime with its time driver.
 ///
 /// # Cancel safety

@@ -4,7 +4,10 @@ pub(crate) mod answers;
 
 use std::time::Duration;
 
-use dlock_core::{Acquire, Ask, Closing, Name, ProviderError, Release, Renew, Revoke, Version};
+use dlock_core::{
+    Name, ProviderError,
+    provider::{Acquire, Ask, Closing, Release, Renew, Revoke, Version},
+};
 use uuid::Uuid;
 
 use crate::{

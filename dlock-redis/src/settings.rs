@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use dlock_core::Sharing;
+use dlock_core::provider::Sharing;
 use redis::{Client, aio::ConnectionLike};
 use typed_builder::TypedBuilder;
 

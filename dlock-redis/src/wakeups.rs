@@ -6,7 +6,10 @@ mod sharded;
 
 use std::time::Duration;
 
-use dlock_core::{ProviderError, Wakeup, WakeupSender, Wakeups};
+use dlock_core::{
+    ProviderError,
+    provider::{Wakeup, WakeupSender, Wakeups},
+};
 use futures_util::stream::{Stream, StreamExt};
 use redis::{Client, RedisResult, Value};
 use tokio::time;

@@ -12,7 +12,10 @@ use std::{
     time::Duration,
 };
 
-use dlock_core::{Acquire, Name, Provider, Release, Renew, RenewOutcome};
+use dlock_core::{
+    Name, Provider,
+    provider::{Acquire, Release, Renew, RenewOutcome},
+};
 use dlock_proof::overhead::{Overhead, report};
 use dlock_sqlite::SqliteProvider;
 use rusqlite::{Connection, ToSql, TransactionBehavior::Immediate};

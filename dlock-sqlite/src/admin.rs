@@ -3,7 +3,8 @@
 
 use async_trait::async_trait;
 use dlock_core::{
-    Admin, Ask, AskOutcome, List, Name, Page, Prefix, ProviderError, Revoke, RevokeOutcome,
+    Name, ProviderError,
+    provider::{Admin, Ask, AskOutcome, List, Page, Prefix, Revoke, RevokeOutcome},
 };
 use rusqlite::types::ValueRef;
 

@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use dlock_core::{ErrorKind, InvalidPrefix, ProviderError};
+use dlock_core::{ErrorKind, ProviderError, provider::InvalidPrefix};
 use rusqlite::ErrorCode;
 
 /// Why a lock file cannot be used. A foreign file was not written to.

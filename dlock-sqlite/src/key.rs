@@ -1,7 +1,7 @@
 //! Which row a lock is. The prefix is a column of its own, so nothing is joined and nothing can be
 //! confused.
 
-use dlock_core::{Name, Prefix, ProviderError};
+use dlock_core::{Name, ProviderError, provider::Prefix};
 
 /// The key of one row.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

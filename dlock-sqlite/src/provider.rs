@@ -9,8 +9,11 @@ use std::{
 
 use async_trait::async_trait;
 use dlock_core::{
-    Acquire, AcquireOutcome, Capabilities, Discipline, Durability, Name, Prefix, Provider,
-    ProviderError, Record, Release, ReleaseOutcome, Renew, RenewOutcome, Sharing, Wakeups,
+    Name, Provider, ProviderError, Record,
+    provider::{
+        Acquire, AcquireOutcome, Capabilities, Discipline, Durability, Prefix, Release,
+        ReleaseOutcome, Renew, RenewOutcome, Sharing, Wakeups,
+    },
 };
 
 use crate::{

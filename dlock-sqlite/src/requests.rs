@@ -11,8 +11,11 @@ use crate::{
     store::{Failure, Store, View},
 };
 use dlock_core::{
-    Acquire, AcquireOutcome, Ask, AskOutcome, Closing, FencingToken, ProviderError, Record,
-    Release, ReleaseOutcome, Renew, RenewOutcome, Revoke, RevokeOutcome,
+    FencingToken, ProviderError, Record,
+    provider::{
+        Acquire, AcquireOutcome, Ask, AskOutcome, Closing, Release, ReleaseOutcome, Renew,
+        RenewOutcome, Revoke, RevokeOutcome,
+    },
 };
 
 /// A1 to A7. A refused try takes no lock: one look shows a record that is held, and the clock that

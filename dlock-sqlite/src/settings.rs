@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use dlock_core::{Prefix, Sharing};
+use dlock_core::provider::{Prefix, Sharing};
 use typed_builder::TypedBuilder;
 
 use crate::{

@@ -7,8 +7,8 @@ mod wakeups;
 use std::time::Duration;
 
 use dlock_core::{
-    Acquire, AcquireOutcome, ErrorKind, FencingToken, List, Name, Prefix, Record, Release, Renew,
-    RenewOutcome, Version,
+    ErrorKind, FencingToken, Name, Record,
+    provider::{Acquire, AcquireOutcome, List, Prefix, Release, Renew, RenewOutcome, Version},
 };
 use tempfile::TempDir;
 use uuid::Uuid;

@@ -19,7 +19,10 @@ use std::{
     time::Duration,
 };
 
-use dlock_core::{Prefix, Record, Wakeup, WakeupSender, Wakeups};
+use dlock_core::{
+    Record,
+    provider::{Prefix, Wakeup, WakeupSender, Wakeups},
+};
 
 use crate::{
     clock::StoreClock,

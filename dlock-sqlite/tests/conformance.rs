@@ -8,7 +8,10 @@ use std::{
     time::Duration,
 };
 
-use dlock_core::{Admin, Capabilities, Discipline, Name};
+use dlock_core::{
+    Name,
+    provider::{Admin, Capabilities, Discipline},
+};
 use dlock_sqlite::SqliteProvider;
 use dlock_testkit::Fixture;
 use rusqlite::Connection;

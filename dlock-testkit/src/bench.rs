@@ -2,7 +2,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use dlock_core::{Acquire, Admin, Capabilities, Clock, Discipline, Name, Provider};
+use dlock_core::{
+    Clock, Name, Provider,
+    provider::{Acquire, Admin, Capabilities, Discipline},
+};
 use uuid::Uuid;
 
 use crate::{fixture::Erased, subject::Subject};

@@ -24,7 +24,7 @@ pub use self::{
 /// [`Provider::sharing`]: a client that met the provider inside would go past the faults.
 ///
 /// ```
-/// # use dlock_core::{Name, Provider, Release};
+/// # use dlock_core::{Name, Provider, provider::Release};
 /// # use dlock_testkit::{faults::{Fault, Faulty, Op}, memory::{MemoryProvider, MemoryStore}};
 /// # use uuid::Uuid;
 /// # #[tokio::main(flavor = "current_thread")]

@@ -3,7 +3,10 @@
 use std::{future::Future, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use dlock_core::{Admin, Capabilities, Clock, Name, Provider};
+use dlock_core::{
+    Clock, Name, Provider,
+    provider::{Admin, Capabilities},
+};
 
 /// A store to test, and how to make providers on it. See the [crate's page](crate) for a whole one.
 ///

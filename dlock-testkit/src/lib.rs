@@ -15,7 +15,7 @@
 //!
 //! ```no_run
 //! // Tests inside of a doctest are not run.
-//! use dlock_core::{Capabilities, Discipline, Durability};
+//! use dlock_core::provider::{Capabilities, Discipline, Durability};
 //! use dlock_testkit::{Fixture, memory::{MemoryProvider, MemoryStore}};
 //!
 //! struct Memory(MemoryStore);

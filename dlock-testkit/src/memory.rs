@@ -16,9 +16,11 @@ use std::fmt;
 
 use async_trait::async_trait;
 use dlock_core::{
-    Acquire, AcquireOutcome, Admin, Ask, AskOutcome, Capabilities, Durability, List, Name, Page,
-    Provider, ProviderError, Record, Release, ReleaseOutcome, Renew, RenewOutcome, Revoke,
-    RevokeOutcome, Sharing, Wakeups,
+    Name, Provider, ProviderError, Record,
+    provider::{
+        Acquire, AcquireOutcome, Admin, Ask, AskOutcome, Capabilities, Durability, List, Page,
+        Release, ReleaseOutcome, Renew, RenewOutcome, Revoke, RevokeOutcome, Sharing, Wakeups,
+    },
 };
 
 use self::rules::{Decision, Now, Stored};

@@ -103,7 +103,8 @@ async fn offers(fixture: &dyn Erased, group: &str) -> bool {
             let Ok(name) = dlock_core::Name::new(name) else {
                 return false;
             };
-            let term = dlock_core::Acquire::new(name.clone(), Uuid::new_v4(), fixture.lease());
+            let term =
+                dlock_core::provider::Acquire::new(name.clone(), Uuid::new_v4(), fixture.lease());
             if let Err(error) = admin.acquire(&term).await {
                 panic!("acquire failed: {error:?}");
             }

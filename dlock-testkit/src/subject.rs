@@ -4,8 +4,10 @@
 use std::{sync::Arc, time::Duration};
 
 use dlock_core::{
-    Acquire, AcquireOutcome, Closing, Discipline, ErrorKind, FencingToken, Name, Provider, Record,
-    Release, ReleaseOutcome, Renew, RenewOutcome,
+    ErrorKind, FencingToken, Name, Provider, Record,
+    provider::{
+        Acquire, AcquireOutcome, Closing, Discipline, Release, ReleaseOutcome, Renew, RenewOutcome,
+    },
 };
 
 /// How often a call that got no answer is repeated. A busy store may refuse a call now and then;

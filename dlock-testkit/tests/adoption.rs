@@ -9,8 +9,11 @@ use std::{
 
 use async_trait::async_trait;
 use dlock_core::{
-    Acquire, AcquireOutcome, Capabilities, Discipline, Durability, FencingToken, Name, Provider,
-    ProviderError, Record, Release, ReleaseOutcome, Renew, RenewOutcome,
+    FencingToken, Name, Provider, ProviderError, Record,
+    provider::{
+        Acquire, AcquireOutcome, Capabilities, Discipline, Durability, Release, ReleaseOutcome,
+        Renew, RenewOutcome,
+    },
 };
 use dlock_testkit::Fixture;
 

@@ -22,7 +22,7 @@ use aws_sdk_dynamodb::{
     types::ReturnConsumedCapacity,
 };
 use deadpool_postgres::Object;
-use dlock_core::{Acquire, AcquireOutcome, Name, Provider, Release, Renew, RenewOutcome};
+use dlock_core::{Name, Provider, provider::{Acquire, AcquireOutcome, Release, Renew, RenewOutcome}};
 use dlock_dynamodb::DynamoDbProvider;
 use uuid::Uuid;
 

@@ -31,7 +31,10 @@ mod url;
 use std::{error::Error as StdError, ffi::OsStr, fmt, path::PathBuf, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use dlock_core::{Admin, Client, Discipline, Error, ErrorKind, ProviderError};
+use dlock_core::{
+    Client, Error, ErrorKind, ProviderError,
+    provider::{Admin, Discipline},
+};
 
 use self::tables::{Tables, TablesError};
 use crate::exit::{Exit, Failure};

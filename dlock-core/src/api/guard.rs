@@ -5,9 +5,10 @@ use std::{fmt, sync::Arc, time::Duration};
 use uuid::Uuid;
 
 use crate::{
-    End, Error, Event, FencingToken, ReleaseEnd, State, Ticket,
+    End, Error, FencingToken, ReleaseEnd, State, Ticket,
     lease::{Holding, Term},
     renewals::Schedulers,
+    testing::Event,
 };
 
 /// A granted lock that is renewed for as long as the guard lives.

@@ -73,7 +73,7 @@ impl DLock {
     ///
     /// Repeated calls share what their [`Client`] has observed, so they take over from a dead holder
     /// after one duration, also on stores whose clock decides nothing
-    /// ([`Discipline::Observer`](crate::Discipline::Observer): DynamoDB). There a *program* that asks
+    /// ([`Discipline::Observer`](crate::provider::Discipline::Observer): DynamoDB). There a *program* that asks
     /// once and ends takes what it has seen with it, and however often it is started, a dead holder's
     /// lock is never its: give its client a folder ([`Client::observations`]), or wait for longer
     /// than the record's duration ([`DLock::acquire_timeout`]). [`Holder::observed`] says how much of

@@ -11,7 +11,7 @@ pub enum Discipline {
     /// expired lock at once.
     StoreClock,
     /// No clock of the store: a contender that saw one version unchanged for the record's duration
-    /// on its own monotonic clock says so in [`Acquire::prev`](crate::Acquire::prev).
+    /// on its own monotonic clock says so in [`Acquire::prev`](crate::provider::Acquire::prev).
     Observer,
 }
 

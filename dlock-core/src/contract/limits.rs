@@ -2,7 +2,10 @@
 
 use std::{fmt, sync::Arc};
 
-use crate::{Acquire, FencingToken, Name, ProviderError, Record, Renew};
+use crate::{
+    FencingToken, Name, ProviderError, Record,
+    provider::{Acquire, Renew},
+};
 
 impl Acquire {
     /// Whether a record can hold what is asked for. A provider checks it before it writes: the frontend asks

@@ -2,7 +2,7 @@
 
 use crate::{FencingToken, Name, Record};
 
-/// Answer to [`Acquire`](crate::Acquire).
+/// Answer to [`Acquire`](crate::provider::Acquire).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(
     clippy::exhaustive_enums,
@@ -18,7 +18,7 @@ pub enum AcquireOutcome {
     Spent,
 }
 
-/// Answer to [`Renew`](crate::Renew).
+/// Answer to [`Renew`](crate::provider::Renew).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(
     clippy::exhaustive_enums,
@@ -34,7 +34,7 @@ pub enum RenewOutcome {
     Lost(Option<Record>),
 }
 
-/// Answer to [`Release`](crate::Release).
+/// Answer to [`Release`](crate::provider::Release).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(
     clippy::exhaustive_enums,
@@ -47,7 +47,7 @@ pub enum ReleaseOutcome {
     NotHeld(Option<Record>),
 }
 
-/// Answer to [`Revoke`](crate::Revoke).
+/// Answer to [`Revoke`](crate::provider::Revoke).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(
     clippy::exhaustive_enums,
@@ -60,7 +60,7 @@ pub enum RevokeOutcome {
     Changed(Option<Record>),
 }
 
-/// Answer to [`Ask`](crate::Ask).
+/// Answer to [`Ask`](crate::provider::Ask).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(
     clippy::exhaustive_enums,
@@ -73,7 +73,7 @@ pub enum AskOutcome {
     Changed(Option<Record>),
 }
 
-/// Answer to [`List`](crate::List): one page of records.
+/// Answer to [`List`](crate::provider::List): one page of records.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Page {

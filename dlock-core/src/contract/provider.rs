@@ -6,8 +6,11 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use crate::{
-    Acquire, AcquireOutcome, Ask, AskOutcome, Capabilities, List, Name, Page, ProviderError,
-    Record, Release, ReleaseOutcome, Renew, RenewOutcome, Revoke, RevokeOutcome, Sharing, Wakeups,
+    Name, ProviderError, Record,
+    provider::{
+        Acquire, AcquireOutcome, Ask, AskOutcome, Capabilities, List, Page, Release,
+        ReleaseOutcome, Renew, RenewOutcome, Revoke, RevokeOutcome, Sharing, Wakeups,
+    },
 };
 
 /// One kind of store, as the lease protocol needs it.
@@ -20,8 +23,8 @@ use crate::{
 ///
 /// *Expired* means that the store's clock is at or past `expiry`, read inside the deciding
 /// statement after any wait for a lock, with the same comparison everywhere
-/// ([`Discipline::StoreClock`](crate::Discipline::StoreClock)). An
-/// [`Observer`](crate::Discipline::Observer) provider never calls a record expired.
+/// ([`Discipline::StoreClock`](crate::provider::Discipline::StoreClock)). An
+/// [`Observer`](crate::provider::Discipline::Observer) provider never calls a record expired.
 ///
 /// # What a caller may do
 /// Any request may be sent twice, delivered late, reordered with others, or dropped while it runs;
@@ -118,7 +121,7 @@ pub trait Provider: Send + Sync + 'static {
     ///
     /// The frontend sends at most 500 renewals at a time, all of one [`shard`](Self::shard) and of
     /// leases of about the same duration, and only where
-    /// [`Capabilities::batch`](crate::Capabilities::batch) says that this pays; elsewhere it calls
+    /// [`Capabilities::batch`](crate::provider::Capabilities::batch) says that this pays; elsewhere it calls
     /// [`renew`](Self::renew) for each lease, many at a time. A call gets as long as its shortest
     /// lease allows and is dropped then: all its items are unknown. An answer of another length is
     /// none at all. Where one item has to wait (for a row that somebody has locked), answer it with

@@ -51,7 +51,7 @@ pub struct Record {
     pub data: Option<Vec<u8>>,
     /// What was left of the lease on the *store's* clock when the reply was made, rounded up to the
     /// millisecond and at most `duration`; zero once it has expired. `None` on stores whose clock
-    /// decides nothing ([`Discipline::Observer`](crate::Discipline::Observer)) and on released records.
+    /// decides nothing ([`Discipline::Observer`](crate::provider::Discipline::Observer)) and on released records.
     /// A hint for waiters and people, never a verdict.
     pub remaining: Option<Duration>,
 }
@@ -97,7 +97,7 @@ impl Record {
     /// expires, or until an observation of its duration is over (B4). Owner, token and `since` are
     /// still the holder's. For people; nothing is decided by it.
     ///
-    /// Told by the version of the uuid: that of a [`Closing`](crate::Closing) is 8, that of a term 4.
+    /// Told by the version of the uuid: that of a [`Closing`](crate::provider::Closing) is 8, that of a term 4.
     #[must_use]
     pub const fn is_closed(&self) -> bool {
         !self.released && self.uuid.get_version_num() == 8

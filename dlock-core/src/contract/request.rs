@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use uuid::Uuid;
 
-use crate::{FencingToken, Name, ProviderError, Record, Version};
+use crate::{FencingToken, Name, ProviderError, Record, provider::Version};
 
 /// Asks for the lock: protocol rules A1 to A7.
 #[derive(Clone, Debug, PartialEq, Eq)]

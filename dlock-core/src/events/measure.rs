@@ -6,7 +6,7 @@ mod sink;
 
 use std::{sync::Arc, time::Duration};
 
-use crate::{AcquireEnd, EndCause, ProviderError, ReleaseEnd};
+use crate::{EndCause, ProviderError, ReleaseEnd, testing::AcquireEnd};
 
 /// The locks that it happened to: those of one client with one group.
 #[derive(Clone, Copy)]

@@ -12,7 +12,9 @@ use std::{
 
 use uuid::Uuid;
 
-use crate::{EndCause, ErrorKind, FencingToken, Name, ProviderError, ReleaseEnd, Version};
+use crate::{
+    EndCause, ErrorKind, FencingToken, Name, ProviderError, ReleaseEnd, provider::Version,
+};
 
 /// Receives the events of a [`Client`](crate::Client), in the order in which they happen. For tests; see
 /// [`Client::recorded`](crate::Client::recorded).

@@ -10,12 +10,13 @@ use tokio::runtime::Handle;
 use uuid::Uuid;
 
 use crate::{
-    Closing, ErrorKind, Event, FencingToken, Name, ProviderError, Record, Release, ReleaseEnd,
-    ReleaseOutcome, Version,
+    ErrorKind, FencingToken, Name, ProviderError, Record, ReleaseEnd,
     emit::{self, emit},
     events::{Measured, Operation},
     names::{HandOver, NameState},
+    provider::{Closing, Release, ReleaseOutcome, Version},
     store::Store,
+    testing::Event,
     time::{HolderInstant, Plan},
 };
 

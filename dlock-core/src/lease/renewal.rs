@@ -2,10 +2,11 @@
 //! `renewals`' business, or that of a user who renews by hand.
 
 use crate::{
-    ProviderError, Renew, RenewOutcome,
+    ProviderError,
     emit::emit,
     events::Operation,
     lease::{RenewalAttempt, Term},
+    provider::{Renew, RenewOutcome},
 };
 
 /// One attempt for one term: a number and a `sent` of its own, at most D/6; the term gets its answer.

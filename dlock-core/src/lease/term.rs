@@ -25,10 +25,11 @@ pub(crate) use self::{
     renewer::{QueueKey, Renewer},
 };
 use crate::{
-    End, EndCause, ErrorKind, Event, FencingToken, Name, ProviderError, Record, State,
+    End, EndCause, ErrorKind, FencingToken, Name, ProviderError, Record, State,
     events::Measured,
     names::NameState,
     store::Store,
+    testing::Event,
     time::{HolderInstant, Plan},
 };
 

@@ -4,7 +4,7 @@ use std::{fmt, str::FromStr, time::Duration};
 
 use uuid::Uuid;
 
-use crate::{Name, Record, Version};
+use crate::{Name, Record, provider::Version};
 
 /// What the text begins with: what it is, and the version of its format.
 const TAG: &str = "dlock-ticket-1";

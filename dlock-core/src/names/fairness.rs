@@ -19,7 +19,7 @@ use std::{
 };
 
 use self::tenure::Tenure;
-use crate::{Clock, Version, time::ContenderInstant};
+use crate::{Clock, provider::Version, time::ContenderInstant};
 
 /// The delay for each client that may have waited longer (F1): the grain of Tokio's timers.
 const SLOT: Duration = Duration::from_millis(1);

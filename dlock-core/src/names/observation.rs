@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::NameState;
-use crate::{Clock, Record, Version, time::ContenderInstant};
+use crate::{Clock, Record, provider::Version, time::ContenderInstant};
 
 /// A version that has been seen unchanged since `first`.
 pub(super) struct Observation {

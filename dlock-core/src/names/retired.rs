@@ -6,7 +6,7 @@ use std::{iter::successors, time::Duration};
 use uuid::Uuid;
 
 use super::{Known, NameState};
-use crate::{Clock, Version, time::ContenderInstant};
+use crate::{Clock, provider::Version, time::ContenderInstant};
 
 /// How many retired identities a client remembers per name (G4).
 const RETIRED_KEPT: usize = 8;

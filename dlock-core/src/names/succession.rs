@@ -19,8 +19,9 @@ use super::{
     runtimes::{Runtimes, Waiter},
 };
 use crate::{
-    Clock, Version,
+    Clock,
     emit::emit,
+    provider::Version,
     time::{ContenderInstant, Plan},
 };
 

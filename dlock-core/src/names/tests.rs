@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use super::*;
-use crate::{ManualClock, Record};
+use crate::{Record, testing::ManualClock};
 
 const LEASE: Duration = Duration::from_secs(60);
 const INSTANT: Duration = Duration::from_nanos(1);

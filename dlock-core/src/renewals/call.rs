@@ -9,9 +9,10 @@ use super::{
     timer_queue::{Entry, Health},
 };
 use crate::{
-    ProviderError, Renew, RenewOutcome,
+    ProviderError,
     events::Operation,
     lease::{RenewalAttempt, renewal},
+    provider::{Renew, RenewOutcome},
     store::Store,
 };
 

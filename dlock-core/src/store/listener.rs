@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use crate::{Wakeup, emit::emit, events::Operation, store::Store, time::Plan};
+use crate::{emit::emit, events::Operation, provider::Wakeup, store::Store, time::Plan};
 
 /// How long opening the channel may take, and the longest pause before the next attempt.
 const OPEN_LIMIT: Duration = Duration::from_secs(10);

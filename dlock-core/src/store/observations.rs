@@ -28,7 +28,7 @@ use std::{
 use tokio::{sync::Semaphore, task::spawn_blocking};
 
 use self::{folder::Folder, sight::Sight};
-use crate::{Clock, Name, Version, time::ContenderInstant};
+use crate::{Clock, Name, provider::Version, time::ContenderInstant};
 
 /// The longest that a reply waits for the folder, however long the lease: a disk answers in milliseconds, and
 /// one that hangs must not hold up the store's answer.

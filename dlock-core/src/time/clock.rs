@@ -121,7 +121,7 @@ impl Clock {
     }
 
     /// Now, as a holder counts it: what has passed since an arbitrary origin. For tests that compare
-    /// what a [`Recorder`](crate::Recorder) was told with events of their own. The origin of
+    /// what a [`Recorder`](crate::testing::Recorder) was told with events of their own. The origin of
     /// [`Clock::system`] on Linux is the start of the machine, one for all its processes; that of the
     /// others is their making.
     #[must_use]

@@ -8,10 +8,12 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::{
-    Acquire, AcquireOutcome, ErrorKind, Event, FencingToken, ProviderError, Record, Version,
+    ErrorKind, FencingToken, ProviderError, Record,
     emit::emit,
     events::Operation,
     lease::{Holding, Origin, PendingRelease, Term},
+    provider::{Acquire, AcquireOutcome, Version},
+    testing::Event,
     time::HolderInstant,
     waiting::Settings,
 };

@@ -2,8 +2,9 @@
 
 use super::{Acquired, Wait};
 use crate::{
-    AcquireEnd, Error, ErrorKind, Event,
+    Error, ErrorKind,
     events::{Measured, Recording, measured},
+    testing::{AcquireEnd, Event},
     time::ContenderInstant,
     waiting::Settings,
 };

@@ -6,7 +6,7 @@ use std::time::Duration;
 use uuid::Uuid;
 
 use super::{Contender, Wait};
-use crate::{Version, names::Offer, waiting::Settings};
+use crate::{names::Offer, provider::Version, waiting::Settings};
 
 impl Contender {
     /// The lease that a holder of this client offers to the first waiter in line, if there is time left to claim

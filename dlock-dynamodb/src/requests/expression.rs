@@ -8,7 +8,10 @@
 use std::collections::HashMap;
 
 use aws_sdk_dynamodb::{primitives::Blob, types::AttributeValue};
-use dlock_core::{Acquire, Ask, Closing, Record, Release, Renew, Revoke, Version};
+use dlock_core::{
+    Record,
+    provider::{Acquire, Ask, Closing, Release, Renew, Revoke, Version},
+};
 use uuid::Uuid;
 
 use crate::record::{ATTRIBUTES, DURATIONS, MAX_EXACT};

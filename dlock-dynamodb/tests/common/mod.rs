@@ -27,7 +27,7 @@ use aws_sdk_dynamodb::{
     types::AttributeValue,
 };
 use aws_smithy_http_client::Connector;
-use dlock_core::{Acquire, Name, Provider};
+use dlock_core::{Name, Provider, provider::Acquire};
 use dlock_dynamodb::DynamoDbProvider;
 use dlock_test_servers::{Service, dynamodb::dynamodb};
 use tokio::sync::OnceCell;

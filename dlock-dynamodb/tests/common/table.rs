@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use aws_sdk_dynamodb::Client;
-use dlock_core::{Capabilities, Discipline};
+use dlock_core::provider::{Capabilities, Discipline};
 use dlock_dynamodb::DynamoDbProvider;
 
 use super::{client_of, provider_on, table_name, url};
@@ -56,7 +56,7 @@ macro_rules! suite {
     ($kind:ident) => {
         use std::sync::Arc;
 
-        use dlock_core::{Admin, Capabilities, Name};
+        use dlock_core::{Name, provider::{Admin, Capabilities}};
         use dlock_testkit::Fixture;
 
         struct Store($crate::common::table::Table<$kind>);

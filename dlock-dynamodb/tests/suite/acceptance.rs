@@ -9,8 +9,8 @@ use std::{net::SocketAddr, time::Duration};
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use dlock_core::{
-    Acquire, AcquireOutcome, DLock, EndCause, Error, Name, Provider, Record, Release, ReleaseEnd,
-    ReleaseOutcome, Renew, RenewOutcome, TryAcquire,
+    DLock, EndCause, Error, Name, Provider, Record, ReleaseEnd, TryAcquire,
+    provider::{Acquire, AcquireOutcome, Release, ReleaseOutcome, Renew, RenewOutcome},
 };
 use dlock_dynamodb::DynamoDbProvider;
 use dlock_testkit::proxy::{Direction, Proxy};

@@ -19,7 +19,8 @@ use aws_sdk_dynamodb::{
     types::AttributeValue,
 };
 use dlock_core::{
-    Acquire, AcquireOutcome, Admin, FencingToken, List, Name, Provider, Release, Renew,
+    FencingToken, Name, Provider,
+    provider::{Acquire, AcquireOutcome, Admin, List, Release, Renew},
 };
 use dlock_dynamodb::DynamoDbProvider;
 

@@ -10,7 +10,10 @@ use crate::common::{
     canned::{Answer, Canned, refusal},
     client_of, provider, provider_on, term,
 };
-use dlock_core::{ErrorKind, Name, Provider, Renew, RenewOutcome};
+use dlock_core::{
+    ErrorKind, Name, Provider,
+    provider::{Renew, RenewOutcome},
+};
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 

@@ -23,7 +23,10 @@ use aws_sdk_dynamodb::{
     },
     types::ReturnConsumedCapacity,
 };
-use dlock_core::{Acquire, Admin, List, Provider, Release, Renew};
+use dlock_core::{
+    Provider,
+    provider::{Acquire, Admin, List, Release, Renew},
+};
 use dlock_dynamodb::DynamoDbProvider;
 
 /// Asks for the capacity of every request, and adds it up.

@@ -13,7 +13,8 @@ use aws_sdk_dynamodb::{
     types::AttributeValue,
 };
 use dlock_core::{
-    Acquire, Admin, DLock, Error, ErrorKind, Provider, ProviderError, Release, Renew,
+    DLock, Error, ErrorKind, Provider, ProviderError,
+    provider::{Acquire, Admin, Release, Renew},
 };
 use dlock_dynamodb::DynamoDbProvider;
 

@@ -2,7 +2,10 @@
 
 use crate::common::{Item, client, item, key, provider, put, term};
 use aws_sdk_dynamodb::{primitives::Blob, types::AttributeValue};
-use dlock_core::{Admin, Ask, ErrorKind, List, Provider, ProviderError, Release, Renew, Revoke};
+use dlock_core::{
+    ErrorKind, Provider, ProviderError,
+    provider::{Admin, Ask, List, Release, Renew, Revoke},
+};
 
 fn s(text: &str) -> Option<AttributeValue> {
     Some(AttributeValue::S(text.into()))

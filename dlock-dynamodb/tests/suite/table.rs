@@ -10,7 +10,7 @@ use crate::common::{
 use aws_sdk_dynamodb::types::{
     AttributeDefinition, BillingMode, KeySchemaElement, KeyType, ScalarAttributeType, TableStatus,
 };
-use dlock_core::{AcquireOutcome, ErrorKind, Provider};
+use dlock_core::{ErrorKind, Provider, provider::AcquireOutcome};
 use dlock_dynamodb::{BuildError, DynamoDbProvider, TableError};
 
 /// Makes a table by hand, with these key attributes.

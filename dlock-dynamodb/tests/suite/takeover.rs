@@ -4,7 +4,10 @@
 
 use std::time::Duration;
 
-use dlock_core::{Acquire, AcquireOutcome, Client, DLock, Lease, Name, Provider, Renew};
+use dlock_core::{
+    Client, DLock, Lease, Name, Provider,
+    provider::{Acquire, AcquireOutcome, Renew},
+};
 use dlock_dynamodb::DynamoDbProvider;
 use dlock_testkit::faults::{Faulty, Op};
 use tokio::{

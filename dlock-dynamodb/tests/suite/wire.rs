@@ -5,8 +5,11 @@
 use std::{future::Future, net::SocketAddr, time::Duration};
 
 use dlock_core::{
-    Acquire, AcquireOutcome, Admin, Ask, ErrorKind, List, Provider, ProviderError, Release,
-    ReleaseOutcome, Renew, RenewOutcome, Revoke,
+    ErrorKind, Provider, ProviderError,
+    provider::{
+        Acquire, AcquireOutcome, Admin, Ask, List, Release, ReleaseOutcome, Renew, RenewOutcome,
+        Revoke,
+    },
 };
 use dlock_dynamodb::DynamoDbProvider;
 use dlock_testkit::proxy::{Direction, Proxy};

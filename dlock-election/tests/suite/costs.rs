@@ -1,6 +1,6 @@
 //! What an election costs its store, counted over a day.
 
-use dlock_core::Discipline;
+use dlock_core::provider::Discipline;
 use dlock_election::{Coordinator, Election};
 use dlock_testkit::{
     faults::Op,

@@ -3,7 +3,10 @@
 
 use std::{ops::Range, time::Duration};
 
-use dlock_core::{AcquireOutcome, Discipline, Standstill};
+use dlock_core::{
+    provider::{AcquireOutcome, Discipline},
+    testing::Standstill,
+};
 use dlock_testkit::{
     faults::{Fault, Op, Outcome},
     memory::MemoryStore,

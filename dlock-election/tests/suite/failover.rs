@@ -9,7 +9,7 @@ use crate::support::{Instance, SECOND, Stage, stores, until};
 #[tokio::test(start_paused = true)]
 async fn a_crashed_leader_is_followed_within_the_bound() {
     for store in stores() {
-        let observer = store.discipline() == dlock_core::Discipline::Observer;
+        let observer = store.discipline() == dlock_core::provider::Discipline::Observer;
         let stage = Stage::default();
         let mut first = Instance::new(&store, "first", 1.0).on(&stage).start();
         until(SECOND, || first.election.is_leader()).await;

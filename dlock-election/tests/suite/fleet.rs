@@ -9,7 +9,10 @@ use std::{
     time::Duration,
 };
 
-use dlock_core::{Client, Clock, Machine, Standstill};
+use dlock_core::{
+    Clock,
+    testing::{Machine, Standstill, seeded_client},
+};
 use dlock_election::{Coordinator, Election, Next, Transition};
 use dlock_testkit::{
     faults::{Fault, Faulty},
@@ -82,7 +85,7 @@ impl Fleet {
         let (clock, machine) = Clock::simulated(rate);
         let provider = Faulty::new(MemoryProvider::new(&self.store));
         let seed = self.seed << 32 | self.born;
-        let client = Client::for_simulation(provider.clone(), clock, seed);
+        let client = seeded_client(provider.clone(), clock, seed);
         let id = format!("{} of {seed}", self.born);
         let election = Election::builder()
             .provider(&client)

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use dlock_core::{Client, Clock, Discipline};
+use dlock_core::{Client, Clock, provider::Discipline};
 use dlock_election::{Coordinator, Election, Leadership, Next, Transition, Transitions};
 use dlock_testkit::{
     faults::Faulty,

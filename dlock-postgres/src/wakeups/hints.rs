@@ -4,7 +4,7 @@
 #[cfg(test)]
 mod tests;
 
-use dlock_core::{Name, Prefix};
+use dlock_core::{Name, provider::Prefix};
 
 use crate::schema::Schema;
 

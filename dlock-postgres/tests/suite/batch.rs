@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use dlock_core::{ErrorKind, Name, Provider, Renew, RenewOutcome};
+use dlock_core::{
+    ErrorKind, Name, Provider,
+    provider::{Renew, RenewOutcome},
+};
 use tokio::time::Instant;
 use uuid::Uuid;
 

@@ -7,7 +7,10 @@ use std::{
     time::Duration,
 };
 
-use dlock_core::{Client, DLock, ErrorKind, Provider, Release, Wakeup, Wakeups};
+use dlock_core::{
+    Client, DLock, ErrorKind, Provider,
+    provider::{Release, Wakeup, Wakeups},
+};
 use dlock_postgres::{PostgresProvider, deadpool_postgres::tokio_postgres::Config};
 use dlock_test_servers::postgres::pgbouncer;
 use dlock_testkit::proxy::Direction;

@@ -4,7 +4,8 @@
 use std::time::Duration;
 
 use dlock_core::{
-    AcquireOutcome, DLock, Error, ErrorKind, Name, Provider, Release, Renew, RenewOutcome,
+    DLock, Error, ErrorKind, Name, Provider,
+    provider::{AcquireOutcome, Release, Renew, RenewOutcome},
 };
 use dlock_postgres::{
     PostgresProvider,

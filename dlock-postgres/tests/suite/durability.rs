@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use dlock_core::{
-    AcquireOutcome, ErrorKind, Provider, Release, ReleaseOutcome, Renew, RenewOutcome,
+    ErrorKind, Provider,
+    provider::{AcquireOutcome, Release, ReleaseOutcome, Renew, RenewOutcome},
 };
 use dlock_postgres::PostgresProvider;
 

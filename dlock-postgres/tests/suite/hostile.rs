@@ -4,8 +4,10 @@
 use std::time::Duration;
 
 use dlock_core::{
-    Acquire, AcquireOutcome, Admin, Ask, FencingToken, List, Provider, Release, Renew,
-    RenewOutcome, Revoke, Version,
+    FencingToken, Provider,
+    provider::{
+        Acquire, AcquireOutcome, Admin, Ask, List, Release, Renew, RenewOutcome, Revoke, Version,
+    },
 };
 use dlock_postgres::{
     PostgresProvider,

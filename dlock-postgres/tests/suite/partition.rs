@@ -3,7 +3,10 @@
 
 use std::time::Duration;
 
-use dlock_core::{Acquire, AcquireOutcome, ErrorKind, Provider, Renew};
+use dlock_core::{
+    ErrorKind, Provider,
+    provider::{Acquire, AcquireOutcome, Renew},
+};
 use dlock_postgres::{PostgresProvider, deadpool_postgres::Pool};
 use dlock_testkit::proxy::{Direction, Proxy};
 use tokio::time::{Instant, timeout};

@@ -4,7 +4,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use dlock_core::{Admin, Capabilities, Discipline, Name};
+use dlock_core::{
+    Name,
+    provider::{Admin, Capabilities, Discipline},
+};
 use dlock_postgres::{PostgresProvider, deadpool_postgres::Pool};
 use dlock_test_servers::{Service, postgres::pgbouncer};
 use dlock_testkit::Fixture;

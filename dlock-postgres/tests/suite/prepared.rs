@@ -1,6 +1,9 @@
 //! Statements that are prepared once a connection, and sessions that forget them.
 
-use dlock_core::{AcquireOutcome, Provider, Release, Renew, RenewOutcome};
+use dlock_core::{
+    Provider,
+    provider::{AcquireOutcome, Release, Renew, RenewOutcome},
+};
 use dlock_postgres::{PostgresProvider, deadpool_postgres::Pool};
 
 use crate::support::{Table, create, server, term};

@@ -2,7 +2,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use dlock_core::{Acquire, AcquireOutcome, FencingToken, Provider, Release};
+use dlock_core::{
+    FencingToken, Provider,
+    provider::{Acquire, AcquireOutcome, Release},
+};
 use dlock_postgres::PostgresProvider;
 use tokio::{sync::Barrier, task::JoinSet, time::sleep};
 

@@ -4,7 +4,8 @@
 use std::error::Error;
 
 use dlock_core::{
-    Acquire, AcquireOutcome, ErrorKind, Provider, ProviderError, Renew, RenewOutcome,
+    ErrorKind, Provider, ProviderError,
+    provider::{Acquire, AcquireOutcome, Renew, RenewOutcome},
 };
 use dlock_postgres::{Obstacle, PostgresProvider};
 use dlock_test_servers::postgres::postgres_standby;

@@ -1,8 +1,8 @@
 //! Rows that somebody else wrote: an error that says what is wrong, never a panic, never overwritten.
 
 use dlock_core::{
-    Acquire, Admin, Ask, ErrorKind, List, Name, Provider, ProviderError, Release, Renew, Revoke,
-    Version,
+    ErrorKind, Name, Provider, ProviderError,
+    provider::{Acquire, Admin, Ask, List, Release, Renew, Revoke, Version},
 };
 use dlock_postgres::{PostgresProvider, deadpool_postgres::tokio_postgres::Client};
 use uuid::Uuid;

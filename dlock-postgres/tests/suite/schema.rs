@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use dlock_core::{Admin, Closing, ErrorKind, List, Provider, Release, ReleaseOutcome, Renew};
+use dlock_core::{
+    ErrorKind, Provider,
+    provider::{Admin, Closing, List, Release, ReleaseOutcome, Renew},
+};
 use dlock_postgres::{PostgresProvider, SchemaError};
 use tokio::task::JoinSet;
 

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use dlock_core::{AcquireOutcome, ErrorKind, Provider, Release, Renew, RenewOutcome};
+use dlock_core::{
+    ErrorKind, Provider,
+    provider::{AcquireOutcome, Release, Renew, RenewOutcome},
+};
 use tokio::{sync::Barrier, task::JoinSet};
 
 use crate::support::{Table, pool, server, term};

@@ -2,7 +2,7 @@
 
 use std::{env, net::SocketAddr, time::Duration};
 
-use dlock_core::{Acquire, Name};
+use dlock_core::{Name, provider::Acquire};
 use dlock_postgres::{
     PostgresProvider,
     deadpool_postgres::{

@@ -4,7 +4,8 @@
 use std::time::Duration;
 
 use dlock_core::{
-    Acquire, AcquireOutcome, Provider, Release, ReleaseOutcome, Renew, RenewOutcome, Version,
+    Provider,
+    provider::{Acquire, AcquireOutcome, Release, ReleaseOutcome, Renew, RenewOutcome, Version},
 };
 use dlock_postgres::{PostgresProvider, deadpool_postgres::tokio_postgres::Client};
 use tokio::{task::JoinHandle, time::sleep};

@@ -3,8 +3,11 @@
 use std::time::Duration;
 
 use dlock_core::{
-    Acquire, AcquireOutcome, Admin, Ask, Client, DLock, FencingToken, Name, Provider, Release,
-    ReleaseOutcome, Renew, Revoke, Version, Wakeup, Wakeups,
+    Client, DLock, FencingToken, Name, Provider,
+    provider::{
+        Acquire, AcquireOutcome, Admin, Ask, Release, ReleaseOutcome, Renew, Revoke, Version,
+        Wakeup, Wakeups,
+    },
 };
 use dlock_postgres::PostgresProvider;
 use tokio::time::{Instant, timeout};

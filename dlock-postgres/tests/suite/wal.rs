@@ -1,7 +1,10 @@
 //! What calls cost the server: who writes nothing gets no transaction id and leaves no trace in the
 //! write-ahead log. On a server of its own, so that nobody else writes.
 
-use dlock_core::{Provider, Release, Renew};
+use dlock_core::{
+    Provider,
+    provider::{Release, Renew},
+};
 use dlock_postgres::deadpool_postgres::tokio_postgres::Client;
 
 use crate::support::{Server, term};

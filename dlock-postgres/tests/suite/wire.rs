@@ -2,7 +2,10 @@
 
 use std::pin::Pin;
 
-use dlock_core::{Admin, Ask, List, Provider, Release, Renew, Revoke, Version};
+use dlock_core::{
+    Provider,
+    provider::{Admin, Ask, List, Release, Renew, Revoke, Version},
+};
 use dlock_postgres::PostgresProvider;
 use dlock_testkit::proxy::Proxy;
 use uuid::Uuid;

@@ -2,8 +2,8 @@
 //! whatever is not as they write it is an error, not a judgement.
 
 use dlock_core::{
-    AcquireOutcome, AskOutcome, FencingToken, ProviderError, Record, ReleaseOutcome, RenewOutcome,
-    RevokeOutcome,
+    FencingToken, ProviderError, Record,
+    provider::{AcquireOutcome, AskOutcome, ReleaseOutcome, RenewOutcome, RevokeOutcome},
 };
 use redis::Value;
 

@@ -2,7 +2,7 @@
 
 use std::{sync::atomic::AtomicBool, time::Duration};
 
-use dlock_core::{ProviderError, Wakeups};
+use dlock_core::{ProviderError, provider::Wakeups};
 use futures_util::stream::StreamExt;
 use redis::Client;
 

@@ -3,7 +3,7 @@
 
 use std::{sync::atomic::AtomicBool, time::Duration};
 
-use dlock_core::{ProviderError, Wakeups};
+use dlock_core::{ProviderError, provider::Wakeups};
 use futures_util::{
     FutureExt,
     future::{BoxFuture, select_all, try_join_all},

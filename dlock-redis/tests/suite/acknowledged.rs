@@ -3,8 +3,8 @@
 use std::{error::Error as _, time::Duration};
 
 use dlock_core::{
-    Acquire, AcquireOutcome, DLock, ErrorKind, Provider, ProviderError, Release, ReleaseOutcome,
-    Renew, RenewOutcome,
+    DLock, ErrorKind, Provider, ProviderError,
+    provider::{Acquire, AcquireOutcome, Release, ReleaseOutcome, Renew, RenewOutcome},
 };
 use dlock_redis::{BuildError, RedisProvider, Unacknowledged};
 

@@ -5,7 +5,10 @@ use std::{
     time::Duration,
 };
 
-use dlock_core::{DLock, ErrorKind, Provider, ProviderError, Renew, RenewOutcome};
+use dlock_core::{
+    DLock, ErrorKind, Provider, ProviderError,
+    provider::{Renew, RenewOutcome},
+};
 use dlock_redis::RedisProvider;
 use dlock_testkit::proxy::Proxy;
 use redis::{Client, aio::ConnectionManager};

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use dlock_core::{Acquire, AcquireOutcome, DLock, Name, Provider, Renew, RenewOutcome};
+use dlock_core::{
+    DLock, Name, Provider,
+    provider::{Acquire, AcquireOutcome, Renew, RenewOutcome},
+};
 use uuid::Uuid;
 
 use crate::support::{Server, fresh_name, granted, record::age, soon, try_for};

@@ -7,7 +7,8 @@ use std::{
 };
 
 use dlock_core::{
-    Admin, ErrorKind, List, Name, Provider, ProviderError, Release, Renew, RenewOutcome,
+    ErrorKind, Name, Provider, ProviderError,
+    provider::{Admin, List, Release, Renew, RenewOutcome},
 };
 use dlock_redis::RedisProvider;
 use tokio::{net::TcpSocket, time::Instant};

@@ -3,7 +3,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use dlock_core::{Admin, Capabilities, Discipline, Durability, Name};
+use dlock_core::{
+    Name,
+    provider::{Admin, Capabilities, Discipline, Durability},
+};
 use dlock_redis::{Channels, RedisProvider};
 use dlock_testkit::Fixture;
 

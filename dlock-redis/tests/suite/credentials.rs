@@ -2,7 +2,10 @@
 
 use std::error::Error as _;
 
-use dlock_core::{Admin, ErrorKind, List, Provider, ProviderError, Release, Renew};
+use dlock_core::{
+    ErrorKind, Provider, ProviderError,
+    provider::{Admin, List, Release, Renew},
+};
 use dlock_redis::RedisProvider;
 use redis::Client;
 

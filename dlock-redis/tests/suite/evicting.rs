@@ -1,6 +1,9 @@
 //! Servers whose memory is full, and servers that make room by dropping our records.
 
-use dlock_core::{AcquireOutcome, ErrorKind, Provider, Renew};
+use dlock_core::{
+    ErrorKind, Provider,
+    provider::{AcquireOutcome, Renew},
+};
 use dlock_redis::RedisProvider;
 
 use crate::support::{
@@ -90,7 +93,7 @@ async fn a_full_memory_applies_nothing() {
     ask::<()>(&mut raw, &words("CONFIG SET maxmemory 1")).await;
     let absent = try_for(&fresh_name("absent"), LONG);
     let renew = Renew::new(term.name.clone(), term.new, 1);
-    let takeover = try_for(&term.name, LONG).prev(Some(dlock_core::Version {
+    let takeover = try_for(&term.name, LONG).prev(Some(dlock_core::provider::Version {
         uuid: term.new,
         renewals: 0,
     }));

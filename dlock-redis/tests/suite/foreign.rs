@@ -1,7 +1,8 @@
 //! Keys that no release of ours can have written: an error that says which, and nothing changes.
 
 use dlock_core::{
-    Admin, Ask, ErrorKind, List, Name, Provider, ProviderError, Release, Renew, Revoke, Version,
+    ErrorKind, Name, Provider, ProviderError,
+    provider::{Admin, Ask, List, Release, Renew, Revoke, Version},
 };
 use dlock_redis::RedisProvider;
 use redis::aio::MultiplexedConnection;

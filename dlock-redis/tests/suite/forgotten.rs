@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use dlock_core::{
-    Acquire, AcquireOutcome, Admin, List, Provider, Release, ReleaseOutcome, Renew, RenewOutcome,
+    Provider,
+    provider::{
+        Acquire, AcquireOutcome, Admin, List, Release, ReleaseOutcome, Renew, RenewOutcome,
+    },
 };
 use dlock_redis::RedisProvider;
 use uuid::Uuid;

@@ -3,8 +3,11 @@
 use std::time::Duration;
 
 use dlock_core::{
-    Acquire, AcquireOutcome, Admin, Ask, AskOutcome, FencingToken, Provider, Release,
-    ReleaseOutcome, Renew, RenewOutcome, Revoke, RevokeOutcome,
+    FencingToken, Provider,
+    provider::{
+        Acquire, AcquireOutcome, Admin, Ask, AskOutcome, Release, ReleaseOutcome, Renew,
+        RenewOutcome, Revoke, RevokeOutcome,
+    },
 };
 use dlock_redis::RedisProvider;
 use uuid::Uuid;
@@ -137,7 +140,10 @@ async fn writes_nothing(server: &Server, provider: &RedisProvider, term: &Acquir
     let changed = provider.ask(&Ask::new(term.name.clone(), rival.new)).await;
     assert!(matches!(changed.unwrap(), AskOutcome::Changed(Some(_))));
     provider.read(&term.name).await.unwrap();
-    provider.list(&dlock_core::List::new("")).await.unwrap();
+    provider
+        .list(&dlock_core::provider::List::new(""))
+        .await
+        .unwrap();
     provider.purge(100).await.unwrap();
     assert_eq!(changes(server).await, before);
 }

@@ -4,7 +4,8 @@
 use std::time::Duration;
 
 use dlock_core::{
-    Acquire, AcquireOutcome, DLock, ErrorKind, Provider, ProviderError, Renew, RenewOutcome,
+    DLock, ErrorKind, Provider, ProviderError,
+    provider::{Acquire, AcquireOutcome, Renew, RenewOutcome},
 };
 use dlock_redis::RedisProvider;
 use dlock_testkit::proxy::{Direction, Proxy};

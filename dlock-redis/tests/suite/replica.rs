@@ -2,7 +2,10 @@
 
 use std::{future::ready, time::Duration};
 
-use dlock_core::{Acquire, ErrorKind, Provider, Release, Renew, RenewOutcome};
+use dlock_core::{
+    ErrorKind, Provider,
+    provider::{Acquire, Release, Renew, RenewOutcome},
+};
 use dlock_redis::RedisProvider;
 use dlock_testkit::proxy::Proxy;
 

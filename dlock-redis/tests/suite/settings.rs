@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use dlock_core::{
-    AcquireOutcome, Admin, ErrorKind, List, Provider, Record, Release, Renew, RenewOutcome,
+    ErrorKind, Provider, Record,
+    provider::{AcquireOutcome, Admin, List, Release, Renew, RenewOutcome},
 };
 use dlock_redis::{BuildError, RedisProvider};
 use redis::Client;

@@ -2,7 +2,10 @@
 
 use std::{future::ready, ops::Range};
 
-use dlock_core::{Acquire, ErrorKind, Provider, Release, Wakeup, Wakeups};
+use dlock_core::{
+    ErrorKind, Provider,
+    provider::{Acquire, Release, Wakeup, Wakeups},
+};
 use dlock_redis::{Channels, RedisProvider};
 use redis::aio::MultiplexedConnection;
 

@@ -1,6 +1,9 @@
 //! A server that would grant a lock and could never release it: Redis 5 knows no `SET .. KEEPTTL`.
 
-use dlock_core::{Admin, Ask, ErrorKind, Provider, ProviderError, Release, Renew, Revoke, Version};
+use dlock_core::{
+    ErrorKind, Provider, ProviderError,
+    provider::{Admin, Ask, Release, Renew, Revoke, Version},
+};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use dlock_core::{
-    Admin, Ask, DLock, Name, Provider, Release, ReleaseOutcome, Renew, Revoke, Wakeup, Wakeups,
+    DLock, Name, Provider,
+    provider::{Admin, Ask, Release, ReleaseOutcome, Renew, Revoke, Wakeup, Wakeups},
 };
 use dlock_redis::{BuildError, Channels, RedisProvider};
 use dlock_testkit::proxy::{Direction, Proxy};

@@ -3,8 +3,11 @@
 use std::time::Duration;
 
 use dlock_core::{
-    Acquire, AcquireOutcome, Admin, Ask, Provider, Release, ReleaseOutcome, Renew, RenewOutcome,
-    Revoke, RevokeOutcome,
+    Provider,
+    provider::{
+        Acquire, AcquireOutcome, Admin, Ask, Release, ReleaseOutcome, Renew, RenewOutcome, Revoke,
+        RevokeOutcome,
+    },
 };
 use dlock_redis::{Channels, RedisProvider};
 use dlock_testkit::proxy::Proxy;

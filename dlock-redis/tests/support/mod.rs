@@ -11,7 +11,10 @@ pub(crate) mod record;
 
 use std::{env, fmt::Debug, fs, future::Future, net::SocketAddr, time::Duration};
 
-use dlock_core::{Acquire, AcquireOutcome, FencingToken, Name, Provider};
+use dlock_core::{
+    FencingToken, Name, Provider,
+    provider::{Acquire, AcquireOutcome},
+};
 use dlock_redis::RedisProvider;
 use dlock_test_servers::{
     Service,

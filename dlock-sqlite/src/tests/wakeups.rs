@@ -1,6 +1,6 @@
 //! Who hears of a release in the same process, and who does not.
 
-use dlock_core::{Prefix, Wakeup, Wakeups};
+use dlock_core::provider::{Prefix, Wakeup, Wakeups};
 
 use super::*;
 

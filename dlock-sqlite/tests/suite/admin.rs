@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use dlock_core::{
-    Admin, Ask, AskOutcome, List, Name, Provider, Release, Renew, RenewOutcome, Revoke,
-    RevokeOutcome, Version,
+    Name, Provider,
+    provider::{
+        Admin, Ask, AskOutcome, List, Release, Renew, RenewOutcome, Revoke, RevokeOutcome, Version,
+    },
 };
 use uuid::Uuid;
 

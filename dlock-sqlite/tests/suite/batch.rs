@@ -3,7 +3,10 @@
 
 use std::time::Duration;
 
-use dlock_core::{ErrorKind, Provider, Renew, RenewOutcome};
+use dlock_core::{
+    ErrorKind, Provider,
+    provider::{Renew, RenewOutcome},
+};
 use uuid::Uuid;
 
 use crate::support::{Scratch, block_on, name, take};

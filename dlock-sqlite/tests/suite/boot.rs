@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use dlock_core::{Acquire, AcquireOutcome, ErrorKind, Provider, Renew, RenewOutcome, Version};
+use dlock_core::{
+    ErrorKind, Provider,
+    provider::{Acquire, AcquireOutcome, Renew, RenewOutcome, Version},
+};
 use uuid::Uuid;
 
 use crate::support::{Scratch, block_on, name, refused, request, take};

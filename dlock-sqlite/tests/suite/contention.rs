@@ -10,7 +10,8 @@ use std::{
 };
 
 use dlock_core::{
-    DLock, EndCause, ErrorKind, Provider, Release, ReleaseOutcome, Renew, RenewOutcome,
+    DLock, EndCause, ErrorKind, Provider,
+    provider::{Release, ReleaseOutcome, Renew, RenewOutcome},
 };
 use dlock_sqlite::SqliteProvider;
 use tokio::time::{Instant, sleep, timeout};
@@ -336,7 +337,7 @@ fn calls_of_many_tasks_and_providers_grant_each_lock_once() {
                             .acquire(&request(&format!("round {round}"), LONG))
                             .await
                             .unwrap();
-                        matches!(answer, dlock_core::AcquireOutcome::Acquired(_))
+                        matches!(answer, dlock_core::provider::AcquireOutcome::Acquired(_))
                     })
                 })
                 .collect();

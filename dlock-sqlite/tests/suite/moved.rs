@@ -3,7 +3,10 @@
 
 use std::{fs, time::Duration};
 
-use dlock_core::{Admin, ErrorKind, List, Provider, Release, Renew};
+use dlock_core::{
+    ErrorKind, Provider,
+    provider::{Admin, List, Release, Renew},
+};
 use dlock_sqlite::SqliteProvider;
 
 use crate::support::{Scratch, block_on, name, request, take};

@@ -4,7 +4,8 @@
 use std::time::Duration;
 
 use dlock_core::{
-    Admin, Ask, ErrorKind, List, Name, Provider, ProviderError, Release, Renew, Revoke, Version,
+    ErrorKind, Name, Provider, ProviderError,
+    provider::{Admin, Ask, List, Release, Renew, Revoke, Version},
 };
 use dlock_sqlite::SqliteProvider;
 use rusqlite::Connection;

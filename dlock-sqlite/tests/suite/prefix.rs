@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use dlock_core::{Admin, DLock, ErrorKind, List, Name, Provider, TryAcquire};
+use dlock_core::{
+    DLock, ErrorKind, Name, Provider, TryAcquire,
+    provider::{Admin, List},
+};
 use dlock_sqlite::SqliteProvider;
 
 use crate::support::{Scratch, block_on, refused, request, take};

@@ -2,7 +2,10 @@
 
 use std::{collections::BTreeSet, fs, io::Write, path::Path, time::Duration};
 
-use dlock_core::{Acquire, AcquireOutcome, Provider, Release, Renew, RenewOutcome};
+use dlock_core::{
+    Provider,
+    provider::{Acquire, AcquireOutcome, Release, Renew, RenewOutcome},
+};
 use dlock_sqlite::SqliteProvider;
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;

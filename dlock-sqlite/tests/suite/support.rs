@@ -12,7 +12,10 @@ use std::{
     time::Duration,
 };
 
-use dlock_core::{Acquire, AcquireOutcome, FencingToken, Name, Provider, ProviderError, Record};
+use dlock_core::{
+    FencingToken, Name, Provider, ProviderError, Record,
+    provider::{Acquire, AcquireOutcome},
+};
 use dlock_sqlite::SqliteProvider;
 use rusqlite::Connection;
 use tempfile::TempDir;

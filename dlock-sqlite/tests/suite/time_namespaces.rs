@@ -2,7 +2,7 @@
 
 use std::{env, process::Command, time::Duration};
 
-use dlock_core::{AcquireOutcome, Provider};
+use dlock_core::{Provider, provider::AcquireOutcome};
 use dlock_sqlite::SqliteProvider;
 
 use crate::support::{Kid, Role, Scratch, block_on, request, take};

@@ -128,14 +128,14 @@ async fn renewals_and_other_locks_wake_nobody() {
     // Many looks long, each of which finds the file changed.
     while began.elapsed() < Duration::from_millis(300) || n <= 10 {
         n += 1;
-        let renewal = dlock_core::Renew::new(name("a"), uuid, n);
+        let renewal = dlock_core::provider::Renew::new(name("a"), uuid, n);
         holder.renew(&renewal).await.unwrap();
         for lock in [&other, &elsewhere] {
             lock.acquire().await.unwrap().release().await.unwrap();
         }
     }
     assert_eq!(faulty.count(Op::Acquire), asked, "asked without need");
-    let release = dlock_core::Release::new(name("a"), uuid, None);
+    let release = dlock_core::provider::Release::new(name("a"), uuid, None);
     holder.release(&release).await.unwrap();
     drop(granted(waiter).await);
     assert_eq!(faulty.count(Op::Acquire), asked + 1);
@@ -158,7 +158,7 @@ async fn a_hint_that_is_lost_costs_one_interval() {
         .unwrap();
     let waiter = waiting(&lock);
     sleep(interval / 4).await;
-    let release = dlock_core::Release::new(name("a"), uuid, None);
+    let release = dlock_core::provider::Release::new(name("a"), uuid, None);
     holder.release(&release).await.unwrap();
     sleep(interval / 4).await;
     assert!(!waiter.is_finished(), "the hint was not lost");

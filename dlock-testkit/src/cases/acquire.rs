@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dlock_core::Version;
+use dlock_core::provider::Version;
 use uuid::Uuid;
 
 use crate::{
@@ -65,7 +65,7 @@ pub(super) async fn repeated_acquire_does_not_extend_the_lease(bench: Bench) {
             continue;
         }
         assert!(
-            matches!(outcome, dlock_core::AcquireOutcome::Acquired(_)),
+            matches!(outcome, dlock_core::provider::AcquireOutcome::Acquired(_)),
             "{outcome:?}"
         );
         bench.outlast(lease - granted.elapsed()).await;
@@ -173,7 +173,7 @@ pub(super) async fn refused_acquire_does_not_extend_the_lease(bench: Bench) {
             continue;
         }
         assert!(
-            matches!(outcome, dlock_core::AcquireOutcome::Held(_)),
+            matches!(outcome, dlock_core::provider::AcquireOutcome::Held(_)),
             "{outcome:?}"
         );
         bench.outlast(lease - granted.elapsed()).await;
@@ -183,7 +183,7 @@ pub(super) async fn refused_acquire_does_not_extend_the_lease(bench: Bench) {
         // The holder's own state is what its renewal meets, on every store.
         let renewal = subject.renew(&a, 1).await;
         assert_eq!(
-            matches!(renewal, dlock_core::RenewOutcome::Lost(_)),
+            matches!(renewal, dlock_core::provider::RenewOutcome::Lost(_)),
             bench.store_clock(),
             "{renewal:?}"
         );

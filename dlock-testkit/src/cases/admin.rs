@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use dlock_core::{
-    Acquire, Admin, Ask, AskOutcome, Name, Record, ReleaseOutcome, Revoke, RevokeOutcome, Version,
+    Name, Record,
+    provider::{Acquire, Admin, Ask, AskOutcome, ReleaseOutcome, Revoke, RevokeOutcome, Version},
 };
 use uuid::Uuid;
 
@@ -73,7 +74,7 @@ pub(super) async fn revoked_lease_ends_when_it_would_have_ended(bench: Bench) {
         }
         assert_eq!(outcome, RevokeOutcome::Revoked);
         assert!(
-            matches!(refused, dlock_core::AcquireOutcome::Held(_)),
+            matches!(refused, dlock_core::provider::AcquireOutcome::Held(_)),
             "free at once, like B2: {refused:?}"
         );
         bench.outlast(lease.saturating_sub(granted.elapsed())).await;
@@ -170,12 +171,14 @@ pub(super) async fn ask_is_seen_at_the_next_renewal(bench: Bench) {
     // Told at every renewal, applied or repeated, alone or in a batch.
     assert!(subject.renews(&a, 2).await);
     assert!(subject.renews(&a, 2).await);
-    let batch = [dlock_core::Renew::new(a.name.clone(), a.new, 3)];
+    let batch = [dlock_core::provider::Renew::new(a.name.clone(), a.new, 3)];
     let answers = subject.provider().renew_many(&batch).await;
     assert!(
         matches!(
             &answers[..],
-            [Ok(dlock_core::RenewOutcome::Renewed { asked: true })]
+            [Ok(dlock_core::provider::RenewOutcome::Renewed {
+                asked: true
+            })]
         ),
         "{answers:?}"
     );

@@ -1,6 +1,9 @@
 //! `renew_many`: independent renewals, one answer each, in order.
 
-use dlock_core::{Acquire, ErrorKind, Provider, ProviderError, Renew, RenewOutcome};
+use dlock_core::{
+    ErrorKind, Provider, ProviderError,
+    provider::{Acquire, Renew, RenewOutcome},
+};
 use tokio::task::JoinSet;
 
 use crate::{Bench, subject::unchanged};
@@ -117,7 +120,7 @@ pub(super) async fn batch_extends_every_lease(bench: Bench) {
         assert!(
             contenders
                 .iter()
-                .all(|outcome| matches!(outcome, dlock_core::AcquireOutcome::Held(_))),
+                .all(|outcome| matches!(outcome, dlock_core::provider::AcquireOutcome::Held(_))),
             "a lease that the batch renewed was taken: {contenders:?}"
         );
         return;

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use dlock_core::{Acquire, AcquireOutcome, Closing, FencingToken, Record, ReleaseOutcome};
+use dlock_core::{
+    FencingToken, Record,
+    provider::{Acquire, AcquireOutcome, Closing, ReleaseOutcome},
+};
 use tokio::time::Instant;
 
 use crate::{

@@ -2,7 +2,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use dlock_core::{Admin, List, Name, Page, Record};
+use dlock_core::{
+    Name, Record,
+    provider::{Admin, List, Page},
+};
 
 use super::admin::both;
 use crate::Bench;

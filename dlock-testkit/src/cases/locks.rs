@@ -12,8 +12,9 @@ use std::{
 };
 
 use dlock_core::{
-    Ask, Client, DLock, Error, FencingToken, Holder, Lease, Name, Provider, ReleaseEnd, Revoke,
-    RevokeOutcome, Ticket, TryAcquire,
+    Client, DLock, Error, FencingToken, Holder, Lease, Name, Provider, ReleaseEnd, Ticket,
+    TryAcquire,
+    provider::{Ask, Revoke, RevokeOutcome},
 };
 use tokio::{
     task::JoinSet,

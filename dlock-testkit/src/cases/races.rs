@@ -8,7 +8,10 @@ use std::{
     time::Duration,
 };
 
-use dlock_core::{Acquire, AcquireOutcome, FencingToken, Name};
+use dlock_core::{
+    FencingToken, Name,
+    provider::{Acquire, AcquireOutcome},
+};
 use tokio::{sync::Barrier, task::JoinSet, time::sleep};
 
 use super::joined;

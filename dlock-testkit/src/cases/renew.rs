@@ -1,6 +1,6 @@
 //! R1 to R3: what a renewal extends, what it repeats, and what it can never bring back.
 
-use dlock_core::{AcquireOutcome, RenewOutcome};
+use dlock_core::provider::{AcquireOutcome, RenewOutcome};
 use tokio::time::Instant;
 
 use crate::{Bench, subject::unchanged};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dlock_core::{Acquire, AcquireOutcome, Version};
+use dlock_core::provider::{Acquire, AcquireOutcome, Version};
 use tokio::time::Instant;
 use uuid::Uuid;
 
@@ -175,7 +175,9 @@ pub(super) async fn takeover_lasts_for_the_new_lease(bench: Bench) {
         let renewal = subject.renew(&b, 1).await;
         tokio::time::sleep(lease).await;
         let outcome = subject.acquire(&c).await;
-        if asked.elapsed() >= b.duration || matches!(renewal, dlock_core::RenewOutcome::Lost(_)) {
+        if asked.elapsed() >= b.duration
+            || matches!(renewal, dlock_core::provider::RenewOutcome::Lost(_))
+        {
             continue;
         }
         assert!(

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use dlock_core::{Acquire, FencingToken, Name};
+use dlock_core::{FencingToken, Name, provider::Acquire};
 
 use crate::{Bench, Subject, subject::unchanged};
 

@@ -2,7 +2,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use dlock_core::{AcquireOutcome, Name, Provider, Wakeup, Wakeups};
+use dlock_core::{
+    Name, Provider,
+    provider::{AcquireOutcome, Wakeup, Wakeups},
+};
 use tokio::time::timeout;
 
 use crate::Bench;

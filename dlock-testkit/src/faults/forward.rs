@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use dlock_core::{
-    Acquire, AcquireOutcome, Admin, Ask, AskOutcome, Capabilities, List, Name, Page, Provider,
-    ProviderError, Record, Release, ReleaseOutcome, Renew, RenewOutcome, Revoke, RevokeOutcome,
-    Wakeup, WakeupSender, Wakeups,
+    Name, Provider, ProviderError, Record,
+    provider::{
+        Acquire, AcquireOutcome, Admin, Ask, AskOutcome, Capabilities, List, Page, Release,
+        ReleaseOutcome, Renew, RenewOutcome, Revoke, RevokeOutcome, Wakeup, WakeupSender, Wakeups,
+    },
 };
 use tokio::sync::watch;
 

@@ -3,12 +3,15 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use dlock_core::{
-    Acquire, AcquireOutcome, Ask, AskOutcome, List, Name, Page, ProviderError, Record, Release,
-    ReleaseOutcome, Renew, RenewOutcome, Revoke, RevokeOutcome,
+    Name, ProviderError, Record,
+    provider::{
+        Acquire, AcquireOutcome, Ask, AskOutcome, List, Page, Release, ReleaseOutcome, Renew,
+        RenewOutcome, Revoke, RevokeOutcome,
+    },
 };
 use tokio::time::Instant;
 
-/// An operation of [`Provider`](dlock_core::Provider) or [`Admin`](dlock_core::Admin).
+/// An operation of [`Provider`](dlock_core::Provider) or [`Admin`](dlock_core::provider::Admin).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "each is the method of that name")]

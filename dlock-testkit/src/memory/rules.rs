@@ -4,8 +4,11 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use dlock_core::{
-    Acquire, AcquireOutcome, Ask, AskOutcome, Closing, Discipline, FencingToken, ProviderError,
-    Record, Release, ReleaseOutcome, Renew, RenewOutcome, Revoke, RevokeOutcome,
+    FencingToken, ProviderError, Record,
+    provider::{
+        Acquire, AcquireOutcome, Ask, AskOutcome, Closing, Discipline, Release, ReleaseOutcome,
+        Renew, RenewOutcome, Revoke, RevokeOutcome,
+    },
 };
 
 /// A record and when it expires on the store's clock, in microseconds. `record.remaining` is unset:

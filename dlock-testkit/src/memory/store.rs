@@ -8,7 +8,10 @@ use std::{
     time::Duration,
 };
 
-use dlock_core::{Discipline, Name, Wakeup, WakeupSender, Wakeups};
+use dlock_core::{
+    Name,
+    provider::{Discipline, Wakeup, WakeupSender, Wakeups},
+};
 use tokio::time::Instant;
 
 use super::rules::{Now, Stored, Write, micros};

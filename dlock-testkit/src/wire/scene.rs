@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use dlock_core::{
-    Acquire, AcquireOutcome, ErrorKind, Provider, ProviderError, Release, ReleaseOutcome, Renew,
-    RenewOutcome,
+    ErrorKind, Provider, ProviderError,
+    provider::{Acquire, AcquireOutcome, Release, ReleaseOutcome, Renew, RenewOutcome},
 };
 use uuid::Uuid;
 

@@ -2,7 +2,10 @@
 
 use std::{pin::pin, time::Duration};
 
-use dlock_core::{AcquireOutcome, End, EndCause, Guard, Name, Provider, RenewOutcome};
+use dlock_core::{
+    End, EndCause, Guard, Name, Provider,
+    provider::{AcquireOutcome, RenewOutcome},
+};
 use tokio::time::{Instant, interval};
 
 use super::wiring::{Wire, ok, store_clock};

@@ -3,7 +3,10 @@
 use std::{fmt, future::Future, net::SocketAddr, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use dlock_core::{Acquire, Client, DLock, Discipline, Name, Provider, Release, Renew};
+use dlock_core::{
+    Client, DLock, Name, Provider,
+    provider::{Acquire, Discipline, Release, Renew},
+};
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 

@@ -8,8 +8,10 @@
 use std::{future::Future, sync::Arc, time::Duration};
 
 use dlock_core::{
-    Acquire, AcquireOutcome, ErrorKind, List, Name, Provider, Release, ReleaseOutcome, Renew,
-    RenewOutcome, Wakeup,
+    ErrorKind, Name, Provider,
+    provider::{
+        Acquire, AcquireOutcome, List, Release, ReleaseOutcome, Renew, RenewOutcome, Wakeup,
+    },
 };
 use dlock_testkit::{
     faults::{Fault, Faulty, Op, Outcome},
@@ -213,7 +215,7 @@ async fn faults_of_the_next_call_come_before_those_of_every_call() {
             .is_err()
     );
     assert!(
-        dlock_core::Admin::list(&faulty, &List::new(""))
+        dlock_core::provider::Admin::list(&faulty, &List::new(""))
             .await
             .is_err()
     );
@@ -335,7 +337,10 @@ async fn wrapper_is_the_provider_but_for_sharing() {
 mod conformance {
     use std::{sync::Arc, time::Duration};
 
-    use dlock_core::{Admin, Capabilities, Discipline, Durability, Name};
+    use dlock_core::{
+        Name,
+        provider::{Admin, Capabilities, Discipline, Durability},
+    };
     use dlock_testkit::{
         Fixture,
         faults::Faulty,

@@ -8,7 +8,8 @@
 use std::time::Duration;
 
 use dlock_core::{
-    Acquire, AcquireOutcome, ErrorKind, FencingToken, Name, Provider, Release, Renew, RenewOutcome,
+    ErrorKind, FencingToken, Name, Provider,
+    provider::{Acquire, AcquireOutcome, Release, Renew, RenewOutcome},
 };
 use dlock_testkit::memory::{MemoryProvider, MemoryStore};
 use tokio::time::sleep;

@@ -10,8 +10,11 @@ use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use dlock_core::{
-    Acquire, AcquireOutcome, Admin, Capabilities, Discipline, Durability, Name, Provider,
-    ProviderError, Record, Release, ReleaseOutcome, Renew, RenewOutcome,
+    Name, Provider, ProviderError, Record,
+    provider::{
+        Acquire, AcquireOutcome, Admin, Capabilities, Discipline, Durability, Release,
+        ReleaseOutcome, Renew, RenewOutcome,
+    },
 };
 use dlock_testkit::{
     CASES, Fixture,

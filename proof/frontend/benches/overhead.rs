@@ -5,7 +5,10 @@
 use std::time::Duration;
 
 use criterion::Criterion;
-use dlock_core::{Acquire, AcquireOutcome, DLock, Name, Provider, Release, TryAcquire};
+use dlock_core::{
+    DLock, Name, Provider, TryAcquire,
+    provider::{Acquire, AcquireOutcome, Release},
+};
 use dlock_testkit::memory::{MemoryProvider, MemoryStore};
 use uuid::Uuid;
 

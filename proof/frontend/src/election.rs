@@ -20,7 +20,7 @@ mod voters;
 
 use std::{fmt, future::Future, net::SocketAddr, pin::Pin, time::Duration};
 
-use dlock_core::Admin;
+use dlock_core::provider::Admin;
 
 #[doc(hidden)]
 pub use self::run::{Shared, run};

@@ -13,7 +13,7 @@
 //! # Recording
 //! ```
 //! # use std::time::Duration;
-//! # use dlock_core::{DLock, Discipline};
+//! # use dlock_core::{DLock, provider::Discipline};
 //! # use dlock_proof::history::{Header, Log, checker};
 //! # use dlock_testkit::memory::{MemoryProvider, MemoryStore};
 //! # #[tokio::main(flavor = "current_thread")]

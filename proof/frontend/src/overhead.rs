@@ -6,8 +6,11 @@
 
 use std::{fmt, time::Duration};
 
-use dlock_core::{Acquire, AcquireOutcome, DLock, Error, Name, Provider, Release, TryAcquire};
-use dlock_core::{ProviderError, Renew};
+use dlock_core::{
+    DLock, Error, Name, Provider, TryAcquire,
+    provider::{Acquire, AcquireOutcome, Release},
+};
+use dlock_core::{ProviderError, provider::Renew};
 use tokio::time::Instant;
 use uuid::Uuid;
 

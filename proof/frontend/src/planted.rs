@@ -16,7 +16,10 @@ use std::{
 };
 
 use async_trait::async_trait;
-use dlock_core::{Admin, Capabilities, Clock, Discipline, Name, Provider};
+use dlock_core::{
+    Clock, Name, Provider,
+    provider::{Admin, Capabilities, Discipline},
+};
 use dlock_testkit::{
     Case,
     memory::{MemoryProvider, MemoryStore},

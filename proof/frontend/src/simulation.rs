@@ -9,7 +9,7 @@
 //! again: [`Plan::shrink`] cuts a failure down to what it needs.
 //!
 //! ```
-//! use dlock_core::Discipline;
+//! use dlock_core::provider::Discipline;
 //! use dlock_proof::simulation::Plan;
 //!
 //! let run = Plan::from_seed(7, Discipline::Observer).run();

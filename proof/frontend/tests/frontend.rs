@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use dlock_core::{Admin, Capabilities, Discipline, Durability};
+use dlock_core::provider::{Admin, Capabilities, Discipline, Durability};
 use dlock_testkit::{
     Fixture,
     memory::{MemoryProvider, MemoryStore},

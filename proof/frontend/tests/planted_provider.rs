@@ -4,7 +4,7 @@
 
 use std::{collections::BTreeSet, panic, sync::Mutex, thread};
 
-use dlock_core::Discipline;
+use dlock_core::provider::Discipline;
 use dlock_proof::planted::{Flaw, caught, caught_by_locks};
 use dlock_testkit::{CASES, Case};
 

@@ -21,7 +21,7 @@ use std::{
     thread,
 };
 
-use dlock_core::Discipline;
+use dlock_core::provider::Discipline;
 use dlock_proof::{
     history::{folder, keep},
     simulation::{Figures, Plan, Run},

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use dlock_core::Discipline;
+use dlock_core::provider::Discipline;
 use dlock_mutants::Bug;
 use dlock_proof::cancelling;
 use dlock_testkit::memory::{MemoryProvider, MemoryStore};

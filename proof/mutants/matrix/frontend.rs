@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
-use dlock_core::{Admin, Capabilities, Discipline, Durability};
+use dlock_core::provider::{Admin, Capabilities, Discipline, Durability};
 use dlock_mutants::Bug;
 use dlock_proof::cases::CASES;
 use dlock_testkit::{

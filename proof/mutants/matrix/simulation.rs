@@ -5,7 +5,7 @@ use std::{
     thread,
 };
 
-use dlock_core::Discipline;
+use dlock_core::provider::Discipline;
 use dlock_mutants::Bug;
 use dlock_proof::simulation::Plan;
 

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use super::{Measured, Operation, Source};
 use crate::{
-    AcquireEnd, EndCause, ErrorKind, ProviderError, ReleaseEnd,
+    EndCause, ErrorKind, ProviderError, ReleaseEnd,
     events::metrics::{
         ACQUIRE, HOLD, LOSSES, RELEASES, RENEWAL_MARGIN, RENEWALS, STORE_CALL, SharedString,
         TAKEOVERS, TRIES, UNKNOWN_OUTCOMES,
     },
+    testing::AcquireEnd,
 };
 
 pub(super) fn take(source: Source<'_>, what: &Measured<'_>) {

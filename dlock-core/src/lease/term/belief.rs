@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::{Believed, EndCause, ProviderError, time::HolderInstant};
+use crate::{EndCause, ProviderError, testing::Believed, time::HolderInstant};
 
 /// What renewals and releases reported.
 pub(super) struct Belief {

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use super::Term;
-use crate::{End, EndCause, Version, time::HolderInstant};
+use crate::{End, EndCause, provider::Version, time::HolderInstant};
 
 impl Term {
     /// V7: from here on the lease is invalid and no renewal is sent. Returns `sent` of the newest

@@ -6,8 +6,11 @@ use async_trait::async_trait;
 
 use super::*;
 use crate::{
-    Acquire, AcquireOutcome, Capabilities, Client, Clock, Discipline, Provider, Release,
-    ReleaseOutcome, Renew, RenewOutcome,
+    Client, Clock, Provider,
+    provider::{
+        Acquire, AcquireOutcome, Capabilities, Discipline, Release, ReleaseOutcome, Renew,
+        RenewOutcome,
+    },
 };
 
 const LEASE: Duration = Duration::from_secs(60);

@@ -2,7 +2,7 @@
 //! is none.
 
 use super::Term;
-use crate::{End, Event, State};
+use crate::{End, State, testing::Event};
 
 impl Term {
     /// Resolves when the lease has ended, with its cause (V5, I8). Its timer is its own: it waits for

@@ -8,7 +8,7 @@
 
 use std::time::Duration;
 
-use crate::{Clock, Version, time::ContenderInstant};
+use crate::{Clock, provider::Version, time::ContenderInstant};
 
 /// One client's time with one name.
 #[derive(Default)]

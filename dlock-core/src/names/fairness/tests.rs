@@ -12,7 +12,7 @@ const LONGEST_TRY: Duration = TENURE;
 const TENURE: Duration = Duration::from_millis(300);
 
 /// One that has seen so many others, was granted the lock and has given it back just now.
-fn releaser(others: usize) -> (Fairness, Clock, crate::ManualClock) {
+fn releaser(others: usize) -> (Fairness, Clock, crate::testing::ManualClock) {
     let (clock, hand) = Clock::manual();
     let mut fairness = Fairness::default();
     for other in 0..others {

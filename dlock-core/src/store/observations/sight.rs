@@ -3,7 +3,7 @@
 
 use std::str::FromStr;
 
-use crate::{Version, time::ContenderInstant};
+use crate::{provider::Version, time::ContenderInstant};
 
 /// The first sight of a version.
 #[derive(Clone, Copy, Debug)]

@@ -6,7 +6,7 @@ use tempfile::TempDir;
 use uuid::Uuid;
 
 use super::{sight::Damaged, *};
-use crate::{ManualClock, Version};
+use crate::{provider::Version, testing::ManualClock};
 
 const ORIGIN: &str = "a boot";
 

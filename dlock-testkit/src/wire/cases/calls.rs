@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use dlock_core::{ErrorKind, Name, Provider, Record, Release, Renew};
+use dlock_core::{
+    ErrorKind, Name, Provider, Record,
+    provider::{Release, Renew},
+};
 use tokio::{
     task::JoinSet,
     time::{Instant, sleep},

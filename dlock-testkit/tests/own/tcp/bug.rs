@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use dlock_core::{AcquireOutcome, FencingToken, Provider, ProviderError, Release, ReleaseOutcome};
+use dlock_core::{
+    FencingToken, Provider, ProviderError,
+    provider::{AcquireOutcome, Release, ReleaseOutcome},
+};
 use dlock_testkit::memory::MemoryProvider;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -22,8 +22,10 @@ use std::{
 
 use async_trait::async_trait;
 use dlock_core::{
-    Acquire, AcquireOutcome, Capabilities, Name, Provider, ProviderError, Record, Release,
-    ReleaseOutcome, Renew, RenewOutcome,
+    Name, Provider, ProviderError, Record,
+    provider::{
+        Acquire, AcquireOutcome, Capabilities, Release, ReleaseOutcome, Renew, RenewOutcome,
+    },
 };
 use dlock_testkit::{
     memory::{MemoryProvider, MemoryStore},

@@ -8,8 +8,11 @@ use std::{
 
 use async_trait::async_trait;
 use dlock::{
-    Acquire, AcquireOutcome, Capabilities, FencingToken, Name, Provider, ProviderError, Record,
-    Release, ReleaseOutcome, Renew, RenewOutcome, Version, Wakeups,
+    FencingToken, Name, Provider, ProviderError, Record,
+    provider::{
+        Acquire, AcquireOutcome, Capabilities, Release, ReleaseOutcome, Renew, RenewOutcome,
+        Version, Wakeups,
+    },
 };
 use uuid::Uuid;
 

@@ -4,8 +4,8 @@
 use std::{sync::Arc, time::Duration};
 
 use dlock_core::{
-    Acquire, AcquireOutcome, Name, Provider, ProviderError, Release, ReleaseOutcome, Renew,
-    RenewOutcome,
+    Name, Provider, ProviderError,
+    provider::{Acquire, AcquireOutcome, Release, ReleaseOutcome, Renew, RenewOutcome},
 };
 use fastrand::Rng;
 use tokio::time::timeout;

@@ -3,7 +3,7 @@
 
 use std::{fmt::Debug, sync::Arc, time::Duration};
 
-use dlock_core::{Client, Clock, DLock, Guard, Lease, Name, Provider};
+use dlock_core::{Client, Clock, DLock, Guard, Lease, Name, Provider, testing::seeded_client};
 use dlock_testkit::faults::{Fault, Faulty, Op};
 use tokio::time::sleep;
 
@@ -110,7 +110,7 @@ impl Stage {
 /// seed, so that every run drops the same futures at the same points.
 pub(super) fn client(provider: impl Provider, paused: bool, seed: u64) -> Client {
     if paused {
-        Client::for_simulation(provider, Clock::tokio(1.0), seed)
+        seeded_client(provider, Clock::tokio(1.0), seed)
     } else {
         Client::with_clock(provider, Clock::system())
     }

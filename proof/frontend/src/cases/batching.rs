@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use dlock_core::{EndCause, Guard, Provider, Release, State};
+use dlock_core::{EndCause, Guard, Provider, State, provider::Release};
 use dlock_testkit::{
     Bench,
     faults::{Fault, Op},

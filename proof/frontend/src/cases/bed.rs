@@ -10,8 +10,9 @@ use std::{
 };
 
 use dlock_core::{
-    Acquire, Client, Clock, DLock, Error, Holder, Lease, ManualClock, Name, Release, Renew,
-    TryAcquire,
+    Client, Clock, DLock, Error, Holder, Lease, Name, TryAcquire,
+    provider::{Acquire, Release, Renew},
+    testing::ManualClock,
 };
 use dlock_testkit::{
     Bench, Subject,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dlock_core::{Acquire, DLock, Lease};
+use dlock_core::{DLock, Lease, provider::Acquire};
 use dlock_testkit::{
     Bench,
     faults::{Fault, Op},

@@ -13,8 +13,11 @@ use std::{
 
 use async_trait::async_trait;
 use dlock_core::{
-    Acquire, AcquireOutcome, Capabilities, ErrorKind, Name, Provider, ProviderError, Record,
-    Release, ReleaseOutcome, Renew, RenewOutcome, Wakeups,
+    ErrorKind, Name, Provider, ProviderError, Record,
+    provider::{
+        Acquire, AcquireOutcome, Capabilities, Release, ReleaseOutcome, Renew, RenewOutcome,
+        Wakeups,
+    },
 };
 use dlock_testkit::{faults::Op, stall::Lag};
 use tokio::time::Instant;

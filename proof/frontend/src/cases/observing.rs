@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use dlock_core::{DLock, FencingToken, Holder, Version};
+use dlock_core::{DLock, FencingToken, Holder, provider::Version};
 use dlock_testkit::{Bench, faults::Op};
 
 use super::bed::{BY_HAND, Bed, acquired, held, lock, ok, rounds, soon};

@@ -6,7 +6,9 @@
 
 use std::{fs, path::PathBuf, time::Duration};
 
-use dlock_core::{Client, Clock, Holder, Lease, ManualClock, TryAcquire, Version};
+use dlock_core::{
+    Client, Clock, Holder, Lease, TryAcquire, provider::Version, testing::ManualClock,
+};
 use dlock_testkit::{Bench, faults::Op};
 use uuid::Uuid;
 

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use dlock_core::{EndCause, Fence, ReleaseEnd, Version};
+use dlock_core::{EndCause, Fence, ReleaseEnd, provider::Version};
 use dlock_testkit::{
     Bench,
     faults::{Fault, Op},

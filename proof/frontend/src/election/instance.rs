@@ -7,7 +7,8 @@ use std::{
 };
 
 use dlock_core::{
-    AcquireOutcome, Admin, Capabilities, Client, Clock, Discipline, Provider, RenewOutcome,
+    Client, Clock, Provider,
+    provider::{AcquireOutcome, Admin, Capabilities, Discipline, RenewOutcome},
 };
 use dlock_election::{Coordinator, Election, Leadership, Next, Transition};
 use dlock_testkit::{

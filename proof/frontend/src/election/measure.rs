@@ -3,7 +3,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use dlock_core::Discipline;
+use dlock_core::provider::Discipline;
 use dlock_testkit::runner::shared_runtime;
 use tokio::time::Instant;
 

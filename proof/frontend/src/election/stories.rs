@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use dlock_core::{Admin, Name, Provider, Revoke, RevokeOutcome};
+use dlock_core::{
+    Name, Provider,
+    provider::{Admin, Revoke, RevokeOutcome},
+};
 use dlock_election::{Coordinator, Reason, Transition};
 use tokio::time::{Instant, sleep, sleep_until};
 

@@ -11,7 +11,10 @@ use std::{
 };
 
 use async_trait::async_trait;
-use dlock_core::{Admin, Discipline, Name};
+use dlock_core::{
+    Name,
+    provider::{Admin, Discipline},
+};
 use dlock_election::Leadership;
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;

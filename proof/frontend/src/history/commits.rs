@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dlock_core::Discipline;
+use dlock_core::provider::Discipline;
 use dlock_testkit::memory::{Commit as Write, MemoryStore, rules::Stored};
 
 use super::{
@@ -96,7 +96,7 @@ fn tell(log: &Log, write: &Write<'_>, kind: CommitKind, shown: &Stored) {
 mod tests {
     use std::time::UNIX_EPOCH;
 
-    use dlock_core::{Closing, FencingToken, Record};
+    use dlock_core::{FencingToken, Record, provider::Closing};
     use uuid::Uuid;
 
     use super::*;

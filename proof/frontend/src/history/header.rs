@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use dlock_core::Discipline;
+use dlock_core::provider::Discipline;
 use serde::{Deserialize, Serialize};
 
 use super::line::{Micros, micros};

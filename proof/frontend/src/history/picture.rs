@@ -44,7 +44,7 @@ const TOP: f64 = 118.0;
 ///
 /// ```
 /// # use std::time::Duration;
-/// # use dlock_core::Discipline;
+/// # use dlock_core::provider::Discipline;
 /// # use dlock_proof::history::{Header, Log, checker::check, picture};
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() {

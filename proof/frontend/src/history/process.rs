@@ -10,8 +10,8 @@ use std::{
 };
 
 use dlock_core::{
-    AcquireEnd, Client, Clock, EndCause, ErrorKind, Event, Name, Provider, ProviderError, Recorder,
-    ReleaseEnd,
+    Client, Clock, EndCause, ErrorKind, Name, Provider, ProviderError, ReleaseEnd,
+    testing::{AcquireEnd, Event, Recorder, seeded_client},
 };
 use uuid::Uuid;
 
@@ -54,8 +54,7 @@ impl Process {
     /// As [`Process::client`], with uuids and jitter from a seed: only for simulations.
     #[must_use]
     pub fn simulated_client(&self, provider: impl Provider, seed: u64) -> Client {
-        Client::for_simulation(self.wrap(provider), self.0.clock.clone(), seed)
-            .recorded(self.recorder())
+        seeded_client(self.wrap(provider), self.0.clock.clone(), seed).recorded(self.recorder())
     }
 
     /// For [`Client::recorded`].

@@ -2,8 +2,11 @@
 
 use async_trait::async_trait;
 use dlock_core::{
-    Acquire, AcquireOutcome, Capabilities, Name, Provider, ProviderError, Record, Release,
-    ReleaseOutcome, Renew, RenewOutcome, Wakeups,
+    Name, Provider, ProviderError, Record,
+    provider::{
+        Acquire, AcquireOutcome, Capabilities, Release, ReleaseOutcome, Renew, RenewOutcome,
+        Wakeups,
+    },
 };
 
 use super::{

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use dlock_core::{Acquire, AcquireOutcome, FencingToken, ProviderError};
+use dlock_core::{
+    FencingToken, ProviderError,
+    provider::{Acquire, AcquireOutcome},
+};
 use dlock_testkit::memory::rules::{self, Decision, Now, Stored, Write, micros};
 
 use super::Flaw;

@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use dlock_core::{
-    Admin, Ask, AskOutcome, List, Name, Page, Provider, ProviderError, Record, Release,
-    ReleaseOutcome, Revoke, RevokeOutcome,
+    Name, Provider, ProviderError, Record,
+    provider::{
+        Admin, Ask, AskOutcome, List, Page, Release, ReleaseOutcome, Revoke, RevokeOutcome,
+    },
 };
 use dlock_testkit::memory::rules::{self, Now, PURGE_AFTER, micros};
 

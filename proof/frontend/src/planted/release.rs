@@ -3,7 +3,8 @@
 use std::time::UNIX_EPOCH;
 
 use dlock_core::{
-    Ask, AskOutcome, FencingToken, Record, Release, ReleaseOutcome, Revoke, RevokeOutcome,
+    FencingToken, Record,
+    provider::{Ask, AskOutcome, Release, ReleaseOutcome, Revoke, RevokeOutcome},
 };
 use dlock_testkit::memory::rules::{self, Decision, Now, Stored, Write, micros};
 

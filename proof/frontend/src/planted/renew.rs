@@ -1,6 +1,6 @@
 //! Wrong decisions of renew.
 
-use dlock_core::{Acquire, AcquireOutcome, Renew, RenewOutcome};
+use dlock_core::provider::{Acquire, AcquireOutcome, Renew, RenewOutcome};
 use dlock_testkit::memory::rules::{self, Decision, Now, Stored, Write, micros};
 
 use super::Flaw;

@@ -5,7 +5,10 @@ use std::{
     time::Duration,
 };
 
-use dlock_core::{Event, Name, Recorder};
+use dlock_core::{
+    Name,
+    testing::{Event, Recorder},
+};
 
 /// Notes each lease's deadline, and what was left of it when a renewal came in. As small as can be,
 /// for the sake of what is measured: the number of a lease stands in its name.

@@ -5,7 +5,7 @@ use std::{
     task::Poll,
 };
 
-use dlock_core::Machine;
+use dlock_core::testing::Machine;
 
 use super::plan::{Away, Cancel};
 

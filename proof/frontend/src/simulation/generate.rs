@@ -8,7 +8,7 @@ mod periods;
 
 use std::time::Duration;
 
-use dlock_core::Discipline;
+use dlock_core::provider::Discipline;
 use fastrand::Rng;
 
 pub(super) use self::mixes::{NAME as MIX, WORK as MIX_WORK};

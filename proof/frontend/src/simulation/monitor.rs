@@ -34,7 +34,7 @@ use std::{
     time::Duration,
 };
 
-use dlock_core::{Machine, ProviderError, Record};
+use dlock_core::{ProviderError, Record, testing::Machine};
 use tokio::time::Instant;
 use uuid::Uuid;
 

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use dlock_core::{Discipline, ErrorKind, Standstill};
+use dlock_core::{ErrorKind, provider::Discipline, testing::Standstill};
 use dlock_testkit::faults::Op;
 
 use crate::history::shrink;

@@ -13,7 +13,11 @@ use std::{
     time::Duration,
 };
 
-use dlock_core::{Admin, Machine, Name, Provider, ProviderError, Release};
+use dlock_core::{
+    Name, Provider, ProviderError,
+    provider::{Admin, Release},
+    testing::Machine,
+};
 use tokio::{
     sync::oneshot,
     time::{Instant, sleep},

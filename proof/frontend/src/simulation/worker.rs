@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use dlock_core::{Client, DLock, Error, Lease, Machine, Ticket, TryAcquire};
+use dlock_core::{Client, DLock, Error, Lease, Ticket, TryAcquire, testing::Machine};
 use tokio::time::Instant;
 
 use self::holding::Held;

@@ -5,7 +5,10 @@ mod strikes;
 
 use std::time::Duration;
 
-use dlock_core::{Client, Clock, DLock, Machine};
+use dlock_core::{
+    Client, Clock, DLock,
+    testing::{Machine, seeded_client},
+};
 use dlock_testkit::memory::{MemoryProvider, MemoryStore};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
@@ -155,7 +158,7 @@ impl<'a> World<'a> {
         let wire = Wire::new(self.plan, index, store, machine.clone(), monitor, log);
         let station = Station::new(process.wrap(wire));
         let seed = self.plan.seed.wrapping_mul(64).wrapping_add(index as u64);
-        let client = Client::for_simulation(station.clone(), clock, seed);
+        let client = seeded_client(station.clone(), clock, seed);
         self.clients
             .push((client.recorded(process.recorder()), station));
         self.machines.push(machine);

@@ -146,13 +146,13 @@ fn panic_of_a_provider_is_an_error_and_no_hang() {
 
     #[async_trait::async_trait]
     impl dlock_core::Provider for Panicking {
-        fn capabilities(&self) -> dlock_core::Capabilities {
+        fn capabilities(&self) -> dlock_core::provider::Capabilities {
             self.0.capabilities()
         }
         async fn acquire(
             &self,
-            request: &dlock_core::Acquire,
-        ) -> Result<dlock_core::AcquireOutcome, dlock_core::ProviderError> {
+            request: &dlock_core::provider::Acquire,
+        ) -> Result<dlock_core::provider::AcquireOutcome, dlock_core::ProviderError> {
             if self.1.fetch_add(1, Ordering::SeqCst) == 0 {
                 std::panic::resume_unwind(Box::new("on purpose"));
             }
@@ -160,14 +160,14 @@ fn panic_of_a_provider_is_an_error_and_no_hang() {
         }
         async fn renew(
             &self,
-            request: &dlock_core::Renew,
-        ) -> Result<dlock_core::RenewOutcome, dlock_core::ProviderError> {
+            request: &dlock_core::provider::Renew,
+        ) -> Result<dlock_core::provider::RenewOutcome, dlock_core::ProviderError> {
             self.0.renew(request).await
         }
         async fn release(
             &self,
-            request: &dlock_core::Release,
-        ) -> Result<dlock_core::ReleaseOutcome, dlock_core::ProviderError> {
+            request: &dlock_core::provider::Release,
+        ) -> Result<dlock_core::provider::ReleaseOutcome, dlock_core::ProviderError> {
             self.0.release(request).await
         }
         async fn read(

@@ -10,8 +10,10 @@ use std::{
 
 use async_trait::async_trait;
 use dlock_core::{
-    Acquire, AcquireOutcome, Capabilities, Client, Clock, DLock, Guard, Name, Provider,
-    ProviderError, Record, Release, ReleaseOutcome, Renew, RenewOutcome,
+    Client, Clock, DLock, Guard, Name, Provider, ProviderError, Record,
+    provider::{
+        Acquire, AcquireOutcome, Capabilities, Release, ReleaseOutcome, Renew, RenewOutcome,
+    },
 };
 use dlock_testkit::{
     faults::{Fault, Faulty, Op},

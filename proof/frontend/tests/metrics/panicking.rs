@@ -3,7 +3,9 @@
 use std::{sync::Arc, time::Duration};
 
 use dlock_core::{
-    Client, Clock, DLock, Event as Told, Name, Provider, Recorder, Release, ReleaseEnd,
+    Client, Clock, DLock, Name, Provider, ReleaseEnd,
+    provider::Release,
+    testing::{Event as Told, Recorder},
 };
 use dlock_testkit::memory::{MemoryProvider, MemoryStore};
 use tokio::time::sleep;

@@ -2,7 +2,7 @@
 
 use std::{future::Future, pin::Pin, time::Duration};
 
-use dlock_core::{Client, Clock, DLock, Discipline};
+use dlock_core::{Client, Clock, DLock, provider::Discipline};
 use dlock_proof::metrics::Kept;
 use dlock_testkit::{
     faults::Faulty,

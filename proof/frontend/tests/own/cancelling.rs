@@ -1,7 +1,7 @@
 //! I14: dropping any future of the frontend at any poll leaves nothing behind. Every poll, on the
 //! memory store in both disciplines; sampled points in real time.
 
-use dlock_core::Discipline;
+use dlock_core::provider::Discipline;
 use dlock_proof::cancelling;
 use dlock_testkit::memory::{MemoryProvider, MemoryStore};
 

@@ -10,7 +10,10 @@ use std::{
     time::Duration,
 };
 
-use dlock_core::{AcquireEnd, Client, Clock, DLock, EndCause, Event, Name, Recorder, TryAcquire};
+use dlock_core::{
+    Client, Clock, DLock, EndCause, Name, TryAcquire,
+    testing::{AcquireEnd, Event, Recorder},
+};
 use dlock_testkit::memory::{MemoryProvider, MemoryStore};
 
 const LEASE: Duration = Duration::from_secs(10);

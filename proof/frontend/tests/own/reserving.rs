@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dlock_core::{AcquireOutcome, Client, Clock, DLock};
+use dlock_core::{Client, Clock, DLock, provider::AcquireOutcome};
 use dlock_testkit::{
     faults::{Faulty, Op, Outcome, Request},
     memory::{MemoryProvider, MemoryStore},

@@ -1,6 +1,6 @@
 //! What lines are made of: outcomes, causes, commits.
 
-use dlock_core::Version;
+use dlock_core::provider::Version;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 

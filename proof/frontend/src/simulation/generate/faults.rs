@@ -1,6 +1,6 @@
 //! Drawing what goes wrong: with calls, the network, machines, hints, operators and stores.
 
-use dlock_core::{Discipline, ErrorKind, Standstill};
+use dlock_core::{ErrorKind, provider::Discipline, testing::Standstill};
 use dlock_testkit::faults::Op;
 
 use super::Draw;

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use dlock_core::{Acquire, AcquireOutcome, ErrorKind, Record};
+use dlock_core::{
+    ErrorKind, Record,
+    provider::{Acquire, AcquireOutcome},
+};
 use uuid::Uuid;
 
 use super::{

@@ -3,7 +3,10 @@
 
 use std::time::Duration;
 
-use dlock_core::{Acquire, AcquireOutcome, Record, Release, ReleaseOutcome};
+use dlock_core::{
+    Record,
+    provider::{Acquire, AcquireOutcome, Release, ReleaseOutcome},
+};
 use uuid::Uuid;
 
 use super::{

@@ -2,7 +2,10 @@
 
 use std::{collections::BTreeSet, iter::successors, time::Duration};
 
-use dlock_core::{Acquire, Error, Release};
+use dlock_core::{
+    Error,
+    provider::{Acquire, Release},
+};
 use uuid::Uuid;
 
 use super::{

@@ -3,7 +3,10 @@
 
 use std::time::Duration;
 
-use dlock_core::{Acquire, Record, Version};
+use dlock_core::{
+    Record,
+    provider::{Acquire, Version},
+};
 
 use super::{
     Monitor, State,

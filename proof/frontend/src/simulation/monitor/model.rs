@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use dlock_core::{FencingToken, Machine, Record, Version};
+use dlock_core::{FencingToken, Record, provider::Version, testing::Machine};
 use dlock_testkit::faults::{Op, Request};
 use uuid::Uuid;
 

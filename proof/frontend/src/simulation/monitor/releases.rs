@@ -1,7 +1,10 @@
 //! Releases: when a lease is over for its client, and what may follow (V7, W7); `heirs` has what
 //! becomes of those that are handed over.
 
-use dlock_core::{ErrorKind, Release, ReleaseOutcome};
+use dlock_core::{
+    ErrorKind,
+    provider::{Release, ReleaseOutcome},
+};
 use uuid::Uuid;
 
 use super::{State, model::Given};

@@ -1,6 +1,9 @@
 //! Renewals: when they come, and how far they extend a lease (V4, V6, V7).
 
-use dlock_core::{ErrorKind, Renew, RenewOutcome};
+use dlock_core::{
+    ErrorKind,
+    provider::{Renew, RenewOutcome},
+};
 
 use super::{Monitor, State, model::Attempt};
 

@@ -2,7 +2,10 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use dlock_core::{Acquire, AcquireOutcome, FencingToken, Record};
+use dlock_core::{
+    FencingToken, Record,
+    provider::{Acquire, AcquireOutcome},
+};
 use uuid::Uuid;
 
 use super::{

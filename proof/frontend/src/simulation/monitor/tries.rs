@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dlock_core::Acquire;
+use dlock_core::provider::Acquire;
 use dlock_testkit::faults::Request;
 use uuid::Uuid;
 

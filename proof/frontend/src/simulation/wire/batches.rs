@@ -1,6 +1,9 @@
 //! A batch of renewals on its way: one trip there and back, and an answer for each.
 
-use dlock_core::{ProviderError, Renew, RenewOutcome};
+use dlock_core::{
+    ProviderError,
+    provider::{Renew, RenewOutcome},
+};
 use dlock_testkit::{
     faults::{Op, Request},
     memory::MemoryProvider,

@@ -2,7 +2,10 @@
 
 use std::{sync::PoisonError, time::Duration};
 
-use dlock_core::{ErrorKind, Machine, Standstill};
+use dlock_core::{
+    ErrorKind,
+    testing::{Machine, Standstill},
+};
 use dlock_testkit::faults::Op;
 use fastrand::Rng;
 use tokio::time::sleep;

@@ -4,8 +4,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use dlock_core::{
-    Acquire, AcquireOutcome, Capabilities, Name, Provider, ProviderError, Record, Release,
-    ReleaseOutcome, Renew, RenewOutcome, Wakeup, WakeupSender, Wakeups,
+    Name, Provider, ProviderError, Record,
+    provider::{
+        Acquire, AcquireOutcome, Capabilities, Release, ReleaseOutcome, Renew, RenewOutcome,
+        Wakeup, WakeupSender, Wakeups,
+    },
 };
 use dlock_testkit::{
     faults::{Op, Outcome, Request},

@@ -2,7 +2,11 @@
 
 use std::time::Duration;
 
-use dlock_core::{Admin, Ask, Machine, Name, Provider, Record, Release, Revoke, Standstill};
+use dlock_core::{
+    Name, Provider, Record,
+    provider::{Admin, Ask, Release, Revoke},
+    testing::{Machine, Standstill},
+};
 use dlock_testkit::{
     faults::{Outcome, Request},
     memory::{MemoryProvider, MemoryStore},

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dlock_core::{Clock, DLock, Discipline, Name, TryAcquire};
+use dlock_core::{Clock, DLock, Name, TryAcquire, provider::Discipline};
 use dlock_proof::history::{
     Header, Invariant, Line, Log, What,
     checker::{Report, check},

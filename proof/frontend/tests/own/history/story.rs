@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dlock_core::Discipline;
+use dlock_core::provider::Discipline;
 use dlock_proof::history::{
     Header, Invariant, Line, Micros, What,
     checker::{Report, check},

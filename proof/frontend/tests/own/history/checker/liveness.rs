@@ -1,6 +1,6 @@
 //! I10, I15, I17: in time, and not too early.
 
-use dlock_core::Discipline;
+use dlock_core::provider::Discipline;
 use dlock_proof::history::{
     Invariant::{I10, I15, I17},
     What,

@@ -1,6 +1,6 @@
 //! I1, I2, I12: who may act.
 
-use dlock_core::Discipline;
+use dlock_core::provider::Discipline;
 use dlock_proof::history::{
     Invariant::{I1, I2, I6, I12},
     What,
