@@ -1,5 +1,5 @@
 //! Waiting for a lock: turns, tries, pauses, limits, and bringing the grant to the caller (W1 to W7). A lease
-//! that this client hands over, or that a ticket is for, is claimed first (H1, H9).
+//! that this client hands over, or that a ticket is for, is claimed first (H1, H8).
 
 mod acquire;
 mod asking;

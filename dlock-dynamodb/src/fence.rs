@@ -54,7 +54,8 @@ const VALUE: &str = ":dlock_token";
 const CONDITION: &str = "(attribute_not_exists(#dlock_fence) OR #dlock_fence <= :dlock_token)";
 const ASSIGNMENT: &str = "#dlock_fence = :dlock_token";
 
-/// Why a write was not made; see [there](dlock_core::FenceError).
+/// Why a write was not made; see [there](dlock_core::FenceError). A condition of the caller's own that does not hold
+/// is a `Store` error.
 pub type FenceError = dlock_core::FenceError<Box<Error>>;
 
 /// Where resources remember the highest token they have seen: in an attribute, `fence` by default, of

@@ -1,8 +1,4 @@
 #![doc = include_str!("../README.md")]
-//!
-//! [`Client::observations`]: dlock_core::Client::observations
-//! [`Discipline::Observer`]: dlock_core::provider::Discipline::Observer
-//! [`purge`]: dlock_core::provider::Admin::purge
 
 mod admin;
 mod call;

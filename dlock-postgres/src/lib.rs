@@ -1,18 +1,4 @@
 #![doc = include_str!("../README.md")]
-//!
-//! [`Client`]: dlock_core::Client
-//! [`Discipline::StoreClock`]: dlock_core::provider::Discipline::StoreClock
-//! [`create_schema`]: PostgresProvider::create_schema
-//! [`listen`]: PostgresProviderBuilder::listen
-//! [`notify`]: PostgresProviderBuilder::notify
-//! [`obstacle`]: PostgresProvider::obstacle
-//! [`prepared`]: PostgresProviderBuilder::prepared
-//! [`purge`]: dlock_core::provider::Admin::purge
-//! [`read`]: dlock_core::Provider::read
-//! [`renew_many`]: dlock_core::Provider::renew_many
-//! [`schema_sql`]: PostgresProvider::schema_sql
-//! [`timeout`]: PostgresProviderBuilder::timeout
-//! [`verify_schema`]: PostgresProvider::verify_schema
 
 mod admin;
 mod connections;

@@ -1,11 +1,4 @@
 #![doc = include_str!("../README.md")]
-//!
-//! [`Discipline::StoreClock`]: dlock_core::provider::Discipline::StoreClock
-//! [`acknowledged_by`]: RedisProviderBuilder::acknowledged_by
-//! [`call_timeout`]: RedisProviderBuilder::call_timeout
-//! [`client`]: RedisProviderBuilder::client
-//! [`connection`]: RedisProviderBuilder::connection
-//! [`wakeups`]: RedisProviderBuilder::wakeups
 
 mod admin;
 mod cluster;

@@ -1,9 +1,4 @@
 #![doc = include_str!("../README.md")]
-//!
-//! [`Admin::purge`]: dlock_core::provider::Admin::purge
-//! [`Discipline::StoreClock`]: dlock_core::provider::Discipline::StoreClock
-//! [`Fatal`]: dlock_core::ErrorKind::Fatal
-//! [`danger_accept_any_file_system`]: SqliteProviderBuilder::danger_accept_any_file_system
 
 mod admin;
 mod boot;

@@ -206,8 +206,8 @@ macro_rules! __for_each_case {
             required locks stale_holder_knows_and_frees_nothing ["L3", "I9", "001-3"];
             watch locks release_reaches_a_waiter_at_once ["W3", "I16"];
             required locks waiter_without_hints_polls ["W2"];
-            watch locks contenders_take_turns ["I1", "I3", "F1", "I18", "W8"];
-            required locks contenders_without_hints_take_turns ["I1", "I3", "F1", "I18", "W8"];
+            watch locks contenders_take_turns ["I1", "I3", "W8"];
+            required locks contenders_without_hints_take_turns ["I1", "I3", "W8"];
             required locks early_release_closes_the_name ["B4"];
             required locks ticket_gives_the_lock_to_another_process ["H7", "H8"];
             admin locks holder_hears_that_it_was_asked_and_revoked ["B1", "B3", "V5"];

@@ -6,7 +6,7 @@
 //! - [`faults`] loses, delays, repeats and refuses the calls of any provider by script, and records
 //!   them.
 //! - [`storage`] proves storage that checks fencing tokens.
-//! - [`wire`] and [`proxy`] (a feature, `wire`) do to the connections between a driver and its server what
+//! - `wire` and `proxy` (a feature, `wire`) do to the connections between a driver and its server what
 //!   networks do: lost replies, resets, silence, delays, by script or by seed.
 //!
 //! # Adopting the suite

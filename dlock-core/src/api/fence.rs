@@ -82,8 +82,8 @@ pub struct Stale {
 /// Why a store did not make a write that carries a fencing token; `E` is the store's own error. Except for
 /// [`FenceError::Store`], nothing changed.
 ///
-/// Where the fence is checked in a transaction of the caller's, that transaction is rolled back after each
-/// of them.
+/// Where the fence is checked in a transaction of the caller's, roll that transaction back after each of them:
+/// nothing else does.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FenceError<E: StdError + 'static> {

@@ -11,7 +11,7 @@ const GATHER: Duration = Duration::from_millis(10);
 /// is no fraction.
 const SPAN: u64 = 7_200_000_000_000;
 
-/// The terms of an schedule, counted.
+/// The terms of a schedule, counted.
 #[derive(Default)]
 pub(super) struct Load {
     durations: BTreeMap<Duration, usize>,

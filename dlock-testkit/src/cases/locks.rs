@@ -21,7 +21,11 @@ use tokio::{
     time::{Instant, sleep, timeout},
 };
 
-use crate::{Bench, stall};
+use crate::{
+    Bench,
+    faults::{Faulty, Op},
+    stall,
+};
 
 /// No case waits for its end.
 const LONG: Duration = Duration::from_secs(60);
@@ -127,11 +131,16 @@ pub(super) async fn kept_lease_outlives_its_duration(bench: Bench) {
     .await;
 }
 
+/// As many as a store can renew one by one with time to spare.
 pub(super) async fn many_leases_are_kept_at_once(bench: Bench) {
     rounds(bench, |round| async move {
         let lock = lock!(round, round.lease);
+        let asked = Instant::now();
+        ok(lock.read().await);
+        let call = asked.elapsed().max(Duration::from_millis(1));
+        let room = (round.lease / 10).as_micros() / call.as_micros();
         let mut guards = Vec::new();
-        for number in 0..50 {
+        for number in 0..room.clamp(2, 50) {
             let name = format!("{}/{number}", round.name());
             guards.push(ok(ok(lock.named(name)).hold().await));
         }
@@ -187,20 +196,37 @@ pub(super) async fn stale_holder_knows_and_frees_nothing(bench: Bench) {
 pub(super) async fn release_reaches_a_waiter_at_once(bench: Bench) {
     let round = Round::of(bench);
     // Polling alone would take longer.
-    let waiter = lock!(round, LONG, poll_every = 2 * SOON);
-    comes_in(&round, waiter).await;
+    comes_in(&round, 2 * SOON, true).await;
 }
 
 pub(super) async fn waiter_without_hints_polls(bench: Bench) {
     let round = Round::of(bench);
-    let poll = Duration::from_millis(100);
-    let waiter = lock!(round, LONG, wakeups = false, poll_every = poll);
-    comes_in(&round, waiter).await;
+    comes_in(&round, Duration::from_millis(100), false).await;
 }
 
-async fn comes_in(round: &Round, waiter: DLock) {
+async fn comes_in(round: &Round, poll: Duration, hints: bool) {
     let guard = ok(lock!(round, LONG).hold().await);
+    let store = Faulty::new(round.bench.provider().await);
+    let waiter = ok(DLock::builder()
+        .name(round.name().as_str())
+        .provider(Client::with_clock(store.clone(), round.bench.clock()))
+        .duration(LONG)
+        .poll_every(poll)
+        .wakeups(hints)
+        .build());
     let waiter = tokio::spawn(async move { waiter.acquire().await });
+    // Refused, and its channel open, which wakes it once.
+    let answered = |op| {
+        let calls = store.calls();
+        let of = calls.iter().filter(|call| call.op == op);
+        of.filter(|call| call.answer.is_some()).count()
+    };
+    let ready = async {
+        while answered(Op::Acquire) == 0 || (hints && answered(Op::Watch) == 0) {
+            sleep(Duration::from_millis(10)).await;
+        }
+    };
+    soon("the waiter's first answers", ready).await;
     sleep(Duration::from_millis(300)).await;
     assert!(!waiter.is_finished(), "in beside the holder");
     ok(guard.release().await);
@@ -216,54 +242,74 @@ pub(super) async fn contenders_without_hints_take_turns(bench: Bench) {
     turns_are_taken(bench, false).await;
 }
 
-/// Four processes of two tasks each. Counted are turns and no times, so that a busy machine is as good as an
-/// idle one: two processes that leave the lock to each other have hundreds of turns between two of a third.
+/// Four processes of two tasks each go on until each process has had its turns: none keeps another out.
 async fn turns_are_taken(bench: Bench, hints: bool) {
-    const CROWDS: usize = 4;
-    const MOST: usize = 24;
-    let round = Round::of(bench);
-    let (inside, over) = (
-        Arc::new(AtomicBool::new(false)),
-        Arc::new(AtomicBool::new(false)),
-    );
-    let terms: Arc<Mutex<Vec<(usize, FencingToken)>>> = Arc::default();
-    let mut tasks = JoinSet::new();
-    for crowd in 0..CROWDS {
-        let owner = format!("process {crowd}");
-        let lock = lock!(round, 2 * SOON, wakeups = hints, owner = owner);
-        for _ in 0..2 {
-            let (lock, inside, over) = (lock.clone(), Arc::clone(&inside), Arc::clone(&over));
-            let terms = Arc::clone(&terms);
-            tasks.spawn(async move {
-                while !over.load(Ordering::SeqCst) {
-                    let lease = ok(lock.acquire().await);
-                    assert!(!inside.swap(true, Ordering::SeqCst), "two are inside");
-                    terms
-                        .lock()
-                        .unwrap_or_else(PoisonError::into_inner)
-                        .push((crowd, lease.token()));
-                    sleep(Duration::from_millis(10)).await;
-                    inside.store(false, Ordering::SeqCst);
-                    ok(lease.release().await);
-                }
-            });
+    const PROCESSES: usize = 4;
+    const TURNS: usize = 4;
+    rounds(bench, |round| async move {
+        let lease = (2 * round.lease).max(Duration::from_secs(1));
+        let inside = Arc::new(AtomicBool::new(false));
+        let terms: Terms = Arc::default();
+        let mut tasks = JoinSet::new();
+        for process in 0..PROCESSES {
+            let owner = format!("process {process}");
+            let lock = lock!(round, lease, wakeups = hints, owner = owner);
+            for _ in 0..2 {
+                tasks.spawn(contend(
+                    lock.clone(),
+                    process,
+                    Arc::clone(&inside),
+                    Arc::clone(&terms),
+                ));
+            }
         }
-    }
-    sleep(Duration::from_secs(5)).await;
-    over.store(true, Ordering::SeqCst);
-    while let Some(ended) = tasks.join_next().await {
-        ok(ended);
-    }
+        let all_had_theirs = async {
+            loop {
+                if let Some(ended) = timeout(lease / 10, tasks.join_next()).await.ok().flatten() {
+                    ok(ended);
+                }
+                let turns = turns(&terms);
+                let had = |process| turns.iter().filter(|by| **by == process).count();
+                if (0..PROCESSES).all(|process| had(process) >= TURNS) {
+                    break;
+                }
+            }
+        };
+        let limit = 2 * SOON + 8 * lease;
+        if timeout(limit, all_had_theirs).await.is_err() {
+            let turns = turns(&terms);
+            panic!(
+                "one of {PROCESSES} processes had less than {TURNS} turns in {limit:?}: {turns:?}"
+            );
+        }
+        let terms = terms.lock().unwrap_or_else(PoisonError::into_inner);
+        assert!(terms.is_sorted_by_key(|(_, token)| *token), "{terms:?}");
+    })
+    .await;
+}
+
+/// Whose term it was, and its token, one after the other.
+type Terms = Arc<Mutex<Vec<(usize, FencingToken)>>>;
+
+/// A turn is all terms of a process between those of others.
+fn turns(terms: &Terms) -> Vec<usize> {
     let terms = terms.lock().unwrap_or_else(PoisonError::into_inner);
-    assert!(terms.is_sorted_by_key(|(_, token)| *token), "{terms:?}");
-    let mut turns: Vec<usize> = terms.iter().map(|(crowd, _)| *crowd).collect();
+    let mut turns: Vec<usize> = terms.iter().map(|(process, _)| *process).collect();
     turns.dedup();
-    for crowd in 0..CROWDS {
-        let between = turns.split(|by| *by == crowd).map(<[_]>::len).max();
-        assert!(
-            between.is_some_and(|turns| turns <= MOST),
-            "{between:?} turns of others between two of process {crowd}, at most {MOST} may be"
-        );
+    turns
+}
+
+async fn contend(lock: DLock, process: usize, inside: Arc<AtomicBool>, terms: Terms) {
+    loop {
+        let lease = ok(lock.acquire().await);
+        assert!(!inside.swap(true, Ordering::SeqCst), "two are inside");
+        terms
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push((process, lease.token()));
+        sleep(Duration::from_millis(10)).await;
+        inside.store(false, Ordering::SeqCst);
+        ok(lease.release().await);
     }
 }
 
@@ -301,9 +347,10 @@ pub(super) async fn holder_hears_that_it_was_asked_and_revoked(bench: Bench) {
     rounds(bench, |round| async move {
         let admin = round.bench.admin().await;
         let guard = ok(lock!(round, round.lease).hold().await);
-        let (asked, lost) = (guard.watch().until_asked(), guard.ended());
+        let (asked, ended) = (guard.watch().until_asked(), guard.ended());
         ok(admin.ask(&Ask::new(round.name(), guard.uuid())).await);
-        soon("the request", asked).await;
+        let told = SOON + round.lease;
+        within(told, "the request", asked).await;
         assert!(guard.is_valid() && guard.asked());
         // A renewal on its way makes another version of it.
         let mut revoked = false;
@@ -318,7 +365,7 @@ pub(super) async fn holder_hears_that_it_was_asked_and_revoked(bench: Bench) {
             }
         }
         assert!(revoked, "it changes whenever it is revoked");
-        soon("the loss", lost).await;
+        within(told, "the end", ended).await;
         assert!(!guard.is_valid());
         let next = lock!(round, LONG);
         let next = ok(next.acquire_timeout(SOON + 3 * round.lease).await);
@@ -383,9 +430,13 @@ impl Round {
 }
 
 async fn soon<T>(what: &str, future: impl Future<Output = T>) -> T {
-    match timeout(SOON, future).await {
+    within(SOON, what, future).await
+}
+
+async fn within<T>(limit: Duration, what: &str, future: impl Future<Output = T>) -> T {
+    match timeout(limit, future).await {
         Ok(value) => value,
-        Err(_elapsed) => panic!("{what}: not within {SOON:?}"),
+        Err(_elapsed) => panic!("{what}: not within {limit:?}"),
     }
 }
 

@@ -6,6 +6,7 @@ use dlock_core::{Client, Clock, DLock, FencingToken, Provider, ReleaseEnd, Stale
 use tokio::{sync::mpsc::unbounded_channel, time::timeout};
 
 use super::{Storage, admit, good};
+use crate::faults::{Faulty, Op};
 
 const LEASE: Duration = Duration::from_secs(1);
 /// For everything that has to come about on a busy machine.
@@ -15,8 +16,14 @@ const PATIENCE: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 enum Said {
     Holding(FencingToken),
-    Awake { believes: bool },
-    Ended(ReleaseEnd),
+    Awake {
+        believes: bool,
+    },
+    Ended {
+        end: ReleaseEnd,
+        /// How often the store was asked for it.
+        calls: usize,
+    },
 }
 
 /// 001-3: a holder is paused past the end of its lease; another one takes over and writes; the first
@@ -46,7 +53,8 @@ pub async fn paused_holder_is_refused<P, F>(
                     .build(),
             );
             runtime.block_on(async {
-                let guard = good(lock(&name, provider().await).hold().await);
+                let store = Faulty::new(provider().await);
+                let guard = good(lock(&name, store.clone()).hold().await);
                 good(said.send(Said::Holding(guard.token())));
                 // The pause: this thread is all its runtime has, so no renewal runs either.
                 good(told.recv());
@@ -54,7 +62,9 @@ pub async fn paused_holder_is_refused<P, F>(
                 guard.ended().await;
                 good(said.send(Said::Awake { believes }));
                 good(told.recv());
-                good(said.send(Said::Ended(good(guard.release().await))));
+                let end = good(guard.release().await);
+                let calls = store.count(Op::Release);
+                good(said.send(Said::Ended { end, calls }));
             });
         })
     };
@@ -87,9 +97,15 @@ pub async fn paused_holder_is_refused<P, F>(
     assert_eq!(storage.read().await, Some((2, second)));
     good(go_on.send(()));
     match hear().await {
-        Said::Ended(ReleaseEnd::NotHeld(Some(record))) => assert_eq!(record.uuid, successor.uuid()),
+        Said::Ended {
+            end: ReleaseEnd::NotHeld(Some(record)),
+            ..
+        } => assert_eq!(record.uuid, successor.uuid()),
         // A store that was slow to answer was asked twice (V7).
-        Said::Ended(ReleaseEnd::Unconfirmed) => {}
+        Said::Ended {
+            end: ReleaseEnd::Unconfirmed,
+            calls: 2..,
+        } => {}
         other => panic!("the successor's lock was released: {other:?}"),
     }
     // The lease of the successor ran out meanwhile, or not: its token is the highest either way.

@@ -1,4 +1,4 @@
-//! The rules of the frontend, run over every provider through the fault wrapper: what a holder
+//! The rules of the frontend, run over a provider through the fault wrapper: what a holder
 //! believes, how a waiter waits, what is left behind when somebody goes away.
 //!
 //! Most cases move the client's clock by hand, so that a whole lease passes in no time and to the

@@ -29,7 +29,7 @@ use dlock_proof::{
 
 const DISCIPLINES: [Discipline; 2] = [Discipline::StoreClock, Discipline::Observer];
 
-/// How many seeds every test run plays.
+/// How many seeds every test run plays; `.ci/run` plays more.
 const SEEDS: u64 = 150;
 
 /// Seeds that failed once, and what they showed. A change to how plans are drawn gives them another

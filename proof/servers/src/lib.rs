@@ -6,6 +6,8 @@
 //! guard ends the server and removes its folder. (`PR_SET_PDEATHSIG` would not do: it fires when the
 //! *thread* that started the server ends, and test runners give each test a thread.)
 
+#![cfg(unix)]
+
 #[cfg(feature = "dynamodb")]
 pub mod dynamodb;
 mod place;

@@ -67,7 +67,7 @@ fn hint_that_comes_late_is_no_term_that_goes_by() {
     let (clock, _hand) = Clock::manual();
     let mut fairness = Fairness::default();
     fairness.refused(Some("other"));
-    // The other's release, releases_seen of after our grant.
+    // The other's release, seen after our grant.
     fairness.granted(Some(clock.contender_now()), LONGEST_IDLE, &clock);
     fairness.hinted();
     fairness.gives_back(&clock);

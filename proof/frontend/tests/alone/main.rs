@@ -1,4 +1,4 @@
-//! Properties that need runtimes of their own. They measure, so nothing else runs in this program.
+//! Properties that need runtimes of their own. Some measure, so little else runs in this program.
 
 mod frontend;
 mod renewals;

@@ -43,13 +43,10 @@ pub(in super::super) const TABLE: &[(&str, &[Flaw])] = &[
         "waiter_without_hints_polls",
         &[OwnerDecides, ReleasedStaysHeld],
     ),
-    (
-        "contenders_take_turns",
-        &[OwnerDecides, ReleasedStaysHeld, NotAtomic],
-    ),
+    ("contenders_take_turns", &[OwnerDecides, NotAtomic]),
     (
         "contenders_without_hints_take_turns",
-        &[OwnerDecides, ReleasedStaysHeld, NotAtomic],
+        &[OwnerDecides, NotAtomic],
     ),
     (
         "early_release_closes_the_name",
