@@ -50,7 +50,7 @@ pub(crate) struct Settings {
     #[builder(
         default,
         setter(
-            strip_option,
+            strip_option(fallback_suffix = "_opt"),
             into,
             doc = "The attribute that is the table's sort key, a string, if the table has one. Then the sort key holds the lock's name, and the partition key the prefix."
         )

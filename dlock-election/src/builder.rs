@@ -18,7 +18,7 @@ const MARGIN: f64 = 0.2;
 /// What was asked for; `build()` checks it.
 #[derive(TypedBuilder)]
 #[builder(
-    builder_type(name = ElectionBuilder, vis = "pub", doc = "Builds an [`Election`]; made by [`Election::builder`]."),
+    builder_type(name = ElectionBuilder, vis = "pub", doc = "Builds an [`Election`]; made by [`Election::builder`].\n\nA setting that an election can do without has two setters, as those of a [lock](dlock_core::DLockBuilder): `owner` takes the value, `owner_opt` an `Option` of it."),
     builder_method(vis = "pub(crate)", name = start),
     build_method(into = Result<Election, ConfigError>, doc = "Checks the settings. Talks to no store.\n\n# Errors\nA [`ConfigError`] for the first setting that no lease can have.")
 )]
@@ -35,7 +35,7 @@ pub(crate) struct Request {
     #[builder(
         default,
         setter(
-            strip_option,
+            strip_option(fallback_suffix = "_opt"),
             doc = "How often the leader renews: a twentieth of the lease to 0.4 of it. Default a third of the lease (20 s)."
         )
     )]
@@ -43,7 +43,7 @@ pub(crate) struct Request {
     #[builder(
         default,
         setter(
-            into,
+            strip_option(fallback_suffix = "_opt"),
             doc = "How often a follower asks the store, at most, besides at the end of the leader's lease and when it is woken: 1 ms to 1 h. Default half the lease (30 s), at most 1 h."
         )
     )]
@@ -59,7 +59,7 @@ pub(crate) struct Request {
         default,
         setter(
             into,
-            strip_option,
+            strip_option(fallback_suffix = "_opt"),
             doc = "How people recognise this instance. It decides nothing. Default `host:pid`."
         )
     )]
@@ -77,7 +77,7 @@ pub(crate) struct Request {
     #[builder(
         default,
         setter(
-            strip_option,
+            strip_option(fallback_suffix = "_opt"),
             doc = "How long work may take to end by itself when the leader resigns, before it is dropped. Renewals go on meanwhile. Default a sixth of the lease (10 s)."
         )
     )]
@@ -85,7 +85,7 @@ pub(crate) struct Request {
     #[builder(
         default,
         setter(
-            strip_option,
+            strip_option(fallback_suffix = "_opt"),
             doc = "How long an instance that has resigned on request stays a follower, so that another one can win. Default one and a quarter `attempt_every`: by then everybody has asked once."
         )
     )]
@@ -125,11 +125,9 @@ impl From<Request> for Result<Election, ConfigError> {
             .wakeups(!poll_only)
             // Candidates need not take turns, and a leader may lead for weeks.
             .reservations(false)
-            .renew_every(renew_every.unwrap_or(lease / 3));
-        let lock = match id {
-            Some(id) => lock.owner(id).build(),
-            None => lock.build(),
-        }?;
+            .renew_every_opt(renew_every)
+            .owner_opt(id)
+            .build()?;
         let times = Times {
             attempt_every,
             grace: grace.unwrap_or(lease / 6),

@@ -45,11 +45,12 @@ pub(crate) fn provider(
 fn redis(places: &Places, waiting: Waiting) -> Result<RedisProvider> {
     let port = places.redis.context("there is no Redis")?;
     let client = redis::Client::open(("127.0.0.1", port))?;
-    let builder = RedisProvider::builder().client(client);
-    Ok(match waiting {
-        Waiting::Called => builder.wakeups(Channels::Plain).build()?,
-        Waiting::Polled => builder.build()?,
-    })
+    let called = matches!(waiting, Waiting::Called);
+    let provider = RedisProvider::builder()
+        .client(client)
+        .wakeups_opt(called.then_some(Channels::Plain))
+        .build()?;
+    Ok(provider)
 }
 
 pub(crate) fn postgres_provider(places: &Places, waiting: Waiting) -> Result<PostgresProvider> {

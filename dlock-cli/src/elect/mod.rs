@@ -67,12 +67,10 @@ async fn run(arguments: ElectArguments) -> Result<Outcome, Failure> {
         .provider(&client)
         .name(name.as_str())
         .lease(lease)
-        .attempt_every(attempt)
-        .grace(UNTIL_THE_COMMAND_HAS_ENDED);
-    let election = match id {
-        Some(id) => election.id(id).build(),
-        None => election.build(),
-    }?;
+        .attempt_every_opt(attempt)
+        .grace(UNTIL_THE_COMMAND_HAS_ENDED)
+        .id_opt(id)
+        .build()?;
     let candidate = Candidate {
         election,
         name,

@@ -149,17 +149,14 @@ impl Location for Table {
                 .credentials_provider(credentials)
                 .build(),
         );
-        // All of one type, whatever is set.
-        let builder = DynamoDbProvider::builder()
+        let provider = DynamoDbProvider::builder()
             .client(client)
             .table(name)
             .prefix(prefix.unwrap_or_default())
-            .partition_key(partition_key.unwrap_or_else(|| "name".to_owned()));
-        let provider = match sort_key {
-            Some(sort_key) => builder.sort_key(sort_key).build(),
-            None => builder.build(),
-        }
-        .map_err(|error| self.unusable().because(error))?;
+            .partition_key(partition_key.unwrap_or_else(|| "name".to_owned()))
+            .sort_key_opt(sort_key)
+            .build()
+            .map_err(|error| self.unusable().because(error))?;
         Ok(Store {
             provider: Arc::new(provider.clone()),
             shown: self.to_string(),

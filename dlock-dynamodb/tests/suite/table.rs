@@ -46,18 +46,16 @@ async fn made(keys: &[(&str, ScalarAttributeType, KeyType)]) -> String {
 async fn created_table_is_active_paid_by_request_and_keyed_as_asked() {
     let client = client().await;
     for sort in [None, Some("sk")] {
-        let builder = DynamoDbProvider::builder()
+        let provider = DynamoDbProvider::builder()
             .client(client.clone())
             .table(table_name())
             .prefix("p")
             .partition_key("pk")
             .attempt_timeout(PATIENCE)
-            .operation_timeout(PATIENCE);
-        let provider = match sort {
-            None => builder.build(),
-            Some(sort) => builder.sort_key(sort).build(),
-        }
-        .unwrap();
+            .operation_timeout(PATIENCE)
+            .sort_key_opt(sort.map(str::to_owned))
+            .build()
+            .unwrap();
         provider.create_table().await.unwrap();
         // Usable at once.
         assert!(matches!(
