@@ -31,7 +31,7 @@ pub(crate) struct Request {
     ))]
     name: String,
     #[builder(default = LEASE, setter(doc = "How long the store keeps others out after the leader's last renewal. Default 60 s; see [`DLockBuilder::duration`](dlock_core::DLockBuilder::duration)."))]
-    lease: Duration,
+    duration: Duration,
     #[builder(
         default,
         setter(
@@ -47,7 +47,7 @@ pub(crate) struct Request {
             doc = "How often a follower asks the store, at most, besides at the end of the leader's lease and when it is woken: 1 ms to 1 h. Default half the lease (30 s), at most 1 h."
         )
     )]
-    attempt_every: Option<Duration>,
+    poll_every: Option<Duration>,
     #[builder(
         default = MARGIN,
         setter(
@@ -63,17 +63,21 @@ pub(crate) struct Request {
             doc = "How people recognise this instance. It decides nothing. Default `host:pid`."
         )
     )]
-    id: Option<String>,
-    #[builder(setter(
-        strip_bool,
-        doc = "This instance only follows: it asks the store for nothing by itself, and can tell who leads."
-    ))]
+    owner: Option<String>,
+    #[builder(
+        default,
+        setter(
+            doc = "Whether this instance only follows: it asks the store for nothing by itself, and can tell who leads. Default false."
+        )
+    )]
     never_lead: bool,
-    #[builder(setter(
-        strip_bool,
-        doc = "A follower does not listen for wake-ups, also where the store has them: no connection more, and a stopped leader is followed at the next attempt."
-    ))]
-    poll_only: bool,
+    #[builder(
+        default = true,
+        setter(
+            doc = "Whether a follower listens for wake-ups where the store has them. Default true. Without, no connection is opened for them, and a stopped leader is followed at the next attempt."
+        )
+    )]
+    wakeups: bool,
     #[builder(
         default,
         setter(
@@ -86,7 +90,7 @@ pub(crate) struct Request {
         default,
         setter(
             strip_option(fallback_suffix = "_opt"),
-            doc = "How long an instance that has resigned on request stays a follower, so that another one can win. Default one and a quarter `attempt_every`: by then everybody has asked once."
+            doc = "How long an instance that has resigned on request stays a follower, so that another one can win. Default one and a quarter `poll_every`: by then everybody has asked once."
         )
     )]
     cool_down: Option<Duration>,
@@ -104,34 +108,34 @@ impl From<Request> for Result<Election, ConfigError> {
         let Request {
             provider,
             name,
-            lease,
+            duration,
             renew_every,
-            attempt_every,
+            poll_every,
             margin,
-            id,
+            owner,
             never_lead,
-            poll_only,
+            wakeups,
             grace,
             cool_down,
         } = request;
-        let attempt_every = attempt_every.unwrap_or_else(|| RAREST_ATTEMPTS.min(lease / 2));
+        let poll_every = poll_every.unwrap_or_else(|| RAREST_ATTEMPTS.min(duration / 2));
         let lock = DLock::builder()
             .group(name.clone())
             .name(name)
             .provider(provider)
-            .duration(lease)
+            .duration(duration)
             .margin(margin)
-            .poll_every(attempt_every)
-            .wakeups(!poll_only)
+            .poll_every(poll_every)
+            .wakeups(wakeups)
             // Candidates need not take turns, and a leader may lead for weeks.
             .reservations(false)
             .renew_every_opt(renew_every)
-            .owner_opt(id)
+            .owner_opt(owner)
             .build()?;
         let times = Times {
-            attempt_every,
-            grace: grace.unwrap_or(lease / 6),
-            cool_down: cool_down.unwrap_or(attempt_every * 5 / 4),
+            poll_every,
+            grace: grace.unwrap_or(duration / 6),
+            cool_down: cool_down.unwrap_or(poll_every * 5 / 4),
         };
         Ok(Election::new(lock, times, never_lead))
     }
