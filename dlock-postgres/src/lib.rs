@@ -11,7 +11,7 @@
 //! [`read`]: dlock_core::Provider::read
 //! [`renew_many`]: dlock_core::Provider::renew_many
 //! [`schema_sql`]: PostgresProvider::schema_sql
-//! [`timeout`]: PostgresProviderBuilder::timeout
+//! [`call_timeout`]: PostgresProviderBuilder::call_timeout
 //! [`verify_schema`]: PostgresProvider::verify_schema
 
 mod admin;

@@ -23,7 +23,7 @@ use aws_sdk_dynamodb::{
 };
 use deadpool_postgres::Object;
 use dlock_core::{Acquire, AcquireOutcome, Name, Provider, Release, Renew, RenewOutcome};
-use dlock_dynamodb::DynamoDbProvider;
+use dlock_dynamodb::DynamodbProvider;
 use uuid::Uuid;
 
 use crate::{
@@ -117,9 +117,9 @@ async fn written(client: &Object) -> Result<i64> {
 /// Capacity units for each operation.
 async fn capacity(bench: &Bench) -> Result<Figures> {
     let scale = Scale::default();
-    let provider = DynamoDbProvider::builder()
+    let provider = DynamodbProvider::builder()
         .client(dynamodb_client_with(bench.places(), scale.clone())?)
-        .table(ours::TABLE)
+        .table_name(ours::TABLE)
         .build()?;
     let mut term = Term::new(Arc::new(provider), bench.name("costs"))?;
     term.acquire().await?;

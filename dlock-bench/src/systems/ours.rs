@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail};
 use async_trait::async_trait;
 use deadpool_postgres::tokio_postgres::NoTls;
 use dlock_core::{Client, DLock, ReleaseEnd, Lease, Provider};
-use dlock_dynamodb::DynamoDbProvider;
+use dlock_dynamodb::DynamodbProvider;
 use dlock_postgres::PostgresProvider;
 use dlock_redis::{Channels, RedisProvider};
 use dlock_sqlite::SqliteProvider;
@@ -65,11 +65,11 @@ pub(crate) fn postgres_provider(places: &Places, waiting: Waiting) -> Result<Pos
     })
 }
 
-pub(crate) fn dynamodb_provider(places: &Places) -> Result<DynamoDbProvider> {
+pub(crate) fn dynamodb_provider(places: &Places) -> Result<DynamodbProvider> {
     let client = dynamodb::client_at(places)?;
-    Ok(DynamoDbProvider::builder()
+    Ok(DynamodbProvider::builder()
         .client(client)
-        .table(TABLE)
+        .table_name(TABLE)
         .build()?)
 }
 

@@ -23,7 +23,7 @@ use aws_sdk_dynamodb::{
     },
 };
 use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
-use dlock_dynamodb::{DynamoDbProvider, TableError};
+use dlock_dynamodb::{DynamodbProvider, TableError};
 
 use super::{
     Location, Seen, Store, Tables, TablesError,
@@ -149,9 +149,9 @@ impl Location for Table {
                 .credentials_provider(credentials)
                 .build(),
         );
-        let provider = DynamoDbProvider::builder()
+        let provider = DynamodbProvider::builder()
             .client(client)
-            .table(name)
+            .table_name(name)
             .prefix(prefix.unwrap_or_default())
             .partition_key(partition_key.unwrap_or_else(|| "name".to_owned()))
             .sort_key_opt(sort_key)
@@ -169,7 +169,7 @@ impl Location for Table {
 }
 
 #[async_trait]
-impl Tables for DynamoDbProvider {
+impl Tables for DynamodbProvider {
     async fn make(&self) -> Result<(), TablesError> {
         self.create_table().await.map_err(lacking)
     }

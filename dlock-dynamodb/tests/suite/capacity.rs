@@ -24,7 +24,7 @@ use aws_sdk_dynamodb::{
     types::ReturnConsumedCapacity,
 };
 use dlock_core::{Acquire, Admin, List, Provider, Release, Renew};
-use dlock_dynamodb::DynamoDbProvider;
+use dlock_dynamodb::DynamodbProvider;
 
 /// Asks for the capacity of every request, and adds it up.
 #[derive(Clone, Debug, Default)]
@@ -91,7 +91,7 @@ async fn metered() -> (Meter, Client) {
 }
 
 /// Acquires, renews, reads, releases and takes again: the units of each.
-async fn life(meter: &Meter, provider: &DynamoDbProvider, first: Acquire) -> [Vec<f64>; 5] {
+async fn life(meter: &Meter, provider: &DynamodbProvider, first: Acquire) -> [Vec<f64>; 5] {
     let second = term(first.name.as_str()).data(first.data.clone());
     provider.acquire(&first).await.unwrap();
     let acquired = meter.read();
@@ -153,13 +153,13 @@ async fn data_costs_a_unit_for_every_kilobyte_of_every_write() {
 #[tokio::test]
 async fn listing_by_query_costs_what_it_reads() {
     let (meter, client) = metered().await;
-    let provider = DynamoDbProvider::builder()
+    let provider = DynamodbProvider::builder()
         .client(client)
-        .table(table_name())
+        .table_name(table_name())
         .prefix("billing")
         .sort_key("lock")
         .attempt_timeout(PATIENCE)
-        .operation_timeout(PATIENCE)
+        .call_timeout(PATIENCE)
         .build()
         .unwrap();
     provider.create_table().await.unwrap();

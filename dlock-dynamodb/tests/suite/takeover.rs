@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use dlock_core::{Acquire, AcquireOutcome, Client, DLock, Lease, Name, Provider, Renew};
-use dlock_dynamodb::DynamoDbProvider;
+use dlock_dynamodb::DynamodbProvider;
 use dlock_testkit::faults::{Faulty, Op};
 use tokio::{
     task::{JoinHandle, JoinSet},
@@ -22,9 +22,9 @@ const P: Duration = Duration::from_millis(300);
 const JITTER: Duration = Duration::from_millis(60 + 50);
 
 fn waiting(
-    provider: &DynamoDbProvider,
+    provider: &DynamodbProvider,
     name: &Name,
-) -> (Faulty<DynamoDbProvider>, JoinHandle<Lease>) {
+) -> (Faulty<DynamodbProvider>, JoinHandle<Lease>) {
     let counted = Faulty::new(provider.clone());
     let lock = DLock::builder()
         .name(name.as_str())
@@ -39,7 +39,7 @@ fn waiting(
 /// Takes a lock, lets others queue, renews once at `moment`, and dies. Returns how long after that
 /// renewal a waiter had the lock, and what it sent until then.
 async fn death(
-    provider: DynamoDbProvider,
+    provider: DynamodbProvider,
     name: Name,
     moment: Duration,
 ) -> (Duration, usize, usize) {
