@@ -8,7 +8,7 @@ use crate::{
     Client, ConfigError, DLock, IntoClient, Record,
     events::Measured,
     time::{Plan, default_poll},
-    waiting::{Settings, checked_name},
+    waiting::{Settings, checked_data, checked_name, checked_owner},
 };
 
 const DEFAULT_DURATION: Duration = Duration::from_secs(15);
@@ -168,13 +168,7 @@ impl From<Options> for Result<DLock, ConfigError> {
         } = options;
         let name = checked_name(name)?;
         let owner = owner.map_or_else(|| Ok(default_owner()), checked_owner)?;
-        if let Some(bytes) = data
-            .as_ref()
-            .map(Vec::len)
-            .filter(|bytes| *bytes > Record::MAX_DATA)
-        {
-            return Err(ConfigError::Data { bytes });
-        }
+        let data = data.map(checked_data).transpose()?;
         let lock = DLock(Arc::new(Settings {
             state: store.names.get(&name, &store.clock),
             store,
@@ -262,20 +256,6 @@ fn plan(options: &Options) -> Result<Plan, ConfigError> {
         observed: true,
         tasks: Arc::default(),
     })
-}
-
-fn checked_owner(owner: String) -> Result<String, ConfigError> {
-    if owner.len() > Record::MAX_OWNER {
-        Err(ConfigError::Owner {
-            reason: "it is longer than 1024 bytes",
-        })
-    } else if owner.contains('\0') {
-        Err(ConfigError::Owner {
-            reason: "it contains a NUL character",
-        })
-    } else {
-        Ok(owner)
-    }
 }
 
 /// `host:pid`, for people.
