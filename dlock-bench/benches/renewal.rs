@@ -5,7 +5,10 @@
 use std::time::Duration;
 
 use criterion::Criterion;
-use dlock_core::{DLock, Name, Provider as _, provider::{Acquire, AcquireOutcome, Renew}};
+use dlock_core::{
+    DLock, Name, Provider as _,
+    provider::{Acquire, AcquireOutcome, Renew},
+};
 use dlock_testkit::memory::{MemoryProvider, MemoryStore};
 use uuid::Uuid;
 

@@ -12,7 +12,13 @@ use aws_sdk_dynamodb::{
     config::{ConfigBag, Intercept, RuntimeComponents},
     error::BoxError,
 };
-use dlock_core::{Name, Provider, ProviderError, Record, provider::{Acquire, AcquireOutcome, Capabilities, Release, ReleaseOutcome, Renew, RenewOutcome, Sharing, Wakeups}};
+use dlock_core::{
+    Name, Provider, ProviderError, Record,
+    provider::{
+        Acquire, AcquireOutcome, Capabilities, Release, ReleaseOutcome, Renew, RenewOutcome,
+        Sharing, Wakeups,
+    },
+};
 
 use crate::systems::{Entry, Kind, Places, Store, postgres_pool};
 

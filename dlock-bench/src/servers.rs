@@ -8,7 +8,12 @@ use aws_sdk_dynamodb::types::{
     AttributeDefinition, BillingMode, KeySchemaElement, KeyType, ScalarAttributeType,
     TimeToLiveSpecification,
 };
-use dlock_test_servers::{Place, Service, dynamodb::dynoxide::{Database, server}, postgres::postgres, redis::redis};
+use dlock_test_servers::{
+    Place, Service,
+    dynamodb::dynoxide::{Database, server},
+    postgres::postgres,
+    redis::redis,
+};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 

@@ -27,7 +27,7 @@ use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::{
     acquire::acquire,
-    settings::{Settings, checked_name},
+    settings::{Settings, checked_data, checked_name, checked_owner},
 };
 use self::{
     queue_entry::QueueEntry,

@@ -21,7 +21,7 @@ use dlock_proof::overhead::{Overhead, report};
 #[tokio::main(flavor = "current_thread")]
 async fn main() {
     let (client, provider) = (client().await, provider().await);
-    let table = provider.table().to_owned();
+    let table = provider.table_name().to_owned();
     let overhead = Overhead::new(provider).turns(1500);
     let text = |text: &dyn ToString| AttributeValue::S(text.to_string());
     let number = |number: u64| AttributeValue::N(number.to_string());

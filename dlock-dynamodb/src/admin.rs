@@ -12,7 +12,7 @@ use dlock_core::{
 
 use crate::{
     key::Keys,
-    provider::DynamoDbProvider,
+    provider::DynamodbProvider,
     record::Item,
     requests::{
         self,
@@ -26,7 +26,7 @@ use crate::{
 const KEPT: u64 = 7 * 24 * 60 * 60 * 1_000_000;
 
 #[async_trait]
-impl Admin for DynamoDbProvider {
+impl Admin for DynamodbProvider {
     /// With a sort key this is one query. Without one DynamoDB keeps no order, so every page is a
     /// scan of the whole table.
     async fn list(&self, request: &List) -> Result<Page, ProviderError> {

@@ -33,13 +33,13 @@ pub enum BuildError {
     },
     /// A time limit.
     #[error(
-        "an attempt limit of {attempt:?} within {operation:?} is not possible: 1 ms to 60 s, and the attempt's not above the whole call's"
+        "an attempt limit of {attempt:?} within {call:?} is not possible: 1 ms to 60 s, and the attempt's not above the whole call's"
     )]
     Limits {
         /// For one attempt.
         attempt: Duration,
         /// For all attempts of a call.
-        operation: Duration,
+        call: Duration,
     },
 }
 

@@ -22,6 +22,6 @@ extern crate self as dlock_dynamodb;
 
 pub use self::{
     error::{BuildError, TableError},
-    provider::DynamoDbProvider,
-    settings::DynamoDbProviderBuilder,
+    provider::DynamodbProvider,
+    settings::DynamodbProviderBuilder,
 };

@@ -31,13 +31,13 @@ const AT_ONCE: usize = 32;
 /// A call whose future is dropped may have been applied; the client closes a connection that has
 /// not answered.
 #[derive(Clone)]
-pub struct DynamoDbProvider {
+pub struct DynamodbProvider {
     pub(crate) store: Arc<Store>,
     pub(crate) keys: Keys,
     pub(crate) sharing: Sharing,
 }
 
-impl DynamoDbProvider {
+impl DynamodbProvider {
     /// The same table over the same client with another prefix: other locks, so another
     /// [`Client`](dlock_core::Client).
     ///
@@ -53,7 +53,7 @@ impl DynamoDbProvider {
 
     /// The name of the table.
     #[must_use]
-    pub fn table(&self) -> &str {
+    pub fn table_name(&self) -> &str {
         &self.store.table
     }
 
@@ -70,9 +70,9 @@ impl DynamoDbProvider {
     }
 }
 
-impl fmt::Debug for DynamoDbProvider {
+impl fmt::Debug for DynamodbProvider {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DynamoDbProvider")
+        f.debug_struct("DynamodbProvider")
             .field("table", &self.store.table)
             .field("prefix", &self.keys.prefix())
             .finish_non_exhaustive()
@@ -80,7 +80,7 @@ impl fmt::Debug for DynamoDbProvider {
 }
 
 #[async_trait]
-impl Provider for DynamoDbProvider {
+impl Provider for DynamodbProvider {
     fn capabilities(&self) -> Capabilities {
         Capabilities::new("dynamodb", Discipline::Observer)
             .closing(true)

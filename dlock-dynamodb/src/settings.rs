@@ -11,7 +11,7 @@ use crate::{
     clock::Wall,
     error::BuildError,
     key::{Keys, Layout, check_attribute},
-    provider::DynamoDbProvider,
+    provider::DynamodbProvider,
     store::Store,
 };
 
@@ -21,19 +21,20 @@ const LIMITS: RangeInclusive<Duration> = Duration::from_millis(1)..=Duration::fr
 /// What a provider is made with.
 #[derive(TypedBuilder)]
 #[builder(
-    builder_type(vis = "pub", name = DynamoDbProviderBuilder, doc = "Makes a [`DynamoDbProvider`]; made by [`DynamoDbProvider::builder`]."),
-    build_method(into = Result<DynamoDbProvider, BuildError>, doc = "Checks the settings. Sends nothing; see [`DynamoDbProvider::verify_table`].")
+    builder_type(vis = "pub", name = DynamodbProviderBuilder, doc = "Makes a [`DynamodbProvider`]; made by [`DynamodbProvider::builder`]."),
+    build_method(into = Result<DynamodbProvider, BuildError>, doc = "Checks the settings. Sends nothing; see [`DynamodbProvider::verify_table`].")
 )]
 pub(crate) struct Settings {
     #[builder(setter(
-        doc = "The client of `aws-sdk-dynamodb`, with its region, credentials and HTTP client. Its time limits and retries are overridden for each request, its other settings are kept."
+        into,
+        doc = "The client of `aws-sdk-dynamodb`, or an [`Arc`] of one, with its region, credentials and HTTP client. Its time limits and retries are overridden for each request, its other settings are kept."
     ))]
-    client: Client,
+    client: Arc<Client>,
     #[builder(setter(
         into,
         doc = "The table, by name or ARN. It may have other items too: keep them apart with a prefix."
     ))]
-    table: String,
+    table_name: String,
     #[builder(
         default,
         setter(
@@ -50,7 +51,7 @@ pub(crate) struct Settings {
     #[builder(
         default,
         setter(
-            strip_option,
+            strip_option(fallback_suffix = "_opt"),
             into,
             doc = "The attribute that is the table's sort key, a string, if the table has one. Then the sort key holds the lock's name, and the partition key the prefix."
         )
@@ -73,55 +74,55 @@ pub(crate) struct Settings {
     ))]
     attempt_timeout: Duration,
     #[builder(default = Duration::from_millis(2500), setter(
-        doc = "How long a request may take with all of its up to three attempts; 2.5 s by default, a sixth of the default lease. A lock's own calls end after a sixth of its lease in any case."
+        doc = "How long one call may take, with all of its up to three attempts; 2.5 s by default, a sixth of the default lease. A lock's own calls end after a sixth of its lease in any case."
     ))]
-    operation_timeout: Duration,
+    call_timeout: Duration,
 }
 
-impl DynamoDbProvider {
+impl DynamodbProvider {
     /// Settings first, then `build()`.
     ///
     /// ```
     /// use aws_sdk_dynamodb::Client;
-    /// use dlock_dynamodb::DynamoDbProvider;
+    /// use dlock_dynamodb::DynamodbProvider;
     ///
     /// # async fn example(client: Client) -> Result<(), Box<dyn std::error::Error>> {
-    /// let provider = DynamoDbProvider::builder()
+    /// let provider = DynamodbProvider::builder()
     ///     .client(client)
-    ///     .table("locks")
+    ///     .table_name("locks")
     ///     .prefix("billing")
     ///     .build()?;
     /// provider.create_table().await?;
     /// # Ok(()) }
     /// ```
-    pub fn builder() -> DynamoDbProviderBuilder {
+    pub fn builder() -> DynamodbProviderBuilder {
         Settings::builder()
     }
 }
 
-impl From<Settings> for Result<DynamoDbProvider, BuildError> {
+impl From<Settings> for Result<DynamodbProvider, BuildError> {
     fn from(settings: Settings) -> Self {
         let Settings {
             client,
-            table,
+            table_name,
             prefix,
             partition_key,
             sort_key,
             expire_released,
             ttl_attribute,
             attempt_timeout,
-            operation_timeout,
+            call_timeout,
         } = settings;
-        if table.is_empty() {
+        if table_name.is_empty() {
             return Err(BuildError::Table);
         }
         if !LIMITS.contains(&attempt_timeout)
-            || !LIMITS.contains(&operation_timeout)
-            || attempt_timeout > operation_timeout
+            || !LIMITS.contains(&call_timeout)
+            || attempt_timeout > call_timeout
         {
             return Err(BuildError::Limits {
                 attempt: attempt_timeout,
-                operation: operation_timeout,
+                call: call_timeout,
             });
         }
         let layout = Arc::new(Layout::new(partition_key, sort_key)?);
@@ -132,15 +133,15 @@ impl From<Settings> for Result<DynamoDbProvider, BuildError> {
                 reason: "it is a key of the table",
             });
         }
-        Ok(DynamoDbProvider {
+        Ok(DynamodbProvider {
             keys: Keys::new(Arc::clone(&layout), &prefix)?,
             store: Arc::new(Store {
-                client,
-                table,
+                client: Arc::unwrap_or_clone(client),
+                table: table_name,
                 layout,
                 ttl_attribute,
                 expire_released,
-                calls: Calls::new(attempt_timeout, operation_timeout),
+                calls: Calls::new(attempt_timeout, call_timeout),
                 wall: Wall::system(),
             }),
             sharing: Sharing::default(),

@@ -12,13 +12,13 @@ use aws_sdk_dynamodb::{
 use dlock_core::ProviderError;
 use tokio::time::{Instant, sleep};
 
-use crate::{error::TableError, provider::DynamoDbProvider, store::Store};
+use crate::{error::TableError, provider::DynamodbProvider, store::Store};
 
 /// How long a new table may take to become active, and how often it is looked at.
 const CREATION: Duration = Duration::from_secs(120);
 const LOOK: Duration = Duration::from_millis(200);
 
-impl DynamoDbProvider {
+impl DynamodbProvider {
     /// Makes the table if there is none: paid by request, with this provider's key attributes, and,
     /// with `expire_released`, with its time to live. Then waits until it is active, for at most two
     /// minutes, and checks it as [`verify_table`](Self::verify_table) does.

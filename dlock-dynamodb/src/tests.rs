@@ -8,7 +8,7 @@ use dlock_core::{
     provider::{Acquire, AcquireOutcome, Admin, Release, ReleaseOutcome, Renew, RenewOutcome},
 };
 
-use crate::DynamoDbProvider;
+use crate::DynamodbProvider;
 
 #[path = "../tests/common/mod.rs"]
 mod common;
@@ -71,7 +71,7 @@ fn release(of: &Acquire) -> Release {
     Release::new(of.name.clone(), of.new, None)
 }
 
-async fn token(provider: &DynamoDbProvider, of: &Acquire) -> u64 {
+async fn token(provider: &DynamodbProvider, of: &Acquire) -> u64 {
     match provider.acquire(of).await.unwrap() {
         AcquireOutcome::Acquired(token) => token.get(),
         other => panic!("{other:?}"),
@@ -90,7 +90,7 @@ async fn name_without_a_record_needs_a_clock_that_can_be_right() {
             assert!(error.to_string().contains("clock"), "{error}");
         }
         let client = common::client().await;
-        assert_eq!(item(&client, right.table(), &name).await, None);
+        assert_eq!(item(&client, right.table_name(), &name).await, None);
     }
     // The years themselves are fine, and the token is exactly the clock or the floor.
     fn first_instant() -> SystemTime {

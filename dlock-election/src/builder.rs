@@ -18,7 +18,7 @@ const MARGIN: f64 = 0.2;
 /// What was asked for; `build()` checks it.
 #[derive(TypedBuilder)]
 #[builder(
-    builder_type(name = ElectionBuilder, vis = "pub", doc = "Builds an [`Election`]; made by [`Election::builder`]."),
+    builder_type(name = ElectionBuilder, vis = "pub", doc = "Builds an [`Election`]; made by [`Election::builder`].\n\nA setting that an election can do without has two setters, as those of a [lock](dlock_core::DLockBuilder): `owner` takes the value, `owner_opt` an `Option` of it."),
     builder_method(vis = "pub(crate)", name = start),
     build_method(into = Result<Election, BuildError>, doc = "Checks the settings. Talks to no store.\n\n# Errors\nA [`BuildError`] for the first setting that no lease can have.")
 )]
@@ -31,11 +31,11 @@ pub(crate) struct Request {
     ))]
     name: String,
     #[builder(default = LEASE, setter(doc = "How long the store keeps others out after the leader's last renewal. Default 60 s; see [`DLockBuilder::duration`](dlock_core::DLockBuilder::duration)."))]
-    lease: Duration,
+    duration: Duration,
     #[builder(
         default,
         setter(
-            strip_option,
+            strip_option(fallback_suffix = "_opt"),
             doc = "How often the leader renews: a twentieth of the lease to 0.4 of it. Default a third of the lease (20 s)."
         )
     )]
@@ -43,11 +43,11 @@ pub(crate) struct Request {
     #[builder(
         default,
         setter(
-            into,
+            strip_option(fallback_suffix = "_opt"),
             doc = "How often a follower asks the store, at most, besides at the end of the leader's lease and when it is woken: 1 ms to 1 h. Default half the lease (30 s), at most 1 h."
         )
     )]
-    attempt_every: Option<Duration>,
+    poll_every: Option<Duration>,
     #[builder(
         default = MARGIN,
         setter(
@@ -59,25 +59,29 @@ pub(crate) struct Request {
         default,
         setter(
             into,
-            strip_option,
+            strip_option(fallback_suffix = "_opt"),
             doc = "How people recognise this instance. It decides nothing. Default `host:pid`."
         )
     )]
-    id: Option<String>,
-    #[builder(setter(
-        strip_bool,
-        doc = "This instance only follows: it asks the store for nothing by itself, and can tell who leads."
-    ))]
-    never_lead: bool,
-    #[builder(setter(
-        strip_bool,
-        doc = "A follower does not listen for wake-ups, also where the store has them: no connection more, and a stopped leader is followed at the next attempt."
-    ))]
-    poll_only: bool,
+    owner: Option<String>,
     #[builder(
         default,
         setter(
-            strip_option,
+            doc = "Whether this instance only follows: it asks the store for nothing by itself, and can tell who leads. Default false."
+        )
+    )]
+    never_lead: bool,
+    #[builder(
+        default = true,
+        setter(
+            doc = "Whether a follower listens for wake-ups where the store has them. Default true. Without, no connection is opened for them, and a stopped leader is followed at the next attempt."
+        )
+    )]
+    wakeups: bool,
+    #[builder(
+        default,
+        setter(
+            strip_option(fallback_suffix = "_opt"),
             doc = "How long work may take to end by itself when the leader resigns, before it is dropped. Renewals go on meanwhile. Default a sixth of the lease (10 s)."
         )
     )]
@@ -85,8 +89,8 @@ pub(crate) struct Request {
     #[builder(
         default,
         setter(
-            strip_option,
-            doc = "How long an instance that has resigned on request stays a follower, so that another one can win. Default one and a quarter `attempt_every`: by then everybody has asked once."
+            strip_option(fallback_suffix = "_opt"),
+            doc = "How long an instance that has resigned on request stays a follower, so that another one can win. Default one and a quarter `poll_every`: by then everybody has asked once."
         )
     )]
     cool_down: Option<Duration>,
@@ -104,36 +108,34 @@ impl From<Request> for Result<Election, BuildError> {
         let Request {
             provider,
             name,
-            lease,
+            duration,
             renew_every,
-            attempt_every,
+            poll_every,
             margin,
-            id,
+            owner,
             never_lead,
-            poll_only,
+            wakeups,
             grace,
             cool_down,
         } = request;
-        let attempt_every = attempt_every.unwrap_or_else(|| RAREST_ATTEMPTS.min(lease / 2));
+        let poll_every = poll_every.unwrap_or_else(|| RAREST_ATTEMPTS.min(duration / 2));
         let lock = DLock::builder()
             .group(name.clone())
             .name(name)
             .provider(provider)
-            .duration(lease)
+            .duration(duration)
             .margin(margin)
-            .poll_every(attempt_every)
-            .wakeups(!poll_only)
+            .poll_every(poll_every)
+            .wakeups(wakeups)
             // Candidates need not take turns, and a leader may lead for weeks.
             .reservations(false)
-            .renew_every(renew_every.unwrap_or(lease / 3));
-        let lock = match id {
-            Some(id) => lock.owner(id).build(),
-            None => lock.build(),
-        }?;
+            .renew_every_opt(renew_every)
+            .owner_opt(owner)
+            .build()?;
         let times = Times {
-            attempt_every,
-            grace: grace.unwrap_or(lease / 6),
-            cool_down: cool_down.unwrap_or(attempt_every * 5 / 4),
+            poll_every,
+            grace: grace.unwrap_or(duration / 6),
+            cool_down: cool_down.unwrap_or(poll_every * 5 / 4),
         };
         Ok(Election::new(lock, times, never_lead))
     }

@@ -28,7 +28,7 @@ impl Election {
 
     /// How people recognise this instance.
     #[must_use]
-    pub fn id(&self) -> &str {
+    pub fn owner(&self) -> &str {
         self.0.lock.owner()
     }
 

@@ -88,7 +88,7 @@ async fn win(shared: &Shared) -> Result<Guard, RunError> {
                     obstacle = None;
                 }
                 tell_of_obstacle(shared, &mut obstacle, &error);
-                sleep(shared.times.attempt_every).await;
+                sleep(shared.times.poll_every).await;
             }
         }
     }

@@ -24,8 +24,8 @@ const FRESH: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Leader {
-    /// The leader's [`id`](crate::ElectionBuilder::id).
-    pub id: String,
+    /// The leader's [`owner`](crate::ElectionBuilder::owner).
+    pub owner: String,
     /// When the leadership began, by the clock of the store or of whoever wrote it: for people.
     pub since: SystemTime,
     /// The token of the leadership.
@@ -138,7 +138,7 @@ impl Leader {
     /// The leader that a record shows, if there is one.
     pub(crate) fn of(record: Record) -> Option<Self> {
         (!record.released && record.remaining != Some(Duration::ZERO)).then_some(Self {
-            id: record.owner,
+            owner: record.owner,
             since: record.since,
             token: record.token,
             remaining: record.remaining,

@@ -13,7 +13,7 @@ use crate::{Leadership, announcer::Announcer, jobs::Works, label::Label, leader:
 /// The settings that are the elector's own; the others are the lock's.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Times {
-    pub(crate) attempt_every: Duration,
+    pub(crate) poll_every: Duration,
     pub(crate) grace: Duration,
     pub(crate) cool_down: Duration,
 }

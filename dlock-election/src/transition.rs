@@ -39,7 +39,7 @@ pub enum Transition {
     /// This instance cannot be elected as things are: the store answered
     /// [`Fatal`](dlock_core::ErrorKind::Fatal), as for a table that is missing, a wrong password or a
     /// right that its user lacks, and somebody has to mend that. The instance goes on asking, once
-    /// every [`attempt_every`](crate::ElectionBuilder::attempt_every), and needs no restart then.
+    /// every [`poll_every`](crate::ElectionBuilder::poll_every), and needs no restart then.
     ///
     /// Told once for each reason, and again if the store has failed otherwise, or has let the instance
     /// follow for a sixth of the lease, in between. That it is over is not told by itself: the instance

@@ -33,8 +33,8 @@ pub enum BuildError {
         most: usize,
     },
     /// The time limit of a call.
-    #[error("a time limit of {timeout:?} is not possible: it is 1 ms to one minute")]
-    Timeout {
+    #[error("a time limit of {timeout:?} for a call is not possible: it is 1 ms to one minute")]
+    CallTimeout {
         /// What was asked for.
         timeout: Duration,
     },

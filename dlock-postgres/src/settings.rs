@@ -59,7 +59,7 @@ pub(crate) struct Settings {
     #[builder(default = Duration::from_secs(5), setter(
         doc = "How long one call may take, the wait for a connection included; 5 s by default. The frontend allows a sixth of a lease at most; this also bounds what is called without it."
     ))]
-    timeout: Duration,
+    call_timeout: Duration,
     #[builder(default, setter(
         transform = |config: Config, tls: impl MakeTlsConnect<
             Socket,
@@ -101,7 +101,7 @@ impl PostgresProvider {
     /// let provider = PostgresProvider::builder()
     ///     .pool(pool)
     ///     .prefix("billing")
-    ///     .timeout(Duration::from_secs(2))
+    ///     .call_timeout(Duration::from_secs(2))
     ///     .build()?;
     /// # Ok(()) }
     /// ```
@@ -117,13 +117,13 @@ impl From<Settings> for Result<PostgresProvider, BuildError> {
             prefix,
             schema,
             table,
-            timeout,
+            call_timeout: timeout,
             listen,
             notify,
             prepared,
         } = settings;
         if !(Duration::from_millis(1)..=Duration::from_secs(60)).contains(&timeout) {
-            return Err(BuildError::Timeout { timeout });
+            return Err(BuildError::CallTimeout { timeout });
         }
         let schema = Schema::new(&schema, &table)?;
         let prefix = Prefix::new(&prefix)?;

@@ -22,8 +22,11 @@ use aws_sdk_dynamodb::{
     types::ReturnConsumedCapacity,
 };
 use deadpool_postgres::Object;
-use dlock_core::{Name, Provider, provider::{Acquire, AcquireOutcome, Release, Renew, RenewOutcome}};
-use dlock_dynamodb::DynamoDbProvider;
+use dlock_core::{
+    Name, Provider,
+    provider::{Acquire, AcquireOutcome, Release, Renew, RenewOutcome},
+};
+use dlock_dynamodb::DynamodbProvider;
 use uuid::Uuid;
 
 use crate::{
@@ -117,9 +120,9 @@ async fn written(client: &Object) -> Result<i64> {
 /// Capacity units for each operation.
 async fn capacity(bench: &Bench) -> Result<Figures> {
     let scale = Scale::default();
-    let provider = DynamoDbProvider::builder()
+    let provider = DynamodbProvider::builder()
         .client(dynamodb_client_with(bench.places(), scale.clone())?)
-        .table(ours::TABLE)
+        .table_name(ours::TABLE)
         .build()?;
     let mut term = Term::new(Arc::new(provider), bench.name("costs"))?;
     term.acquire().await?;

@@ -4,7 +4,10 @@
 use std::{sync::Arc, time::Duration};
 
 use anyhow::{Result, anyhow, bail, ensure};
-use dlock_core::{Name, Provider, provider::{Acquire, AcquireOutcome, Renew, RenewOutcome}};
+use dlock_core::{
+    Name, Provider,
+    provider::{Acquire, AcquireOutcome, Renew, RenewOutcome},
+};
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use uuid::Uuid;
 

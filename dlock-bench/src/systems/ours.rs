@@ -5,8 +5,8 @@ use std::{path::Path, sync::Arc};
 use anyhow::{Context, Result, bail};
 use async_trait::async_trait;
 use deadpool_postgres::tokio_postgres::NoTls;
-use dlock_core::{Client, DLock, ReleaseEnd, Lease, Provider};
-use dlock_dynamodb::DynamoDbProvider;
+use dlock_core::{Client, DLock, Lease, Provider, ReleaseEnd};
+use dlock_dynamodb::DynamodbProvider;
 use dlock_postgres::PostgresProvider;
 use dlock_redis::{Channels, RedisProvider};
 use dlock_sqlite::SqliteProvider;
@@ -45,11 +45,12 @@ pub(crate) fn provider(
 fn redis(places: &Places, waiting: Waiting) -> Result<RedisProvider> {
     let port = places.redis.context("there is no Redis")?;
     let client = redis::Client::open(("127.0.0.1", port))?;
-    let builder = RedisProvider::builder().client(client);
-    Ok(match waiting {
-        Waiting::Called => builder.wakeups(Channels::Plain).build()?,
-        Waiting::Polled => builder.build()?,
-    })
+    let called = matches!(waiting, Waiting::Called);
+    let provider = RedisProvider::builder()
+        .client(client)
+        .wakeups_opt(called.then_some(Channels::Plain))
+        .build()?;
+    Ok(provider)
 }
 
 pub(crate) fn postgres_provider(places: &Places, waiting: Waiting) -> Result<PostgresProvider> {
@@ -64,11 +65,11 @@ pub(crate) fn postgres_provider(places: &Places, waiting: Waiting) -> Result<Pos
     })
 }
 
-pub(crate) fn dynamodb_provider(places: &Places) -> Result<DynamoDbProvider> {
+pub(crate) fn dynamodb_provider(places: &Places) -> Result<DynamodbProvider> {
     let client = dynamodb::client_at(places)?;
-    Ok(DynamoDbProvider::builder()
+    Ok(DynamodbProvider::builder()
         .client(client)
-        .table(TABLE)
+        .table_name(TABLE)
         .build()?)
 }
 

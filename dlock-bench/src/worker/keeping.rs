@@ -3,7 +3,10 @@
 use std::{fs, sync::Arc, time::Duration};
 
 use anyhow::{Result, ensure};
-use dlock_core::{Client, DLock, Guard, Name, Provider, testing::{Event, Recorder}};
+use dlock_core::{
+    Client, DLock, Guard, Name, Provider,
+    testing::{Event, Recorder},
+};
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use tokio::time::sleep;
 

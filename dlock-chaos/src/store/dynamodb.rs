@@ -14,7 +14,7 @@ use aws_sdk_dynamodb::{
 };
 use aws_smithy_http_client::Connector;
 use dlock_core::Provider;
-use dlock_dynamodb::DynamoDbProvider;
+use dlock_dynamodb::DynamodbProvider;
 use dlock_test_servers::{Place, Service};
 use dynoxide::Database;
 use tokio::net::TcpListener;
@@ -85,7 +85,7 @@ pub(crate) async fn serve(file: &Path, port: u16) -> Result<(), Failure> {
     Ok(())
 }
 
-fn on(server: SocketAddr) -> Result<DynamoDbProvider, Failure> {
+fn on(server: SocketAddr) -> Result<DynamodbProvider, Failure> {
     let http = aws_smithy_http_client::Builder::new()
         .build_with_connector_fn(|_, _| Connector::builder().build_http());
     // Without the SDK's feature `rt-tokio` a client has no timer, so whatever needs one is off here.
@@ -101,9 +101,9 @@ fn on(server: SocketAddr) -> Result<DynamoDbProvider, Failure> {
         .endpoint_url(format!("http://{server}"))
         .http_client(http)
         .build();
-    let provider = DynamoDbProvider::builder()
+    let provider = DynamodbProvider::builder()
         .client(Client::from_conf(config))
-        .table(TABLE)
+        .table_name(TABLE)
         .attempt_timeout(Duration::from_secs(1))
         .build()?;
     Ok(provider)

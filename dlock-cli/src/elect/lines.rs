@@ -32,7 +32,7 @@ impl Lines {
         let name = &self.name;
         match leader {
             Some(leader) => {
-                let id = harmless(&leader.id);
+                let id = harmless(&leader.owner);
                 self.line(format_args!("following {name}, {id:?} leads"))
             }
             None => self.line(format_args!("following {name}, nobody leads")),

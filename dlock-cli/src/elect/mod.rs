@@ -66,13 +66,11 @@ async fn run(arguments: ElectArguments) -> Result<Outcome, Failure> {
     let election = Election::builder()
         .provider(&client)
         .name(name.as_str())
-        .lease(lease)
-        .attempt_every(attempt)
-        .grace(UNTIL_THE_COMMAND_HAS_ENDED);
-    let election = match id {
-        Some(id) => election.id(id).build(),
-        None => election.build(),
-    }?;
+        .duration(lease)
+        .poll_every_opt(attempt)
+        .grace(UNTIL_THE_COMMAND_HAS_ENDED)
+        .owner_opt(id)
+        .build()?;
     let candidate = Candidate {
         election,
         name,
@@ -117,7 +115,7 @@ impl Candidate {
             Ok(Some(leader)) => {
                 output::line(format_args!(
                     "{:?} was asked to step down from {name:?}",
-                    leader.id
+                    leader.owner
                 ))?;
                 Ok(Outcome::Code(0))
             }
@@ -241,7 +239,7 @@ impl Candidate {
             environment: vec![
                 ("DLOCK_NAME", self.name.as_str().to_owned()),
                 ("DLOCK_TOKEN", leadership.token().to_string()),
-                ("DLOCK_OWNER", self.election.id().to_owned()),
+                ("DLOCK_OWNER", self.election.owner().to_owned()),
                 nested::variable(&self.name, leadership.token()),
             ],
         };

@@ -68,16 +68,14 @@ fn build(
     at_least: Option<Duration>,
     store: &Store,
 ) -> Result<DLock, Failure> {
-    let builder = DLock::builder()
+    let lock = DLock::builder()
         .name(name.as_str())
         .duration(lease)
-        .provider(store.client());
-    Ok(match (owner, at_least) {
-        (Some(owner), Some(at_least)) => builder.owner(owner).at_least(at_least).build()?,
-        (Some(owner), None) => builder.owner(owner).build()?,
-        (None, Some(at_least)) => builder.at_least(at_least).build()?,
-        (None, None) => builder.build()?,
-    })
+        .provider(store.client())
+        .owner_opt(owner)
+        .at_least_opt(at_least)
+        .build()?;
+    Ok(lock)
 }
 
 /// Waits for the lock, runs the command under it, and gives it back.

@@ -23,7 +23,7 @@ use aws_sdk_dynamodb::{
     },
 };
 use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
-use dlock_dynamodb::{DynamoDbProvider, TableError};
+use dlock_dynamodb::{DynamodbProvider, TableError};
 
 use super::{
     Location, Seen, Store, Tables, TablesError,
@@ -149,17 +149,14 @@ impl Location for Table {
                 .credentials_provider(credentials)
                 .build(),
         );
-        // All of one type, whatever is set.
-        let builder = DynamoDbProvider::builder()
+        let provider = DynamodbProvider::builder()
             .client(client)
-            .table(name)
+            .table_name(name)
             .prefix(prefix.unwrap_or_default())
-            .partition_key(partition_key.unwrap_or_else(|| "name".to_owned()));
-        let provider = match sort_key {
-            Some(sort_key) => builder.sort_key(sort_key).build(),
-            None => builder.build(),
-        }
-        .map_err(|error| self.unusable().because(error))?;
+            .partition_key(partition_key.unwrap_or_else(|| "name".to_owned()))
+            .sort_key_opt(sort_key)
+            .build()
+            .map_err(|error| self.unusable().because(error))?;
         Ok(Store {
             provider: Arc::new(provider.clone()),
             shown: self.to_string(),
@@ -172,7 +169,7 @@ impl Location for Table {
 }
 
 #[async_trait]
-impl Tables for DynamoDbProvider {
+impl Tables for DynamodbProvider {
     async fn make(&self) -> Result<(), TablesError> {
         self.create_table().await.map_err(lacking)
     }

@@ -8,7 +8,7 @@ use crate::{
     BuildError, Client, DLock, IntoClient, Record,
     events::Measured,
     time::{Plan, default_poll},
-    waiting::{Settings, checked_name},
+    waiting::{Settings, checked_data, checked_name, checked_owner},
 };
 
 const DEFAULT_DURATION: Duration = Duration::from_secs(15);
@@ -20,7 +20,7 @@ const LEAST_MARGIN: Duration = Duration::from_millis(2);
 /// What was asked for; `build()` checks it.
 #[derive(TypedBuilder)]
 #[builder(
-    builder_type(name = DLockBuilder, vis = "pub", doc = "Builds a [`DLock`]; made by [`DLock::builder`]."),
+    builder_type(name = DLockBuilder, vis = "pub", doc = "Builds a [`DLock`]; made by [`DLock::builder`].\n\nA setting that a lock can do without has two setters: `poll_every` takes the value, `poll_every_opt` an `Option` of it, for what is known at run time only. `None` is the default."),
     builder_method(vis = "pub(crate)", name = start),
     build_method(into = Result<DLock, BuildError>, doc = "Checks the settings and makes the lock. Talks to no store.\n\n# Errors\nA [`BuildError`] for the first setting that no lock can have.")
 )]
@@ -36,7 +36,7 @@ pub(crate) struct Options {
         default,
         setter(
             into,
-            strip_option,
+            strip_option(fallback_suffix = "_opt"),
             doc = "A label that people see; it decides nothing: two leases with one label exclude each other. At most 1024 bytes without NUL. Default `host:pid`."
         )
     )]
@@ -48,7 +48,7 @@ pub(crate) struct Options {
     #[builder(
         default,
         setter(
-            strip_option,
+            strip_option(fallback_suffix = "_opt"),
             doc = "How long after the last success the next renewal is sent: D/20 to 0.4 D, default D/3."
         )
     )]
@@ -56,7 +56,7 @@ pub(crate) struct Options {
     #[builder(
         default,
         setter(
-            strip_option,
+            strip_option(fallback_suffix = "_opt"),
             doc = "The longest a waiter sleeps between two tries: 1 ms to 1 h. Default D/10 within 100 ms to 1 s, and D/3 within 1 to 5 s while the store sends wake-ups."
         )
     )]
@@ -78,7 +78,7 @@ pub(crate) struct Options {
     #[builder(
         default,
         setter(
-            strip_option,
+            strip_option(fallback_suffix = "_opt"),
             doc = "How long an acquire goes on asking a store that does not answer at all: 1 ms to 24 h. Default D, at least 10 s."
         )
     )]
@@ -86,7 +86,7 @@ pub(crate) struct Options {
     #[builder(
         default,
         setter(
-            strip_option,
+            strip_option(fallback_suffix = "_opt"),
             doc = "How long a guard renews its lease at most; at least D. After that it runs out and is lost with [`EndCause::HeldTooLong`](crate::EndCause::HeldTooLong). Default: no limit."
         )
     )]
@@ -94,7 +94,7 @@ pub(crate) struct Options {
     #[builder(
         default,
         setter(
-            strip_option,
+            strip_option(fallback_suffix = "_opt"),
             doc = "Keeps everybody out for at least this long after the lock was asked for, however short the work: *once per period, not a mutex*. A release before that leaves the name **closed** until then, by the store's clock (B4): for this process's own waiters too, and whether the lease was released, dropped, or given back by `with`, also after a panic. Work that takes longer ends as ever. A crash closes nothing, nor does a lease that was lost: the work did not end, and the next one may begin it anew. 100 ms to 24 h; it may be longer than the lease. Choose more than the clocks of your hosts are apart, and less than the period. It goes with [`try_acquire`](DLock::try_acquire); a caller that *waits* gets the lock when the name opens, and then does the work once more. On a store whose clock decides nothing (DynamoDB) a program that asks once and ends needs [`Client::observations`] besides, or it never sees the name open. Default none."
         )
     )]
@@ -103,7 +103,7 @@ pub(crate) struct Options {
         default,
         setter(
             into,
-            strip_option,
+            strip_option(fallback_suffix = "_opt"),
             doc = "Stored beside the lock while it is held, and readable without acquiring it: at most 4096 bytes. Default none."
         )
     )]
@@ -112,7 +112,7 @@ pub(crate) struct Options {
         default,
         setter(
             into,
-            strip_option,
+            strip_option(fallback_suffix = "_opt"),
             doc = "Value of the label `group` on the metrics of this lock, and of those made of it with `named`. Keep the number of groups small, since each is a series of its own; that is why a lock's name is no label. Default none. Without the feature `metrics` it has no effect."
         )
     )]
@@ -124,6 +124,21 @@ impl DLock {
     ///
     /// A built lock has no invalid setting: `build()` returns a [`BuildError`] that says what is
     /// allowed.
+    ///
+    /// What is optional in a program's own configuration goes to the setter with `_opt`:
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use dlock_core::{BuildError, DLock, Provider};
+    /// fn lock(provider: impl Provider, owner: Option<String>, poll_every: Option<Duration>) -> Result<DLock, BuildError> {
+    ///     DLock::builder()
+    ///         .name("nightly")
+    ///         .provider(provider)
+    ///         .owner_opt(owner)
+    ///         .poll_every_opt(poll_every)
+    ///         .build()
+    /// }
+    /// ```
     pub fn builder() -> DLockBuilder {
         Options::start()
     }
@@ -153,13 +168,7 @@ impl From<Options> for Result<DLock, BuildError> {
         } = options;
         let name = checked_name(name)?;
         let owner = owner.map_or_else(|| Ok(default_owner()), checked_owner)?;
-        if let Some(bytes) = data
-            .as_ref()
-            .map(Vec::len)
-            .filter(|bytes| *bytes > Record::MAX_DATA)
-        {
-            return Err(BuildError::Data { bytes });
-        }
+        let data = data.map(checked_data).transpose()?;
         let lock = DLock(Arc::new(Settings {
             state: store.names.get(&name, &store.clock),
             store,
@@ -247,20 +256,6 @@ fn plan(options: &Options) -> Result<Plan, BuildError> {
         observed: true,
         tasks: Arc::default(),
     })
-}
-
-fn checked_owner(owner: String) -> Result<String, BuildError> {
-    if owner.len() > Record::MAX_OWNER {
-        Err(BuildError::Owner {
-            reason: "it is longer than 1024 bytes",
-        })
-    } else if owner.contains('\0') {
-        Err(BuildError::Owner {
-            reason: "it contains a NUL character",
-        })
-    } else {
-        Ok(owner)
-    }
 }
 
 /// `host:pid`, for people.

@@ -6,7 +6,7 @@ use std::{fmt, sync::Arc, time::Duration};
 use crate::{
     BuildError, Client, Error, FencingToken, Guard, Holder, Lease, Name, Record, Ticket,
     events::Operation,
-    waiting::{self, Acquired, Settings, Wait, checked_name},
+    waiting::{self, Acquired, Settings, Wait, checked_data, checked_name, checked_owner},
 };
 
 /// A distributed lock: one holder at a time among all processes that use the same store and name.
@@ -47,22 +47,46 @@ impl DLock {
     /// # Errors
     /// [`BuildError::Name`] if it is not a name.
     pub fn named(&self, name: impl AsRef<str>) -> Result<Self, BuildError> {
-        let Settings {
-            store,
-            state: _,
-            name: _,
-            owner,
-            plan,
-            data,
-        } = &*self.0;
+        let store = &self.0.store;
         let name = checked_name(name)?;
         Ok(Self(Arc::new(Settings {
-            store: Arc::clone(store),
             state: store.names.get(&name, &store.clock),
             name,
-            owner: Arc::clone(owner),
-            plan: Arc::clone(plan),
-            data: data.clone(),
+            ..Settings::clone(&self.0)
+        })))
+    }
+
+    /// The same lock with another label for people, as for one of the workers of a process. Its
+    /// waiters stand in the same queue, and the two exclude each other as clones do.
+    ///
+    /// The labels that others have seen holding are how they count the processes that take turns
+    /// (F1): a process with a label for each of its tasks is left the lock for longer between terms.
+    ///
+    /// ```
+    /// # use dlock_core::{BuildError, DLock};
+    /// # fn example(lock: &DLock) -> Result<(), BuildError> {
+    /// let lock = lock.owned_by("worker-7")?.carrying("page 4")?;
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// [`BuildError::Owner`] if it cannot be one.
+    pub fn owned_by(&self, owner: impl Into<String>) -> Result<Self, BuildError> {
+        Ok(Self(Arc::new(Settings {
+            owner: checked_owner(owner.into())?.into(),
+            ..Settings::clone(&self.0)
+        })))
+    }
+
+    /// The same lock with other data, which its next leases store beside it while they hold it. A lease
+    /// that is held keeps the data that it was acquired with.
+    ///
+    /// # Errors
+    /// [`BuildError::Data`] if it is more than 4096 bytes.
+    pub fn carrying(&self, data: impl Into<Vec<u8>>) -> Result<Self, BuildError> {
+        Ok(Self(Arc::new(Settings {
+            data: Some(checked_data(data.into())?.into()),
+            ..Settings::clone(&self.0)
         })))
     }
 

@@ -28,7 +28,7 @@ use aws_sdk_dynamodb::{
 };
 use aws_smithy_http_client::Connector;
 use dlock_core::{Name, Provider, provider::Acquire};
-use dlock_dynamodb::DynamoDbProvider;
+use dlock_dynamodb::DynamodbProvider;
 use dlock_test_servers::{Service, dynamodb::dynamodb};
 use tokio::sync::OnceCell;
 use uuid::Uuid;
@@ -126,18 +126,18 @@ pub fn table_name() -> String {
 }
 
 /// A provider on this table.
-pub fn provider_on(client: Client, table: &str) -> DynamoDbProvider {
-    DynamoDbProvider::builder()
+pub fn provider_on(client: Client, table: &str) -> DynamodbProvider {
+    DynamodbProvider::builder()
         .client(client)
-        .table(table)
+        .table_name(table)
         .attempt_timeout(PATIENCE)
-        .operation_timeout(PATIENCE)
+        .call_timeout(PATIENCE)
         .build()
         .unwrap()
 }
 
 /// A provider on a table of its own.
-pub async fn provider() -> DynamoDbProvider {
+pub async fn provider() -> DynamodbProvider {
     let provider = provider_on(client().await, &table_name());
     provider.create_table().await.unwrap();
     provider

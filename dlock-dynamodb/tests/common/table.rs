@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use aws_sdk_dynamodb::Client;
 use dlock_core::provider::{Capabilities, Discipline};
-use dlock_dynamodb::DynamoDbProvider;
+use dlock_dynamodb::DynamodbProvider;
 
 use super::{client_of, provider_on, table_name, url};
 
@@ -21,7 +21,7 @@ pub trait Kind: Send + Sync + 'static {
         client_of(url)
     }
 
-    fn provider(client: Client, table: &str, prefix: &str) -> DynamoDbProvider {
+    fn provider(client: Client, table: &str, prefix: &str) -> DynamodbProvider {
         provider_on(client, table).with_prefix(prefix).unwrap()
     }
 }
@@ -44,7 +44,7 @@ impl<K: Kind> Table<K> {
         table
     }
 
-    pub fn provider(&self, prefix: &str) -> DynamoDbProvider {
+    pub fn provider(&self, prefix: &str) -> DynamodbProvider {
         K::provider(K::client(self.url), &self.name, prefix)
     }
 }
@@ -62,7 +62,7 @@ macro_rules! suite {
         struct Store($crate::common::table::Table<$kind>);
 
         impl Fixture for Store {
-            type Provider = dlock_dynamodb::DynamoDbProvider;
+            type Provider = dlock_dynamodb::DynamodbProvider;
 
             const CAPABILITIES: Capabilities = $crate::common::table::CAPABILITIES;
             const LEASE: std::time::Duration = std::time::Duration::from_secs(1);

@@ -12,7 +12,7 @@ use dlock_core::{
     DLock, EndCause, Error, Name, Provider, Record, ReleaseEnd, TryAcquire,
     provider::{Acquire, AcquireOutcome, Release, ReleaseOutcome, Renew, RenewOutcome},
 };
-use dlock_dynamodb::DynamoDbProvider;
+use dlock_dynamodb::DynamodbProvider;
 use dlock_testkit::proxy::{Direction, Proxy};
 use tokio::time::{Instant, sleep, timeout};
 
@@ -23,7 +23,7 @@ use crate::common::{
 const D: Duration = Duration::from_secs(2);
 
 /// A lock as another process has it: its provider shares nothing with the first one's.
-fn lock(provider: &DynamoDbProvider, name: &str, duration: Duration) -> DLock {
+fn lock(provider: &DynamodbProvider, name: &str, duration: Duration) -> DLock {
     DLock::builder()
         .name(name)
         .owner("worker-7")
@@ -33,7 +33,7 @@ fn lock(provider: &DynamoDbProvider, name: &str, duration: Duration) -> DLock {
         .unwrap()
 }
 
-async fn record(provider: &DynamoDbProvider, name: &str) -> Record {
+async fn record(provider: &DynamodbProvider, name: &str) -> Record {
     provider
         .read(&Name::new(name).unwrap())
         .await
@@ -41,14 +41,14 @@ async fn record(provider: &DynamoDbProvider, name: &str) -> Record {
         .unwrap()
 }
 
-async fn held(provider: &DynamoDbProvider, request: &Acquire) -> Record {
+async fn held(provider: &DynamodbProvider, request: &Acquire) -> Record {
     match provider.acquire(request).await.unwrap() {
         AcquireOutcome::Held(record) => record,
         other => panic!("{other:?}"),
     }
 }
 
-async fn is_granted(provider: &DynamoDbProvider, request: &Acquire) -> bool {
+async fn is_granted(provider: &DynamodbProvider, request: &Acquire) -> bool {
     matches!(
         provider.acquire(request).await.unwrap(),
         AcquireOutcome::Acquired(_)
@@ -62,7 +62,7 @@ async fn a_new_lock_is_created_only_if_absent() {
     let provider = provider().await;
     let a = term("nightly");
     assert!(is_granted(&provider, &a).await);
-    let stored = item(&client().await, provider.table(), "nightly")
+    let stored = item(&client().await, provider.table_name(), "nightly")
         .await
         .unwrap();
     let record = record(&provider, "nightly").await;
@@ -81,7 +81,7 @@ async fn a_new_lock_is_created_only_if_absent() {
     let other = term("nightly");
     assert_eq!(held(&provider, &other).await, record);
     assert_eq!(
-        item(&client().await, provider.table(), "nightly").await,
+        item(&client().await, provider.table_name(), "nightly").await,
         Some(stored)
     );
 }
@@ -249,7 +249,7 @@ async fn a_holder_that_is_cut_off_is_told_before_another_can_have_it() {
     let direct = provider().await;
     let through = provider_on(
         client_of(&format!("http://{}", proxy.address())),
-        direct.table(),
+        direct.table_name(),
     );
     let guard = lock(&through, "nightly", D).hold().await.unwrap();
     proxy.swallow(Direction::ToServer);
@@ -292,14 +292,14 @@ async fn a_stale_release_changes_nothing_and_is_reported() {
 async fn locks_of_any_key_do_not_interact() {
     let names = ["a", "A", "a/b", "/a", "a b", "ä", "#1", "🔒", "a\nb"];
     let one_key = provider().await;
-    let composite = DynamoDbProvider::builder()
+    let composite = DynamodbProvider::builder()
         .client(client().await)
-        .table(table_name())
+        .table_name(table_name())
         .partition_key("pk")
         .sort_key("sk")
         .prefix("LOCK#billing")
         .attempt_timeout(PATIENCE)
-        .operation_timeout(PATIENCE)
+        .call_timeout(PATIENCE)
         .build()
         .unwrap();
     composite.create_table().await.unwrap();

@@ -22,18 +22,18 @@ use dlock_core::{
     FencingToken, Name, Provider,
     provider::{Acquire, AcquireOutcome, Admin, List, Release, Renew},
 };
-use dlock_dynamodb::DynamoDbProvider;
+use dlock_dynamodb::DynamodbProvider;
 
 const DAY: u64 = 24 * 60 * 60;
 
 /// Sets a number of a record, as time would have.
-async fn set(provider: &DynamoDbProvider, of: &Acquire, attribute: &str, value: u64) {
+async fn set(provider: &DynamodbProvider, of: &Acquire, attribute: &str, value: u64) {
     let client = client().await;
-    let mut changed = item(&client, provider.table(), of.name.as_str())
+    let mut changed = item(&client, provider.table_name(), of.name.as_str())
         .await
         .unwrap();
     changed.insert(attribute.into(), AttributeValue::N(value.to_string()));
-    put(&client, provider.table(), changed).await;
+    put(&client, provider.table_name(), changed).await;
 }
 
 #[expect(clippy::disallowed_methods, reason = "to write records of long ago")]
@@ -45,7 +45,7 @@ fn seconds_now() -> u64 {
 }
 
 /// A lock, released or not, whose term began and whose name was first used so many days ago.
-async fn aged(provider: &DynamoDbProvider, name: &str, released: bool, days: u64) -> Acquire {
+async fn aged(provider: &DynamodbProvider, name: &str, released: bool, days: u64) -> Acquire {
     let a = term(name);
     provider.acquire(&a).await.unwrap();
     if released {
@@ -58,7 +58,7 @@ async fn aged(provider: &DynamoDbProvider, name: &str, released: bool, days: u64
     a
 }
 
-async fn there(provider: &DynamoDbProvider, of: &Acquire) -> bool {
+async fn there(provider: &DynamodbProvider, of: &Acquire) -> bool {
     provider.read(&of.name).await.unwrap().is_some()
 }
 
@@ -169,26 +169,26 @@ async fn purge_spares_a_record_that_was_taken_meanwhile() {
     aged(&provider, "old", true, 8).await;
     let meddler = TakenMeanwhile {
         url: url().await,
-        table: provider.table().to_owned(),
+        table: provider.table_name().to_owned(),
         term: term("old"),
     };
     let taken = meddler.term.clone();
     let client = Client::from_conf(settings(meddler.url).interceptor(meddler).build());
-    let purging = provider_on(client, provider.table());
+    let purging = provider_on(client, provider.table_name());
     assert_eq!(purging.purge(100).await.unwrap(), 0);
     let record = provider.read(&taken.name).await.unwrap().unwrap();
     assert_eq!((record.uuid, record.released), (taken.new, false));
 }
 
 /// A provider that lets this server delete, and one beside it that does not.
-async fn expiring(url: &str) -> (DynamoDbProvider, DynamoDbProvider) {
+async fn expiring(url: &str) -> (DynamodbProvider, DynamodbProvider) {
     let table = table_name();
-    let expiring = DynamoDbProvider::builder()
+    let expiring = DynamodbProvider::builder()
         .client(client_of(url))
-        .table(&table)
+        .table_name(&table)
         .expire_released(true)
         .attempt_timeout(PATIENCE)
-        .operation_timeout(PATIENCE)
+        .call_timeout(PATIENCE)
         .build()
         .unwrap();
     expiring.create_table().await.unwrap();
@@ -196,8 +196,8 @@ async fn expiring(url: &str) -> (DynamoDbProvider, DynamoDbProvider) {
 }
 
 /// The time to live of a lock's item, in seconds since 1970.
-async fn ttl(url: &str, provider: &DynamoDbProvider, of: &Acquire) -> Option<u64> {
-    let item = item(&client_of(url), provider.table(), of.name.as_str()).await;
+async fn ttl(url: &str, provider: &DynamodbProvider, of: &Acquire) -> Option<u64> {
+    let item = item(&client_of(url), provider.table_name(), of.name.as_str()).await;
     let ttl = item.unwrap().get("ttl")?.as_n().unwrap().parse();
     Some(ttl.unwrap())
 }
@@ -274,14 +274,14 @@ async fn store_deletes_what_was_released_long_ago_and_nothing_that_is_held() {
         expiring.release(&release).await.unwrap();
         // 30 days go by.
         let client = client_of(&url);
-        let mut aged = item(&client, expiring.table(), of.name.as_str())
+        let mut aged = item(&client, expiring.table_name(), of.name.as_str())
             .await
             .unwrap();
         aged.insert(
             "ttl".into(),
             AttributeValue::N((seconds_now() - 60).to_string()),
         );
-        put(&client, expiring.table(), aged).await;
+        put(&client, expiring.table_name(), aged).await;
     }
     // One of them is taken just before the store comes by.
     let taken = term("held");
@@ -294,13 +294,13 @@ async fn store_deletes_what_was_released_long_ago_and_nothing_that_is_held() {
 
 #[tokio::test]
 async fn pages_may_begin_anywhere() {
-    let provider = DynamoDbProvider::builder()
+    let provider = DynamodbProvider::builder()
         .client(client().await)
-        .table(table_name())
+        .table_name(table_name())
         .prefix("p")
         .sort_key("lock")
         .attempt_timeout(PATIENCE)
-        .operation_timeout(PATIENCE)
+        .call_timeout(PATIENCE)
         .build()
         .unwrap();
     provider.create_table().await.unwrap();

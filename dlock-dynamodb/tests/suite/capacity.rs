@@ -27,7 +27,7 @@ use dlock_core::{
     Provider,
     provider::{Acquire, Admin, List, Release, Renew},
 };
-use dlock_dynamodb::DynamoDbProvider;
+use dlock_dynamodb::DynamodbProvider;
 
 /// Asks for the capacity of every request, and adds it up.
 #[derive(Clone, Debug, Default)]
@@ -94,7 +94,7 @@ async fn metered() -> (Meter, Client) {
 }
 
 /// Acquires, renews, reads, releases and takes again: the units of each.
-async fn life(meter: &Meter, provider: &DynamoDbProvider, first: Acquire) -> [Vec<f64>; 5] {
+async fn life(meter: &Meter, provider: &DynamodbProvider, first: Acquire) -> [Vec<f64>; 5] {
     let second = term(first.name.as_str()).data(first.data.clone());
     provider.acquire(&first).await.unwrap();
     let acquired = meter.read();
@@ -156,13 +156,13 @@ async fn data_costs_a_unit_for_every_kilobyte_of_every_write() {
 #[tokio::test]
 async fn listing_by_query_costs_what_it_reads() {
     let (meter, client) = metered().await;
-    let provider = DynamoDbProvider::builder()
+    let provider = DynamodbProvider::builder()
         .client(client)
-        .table(table_name())
+        .table_name(table_name())
         .prefix("billing")
         .sort_key("lock")
         .attempt_timeout(PATIENCE)
-        .operation_timeout(PATIENCE)
+        .call_timeout(PATIENCE)
         .build()
         .unwrap();
     provider.create_table().await.unwrap();

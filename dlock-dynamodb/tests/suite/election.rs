@@ -5,7 +5,7 @@
 
 use std::{net::SocketAddr, time::Duration};
 
-use dlock_dynamodb::DynamoDbProvider;
+use dlock_dynamodb::DynamodbProvider;
 use dlock_proof::election::Electorate;
 
 use crate::common::{client, client_of, provider_on, table_name, url};
@@ -16,7 +16,7 @@ pub(crate) struct Table {
 }
 
 impl Electorate for Table {
-    type Provider = DynamoDbProvider;
+    type Provider = DynamodbProvider;
 
     async fn start() -> Self {
         let name = table_name();
@@ -33,13 +33,13 @@ impl Electorate for Table {
         Some(self.server)
     }
 
-    async fn provider(&self, address: Option<SocketAddr>, limit: Duration) -> DynamoDbProvider {
+    async fn provider(&self, address: Option<SocketAddr>, limit: Duration) -> DynamodbProvider {
         let address = address.unwrap_or(self.server);
-        DynamoDbProvider::builder()
+        DynamodbProvider::builder()
             .client(client_of(&format!("http://{address}")))
-            .table(&self.name)
+            .table_name(&self.name)
             .attempt_timeout(limit)
-            .operation_timeout(limit)
+            .call_timeout(limit)
             .build()
             .unwrap()
     }

@@ -16,10 +16,10 @@ use dlock_core::{
     DLock, Error, ErrorKind, Provider, ProviderError,
     provider::{Acquire, Admin, Release, Renew},
 };
-use dlock_dynamodb::DynamoDbProvider;
+use dlock_dynamodb::DynamodbProvider;
 
 /// What each operation fails with.
-async fn failures(provider: &DynamoDbProvider, of: &Acquire) -> Vec<ProviderError> {
+async fn failures(provider: &DynamodbProvider, of: &Acquire) -> Vec<ProviderError> {
     let renew = Renew::new(of.name.clone(), of.new, 1);
     let release = Release::new(of.name.clone(), of.new, None);
     vec![
@@ -116,7 +116,7 @@ async fn missing_table_is_fatal_and_says_so() {
         assert_eq!(error.kind(), ErrorKind::Fatal, "{error:?}");
         let text = error.to_string();
         assert!(
-            text.contains(provider.table()) && text.contains("create_table"),
+            text.contains(provider.table_name()) && text.contains("create_table"),
             "{text}"
         );
     }
@@ -140,7 +140,7 @@ async fn table_deleted_under_a_holder_is_fatal_to_its_renewals() {
     client()
         .await
         .delete_table()
-        .table_name(provider.table())
+        .table_name(provider.table_name())
         .send()
         .await
         .unwrap();
@@ -154,9 +154,9 @@ async fn table_deleted_under_a_holder_is_fatal_to_its_renewals() {
 #[tokio::test]
 async fn table_with_another_key_is_fatal() {
     let provider = provider().await;
-    let other = DynamoDbProvider::builder()
+    let other = DynamodbProvider::builder()
         .client(client().await)
-        .table(provider.table())
+        .table_name(provider.table_name())
         .partition_key("id")
         .build()
         .unwrap();
@@ -198,7 +198,7 @@ async fn missing_credentials_are_fatal_and_say_so() {
 async fn provider_shows_no_secret() {
     let provider = provider().await;
     for shown in [format!("{provider:?}"), format!("{provider:#?}")] {
-        assert!(shown.contains(provider.table()), "{shown}");
+        assert!(shown.contains(provider.table_name()), "{shown}");
         assert!(
             !shown.contains(SECRET) && !shown.contains("AKIDTEST"),
             "{shown}"

@@ -75,7 +75,7 @@ impl Pages {
     async fn new(both: bool) -> Self {
         Self {
             client: client().await,
-            table: provider().await.table().to_owned(),
+            table: provider().await.table_name().to_owned(),
             both,
         }
     }
@@ -185,7 +185,7 @@ async fn thousands_of_writes_with_random_tokens_leave_the_highest() {
 /// wakes up and writes with its old token.
 #[tokio::test]
 async fn paused_holder_is_refused_by_the_storage() {
-    let table = provider().await.table().to_owned();
+    let table = provider().await.table_name().to_owned();
     let provider = move || {
         let table = table.clone();
         async move { provider_on(client().await, &table) }
@@ -207,7 +207,7 @@ async fn refused_holder_raises_its_floor_and_gets_above() {
 #[tokio::test]
 async fn writers_own_condition_still_counts_and_is_not_called_stale() {
     let (provider, client) = (provider().await, client().await);
-    let table = provider.table();
+    let table = provider.table_name();
     let update = |expected: &str, token| {
         let update = client
             .update_item()
@@ -271,7 +271,7 @@ async fn writers_own_condition_still_counts_and_is_not_called_stale() {
 #[tokio::test]
 async fn attribute_of_another_meaning_is_left_alone() {
     let (provider, client) = (provider().await, client().await);
-    let table = provider.table();
+    let table = provider.table_name();
     for value in [
         text("a picket one"),
         AttributeValue::N("0".into()),

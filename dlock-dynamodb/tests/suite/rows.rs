@@ -61,7 +61,7 @@ fn spoilt() -> Vec<(&'static str, Option<AttributeValue>)> {
 async fn spoilt_record_is_an_error_and_stays_as_it_is() {
     let provider = provider().await;
     let client = client().await;
-    let table = provider.table();
+    let table = provider.table_name();
     for released in [false, true] {
         for (index, (attribute, value)) in spoilt().into_iter().enumerate() {
             let name = format!("{index}, released: {released}");
@@ -118,7 +118,7 @@ async fn spoilt_record_is_an_error_and_stays_as_it_is() {
 async fn foreign_item_is_an_error_and_stays_as_it_is() {
     let provider = provider().await;
     let client = client().await;
-    let table = provider.table();
+    let table = provider.table_name();
     let text = |text: &str| AttributeValue::S(text.into());
     for (name, attributes) in [
         ("bare", vec![]),

@@ -11,7 +11,7 @@ use aws_sdk_dynamodb::types::{
     AttributeDefinition, BillingMode, KeySchemaElement, KeyType, ScalarAttributeType, TableStatus,
 };
 use dlock_core::{ErrorKind, Provider, provider::AcquireOutcome};
-use dlock_dynamodb::{BuildError, DynamoDbProvider, TableError};
+use dlock_dynamodb::{BuildError, DynamodbProvider, TableError};
 
 /// Makes a table by hand, with these key attributes.
 async fn made(keys: &[(&str, ScalarAttributeType, KeyType)]) -> String {
@@ -46,18 +46,16 @@ async fn made(keys: &[(&str, ScalarAttributeType, KeyType)]) -> String {
 async fn created_table_is_active_paid_by_request_and_keyed_as_asked() {
     let client = client().await;
     for sort in [None, Some("sk")] {
-        let builder = DynamoDbProvider::builder()
+        let provider = DynamodbProvider::builder()
             .client(client.clone())
-            .table(table_name())
+            .table_name(table_name())
             .prefix("p")
             .partition_key("pk")
             .attempt_timeout(PATIENCE)
-            .operation_timeout(PATIENCE);
-        let provider = match sort {
-            None => builder.build(),
-            Some(sort) => builder.sort_key(sort).build(),
-        }
-        .unwrap();
+            .call_timeout(PATIENCE)
+            .sort_key_opt(sort.map(str::to_owned))
+            .build()
+            .unwrap();
         provider.create_table().await.unwrap();
         // Usable at once.
         assert!(matches!(
@@ -66,7 +64,7 @@ async fn created_table_is_active_paid_by_request_and_keyed_as_asked() {
         ));
         let described = client
             .describe_table()
-            .table_name(provider.table())
+            .table_name(provider.table_name())
             .send()
             .await;
         let table = described.unwrap().table.unwrap();
@@ -188,18 +186,18 @@ async fn table_that_cannot_keep_locks_is_refused_and_named() {
 async fn time_to_live_is_switched_on_only_where_it_was_asked_for() {
     let client = client().await;
     let with_expiry = |table: &str, attribute: &str| {
-        DynamoDbProvider::builder()
+        DynamodbProvider::builder()
             .client(client.clone())
-            .table(table)
+            .table_name(table)
             .expire_released(true)
             .ttl_attribute(attribute)
             .attempt_timeout(PATIENCE)
-            .operation_timeout(PATIENCE)
+            .call_timeout(PATIENCE)
             .build()
             .unwrap()
     };
     let plain = provider().await;
-    let expiring = with_expiry(plain.table(), "delete_at");
+    let expiring = with_expiry(plain.table_name(), "delete_at");
     let error = expiring.verify_table().await.unwrap_err();
     assert!(matches!(error, TableError::TimeToLive { .. }), "{error}");
     expiring.create_table().await.unwrap();
@@ -208,7 +206,7 @@ async fn time_to_live_is_switched_on_only_where_it_was_asked_for() {
     expiring.create_table().await.unwrap();
     plain.create_table().await.unwrap();
     // Only one attribute can be it.
-    let error = with_expiry(plain.table(), "another")
+    let error = with_expiry(plain.table_name(), "another")
         .verify_table()
         .await
         .unwrap_err();
@@ -221,40 +219,50 @@ async fn time_to_live_is_switched_on_only_where_it_was_asked_for() {
 #[tokio::test]
 async fn settings_that_no_provider_can_have_are_refused() {
     let client = client_of(url().await);
-    let builder = || DynamoDbProvider::builder().client(client.clone());
+    let builder = || DynamodbProvider::builder().client(client.clone());
     let long = "x".repeat(1024);
     for (what, built) in [
-        ("no table", builder().table("").build()),
-        ("NUL", builder().table("t").prefix("a\0b").build()),
-        ("long prefix", builder().table("t").prefix(long).build()),
-        ("no partition", builder().table("t").sort_key("sk").build()),
+        ("no table", builder().table_name("").build()),
+        ("NUL", builder().table_name("t").prefix("a\0b").build()),
+        (
+            "long prefix",
+            builder().table_name("t").prefix(long).build(),
+        ),
+        (
+            "no partition",
+            builder().table_name("t").sort_key("sk").build(),
+        ),
         (
             "key of a record",
-            builder().table("t").partition_key("token").build(),
+            builder().table_name("t").partition_key("token").build(),
         ),
         (
             "same keys",
-            builder().table("t").prefix("p").sort_key("name").build(),
+            builder()
+                .table_name("t")
+                .prefix("p")
+                .sort_key("name")
+                .build(),
         ),
         (
             "ttl is a key",
-            builder().table("t").ttl_attribute("name").build(),
+            builder().table_name("t").ttl_attribute("name").build(),
         ),
         (
             "ttl of a record",
-            builder().table("t").ttl_attribute("since").build(),
+            builder().table_name("t").ttl_attribute("since").build(),
         ),
         (
             "an attempt longer than all",
             builder()
-                .table("t")
+                .table_name("t")
                 .attempt_timeout(std::time::Duration::from_secs(9))
                 .build(),
         ),
         (
             "no time",
             builder()
-                .table("t")
+                .table_name("t")
                 .attempt_timeout(std::time::Duration::ZERO)
                 .build(),
         ),

@@ -8,7 +8,7 @@ use dlock_core::{
     Client, DLock, Lease, Name, Provider,
     provider::{Acquire, AcquireOutcome, Renew},
 };
-use dlock_dynamodb::DynamoDbProvider;
+use dlock_dynamodb::DynamodbProvider;
 use dlock_testkit::faults::{Faulty, Op};
 use tokio::{
     task::{JoinHandle, JoinSet},
@@ -25,9 +25,9 @@ const P: Duration = Duration::from_millis(300);
 const JITTER: Duration = Duration::from_millis(60 + 50);
 
 fn waiting(
-    provider: &DynamoDbProvider,
+    provider: &DynamodbProvider,
     name: &Name,
-) -> (Faulty<DynamoDbProvider>, JoinHandle<Lease>) {
+) -> (Faulty<DynamodbProvider>, JoinHandle<Lease>) {
     let counted = Faulty::new(provider.clone());
     let lock = DLock::builder()
         .name(name.as_str())
@@ -42,7 +42,7 @@ fn waiting(
 /// Takes a lock, lets others queue, renews once at `moment`, and dies. Returns how long after that
 /// renewal a waiter had the lock, and what it sent until then.
 async fn death(
-    provider: DynamoDbProvider,
+    provider: DynamodbProvider,
     name: Name,
     moment: Duration,
 ) -> (Duration, usize, usize) {

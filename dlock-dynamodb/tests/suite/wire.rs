@@ -11,7 +11,7 @@ use dlock_core::{
         Revoke,
     },
 };
-use dlock_dynamodb::DynamoDbProvider;
+use dlock_dynamodb::DynamodbProvider;
 use dlock_testkit::proxy::{Direction, Proxy};
 use tokio::time::{Instant, timeout};
 
@@ -21,7 +21,7 @@ use crate::common::{client_of, provider_on, table_name, term, url};
 const SHORT: Duration = Duration::from_secs(1);
 
 /// A provider behind a proxy, on a table of its own.
-async fn behind_a_proxy() -> (Proxy, DynamoDbProvider) {
+async fn behind_a_proxy() -> (Proxy, DynamodbProvider) {
     let server: SocketAddr = url()
         .await
         .strip_prefix("http://")
@@ -37,12 +37,12 @@ async fn behind_a_proxy() -> (Proxy, DynamoDbProvider) {
 }
 
 /// The same, with a time limit that a test can wait for.
-fn impatient(proxy: &Proxy, table: &str) -> DynamoDbProvider {
-    DynamoDbProvider::builder()
+fn impatient(proxy: &Proxy, table: &str) -> DynamodbProvider {
+    DynamodbProvider::builder()
         .client(client_of(&format!("http://{}", proxy.address())))
-        .table(table)
+        .table_name(table)
         .attempt_timeout(SHORT)
-        .operation_timeout(SHORT)
+        .call_timeout(SHORT)
         .build()
         .unwrap()
 }
@@ -170,7 +170,7 @@ async fn token_below_the_floor_costs_a_second_write_and_absence_a_read() {
 async fn silent_partition_ends_in_unknown_and_its_connection_is_not_used_again() {
     for direction in [Direction::ToServer, Direction::ToClient] {
         let (proxy, patient) = behind_a_proxy().await;
-        let provider = impatient(&proxy, patient.table());
+        let provider = impatient(&proxy, patient.table_name());
         let (a, b) = (term("a"), term("b"));
         provider.acquire(&a).await.unwrap();
         proxy.swallow(direction);
@@ -258,13 +258,13 @@ async fn list_of_several_megabytes_misses_nobody() {
     const LOCKS: usize = 600;
     let (proxy, one_key) = behind_a_proxy().await;
     let client = client_of(&format!("http://{}", proxy.address()));
-    let sort_key = DynamoDbProvider::builder()
+    let sort_key = DynamodbProvider::builder()
         .client(client)
-        .table(table_name())
+        .table_name(table_name())
         .prefix("p")
         .sort_key("lock")
         .attempt_timeout(crate::common::PATIENCE)
-        .operation_timeout(crate::common::PATIENCE)
+        .call_timeout(crate::common::PATIENCE)
         .build()
         .unwrap();
     sort_key.create_table().await.unwrap();

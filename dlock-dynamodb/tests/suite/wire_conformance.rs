@@ -4,7 +4,7 @@
 
 use std::{net::SocketAddr, time::Duration};
 
-use dlock_dynamodb::DynamoDbProvider;
+use dlock_dynamodb::DynamodbProvider;
 use dlock_testkit::wire::Wired;
 
 use crate::common::{client, client_of, provider_on, table_name, url};
@@ -16,7 +16,7 @@ struct Table {
 }
 
 impl Wired for Table {
-    type Provider = DynamoDbProvider;
+    type Provider = DynamodbProvider;
 
     /// HTTP begins with the question.
     const HANDSHAKE: usize = 0;
@@ -36,12 +36,12 @@ impl Wired for Table {
         self.server
     }
 
-    async fn provider(&self, address: SocketAddr, limit: Duration) -> DynamoDbProvider {
-        DynamoDbProvider::builder()
+    async fn provider(&self, address: SocketAddr, limit: Duration) -> DynamodbProvider {
+        DynamodbProvider::builder()
             .client(client_of(&format!("http://{address}")))
-            .table(&self.name)
+            .table_name(&self.name)
             .attempt_timeout(limit)
-            .operation_timeout(limit)
+            .call_timeout(limit)
             .build()
             .unwrap()
     }

@@ -27,14 +27,17 @@ pub(crate) struct Instance {
 impl Instance {
     pub(crate) fn new(store: &MemoryStore, id: &str) -> Self {
         Self::with(store, |client| {
-            let election = Election::builder().provider(client).name(NAME).id(id);
+            let election = Election::builder().provider(client).name(NAME).owner(id);
             election.build().unwrap()
         })
     }
 
     pub(crate) fn never_leads(store: &MemoryStore) -> Self {
         Self::with(store, |client| {
-            let election = Election::builder().provider(client).name(NAME).never_lead();
+            let election = Election::builder()
+                .provider(client)
+                .name(NAME)
+                .never_lead(true);
             election.build().unwrap()
         })
     }

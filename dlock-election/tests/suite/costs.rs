@@ -46,7 +46,7 @@ async fn a_follower_reads_where_that_costs_less() {
     let instance = |id: &str| {
         let provider = MemoryProvider::new(&store).wakeups(false).cheap_reads(true);
         Instance::built(provider, 1.0, |client| {
-            let election = Election::builder().provider(client).name(NAME).id(id);
+            let election = Election::builder().provider(client).name(NAME).owner(id);
             election.build().unwrap()
         })
     };

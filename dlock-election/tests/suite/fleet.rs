@@ -90,7 +90,7 @@ impl Fleet {
         let election = Election::builder()
             .provider(&client)
             .name(NAME)
-            .id(id)
+            .owner(id)
             .build()
             .unwrap();
         let mut transitions = election.transitions();
@@ -160,8 +160,8 @@ impl Fleet {
             task.abort();
             drop(task.await);
         }
-        let id = election.id().to_owned();
-        self.seen.elections().retain(|other| other.id() != id);
+        let id = election.owner().to_owned();
+        self.seen.elections().retain(|other| other.owner() != id);
     }
 
     /// The process stops in good order, and another begins.
@@ -206,17 +206,20 @@ impl Seen {
             .elections()
             .iter()
             .filter(|other| other.is_leader())
-            .map(|leader| leader.id().to_owned())
+            .map(|leader| leader.owner().to_owned())
             .collect();
         if leaders.len() > 1 {
-            self.wrong(&format!("{} leads, and so do {leaders:?}", election.id()));
+            self.wrong(&format!(
+                "{} leads, and so do {leaders:?}",
+                election.owner()
+            ));
         }
     }
 
     fn did(&self, what: &str, election: &Election) {
         self.report().deeds += 1;
         if !election.is_leader() {
-            self.wrong(&format!("{} does {what} and follows", election.id()));
+            self.wrong(&format!("{} does {what} and follows", election.owner()));
         }
     }
 

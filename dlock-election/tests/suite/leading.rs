@@ -39,7 +39,7 @@ fn a_lease_alone_is_enough_for_an_election_of_any_length() {
         let election = Election::builder()
             .provider(MemoryProvider::new(&MemoryStore::store_clock()))
             .name(NAME)
-            .lease(lease)
+            .duration(lease)
             .build();
         assert!(election.is_ok(), "{lease:?}: {election:?}");
     }
@@ -72,7 +72,7 @@ async fn an_instance_that_never_leads_asks_for_nothing() {
     let store = MemoryStore::store_clock();
     let follower = Instance::built(MemoryProvider::new(&store), 1.0, |client| {
         let election = Election::builder().provider(client).name(NAME);
-        election.never_lead().build().unwrap()
+        election.never_lead(true).build().unwrap()
     })
     .start();
     sleep(1000 * SECOND).await;
@@ -139,7 +139,7 @@ async fn who_leads_is_asked_of_the_store_once_a_second_at_most() {
         for _ in 0..100 {
             let asking = (0..10).map(|_| {
                 let election = follower.election.clone();
-                tokio::spawn(async move { election.leader().await.unwrap().unwrap().id })
+                tokio::spawn(async move { election.leader().await.unwrap().unwrap().owner })
             });
             for asking in asking.collect::<Vec<_>>() {
                 assert_eq!(asking.await.unwrap(), "leader");
@@ -152,7 +152,7 @@ async fn who_leads_is_asked_of_the_store_once_a_second_at_most() {
         leader.stop().await;
         until(60 * SECOND, || follower.election.is_leader()).await;
         assert_eq!(
-            follower.election.leader().await.unwrap().unwrap().id,
+            follower.election.leader().await.unwrap().unwrap().owner,
             "follower"
         );
     }
@@ -197,7 +197,7 @@ async fn a_look_is_answered_although_the_caller_that_began_it_is_gone() {
         sleep(SECOND).await;
         began.abort();
         let seen = joined.await.unwrap().unwrap().unwrap();
-        assert_eq!(seen.id, "leader");
+        assert_eq!(seen.owner, "leader");
         // The answer was five seconds on its way, and so much less is left of the lease.
         assert!(asked.elapsed() < 6 * SECOND, "{:?}", asked.elapsed());
         assert_eq!(follower.provider.count(Op::Read), 1);

@@ -22,7 +22,7 @@ async fn a_leader_resigns_on_request_and_lets_others_win() {
         until(SECOND, || first.election.is_leader()).await;
         let second = Instance::new(&store, "second", 1.0).on(&stage).start();
         let leader = second.election.leader().await.unwrap().unwrap();
-        assert_eq!(leader.id, "first");
+        assert_eq!(leader.owner, "first");
         sleep(5 * SECOND).await;
         // From the other instance, through the store: with its next renewal, at the latest.
         let admin = second.provider.inner();
@@ -97,8 +97,8 @@ async fn an_election_that_only_polls_opens_no_channel() {
     for store in stores() {
         let polling = |id: &str| {
             Instance::built(MemoryProvider::new(&store), 1.0, |client| {
-                let election = Election::builder().provider(client).name(NAME).id(id);
-                election.poll_only().build().unwrap()
+                let election = Election::builder().provider(client).name(NAME).owner(id);
+                election.wakeups(false).build().unwrap()
             })
         };
         let mut first = polling("first").start();

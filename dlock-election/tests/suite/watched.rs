@@ -117,7 +117,7 @@ async fn leads_through_trouble() {
     sleep(20 * SECOND).await;
     assert!(stage.working() == 1 && stage.runs().len() >= 6);
     let shown = leader.election.leader().await.unwrap().unwrap();
-    assert_eq!(shown.id, "leader");
+    assert_eq!(shown.owner, "leader");
     let first = leader.election.leadership().unwrap().token();
     store.wipe();
     let leads_anew = || {

@@ -99,7 +99,7 @@ async fn connection_of_a_call_that_timed_out_is_closed() {
     let hasty = PostgresProvider::builder()
         .pool(stuck.pool.clone())
         .schema(&stuck.schema)
-        .timeout(Duration::from_secs(1))
+        .call_timeout(Duration::from_secs(1))
         .build()
         .unwrap();
     let request = term("stuck");
@@ -189,7 +189,7 @@ async fn exhausted_pool_of_one_ends_as_not_applied() {
     let provider = PostgresProvider::builder()
         .pool(pool.clone())
         .schema(&schema)
-        .timeout(Duration::from_millis(200))
+        .call_timeout(Duration::from_millis(200))
         .build()
         .unwrap();
     crate::support::create(&on(pool.clone(), &schema)).await;

@@ -70,7 +70,7 @@ async fn answers_to_grants_and_renewals_wait_and_those_to_releases_do_not() {
         .pool(server.pool(4))
         .schema(schema)
         .notify(true)
-        .timeout(Duration::from_millis(700))
+        .call_timeout(Duration::from_millis(700))
         .build()
         .unwrap();
     let held = term("held");

@@ -34,7 +34,7 @@ impl Electorate for Postgres {
         PostgresProvider::builder()
             .pool(pool(config.clone(), POOL))
             .schema(self.table.schema())
-            .timeout(limit)
+            .call_timeout(limit)
             .listen(config, NoTls)
             .build()
             .unwrap()

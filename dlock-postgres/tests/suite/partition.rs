@@ -31,7 +31,7 @@ impl Distant {
         let provider = PostgresProvider::builder()
             .pool(pool.clone())
             .schema(table.schema())
-            .timeout(LIMIT)
+            .call_timeout(LIMIT)
             .build()
             .unwrap();
         until("a connection works", async || {

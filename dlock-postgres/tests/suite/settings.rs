@@ -26,9 +26,12 @@ async fn settings_no_provider_can_have_are_refused() {
             "another character",
         ),
         (refused(builder().table("x".repeat(52)).build()), "too long"),
-        (refused(builder().timeout(Duration::ZERO).build()), "1 ms"),
         (
-            refused(builder().timeout(Duration::from_secs(61)).build()),
+            refused(builder().call_timeout(Duration::ZERO).build()),
+            "1 ms",
+        ),
+        (
+            refused(builder().call_timeout(Duration::from_secs(61)).build()),
             "one minute",
         ),
     ] {

@@ -180,7 +180,7 @@ pub(crate) fn listening(pool: Pool, schema: &str, mut listen: Config) -> Postgre
     PostgresProvider::builder()
         .pool(pool)
         .schema(schema)
-        .timeout(Duration::from_secs(2))
+        .call_timeout(Duration::from_secs(2))
         .listen(listen, NoTls)
         .build()
         .unwrap()

@@ -42,7 +42,7 @@ impl Wired for Postgres {
         PostgresProvider::builder()
             .pool(pool(config, POOL))
             .schema(self.table.schema())
-            .timeout(limit)
+            .call_timeout(limit)
             .listen(server().await.config(), NoTls)
             .build()
             .unwrap()

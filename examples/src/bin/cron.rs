@@ -70,12 +70,16 @@ async fn night(url: Option<String>) -> Result<(), Failure> {
 /// What cron starts on one host.
 async fn host(store: &dyn dlock_examples::Store, name: &str, once: bool) -> Result<(), Failure> {
     let provider = store.provider().await?;
-    let builder = DLock::builder().owner(name).provider(provider);
-    let lock = if once {
-        builder.name("nightly-report").at_least(AT_LEAST).build()?
-    } else {
-        builder.name("nightly-report (mutex)").build()?
-    };
+    let lock = DLock::builder()
+        .name(if once {
+            "nightly-report"
+        } else {
+            "nightly-report (mutex)"
+        })
+        .owner(name)
+        .at_least_opt(once.then_some(AT_LEAST))
+        .provider(provider)
+        .build()?;
     match lock.try_acquire().await? {
         // Then it frees the name, or closes it until the minute is over.
         TryAcquire::Acquired(lease) => lease.with(|token| write_report(name, token)).await??,

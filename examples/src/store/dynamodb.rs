@@ -12,7 +12,7 @@ use aws_smithy_http_client::Builder;
 use dlock::{
     FencingToken, Provider, Stale,
     dynamodb::{
-        DynamoDbProvider,
+        DynamodbProvider,
         fence::{Fence, FenceError},
     },
 };
@@ -33,10 +33,10 @@ impl DynamoDb {
 }
 
 /// A provider over a table that exists. Applications make it once, where they are installed.
-async fn locks(client: Client, table: &str) -> Result<DynamoDbProvider, Failure> {
-    let provider = DynamoDbProvider::builder()
+async fn locks(client: Client, table: &str) -> Result<DynamodbProvider, Failure> {
+    let provider = DynamodbProvider::builder()
         .client(client)
-        .table(table)
+        .table_name(table)
         .build()?;
     provider.create_table().await?;
     Ok(provider)

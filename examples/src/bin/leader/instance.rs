@@ -16,11 +16,11 @@ pub(crate) async fn run(store: &dyn Store, name: &str) -> Result<(), Failure> {
     let election = Election::builder()
         .provider(&client)
         .name("leader-example")
-        .id(name)
+        .owner(name)
         // So short only that there is something to see. The defaults are 60 s, 20 s and 30 s.
-        .lease(Duration::from_secs(3))
+        .duration(Duration::from_secs(3))
         .renew_every(Duration::from_secs(1))
-        .attempt_every(Duration::from_millis(1500))
+        .poll_every(Duration::from_millis(1500))
         .build()?;
 
     // Only on the leader, never beside itself, gone when this instance does not lead any more.
@@ -47,7 +47,7 @@ pub(crate) async fn run(store: &dyn Store, name: &str) -> Result<(), Failure> {
     });
 
     match election.leader().await? {
-        Some(leader) => println!("{name} follows, {} leads", leader.id),
+        Some(leader) => println!("{name} follows, {} leads", leader.owner),
         None => println!("{name} follows, nobody leads"),
     }
     election.run(Box::pin(standard_input_ends())).await?;

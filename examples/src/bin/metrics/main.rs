@@ -35,7 +35,7 @@ async fn main() -> Result<(), Failure> {
     let election = Election::builder()
         .provider(&client)
         .name("background")
-        .lease(Duration::from_secs(6))
+        .duration(Duration::from_secs(6))
         .build()?;
 
     // One lock for each customer, and one series for all of them: their group.

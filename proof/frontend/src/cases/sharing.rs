@@ -53,6 +53,21 @@ pub(in crate::cases) async fn lock_keeps_what_it_was_built_with(bench: Bench) {
             assert_eq!(shown.record.data, record.data, "a refusal shows the data");
             ok(soon("the release", lease.release()).await);
         }
+        // Another owner or other data for one use of the lock.
+        let other = ok(rich.owned_by("worker-8"));
+        let page = ok(rich.carrying("page 5"));
+        for (lock, owner, data) in [
+            (&other, "worker-8", "page 4"),
+            (&page, "worker-7", "page 5"),
+        ] {
+            let lease = acquired(soon("the lock", lock.try_acquire()).await);
+            let refused = held(soon("an answer", rich.try_acquire()).await);
+            assert!(refused.ours, "it is not the same lock");
+            assert_eq!(refused.record.owner, owner);
+            assert_eq!(refused.record.data.as_deref(), Some(data.as_bytes()));
+            assert_eq!(refused.record.uuid, lease.uuid());
+            ok(soon("the release", lease.release()).await);
+        }
         // The next term has its own, or none.
         let plain = lock!(bed, "");
         let _lease = acquired(soon("the lock", plain.try_acquire()).await);

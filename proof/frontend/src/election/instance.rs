@@ -61,8 +61,8 @@ impl Instance {
         let election = Election::builder()
             .provider(Client::with_clock(provider.clone(), Clock::system()))
             .name(name)
-            .lease(*lease)
-            .id(id)
+            .duration(*lease)
+            .owner(id)
             .build();
         let election = match election {
             Ok(election) => election,
@@ -261,7 +261,7 @@ fn work(election: &Election, voters: &Voters) {
             leadership.ending().await;
         }
     });
-    let (stage, id) = (voters.stage.clone(), election.id().to_owned());
+    let (stage, id) = (voters.stage.clone(), election.owner().to_owned());
     election.every("task", voters.lease / 2, move |leadership| {
         stage.as_leader(&leadership);
         stage.ran(&id);

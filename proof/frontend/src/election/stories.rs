@@ -242,7 +242,7 @@ pub(super) async fn leader_resigns_when_another_instance_asks(voters: Voters) {
         .await;
     assert_eq!(first.losses(), 0);
     match first.election.leader().await {
-        Ok(Some(leader)) => assert_eq!(leader.id, "second"),
+        Ok(Some(leader)) => assert_eq!(leader.owner, "second"),
         other => panic!("the second one leads: {other:?}"),
     }
     voters.stage.is_sound();

@@ -72,8 +72,7 @@ pub struct Settings {
     pub max_hold: Option<Duration>,
     /// What is stored beside the lock.
     pub data: Option<Vec<u8>>,
-    /// How long the name is nobody else's from a grant on (B4); of a lock without `poll_every`, `max_hold`
-    /// and `data`.
+    /// How long the name is nobody else's from a grant on (B4).
     pub at_least: Option<Duration>,
 }
 

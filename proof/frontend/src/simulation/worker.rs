@@ -185,26 +185,12 @@ impl Worker {
             .duration(settings.duration)
             .margin(settings.margin)
             .renew_every(settings.renew_every)
-            .give_up_after(settings.give_up_after);
-        // The builder's setters take no options, and each changes its type.
-        let poll = settings.poll_every;
-        let data = settings.data.clone();
-        let most = settings.max_hold;
-        let lock = match (poll, most, data) {
-            (None, None, None) => match settings.at_least {
-                Some(at_least) => lock.at_least(at_least).build(),
-                None => lock.build(),
-            },
-            (Some(poll), None, None) => lock.poll_every(poll).build(),
-            (None, Some(most), None) => lock.max_hold(most).build(),
-            (Some(poll), Some(most), None) => lock.poll_every(poll).max_hold(most).build(),
-            (None, None, Some(data)) => lock.data(data).build(),
-            (Some(poll), None, Some(data)) => lock.poll_every(poll).data(data).build(),
-            (None, Some(most), Some(data)) => lock.max_hold(most).data(data).build(),
-            (Some(poll), Some(most), Some(data)) => {
-                lock.poll_every(poll).max_hold(most).data(data).build()
-            }
-        };
+            .give_up_after(settings.give_up_after)
+            .poll_every_opt(settings.poll_every)
+            .max_hold_opt(settings.max_hold)
+            .data_opt(settings.data.clone())
+            .at_least_opt(settings.at_least)
+            .build();
         match lock {
             Ok(lock) => Some(lock),
             Err(error) => {
