@@ -147,8 +147,8 @@ impl Store {
         self.closing.clone()
     }
 
-    /// One call to the provider, for at most `limit`. What comes back after that is unknown, and
-    /// the call is dropped. Operation and group are for metrics.
+    /// One call to the provider, for at most `limit`: the one place that ends a call that hangs (V6, V7, W4). What
+    /// comes back after that is unknown, and the call is dropped. Operation and group are for metrics.
     pub(crate) async fn call<T: Send>(
         &self,
         (operation, group): (Operation, Option<&Arc<str>>),
