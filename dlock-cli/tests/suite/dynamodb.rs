@@ -227,7 +227,7 @@ fn missing_table_is_78_until_it_is_set_up() {
         &scene,
         &[TRY, RUN, STATUS, STATUS_OF_ONE, RELEASE, PURGE],
         78,
-        "dlock setup",
+        &["dlock setup"],
     );
     set_up(&scene);
     assert_ended(&scene.finish(RUN), 0, "");
@@ -247,7 +247,7 @@ fn keys_of_a_table_are_as_the_store_says() {
     let other = Scene::with(server.variables(&other));
     assert_eq!(other.finish(STATUS).out, "no locks\n");
     let simple = Scene::with(server.variables(table));
-    assert_all_end(&simple, &[TRY, SETUP], 78, "has the key");
+    assert_all_end(&simple, &[TRY, SETUP], 78, &["has the key"]);
 }
 
 #[test]
@@ -255,9 +255,9 @@ fn region_and_credentials_that_are_missing_are_78() {
     let server = Server::start();
     let all = || server.variables("locks");
     let nowhere = without(all(), &["AWS_REGION"]);
-    assert_all_end(&nowhere, &[TRY, STATUS, SETUP], 78, "AWS_REGION");
+    assert_all_end(&nowhere, &[TRY, STATUS, SETUP], 78, &["AWS_REGION"]);
     let nobody = without(all(), &["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"]);
-    assert_all_end(&nobody, &[TRY, STATUS, SETUP], 78, "AWS_ACCESS_KEY_ID");
+    assert_all_end(&nobody, &[TRY, STATUS, SETUP], 78, &["AWS_ACCESS_KEY_ID"]);
 }
 
 #[test]
@@ -306,10 +306,10 @@ fn refusing(code: &'static str) -> String {
 fn wrong_credentials_are_78() {
     for code in ["UnrecognizedClientException", "InvalidSignatureException"] {
         let scene = Scene::with(variables(&refusing(code), "locks"));
-        assert_all_end(&scene, &[TRY, RUN, STATUS, SETUP], 78, "credentials");
+        assert_all_end(&scene, &[TRY, RUN, STATUS, SETUP], 78, &["credentials"]);
     }
     let scene = Scene::with(variables(&refusing("AccessDeniedException"), "locks"));
-    assert_all_end(&scene, &[TRY], 78, "dynamodb:UpdateItem");
+    assert_all_end(&scene, &[TRY], 78, &["dynamodb:UpdateItem"]);
 }
 
 #[test]
@@ -325,12 +325,12 @@ fn server_that_says_nothing_is_69_in_bounded_time() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let scene = Scene::with(variables(&url, "locks"));
-    assert_all_end(&scene, &[TRY, RUN, STATUS, SETUP], 69, "does not answer");
+    assert_all_end(&scene, &[TRY, RUN, STATUS, SETUP], 69, &["does not answer"]);
 }
 
 #[test]
 fn plain_server_is_not_taken_for_one_with_tls() {
     let url = refusing("None").replace("http://", "https://");
     let scene = Scene::with(variables(&url, "locks"));
-    assert_all_end(&scene, &[TRY, STATUS, SETUP], 78, "TLS");
+    assert_all_end(&scene, &[TRY, STATUS, SETUP], 78, &["TLS"]);
 }

@@ -49,7 +49,7 @@ impl Fifty {
     }
 }
 
-/// Locks one row of fifty for two leases: who else is lost? `None` if the machine was so busy that
+/// Locks one row of fifty for one lease and a half: who else is lost? `None` if the machine was so busy that
 /// leases were lost beside no locked row, too.
 async fn lost_beside_one(duration: Duration) -> Option<Vec<usize>> {
     let control = Fifty::hold(duration).await;
@@ -62,8 +62,8 @@ async fn lost_beside_one(duration: Duration) -> Option<Vec<usize>> {
     );
     locker.batch_execute(&lock).await.unwrap();
 
-    let end = Instant::now() + duration * 2;
-    timeout(duration * 2, fifty.guards[LOCKED].ended())
+    let end = Instant::now() + duration * 3 / 2;
+    timeout(duration * 3 / 2, fifty.guards[LOCKED].ended())
         .await
         .expect("its row is locked, so nobody can renew it");
     while fifty.lost().is_empty() && Instant::now() < end {

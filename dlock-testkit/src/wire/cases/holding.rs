@@ -64,13 +64,17 @@ pub(super) async fn lost_reply_of_a_renewal_costs_nothing(wiring: Wiring) {
     let target = wire.provider.inner();
     target.next(Op::Renew, Fault::LoseReply);
     target.next(Op::Renew, Fault::LoseRequest);
-    soon("both faults", wire.proxy.until_struck(2)).await;
-    let struck = Instant::now();
-    tokio::select! {
+    let strike = async {
+        soon("both faults", wire.proxy.until_struck(2)).await;
+        let struck = Instant::now();
+        sleep(2 * wiring.lease()).await;
+        struck
+    };
+    let struck = tokio::select! {
         biased;
         told = vigil(&guard, wiring.lease()) => panic!("lost by two renewals: {:?}", told.loss),
-        () = sleep(2 * wiring.lease()) => {}
-    }
+        struck = strike => struck,
+    };
     assert!(last_sent(&wire, Op::Renew) > struck, "renewals went on");
     assert!(matches!(guard.state(), State::Valid), "{:?}", guard.state());
     belief_is_founded(&wire, Instant::now() + guard.remaining(), wiring.lease());
