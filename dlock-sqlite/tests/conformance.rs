@@ -54,6 +54,9 @@ impl Fixture for Sqlite {
         .watch(true)
         .batch(true);
 
+    // Other tests keep the machine busy.
+    const UNANSWERED: u32 = 2;
+
     async fn start() -> Self {
         let started = tempfile::tempdir()
             .map(TempDir::keep)

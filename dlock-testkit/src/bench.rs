@@ -80,7 +80,7 @@ impl Bench {
 
     /// A fresh provider, to be asked with expectations.
     pub async fn subject(&self) -> Subject {
-        Subject::new(self.provider().await, self.capabilities().discipline)
+        self.asked(self.provider().await)
     }
 
     /// A provider whose names carry this prefix (group `prefix`).
@@ -91,7 +91,13 @@ impl Bench {
         let Some(provider) = self.fixture.prefixed(prefix).await else {
             panic!("the fixture makes no provider with a prefix: leave the group `prefix` out")
         };
-        Subject::new(provider, self.capabilities().discipline)
+        self.asked(provider)
+    }
+
+    /// This provider, to be asked with expectations.
+    pub(crate) fn asked(&self, provider: Arc<dyn Provider>) -> Subject {
+        let discipline = self.capabilities().discipline;
+        Subject::new(provider, discipline, self.fixture.answers())
     }
 
     /// A fresh provider's admin side (groups `admin` and `purge`).

@@ -8,6 +8,8 @@ use dlock_core::{
     provider::{Admin, Capabilities},
 };
 
+use crate::answers::Answers;
+
 /// A store to test, and how to make providers on it. See the [crate's page](crate) for a whole one.
 ///
 /// All cases of one test binary share one fixture and one runtime (unless it is
@@ -26,6 +28,12 @@ pub trait Fixture: Sized + Send + Sync + 'static {
 
     /// How long one case may take; one that takes longer fails by name.
     const LIMIT: Duration = Duration::from_secs(120);
+
+    /// Of a hundred calls, so many may fail with anything but [`Fatal`](dlock_core::ErrorKind::Fatal). The cases
+    /// make such a call again, up to three times. None is the default: ask for a few on a store that refuses
+    /// calls now and then (throttling, a pool that runs dry). A provider whose calls are often left unanswered
+    /// would pass, and be of no use.
+    const UNANSWERED: u32 = 0;
 
     /// How many bytes of a name fit beside the provider's prefix and separator.
     const NAME_BYTES: usize = Name::MAX_BYTES;
@@ -80,6 +88,8 @@ pub trait Erased: Send + Sync {
     fn name_bytes(&self) -> usize;
     fn paused(&self) -> bool;
     fn clock(&self) -> Clock;
+    /// What its calls came to so far.
+    fn answers(&self) -> Arc<Answers>;
     /// So many clones of one fresh provider.
     async fn clones(&self, count: usize) -> Vec<Arc<dyn Provider>>;
     async fn admin(&self) -> Option<Arc<dyn Admin>>;
@@ -87,7 +97,19 @@ pub trait Erased: Send + Sync {
     async fn age(&self, name: &Name, by: Duration) -> bool;
 }
 
-pub(crate) struct Erase<F>(pub(crate) F);
+pub(crate) struct Erase<F> {
+    fixture: F,
+    answers: Arc<Answers>,
+}
+
+impl<F: Fixture> Erase<F> {
+    pub(crate) fn new(fixture: F) -> Self {
+        Self {
+            fixture,
+            answers: Arc::new(Answers::new(F::UNANSWERED)),
+        }
+    }
+}
 
 #[async_trait]
 impl<F: Fixture> Erased for Erase<F> {
@@ -115,25 +137,29 @@ impl<F: Fixture> Erased for Erase<F> {
         F::clock()
     }
 
+    fn answers(&self) -> Arc<Answers> {
+        Arc::clone(&self.answers)
+    }
+
     async fn clones(&self, count: usize) -> Vec<Arc<dyn Provider>> {
-        let provider = self.0.provider().await;
+        let provider = self.fixture.provider().await;
         (0..count)
             .map(|_| Arc::new(provider.clone()) as Arc<dyn Provider>)
             .collect()
     }
 
     async fn admin(&self) -> Option<Arc<dyn Admin>> {
-        F::admin(&self.0.provider().await)
+        F::admin(&self.fixture.provider().await)
     }
 
     async fn prefixed(&self, prefix: &str) -> Option<Arc<dyn Provider>> {
-        self.0
+        self.fixture
             .prefixed(prefix)
             .await
             .map(|provider| Arc::new(provider) as Arc<dyn Provider>)
     }
 
     async fn age(&self, name: &Name, by: Duration) -> bool {
-        self.0.age(name, by).await
+        self.fixture.age(name, by).await
     }
 }

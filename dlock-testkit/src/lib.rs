@@ -39,6 +39,7 @@
 //! What the suite does not show: how a store behaves under failover or loss of power, what a second
 //! machine with another clock sees, and whether a call blocks the thread that polls it.
 
+mod answers;
 mod bench;
 pub mod cases;
 mod conformance;

@@ -12,12 +12,12 @@ use tokio::{
 };
 use uuid::Uuid;
 
-pub use crate::fixture::Erased;
 use crate::{
     Bench,
     cases::{Case, GROUPS},
     fixture::{Erase, Fixture},
 };
+pub use crate::{answers::Answers, fixture::Erased};
 
 /// What `conformance!` keeps for its test binary: a runtime and a started fixture.
 pub struct Shared(OnceLock<Started>);
@@ -124,12 +124,12 @@ fn on<F: Fixture, Fut: Future<Output = ()>>(
     work: impl FnOnce(Arc<dyn Erased>) -> Fut,
 ) {
     if F::PAUSED {
-        paused_runtime().block_on(async { work(Arc::new(Erase(F::start().await))).await });
+        paused_runtime().block_on(async { work(Arc::new(Erase::new(F::start().await))).await });
         return;
     }
     let Started { runtime, fixture } = shared.0.get_or_init(|| {
         let runtime = shared_runtime();
-        let fixture: Arc<dyn Erased> = Arc::new(Erase(runtime.block_on(F::start())));
+        let fixture: Arc<dyn Erased> = Arc::new(Erase::new(runtime.block_on(F::start())));
         Started { runtime, fixture }
     });
     runtime.block_on(work(Arc::clone(fixture)));

@@ -10,23 +10,22 @@ use dlock_core::{
     },
 };
 
-/// How often a call that got no answer is repeated. A busy store may refuse a call now and then;
-/// one that never answers fails the case.
-const REPEATS: usize = 4;
+use crate::answers::Answers;
 
-/// The first answer within a few repeats; every request may be repeated (A2, A3, R2, L2).
+/// The first answer within a few tries; every request may be repeated (A2, A3, R2, L2).
 macro_rules! answer {
-    ($what:literal, $ask:expr) => {{
+    ($self:ident, $what:literal, $ask:expr) => {{
         let mut tries = 0;
         loop {
             tries += 1;
             match $ask.await {
-                Ok(answer) => break answer,
-                Err(error) if tries == REPEATS || error.kind() == ErrorKind::Fatal => {
-                    panic!("{} got no answer: {error:?}", $what)
+                Ok(answer) => {
+                    $self.answers.answered();
+                    break answer;
                 }
-                Err(_busy) => tokio::time::sleep(Duration::from_millis(10)).await,
+                Err(error) => $self.answers.failed($what, tries, &error),
             }
+            tokio::time::sleep(Duration::from_millis(10)).await;
         }
     }};
 }
@@ -36,6 +35,7 @@ macro_rules! answer {
 pub struct Subject {
     provider: Arc<dyn Provider>,
     discipline: Discipline,
+    answers: Arc<Answers>,
 }
 
 #[expect(
@@ -43,10 +43,15 @@ pub struct Subject {
     reason = "an unexpected answer is a panic everywhere here; the module says so"
 )]
 impl Subject {
-    pub(crate) fn new(provider: Arc<dyn Provider>, discipline: Discipline) -> Self {
+    pub(crate) fn new(
+        provider: Arc<dyn Provider>,
+        discipline: Discipline,
+        answers: Arc<Answers>,
+    ) -> Self {
         Self {
             provider,
             discipline,
+            answers,
         }
     }
 
@@ -58,7 +63,7 @@ impl Subject {
 
     /// The answer to an acquire, whatever it is; a `Held` must fit rule A7.
     pub async fn acquire(&self, request: &Acquire) -> AcquireOutcome {
-        let outcome = answer!("acquire", self.provider.acquire(request));
+        let outcome = answer!(self, "acquire", self.provider.acquire(request));
         if let AcquireOutcome::Held(record) = &outcome {
             self.refusal_fits(request, record);
         }
@@ -104,7 +109,7 @@ impl Subject {
     /// The answer to a renewal of this term, whatever it is; a `Lost` must fit rule R3.
     pub async fn renew(&self, term: &Acquire, n: u64) -> RenewOutcome {
         let request = Renew::new(term.name.clone(), term.new, n);
-        let outcome = answer!("renew", self.provider.renew(&request));
+        let outcome = answer!(self, "renew", self.provider.renew(&request));
         if let RenewOutcome::Lost(Some(record)) = &outcome {
             let ours = record.uuid == term.new && !record.released;
             let expired = self.discipline == Discipline::StoreClock
@@ -174,7 +179,7 @@ impl Subject {
         closing: Closing,
     ) -> ReleaseOutcome {
         let request = Release::new(term.name.clone(), term.new, token).closing(Some(closing));
-        answer!("release", self.provider.release(&request))
+        answer!(self, "release", self.provider.release(&request))
     }
 
     /// The record, which must be there.
@@ -187,12 +192,12 @@ impl Subject {
 
     /// The record, if there is one.
     pub async fn read(&self, name: &Name) -> Option<Record> {
-        answer!("read", self.provider.read(name))
+        answer!(self, "read", self.provider.read(name))
     }
 
     async fn release(&self, term: &Acquire, token: Option<FencingToken>) -> ReleaseOutcome {
         let request = Release::new(term.name.clone(), term.new, token);
-        answer!("release", self.provider.release(&request))
+        answer!(self, "release", self.provider.release(&request))
     }
 
     /// `Held` is said only of a record that fits A7, and never from two looks.

@@ -22,6 +22,9 @@ impl Fixture for Postgres {
         .closing(true)
         .batch(true);
 
+    // Other tests keep the machine busy.
+    const UNANSWERED: u32 = 2;
+
     async fn start() -> Self {
         Self(Table::create().await, server().await.pool(64))
     }

@@ -29,6 +29,9 @@ impl Fixture for Pooled {
         .watch(true)
         .batch(true);
 
+    // Other tests keep the machine busy.
+    const UNANSWERED: u32 = 2;
+
     async fn start() -> Self {
         let server = Server::start(&[]).await;
         let pooler = pgbouncer(server.port(), 2)

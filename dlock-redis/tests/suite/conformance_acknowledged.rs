@@ -26,6 +26,9 @@ impl Fixture for Acknowledged {
 
     const NAME_BYTES: usize = Name::MAX_BYTES - "dlock".len();
 
+    // Other tests keep the machine busy.
+    const UNANSWERED: u32 = 2;
+
     async fn start() -> Self {
         let (primary, replica) = replicated().await;
         Self {

@@ -249,10 +249,7 @@ pub(super) async fn forced_release_frees_only_what_was_seen(bench: Bench) {
 /// One provider as an administrator and as a user.
 pub(super) async fn both(bench: &Bench) -> (Arc<dyn Admin>, Subject) {
     let admin = bench.admin().await;
-    let subject = Subject::new(
-        Arc::clone(&admin) as Arc<dyn dlock_core::Provider>,
-        bench.capabilities().discipline,
-    );
+    let subject = bench.asked(Arc::clone(&admin) as Arc<dyn dlock_core::Provider>);
     (admin, subject)
 }
 

@@ -82,7 +82,7 @@ pub(super) async fn lock_is_held_until_it_is_released(bench: Bench) {
     let token = guard.token();
     assert_eq!(ok(guard.release().await), ReleaseEnd::Released);
     let next = acquired(b.try_acquire().await);
-    assert!(next.token() > token);
+    assert!(next.token() > token, "tokens grow (I3)");
     ok(next.release().await);
 }
 
@@ -95,7 +95,10 @@ pub(super) async fn work_is_done_under_the_lock(bench: Bench) {
         token
     };
     let token = ok(a.with(work).await);
-    assert!(acquired(b.try_acquire().await).token() > token);
+    assert!(
+        acquired(b.try_acquire().await).token() > token,
+        "tokens grow (I3)"
+    );
 }
 
 pub(super) async fn dropped_guard_frees_the_lock(bench: Bench) {
@@ -184,7 +187,7 @@ pub(super) async fn stale_holder_knows_and_frees_nothing(bench: Bench) {
         let stalled = acquired(a.try_acquire().await);
         let next = ok(b.acquire_timeout(3 * round.lease).await);
         assert!(!stalled.is_valid());
-        assert!(next.token() > stalled.token());
+        assert!(next.token() > stalled.token(), "tokens grow (I3)");
         let ended = ok(stalled.release().await);
         assert!(matches!(ended, ReleaseEnd::NotHeld(_)), "{ended:?}");
         let holder = held(lock!(round, LONG).try_acquire().await);
@@ -283,7 +286,10 @@ async fn turns_are_taken(bench: Bench, hints: bool) {
             );
         }
         let terms = terms.lock().unwrap_or_else(PoisonError::into_inner);
-        assert!(terms.is_sorted_by_key(|(_, token)| *token), "{terms:?}");
+        assert!(
+            terms.is_sorted_by_key(|(_, token)| *token),
+            "tokens grow (I3): {terms:?}"
+        );
     })
     .await;
 }
@@ -325,7 +331,7 @@ pub(super) async fn early_release_closes_the_name(bench: Bench) {
         held(other.try_acquire().await);
         let next = ok(other.acquire_timeout(3 * closed).await);
         assert!(began.elapsed() >= closed, "{:?}", began.elapsed());
-        assert!(next.token() > token);
+        assert!(next.token() > token, "tokens grow (I3)");
     })
     .await;
 }
@@ -338,7 +344,7 @@ pub(super) async fn ticket_gives_the_lock_to_another_process(bench: Bench) {
     let ticket: Ticket = ok(ok(lease.hand_over()).to_string().parse());
     held(lock!(round, LONG).try_acquire().await);
     let next = ok(soon("the lock", b.redeem(&ticket)).await);
-    assert!(next.token() > token);
+    assert!(next.token() > token, "tokens grow (I3)");
     held(a.try_redeem(&ticket).await);
     ok(next.release().await);
 }
@@ -423,9 +429,9 @@ impl Round {
     /// Checks when its successor came.
     fn entered(&self, died: Instant, token: FencingToken, next: &Lease) {
         let (kept_out, lease) = (died.elapsed(), self.lease);
-        assert!(kept_out >= lease, "in after {kept_out:?} of {lease:?}");
+        assert!(kept_out >= lease, "in after {kept_out:?} of {lease:?} (I1)");
         assert!(kept_out <= 2 * lease, "in after {kept_out:?} of {lease:?}");
-        assert!(next.token() > token);
+        assert!(next.token() > token, "tokens grow (I3)");
     }
 }
 

@@ -46,10 +46,8 @@ pub fn caught<W: Wired>(start: impl Future<Output = W>, case: &'static Case) -> 
         runtime.shutdown_background();
     });
     catch_unwind(run).map_err(|panic| {
-        let text = panic.downcast_ref::<String>().map(String::as_str);
-        text.or_else(|| panic.downcast_ref::<&str>().copied())
-            .unwrap_or("a panic without words")
-            .to_owned()
+        let words = stall::message(&*panic);
+        words.unwrap_or("a panic without words").to_owned()
     })
 }
 

@@ -1,5 +1,6 @@
 //! The kit's own promises: what is wrong is noticed, and what is right passes.
 
+mod answers;
 mod faults;
 mod memory_store;
 #[cfg(feature = "wire")]
@@ -8,6 +9,7 @@ mod planted_wire;
 mod proxy;
 #[cfg(feature = "wire")]
 mod proxy_faults;
+mod stall;
 mod storage;
 mod suite;
 #[cfg(feature = "wire")]

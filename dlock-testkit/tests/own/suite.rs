@@ -20,6 +20,7 @@ use dlock_testkit::{
     CASES, Fixture,
     memory::{MemoryProvider, MemoryStore},
     runner::{self, Shared},
+    stall,
 };
 
 /// A memory store that offers only what it must, and one that offers the admin side as well.
@@ -142,18 +143,10 @@ impl Provider for Silent {
 }
 
 #[track_caller]
-fn complains(expected: &str, test: impl FnOnce() + std::panic::UnwindSafe) {
-    let panic = std::panic::catch_unwind(test).expect_err("the test should have failed");
-    let text = panic.downcast_ref::<String>().map_or_else(
-        || {
-            panic
-                .downcast_ref::<&str>()
-                .copied()
-                .unwrap_or_default()
-                .to_owned()
-        },
-        Clone::clone,
-    );
+pub(crate) fn complains(expected: &str, test: impl FnOnce()) {
+    let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(test))
+        .expect_err("the test should have failed");
+    let text = stall::message(&*panic).unwrap_or_default();
     assert!(
         text.contains(expected),
         "{text:?} does not say {expected:?}"

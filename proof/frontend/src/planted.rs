@@ -23,7 +23,8 @@ use dlock_core::{
 use dlock_testkit::{
     Case,
     memory::{MemoryProvider, MemoryStore},
-    runner::{self, Erased},
+    runner::{self, Answers, Erased},
+    stall,
 };
 
 use self::provider::{PlantedProvider, Rows};
@@ -47,6 +48,7 @@ pub fn caught(
                     store,
                     flaw,
                     rows: Rows::default(),
+                    answers: Arc::new(Answers::new(0)),
                 }),
                 case,
             )
@@ -54,10 +56,8 @@ pub fn caught(
         });
     });
     catch_unwind(run).map_err(|panic| {
-        let text = panic.downcast_ref::<String>().map(String::as_str);
-        text.or_else(|| panic.downcast_ref::<&str>().copied())
-            .unwrap_or("a panic without words")
-            .to_owned()
+        let words = stall::message(&*panic);
+        words.unwrap_or("a panic without words").to_owned()
     })
 }
 
@@ -65,6 +65,7 @@ struct Planted {
     store: MemoryStore,
     flaw: Option<Flaw>,
     rows: Rows,
+    answers: Arc<Answers>,
 }
 
 impl Planted {
@@ -102,6 +103,10 @@ impl Erased for Planted {
 
     fn clock(&self) -> Clock {
         Clock::tokio(1.0)
+    }
+
+    fn answers(&self) -> Arc<Answers> {
+        Arc::clone(&self.answers)
     }
 
     async fn clones(&self, count: usize) -> Vec<Arc<dyn Provider>> {

@@ -69,7 +69,10 @@ pub(super) async fn random_faults_never_give_one_lock_to_two(wiring: Wiring) {
     for (number, before) in terms.iter().enumerate() {
         // I3, I4: also where nothing was known of the other.
         for after in &terms[number + 1..] {
-            assert!(before.token < after.token, "{before:?} {after:?}");
+            assert!(
+                before.token < after.token,
+                "tokens grow (I3): {before:?} {after:?}"
+            );
         }
     }
 }

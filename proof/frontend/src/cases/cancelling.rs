@@ -146,7 +146,7 @@ pub(in crate::cases) async fn grant_nobody_picks_up_is_given_back(bench: Bench) 
         );
         hand.advance(Duration::from_millis(1)).await;
         let next = ok(joined(next).await);
-        assert!(next.token() > ungranted.token);
+        assert!(next.token() > ungranted.token, "tokens grow (I3)");
         // Who was away queues again.
         assert!(poll_once(absent.as_mut()).is_pending());
         settle().await;
@@ -178,7 +178,7 @@ pub(in crate::cases) async fn grant_that_died_before_it_was_picked_up_is_not_han
         hand.advance(Duration::from_millis(9_500)).await;
         let lease = ok(soon("the lock", absent).await);
         assert!(lease.is_valid(), "handed out although it is over");
-        assert!(lease.token() > granted.token);
+        assert!(lease.token() > granted.token, "tokens grow (I3)");
     })
     .await;
 }

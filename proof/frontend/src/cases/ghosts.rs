@@ -214,7 +214,7 @@ async fn enters_past(bed: &Bed, lock: &DLock, ended: &Acquire) {
     let ghost = subject.grants(ended).await;
     bed.store.forget_calls();
     let lease = acquired(soon("the lock", lock.try_acquire()).await);
-    assert!(lease.token() > ghost);
+    assert!(lease.token() > ghost, "tokens grow (I3)");
     let sent = bed.acquires();
     assert_eq!(
         sent.len(),

@@ -50,7 +50,7 @@ pub(in crate::cases) async fn released_lock_goes_to_the_next_waiter_in_one_write
                 uuid,
                 "the next term has an identity of its own"
             );
-            assert!(next.token() > token, "the next term has a token of its own");
+            assert!(next.token() > token, "tokens grow (I3)");
             let sent = bed.acquires();
             assert_eq!(sent.len(), 1, "one write: {sent:?}");
             let prev = sent[0].prev.map(|prev| (prev.uuid, prev.renewals));

@@ -36,7 +36,7 @@ pub(in crate::cases) async fn repeated_tries_take_over_from_a_dead_holder(bench:
                 renewals: 0
             })
         );
-        assert!(lease.token() > token);
+        assert!(lease.token() > token, "tokens grow (I3)");
     })
     .await;
 }
@@ -148,7 +148,7 @@ pub(in crate::cases) async fn acquire_asks_for_more_than_the_highest_token_seen(
         let mut last = lease.token();
         ok(soon("the release", lease.release()).await);
         let lease = acquired(soon("the answer", lock.try_acquire()).await);
-        assert!(lease.token() > last);
+        assert!(lease.token() > last, "tokens grow (I3)");
         last = lease.token();
         ok(soon("the release", lease.release()).await);
         // What others were granted counts too.
@@ -176,7 +176,7 @@ pub(in crate::cases) async fn floor_that_a_resource_reported_is_kept(bench: Benc
         lock.raise_floor(reported);
         bed.sent(Op::Release, 1).await;
         let lease = ok(soon("the answer", lock!(bed, "").acquire()).await);
-        assert!(lease.token() > reported);
+        assert!(lease.token() > reported, "tokens grow (I3)");
     })
     .await;
 }

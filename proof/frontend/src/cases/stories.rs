@@ -53,7 +53,7 @@ pub(in crate::cases) async fn contender_is_refused_until_the_holder_releases(ben
             (record.uuid, record.duration, &*record.owner),
             (next.uuid(), b.lease, "b")
         );
-        assert!(record.token > before.token);
+        assert!(record.token > before.token, "tokens grow (I3)");
     })
     .await;
 }
@@ -76,7 +76,7 @@ pub(in crate::cases) async fn waiter_takes_over_from_a_dead_holder(bench: Bench)
         // The observation ends one second from here, and jitter delays it by 50 ms at most.
         hand.advance(SECOND + Duration::from_millis(50)).await;
         let lease = ok(joined(waiter).await);
-        assert!(lease.token() > token);
+        assert!(lease.token() > token, "tokens grow (I3)");
         let claims: Vec<_> = bed.acquires().iter().map(|sent| sent.prev).collect();
         assert!(bed.questions() >= 10, "{claims:?}");
         let (last, earlier) = (claims[claims.len() - 1], &claims[..claims.len() - 1]);

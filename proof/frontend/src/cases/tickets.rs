@@ -38,7 +38,7 @@ pub(in crate::cases) async fn ticket_gives_the_lock_to_whoever_redeems_it(bench:
             uuid,
             "the next term has an identity of its own"
         );
-        assert!(heir.token() > token, "the next term has a token of its own");
+        assert!(heir.token() > token, "tokens grow (I3)");
         let sent = rival.acquires();
         assert_eq!(sent.len(), 1, "one write: {sent:?}");
         let prev = sent[0].prev.map(|prev| (prev.uuid, prev.renewals));

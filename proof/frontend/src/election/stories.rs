@@ -28,7 +28,10 @@ pub(super) async fn crashed_leader_is_followed_within_the_bound(voters: Voters) 
     let bound = voters.failover(second.discipline());
     let took = gained - sent;
     assert!(took <= bound, "{took:?} is more than {bound:?}");
-    assert!(took >= voters.lease, "{took:?}: before the lease was over");
+    assert!(
+        took >= voters.lease,
+        "{took:?}: before the lease was over (I1)"
+    );
 
     let stage = &voters.stage;
     until("the task runs again", SOON, || {
@@ -172,7 +175,7 @@ pub(super) async fn refused_renewal_ends_the_leadership_at_once(voters: Voters) 
     })
     .await;
     for leader in again().into_iter().flatten() {
-        assert!(leader.token() > leadership.token());
+        assert!(leader.token() > leadership.token(), "tokens grow (I3)");
     }
     assert!(!leadership.is_valid(), "nothing brings it back");
     voters.stage.is_sound();

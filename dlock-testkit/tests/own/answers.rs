@@ -1,0 +1,98 @@
+//! A provider that often leaves calls unanswered does not pass, unless its fixture asks for that.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use async_trait::async_trait;
+use dlock_core::{
+    Name, Provider, ProviderError, Record,
+    provider::{
+        Acquire, AcquireOutcome, Capabilities, Discipline, Release, ReleaseOutcome, Renew,
+        RenewOutcome,
+    },
+};
+use dlock_testkit::{
+    CASES, Fixture,
+    memory::{MemoryProvider, MemoryStore},
+    runner::{self, Shared},
+};
+
+use crate::suite::complains;
+
+/// Does what it is asked, and says so once in four times.
+#[derive(Clone)]
+struct Seldom {
+    inner: MemoryProvider,
+    calls: Arc<AtomicUsize>,
+}
+
+struct Busy<const UNANSWERED: u32>(MemoryStore);
+
+impl<const UNANSWERED: u32> Fixture for Busy<UNANSWERED> {
+    type Provider = Seldom;
+
+    const CAPABILITIES: Capabilities = Capabilities::new("seldom", Discipline::StoreClock);
+    const PAUSED: bool = true;
+    const UNANSWERED: u32 = UNANSWERED;
+
+    async fn start() -> Self {
+        Self(MemoryStore::store_clock())
+    }
+
+    async fn provider(&self) -> Seldom {
+        Seldom {
+            inner: MemoryProvider::new(&self.0),
+            calls: Arc::default(),
+        }
+    }
+}
+
+impl Seldom {
+    fn answer<T>(&self, answer: T) -> Result<T, ProviderError> {
+        if self.calls.fetch_add(1, Ordering::Relaxed) % 4 == 3 {
+            return Ok(answer);
+        }
+        Err(ProviderError::unknown("three of four answers get lost"))
+    }
+}
+
+#[async_trait]
+impl Provider for Seldom {
+    fn capabilities(&self) -> Capabilities {
+        Busy::<0>::CAPABILITIES
+    }
+
+    async fn acquire(&self, request: &Acquire) -> Result<AcquireOutcome, ProviderError> {
+        self.answer(self.inner.acquire(request).await?)
+    }
+
+    async fn renew(&self, request: &Renew) -> Result<RenewOutcome, ProviderError> {
+        self.answer(self.inner.renew(request).await?)
+    }
+
+    async fn release(&self, request: &Release) -> Result<ReleaseOutcome, ProviderError> {
+        self.answer(self.inner.release(request).await?)
+    }
+
+    async fn read(&self, name: &Name) -> Result<Option<Record>, ProviderError> {
+        self.answer(self.inner.read(name).await?)
+    }
+}
+
+fn play<const UNANSWERED: u32>() {
+    static SHARED: Shared = Shared::new();
+    runner::run::<Busy<UNANSWERED>>(&SHARED, CASES, "token_grows_across_release");
+}
+
+#[test]
+fn calls_without_an_answer_fail_a_case() {
+    complains("1 of 1 calls of this fixture got no answer", play::<0>);
+}
+
+#[test]
+fn fixture_gets_the_share_that_it_asks_for_and_no_more() {
+    play::<100>();
+    complains("of a hundred (UNANSWERED)", play::<2>);
+}
