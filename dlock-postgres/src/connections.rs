@@ -182,7 +182,7 @@ async fn query_prepared(
     }
 }
 
-/// A connection in use. Unless it was given back, dropping it closes it: whoever borrowed it next
+/// A connection in use. Unless it was given back, dropping it closes it: the next request on it
 /// would wait behind the statement that still runs (G1). The driver's task ends with it, so nothing
 /// waits for an answer that never comes.
 struct Borrowed(Option<Object>);

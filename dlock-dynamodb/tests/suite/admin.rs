@@ -229,7 +229,7 @@ async fn released_records_alone_have_a_time_to_live() {
         "{written}"
     );
 
-    // Whoever takes it removes the attribute, also a process that does not use it.
+    // An acquire removes the attribute, also that of a client with no time to live configured.
     let b = term("nightly");
     plain.acquire(&b).await.unwrap();
     assert_eq!(ttl(url, &plain, &b).await, None);

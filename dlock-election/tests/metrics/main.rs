@@ -95,7 +95,7 @@ async fn a_leadership_is_told_with_the_instant_at_which_it_ends_by_itself() {
     sleep(30 * SECOND).await;
     assert!(about(told.seconds_ahead(UNTIL, &[ELECTION]), 48.0 - 9.0));
     assert!(about(told.seconds_ahead(RENEWED, &[ELECTION]), -9.0));
-    // What fails moves nothing: whoever reads the instant late finds it in the past.
+    // A failed renewal moves neither instant, so a late reader finds them in the past.
     let before = told.gauge(UNTIL);
     leader.provider.everything(Fault::UNKNOWN_BEFORE);
     sleep(30 * SECOND).await;
@@ -109,8 +109,8 @@ async fn a_leadership_is_told_with_the_instant_at_which_it_ends_by_itself() {
     leader.stop().await;
 }
 
-/// An elector that is not polled cannot tell that it leads no more: the flag stays, and is a lie. What
-/// stands beside it is none.
+/// An elector that is not polled cannot tell that it leads no more: the flag stays up, wrongly. The
+/// deadline beside it is right.
 #[tokio::test(start_paused = true)]
 async fn an_instance_that_stands_still_is_not_told_to_lead_past_its_deadline() {
     let told = Told(Kept::new());
@@ -134,7 +134,7 @@ async fn an_instance_that_stands_still_is_not_told_to_lead_past_its_deadline() {
     assert_eq!(told.gauge(UNTIL), Some(0.0));
 }
 
-/// Whoever hears of the loss finds it in the metrics, though the work is still being dropped.
+/// A listener told of the loss finds it in the metrics, though the work is still being dropped.
 #[tokio::test(start_paused = true)]
 async fn a_loss_is_told_before_the_work_is_gone() {
     let kept = Kept::new();
@@ -314,7 +314,7 @@ async fn attempts_failures_and_latency_are_told_for_the_election() {
     );
 }
 
-/// 002-14: whoever watches the transitions of all instances sees a leadership that does not settle.
+/// 002-14: the transitions of all instances show a leadership that changes hands too often.
 #[tokio::test(start_paused = true)]
 async fn frequent_failover_is_alertable() {
     let told = Told(Kept::new());

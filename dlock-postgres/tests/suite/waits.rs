@@ -88,7 +88,7 @@ impl Slow {
 
 const RENEW: &str = "SELECT FROM {schema}.lock_renew_2('', 'lock', {uuid}, 1)";
 const RELEASE: &str = "SELECT FROM {schema}.lock_release_3('', 'lock', {uuid}, NULL)";
-/// Whoever claims the holder's version takes the lock.
+/// An acquire that claims the holder's version and so takes the lock.
 const TAKE: &str = "SELECT FROM {schema}.lock_acquire_2('', 'lock', 'the next', {uuid}, 0,
     '00000000-0000-4000-8000-000000000001', 600000, NULL, 0)";
 

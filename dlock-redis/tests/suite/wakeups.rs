@@ -1,4 +1,4 @@
-//! Releases are told to whoever waits elsewhere, and nothing hangs when they are not (W3).
+//! Releases are told to waiters elsewhere, and nothing hangs when they are not (W3).
 
 use std::time::Duration;
 

@@ -126,7 +126,7 @@ impl Eyes {
         })
     }
 
-    /// Tells whoever waits for a lock that is free. After a failure this connection is given up,
+    /// Tells the waiters of each lock that is free. After a failure this connection is given up,
     /// and the next one looks at everything.
     fn look(mut self, shared: &Shared) -> Result<Self, Blind> {
         let version = self

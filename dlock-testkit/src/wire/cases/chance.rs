@@ -89,7 +89,7 @@ async fn work(client: usize, lease: Lease, time: Duration) -> Option<Held> {
         sleep(Duration::from_millis(3)).await;
     }
     let token = guard.token().into();
-    // It may take a lease; whoever waits does not wait for it.
+    // The release may take as long as a lease; the waiters do not wait for it.
     drop(guard);
     until.map(|until| Held {
         client,
