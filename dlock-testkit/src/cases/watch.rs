@@ -13,7 +13,7 @@ use crate::Bench;
 /// A hint that takes longer is of no use to anybody.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-pub(super) async fn release_wakes_whoever_listens(bench: Bench) {
+pub(super) async fn release_wakes_every_listener(bench: Bench) {
     let (subject, provider) = (bench.subject().await, bench.provider().await);
     let a = bench.term(&bench.name(""));
     let token = subject.grants(&a).await;

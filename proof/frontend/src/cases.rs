@@ -172,7 +172,7 @@ macro_rules! __for_each_frontend_case {
             required at_least client_opens_its_own_closing_when_it_is_over ["B4", "A6"];
             required at_least ticket_carries_what_is_left_to_be_closed ["B4", "H7"];
 
-            required tickets ticket_gives_the_lock_to_whoever_redeems_it ["H7", "H8", "A6", "V7"];
+            required tickets ticket_gives_the_lock_to_its_redeemer ["H7", "H8", "A6", "V7"];
             required tickets ticket_is_good_whatever_its_number ["H2", "H8"];
             required tickets giver_does_not_claim_what_it_handed_over ["H10", "G4"];
             required tickets ticket_waits_behind_nobody ["H9", "W1"];

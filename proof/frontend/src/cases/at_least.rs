@@ -236,7 +236,7 @@ pub(in crate::cases) async fn client_opens_its_own_closing_when_it_is_over(bench
         let lock = lock!(bed, "", at_least = TEN_MINUTES);
         let lease = acquired(lock.try_acquire().await);
         ok(soon("the release", lease.release()).await);
-        // Nobody has looked since: whoever closed it has seen it closed.
+        // Nobody has looked since: the client that closed the name has seen it closed.
         hand.advance(TEN_MINUTES).await;
         let token = acquired(lock.try_acquire().await).token();
         assert!(token.get() > 0);

@@ -1,5 +1,5 @@
-//! H1 to H6, within one client: what its holder gives back goes to whoever waits for it here, in one write;
-//! and what comes to nothing is given back all the same.
+//! H1 to H6, within one client: a lease that its holder gives back goes to the client's next waiter, in one
+//! write; where that hand-over fails, the lease is released all the same.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -275,7 +275,7 @@ pub(in crate::cases) async fn lock_goes_back_to_the_store_after_a_row_of_hand_ov
             .filter(|place| releases.iter().any(|sent| sent.uuid == served[*place]))
             .collect();
         let last = served.len() - 1;
-        assert_eq!(back, [ROW, last], "the row, and whoever was the last");
+        assert_eq!(back, [ROW, last], "the row, and the last waiter");
         // One write a hand-over: nobody asks while it goes from hand to hand.
         let acquires = bed.acquires().len();
         let most = served.len() + 2;

@@ -13,7 +13,7 @@ use super::bed::{acquired, held, lock, ok, rounds, settle, soon, waiting};
 const SECOND: Duration = Duration::from_secs(1);
 const HOUR: Duration = Duration::from_secs(3600);
 
-pub(in crate::cases) async fn ticket_gives_the_lock_to_whoever_redeems_it(bench: Bench) {
+pub(in crate::cases) async fn ticket_gives_the_lock_to_its_redeemer(bench: Bench) {
     rounds(bench, |round| async move {
         let (bed, _hand) = round.by_hand().await;
         let rival = bed.rival().await;
@@ -47,7 +47,7 @@ pub(in crate::cases) async fn ticket_gives_the_lock_to_whoever_redeems_it(bench:
             Some((uuid, 1)),
             "it claims the term that was given up"
         );
-        // Once, whoever asks.
+        // The ticket is good once, for either client.
         for bed in [&bed, &rival] {
             let holder = held(soon("the answer", lock!(bed, "").try_redeem(&ticket)).await);
             assert_eq!(holder.record.uuid, heir.uuid());

@@ -248,7 +248,7 @@ pub(super) async fn leader_resigns_when_another_instance_asks(voters: Voters) {
     voters.stage.is_sound();
 }
 
-/// Takes the leadership away from whoever has it.
+/// Takes the leadership away from the leader.
 async fn revoke(by: &Instance, name: &str) {
     let name = match Name::new(name) {
         Ok(name) => name,

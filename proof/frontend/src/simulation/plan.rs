@@ -182,17 +182,17 @@ pub enum Ending {
     ReleaseOpen,
     /// It is dropped.
     Drop,
-    /// It is handed over; the ticket is left for whoever comes.
+    /// It is handed over; the ticket is left for the next worker that comes.
     HandOver,
 }
 
-/// How many get a ticket.
+/// How often a ticket is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Copies {
-    /// Whoever takes it.
+    /// By the one worker that takes it.
     One,
-    /// Whoever takes it leaves a copy for the next.
+    /// By several: the worker that takes it leaves a copy for the next.
     More,
 }
 

@@ -339,7 +339,7 @@ fn waiters_of_an_undriven_runtime_let_others_pass() {
     assert_eq!(all.unwrap(), (released(), released(), released()));
 }
 
-/// V7: whoever awaits a release on another runtime than the lease's has its own clock.
+/// V7: a release awaited on another runtime than the lease's is timed by that other runtime.
 #[test]
 fn release_awaited_beside_an_undriven_runtime_ends() {
     let lease = Duration::from_millis(600);

@@ -20,7 +20,7 @@ macro_rules! stories {
             refused_tries_are_the_contention,
             a_reservation_is_told_as_calls_to_the_store_and_nothing_else,
             a_call_whose_caller_went_away_is_told_as_dropped,
-            a_takeover_is_told_by_whoever_takes_over_and_a_hand_off_is_none,
+            a_takeover_is_told_by_the_new_holder_and_a_hand_off_is_none,
             repeated_tries_that_take_over_tell_it,
             a_lease_that_runs_out_is_a_loss_that_was_held_until_its_deadline,
             a_lease_that_the_store_ended_is_a_loss_of_that_cause,
@@ -155,7 +155,7 @@ pub(crate) async fn a_call_whose_caller_went_away_is_told_as_dropped(scene: Scen
     assert_about(&scene.values(ACQUIRE, &dropped), 5.0);
 }
 
-pub(crate) async fn a_takeover_is_told_by_whoever_takes_over_and_a_hand_off_is_none(scene: Scene) {
+pub(crate) async fn a_takeover_is_told_by_the_new_holder_and_a_hand_off_is_none(scene: Scene) {
     for wakeups in [true, false] {
         let group = format!("taking over, wake-ups {wakeups}");
         let group = group.as_str();

@@ -171,7 +171,7 @@ fn released_on_the_stores_word(
     }
 }
 
-/// H7: who has given a ticket away releases nothing, and leaves the term to whoever redeems it.
+/// H7: a holder that has given a ticket away releases nothing: the term is the redeemer's.
 fn handed_over_is_not_released(name: &str, term: &TermFacts<'_>, findings: &mut Findings<'_>) {
     if let Some((end, Cause::HandedOver)) = term.end
         && let Some(call) = term.releases.iter().find(|call| call.sent.t >= end.t)

@@ -185,7 +185,7 @@ impl State {
         known.deserted = now;
     }
 
-    /// G4: whoever ends without an answer leaves a try that is over. If no call of it is in doubt, no
+    /// G4: a caller that ends without an answer leaves a retired try. If no call of it is in doubt, no
     /// release will say so.
     fn ends_its_try(&mut self, id: CallerId) {
         let caller = &self.callers[id];

@@ -194,8 +194,8 @@ impl State {
         }
     }
 
-    /// Whoever is first in line claims what is on offer to it, and asks for nothing else; whoever has
-    /// a ticket claims that; and nobody asks while the name goes from hand to hand.
+    /// The first waiter in line claims what is on offer to it, and asks for nothing else; a redeemer
+    /// claims its ticket's term; and nobody asks while the name goes from hand to hand.
     pub(super) fn check_heir(&mut self, id: CallerId, request: &Acquire) {
         let caller = &self.callers[id];
         let (client, name, calls) = (caller.client, caller.name.clone(), caller.calls);

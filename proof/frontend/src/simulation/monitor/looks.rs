@@ -21,8 +21,8 @@ impl Monitor {
 }
 
 impl State {
-    /// Whoever was refused with a ticket has seen a holder already, and may begin its turn with a look
-    /// (H8). Everybody else begins with a try.
+    /// A redeemer that was refused has seen a holder already, and may begin its turn with a look (H8).
+    /// Every other waiter begins with a try.
     fn begins_with_a_look(&mut self, client: usize, name: &str) {
         let known = self.known(client, name);
         let (head, queue) = (known.head, known.queue.clone());
@@ -100,7 +100,7 @@ impl State {
         self.check_given_up(id);
         let caller = &mut self.callers[id];
         if let Some(open) = &mut caller.open_try {
-            // It is over: whoever repeats it now is wrong.
+            // The try is over: to repeat it from here on is wrong.
             open.answered = true;
         }
         caller.pause = None;
@@ -127,7 +127,7 @@ impl State {
         }
     }
 
-    /// W2: whoever was not woken, knows who holds the lock and has nothing to claim looks first.
+    /// W2: a waiter that was not woken, knows the holder and has nothing to claim looks first.
     pub(super) fn check_look_left_out(&mut self, id: CallerId, request: &Acquire, pause: &Pause) {
         let caller = &self.callers[id];
         let due = self.cheap_reads && caller.seen && !caller.once && pause.wakes && !pause.excused;

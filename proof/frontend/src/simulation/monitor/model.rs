@@ -88,7 +88,7 @@ pub(super) struct Known {
     pub(super) head: Option<CallerId>,
     /// When it last was told that the lock may be free.
     pub(super) rung: Option<Duration>,
-    /// When a lease of its own was last offered to whoever is first in line (H1).
+    /// When a lease of its own was last offered to its first waiter in line (H1).
     pub(super) offered: Option<Duration>,
     /// It has tried to get a reservation, and until when it leaves the lock to that of another, on its
     /// contender's clock (W8).
@@ -326,7 +326,7 @@ impl Term {
         (self.settings.duration / 10).clamp(Duration::from_millis(50), Duration::from_secs(1))
     }
 
-    /// H3: how long a lease may be on offer to whoever is first in line.
+    /// H3: how long a lease may be on offer to the first waiter in line.
     pub(super) fn heirs_patience(&self) -> Duration {
         (self.settings.duration / 10).min(Duration::from_secs(1))
     }

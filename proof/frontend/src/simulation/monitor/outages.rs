@@ -17,8 +17,8 @@ const HICCUPS: u32 = 3;
 /// Between two turns, unless an attempt takes less.
 const LEAST_GAP: Duration = Duration::from_millis(80);
 
-/// The longest that a client asks nothing while somebody waits for a turn: two gaps, since whoever has
-/// its turn may have no use for it any more.
+/// The longest that a client asks nothing while somebody waits for a turn: two gaps, since the caller
+/// whose turn it is may have no use for it any more.
 const LONGEST_GAP: Duration = Duration::from_millis(240);
 
 /// What a client has heard of its store lately, on its contender's clock.

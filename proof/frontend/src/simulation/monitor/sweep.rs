@@ -202,7 +202,7 @@ impl State {
                 ));
             }
             let mut pickup = term.settings.duration / 6;
-            // H3: for a while it may be on offer to whoever is first in line, and not be released.
+            // H3: for a while it may be on offer to the first waiter in line, and not be released.
             if awaited.contains(&(term.client, term.name.clone())) {
                 pickup += term.heirs_patience();
             }
