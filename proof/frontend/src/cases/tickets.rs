@@ -8,16 +8,16 @@ use dlock_testkit::{
     faults::{Fault, Op},
 };
 
-use super::bed::{acquired, held, lock, ok, rounds, settle, soon, waiting};
+use super::harness::{acquired, held, lock, ok, rounds, settle, soon, waiting};
 
 const SECOND: Duration = Duration::from_secs(1);
 const HOUR: Duration = Duration::from_secs(3600);
 
 pub(in crate::cases) async fn ticket_gives_the_lock_to_its_redeemer(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, _hand) = round.by_hand().await;
-        let rival = bed.rival().await;
-        let mut lease = acquired(lock!(bed, "").try_acquire().await);
+        let (harness, _hand) = round.by_hand().await;
+        let rival = harness.rival().await;
+        let mut lease = acquired(lock!(harness, "").try_acquire().await);
         ok(soon("the renewal", lease.renew()).await);
         let (uuid, token) = (lease.uuid(), lease.token());
         let guard = lease.keep_alive();
@@ -26,7 +26,7 @@ pub(in crate::cases) async fn ticket_gives_the_lock_to_its_redeemer(bench: Bench
         let loss = soon("the end of the guard", lost).await;
         assert!(matches!(loss.cause, EndCause::HandedOver), "{loss:?}");
         settle().await;
-        assert_eq!(bed.releases().len(), 0, "it was released");
+        assert_eq!(harness.releases().len(), 0, "it was released");
         // Nobody else has it meanwhile.
         held(lock!(rival, "").try_acquire().await);
         rival.store.forget_calls();
@@ -48,8 +48,8 @@ pub(in crate::cases) async fn ticket_gives_the_lock_to_its_redeemer(bench: Bench
             "it claims the term that was given up"
         );
         // The ticket is good once, for either client.
-        for bed in [&bed, &rival] {
-            let holder = held(soon("the answer", lock!(bed, "").try_redeem(&ticket)).await);
+        for harness in [&harness, &rival] {
+            let holder = held(soon("the answer", lock!(harness, "").try_redeem(&ticket)).await);
             assert_eq!(holder.record.uuid, heir.uuid());
         }
         assert!(heir.is_valid());
@@ -59,10 +59,10 @@ pub(in crate::cases) async fn ticket_gives_the_lock_to_its_redeemer(bench: Bench
 
 pub(in crate::cases) async fn ticket_is_good_whatever_its_number(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, _hand) = round.by_hand().await;
-        let rival = bed.rival().await;
-        let mut lease = acquired(lock!(bed, "").try_acquire().await);
-        bed.store.next(Op::Renew, Fault::UNKNOWN_AFTER);
+        let (harness, _hand) = round.by_hand().await;
+        let rival = harness.rival().await;
+        let mut lease = acquired(lock!(harness, "").try_acquire().await);
+        harness.store.next(Op::Renew, Fault::UNKNOWN_AFTER);
         assert!(soon("the renewal", lease.renew()).await.is_err());
         let ticket = ok(lease.hand_over());
         let heir = acquired(soon("the lock", lock!(rival, "").try_redeem(&ticket)).await);
@@ -79,15 +79,15 @@ pub(in crate::cases) async fn ticket_is_good_whatever_its_number(bench: Bench) {
 
 pub(in crate::cases) async fn giver_does_not_claim_what_it_handed_over(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, _hand) = round.by_hand().await;
-        let rival = bed.rival().await;
-        let lease = acquired(lock!(bed, "").try_acquire().await);
+        let (harness, _hand) = round.by_hand().await;
+        let rival = harness.rival().await;
+        let lease = acquired(lock!(harness, "").try_acquire().await);
         let uuid = lease.uuid();
         let ticket = ok(lease.hand_over());
-        let holder = held(lock!(bed, "").try_acquire().await);
+        let holder = held(lock!(harness, "").try_acquire().await);
         assert_eq!(holder.record.uuid, uuid);
         assert!(!holder.ours, "it is nobody's");
-        assert_eq!(bed.acquires().len(), 2, "one try, and no claim");
+        assert_eq!(harness.acquires().len(), 2, "one try, and no claim");
         let heir = acquired(soon("the lock", lock!(rival, "").try_redeem(&ticket)).await);
         assert!(heir.is_valid());
     })
@@ -96,12 +96,12 @@ pub(in crate::cases) async fn giver_does_not_claim_what_it_handed_over(bench: Be
 
 pub(in crate::cases) async fn ticket_waits_behind_nobody(bench: Bench) {
     rounds(bench.clone(), |round| async move {
-        let (bed, _hand) = round.by_hand().await;
-        bed.deafen();
-        let lock = lock!(bed, "", poll_every = HOUR);
+        let (harness, _hand) = round.by_hand().await;
+        harness.deafen();
+        let lock = lock!(harness, "", poll_every = HOUR);
         let lease = acquired(lock.try_acquire().await);
         let waiter = waiting(&lock);
-        bed.sent(Op::Acquire, 2).await;
+        harness.sent(Op::Acquire, 2).await;
         settle().await;
         let ticket = ok(lease.hand_over());
         settle().await;
@@ -113,7 +113,7 @@ pub(in crate::cases) async fn ticket_waits_behind_nobody(bench: Bench) {
             let lock = lock.clone();
             async move { lock.redeem(&ticket).await }
         });
-        bed.sent(Op::Acquire, 4).await;
+        harness.sent(Op::Acquire, 4).await;
         settle().await;
         ok(soon("the release", heir.release()).await);
         let second = ok(soon("the waiter", waiter).await);
@@ -123,20 +123,20 @@ pub(in crate::cases) async fn ticket_waits_behind_nobody(bench: Bench) {
     })
     .await;
     rounds(bench, |round| async move {
-        let (bed, hand) = round.by_hand().await;
-        bed.deafen();
-        let lock = lock!(bed, "kept", poll_every = HOUR);
+        let (harness, hand) = round.by_hand().await;
+        harness.deafen();
+        let lock = lock!(harness, "kept", poll_every = HOUR);
         for _ in 0..2 {
             let lease = acquired(lock.try_acquire().await);
             ok(soon("the release", lease.release()).await);
             hand.jump(2 * SECOND);
         }
-        let _reservation = bed.taken_by_another("kept\u{1f}reservation").await;
+        let _reservation = harness.taken_by_another("kept\u{1f}reservation").await;
         let waiter = waiting(&lock);
-        bed.sent(Op::Read, 1).await;
+        harness.sent(Op::Read, 1).await;
         settle().await;
-        assert_eq!(bed.acquires().len(), 2, "the lock is left to others");
-        let rival = bed.rival().await;
+        assert_eq!(harness.acquires().len(), 2, "the lock is left to others");
+        let rival = harness.rival().await;
         let ticket = ok(acquired(lock!(rival, "kept").try_acquire().await).hand_over());
         let heir = ok(soon("the lock", lock.redeem(&ticket)).await);
         assert!(heir.is_valid());
@@ -147,11 +147,11 @@ pub(in crate::cases) async fn ticket_waits_behind_nobody(bench: Bench) {
 
 pub(in crate::cases) async fn ticket_opens_no_other_lock(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, _hand) = round.by_hand().await;
-        let lease = acquired(lock!(bed, "a").try_acquire().await);
+        let (harness, _hand) = round.by_hand().await;
+        let lease = acquired(lock!(harness, "a").try_acquire().await);
         let ticket = ok(lease.hand_over());
-        bed.store.forget_calls();
-        let other = lock!(bed, "b");
+        harness.store.forget_calls();
+        let other = lock!(harness, "b");
         let answers = [
             other.try_redeem(&ticket).await.map(drop),
             other.redeem(&ticket).await.map(drop),
@@ -160,20 +160,20 @@ pub(in crate::cases) async fn ticket_opens_no_other_lock(bench: Bench) {
         for answer in answers {
             match answer {
                 Err(Error::TicketMismatch { ticket, lock }) => {
-                    assert_eq!((ticket, lock), (bed.name("a"), bed.name("b")));
+                    assert_eq!((ticket, lock), (harness.name("a"), harness.name("b")));
                 }
                 other => panic!("{other:?}"),
             }
         }
-        assert_eq!(bed.acquires().len(), 0, "nothing is asked");
+        assert_eq!(harness.acquires().len(), 0, "nothing is asked");
     })
     .await;
 }
 
 pub(in crate::cases) async fn lost_lease_is_not_handed_over(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, hand) = round.by_hand().await;
-        let lease = acquired(lock!(bed, "").try_acquire().await);
+        let (harness, hand) = round.by_hand().await;
+        let lease = acquired(lock!(harness, "").try_acquire().await);
         hand.jump(48 * SECOND);
         match lease.hand_over() {
             Err(Error::Lost(loss)) => {
@@ -182,7 +182,7 @@ pub(in crate::cases) async fn lost_lease_is_not_handed_over(bench: Bench) {
             other => panic!("{other:?}"),
         }
         // It is given back like any other.
-        bed.sent(Op::Release, 1).await;
+        harness.sent(Op::Release, 1).await;
     })
     .await;
 }

@@ -61,7 +61,7 @@ fn released_is_over(
 }
 
 /// R3, L3: a larger token was known when this call was sent, so the record was another's. Unless a
-/// late copy of the term's own acquire had taken it anew, which is a ghost (I11) and no holder.
+/// late copy of the term's own acquire had taken it anew, which is an orphan (I11) and no holder.
 fn stale_is_refused(
     facts: &Facts<'_>,
     name: &str,
@@ -78,7 +78,7 @@ fn stale_is_refused(
         if let (Some((known_at, known)), Some((answered, Outcome::Ok))) =
             (call.known, call.answered)
             && stale(known)
-            && !may_be_a_ghost(facts, of_name, uuid, term, token, answered)
+            && !may_be_an_orphan(facts, of_name, uuid, term, token, answered)
         {
             let says = format!("token {token} was {what} although token {known} was known before");
             findings.broken(Invariant::I9, name, &[known_at, call.sent, answered], says);
@@ -88,7 +88,7 @@ fn stale_is_refused(
 
 /// Whether a late copy of this term's acquire took the record before this instant: as the store's log
 /// says, or because a copy without a definite answer may still have been under way.
-fn may_be_a_ghost(
+fn may_be_an_orphan(
     facts: &Facts<'_>,
     of_name: &NameFacts<'_>,
     uuid: Uuid,

@@ -228,8 +228,8 @@ fn judge(
     if !findings.bound(disturbed) || taken.is_some_and(|taken| taken <= by) {
         return;
     }
-    let ghost = blocking.term.is_none_or(|term| term.grants.is_empty());
-    let (invariant, what) = if ghost {
+    let orphan = blocking.term.is_none_or(|term| term.grants.is_empty());
+    let (invariant, what) = if orphan {
         (Invariant::I10, "a try that nobody has")
     } else {
         (Invariant::I15, "a holder")

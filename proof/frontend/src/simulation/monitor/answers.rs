@@ -78,13 +78,13 @@ impl State {
                 } else if self.callers[id].ticket.is_some() && !self.callers[id].once {
                     self.is_back(client, &name);
                     self.queues_after_all(id);
-                } else if another && self.is_own_ghost(id, record) {
-                    self.figures.own_ghosts += 1;
+                } else if another && self.is_own_orphan(id, record) {
+                    self.figures.own_orphans += 1;
                     self.next_at_once(id, "G4");
                 } else if self.callers[id].once {
                     // It has its answer.
                     self.is_back(client, &name);
-                } else if !self.may_be_own_ghost(id, record) {
+                } else if !self.may_be_own_orphan(id, record) {
                     self.is_back(client, &name);
                     self.callers[id].seen = true;
                     self.next_when_due(id, record);
@@ -174,7 +174,7 @@ impl State {
     }
 
     /// Whether the client must know that nobody acts on this record.
-    pub(super) fn is_own_ghost(&mut self, id: CallerId, record: &Record) -> bool {
+    pub(super) fn is_own_orphan(&mut self, id: CallerId, record: &Record) -> bool {
         let caller = &self.callers[id];
         let (client, name) = (caller.client, caller.name.clone());
         let now = self.clients[client].machine.contender();
@@ -187,7 +187,7 @@ impl State {
     }
 
     /// Whether the client may still know that: it remembers more than is demanded here.
-    pub(super) fn may_be_own_ghost(&mut self, id: CallerId, record: &Record) -> bool {
+    pub(super) fn may_be_own_orphan(&mut self, id: CallerId, record: &Record) -> bool {
         let (client, name) = (self.callers[id].client, self.callers[id].name.clone());
         let known = self.known(client, &name);
         known.over.iter().any(|(uuid, _)| *uuid == record.uuid)

@@ -118,10 +118,10 @@ impl State {
         };
         if record.released
             || record.remaining == Some(Duration::ZERO)
-            || self.is_own_ghost(id, record)
+            || self.is_own_orphan(id, record)
         {
             self.next_at_once(id, "W2");
-        } else if !self.may_be_own_ghost(id, record) {
+        } else if !self.may_be_own_orphan(id, record) {
             self.callers[id].seen = true;
             self.next_when_due(id, record);
         }

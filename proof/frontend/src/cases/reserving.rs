@@ -19,7 +19,7 @@ use tokio::{
     time::{Instant, sleep},
 };
 
-use super::bed::{Round, eventually, joined, lock, ok, rounds};
+use super::harness::{Round, eventually, joined, lock, ok, rounds};
 
 /// How long each holds the lock.
 const WORK: Duration = Duration::from_millis(20);
@@ -51,7 +51,7 @@ async fn beside_crowds(bench: Bench, hints: bool) {
             .into_iter()
             .flat_map(|tasks| (1..=TIMES).map(move |time| (tasks, time)))
         {
-            let (crowded, other) = (round.bed().await, round.bed().await);
+            let (crowded, other) = (round.harness().await, round.harness().await);
             let label = format!("{tasks} tasks, {time}");
             let lock = lock!(crowded, &label, wakeups = hints, owner = "crowded");
             let crowd = Crowd::of(tasks, &lock);
@@ -105,10 +105,10 @@ async fn among_crowds(bench: Bench, hints: bool) {
         let leases = if round.bench().shared() { 10 } else { 60 };
         let mut crowds = Vec::new();
         for number in 0..CROWDS {
-            let bed = round.bed().await;
+            let harness = round.harness().await;
             let owner = format!("process {number}");
-            let lock = lock!(bed, "", wakeups = hints, owner = owner);
-            crowds.push((Crowd::of(2, &lock), bed));
+            let lock = lock!(harness, "", wakeups = hints, owner = owner);
+            crowds.push((Crowd::of(2, &lock), harness));
         }
         eventually("a term of each", || {
             crowds.iter().all(|(crowd, _)| crowd.terms() > 0)
@@ -157,7 +157,7 @@ fn turns(crowds: &[&Crowd]) -> Vec<usize> {
 
 /// What an acquire and a release take.
 async fn pair(round: &Round) -> Duration {
-    let lock = lock!(round.bed().await, "pair");
+    let lock = lock!(round.harness().await, "pair");
     let began = Instant::now();
     ok(ok(lock.acquire().await).release().await);
     began.elapsed()
