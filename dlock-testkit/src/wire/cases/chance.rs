@@ -126,7 +126,7 @@ pub(super) async fn waiter_takes_over_through_random_faults(wiring: Wiring) {
         };
         let ((next, took), ()) = tokio::join!(acquired, eased);
         wire.proxy.clear();
-        // The bound without faults, and tries that were given up: each takes D/3 and leaves a
+        // The bound without faults, and tries that were given up: each takes D/3 and leaves an
         // orphan that its own client knows (G4).
         let bound = lease * 5 / 2;
         assert!(took <= bound, "round {round}: {took:?} (I15)");

@@ -253,9 +253,9 @@ pub(in crate::cases) async fn ticket_carries_what_is_left_to_be_closed(bench: Be
         hand.advance(5 * SECOND).await;
         let ticket = ok(ok(lease.hand_over()).to_string().parse());
         // Of a lock that knows nothing of it.
-        let heir = acquired(lock!(rival, "").try_redeem(&ticket).await);
+        let redeemed = acquired(lock!(rival, "").try_redeem(&ticket).await);
         its_hand.advance(20 * SECOND).await;
-        ok(soon("the release", heir.release()).await);
+        ok(soon("the release", redeemed.release()).await);
         assert_eq!(closed_for(&rival), Some(TEN_MINUTES - 25 * SECOND));
     })
     .await;

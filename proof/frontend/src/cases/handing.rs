@@ -21,8 +21,8 @@ use super::harness::{
 const SECOND: Duration = Duration::from_secs(1);
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// How often in a row a client may keep a name.
-const ROW: usize = 16;
+/// H5: the most hand-overs in a row.
+const MOST_PASSES: usize = 16;
 
 pub(in crate::cases) async fn released_lock_goes_to_the_next_waiter_in_one_write(bench: Bench) {
     rounds(bench, |round| async move {
@@ -258,7 +258,7 @@ pub(in crate::cases) async fn lock_goes_back_to_the_store_after_a_row_of_hand_ov
         let mut served = vec![first.uuid()];
         let order = Arc::new(Mutex::new(Vec::new()));
         let mut crowd = Vec::new();
-        for place in 0..ROW + 3 {
+        for place in 0..MOST_PASSES + 3 {
             crowd.push(in_line(&lock, place, &order));
         }
         harness.sent(Op::Acquire, 2).await;
@@ -275,7 +275,7 @@ pub(in crate::cases) async fn lock_goes_back_to_the_store_after_a_row_of_hand_ov
             .filter(|place| releases.iter().any(|sent| sent.uuid == served[*place]))
             .collect();
         let last = served.len() - 1;
-        assert_eq!(back, [ROW, last], "the row, and the last waiter");
+        assert_eq!(back, [MOST_PASSES, last], "the pass budget, and the last waiter");
         // One write a hand-over: nobody asks while it goes from hand to hand.
         let acquires = harness.acquires().len();
         let most = served.len() + 2;

@@ -168,16 +168,16 @@ struct Crowd {
     tasks: Vec<JoinHandle<()>>,
     /// When each of their terms began.
     began: Arc<Mutex<Vec<Instant>>>,
-    over: Arc<AtomicBool>,
+    stopped: Arc<AtomicBool>,
 }
 
 impl Crowd {
     fn of(size: usize, lock: &DLock) -> Self {
-        let (began, over) = (Arc::<Mutex<_>>::default(), Arc::<AtomicBool>::default());
+        let (began, stopped) = (Arc::<Mutex<_>>::default(), Arc::<AtomicBool>::default());
         let task = |_| {
-            let (lock, began, over) = (lock.clone(), Arc::clone(&began), Arc::clone(&over));
+            let (lock, began, stopped) = (lock.clone(), Arc::clone(&began), Arc::clone(&stopped));
             tokio::spawn(async move {
-                while !over.load(Ordering::SeqCst) {
+                while !stopped.load(Ordering::SeqCst) {
                     let lease = ok(lock.acquire().await);
                     locked(&began).push(Instant::now());
                     sleep(WORK).await;
@@ -188,7 +188,7 @@ impl Crowd {
         Self {
             tasks: (0..size).map(task).collect(),
             began,
-            over,
+            stopped,
         }
     }
 
@@ -203,7 +203,7 @@ impl Crowd {
 
     /// No task of it is left.
     async fn disperse(self) {
-        self.over.store(true, Ordering::SeqCst);
+        self.stopped.store(true, Ordering::SeqCst);
         for task in self.tasks {
             joined(task).await;
         }

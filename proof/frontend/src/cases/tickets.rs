@@ -31,14 +31,14 @@ pub(in crate::cases) async fn ticket_gives_the_lock_to_its_redeemer(bench: Bench
         held(lock!(rival, "").try_acquire().await);
         rival.store.forget_calls();
         let ticket: Ticket = ok(ticket.to_string().parse());
-        let heir = ok(soon("the lock", lock!(rival, "").redeem(&ticket)).await);
-        assert!(heir.is_valid());
+        let redeemed = ok(soon("the lock", lock!(rival, "").redeem(&ticket)).await);
+        assert!(redeemed.is_valid());
         assert_ne!(
-            heir.uuid(),
+            redeemed.uuid(),
             uuid,
             "the next term has an identity of its own"
         );
-        assert!(heir.token() > token, "the next term has a token of its own");
+        assert!(redeemed.token() > token, "the next term has a token of its own");
         let sent = rival.acquires();
         assert_eq!(sent.len(), 1, "one write: {sent:?}");
         let prev = sent[0].prev.map(|prev| (prev.uuid, prev.renewals));
@@ -50,9 +50,9 @@ pub(in crate::cases) async fn ticket_gives_the_lock_to_its_redeemer(bench: Bench
         // The ticket is good once, for either client.
         for harness in [&harness, &rival] {
             let holder = held(soon("the answer", lock!(harness, "").try_redeem(&ticket)).await);
-            assert_eq!(holder.record.uuid, heir.uuid());
+            assert_eq!(holder.record.uuid, redeemed.uuid());
         }
-        assert!(heir.is_valid());
+        assert!(redeemed.is_valid());
     })
     .await;
 }
@@ -65,8 +65,8 @@ pub(in crate::cases) async fn ticket_is_good_whatever_its_number(bench: Bench) {
         harness.store.next(Op::Renew, Fault::UNKNOWN_AFTER);
         assert!(soon("the renewal", lease.renew()).await.is_err());
         let ticket = ok(lease.hand_over());
-        let heir = acquired(soon("the lock", lock!(rival, "").try_redeem(&ticket)).await);
-        assert!(heir.is_valid());
+        let redeemed = acquired(soon("the lock", lock!(rival, "").try_redeem(&ticket)).await);
+        assert!(redeemed.is_valid());
         let sent = rival.acquires();
         assert_eq!(sent.len(), 2, "refused once, and at once granted: {sent:?}");
         assert_ne!(
@@ -88,8 +88,8 @@ pub(in crate::cases) async fn giver_does_not_claim_what_it_handed_over(bench: Be
         assert_eq!(holder.record.uuid, uuid);
         assert!(!holder.ours, "it is nobody's");
         assert_eq!(harness.acquires().len(), 2, "one try, and no claim");
-        let heir = acquired(soon("the lock", lock!(rival, "").try_redeem(&ticket)).await);
-        assert!(heir.is_valid());
+        let redeemed = acquired(soon("the lock", lock!(rival, "").try_redeem(&ticket)).await);
+        assert!(redeemed.is_valid());
     })
     .await;
 }
@@ -106,8 +106,8 @@ pub(in crate::cases) async fn ticket_waits_behind_nobody(bench: Bench) {
         let ticket = ok(lease.hand_over());
         settle().await;
         assert!(!waiter.is_finished(), "it was handed to a waiter");
-        let heir = ok(soon("the lock", lock.redeem_timeout(&ticket, HOUR)).await);
-        assert!(heir.is_valid());
+        let redeemed = ok(soon("the lock", lock.redeem_timeout(&ticket, HOUR)).await);
+        assert!(redeemed.is_valid());
         // One that is worth nothing any more waits like everybody else, and after them.
         let late = tokio::spawn({
             let lock = lock.clone();
@@ -115,7 +115,7 @@ pub(in crate::cases) async fn ticket_waits_behind_nobody(bench: Bench) {
         });
         harness.sent(Op::Acquire, 4).await;
         settle().await;
-        ok(soon("the release", heir.release()).await);
+        ok(soon("the release", redeemed.release()).await);
         let second = ok(soon("the waiter", waiter).await);
         assert!(!late.is_finished());
         ok(soon("the release", ok(second).release()).await);
@@ -138,8 +138,8 @@ pub(in crate::cases) async fn ticket_waits_behind_nobody(bench: Bench) {
         assert_eq!(harness.acquires().len(), 2, "the lock is left to others");
         let rival = harness.rival().await;
         let ticket = ok(acquired(lock!(rival, "kept").try_acquire().await).hand_over());
-        let heir = ok(soon("the lock", lock.redeem(&ticket)).await);
-        assert!(heir.is_valid());
+        let redeemed = ok(soon("the lock", lock.redeem(&ticket)).await);
+        assert!(redeemed.is_valid());
         waiter.abort();
     })
     .await;

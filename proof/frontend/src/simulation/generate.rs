@@ -20,9 +20,9 @@ use super::plan::{
 /// Roughly how long a run lasts: faults are drawn within it.
 const SPAN: u64 = 12_000;
 
-/// Sets what is drawn about looks apart from the rest of a plan, and what is about hand-overs.
+/// Draws looks apart from the rest of a plan, and hand-overs apart from both.
 const LOOKS: u64 = 0x6c6f_6f6b;
-const HEIRS: u64 = 0x6865_6972;
+const HAND_OVERS: u64 = 0x6865_6972;
 
 /// Sets what is drawn about crews apart.
 const CREWS: u64 = 0x6372_6577;
@@ -55,8 +55,8 @@ impl Plan {
         if cheap_reads {
             draw.looks(clients.len(), &mut faults);
         }
-        draw.rng = Rng::with_seed(seed ^ HEIRS);
-        draw.heirs(&mut clients);
+        draw.rng = Rng::with_seed(seed ^ HAND_OVERS);
+        draw.hand_overs(&mut clients);
         // And so are crews.
         draw.rng = Rng::with_seed(seed ^ CREWS);
         draw.crews(&mut clients, &mut faults);
@@ -118,7 +118,7 @@ impl Draw {
     }
 
     /// H1, H7: crowds that hand a name on within one client, and tickets.
-    fn heirs(&mut self, clients: &mut [ClientPlan]) {
+    fn hand_overs(&mut self, clients: &mut [ClientPlan]) {
         if self.chance(50) {
             let crowded = self.rng.usize(..clients.len());
             for _ in 0..self.rng.usize(2..=5) {

@@ -5,7 +5,7 @@
 //!
 //! `asking` follows those who ask for a lock, `turns` and `pauses` when each may call, `tries` and
 //! `answers` what it sends and gets, `looks` what it reads meanwhile; `terms` follows leases, `renewals`
-//! and `releases` their calls, `heirs` what is handed over, `closing` what nobody may have for a time, `shares` who keeps whom waiting, `reservations`
+//! and `releases` their calls, `succession` what is handed over, `closing` what nobody may have for a time, `shares` who keeps whom waiting, `reservations`
 //! what waiters do about that, `outages` what is late since the store answers nobody, `handles` what their owners see; `sweep` finds what should have happened and
 //! did not.
 
@@ -13,7 +13,7 @@ mod answers;
 mod asking;
 mod closing;
 mod handles;
-mod heirs;
+mod succession;
 mod looks;
 mod model;
 mod outages;
@@ -96,11 +96,11 @@ pub(super) struct State {
     reads_away: BTreeSet<CallId>,
     /// Every identity that was drawn, and by whom.
     drawn: BTreeMap<Uuid, CallerId>,
-    /// Those whose fate no answer told, and those whose release was sent.
-    doubtful: BTreeSet<Uuid>,
+    /// Those in doubt, since no answer told their fate, and those whose release was sent.
+    in_doubt: BTreeSet<Uuid>,
     given_back: BTreeSet<Uuid>,
-    /// Terms that were handed over: how many in a row, and since when.
-    inherited: BTreeMap<Uuid, (usize, Duration)>,
+    /// H5: terms that were handed over: how many in a row, and since when.
+    passed_on: BTreeMap<Uuid, (usize, Duration)>,
     /// Names that are closed, and the identities of all closings that were sent (B4).
     closed: BTreeMap<String, Closed>,
     closings: BTreeSet<Uuid>,
@@ -108,7 +108,7 @@ pub(super) struct State {
     claims: Vec<Claim>,
     /// Notes for people, if somebody wants them.
     notes: Option<Vec<String>>,
-    over: bool,
+    finished: bool,
 }
 
 impl Monitor {
@@ -129,14 +129,14 @@ impl Monitor {
             shares: BTreeMap::new(),
             reads_away: BTreeSet::new(),
             drawn: BTreeMap::new(),
-            doubtful: BTreeSet::new(),
+            in_doubt: BTreeSet::new(),
             given_back: BTreeSet::new(),
-            inherited: BTreeMap::new(),
+            passed_on: BTreeMap::new(),
             closed: BTreeMap::new(),
             closings: BTreeSet::new(),
             claims: Vec::new(),
             notes: explain.then(Vec::new),
-            over: false,
+            finished: false,
         })))
     }
 
@@ -232,7 +232,7 @@ impl Monitor {
     /// The client stopped waiting for an answer.
     pub(super) fn dropped(&self, id: CallId) {
         let mut state = self.state();
-        if state.over {
+        if state.finished {
             return;
         }
         state.note(|| format!("drop {id}"));
@@ -330,7 +330,7 @@ impl Monitor {
     pub(super) fn finish(&self) -> (Vec<Violation>, Figures, Vec<String>) {
         let mut state = self.state();
         state.settle_claims(Duration::MAX);
-        state.over = true;
+        state.finished = true;
         (
             std::mem::take(&mut state.violations),
             std::mem::take(&mut state.figures),
@@ -368,7 +368,7 @@ impl State {
     }
 
     fn complain(&mut self, rule: &'static str, what: impl FnOnce() -> String) {
-        if self.over || self.violations.len() >= 20 {
+        if self.finished || self.violations.len() >= 20 {
             return;
         }
         let violation = Violation {

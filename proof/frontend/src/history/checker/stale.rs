@@ -71,7 +71,7 @@ fn stale_is_refused(
     findings: &mut Findings<'_>,
 ) {
     let Some(token) = term.token() else { return };
-    // A term that began with a smaller token than was known before breaks I4, and is nobody's heir.
+    // A term that began with a smaller token than was known before breaks I4, and is no successor.
     let before = term.acquires.first().and_then(|call| call.known);
     let stale = |known: u64| known > token && before.is_none_or(|(_, before)| before < known);
     for (call, what) in calls(&term.renews, "renewed").chain(calls(&term.releases, "released")) {
@@ -137,9 +137,9 @@ fn released_on_the_stores_word(
         let answered = call.answered.filter(|(at, _)| at.t < by.t);
         call.sent.t > by.t || answered.is_some_and(|(_, answer)| answer == Outcome::Held)
     };
-    let may_be = |heir: &Uuid, by: At| {
-        let heir = of_name.terms.get(heir);
-        heir.is_some_and(|heir| !heir.acquires.iter().all(|call| no(call, by)))
+    let may_be_granted = |claim: &Uuid, by: At| {
+        let term = of_name.terms.get(claim);
+        term.is_some_and(|term| !term.acquires.iter().all(|call| no(call, by)))
     };
     let began = term.release_began.map_or(0, |at| at.t);
     let ran_out = |belief: Belief| belief.valid_until + ROUNDING < began;
@@ -151,7 +151,7 @@ fn released_on_the_stores_word(
         let told = answered(Outcome::Ok);
         let handed_over = term.succeeded.is_some_and(|succeeded| succeeded.t <= at.t)
             || answered(Outcome::Lost)
-                && (protected && repeated || term.heirs.iter().any(|heir| may_be(heir, *at)));
+                && (protected && repeated || term.claims.iter().any(|claim| may_be_granted(claim, *at)));
         if facts.has_calls && *outcome == Outcome::Ok && !told && !handed_over {
             let says = format!(
                 "{} was told \"released\", the store did not say so",

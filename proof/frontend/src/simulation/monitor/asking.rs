@@ -195,8 +195,8 @@ impl State {
         let since = caller.pause.map(|pause| pause.since.contender);
         if let Some(uuid) = open.map(|open| open.uuid) {
             match since {
-                Some(since) => self.is_over_until(client, &name, uuid, since + 2 * keep),
-                None => self.is_over_now(client, &name, uuid, keep),
+                Some(since) => self.retire_until(client, &name, uuid, since + 2 * keep),
+                None => self.retire(client, &name, uuid, keep),
             }
         }
     }

@@ -47,8 +47,8 @@ impl Monitor {
         let holder = state.holder(uuid);
         let term = &state.terms[&uuid];
         if !term.valid(holder) {
-            let over = term.deadline;
-            state.complain("V9", || format!("{id} got a lease that ended at {over:?}"));
+            let deadline = term.deadline;
+            state.complain("V9", || format!("{id} got a lease that ended at {deadline:?}"));
         }
         Some(uuid)
     }

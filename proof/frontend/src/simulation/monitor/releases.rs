@@ -1,4 +1,4 @@
-//! Releases: when a lease is over for its client, and what may follow (V7, W7); `heirs` has what
+//! Releases: when a lease is over for its client, and what may follow (V7, W7); `succession` has what
 //! becomes of those that are handed over.
 
 use dlock_core::{
@@ -23,7 +23,7 @@ impl State {
         // What closes is offered to nobody, and is over for its own client when it opens.
         let closes = self.closing_begins(uuid);
         let until = now.contender + closes.unwrap_or_default() + 2 * duration;
-        self.is_over_until(client, &name, uuid, until);
+        self.retire_until(client, &name, uuid, until);
         let awaited = closes.is_none() && self.is_awaited(client, &name);
         let holder = self.holder(uuid);
         if let Some(term) = self.terms.get_mut(&uuid) {
@@ -51,7 +51,7 @@ impl State {
                 self.callers[id].settings.duration,
             );
             if !self.terms.contains_key(&uuid) {
-                self.is_over_now(client, &name, uuid, keep);
+                self.retire(client, &name, uuid, keep);
             }
         }
         self.given_back.insert(uuid);

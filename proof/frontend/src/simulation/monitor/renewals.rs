@@ -57,7 +57,7 @@ impl State {
             open: true,
         };
         term.attempts.insert(n, attempt);
-        let over = !term.valid(now.holder);
+        let ended = !term.valid(now.holder);
         let failing = if by_guard { term.failing.take() } else { None };
         let due = term.credited + term.settings.renew_every;
         let least = term.settings.failure_pause() / 2;
@@ -70,7 +70,7 @@ impl State {
         if last.is_some_and(|last| n <= last) || newest.is_some_and(|newest| newest > now.holder) {
             self.complain("V4", || format!("{uuid}: attempt {n} follows {last:?}"));
         }
-        if over {
+        if ended {
             self.complain("V7", || format!("{uuid} is renewed, and has ended"));
         }
         if stopped {

@@ -128,11 +128,11 @@ impl State {
             release_began: None,
             release_called: false,
             awaited: false,
-            heir: None,
-            heir_failed: None,
+            successor: None,
+            successor_failed: None,
             by_ticket: false,
-            row: self
-                .inherited
+            passes: self
+                .passed_on
                 .get(&request.new)
                 .copied()
                 .unwrap_or_default(),
