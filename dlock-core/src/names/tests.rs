@@ -174,7 +174,7 @@ fn settled_identity_is_known_and_keeps_no_name() {
         state.granted(uuid(number), token(7));
         state.retire(&clock, uuid(number), LEASE);
         if number != 1 {
-            state.settled(uuid(number));
+            state.all_answered(uuid(number));
         }
         assert!(state.is_retired(&clock, uuid(number)), "G4");
     }

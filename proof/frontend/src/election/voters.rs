@@ -104,7 +104,7 @@ impl Voters {
     }
 
     /// When the leader gives up by itself, after its last good renewal has left (V1).
-    pub(super) fn belief(&self) -> Duration {
+    pub(super) fn validity(&self) -> Duration {
         self.lease * 4 / 5
     }
 }

@@ -42,7 +42,7 @@ impl State {
         let duration = caller.settings.duration;
         match outcome {
             AcquireOutcome::Acquired(token) => {
-                let late = stamp.holder >= sent.holder + caller.settings.belief();
+                let late = stamp.holder >= sent.holder + caller.settings.validity();
                 self.successor_answered(id, request, !late);
                 let known = self.known(client, &name);
                 known.highest = known.highest.max(token.get());

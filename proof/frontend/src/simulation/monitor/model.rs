@@ -361,7 +361,7 @@ impl Term {
 
 impl Settings {
     /// D x (1 - margin), V1.
-    pub(super) fn belief(&self) -> Duration {
+    pub(super) fn validity(&self) -> Duration {
         self.duration - self.duration.mul_f64(self.margin)
     }
 

@@ -137,7 +137,7 @@ impl State {
             RenewOutcome::Renewed { asked } => {
                 term.asked |= asked;
                 if term.valid(now.holder) {
-                    term.deadline = term.deadline.max(sent + term.settings.belief());
+                    term.deadline = term.deadline.max(sent + term.settings.validity());
                     if sent >= term.credited {
                         term.credited = sent;
                         term.fatal = false;

@@ -110,7 +110,7 @@ impl State {
             sent: sent.holder,
             closes_until: Term::closing_time(settings.at_least, sent.holder),
             closing: None,
-            deadline: sent.holder + settings.belief(),
+            deadline: sent.holder + settings.validity(),
             settings,
             refused: None,
             credited: sent.holder,
