@@ -283,7 +283,8 @@ impl Contender {
         }
     }
 
-    /// Sleeps for the pause of `times`, or after a failure that of the store, until a wake-up at the latest (W2); returns whether there was one. Breaks if the wait is over.
+    /// Sleeps for this pause, or until a wake-up ends it (W2); returns whether one did. Breaks if the wait is
+    /// over.
     async fn rest(
         &mut self,
         sender: &Sender<Answer>,

@@ -34,7 +34,7 @@ use crate::{
 /// by that.
 const UNREAD: usize = 1024;
 
-/// Who is still waiting when the record's time is over asks again then, so that it need not be
+/// A waiter that still waits when the record expires asks again then, so its name need not be
 /// remembered for longer; the second is for jitter and a busy machine.
 const LATEST_QUESTION: Duration = Duration::from_secs(1);
 

@@ -102,7 +102,7 @@ fn names_that_something_is_known_of_are_kept_for_as_long_as_it_matters() {
     live.retire(&clock, uuid(1), LEASE);
     hand.advance(2 * LEASE);
     assert_eq!(all(), [false; 4]);
-    // What is over says nothing about a lease that lives.
+    // A retired identity says nothing about a live lease.
     live.granted(uuid(4), token(8));
     assert!(kept(&live));
     // One that is remembered still is enough.

@@ -32,7 +32,7 @@ impl Contender {
         let still_away = || {
             let fairness = state.known_fairness();
             let away = fairness.map_or(Duration::ZERO, |fairness| fairness.away(clock));
-            // What nobody has redeemed or given back is nobody's when it has run out (I15); others ask for
+            // A lease that was neither redeemed nor given back is free once it has run out (I15); others ask for
             // it then, and go first.
             let runs_out = state.runs_out_in(clock).map_or(Duration::MAX, |left| {
                 if left.is_zero() {

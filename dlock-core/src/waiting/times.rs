@@ -7,8 +7,8 @@ use super::{Acquired, Answer, Contender, Reservation, Settings, Wait};
 use crate::{Error, Record, time::LEAST_PAUSE};
 
 impl Contender {
-    /// W2 but for wake-ups, which end the sleep itself: the first of the expiry, the end of the observation and the poll, which bound a takeover and a hand-off
-    /// (I15, I16). Jitter only delays.
+    /// W2, except for wake-ups, which end the sleep: the time until the first of the expiry, the end of the
+    /// observation and the poll. They bound a takeover (I15) and a hand-off (I16). Jitter only delays.
     pub(super) fn until_next_try(&self, record: &Record) -> Duration {
         let Settings {
             store, state, plan, ..

@@ -80,7 +80,7 @@ async fn listen(provider: &Arc<dyn Provider>) -> Wakeups {
     }
 }
 
-/// Is refused, as everybody is who waits: only they need a hint.
+/// Is refused, as every waiter is: only waiters need a hint.
 async fn waits(bench: &Bench, provider: &Arc<dyn Provider>, name: &Name) {
     let refused = provider.acquire(&bench.term(name)).await;
     assert!(

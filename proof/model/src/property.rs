@@ -28,11 +28,11 @@ pub enum Property {
     NoDeadGrant,
     /// V7: when a release was answered, its term does not hold the name.
     ReleaseFrees,
-    /// G4: a client that was shown a record of its own that is over gets past it with its next try.
+    /// G4: a client that was shown an orphan of its own gets past it with its next try.
     OwnOrphanNeverBlocks,
     /// H2: a redeemer that was shown the ticket's uuid gets past it with its next try.
     TicketNeverBlocks,
-    /// Section 9: a contender that saw one version for the record's D gets past it with its next
+    /// O1: a contender that saw one version for the record's D gets past it with its next
     /// try, whatever the store's clock does.
     ObservationEnds,
     /// B4: while the name is closed nobody enters, and its own client claims no term that it is closing.

@@ -1,4 +1,4 @@
-//! G1, W6, I14: who goes away leaves nothing behind, whatever was under way.
+//! G1, W6, I14: a dropped future leaves nothing behind, whatever was under way.
 
 use std::time::Duration;
 
@@ -147,7 +147,7 @@ pub(in crate::cases) async fn grant_nobody_picks_up_is_given_back(bench: Bench) 
         hand.advance(Duration::from_millis(1)).await;
         let next = ok(joined(next).await);
         assert!(next.token() > ungranted.token);
-        // Who was away queues again.
+        // The waiter that was away queues again.
         assert!(poll_once(absent.as_mut()).is_pending());
         settle().await;
         ok(soon("the release", next.release()).await);

@@ -216,7 +216,7 @@ pub(in crate::cases) async fn giver_is_not_stale_when_its_own_client_was_faster(
         drop(leaves);
         assert_eq!(ok(hand.passes_until(release).await), ReleaseEnd::Released);
 
-        // A try claims what is over while its release is under way.
+        // A try claims a retired term while its release is under way.
         let (harness, _hand) = round.by_hand().await;
         harness.deafen();
         let lock = lock!(harness, "claimed", poll_every = HOUR);
@@ -327,7 +327,7 @@ async fn head(harness: &Harness, lock: &DLock) -> JoinHandle<Result<Lease, dlock
     waiter
 }
 
-/// Somebody who is in line now: tasks may start in another order than they were spawned in.
+/// A waiter that is in line now: tasks may start in another order than they were spawned in.
 fn queued(lock: &DLock) -> JoinHandle<Result<Lease, dlock_core::Error>> {
     let lock = lock.clone();
     let mut acquire = Box::pin(async move { lock.acquire().await });
@@ -335,7 +335,7 @@ fn queued(lock: &DLock) -> JoinHandle<Result<Lease, dlock_core::Error>> {
     tokio::spawn(acquire)
 }
 
-/// Somebody who is in line now, and gives the lock back as soon as it has it.
+/// A waiter that is in line now, and gives the lock back as soon as it has it.
 fn in_line(lock: &DLock, place: usize, order: &Arc<Mutex<Vec<usize>>>) -> JoinHandle<Uuid> {
     let (lock, order) = (lock.clone(), Arc::clone(order));
     let mut acquire = Box::pin(async move { lock.acquire().await });

@@ -1,4 +1,4 @@
-//! Section 3: where a read costs less than a refused acquire, a waiter looks before it asks again.
+//! O3: where a read costs less than a refused acquire, a waiter looks before it asks again.
 
 use std::time::Duration;
 

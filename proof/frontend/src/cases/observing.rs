@@ -1,4 +1,4 @@
-//! Section 3 and T6: what a client has seen of a name, and what it makes of it.
+//! O1, O2 and T6: what a client has seen of a name, and what it makes of it.
 //!
 //! The store's own clock stays far from the end of every lease here, so that on every store only
 //! the observation lets somebody in (A6).

@@ -1,4 +1,4 @@
-//! Section 3: what a process has seen, kept for those that come after it.
+//! O4: what a process has seen, kept for the processes that come after it.
 //!
 //! Each process asks once and ends: a client of its own each, on one clock that moves by hand, as the
 //! processes of a host are on one clock. Where the store's own clock ends leases nothing is kept, and

@@ -107,7 +107,7 @@ pub(in crate::cases) async fn own_release_wakes_the_next_waiter(bench: Bench) {
         harness.deafen();
         let lock = lock!(harness, "", poll_every = HOUR);
         let first = acquired(lock.try_acquire().await);
-        // One after the other: who comes first is served first, and its lease is dropped first.
+        // One after the other: the first waiter is served first, and its lease is dropped first.
         let head = waiting(&lock);
         harness.sent(Op::Acquire, 2).await;
         settle().await;

@@ -127,7 +127,7 @@ pub enum What {
         /// How.
         cause: Cause,
     },
-    /// Somebody who had been waiting for the loss was told of it.
+    /// A holder that was waiting for the loss was told of it.
     Told {
         /// The term.
         uuid: Uuid,

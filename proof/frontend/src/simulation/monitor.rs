@@ -3,11 +3,12 @@
 //! each lease's deadline, each client's observations and each waiter's next try by itself, from what
 //! passed the boundary, and compares.
 //!
-//! `asking` follows those who ask for a lock, `turns` and `pauses` when each may call, `tries` and
-//! `answers` what it sends and gets, `looks` what it reads meanwhile; `terms` follows leases, `renewals`
-//! and `releases` their calls, `succession` what is handed over, `closing` what nobody may have for a time, `shares` who keeps whom waiting, `reservations`
-//! what waiters do about that, `outages` what is late since the store answers nobody, `handles` what their owners see; `sweep` finds what should have happened and
-//! did not.
+//! `asking` follows the callers that ask for a lock, `turns` and `pauses` when each may call, `tries` and
+//! `answers` what it sends and gets, `looks` what it reads meanwhile. `terms` follows leases, `renewals` and
+//! `releases` their calls, `succession` hand-overs, `closing` closed names, `shares` which clients keep
+//! others waiting, `reservations` what those waiters do about it, `outages` what is late because the store
+//! answers nobody, `handles` what the owners of leases see. `sweep` finds what should have happened and did
+//! not.
 
 mod answers;
 mod asking;
@@ -90,7 +91,7 @@ pub(super) struct State {
     /// What each write left, by name: for stale reads.
     records: BTreeMap<String, Vec<Option<Record>>>,
     last_tokens: BTreeMap<String, u64>,
-    /// Who has which name for how long, and who waits for it (W8).
+    /// Which client has which name for how long, and which waits for it (W8).
     shares: BTreeMap<String, Share>,
     /// The reads of clients that leave a lock to others.
     reads_away: BTreeSet<CallId>,

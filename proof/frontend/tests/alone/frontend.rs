@@ -194,7 +194,7 @@ fn panic_of_a_provider_is_an_error_and_no_hang() {
     });
 }
 
-/// W1: who comes first in one task is served first, also where tasks start in any order.
+/// W1: the first waiter of one task is served first, also where tasks start in any order.
 #[test]
 fn waiters_of_one_task_are_served_in_order_on_many_threads() {
     let runtime = Builder::new_multi_thread()

@@ -329,7 +329,7 @@ pub(crate) async fn renewals_that_travel_together_are_told_one_by_one(scene: Sce
     assert!(provider.count(Op::RenewMany) >= 1);
     assert_eq!(scene.count(RENEWALS, &[GROUP, ("outcome", "renewed")]), 50);
     assert_eq!(scene.values(MARGIN, &[GROUP]).len(), 50);
-    // The call itself is nobody's.
+    // The call itself has no group.
     let calls = scene.values(CALLS, &[("group", ""), ("operation", "renew_many")]);
     assert_eq!(calls.len(), provider.count(Op::RenewMany));
     provider.always(Op::RenewMany, Fault::UNKNOWN_AFTER);

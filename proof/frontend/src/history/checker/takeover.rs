@@ -1,4 +1,4 @@
-//! I10, I15: a name whose holder is gone, or that nobody ever had, goes to who waits for it.
+//! I10, I15: a name whose holder is gone, or that nobody ever had, goes to a waiter.
 
 use super::{
     Findings, ROUNDING, Seconds,
@@ -66,7 +66,7 @@ fn by_commits<'f, 'a>(of_name: &'f NameFacts<'a>) -> Vec<Blocking<'f, 'a>> {
                 }
             }
             CommitKind::Touch => {}
-            // Free, or nobody's any more; and a store that lost its memory promises nothing.
+            // Free, closed or gone; and a store that lost its memory promises nothing.
             CommitKind::Release
             | CommitKind::Close
             | CommitKind::Delete
@@ -249,7 +249,7 @@ fn judge(
     findings.broken_at(invariant, name, by, &shown, says);
 }
 
-/// When somebody who waits since `began` has the name at the latest (DESIGN.md, "How long things take",
+/// When a process that has waited since `began` has the name at the latest (DESIGN.md, "How long things take",
 /// with the error of the waiter's own timers, and the machine's slack).
 fn by(facts: &Facts<'_>, newest: Micros, duration: Micros, began: Micros) -> Micros {
     let header = facts.header;

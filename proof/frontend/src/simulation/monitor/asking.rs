@@ -1,4 +1,4 @@
-//! Who asks for a lock, until when, and what it is told in the end (W1, W4, W5, G1, G3).
+//! Callers that ask for a lock: until when, and what they are told in the end (W1, W4, W5, G1, G3).
 
 use std::time::Duration;
 

@@ -185,7 +185,7 @@ pub(super) struct Caller {
     pub(super) fatal: bool,
     /// A call that may have been its own was answered so.
     pub(super) may_be_fatal: bool,
-    /// It knows of somebody who holds the lock.
+    /// It knows of a holder of the lock.
     pub(super) seen: bool,
     pub(super) pause: Option<Pause>,
     /// When it last began to ask. A wake-up in the very instant may have come before or after.

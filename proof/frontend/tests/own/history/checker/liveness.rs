@@ -53,7 +53,7 @@ fn i15_takeover_comes_too_late() {
     }
 }
 
-/// Who was paused asks for its release when another has taken over.
+/// A process that was paused asks for its release when another has taken over.
 #[test]
 fn late_release_does_not_hide_a_takeover() {
     for commits in [true, false] {
