@@ -179,7 +179,7 @@ impl Contender {
                     let ground = recalled || self.may_claim(record.uuid);
                     if prev != Some(record.version()) && ground && !gone {
                         emit(
-                            || tracing::debug!(name: "held_by_nobody", "refused by what is over, was handed to us, or has been seen for long enough"),
+                            || tracing::debug!(name: "held_by_nobody", "refused by a term that is retired, was handed to us, or has been seen for long enough"),
                         );
                         offer = self.offer_for(offer, record.uuid);
                         prev = Some(record.version());

@@ -1,11 +1,11 @@
-//! Leaving the lock to those who have waited longer (F1 to F6). Only ever delays a try (W2).
+//! Yielding slots to clients that have waited longer (F1 to F6). Only ever delays a try (W2).
 
 use std::{ops::ControlFlow, time::Duration};
 
 use super::{Answer, Contender, rendezvous::Sender};
 use crate::names::{Slots, span};
 
-/// The slots that are left to the waiter that has the reservation, beyond those for all others (F13).
+/// The slots that are yielded to the waiter that has the reservation, beyond those for all others (F13).
 const RESERVED: Slots = 8;
 
 impl Contender {

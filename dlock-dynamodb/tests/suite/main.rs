@@ -10,7 +10,7 @@ mod capacity;
 mod common;
 mod conformance;
 mod conformance_sort_key;
-mod conformance_taciturn;
+mod conformance_no_return;
 mod election;
 mod errors;
 mod fence;

@@ -124,7 +124,7 @@ pub(in crate::cases) async fn release_after_its_time_frees_the_name(bench: Bench
         assert_eq!(closed_for(&harness), None);
         let subject = harness.subject().await;
         assert!(subject.record(&harness.name("")).await.released);
-        // An instant before, what is left is closed, however little.
+        // Released an instant before its time, the name is closed all the same.
         let lease = acquired(lock.try_acquire().await);
         hand.advance(10 * SECOND - Duration::from_millis(3)).await;
         ok(soon("the release", lease.release()).await);

@@ -28,7 +28,7 @@ fn together(round: &Round) -> bool {
     round.bench().capabilities().batch
 }
 
-/// The next renewals of so many leases that are due at one time meet this.
+/// The next renewals of this many leases, all due at one time, meet this fault.
 fn strike(harness: &Harness, together: bool, count: usize, fault: Fault) {
     if together {
         harness.store.next(Op::RenewMany, fault);

@@ -286,7 +286,7 @@ async fn releaser(round: &Round, others: usize) -> (Harness, Hand, DLock) {
     (harness, hand, lock)
 }
 
-/// Somebody takes the lock for an instant, which somebody else wants.
+/// A stranger takes the lock for an instant while another client wants it.
 async fn passes_by(harness: &Harness) {
     let subject = harness.subject().await;
     let other = harness.bench().term(&harness.name(""));

@@ -230,7 +230,7 @@ pub(in crate::cases) async fn giver_is_not_stale_when_its_own_client_was_faster(
         assert_eq!(ok(soon("the release", release).await), ReleaseEnd::Released);
         assert!(next.is_valid());
 
-        // What claimed it was over too, and a stranger came, before that release arrived.
+        // The claiming term ended too, and a stranger came, before the first term's release arrived.
         let (harness, _hand) = round.by_hand().await;
         harness.deafen();
         let lock = lock!(harness, "passed on", poll_every = HOUR);

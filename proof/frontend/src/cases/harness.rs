@@ -232,7 +232,7 @@ impl Hand {
         settle().await;
     }
 
-    /// What a task ends with, for which a little time may have to pass, from whenever on.
+    /// Moves the clock in small steps until the task ends; what it ends with.
     pub(super) async fn passes_until<T>(&self, task: JoinHandle<T>) -> T {
         let began = Instant::now();
         while !task.is_finished() && began.elapsed() < PATIENCE {
@@ -241,7 +241,7 @@ impl Hand {
         joined(task).await
     }
 
-    /// The same, where about so much time has to pass.
+    /// The same, in steps for a task that needs about this span.
     pub(super) async fn passes_until_within<T>(&self, task: JoinHandle<T>, span: Duration) -> T {
         let began = Instant::now();
         while !task.is_finished() && began.elapsed() < PATIENCE {

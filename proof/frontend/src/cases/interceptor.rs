@@ -52,7 +52,7 @@ struct Plan {
     nothing_remains: AtomicBool,
     shards: AtomicBool,
     lost_shard: Mutex<Option<u64>>,
-    /// Whether the next batch gets an answer more than it should, or less.
+    /// Whether the next batch gets one answer too many (`true`) or too few.
     miscounts: Mutex<Option<bool>>,
 }
 
@@ -91,7 +91,7 @@ impl Interceptor {
         *open(&self.plan.lost_shard) = Some(self.shard(name));
     }
 
-    /// The next batch is answered with one answer more than it should have, or without its first.
+    /// The next batch gets one answer too many, or none for its first renewal.
     pub(super) fn miscount(&self, more: bool) {
         *open(&self.plan.miscounts) = Some(more);
     }

@@ -209,7 +209,7 @@ pub(in crate::cases) async fn acquire_that_arrives_after_its_release_is_undone(b
     rounds(bench, |round| async move {
         let (harness, hand) = round.by_hand().await;
         harness.store.next(Op::Acquire, Fault::HoldRequest);
-        // What comes after it is certain to have come to nothing.
+        // The acquires after the held one are certain not to be applied.
         harness.store.always(Op::Acquire, Fault::UNKNOWN_BEFORE);
         let asking = trying(&lock!(harness, ""));
         harness.sent(Op::Acquire, 1).await;

@@ -137,7 +137,7 @@ async fn among_crowds(bench: Bench, hints: bool) {
     .await;
 }
 
-/// Whose turn it was, one after the other. A turn is all terms of a crowd between those of others.
+/// The crowds whose turn it was, in order. A turn is all terms of a crowd between those of others.
 fn turns(crowds: &[&Crowd]) -> Vec<usize> {
     let mut terms: Vec<(Instant, usize)> = (0..)
         .zip(crowds)

@@ -108,7 +108,7 @@ pub(in crate::cases) async fn ticket_waits_behind_nobody(bench: Bench) {
         assert!(!waiter.is_finished(), "it was handed to a waiter");
         let redeemed = ok(soon("the lock", lock.redeem_timeout(&ticket, HOUR)).await);
         assert!(redeemed.is_valid());
-        // One that is worth nothing any more waits like everybody else, and after them.
+        // The owner of a used ticket waits like every other waiter, and behind them.
         let late = tokio::spawn({
             let lock = lock.clone();
             async move { lock.redeem(&ticket).await }

@@ -24,14 +24,14 @@ const SPAN: u64 = 12_000;
 const LOOKS: u64 = 0x6c6f_6f6b;
 const HAND_OVERS: u64 = 0x6865_6972;
 
-/// Sets what is drawn about crews apart.
+/// Draws crews apart, too.
 const CREWS: u64 = 0x6372_6577;
 
-/// Each so manieth seed has a mix, drawn apart as well: the others stay as they were.
+/// One seed in this many has a mix, drawn apart: the plans of the other seeds stay as they were.
 const MIXED: u64 = 8;
 const MIXES: u64 = 0x6d69_7865;
 
-/// And each so manieth another has periods.
+/// A seed with this remainder, divided by `MIXED`, has periods.
 const WITH_PERIODS: u64 = 1;
 const PERIODS: u64 = 0x7065_7269;
 
@@ -49,7 +49,7 @@ impl Plan {
         let mut clients = draw.clients();
         let mut faults = draw.faults(&clients, discipline);
         let store_rate = *draw.of(&[0.9, 1.0, 1.0, 1.1]);
-        // Drawn apart from all else: what was drawn before there were looks is drawn as it was.
+        // Drawn apart: the rest of a seed's plan is the same as before there were looks.
         draw.rng = Rng::with_seed(seed ^ LOOKS);
         let cheap_reads = discipline == Discipline::Observer && draw.chance(40);
         if cheap_reads {

@@ -72,7 +72,7 @@ pub struct Settings {
     pub max_hold: Option<Duration>,
     /// What is stored beside the lock.
     pub data: Option<Vec<u8>>,
-    /// How long the name is nobody else's from a grant on (B4).
+    /// For how long from a grant on others are kept out (B4).
     pub at_least: Option<Duration>,
 }
 

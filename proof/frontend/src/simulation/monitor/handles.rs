@@ -72,7 +72,7 @@ impl Monitor {
         }
     }
 
-    /// Who waited for the end of a lease without a guard was told.
+    /// A caller that waited for the end of a lease without a guard was told.
     pub(in super::super) fn expired(&self, uuid: Uuid) {
         let mut state = self.state();
         let holder = state.holder(uuid);

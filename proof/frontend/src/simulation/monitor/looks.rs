@@ -26,7 +26,7 @@ impl State {
     fn begins_with_a_look(&mut self, client: usize, name: &str) {
         let known = self.known(client, name);
         let (head, queue) = (known.head, known.queue.clone());
-        // Whose time is up may not have noticed: it does not poll.
+        // A caller whose time is up may not have noticed: it does not poll.
         let waits = |id: &CallerId| {
             let caller = &self.callers[*id];
             caller.status == Status::Waiting && !self.time_is_up(caller)
@@ -40,7 +40,7 @@ impl State {
         }
     }
 
-    /// Somebody reads: whose look it is, unless a user wants to know.
+    /// A client reads: the waiter whose look it is, unless a user asked for the record.
     pub(super) fn read_called(&mut self, client: usize, name: &str) -> Option<CallerId> {
         if std::mem::take(&mut self.clients[client].reads) {
             return None;

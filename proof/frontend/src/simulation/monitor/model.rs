@@ -307,7 +307,7 @@ pub(super) enum Given {
     Back,
     /// Somebody had taken it.
     Taken,
-    /// It had run out, and whose doing its end was cannot be told.
+    /// It had run out, and nobody can tell who ended it.
     Unknown,
 }
 

@@ -20,7 +20,7 @@ impl State {
         }
         let (client, name, duration) = (term.client, term.name.clone(), term.settings.duration);
         let now = self.stamp(client);
-        // What closes is offered to nobody, and is over for its own client when it opens.
+        // A closing is offered to nobody, and its client remembers it until the name opens.
         let closes = self.closing_begins(uuid);
         let until = now.contender + closes.unwrap_or_default() + 2 * duration;
         self.retire_until(client, &name, uuid, until);

@@ -48,7 +48,7 @@ impl State {
         term.by_hand = term.by_hand.saturating_sub(1);
         let last = term.attempts.keys().next_back().copied();
         let newest = term.attempts.values().map(|attempt| attempt.sent).max();
-        // It was decided on when the answer to a renewal by hand, in the same instant, was not known.
+        // The guard decided to renew before it knew the answer to a renewal by hand in the same instant.
         let just_kept =
             term.heard == now.holder && !term.attempts.values().any(|attempt| attempt.by_guard);
         let attempt = Attempt {

@@ -55,7 +55,7 @@ impl Monitor {
 }
 
 impl State {
-    /// Whether somebody of this client stands in line for the name.
+    /// Whether a waiter of this client is in line for the name.
     pub(super) fn is_awaited(&mut self, client: usize, name: &str) -> bool {
         let queue = self.known(client, name).queue.clone();
         queue
@@ -63,7 +63,7 @@ impl State {
             .any(|id| self.callers[*id].status == Status::Waiting)
     }
 
-    /// Whose names somebody stands in line for.
+    /// The names for which waiters are in line, by client.
     pub(super) fn awaited_names(&self) -> BTreeSet<(usize, String)> {
         let waits = |id: &CallerId| self.callers[*id].status == Status::Waiting;
         let clients = self.clients.iter().enumerate();
@@ -272,7 +272,7 @@ impl State {
         }
     }
 
-    /// A release is sent of what somebody of the same client waits for, and it was not even offered.
+    /// H1: a lease is released that a waiter of the same client waits for and was not even offered.
     pub(super) fn check_not_handed_over(&mut self, client: usize, request: &Release) {
         let now = self.stamp(client);
         let Some(term) = self.terms.get(&request.uuid) else {

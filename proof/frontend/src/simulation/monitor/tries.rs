@@ -73,7 +73,7 @@ impl State {
 
         // What follows a read in one instant belongs to it, if that was a look.
         let looked = paused.is_none() && self.callers[id].heard == Some(stamp.contender);
-        // Who stands in no line says nothing of those who do.
+        // A caller outside the line says nothing of the waiters in it.
         let caller = &self.callers[id];
         if !caller.once && caller.ticket.is_none() {
             self.has_come_back(id);
@@ -133,7 +133,7 @@ impl State {
         }
     }
 
-    /// W5, G4: whatever follows a try, it is over, and not too soon.
+    /// W5, G4: something else follows a try: the try is given up, and not too soon.
     pub(super) fn check_given_up(&mut self, id: CallerId) {
         let caller = &self.callers[id];
         let (client, name) = (caller.client, caller.name.clone());
