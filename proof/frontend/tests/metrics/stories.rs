@@ -72,7 +72,7 @@ pub(crate) async fn a_hold_is_told_from_its_acquire_to_its_release(scene: Scene)
     assert_eq!(scene.count(RENEWALS, &[GROUP, ("outcome", "renewed")]), 2);
     // Of 0.8 D a third was over at the first renewal; the second one was two seconds late.
     let [first, second] = scene.values(MARGIN, &[GROUP])[..] else {
-        panic!("{:?}", scene.kept);
+        panic!("{:?}", scene.recorder);
     };
     assert!((first - (0.8 - 1.0 / 3.0)).abs() < 0.001, "{first}");
     assert!((first - second - 2.0 / 60.0).abs() < 0.001, "{second}");
@@ -359,7 +359,7 @@ pub(crate) async fn a_lock_without_a_group_has_an_empty_one(scene: Scene) {
     let build = |name: &str| DLock::builder().name(name).provider(&client);
     // What has not happened is told as well: an alert needs something to begin at.
     for name in [LOSSES, TAKEOVERS] {
-        assert!(scene.kept.knows(name, &[("group", "grouped")]), "{name}");
+        assert!(scene.recorder.knows(name, &[("group", "grouped")]), "{name}");
     }
     let plain = build("plain").build().unwrap();
     let before = scene.count(TRIES, &[("group", "")]);
