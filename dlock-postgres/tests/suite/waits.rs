@@ -1,5 +1,5 @@
-//! Who waited for another's commit looks again: the answer is about the record as it is then. Each
-//! wait is made by hand, by a session that changes the row first and commits later.
+//! A call that waited for another's commit reads again: its answer is about the record as it is
+//! then. Each wait is made by hand, by a session that changes the row first and commits later.
 
 use std::time::Duration;
 

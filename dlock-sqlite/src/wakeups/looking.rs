@@ -74,7 +74,7 @@ impl Shared {
                 .unwrap_or_else(PoisonError::into_inner)
                 .0;
         }
-        // Under the same lock as the verdict: the next waiter that is refused starts another thread.
+        // Under the same lock as the verdict: the next refused waiter starts another thread.
         state.looking = !state.over && !state.waited.is_empty();
         state.looking
     }

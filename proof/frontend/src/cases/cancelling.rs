@@ -129,7 +129,7 @@ pub(in crate::cases) async fn grant_nobody_picks_up_is_given_back(bench: Bench) 
         let next = waiting(&lock);
         settle().await;
         ok(soon("the release", first.release()).await);
-        // It is granted to somebody who does not come for it.
+        // It is granted to a caller that does not come for it.
         let name = harness.name("");
         let subject = harness.subject().await;
         soon("the grant", async {

@@ -97,7 +97,7 @@ pub(in crate::cases) async fn paused_holder_is_fenced_and_told(bench: Bench) {
         let (a, hand) = round.by_hand().await;
         let (b, _) = round.by_hand().await;
         let stalled = acquired(lock!(a, "").try_acquire().await);
-        // A stalls; somebody who has watched it for its duration takes over.
+        // A stalls; a contender that has observed it for its duration takes over.
         let subject = a.subject().await;
         let seen = subject.record(&a.name("")).await.version();
         let taker = a.bench().term(&a.name("")).prev(Some(seen));

@@ -85,7 +85,7 @@ pub(super) struct State {
     clients: Vec<ClientState>,
     callers: Vec<Caller>,
     calls: Vec<Call>,
-    /// Those that have no answer yet.
+    /// The calls that have no answer yet.
     open: Vec<CallId>,
     terms: BTreeMap<Uuid, Term>,
     /// What each write left, by name: for stale reads.
@@ -97,7 +97,7 @@ pub(super) struct State {
     reads_away: BTreeSet<CallId>,
     /// Every identity that was drawn, and by whom.
     drawn: BTreeMap<Uuid, CallerId>,
-    /// Those in doubt, since no answer told their fate, and those whose release was sent.
+    /// The identities in doubt, which no answer has settled, and those whose release was sent.
     in_doubt: BTreeSet<Uuid>,
     given_back: BTreeSet<Uuid>,
     /// H5: terms that were handed over: how many in a row, and since when.

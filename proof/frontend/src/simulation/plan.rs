@@ -202,7 +202,7 @@ pub enum Copies {
 pub enum Fault {
     /// Strikes one call of a client.
     Call {
-        /// Whose.
+        /// The client.
         client: usize,
         /// Which operation.
         op: Op,
@@ -213,7 +213,7 @@ pub enum Fault {
     },
     /// Strikes every call of a client, or of all, that is sent in this time.
     Network {
-        /// Whose.
+        /// The client; `None` for all.
         client: Option<usize>,
         /// From when on.
         from: Duration,

@@ -208,7 +208,7 @@ fn only_its_own_calls(name: &str, of_name: &NameFacts<'_>, findings: &mut Findin
 
 /// L2: asking again while the record is still the term's is success.
 fn release_is_idempotent(name: &str, of_name: &NameFacts<'_>, findings: &mut Findings<'_>) {
-    // Whose the record is, from when on.
+    // The terms that the record belonged to, and from when on.
     let mut owners: Vec<(At, Option<Uuid>)> = Vec::new();
     for (at, commit) in &of_name.commits {
         let owner = match commit.kind {

@@ -121,7 +121,7 @@ fn by_replies<'f, 'a>(
     all
 }
 
-/// Who waits for a name.
+/// The waiters for a name.
 struct Waiters<'f, 'a> {
     facts: &'f Facts<'a>,
     /// In the order in which they began.
@@ -137,7 +137,7 @@ struct Waiter<'a> {
     ended: Micros,
 }
 
-/// Somebody who waited for the whole bound, and when that was over.
+/// A waiter that waited for the whole bound, and the end of that bound.
 struct Waited<'a> {
     waiter: Waiter<'a>,
     by: Micros,
@@ -163,8 +163,8 @@ impl<'f, 'a> Waiters<'f, 'a> {
         }
     }
 
-    /// Somebody who waited until the name was taken or should have been; undisturbed by faults, if
-    /// there is such a one.
+    /// A waiter that waited until the name was taken or should have been: one that no fault disturbed,
+    /// if there is one.
     fn waited(
         &mut self,
         newest: Micros,

@@ -76,7 +76,7 @@ pub(super) struct Known {
     pub(super) highest: u64,
     /// Its own retired identities, and until when it remembers them, on its contender's clock.
     pub(super) retired: VecDeque<(Uuid, Duration)>,
-    /// Those of them that close the name, and until when on the same clock (B4).
+    /// Those of the retired that close the name, and until when on the same clock (B4).
     pub(super) closed: BTreeMap<Uuid, Duration>,
     /// Its newest tries that claimed them.
     pub(super) successors: BTreeMap<Uuid, Uuid>,

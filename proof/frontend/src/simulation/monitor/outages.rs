@@ -25,8 +25,8 @@ const LONGEST_GAP: Duration = Duration::from_millis(240);
 #[derive(Default)]
 pub(super) struct Outage {
     unanswered: u32,
-    /// Those of them that the client has counted for certain: no items of a batch, and no calls of tasks
-    /// that were cut off.
+    /// The unanswered calls that the client has counted for certain: no items of a batch, and no calls of
+    /// tasks that were cut off.
     failed: u32,
     /// When it began for certain, when the last one ended, and when anything was last asked, or could be
     /// again after its machine had stood still.

@@ -146,7 +146,7 @@ impl State {
         }
     }
 
-    /// Whose turn it is, or will be with its first call.
+    /// The waiter whose turn it is, or will be with its first call.
     fn contender(&mut self, client: usize, lock: &str) -> Option<CallerId> {
         let known = self.known(client, lock);
         let line: Vec<CallerId> = known.head.iter().chain(&known.queue).copied().collect();
