@@ -250,9 +250,7 @@ impl Contender {
             let offer = self.take_offer();
             // Without a turn nothing is asked, and what woke us has not been followed yet (W3).
             let still_woken = woken && admitted.is_err() && offer.is_none();
-            let hand_over_pause = self
-                .hand_over_pause()
-                .filter(|_| first && offer.is_none());
+            let hand_over_pause = self.hand_over_pause().filter(|_| first && offer.is_none());
             first = false;
             let pause = match hand_over_pause {
                 Some(pause) => pause,

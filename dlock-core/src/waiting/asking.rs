@@ -27,7 +27,10 @@ impl Contender {
             return Ok(());
         }
         let Settings { store, plan, .. } = &*self.lock;
-        let patience = self.time_left().unwrap_or(Duration::MAX).min(plan.try_limit());
+        let patience = self
+            .time_left()
+            .unwrap_or(Duration::MAX)
+            .min(plan.try_limit());
         let closing = store.closing();
         tokio::select! {
             biased;

@@ -6,23 +6,23 @@
 
 mod at_least;
 mod batching;
-mod harness;
 mod cancelling;
 mod closing;
 mod fairness;
-mod orphans;
 mod handing;
-mod reserving;
+mod harness;
+mod interceptor;
 mod limits;
 mod looking;
-mod interceptor;
 mod observing;
+mod orphans;
 mod outages;
 mod outliving;
 mod polling;
 mod queueing;
 mod releasing;
 mod renewing;
+mod reserving;
 mod scoped;
 mod sharing;
 mod stories;

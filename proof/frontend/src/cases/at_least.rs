@@ -50,7 +50,11 @@ pub(in crate::cases) async fn early_release_closes_the_name_until_its_time(bench
                 }
             }
             soon("the release", lock.idle()).await;
-            assert_eq!(closed_for(&harness), Some(TEN_MINUTES - 5 * SECOND), "{label}");
+            assert_eq!(
+                closed_for(&harness),
+                Some(TEN_MINUTES - 5 * SECOND),
+                "{label}"
+            );
             // To its own client as to strangers; and neither holds it.
             for lock in [&lock, &lock!(rival, label)] {
                 let holder = held(lock.try_acquire().await);
@@ -219,7 +223,10 @@ pub(in crate::cases) async fn closing_that_somebody_overtook_is_told(bench: Benc
         // Without the lease's end nobody could; a clock that jumps, or an operator.
         let subject = harness.subject().await;
         let seen = subject.record(&harness.name("")).await;
-        let rival = harness.bench().term(&harness.name("")).prev(Some(seen.version()));
+        let rival = harness
+            .bench()
+            .term(&harness.name(""))
+            .prev(Some(seen.version()));
         subject.grants(&rival).await;
         assert_eq!(
             ok(hand.passes_until(release).await),
@@ -249,7 +256,11 @@ pub(in crate::cases) async fn ticket_carries_what_is_left_to_be_closed(bench: Be
     rounds(bench, |round| async move {
         let (harness, hand) = round.by_hand().await;
         let (rival, its_hand) = round.by_hand().await;
-        let lease = acquired(lock!(harness, "", at_least = TEN_MINUTES).try_acquire().await);
+        let lease = acquired(
+            lock!(harness, "", at_least = TEN_MINUTES)
+                .try_acquire()
+                .await,
+        );
         hand.advance(5 * SECOND).await;
         let ticket = ok(ok(lease.hand_over()).to_string().parse());
         // Of a lock that knows nothing of it.

@@ -139,7 +139,11 @@ pub(in crate::cases) async fn unanswered_batch_is_retried_one_by_one(bench: Benc
         harness.sent(Op::Renew, 6).await;
         extended(&guards, 48 * SECOND).await;
         let trips = usize::from(together(&round));
-        assert_eq!(harness.store.count(Op::RenewMany), trips, "retried together");
+        assert_eq!(
+            harness.store.count(Op::RenewMany),
+            trips,
+            "retried together"
+        );
         // And then together again.
         hand.advance(20 * SECOND).await;
         harness.sent(Op::Renew, 9).await;
@@ -257,7 +261,9 @@ pub(in crate::cases) async fn late_answer_of_a_batch_counts_for_leases_still_val
         let brief = lock!(harness, "brief", margin = 0.5, renew_every = every);
         let brief = ok(brief.hold().await);
         let other = ok(lock!(harness, "other", renew_every = every).hold().await);
-        harness.interceptor.after(op, hand.jumping(30 * SECOND - every));
+        harness
+            .interceptor
+            .after(op, hand.jumping(30 * SECOND - every));
         hand.advance(every).await;
         let loss = soon("the loss", brief.ended()).await;
         assert!(matches!(loss.cause, EndCause::Expired { .. }), "{loss:?}");

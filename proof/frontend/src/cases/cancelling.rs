@@ -55,7 +55,9 @@ pub(in crate::cases) async fn acquire_dropped_anywhere_leaves_nothing(bench: Ben
                     record.is_none_or(|record| record.released),
                     "{label} is held by nobody"
                 );
-                subject.grants(&harness.bench().term(&harness.name(label))).await;
+                subject
+                    .grants(&harness.bench().term(&harness.name(label)))
+                    .await;
             }
         }
     })
@@ -75,7 +77,8 @@ pub(in crate::cases) async fn dropped_try_runs_to_its_answer(bench: Bench) {
             let mut acquire = Box::pin(lock.acquire());
             assert!(poll_once(acquire.as_mut()).is_pending());
             eventually("the call", || {
-                harness.acquires()
+                harness
+                    .acquires()
                     .iter()
                     .any(|sent| sent.name == harness.name(label))
             })
@@ -85,7 +88,10 @@ pub(in crate::cases) async fn dropped_try_runs_to_its_answer(bench: Bench) {
         assert_eq!(soon("the clean-up", harness.client.close()).await, 0);
         let subject = harness.subject().await;
         for label in ["lost", "late"] {
-            assert!(subject.record(&harness.name(label)).await.released, "{label}");
+            assert!(
+                subject.record(&harness.name(label)).await.released,
+                "{label}"
+            );
         }
     })
     .await;
@@ -108,7 +114,8 @@ pub(in crate::cases) async fn dropped_waiter_leaves_the_queue(bench: Bench) {
         ok(soon("the release", first.release()).await);
         drop(ok(joined(third).await));
         assert_eq!(
-            harness.acquires()
+            harness
+                .acquires()
                 .iter()
                 .filter(|sent| sent.prev.is_some_and(|prev| prev.uuid != uuid))
                 .count(),
@@ -169,7 +176,8 @@ pub(in crate::cases) async fn grant_that_died_before_it_was_picked_up_is_not_han
         assert!(poll_once(absent.as_mut()).is_pending());
         harness.sent(Op::Acquire, 1).await;
         hand.advance(10 * SECOND).await;
-        harness.interceptor
+        harness
+            .interceptor
             .after(Op::Acquire, hand.jumping(Duration::from_millis(9_900)));
         hand.advance(SECOND).await;
         harness.sent(Op::Acquire, 2).await;

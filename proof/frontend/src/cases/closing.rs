@@ -40,7 +40,8 @@ pub(in crate::cases) async fn close_waits_until_everything_is_given_back(bench: 
     rounds(bench, |round| async move {
         let (harness, _hand) = round.by_hand().await;
         let lease = acquired(lock!(harness, "").try_acquire().await);
-        harness.store
+        harness
+            .store
             .next(Op::Release, Fault::DelayRequest(Duration::from_millis(150)));
         drop(lease);
         assert_eq!(soon("closing", harness.client.close()).await, 0);

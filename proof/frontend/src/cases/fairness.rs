@@ -13,7 +13,7 @@ use tokio::{
 };
 
 use super::harness::{
-    Harness, Hand, PATIENCE, Round, acquired, held, joined, lock, ok, rounds, settle, soon, waiting,
+    Hand, Harness, PATIENCE, Round, acquired, held, joined, lock, ok, rounds, settle, soon, waiting,
 };
 
 const MILLISECOND: Duration = Duration::from_millis(1);
@@ -199,7 +199,12 @@ pub(in crate::cases) async fn waiters_ask_at_most_once_a_grant(bench: Bench) {
         const PROCESSES: usize = 8;
         const GRANTS: usize = 10 * PROCESSES;
         let crowd = crowd(&round, PROCESSES).await;
-        let asked = || -> usize { crowd.iter().map(|(harness, _)| harness.acquires().len()).sum() };
+        let asked = || -> usize {
+            crowd
+                .iter()
+                .map(|(harness, _)| harness.acquires().len())
+                .sum()
+        };
         let before = asked();
         race(&crowd, GRANTS).await;
         let asked = asked() - before;
@@ -280,7 +285,9 @@ async fn releaser(round: &Round, others: usize) -> (Harness, Hand, DLock) {
     }
     let lease = acquired(soon("the try", lock.try_acquire()).await);
     // A store may send hints only of names that somebody was refused.
-    subject.refuses(&harness.bench().term(&harness.name(""))).await;
+    subject
+        .refuses(&harness.bench().term(&harness.name("")))
+        .await;
     ok(soon("the release", lease.release()).await);
     settle().await;
     (harness, hand, lock)
@@ -291,7 +298,9 @@ async fn passes_by(harness: &Harness) {
     let subject = harness.subject().await;
     let other = harness.bench().term(&harness.name(""));
     subject.grants(&other).await;
-    subject.refuses(&harness.bench().term(&harness.name(""))).await;
+    subject
+        .refuses(&harness.bench().term(&harness.name("")))
+        .await;
     subject.releases(&other, None).await;
     settle().await;
 }
@@ -302,7 +311,11 @@ pub(in crate::cases) async fn releaser_leaves_the_lock_to_others_for_an_instant(
         let asked = harness.acquires().len();
         let again = waiting(&lock);
         hand.advance(MILLISECOND).await;
-        assert_eq!(harness.acquires().len(), asked, "asks before anybody else can");
+        assert_eq!(
+            harness.acquires().len(),
+            asked,
+            "asks before anybody else can"
+        );
         hand.advance(MILLISECOND).await;
         assert!(ok(joined(again).await).is_valid());
     })
@@ -329,7 +342,11 @@ pub(in crate::cases) async fn limit_holds_while_others_go_first(bench: Bench) {
             Err(Error::Timeout { waited, .. }) => assert_eq!(waited, MILLISECOND),
             other => panic!("{other:?}"),
         }
-        assert_eq!(harness.acquires().len(), asked, "sent after its time was up");
+        assert_eq!(
+            harness.acquires().len(),
+            asked,
+            "sent after its time was up"
+        );
     })
     .await;
 }

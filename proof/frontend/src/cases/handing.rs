@@ -275,7 +275,11 @@ pub(in crate::cases) async fn lock_goes_back_to_the_store_after_a_row_of_hand_ov
             .filter(|place| releases.iter().any(|sent| sent.uuid == served[*place]))
             .collect();
         let last = served.len() - 1;
-        assert_eq!(back, [MOST_PASSES, last], "the pass budget, and the last waiter");
+        assert_eq!(
+            back,
+            [MOST_PASSES, last],
+            "the pass budget, and the last waiter"
+        );
         // One write a hand-over: nobody asks while it goes from hand to hand.
         let acquires = harness.acquires().len();
         let most = served.len() + 2;

@@ -26,7 +26,10 @@ pub(in crate::cases) async fn waiter_looks_where_that_costs_less(bench: Bench) {
             hand.advance(INTERVAL).await;
         }
         harness.asked(5).await;
-        let (asked, looked) = (harness.store.count(Op::Acquire), harness.store.count(Op::Read));
+        let (asked, looked) = (
+            harness.store.count(Op::Acquire),
+            harness.store.count(Op::Read),
+        );
         if looks(&harness) {
             assert_eq!((asked, looked), (1, 4), "a refusal costs more than a look");
         } else {
@@ -101,7 +104,12 @@ pub(in crate::cases) async fn look_is_an_answer_of_its_store(bench: Bench) {
         let (harness, hand) = round.by_hand().await;
         harness.deafen();
         let (subject, other) = harness.taken_by_another("").await;
-        let lock = lock!(harness, "", poll_every = 5 * SECOND, give_up_after = BY_HAND);
+        let lock = lock!(
+            harness,
+            "",
+            poll_every = 5 * SECOND,
+            give_up_after = BY_HAND
+        );
         let waiter = waiting(&lock);
         for questions in 1..=12 {
             harness.asked(questions).await;

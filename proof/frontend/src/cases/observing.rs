@@ -21,7 +21,9 @@ pub(in crate::cases) async fn repeated_tries_take_over_from_a_dead_holder(bench:
         let dead = harness.bench().term_of(&harness.name(""), BY_HAND);
         let token = subject.grants(&dead).await;
         // The observation begins after the reply that first showed it.
-        harness.interceptor.after(Op::Acquire, hand.jumping(5 * SECOND));
+        harness
+            .interceptor
+            .after(Op::Acquire, hand.jumping(5 * SECOND));
         refused(&harness, &lock, None).await;
         hand.jump(BY_HAND / 2);
         refused(&harness, &again, None).await;

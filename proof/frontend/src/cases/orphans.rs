@@ -9,7 +9,7 @@ use dlock_testkit::{
 };
 
 use super::harness::{
-    Harness, Hand, acquired, held, joined, lock, ok, poll_once, rounds, settle, soon, trying,
+    Hand, Harness, acquired, held, joined, lock, ok, poll_once, rounds, settle, soon, trying,
 };
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -54,7 +54,9 @@ pub(in crate::cases) async fn late_copy_of_a_late_grants_try_does_not_block_its_
     rounds(bench, |round| async move {
         let (harness, hand) = round.by_hand().await;
         let lock = lock!(harness, "");
-        harness.interceptor.after(Op::Acquire, hand.jumping(48 * SECOND));
+        harness
+            .interceptor
+            .after(Op::Acquire, hand.jumping(48 * SECOND));
         let lease = acquired(soon("the lock", lock.try_acquire()).await);
         let ended = harness.acquires().remove(0);
         assert_ne!(ended.new, lease.uuid());
@@ -151,7 +153,11 @@ pub(in crate::cases) async fn live_lease_of_ours_is_never_claimed(bench: Bench) 
         assert!(harness.acquires().iter().all(|sent| sent.prev.is_none()));
         assert!(lease.is_valid());
         settle().await;
-        assert_eq!(harness.releases().len(), 0, "a refused try gave the lease back");
+        assert_eq!(
+            harness.releases().len(),
+            0,
+            "a refused try gave the lease back"
+        );
         // To another process it is not.
         let rival = harness.rival().await;
         assert!(!held(lock!(rival, "", owner = "worker-7").try_acquire().await).ours);

@@ -23,7 +23,8 @@ pub(in crate::cases) async fn observation_outlives_its_process(bench: Bench) {
         let dead = host.taken_by_the_dead(&harness).await;
         // The observation begins after the reply that first showed it.
         let hand = host.hand.clone();
-        harness.interceptor
+        harness
+            .interceptor
             .after(Op::Acquire, move || hand.advance(5 * SECOND));
         host.is_refused(&mut harness, Duration::ZERO).await;
         host.hand.advance(BY_HAND / 2);

@@ -11,7 +11,8 @@ use dlock_testkit::{
 use tokio::time::{Instant, sleep};
 
 use super::harness::{
-    BY_HAND, Harness, acquired, eventually, joined, lock, ok, poll_once, rounds, settle, soon, trying,
+    BY_HAND, Harness, acquired, eventually, joined, lock, ok, poll_once, rounds, settle, soon,
+    trying,
 };
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -67,7 +68,9 @@ pub(in crate::cases) async fn renewal_under_way_does_not_outlive_the_release(ben
         let subject = harness.subject().await;
         let record = subject.record(&harness.name("")).await;
         assert!(record.released, "{record:?}");
-        subject.grants(&harness.bench().term(&harness.name(""))).await;
+        subject
+            .grants(&harness.bench().term(&harness.name("")))
+            .await;
     })
     .await;
 }
@@ -226,7 +229,10 @@ pub(in crate::cases) async fn acquire_that_arrives_after_its_release_is_undone(b
         assert!(!subject.record(&harness.name("")).await.released);
         hand.advance(10 * SECOND).await;
         hand.advance(SECOND).await;
-        assert!(subject.record(&harness.name("")).await.released, "an orphan");
+        assert!(
+            subject.record(&harness.name("")).await.released,
+            "an orphan"
+        );
         assert_eq!(harness.releases().len(), 2);
     })
     .await;
@@ -280,7 +286,10 @@ async fn given_back(harness: &Harness, label: &str) {
     let name = harness.name(label);
     let what = format!("the release of {label}");
     eventually(&what, || {
-        harness.releases().iter().any(|release| release.name == name)
+        harness
+            .releases()
+            .iter()
+            .any(|release| release.name == name)
     })
     .await;
     let subject = harness.subject().await;

@@ -98,7 +98,8 @@ pub(in crate::cases) async fn outage_within_the_bound_loses_no_lease(bench: Benc
         let guard = ok(lock!(harness, "").hold().await);
         harness.store.everything(Fault::LoseRequest);
         // `valid_until` - D/6 - the longest pause - R.
-        let outage = harness.lease * 8 / 10 - harness.lease / 6 - harness.lease / 40 - harness.lease / 20;
+        let outage =
+            harness.lease * 8 / 10 - harness.lease / 6 - harness.lease / 40 - harness.lease / 20;
         sleep_until(before + outage).await;
         harness.store.clear();
         sleep_until(before + harness.lease * 13 / 10).await;
@@ -195,7 +196,11 @@ pub(in crate::cases) async fn renewals_stop_at_the_longest_hold(bench: Bench) {
         }
         hand.advance(10 * SECOND).await;
         hand.advance(20 * SECOND).await;
-        assert_eq!(harness.renewals().len(), 4, "renewed after the longest hold");
+        assert_eq!(
+            harness.renewals().len(),
+            4,
+            "renewed after the longest hold"
+        );
         assert!(guard.is_valid(), "the last renewal still counts");
         hand.advance(18 * SECOND).await;
         let loss = soon("the loss", guard.ended()).await;
@@ -221,7 +226,11 @@ pub(in crate::cases) async fn failing_renewals_stop_at_the_longest_hold_too(benc
         harness.store.clear();
         let sent = harness.renewals().len();
         hand.advance(5 * SECOND).await;
-        assert_eq!(harness.renewals().len(), sent, "renewed after the longest hold");
+        assert_eq!(
+            harness.renewals().len(),
+            sent,
+            "renewed after the longest hold"
+        );
         hand.advance(18 * SECOND).await;
         let loss = soon("the loss", guard.ended()).await;
         assert!(matches!(loss.cause, EndCause::HeldTooLong), "{loss:?}");
@@ -232,8 +241,11 @@ pub(in crate::cases) async fn failing_renewals_stop_at_the_longest_hold_too(benc
 pub(in crate::cases) async fn lease_that_was_not_renewed_was_not_held_too_long(bench: Bench) {
     rounds(bench, |round| async move {
         let (harness, hand) = round.by_hand().await;
-        let mut lease =
-            super::harness::acquired(lock!(harness, "", max_hold = harness.lease).try_acquire().await);
+        let mut lease = super::harness::acquired(
+            lock!(harness, "", max_hold = harness.lease)
+                .try_acquire()
+                .await,
+        );
         hand.jump(100 * SECOND);
         let Err(dlock_core::Error::Lost(loss)) = lease.renew().await else {
             panic!("a lease outlived its time")

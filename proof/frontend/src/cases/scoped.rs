@@ -54,7 +54,11 @@ pub(in crate::cases) async fn lost_lease_ends_the_work(bench: Bench) {
         let (task, dropped) = working(&harness, "refused", End::Never);
         harness.sent(Op::Acquire, 1).await;
         settle().await;
-        harness.subject().await.releases(&harness.acquires()[0], None).await;
+        harness
+            .subject()
+            .await
+            .releases(&harness.acquires()[0], None)
+            .await;
         hand.advance(20 * SECOND).await;
         match joined(task).await {
             Err(Error::Lost(loss)) => assert!(
@@ -343,7 +347,13 @@ pub(in crate::cases) async fn dropped_with_gives_the_lock_back(bench: Bench) {
         drop(with);
         harness.sent(Op::Release, 1).await;
         soon("the lock", async {
-            while !harness.subject().await.record(&harness.name("")).await.released {
+            while !harness
+                .subject()
+                .await
+                .record(&harness.name(""))
+                .await
+                .released
+            {
                 sleep(Duration::from_millis(5)).await;
             }
         })

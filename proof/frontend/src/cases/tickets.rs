@@ -38,7 +38,10 @@ pub(in crate::cases) async fn ticket_gives_the_lock_to_its_redeemer(bench: Bench
             uuid,
             "the next term has an identity of its own"
         );
-        assert!(redeemed.token() > token, "the next term has a token of its own");
+        assert!(
+            redeemed.token() > token,
+            "the next term has a token of its own"
+        );
         let sent = rival.acquires();
         assert_eq!(sent.len(), 1, "one write: {sent:?}");
         let prev = sent[0].prev.map(|prev| (prev.uuid, prev.renewals));

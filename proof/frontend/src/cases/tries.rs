@@ -10,7 +10,9 @@ use dlock_testkit::{
 use tokio::time::Instant;
 
 use super::{
-    harness::{BY_HAND, acquired, eventually, joined, lock, ok, rounds, settle, soon, trying, waiting},
+    harness::{
+        BY_HAND, acquired, eventually, joined, lock, ok, rounds, settle, soon, trying, waiting,
+    },
     orphans::spend,
 };
 
@@ -67,7 +69,8 @@ pub(in crate::cases) async fn try_without_an_answer_is_given_up(bench: Bench) {
         harness.store.always(Op::Acquire, Fault::UNKNOWN_BEFORE);
         let waiter = waiting(&lock!(harness, ""));
         eventually("the second try", || {
-            harness.acquires()
+            harness
+                .acquires()
                 .last()
                 .is_some_and(|last| last.new != harness.acquires()[0].new)
         })
@@ -100,7 +103,8 @@ pub(in crate::cases) async fn try_without_an_answer_is_given_up(bench: Bench) {
             "given up after {lasted:?}"
         );
         eventually("the release", || {
-            harness.releases()
+            harness
+                .releases()
                 .iter()
                 .any(|sent| Some(sent.uuid) == identity)
         })
@@ -129,7 +133,14 @@ pub(in crate::cases) async fn fatal_answer_ends_an_acquire_at_once(bench: Bench)
         assert!(matches!(joined(waiter).await, Err(Error::Provider(_))));
         harness.sent(Op::Release, 1).await;
         settle().await;
-        assert!(harness.subject().await.record(&harness.name("")).await.released);
+        assert!(
+            harness
+                .subject()
+                .await
+                .record(&harness.name(""))
+                .await
+                .released
+        );
     })
     .await;
 }
@@ -211,7 +222,9 @@ pub(in crate::cases) async fn spent_try_is_followed_by_a_fresh_one_at_once(bench
 pub(in crate::cases) async fn late_grant_is_given_back_and_asked_for_again(bench: Bench) {
     rounds(bench, |round| async move {
         let (harness, hand) = round.by_hand().await;
-        harness.interceptor.after(Op::Acquire, hand.jumping(48 * SECOND));
+        harness
+            .interceptor
+            .after(Op::Acquire, hand.jumping(48 * SECOND));
         let lease = ok(soon("the lock", lock!(harness, "").acquire()).await);
         assert!(lease.is_valid());
         assert_eq!(lease.remaining(), 48 * SECOND);

@@ -18,7 +18,9 @@ const SECOND: Duration = Duration::from_secs(1);
 pub(in crate::cases) async fn deadline_counts_from_the_request(bench: Bench) {
     rounds(bench, |round| async move {
         let (harness, hand) = round.by_hand().await;
-        harness.interceptor.after(Op::Acquire, hand.jumping(5 * SECOND));
+        harness
+            .interceptor
+            .after(Op::Acquire, hand.jumping(5 * SECOND));
         let lease = acquired(lock!(harness, "").try_acquire().await);
         assert_eq!(lease.remaining(), 43 * SECOND, "48 s from the request");
     })
@@ -81,7 +83,9 @@ pub(in crate::cases) async fn renewal_counts_from_its_own_request(bench: Bench) 
         let (harness, hand) = round.by_hand().await;
         let mut lease = acquired(lock!(harness, "").try_acquire().await);
         hand.jump(10 * SECOND);
-        harness.interceptor.after(Op::Renew, hand.jumping(5 * SECOND));
+        harness
+            .interceptor
+            .after(Op::Renew, hand.jumping(5 * SECOND));
         ok(lease.renew().await);
         assert_eq!(lease.remaining(), 43 * SECOND, "48 s from the request");
     })
@@ -94,7 +98,9 @@ pub(in crate::cases) async fn late_renewal_revives_nothing(bench: Bench) {
         let mut lease = acquired(lock!(harness, "").try_acquire().await);
         hand.jump(20 * SECOND);
         // The store says `Renewed`, and the deadline has passed by then.
-        harness.interceptor.after(Op::Renew, hand.jumping(28 * SECOND));
+        harness
+            .interceptor
+            .after(Op::Renew, hand.jumping(28 * SECOND));
         let answer = lease.renew().await;
         assert!(matches!(answer, Err(Error::Lost(_))), "{answer:?}");
         assert!(!lease.is_valid());

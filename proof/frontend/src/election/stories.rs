@@ -92,7 +92,10 @@ pub(super) async fn leader_that_is_cut_off_rides_it_out_or_steps_down_before_a_r
         lost <= validity + voters.slack() / 2,
         "{lost:?} is after {validity:?}"
     );
-    assert!(lost + lease / 20 >= validity, "{lost:?} is before {validity:?}");
+    assert!(
+        lost + lease / 20 >= validity,
+        "{lost:?} is before {validity:?}"
+    );
     until("its work ends", voters.slack(), || {
         voters.stage.working() == 0
     })

@@ -359,7 +359,10 @@ pub(crate) async fn a_lock_without_a_group_has_an_empty_one(scene: Scene) {
     let build = |name: &str| DLock::builder().name(name).provider(&client);
     // What has not happened is told as well: an alert needs something to begin at.
     for name in [LOSSES, TAKEOVERS] {
-        assert!(scene.recorder.knows(name, &[("group", "grouped")]), "{name}");
+        assert!(
+            scene.recorder.knows(name, &[("group", "grouped")]),
+            "{name}"
+        );
     }
     let plain = build("plain").build().unwrap();
     let before = scene.count(TRIES, &[("group", "")]);

@@ -151,7 +151,8 @@ fn released_on_the_stores_word(
         let told = answered(Outcome::Ok);
         let handed_over = term.succeeded.is_some_and(|succeeded| succeeded.t <= at.t)
             || answered(Outcome::Lost)
-                && (protected && repeated || term.claims.iter().any(|claim| may_be_granted(claim, *at)));
+                && (protected && repeated
+                    || term.claims.iter().any(|claim| may_be_granted(claim, *at)));
         if facts.has_calls && *outcome == Outcome::Ok && !told && !handed_over {
             let says = format!(
                 "{} was told \"released\", the store did not say so",

@@ -152,13 +152,7 @@ impl State {
     }
 
     /// G4: a client retires one of its identities, and remembers it for two leases.
-    pub(super) fn retire(
-        &mut self,
-        client: usize,
-        name: &str,
-        uuid: Uuid,
-        duration: Duration,
-    ) {
+    pub(super) fn retire(&mut self, client: usize, name: &str, uuid: Uuid, duration: Duration) {
         let until = self.clients[client].machine.contender() + 2 * duration;
         self.retire_until(client, name, uuid, until);
     }

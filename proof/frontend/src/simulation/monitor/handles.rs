@@ -48,7 +48,9 @@ impl Monitor {
         let term = &state.terms[&uuid];
         if !term.valid(holder) {
             let deadline = term.deadline;
-            state.complain("V9", || format!("{id} got a lease that ended at {deadline:?}"));
+            state.complain("V9", || {
+                format!("{id} got a lease that ended at {deadline:?}")
+            });
         }
         Some(uuid)
     }

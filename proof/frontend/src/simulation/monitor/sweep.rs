@@ -187,8 +187,9 @@ impl State {
             // V2: after a standstill the clock is asked again within D/10.
             let step = term.settings.duration / 10;
             let gone = term.release_began.or(term.refused);
-            let gone_for =
-                gone.map_or(past_it, |gone| holder.saturating_sub(gone.holder).max(past_it));
+            let gone_for = gone.map_or(past_it, |gone| {
+                holder.saturating_sub(gone.holder).max(past_it)
+            });
             // Told by a watcher, where there is one.
             if term.listened && !term.told && gone_for > NOTICE + SLACK && calm(NOTICE.max(step)) {
                 term.told = true;
