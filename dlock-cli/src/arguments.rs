@@ -52,7 +52,7 @@ pub(crate) struct ElectArguments {
     /// Run this while leading; all that follows is the command and its arguments, so give it last
     #[arg(long, value_name = "COMMAND", num_args = 1.., allow_hyphen_values = true)]
     pub(crate) exec: Vec<OsString>,
-    /// Don't stand: ask whoever leads to step down, and end
+    /// Don't stand: ask the leader to step down, and end
     #[arg(long, conflicts_with = "exec")]
     pub(crate) resign: bool,
     /// How long others wait if this machine dies: renewed every third of it, 100ms to 24h

@@ -111,8 +111,8 @@ fn no_groups(program: &str) -> Failure {
     Failure::new(Exit::Usage, format!("'{program}' {why}"))
 }
 
-/// What the core and its stores report, for whoever looks for the reason of something: nothing unless
-/// asked, and nothing of other libraries. Those that talk to servers log whole requests.
+/// Logs what the core and its stores report, if `DLOCK_LOG` asks for it, and nothing of other
+/// libraries: those that talk to servers log whole requests.
 fn log() {
     let Ok(wanted) = std::env::var("DLOCK_LOG") else {
         return;

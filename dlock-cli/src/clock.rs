@@ -16,8 +16,8 @@ pub(crate) struct HolderTime(i64);
 impl HolderTime {
     /// Now: never behind the time of the call.
     ///
-    /// Whoever adds a remaining time to it takes this reading *first*: a stop between the two can
-    /// then only make the deadline earlier.
+    /// To compute a deadline, take this reading *before* the remaining time: a pause between the
+    /// two can then only make the deadline earlier.
     #[cfg(any(target_os = "linux", target_os = "android"))]
     pub(crate) fn now() -> Self {
         // In this order the result lies between the times of the first and of the last reading.

@@ -84,9 +84,9 @@ pub(crate) fn span(span: Duration) -> String {
     }
 }
 
-/// Who holds a lock, and since when: "held by web-1:4711 since 2026-11-21T09:00:00Z (2m 5s ago)". Or whose
-/// work was done, and for how much longer that keeps everybody out: "closed after the work of web-1:4711, for
-/// another 9m 57s".
+/// Who holds a lock, and since when: "held by web-1:4711 since 2026-11-21T09:00:00Z (2m 5s ago)". Or,
+/// where the lock is closed, after whose work and for how much longer: "closed after the work of web-1:4711,
+/// for another 9m 57s".
 pub(crate) struct Holding<'a>(pub(crate) &'a Record);
 
 impl fmt::Display for Holding<'_> {

@@ -33,8 +33,8 @@ use crate::{
 pub(crate) struct Schedulers(Mutex<Vec<(Id, Weak<Schedule>)>>);
 
 impl Schedulers {
-    /// Renews this term from now on, on its home runtime, until it ends or leaves. If that runtime is gone, the
-    /// lease runs out.
+    /// Renews this term from now on, on its home runtime, until it ends. If that runtime is gone, the lease runs
+    /// out.
     pub(crate) fn keep(term: &Arc<Term>) {
         let Some(schedulers) = term.store.renewals::<Self>() else {
             return;
@@ -80,7 +80,7 @@ impl Schedulers {
 }
 
 impl Renewer for Schedulers {
-    fn leave(&self, term: &Term) {
+    fn remove(&self, term: &Term) {
         let schedule = {
             let schedules = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             let id = term.home.id();
@@ -91,7 +91,7 @@ impl Renewer for Schedulers {
         };
         if let Some(schedule) = schedule {
             // Dropped here, after all locks: it may be the last of its term.
-            drop(schedule.leave(term));
+            drop(schedule.remove(term));
         }
     }
 }

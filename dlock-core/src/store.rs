@@ -44,7 +44,7 @@ pub(crate) struct Store {
     /// There is a task that listens for hints.
     pub(crate) listener: AtomicBool,
     /// Its channel is open: waiters need not poll as often (W2).
-    pub(crate) watching: AtomicBool,
+    pub(crate) channel_open: AtomicBool,
     /// The folder in which observations outlive this process, if there is one (O4).
     pub(crate) observations: OnceLock<Observations>,
     /// The recorder of events, if there is one.
@@ -76,7 +76,7 @@ impl Store {
             entropy,
             names: Names::default(),
             listener: AtomicBool::new(false),
-            watching: AtomicBool::new(false),
+            channel_open: AtomicBool::new(false),
             observations: OnceLock::new(),
             recording: OnceLock::new(),
             renewals: OnceLock::new(),

@@ -74,7 +74,7 @@ struct Contender {
     gone: CancellationToken,
     /// When it began to let other clients' terms go by, and the slots that its next try leaves to them (F1).
     entered: Entered,
-    left_slots: Slots,
+    yielded_slots: Slots,
     /// Whether other clients pass the lock on without it, and the reservation that it made (W8).
     passed_over: PassedOver,
     reservation: Option<Reservation>,
@@ -105,7 +105,7 @@ impl Contender {
             answered: started,
             gone,
             entered: lock.state.enter(),
-            left_slots: 0,
+            yielded_slots: 0,
             passed_over: PassedOver::default(),
             reservation: None,
             seen: None,
@@ -220,7 +220,7 @@ impl Contender {
         self.answered = store.clock.contender_now();
         // A redeemer that was refused tries anew when its turn has come, and does not read first.
         let mut woken = self.seen.is_some();
-        let mut expecting = true;
+        let mut first = true;
         loop {
             if let ControlFlow::Break(end) = self.leave_to_others(sender).await {
                 return end;
@@ -244,17 +244,15 @@ impl Contender {
             if self.gone.is_cancelled() {
                 return None;
             }
-            if woken && self.left().is_some_and(|left| left.is_zero()) {
+            if woken && self.time_left().is_some_and(|left| left.is_zero()) {
                 return Some(Err(self.timeout()));
             }
             let offer = self.take_offer();
             // Without a turn nothing is asked, and what woke us has not been followed yet (W3).
             let still_woken = woken && admitted.is_err() && offer.is_none();
-            let expected = self
-                .hand_over_expected()
-                .filter(|_| expecting && offer.is_none());
-            expecting = false;
-            let pause = match expected {
+            let hand_over_pause = self.hand_over_pause().filter(|_| first && offer.is_none());
+            first = false;
+            let pause = match hand_over_pause {
                 Some(pause) => pause,
                 None => match self
                     .read_or_try(offer, std::mem::take(&mut woken), admitted)
@@ -264,15 +262,15 @@ impl Contender {
                     ControlFlow::Break(answer) => return Some(answer),
                 },
             };
-            if self.left().is_some_and(|left| left.is_zero()) {
+            if self.time_left().is_some_and(|left| left.is_zero()) {
                 return Some(Err(self.timeout()));
             }
-            self.left_slots = 0;
+            self.yielded_slots = 0;
             match self.rest(sender, freed, pause).await {
                 ControlFlow::Break(end) => return end,
                 ControlFlow::Continue(rung) => woken = rung,
             }
-            if expected.is_some() {
+            if hand_over_pause.is_some() {
                 // No call was sent meanwhile (W5).
                 self.answered = store.clock.contender_now();
             }
@@ -283,7 +281,8 @@ impl Contender {
         }
     }
 
-    /// Sleeps for the pause of `times`, or after a failure that of the store, until a wake-up at the latest (W2); returns whether there was one. Breaks if the wait is over.
+    /// Sleeps for this pause, or until a wake-up ends it (W2); returns whether one did. Breaks if the wait is
+    /// over.
     async fn rest(
         &mut self,
         sender: &Sender<Answer>,

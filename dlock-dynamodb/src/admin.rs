@@ -42,8 +42,8 @@ impl Admin for DynamodbProvider {
     }
 
     /// Deletes records that were **released** and whose term began more than 7 days and its lease
-    /// ago. A record without an expiry that nobody released may be held by somebody who renews it,
-    /// and no clock can tell; to be rid of it, acquire the lock and release it.
+    /// ago. A record without an expiry that nobody released may be held by a process that renews
+    /// it, and no clock can tell; to be rid of it, acquire the lock and release it.
     ///
     /// Two clocks have to agree that the time has passed, this machine's and the one that DynamoDB
     /// sends with its replies; and a token must lie 7 days below both, so that the next first token

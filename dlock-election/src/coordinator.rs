@@ -1,4 +1,4 @@
-//! What programs ask of whoever coordinates them, so that one binary runs with a store and without.
+//! What programs ask of their coordinator, so that one binary runs with a store and without.
 
 use std::{pin::Pin, time::Duration};
 

@@ -56,7 +56,7 @@ impl Election {
         }
     }
 
-    /// Asks whoever leads to resign (B3): the leader learns it from its next renewal, ends its work
+    /// Asks the leader to resign (B3): it learns of it from its next renewal, ends its work
     /// and gives the leadership back. A polite request through the store, on which nothing depends.
     /// `false` if nobody leads, or the leader changed meanwhile.
     ///

@@ -26,7 +26,7 @@ const FRESH: Duration = Duration::from_secs(1);
 pub struct Leader {
     /// The leader's [`owner`](crate::ElectionBuilder::owner).
     pub owner: String,
-    /// When the leadership began, by the clock of the store or of whoever wrote it: for people.
+    /// When the leadership began, by the clock of the store or of the leader's host: for people.
     pub since: SystemTime,
     /// The token of the leadership.
     pub token: FencingToken,

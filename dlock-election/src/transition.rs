@@ -1,4 +1,4 @@
-//! What happened to an instance's leadership, in order, for whoever listens. A listener that does not
+//! What happened to an instance's leadership, in order, for its listeners. A listener that does not
 //! keep up misses the oldest and is told how many; it never holds up the elector.
 
 use dlock_core::{End, FencingToken, ProviderError};

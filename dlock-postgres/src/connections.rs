@@ -30,10 +30,10 @@ pub(crate) fn millis(span: Duration) -> i64 {
     i64::try_from(span.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// Who asks for a connection.
+/// What a connection is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Caller {
-    /// A renewal or a release: somebody's lease depends on it.
+    /// A renewal or a release: a lease depends on it.
     Holder,
     /// Anything else.
     Other,
@@ -182,7 +182,7 @@ async fn query_prepared(
     }
 }
 
-/// A connection in use. Unless it was given back, dropping it closes it: whoever borrowed it next
+/// A connection in use. Unless it was given back, dropping it closes it: the next request on it
 /// would wait behind the statement that still runs (G1). The driver's task ends with it, so nothing
 /// waits for an answer that never comes.
 struct Borrowed(Option<Object>);

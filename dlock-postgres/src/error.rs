@@ -150,7 +150,7 @@ pub(crate) fn no_connection(error: PoolError) -> ProviderError {
     }
 }
 
-/// There is no channel for wake-ups, or there was one until now. Whoever waits asks at intervals.
+/// No channel for wake-ups could be opened, or the open one broke. Waiters poll.
 pub(crate) fn no_channel(error: tokio_postgres::Error) -> ProviderError {
     let kind = match entry_refused(&error) {
         Some(_) => ErrorKind::Fatal,

@@ -1,4 +1,4 @@
-//! What a lock costs beside the twenty lines that people write by hand, for who asks and for the server,
+//! What a lock costs beside the twenty lines that people write by hand, for client and server,
 //! and what a renewal costs in a batch, on servers of its own.
 //!
 //! `cargo bench -p dlock-redis --bench cost` prints medians in microseconds, taken in turns on one

@@ -54,10 +54,10 @@ impl<C: ConnectionLike + Clone + Send + Sync> Connection for C {
 
 /// A connection that is opened when it is needed and replaced when it is broken or silent.
 ///
-/// Requests share it and are answered in their order. One that got no answer, while nothing else
-/// was answered either, is what a silent partition looks like: whoever asks next gets a new
+/// Requests share it and are answered in their order. A request without an answer, while no other
+/// was answered either, is what a silent partition looks like: the next request gets a new
 /// connection, because the old one may hang for as long as the system repeats its packets, long
-/// after the partition is over (G1). So does whoever asks after the server said that it is a replica.
+/// after the partition is over (G1). So does the next one after the server said it is a replica.
 pub(crate) struct OwnConnection {
     client: Client,
     current: Mutex<Option<Current>>,
@@ -166,7 +166,7 @@ impl<'c> Call<'c> {
         }
     }
 
-    /// Makes whoever asks next open another connection.
+    /// Makes the next request open another connection.
     fn replace(&self) {
         let mut slot = self.own.slot();
         if slot

@@ -3,8 +3,8 @@
 //!
 //! A resource accepts a token that is at least the highest it has seen, and remembers the highest
 //! in the same atomic write. For a resource that is a hash, [`Fence::hset`] keeps the token in a
-//! field of it; for a single value, [`Fence::set`] keeps it in a key beside it. Whoever writes with
-//! a script of their own puts [`LUA`] in front of it and asks there.
+//! field of it; for a single value, [`Fence::set`] keeps it in a key beside it. Callers that write
+//! with a script of their own put [`LUA`] in front of it and ask there.
 //!
 //! ```
 //! use dlock_core::FencingToken;

@@ -1,6 +1,6 @@
 //! Which key a lock is: `prefix:{name}`. A prefix holds no brace, so the first one ends it and
-//! nothing can be confused; the braces make the name the cluster's hash tag, so that whoever tags
-//! data of their own with the name finds it beside the lock.
+//! nothing can be confused; the braces make the name the cluster's hash tag, so that callers' own
+//! data, tagged with the name, lies in the same slot as the lock.
 
 #[cfg(test)]
 mod tests;

@@ -67,7 +67,7 @@ pub(crate) struct Settings {
         default,
         setter(
             strip_option(fallback_suffix = "_opt"),
-            doc = "Tells every release on these channels, and listens to them, so that whoever waits elsewhere asks at once and need not poll as often. Off by default. Needs a [`client`](Self::client), for connections of its own: one to its server, or one to each primary of a cluster, with the client's credentials; requests never travel over them. A process that releases cannot know who waits in another, so *every* process that uses the prefix must say the same: one that is left out wakes nobody, and polls. A hint that is lost costs one poll."
+            doc = "Tells every release on these channels, and listens to them, so that waiters elsewhere ask at once and need not poll as often. Off by default. Needs a [`client`](Self::client), for connections of its own: one to its server, or one to each primary of a cluster, with the client's credentials; requests never travel over them. A process that releases cannot know who waits in another, so *every* process that uses the prefix must say the same: one that is left out wakes nobody, and polls. A hint that is lost costs one poll."
         )
     )]
     wakeups: Option<Channels>,

@@ -25,7 +25,7 @@ pub(crate) enum Boot {
 pub(crate) enum Relation {
     /// The clocks are one: compare.
     Same,
-    /// The machine was started anew since: whoever wrote this is dead.
+    /// The machine was restarted since: the process that wrote the record is dead.
     Over,
     /// Nothing is known.
     Strange,

@@ -34,7 +34,7 @@ use crate::{
 /// by that.
 const UNREAD: usize = 1024;
 
-/// Who is still waiting when the record's time is over asks again then, so that it need not be
+/// A waiter that still waits when the record expires asks again then, so its name need not be
 /// remembered for longer; the second is for jitter and a busy machine.
 const LATEST_QUESTION: Duration = Duration::from_secs(1);
 
@@ -143,7 +143,7 @@ impl Watch {
         }
     }
 
-    /// A lock was released by this process: whoever waits in it hears at once.
+    /// A lock was released by this process: the waiters in this process hear of it at once.
     pub(crate) fn released(&self, key: &Key) {
         // A refusal that is being remembered in this moment is looked at soon.
         if self.0.waited.load(Ordering::SeqCst) > 0 {
@@ -180,7 +180,7 @@ impl Drop for Watch {
 }
 
 impl Shared {
-    /// Tells whoever listens, once: those who are refused again say so.
+    /// Tells the listeners once: a waiter that is refused again registers again.
     fn hint(&self, state: &mut State, key: &Key) {
         if state.waited.remove(key).is_none() {
             return;

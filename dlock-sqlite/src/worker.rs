@@ -41,7 +41,7 @@ impl Worker {
             }
             // A panic is the caller's, and the next call's thread is this one.
             let ended = panic::catch_unwind(AssertUnwindSafe(work));
-            // Who asked may be gone by now.
+            // The caller may be gone by now.
             drop(reply.send(ended));
         });
         let lost = || ProviderError::unknown("the thread of the lock file has ended");

@@ -173,7 +173,7 @@ macro_rules! __for_each_case {
             required races renewals_racing_with_a_release_bring_nothing_back ["R3", "L1"];
             required races holders_exclude_each_other_and_tokens_follow_their_order ["A7", "I3", "I4", "two looks"];
 
-            watch watch release_wakes_whoever_listens ["watch"];
+            watch watch release_wakes_every_listener ["watch"];
             watch watch release_right_after_watch_is_hinted ["watch"];
             watch watch every_release_is_hinted_under_its_own_name ["watch", "I13"];
             watch watch watching_again_after_a_stream_was_dropped_works ["watch"];

@@ -35,8 +35,8 @@ pub fn run<F: Fixture>(shared: &'static Shared, cases: &'static [Case], name: &s
     on::<F, _>(shared, |fixture| one(fixture, case));
 }
 
-/// The test that stands for a case of a group that was left out. It is ignored; who asks for it all
-/// the same learns why.
+/// The test that stands for a case of a group that was left out. It is ignored; run by name, it
+/// fails and says why.
 pub fn left_out(name: &str) {
     panic!("{name} belongs to a group that this provider's conformance! leaves out");
 }

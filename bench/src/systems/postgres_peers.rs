@@ -70,7 +70,7 @@ struct Connection(Option<PoolConnection<Postgres>>);
 impl AsMut<PgConnection> for Connection {
     #[expect(
         clippy::expect_used,
-        reason = "the connection is taken out only by whoever owns the whole value"
+        reason = "the connection is taken out only by the owner of the whole value"
     )]
     fn as_mut(&mut self) -> &mut PgConnection {
         self.0.as_mut().expect("the connection is there")

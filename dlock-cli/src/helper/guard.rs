@@ -13,7 +13,7 @@
 //! zombie, has it as its id or its group, and the guard keeps a zombie in the group: the *anchor*,
 //! a child that joined the group and exited, and that is reaped when all is over. Without it, the
 //! command could end and be reaped by init between the death of `dlock run` and our KILL, which
-//! would then hit whoever got the number next.
+//! would then hit the process that got the number next.
 //!
 //! It has a process group of its own and blocks every signal that can be blocked, so nothing that a
 //! terminal or a shell sends to the others reaches it. It stays in the session, since a group
@@ -212,7 +212,7 @@ impl Guard {
         };
         if now >= deadline.terminate && self.stage == Stage::Running {
             self.stage = Stage::Terminating;
-            // Told before it is done: whoever sees the command end by it finds the reason waiting.
+            // Reported before the signal: the reason is known before the command can end by it.
             self.report(Report::Terminating);
             group.terminate();
         }

@@ -1,4 +1,4 @@
-//! Waiting for the lock, and telling whoever watches for whom.
+//! Waiting for the lock, and showing the user who holds it.
 
 use std::{convert::Infallible, io::IsTerminal, time::Duration};
 

@@ -40,8 +40,8 @@ pub(super) fn advice(error: &(dyn StdError + 'static)) -> Option<&'static str> {
     })
 }
 
-/// What is inside of an error. The wrappers call the source of what they wrap their own, and so hide
-/// it from whoever follows the sources only.
+/// The error inside of an error. A wrapper reports the source of the error it wraps as its own, so
+/// following `source` alone skips the wrapped error.
 fn next<'e>(error: &'e (dyn StdError + 'static)) -> Option<&'e (dyn StdError + 'static)> {
     if let Some(wrapped) = error
         .downcast_ref::<io::Error>()

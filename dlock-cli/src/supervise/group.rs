@@ -1,7 +1,7 @@
 //! The command's process group: signals to it, and who is left in it.
 //!
-//! Whoever holds a [`Group`] has to keep its number from being reused: `dlock run` by not reaping
-//! the leader, the guard by its anchor.
+//! A process that holds a [`Group`] has to keep its number from being reused: `dlock run` by not
+//! reaping the leader, the guard by its anchor.
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 

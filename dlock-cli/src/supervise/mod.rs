@@ -63,7 +63,7 @@ pub(crate) enum Cut {
     RunningOut,
     /// The guard process died.
     Unguarded,
-    /// Whoever runs it wants the lease back.
+    /// The election wants the lease back.
     Resigned,
 }
 

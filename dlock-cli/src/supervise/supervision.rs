@@ -190,11 +190,11 @@ impl<'a> Supervision<'a> {
         group.signal(signal);
     }
 
-    /// The command was stopped: so is the job that it is the work of.
+    /// The command was stopped: the job it belongs to is stopped, too.
     fn stopped(&mut self, signal: Signal) {
         let group = self.command.group();
-        // Without a terminal nobody has jobs. Whoever stopped the command will continue it; until
-        // then it keeps its lease.
+        // Without a terminal there is no job control: the process that stopped the command will
+        // continue it, and until then `dlock` keeps the lease.
         let Some(terminal) = &mut self.terminal else {
             return;
         };

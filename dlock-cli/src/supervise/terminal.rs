@@ -80,7 +80,7 @@ impl Terminal {
     pub(crate) fn take_back(&mut self) -> bool {
         let lent = std::mem::take(&mut self.lent);
         if lent {
-            // Whoever has it now: the command, or a job that the command lent it to.
+            // Whichever group has it now: the command's, or that of a job the command lent it to.
             tcsetpgrp(&self.device, self.own).ok();
         }
         lent

@@ -30,7 +30,7 @@ fn short_job_runs_on_one_host_with_at_least() {
     let options = ["--no-wait", "--at-least", "10m", "--owner", "web-1"];
     assert_eq!(night(&scene, &options), [0, 75, 75]);
     assert_eq!(scene.trace().len(), 1);
-    // Whoever is refused learns why, and for how long.
+    // A refused run says why, and for how long.
     let refused = scene.run(&options, "exit 0").finish(SOON);
     let says = "closed after the work of web-1, for another 9m";
     assert!(refused.err.contains(says), "{refused:?}");

@@ -281,7 +281,7 @@ fn store_that_can_not_be_used_is_said_at_once() {
     assert_eq!(refused.code(), 78, "{refused:?}");
 }
 
-/// Who can read the locks finds out only by asking that they can't be written.
+/// A candidate that may read locks but not write them finds that out only when it tries to lead.
 #[test]
 fn what_keeps_a_candidate_from_leading_is_said_once_until_it_is_mended() {
     let scene = Scene::new();

@@ -292,7 +292,7 @@ impl Tls {
         }
     }
 
-    /// A scene on a new database that only lets in who comes over TLS, unless `plain`.
+    /// A scene on a new database that only lets in clients that come over TLS, unless `plain`.
     fn scene(&self, query: &str) -> Scene {
         let url = url(&self.service, &format!("guarded:{SECRET}"), query);
         at(url.replace("127.0.0.1", "localhost"))

@@ -35,12 +35,12 @@ impl Fence {
         Self { highest }
     }
 
-    /// Admits a write that carries `token`, and remembers it.
+    /// Accepts a write that carries `token`, and remembers it.
     ///
     /// Equal tokens are the same holder's next write and pass.
     ///
     /// # Errors
-    /// [`Stale`] if a greater token was admitted before: the writer has lost its lease and somebody
+    /// [`Stale`] if a greater token was accepted before: the writer has lost its lease and somebody
     /// else has written since. Nothing changed; the writer should stop.
     pub fn check(&mut self, token: FencingToken) -> Result<(), Stale> {
         match self.highest {
@@ -55,7 +55,7 @@ impl Fence {
         }
     }
 
-    /// The highest token admitted so far.
+    /// The highest token accepted so far.
     #[must_use]
     pub const fn highest(&self) -> Option<FencingToken> {
         self.highest
@@ -137,9 +137,9 @@ mod tests {
     fn fence_admits_what_is_not_older_and_remembers_the_highest() {
         let mut fence = Fence::default();
         assert_eq!(fence.highest(), None);
-        for admitted in [3, 3, 5] {
-            assert_eq!(fence.check(token(admitted)), Ok(()));
-            assert_eq!(fence.highest(), Some(token(admitted)));
+        for accepted in [3, 3, 5] {
+            assert_eq!(fence.check(token(accepted)), Ok(()));
+            assert_eq!(fence.highest(), Some(token(accepted)));
         }
         let stale = fence.check(token(4));
         assert_eq!(

@@ -146,7 +146,7 @@ impl PendingRelease {
             && hand_over.granted(&self.store.clock, &self.plan).await
         {
             if self.answered {
-                self.state.settled(self.uuid);
+                self.state.all_answered(self.uuid);
             }
             self.store.source(&self.plan).measure(|| Measured::HandedOn);
             return Ok(ReleaseEnd::Released);
@@ -176,7 +176,7 @@ impl PendingRelease {
         let closing = closing.transpose()?;
         let what = (Operation::Release, plan.group.as_ref());
         // A closing frees nothing, so the store sends no hint of it.
-        let heard = store.watching.load(Ordering::SeqCst) && closing.is_none();
+        let heard = store.channel_open.load(Ordering::SeqCst) && closing.is_none();
         if heard {
             self.state.fairness().releases();
         }
@@ -208,7 +208,7 @@ impl PendingRelease {
                         self.observe(closing).await;
                     }
                     if self.answered && alone && outcome == ReleaseOutcome::Released {
-                        self.state.settled(self.uuid);
+                        self.state.all_answered(self.uuid);
                     }
                     let ended = self.answered(outcome, alone);
                     if heard && matches!(ended, ReleaseEnd::NotHeld(_)) {

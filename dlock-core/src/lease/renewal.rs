@@ -59,7 +59,7 @@ pub(crate) fn settle(
             Ok(())
         }
         Err(error) => {
-            term.failed(error.clone());
+            term.unanswered(error.clone());
             emit(|| {
                 tracing::debug!(
                     name: "renewal_unanswered",

@@ -73,7 +73,7 @@ impl Term {
         answered: bool,
     ) -> Arc<Self> {
         state.granted(uuid, token);
-        let (valid_until, unsure_from) = (sent + plan.belief(), sent + plan.unsure_after());
+        let (valid_until, unsure_from) = (sent + plan.validity(), sent + plan.unsure_after());
         store.emit(&name, || Event::Granted {
             uuid,
             token,
@@ -248,7 +248,7 @@ impl Term {
         let mut belief = self.belief();
         belief.asked |= asked;
         belief.confirmed = belief.confirmed.max(n);
-        let extended = sent + self.plan.belief();
+        let extended = sent + self.plan.validity();
         let (before, later) = loop {
             let deadline = self.valid_until.load(Ordering::SeqCst);
             if deadline == HolderInstant::NEVER.to_bits()
@@ -287,7 +287,7 @@ impl Term {
     }
 
     /// An attempt got no answer. Not a loss, and it delays nothing (V5).
-    pub(crate) fn failed(&self, error: ProviderError) {
+    pub(crate) fn unanswered(&self, error: ProviderError) {
         self.measure(|| Measured::RenewalFailed(&error));
         let ended = !self.is_valid();
         let mut belief = self.belief();
@@ -324,7 +324,7 @@ impl Term {
             .store(HolderInstant::NEVER.to_bits(), Ordering::SeqCst);
         self.end_with(belief, |_| cause);
         if let Some(renewer) = self.renewer.get().and_then(Weak::upgrade) {
-            renewer.leave(self);
+            renewer.remove(self);
         }
         self.changed.notify_waiters();
     }
@@ -344,7 +344,7 @@ impl Term {
                 cause: cause.clone(),
             });
         }
-        let (granted, deadline) = (belief.granted, belief.credited + self.plan.belief());
+        let (granted, deadline) = (belief.granted, belief.credited + self.plan.validity());
         drop(belief);
         if first {
             self.measure(|| Measured::Ended {

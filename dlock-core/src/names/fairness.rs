@@ -178,13 +178,13 @@ impl Fairness {
         }
     }
 
-    /// A contender has won, by a try that had left so many slots to others.
-    pub(crate) fn won(&mut self, entered: Entered, left: Slots, clock: &Clock) {
+    /// A contender has won, by a try that had yielded so many slots.
+    pub(crate) fn won(&mut self, entered: Entered, yielded: Slots, clock: &Clock) {
         if !self.contended {
             return;
         }
         let (passed, rank) = (self.passed(entered), self.rank());
-        if left > 0 && passed == 0 && self.was_last(clock) {
+        if yielded > 0 && passed == 0 && self.was_last(clock) {
             // No other client wanted it, or one was too slow on a busy machine.
             self.idle_yields += 1;
             self.contended = self.idle_yields < MOST_IDLE_YIELDS;
@@ -192,7 +192,7 @@ impl Fairness {
                 self.others.clear();
             }
         }
-        if left > 0 && passed < rank {
+        if yielded > 0 && passed < rank {
             // No other client had waited longer.
             let known = self.others.len() as u64;
             self.assumed = passed.saturating_sub(known).min(MOST_ASSUMED);

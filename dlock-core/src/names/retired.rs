@@ -24,13 +24,13 @@ pub(super) struct Retired {
     claimants: usize,
     /// Every request for it was answered, its release too: no copy is on its way, unless a driver or a network
     /// has made one.
-    settled: bool,
+    all_answered: bool,
 }
 
 impl Retired {
     /// As far as is known, no copy of its requests can reach the store any more.
     pub(super) fn is_forgettable(&self, clock: &Clock) -> bool {
-        self.settled || clock.elapsed(self.since) >= self.keep
+        self.all_answered || clock.elapsed(self.since) >= self.keep
     }
 }
 
@@ -90,20 +90,20 @@ impl NameState {
             keep: closed + 2 * duration,
             successor: None,
             claimants: 0,
-            settled: false,
+            all_answered: false,
         });
     }
 
     /// The store has confirmed the end of this identity, and every request for it was answered. It is remembered
     /// as long as its name is, but keeps its name from being forgotten no longer.
-    pub(crate) fn settled(&self, uuid: Uuid) {
+    pub(crate) fn all_answered(&self, uuid: Uuid) {
         let mut known = self.known();
         if let Some(retired) = known
             .retired
             .iter_mut()
             .find(|retired| retired.uuid == uuid)
         {
-            retired.settled = true;
+            retired.all_answered = true;
         }
     }
 

@@ -102,7 +102,7 @@ fn names_that_something_is_known_of_are_kept_for_as_long_as_it_matters() {
     live.retire(&clock, uuid(1), LEASE);
     hand.advance(2 * LEASE);
     assert_eq!(all(), [false; 4]);
-    // What is over says nothing about a lease that lives.
+    // A retired identity says nothing about a live lease.
     live.granted(uuid(4), token(8));
     assert!(kept(&live));
     // One that is remembered still is enough.
@@ -174,7 +174,7 @@ fn settled_identity_is_known_and_keeps_no_name() {
         state.granted(uuid(number), token(7));
         state.retire(&clock, uuid(number), LEASE);
         if number != 1 {
-            state.settled(uuid(number));
+            state.all_answered(uuid(number));
         }
         assert!(state.is_retired(&clock, uuid(number)), "G4");
     }

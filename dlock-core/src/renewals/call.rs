@@ -82,7 +82,7 @@ impl Call {
         {
             outcomes.push(match renewal::settle(&entry.term, attempt, answer) {
                 Ok(()) => Outcome::Again(next_check(&entry.term), entry.with(Health::Healthy)),
-                Err(_) => failed(entry, company > 1 && !heard && self.kind == Kind::Due),
+                Err(_) => retry(entry, company > 1 && !heard && self.kind == Kind::Due),
             });
         }
         let silent = self.settle(Some(heard), outcomes);
@@ -180,8 +180,8 @@ impl Drop for Call {
             let cut_off = ProviderError::unknown("the renewal was cut off");
             let items = mem::take(&mut self.items).into_iter();
             let outcomes = items.map(|entry| {
-                entry.term.failed(cut_off.clone());
-                failed(entry, false)
+                entry.term.unanswered(cut_off.clone());
+                retry(entry, false)
             });
             let outcomes = outcomes.collect();
             self.settle(Some(false), outcomes);
@@ -235,7 +235,7 @@ async fn send(
 
 /// The next attempt comes after a short jittered pause (V6). A term that failed together with others may have
 /// failed because of one of them, and is retried with few others at most.
-fn failed(entry: Entry, in_company: bool) -> Outcome {
+fn retry(entry: Entry, in_company: bool) -> Outcome {
     let term = &entry.term;
     let store = &term.store;
     let again = store.clock.now() + store.pause_after_failure(&term.plan);

@@ -116,7 +116,7 @@ impl Schedule {
     }
 
     /// Takes a term out.
-    pub(super) fn leave(&self, term: &Term) -> Option<Entry> {
+    pub(super) fn remove(&self, term: &Term) -> Option<Entry> {
         let mut contents = self.contents();
         let found = contents.waiting.remove(term);
         let found = found.or_else(|| contents.queues.get_mut(&Route::of(term))?.remove(term))?;
@@ -176,7 +176,7 @@ impl Schedule {
         let now = self.clock.now();
         for outcome in terms {
             match outcome {
-                // It may have left while its answer was on its way.
+                // The term may have ended while the answer was on its way.
                 Outcome::Again(at, entry) if !contents.ended && entry.term.deadline() > now => {
                     contents.waiting.insert(at, entry);
                     self.ring_for(&contents, at);

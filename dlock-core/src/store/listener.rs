@@ -99,7 +99,7 @@ struct Connected(Weak<Store>);
 
 impl Connected {
     fn new(store: &Arc<Store>) -> Self {
-        switch(&store.watching, true);
+        switch(&store.channel_open, true);
         store.names.wake_all();
         Self(Arc::downgrade(store))
     }
@@ -108,7 +108,7 @@ impl Connected {
 impl Drop for Connected {
     fn drop(&mut self) {
         if let Some(store) = self.0.upgrade() {
-            switch(&store.watching, false);
+            switch(&store.channel_open, false);
             store.names.wake_all();
         }
     }

@@ -44,8 +44,8 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// D x (1 - margin): how long after its `sent` a success is believed (V1).
-    pub(crate) fn belief(&self) -> Duration {
+    /// D x (1 - margin): how long after its `sent` a grant or renewal keeps the lease valid (V1).
+    pub(crate) fn validity(&self) -> Duration {
         self.duration - self.margin
     }
 
@@ -175,7 +175,7 @@ mod tests {
     #[test]
     fn spans_are_the_protocols() {
         let plan = plan(60 * SECOND);
-        assert_eq!(plan.belief(), 48 * SECOND);
+        assert_eq!(plan.validity(), 48 * SECOND);
         assert_eq!(plan.attempt(), 10 * SECOND);
         assert_eq!(plan.try_limit(), 20 * SECOND);
         assert_eq!(plan.step(), 6 * SECOND);

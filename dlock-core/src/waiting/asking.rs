@@ -27,7 +27,10 @@ impl Contender {
             return Ok(());
         }
         let Settings { store, plan, .. } = &*self.lock;
-        let patience = self.left().unwrap_or(Duration::MAX).min(plan.try_limit());
+        let patience = self
+            .time_left()
+            .unwrap_or(Duration::MAX)
+            .min(plan.try_limit());
         let closing = store.closing();
         tokio::select! {
             biased;
@@ -72,7 +75,7 @@ impl Contender {
                 if let Acquired::Holding(_) = &answer
                     && let Some(mut fairness) = self.lock.state.known_fairness()
                 {
-                    fairness.won(self.entered, self.left_slots, &store.clock);
+                    fairness.won(self.entered, self.yielded_slots, &store.clock);
                 }
                 ControlFlow::Break(Ok(answer))
             }
@@ -155,7 +158,7 @@ impl Contender {
             let takes_over =
                 offer.is_none() && measured(|| state.has_run_out(&store.clock)).unwrap_or_default();
             let asked = store.clock.contender_now();
-            let end = attempt::run(&lock, uuid, prev, &self.gone, || self.left()).await;
+            let end = attempt::run(&lock, uuid, prev, &self.gone, || self.time_left()).await;
             store.source(plan).measure(|| Measured::Tried(end.word()));
             match end {
                 TryEnd::Granted(holding) => {
@@ -179,7 +182,7 @@ impl Contender {
                     let ground = recalled || self.may_claim(record.uuid);
                     if prev != Some(record.version()) && ground && !gone {
                         emit(
-                            || tracing::debug!(name: "held_by_nobody", "refused by what is over, was handed to us, or has been seen for long enough"),
+                            || tracing::debug!(name: "held_by_nobody", "refused by a term that is retired, was handed to us, or has been seen for long enough"),
                         );
                         offer = self.offer_for(offer, record.uuid);
                         prev = Some(record.version());
@@ -204,7 +207,7 @@ impl Contender {
                 TryEnd::Fatal(error) => return Err(error.into()),
             }
             offer = None;
-            if self.left().is_some_and(|left| left.is_zero()) {
+            if self.time_left().is_some_and(|left| left.is_zero()) {
                 break;
             }
             prev = state.claim(&store.clock);
@@ -223,7 +226,7 @@ impl Contender {
 
     /// How long one call may take (W4).
     fn call_limit(&self) -> Duration {
-        let left = self.left().unwrap_or(Duration::MAX);
+        let left = self.time_left().unwrap_or(Duration::MAX);
         left.min(self.lock.plan.attempt())
     }
 

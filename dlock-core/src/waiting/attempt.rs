@@ -102,7 +102,7 @@ pub(crate) async fn run(
         let what = (Operation::Acquire, plan.group.as_ref());
         let error = match store.call(what, limit, call).await {
             Ok(AcquireOutcome::Acquired(token)) => {
-                if store.clock.now() >= sent + plan.belief() {
+                if store.clock.now() >= sent + plan.validity() {
                     // T6: the highest token this client has *seen*.
                     state.raise(token);
                     open.token = Some(token);
@@ -122,7 +122,7 @@ pub(crate) async fn run(
                 return TryEnd::Granted(Holding::new(term));
             }
             Ok(AcquireOutcome::Held(record)) => {
-                open.settle();
+                open.refused();
                 if let Some(claimed) = prev
                     && alone
                 {
@@ -131,7 +131,7 @@ pub(crate) async fn run(
                 return TryEnd::Held(record);
             }
             Ok(AcquireOutcome::Spent) => {
-                open.settle();
+                open.refused();
                 return TryEnd::Spent;
             }
             Err(error) => error,
@@ -190,7 +190,7 @@ struct OpenTry {
 impl OpenTry {
     /// A definite answer without a grant: nothing to release. A late copy may still come; G4 knows
     /// the uuid, and G2 bounds what it does to others.
-    fn settle(&mut self) {
+    fn refused(&mut self) {
         self.may_exist = false;
     }
 

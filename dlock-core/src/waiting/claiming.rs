@@ -12,7 +12,7 @@ impl Contender {
     /// The lease that a holder of this client offers to the first waiter in line, if there is time left to claim
     /// it. A redeemer stands in no line.
     pub(super) fn take_offer(&self) -> Option<Offer> {
-        let in_time = self.left().is_none_or(|left| !left.is_zero());
+        let in_time = self.time_left().is_none_or(|left| !left.is_zero());
         if in_time && self.may_take_offers() {
             self.lock.state.take_offer()
         } else {
@@ -23,14 +23,14 @@ impl Contender {
     /// H6: how long to sleep before the first try, if this client hands the lock on and will probably offer it to
     /// this waiter: a try meanwhile would be refused for certain. No longer than a poll, which is what a wrong
     /// guess costs.
-    pub(super) fn hand_over_expected(&self) -> Option<Duration> {
+    pub(super) fn hand_over_pause(&self) -> Option<Duration> {
         let Settings { state, plan, .. } = &*self.lock;
         if !self.may_take_offers() || !state.is_passed_on() {
             return None;
         }
         let pause = plan.successor_patience().min(plan.poll_every);
         // A limit that passes says who held the lock: there must be time left to learn it.
-        self.left()
+        self.time_left()
             .is_none_or(|left| left >= 2 * pause)
             .then_some(pause)
     }

@@ -28,11 +28,11 @@ impl Contender {
         } = &*lock;
         let clock = &store.clock;
         let (began, mut looked) = (clock.contender_now(), clock.contender_now());
-        let at_most = self.left().map_or(Duration::MAX, |left| left / 2);
+        let at_most = self.time_left().map_or(Duration::MAX, |left| left / 2);
         let still_away = || {
             let fairness = state.known_fairness();
             let away = fairness.map_or(Duration::ZERO, |fairness| fairness.away(clock));
-            // What nobody has redeemed or given back is nobody's when it has run out (I15); others ask for
+            // A lease that was neither redeemed nor given back is free once it has run out (I15); others ask for
             // it then, and go first.
             let runs_out = state.runs_out_in(clock).map_or(Duration::MAX, |left| {
                 if left.is_zero() {
@@ -158,7 +158,7 @@ impl Contender {
         if store.outage.is_on() || self.gone.is_cancelled() {
             return Err(store.outage.error());
         }
-        let left = self.left().unwrap_or(Duration::MAX);
+        let left = self.time_left().unwrap_or(Duration::MAX);
         let limit = (left / 2).min(plan.attempt());
         let what = (Operation::Read, plan.group.as_ref());
         let call = store.call(what, limit, store.provider.read(name));

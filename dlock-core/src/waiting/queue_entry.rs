@@ -140,9 +140,9 @@ impl QueueEntry {
 
 impl SharedEntry {
     fn leave(&self) {
-        let left = mem::replace(&mut *self.position(), Position::Left);
-        // Without the lock: it wakes others.
-        drop(left);
+        let previous = mem::replace(&mut *self.position(), Position::Left);
+        // Without the lock: dropping it wakes others.
+        drop(previous);
     }
 
     fn position(&self) -> MutexGuard<'_, Position> {

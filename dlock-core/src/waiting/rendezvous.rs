@@ -148,11 +148,11 @@ impl<T> Drop for Sender<T> {
 impl<T> Drop for Receiver<T> {
     fn drop(&mut self) {
         let mut phase = self.0.phase();
-        let left = std::mem::replace(&mut *phase, Phase::ReceiverGone);
+        let previous = std::mem::replace(&mut *phase, Phase::ReceiverGone);
         drop(phase);
         self.0.to_sender.notify_waiters();
         // Last: dropping a lease takes other locks.
-        drop(left);
+        drop(previous);
     }
 }
 

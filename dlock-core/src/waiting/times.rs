@@ -7,13 +7,13 @@ use super::{Acquired, Answer, Contender, Reservation, Settings, Wait};
 use crate::{Error, Record, time::LEAST_PAUSE};
 
 impl Contender {
-    /// W2 but for wake-ups, which end the sleep itself: the first of the expiry, the end of the observation and the poll, which bound a takeover and a hand-off
-    /// (I15, I16). Jitter only delays.
+    /// W2, except for wake-ups, which end the sleep: the time until the first of the expiry, the end of the
+    /// observation and the poll. They bound a takeover (I15) and a hand-off (I16). Jitter only delays.
     pub(super) fn until_next_try(&self, record: &Record) -> Duration {
         let Settings {
             store, state, plan, ..
         } = &*self.lock;
-        let watching = plan.wakeups && store.watching.load(Ordering::SeqCst);
+        let hinted = plan.wakeups && store.channel_open.load(Ordering::SeqCst);
         let poll = if self.reservation.as_ref().is_some_and(Reservation::is_ours) {
             // The client that keeps the lock leaves it for two polls. While one term lasts there is no hurry.
             if self.passed_over.is_brisk(plan.poll_every, &store.clock) {
@@ -21,7 +21,7 @@ impl Contender {
             } else {
                 plan.poll_every
             }
-        } else if watching {
+        } else if hinted {
             plan.poll_watched
         } else {
             plan.poll_every
@@ -43,14 +43,14 @@ impl Contender {
     }
 
     /// What is left of the caller's limit; nothing once the queue entry was given up.
-    pub(super) fn left(&self) -> Option<Duration> {
+    pub(super) fn time_left(&self) -> Option<Duration> {
         if self.gone.is_cancelled() {
             return Some(Duration::ZERO);
         }
-        self.left_to_caller()
+        self.callers_time_left()
     }
 
-    fn left_to_caller(&self) -> Option<Duration> {
+    fn callers_time_left(&self) -> Option<Duration> {
         match self.wait {
             Wait::No | Wait::Limit(None) => None,
             Wait::Limit(Some(limit)) => {
@@ -68,7 +68,7 @@ impl Contender {
     }
 
     async fn limit(&self) {
-        while let Some(left) = self.left() {
+        while let Some(left) = self.time_left() {
             if left.is_zero() {
                 return;
             }
@@ -94,7 +94,7 @@ impl Contender {
     /// its time is up.
     pub(super) fn for_caller(&self, answer: Option<Answer>) -> Option<Answer> {
         let granted = |answer: &Answer| matches!(answer, Ok(Acquired::Holding(_)));
-        let time_is_up = self.left_to_caller().is_some_and(|left| left.is_zero());
+        let time_is_up = self.callers_time_left().is_some_and(|left| left.is_zero());
         let for_it = |answer: &Answer| granted(answer) || time_is_up;
         answer.filter(|answer| !self.gone.is_cancelled() || for_it(answer))
     }

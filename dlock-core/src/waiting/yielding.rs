@@ -1,11 +1,11 @@
-//! Leaving the lock to those who have waited longer (F1 to F6). Only ever delays a try (W2).
+//! Yielding slots to clients that have waited longer (F1 to F6). Only ever delays a try (W2).
 
 use std::{ops::ControlFlow, time::Duration};
 
 use super::{Answer, Contender, rendezvous::Sender};
 use crate::names::{Slots, span};
 
-/// The slots that are left to the waiter that has the reservation, beyond those for all others (F13).
+/// The slots that are yielded to the waiter that has the reservation, beyond those for all others (F13).
 const RESERVED: Slots = 8;
 
 impl Contender {
@@ -20,13 +20,13 @@ impl Contender {
             return ControlFlow::Continue(());
         }
         let newcomer = self.lock.state.known_fairness().map(|mut fairness| {
-            // What it leaves, and how much of that is left.
+            // The slots that it yields, and how much of that time remains.
             fairness.newcomer(self.entered, &self.lock.store.clock)
         });
-        let Some((slots, left)) = newcomer else {
+        let Some((slots, remaining)) = newcomer else {
             return ControlFlow::Continue(());
         };
-        self.leave(sender, slots, left).await
+        self.yield_slots(sender, slots, remaining).await
     }
 
     /// After a wake-up: as long as others may have waited longer.
@@ -35,18 +35,18 @@ impl Contender {
         sender: &Sender<Answer>,
     ) -> ControlFlow<Option<Answer>> {
         let slots = self.slots();
-        self.leave(sender, slots, span(slots)).await
+        self.yield_slots(sender, slots, span(slots)).await
     }
 
-    /// Sleeps. A waiter that is woken meanwhile has let another term go by, and may have to leave less; the sleep
-    /// never starts anew, and the try comes in any case (F6).
-    async fn leave(
+    /// Sleeps. A waiter that is woken meanwhile has let another term go by, and may have to yield fewer slots; the
+    /// sleep never starts anew, and the try comes in any case (F6).
+    async fn yield_slots(
         &mut self,
         sender: &Sender<Answer>,
         slots: Slots,
         mut lasts: Duration,
     ) -> ControlFlow<Option<Answer>> {
-        self.left_slots = slots;
+        self.yielded_slots = slots;
         let clock = self.lock.store.clock.clone();
         let state = std::sync::Arc::clone(&self.lock.state);
         let since = clock.contender_now();
@@ -71,7 +71,7 @@ impl Contender {
             let now = self.slots();
             let until = clock.elapsed(since) + span(now);
             if until < lasts {
-                (lasts, self.left_slots) = (until, now);
+                (lasts, self.yielded_slots) = (until, now);
             }
         }
     }

@@ -111,7 +111,7 @@ fn taking(request: &Acquire, since: u64) -> Update {
     update.condition = format!("{SOUND} AND #u <> :new AND {free}");
     let fields =
         "#u = :new, #n = :zero, #o = :owner, #s = :since, #d = :d, #r = :false, #a = :false";
-    // The clean-up attribute goes, whoever wrote it: DynamoDB would delete a held record.
+    // The clean-up attribute goes, also one of another client: DynamoDB would delete a held record.
     update.names_ttl = true;
     update.update = match data {
         None => format!("{fields} REMOVE #x, #l"),

@@ -76,7 +76,7 @@ impl Canned {
         self.counts.lock().unwrap().requests
     }
 
-    /// How many requests wait for an answer that they will not get, by somebody who is still there.
+    /// How many requests wait, with their callers still there, for an answer that will not come.
     pub fn unanswered(&self) -> usize {
         self.counts.lock().unwrap().unanswered
     }

@@ -167,13 +167,13 @@ impl Intercept for TakenMeanwhile {
 async fn purge_spares_a_record_that_was_taken_meanwhile() {
     let provider = provider().await;
     aged(&provider, "old", true, 8).await;
-    let meddler = TakenMeanwhile {
+    let interceptor = TakenMeanwhile {
         url: url().await,
         table: provider.table_name().to_owned(),
         term: term("old"),
     };
-    let taken = meddler.term.clone();
-    let client = Client::from_conf(settings(meddler.url).interceptor(meddler).build());
+    let taken = interceptor.term.clone();
+    let client = Client::from_conf(settings(interceptor.url).interceptor(interceptor).build());
     let purging = provider_on(client, provider.table_name());
     assert_eq!(purging.purge(100).await.unwrap(), 0);
     let record = provider.read(&taken.name).await.unwrap().unwrap();
@@ -229,7 +229,7 @@ async fn released_records_alone_have_a_time_to_live() {
         "{written}"
     );
 
-    // Whoever takes it removes the attribute, also a process that does not use it.
+    // An acquire removes the attribute, also that of a client with no time to live configured.
     let b = term("nightly");
     plain.acquire(&b).await.unwrap();
     assert_eq!(ttl(url, &plain, &b).await, None);

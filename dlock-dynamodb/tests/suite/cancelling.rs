@@ -1,4 +1,4 @@
-//! G1, I14: whoever goes away leaves nothing behind.
+//! G1, I14: a dropped future leaves nothing behind.
 
 use dlock_proof::cancelling;
 

@@ -9,8 +9,8 @@ mod capacity;
 #[path = "../common/mod.rs"]
 mod common;
 mod conformance;
+mod conformance_no_return;
 mod conformance_sort_key;
-mod conformance_taciturn;
 mod election;
 mod errors;
 mod fence;

@@ -202,7 +202,7 @@ async fn time_to_live_is_switched_on_only_where_it_was_asked_for() {
     assert!(matches!(error, TableError::TimeToLive { .. }), "{error}");
     expiring.create_table().await.unwrap();
     expiring.verify_table().await.unwrap();
-    // Again, and by somebody who does not use it.
+    // Again, and by a provider that does not use the time to live.
     expiring.create_table().await.unwrap();
     plain.create_table().await.unwrap();
     // Only one attribute can be it.

@@ -10,7 +10,7 @@ use std::{
 };
 
 use dlock_election::{AlwaysLeader, Coordinator, Next, Transition, metrics};
-use dlock_proof::metrics::Kept;
+use dlock_proof::metrics::TestRecorder;
 use dlock_testkit::{
     faults::{Fault, Op},
     memory::MemoryStore,
@@ -30,7 +30,7 @@ const ELECTION: (&str, &str) = ("election", NAME);
 const GROUP: (&str, &str) = ("group", NAME);
 
 /// What was told, by name.
-struct Told(Kept);
+struct Told(TestRecorder);
 
 impl Told {
     fn gauge(&self, name: &str) -> Option<f64> {
@@ -60,11 +60,11 @@ fn about(value: f64, expected: f64) -> bool {
 /// The story that uses every name, also those of the locks below.
 #[tokio::test(start_paused = true)]
 async fn every_name_of_the_table_is_told_and_no_other() {
-    let kept = Kept::new();
-    let _listening = kept.listen();
+    let recorder = TestRecorder::new();
+    let _listening = recorder.listen();
     metrics::describe();
     let names: Vec<&str> = metrics::ALL.iter().map(|metric| metric.name).collect();
-    assert_eq!(kept.described(), names);
+    assert_eq!(recorder.described(), names);
     let store = MemoryStore::store_clock();
     let mut leader = Instance::new(&store, "leader");
     leader.election.every("task", 30 * SECOND, |_| async {});
@@ -72,14 +72,14 @@ async fn every_name_of_the_table_is_told_and_no_other() {
     until(SECOND, || leader.election.is_leader()).await;
     sleep(100 * SECOND).await;
     leader.stop().await;
-    assert_eq!(kept.missing(&[metrics::ALL]), [""; 0]);
+    assert_eq!(recorder.missing(&[metrics::ALL]), [""; 0]);
     let tables = [metrics::ALL, dlock_core::metrics::ALL];
-    assert_eq!(kept.undocumented(&tables), [""; 0]);
+    assert_eq!(recorder.undocumented(&tables), [""; 0]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_leadership_is_told_with_the_instant_at_which_it_ends_by_itself() {
-    let told = Told(Kept::new());
+    let told = Told(TestRecorder::new());
     let _listening = told.0.listen();
     let store = MemoryStore::store_clock();
     let mut leader = Instance::new(&store, "leader").start();
@@ -95,7 +95,7 @@ async fn a_leadership_is_told_with_the_instant_at_which_it_ends_by_itself() {
     sleep(30 * SECOND).await;
     assert!(about(told.seconds_ahead(UNTIL, &[ELECTION]), 48.0 - 9.0));
     assert!(about(told.seconds_ahead(RENEWED, &[ELECTION]), -9.0));
-    // What fails moves nothing: whoever reads the instant late finds it in the past.
+    // A failed renewal moves neither instant, so a late reader finds them in the past.
     let before = told.gauge(UNTIL);
     leader.provider.everything(Fault::UNKNOWN_BEFORE);
     sleep(30 * SECOND).await;
@@ -109,11 +109,11 @@ async fn a_leadership_is_told_with_the_instant_at_which_it_ends_by_itself() {
     leader.stop().await;
 }
 
-/// An elector that is not polled cannot tell that it leads no more: the flag stays, and is a lie. What
-/// stands beside it is none.
+/// An elector that is not polled cannot tell that it leads no more: the flag stays up, wrongly. The
+/// deadline beside it is right.
 #[tokio::test(start_paused = true)]
 async fn an_instance_that_stands_still_is_not_told_to_lead_past_its_deadline() {
-    let told = Told(Kept::new());
+    let told = Told(TestRecorder::new());
     let _listening = told.0.listen();
     let store = MemoryStore::store_clock();
     let instance = Instance::new(&store, "leader");
@@ -134,21 +134,21 @@ async fn an_instance_that_stands_still_is_not_told_to_lead_past_its_deadline() {
     assert_eq!(told.gauge(UNTIL), Some(0.0));
 }
 
-/// Whoever hears of the loss finds it in the metrics, though the work is still being dropped.
+/// A listener told of the loss finds it in the metrics, though the work is still being dropped.
 #[tokio::test(start_paused = true)]
 async fn a_loss_is_told_before_the_work_is_gone() {
-    let kept = Kept::new();
-    let _listening = kept.listen();
+    let recorder = TestRecorder::new();
+    let _listening = recorder.listen();
     let store = MemoryStore::store_clock();
     let instance = Instance::new(&store, "leader");
     instance.election.lead(|_| std::future::pending());
     let mut transitions = instance.election.transitions();
     let hearing = tokio::spawn({
-        let kept = kept.clone();
+        let recorder = recorder.clone();
         async move {
             while let Some(Next::Transition(transition)) = transitions.next().await {
                 if matches!(transition, Transition::Lost { .. }) {
-                    return kept.gauge(LEADS, &[ELECTION]);
+                    return recorder.gauge(LEADS, &[ELECTION]);
                 }
             }
             None
@@ -162,7 +162,7 @@ async fn a_loss_is_told_before_the_work_is_gone() {
 
 #[tokio::test(start_paused = true)]
 async fn renewals_of_a_leader_that_resigns_are_told_until_its_work_has_ended() {
-    let told = Told(Kept::new());
+    let told = Told(TestRecorder::new());
     let _listening = told.0.listen();
     let store = MemoryStore::store_clock();
     let leader = Instance::new(&store, "leader");
@@ -187,7 +187,7 @@ async fn renewals_of_a_leader_that_resigns_are_told_until_its_work_has_ended() {
 
 #[tokio::test(start_paused = true)]
 async fn transitions_are_told_with_their_reasons() {
-    let told = Told(Kept::new());
+    let told = Told(TestRecorder::new());
     let _listening = told.0.listen();
     let store = MemoryStore::store_clock();
     let leader = Instance::new(&store, "leader");
@@ -219,7 +219,7 @@ async fn transitions_are_told_with_their_reasons() {
 
 #[tokio::test(start_paused = true)]
 async fn a_follower_tells_that_it_follows_and_what_it_would_do() {
-    let told = Told(Kept::new());
+    let told = Told(TestRecorder::new());
     let store = MemoryStore::store_clock();
     let follower = Instance::never_leads(&store);
     follower.election.every("task", 30 * SECOND, |_| async {});
@@ -242,7 +242,7 @@ async fn a_follower_tells_that_it_follows_and_what_it_would_do() {
 
 #[tokio::test(start_paused = true)]
 async fn runs_of_tasks_are_told_with_how_they_ended_and_when() {
-    let told = Told(Kept::new());
+    let told = Told(TestRecorder::new());
     let _listening = told.0.listen();
     let store = MemoryStore::store_clock();
     let leader = Instance::new(&store, "leader");
@@ -279,7 +279,7 @@ async fn runs_of_tasks_are_told_with_how_they_ended_and_when() {
 /// 002-14: attempts, failures, latency, and what was left at a renewal, under the election's name.
 #[tokio::test(start_paused = true)]
 async fn attempts_failures_and_latency_are_told_for_the_election() {
-    let told = Told(Kept::new());
+    let told = Told(TestRecorder::new());
     let _listening = told.0.listen();
     let store = MemoryStore::store_clock();
     let leader = Instance::new(&store, "leader").start();
@@ -314,10 +314,10 @@ async fn attempts_failures_and_latency_are_told_for_the_election() {
     );
 }
 
-/// 002-14: whoever watches the transitions of all instances sees a leadership that does not settle.
+/// 002-14: the transitions of all instances show a leadership that changes hands too often.
 #[tokio::test(start_paused = true)]
 async fn frequent_failover_is_alertable() {
-    let told = Told(Kept::new());
+    let told = Told(TestRecorder::new());
     let _listening = told.0.listen();
     let store = MemoryStore::store_clock();
     let instances = ["a", "b"].map(|id| Instance::new(&store, id).start());
@@ -351,7 +351,7 @@ async fn frequent_failover_is_alertable() {
 
 #[tokio::test(start_paused = true)]
 async fn the_coordinator_without_a_store_tells_the_same() {
-    let told = Told(Kept::new());
+    let told = Told(TestRecorder::new());
     let _listening = told.0.listen();
     let always = Arc::new(AlwaysLeader::new());
     always.every("task", 30 * SECOND, |_| async {});

@@ -94,7 +94,7 @@ async fn schedule(instances: u32, discipline: Discipline, seed: u64) -> Report {
     fleet.report()
 }
 
-/// Something happens, half of the time to whoever leads.
+/// Something happens, half of the time to the leader.
 async fn trouble(fleet: &mut Fleet, random: &mut Random) {
     let who = match fleet.leader() {
         Some(leader) if random.below(2) == 0 => leader,

@@ -1,5 +1,6 @@
-//! A fleet of instances, each on a machine with a clock of its own, and somebody who sees at every
-//! change of leadership whether there are two leaders, and at every deed whether a follower did it.
+//! A fleet of instances, each on a machine with a clock of its own, and an observer that checks at
+//! every change of leadership whether there are two leaders, and at every deed whether a follower
+//! did it.
 
 use std::{
     future::poll_fn,

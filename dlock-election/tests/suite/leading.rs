@@ -233,7 +233,7 @@ async fn without_a_store_work_has_its_grace_too() {
     assert_eq!(stage.runs().len(), 1);
 }
 
-/// 002-17: in order, and the elector never waits for whoever listens.
+/// 002-17: in order, and the elector never waits for a listener.
 #[tokio::test(start_paused = true)]
 async fn a_listener_that_sleeps_holds_up_nobody_and_is_told_what_it_missed() {
     let store = MemoryStore::store_clock();

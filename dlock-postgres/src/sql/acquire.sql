@@ -67,8 +67,8 @@ BEGIN
             verdict := 'exhausted';
             RETURN;
         ELSE
-            -- A4, A5, A6: only the state that was looked at is taken. Whoever waited here for
-            -- another's commit finds it changed, matches nothing, and looks again.
+            -- A4, A5, A6: only the state that was read is taken. An acquire that waited here for
+            -- another's commit finds it changed, matches nothing, and reads again.
             UPDATE {table} AS l SET
                 uuid = p_new, renewals = 0, owner = p_owner, since = clock_timestamp(),
                 token = greatest(l.token + 1, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, p_floor),

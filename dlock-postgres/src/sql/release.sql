@@ -20,7 +20,7 @@ BEGIN
         WHERE l.prefix = p_prefix AND l.name = p_name AND l.uuid = p_uuid AND NOT l.released AND {sound}(l);
         IF FOUND THEN
             IF p_hint IS NOT NULL THEN
-                -- Heard once this is committed, so whoever asks then finds the lock free (W3). It takes
+                -- Heard once this is committed, so a waiter that asks then finds the lock free (W3). It takes
                 -- a lock on the whole database until then; without a wait for the disk that is short.
                 PERFORM pg_notify('{channel}', p_hint);
             END IF;

@@ -1,4 +1,4 @@
-//! G1, I14: whoever goes away leaves nothing behind, and takes no connection with it.
+//! G1, I14: a dropped future leaves nothing behind, and takes no connection with it.
 
 use std::time::Duration;
 

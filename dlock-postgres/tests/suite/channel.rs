@@ -23,12 +23,12 @@ use crate::support::{
     Server, Table, connect, create, fresh, listening, local, name, on, server, term, until,
 };
 
-/// A poll that a test never lives to see: whoever enters was woken.
+/// A poll later than the end of any test: a waiter that gets the lock was woken.
 const NEVER: Duration = Duration::from_secs(3600);
 /// How often a silent session is asked whether it listens, and the time that it has to answer.
 const NOTICED: Duration = Duration::from_secs(5 + 2);
 
-/// A lock that somebody holds, and somebody who waits for it on a connection that listens.
+/// A lock that is held, and a waiter for it on a connection that listens.
 struct Waiting {
     silent: PostgresProvider,
     release: Release,

@@ -1,5 +1,5 @@
-//! Who waited for another's commit looks again: the answer is about the record as it is then. Each
-//! wait is made by hand, by a session that changes the row first and commits later.
+//! A call that waited for another's commit reads again: its answer is about the record as it is
+//! then. Each wait is made by hand, by a session that changes the row first and commits later.
 
 use std::time::Duration;
 
@@ -88,7 +88,7 @@ impl Slow {
 
 const RENEW: &str = "SELECT FROM {schema}.lock_renew_2('', 'lock', {uuid}, 1)";
 const RELEASE: &str = "SELECT FROM {schema}.lock_release_3('', 'lock', {uuid}, NULL)";
-/// Whoever claims the holder's version takes the lock.
+/// An acquire that claims the holder's version and so takes the lock.
 const TAKE: &str = "SELECT FROM {schema}.lock_acquire_2('', 'lock', 'the next', {uuid}, 0,
     '00000000-0000-4000-8000-000000000001', 600000, NULL, 0)";
 

@@ -1,4 +1,4 @@
-//! Wake-ups: what is hinted, to whom, and that whoever hears it finds the lock free (W3).
+//! Wake-ups: what is hinted, to whom, and that a waiter that hears it finds the lock free (W3).
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use tokio::time::{Instant, timeout};
 use crate::support::{Table, name, server, term, until};
 
 const SOON: Duration = Duration::from_secs(10);
-/// A poll that a test never lives to see: whoever enters was woken.
+/// A poll later than the end of any test: a waiter that gets the lock was woken.
 const NEVER: Duration = Duration::from_secs(3600);
 
 async fn listening(table: &Table) -> PostgresProvider {
@@ -81,7 +81,7 @@ async fn waiter_in_another_process_enters_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn whoever_hears_of_a_release_is_granted_the_lock() {
+async fn waiter_that_hears_of_a_release_is_granted_the_lock() {
     let table = Table::create().await;
     let (ours, theirs) = (listening(&table).await, listening(&table).await);
     let mut stream = watch(&theirs).await;

@@ -23,7 +23,7 @@ if stored then
     next = math.max(next, token + 1)
 elseif ARGV[6] == '1' then
     -- A new name, or one that was evicted: every key of ours has a life, so volatile-* picks exactly
-    -- ours. Who may not ask is not refused.
+    -- ours. A user who may not ask is not refused.
     local info = redis.pcall('INFO', 'memory')
     if type(info) == 'string' then
         -- A plain search first: a pattern over the whole text takes longer than all the rest.

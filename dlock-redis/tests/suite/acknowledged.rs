@@ -69,7 +69,7 @@ async fn too_few_replicas_make_a_grant_unknown_and_say_how_many_there_were() {
         provider.release(&release).await.unwrap(),
         ReleaseOutcome::Released
     );
-    // One is enough for who asks for one.
+    // One replica is enough for a client that asks for one.
     acknowledged(&by(&primary, 1), &rival).await;
 }
 

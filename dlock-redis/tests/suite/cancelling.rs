@@ -1,4 +1,4 @@
-//! G1, I14: whoever goes away leaves nothing behind, and the connection that all requests share goes
+//! G1, I14: a dropped future leaves nothing behind, and the connection that all requests share goes
 //! on answering in order.
 
 use dlock_proof::cancelling;

@@ -127,7 +127,7 @@ async fn a_single_server_is_one_shard() {
     }
 }
 
-/// Whoever connects to one node only learns why some of the locks do not work.
+/// A client that connects to a single node is told why some of the locks do not work.
 #[tokio::test]
 async fn a_connection_to_one_node_says_what_is_missing() {
     let cluster = Cluster::start().await;

@@ -224,7 +224,7 @@ async fn what_is_no_token_is_left_alone() {
         .hset(&mut raw, "text", token(7), &[("a", "b")])
         .await;
     assert!(matches!(written, Err(FenceError::Store(_))), "{written:?}");
-    // Whoever names the fence's own field does not get past it.
+    // Writing the fence's own field does not get past the fence.
     let cheat = [("fence", "1")];
     Fence::default()
         .hset(&mut raw, "cheat", token(9), &cheat)

@@ -1,4 +1,4 @@
-//! Releases are told to whoever waits elsewhere, and nothing hangs when they are not (W3).
+//! Releases are told to waiters elsewhere, and nothing hangs when they are not (W3).
 
 use std::time::Duration;
 
@@ -385,7 +385,7 @@ async fn a_user_without_channels_can_release_and_polls() {
         let record = server.provider().read(&name).await.unwrap().unwrap();
         assert!(record.released, "{more}");
         assert!(few.watch().await.is_err(), "{more}");
-        // Who waits there asks now and then.
+        // A waiter there polls.
         let lease = lock(&server.provider(), &name).acquire().await.unwrap();
         let waiting = lock(&few, &name);
         let waiting = tokio::spawn(async move { waiting.acquire().await });

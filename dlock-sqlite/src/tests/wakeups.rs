@@ -16,7 +16,7 @@ async fn heard(stream: &mut Wakeups) -> Option<Wakeup> {
 #[tokio::test]
 async fn a_release_in_this_process_is_told_at_once_and_once() {
     let mut bench = Bench::new();
-    // The file says that it is held, whoever looks.
+    // The file itself says that the lock is held.
     bench.take("a");
     let watch = bench.store.watch();
     let mut stream = watch.listen(&bench.prefix);
@@ -95,7 +95,7 @@ async fn what_nobody_can_be_waiting_for_is_forgotten() {
     let watch = bench.store.watch();
     let mut stream = watch.listen(&bench.prefix);
     watch.refused(&bench.key("a"), &bench.refused("a"));
-    // Whoever still waits has asked again by then.
+    // Every remaining waiter has asked again by then.
     bench.pass(D_NANOS + 1_100_000_000);
     let began = tokio::time::Instant::now();
     while watch.waited() > 0 {

@@ -18,7 +18,7 @@ const EVERY: Duration = Duration::from_millis(5);
 /// Or, where looking takes long because thousands of names are waited for, so many times as long as
 /// the last look took: it gets a twentieth of one processor at most.
 const RESTING: u32 = 19;
-/// After a failure. Who waits meanwhile asks at its interval.
+/// After a failure. Waiters poll meanwhile.
 const RETRY: Duration = Duration::from_secs(1);
 /// How long to stay when nobody waits any more: locks that are fought for have pauses too.
 const LINGER: Duration = Duration::from_secs(10);
@@ -74,12 +74,12 @@ impl Shared {
                 .unwrap_or_else(PoisonError::into_inner)
                 .0;
         }
-        // Under the same lock as the verdict: who is refused next starts another thread.
+        // Under the same lock as the verdict: the next refused waiter starts another thread.
         state.looking = !state.over && !state.waited.is_empty();
         state.looking
     }
 
-    /// Drops who cannot be waiting any more.
+    /// Drops the names that nobody can be waiting for any more.
     fn forget(&self, state: &mut State) {
         state.listeners.retain(|(_, sender)| !sender.is_closed());
         if state.listeners.is_empty() {
@@ -126,7 +126,7 @@ impl Eyes {
         })
     }
 
-    /// Tells whoever waits for a lock that is free. After a failure this connection is given up,
+    /// Tells the waiters of each lock that is free. After a failure this connection is given up,
     /// and the next one looks at everything.
     fn look(mut self, shared: &Shared) -> Result<Self, Blind> {
         let version = self

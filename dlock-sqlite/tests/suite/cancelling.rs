@@ -1,4 +1,4 @@
-//! G1, I14: whoever goes away leaves nothing behind, and the file stays open for everybody.
+//! G1, I14: a dropped future leaves nothing behind, and the file stays open for everybody.
 
 use dlock_proof::cancelling;
 

@@ -216,7 +216,7 @@ fn an_expiry_beyond_all_time_is_shown_as_one_lease() {
             provider.read(&name("a")).await.unwrap().unwrap().remaining,
             Some(LONG)
         );
-        // Whoever watched it for one lease may have it (A6).
+        // A client that has seen it unchanged for one lease may have it (A6).
         let claim = request("a", LONG).prev(Some(Version { uuid, renewals: 0 }));
         provider.acquire(&claim).await.unwrap();
     });

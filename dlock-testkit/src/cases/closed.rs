@@ -44,7 +44,7 @@ pub(super) async fn closing_ends_a_term_and_keeps_everybody_out(bench: Bench) {
     subject
         .refuses(&bench.term(&a.name).prev(Some(before)))
         .await;
-    // Nobody's, so an observation of it is a claim like any other.
+    // The closing belongs to nobody, so an observation of it is a claim like any other.
     let b = b.prev(Some(closed.version()));
     let next = subject.grants(&b).await;
     assert!(next > token);

@@ -165,7 +165,7 @@ pub(super) async fn tokens_end_below_two_to_the_53(bench: Bench) {
         .fails(&bench.term(&name).prev(Some(before.version())))
         .await;
     unchanged(&before, &subject.record(&name).await);
-    // Whoever has it keeps it, and can give it back.
+    // Its holder keeps it, and can give it back.
     assert_eq!(subject.grants(&next).await, FencingToken::MAX);
     subject.renews(&next, 1).await;
     subject.releases(&next, Some(FencingToken::MAX)).await;

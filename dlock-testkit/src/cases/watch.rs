@@ -13,7 +13,7 @@ use crate::Bench;
 /// A hint that takes longer is of no use to anybody.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-pub(super) async fn release_wakes_whoever_listens(bench: Bench) {
+pub(super) async fn release_wakes_every_listener(bench: Bench) {
     let (subject, provider) = (bench.subject().await, bench.provider().await);
     let a = bench.term(&bench.name(""));
     let token = subject.grants(&a).await;
@@ -80,7 +80,7 @@ async fn listen(provider: &Arc<dyn Provider>) -> Wakeups {
     }
 }
 
-/// Is refused, as everybody is who waits: only they need a hint.
+/// Is refused, as every waiter is: only waiters need a hint.
 async fn waits(bench: &Bench, provider: &Arc<dyn Provider>, name: &Name) {
     let refused = provider.acquire(&bench.term(name)).await;
     assert!(

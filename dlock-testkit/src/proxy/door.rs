@@ -11,7 +11,7 @@ use tokio::net::{TcpListener, TcpSocket};
 #[derive(Debug)]
 pub(super) struct Door {
     address: SocketAddr,
-    /// Bound and never listening: whoever connects while nobody else listens is refused.
+    /// Bound and never listening: while no other socket listens, connections are refused.
     _keeper: TcpSocket,
 }
 

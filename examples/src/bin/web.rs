@@ -1,6 +1,6 @@
-//! A web handler with a limit: an order of a customer is booked under that customer's lock, and whoever
-//! cannot have it soon is told so, not kept waiting. Three orders of one customer come at the same time,
-//! and one of another.
+//! A web handler with a limit: an order of a customer is booked under that customer's lock, and a
+//! request that cannot have it soon is told so, not kept waiting. Three orders of one customer come
+//! at the same time, and one of another.
 //!
 //! ```sh
 //! cargo run -p dlock-examples --bin web --features web

@@ -23,7 +23,7 @@ use crate::{
     orders::Orders,
 };
 
-/// All workers. Whoever does something to one holds its mutex meanwhile.
+/// All workers. A task that does something to one holds its mutex meanwhile.
 #[derive(Debug)]
 pub(crate) struct Fleet {
     workers: Vec<Mutex<Worker>>,

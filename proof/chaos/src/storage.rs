@@ -43,7 +43,7 @@ pub(crate) struct Question {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) enum Ask {
     Read {
-        /// Whoever asks will write without looking at its lease again.
+        /// The worker will write without looking at its lease again.
         blind: bool,
     },
     Write {
@@ -194,7 +194,7 @@ impl Shelf {
             let question: Question = serde_json::from_str(&line)?;
             let answer = self.answer(&question)?;
             if let Some(held) = self.caught(question) {
-                // If whoever set the trap has gone: as if there had been none.
+                // If the task that set the trap has gone: as if there had been none.
                 drop(held.await);
             }
             let mut line = serde_json::to_vec(&answer)?;
@@ -265,7 +265,7 @@ impl Shelf {
         })
     }
 
-    /// Whether whoever asks this is caught, and if so, until when it waits for its answer.
+    /// If the trap catches this question: what its answer waits for.
     fn caught(&self, question: Question) -> Option<oneshot::Receiver<()>> {
         let Ask::Read { blind: true } = question.ask else {
             return None;

@@ -9,7 +9,7 @@
 //!
 //! - no valid lease is left, and [`Client::close`](dlock_core::Client::close) agrees;
 //! - another client gets the lock: at once where the store answers, else within one lease;
-//! - the next in line is served, and whoever went away is not served before it;
+//! - the next waiter in line is served, and the cancelled one is not served before it;
 //! - no task, no call and no memory of the client is left.
 //!
 //! [`sampled`] drops the same futures, and the provider's own calls, at points drawn from a seed, on

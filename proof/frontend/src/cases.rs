@@ -6,23 +6,23 @@
 
 mod at_least;
 mod batching;
-mod bed;
 mod cancelling;
 mod closing;
 mod fairness;
-mod ghosts;
 mod handing;
-mod letting;
+mod harness;
+mod interceptor;
 mod limits;
 mod looking;
-mod meddler;
 mod observing;
+mod orphans;
 mod outages;
 mod outliving;
 mod polling;
 mod queueing;
 mod releasing;
 mod renewing;
+mod reserving;
 mod scoped;
 mod sharing;
 mod stories;
@@ -107,15 +107,15 @@ macro_rules! __for_each_frontend_case {
             required cancelling grant_that_died_before_it_was_picked_up_is_not_handed_out ["V9", "W6"];
             required cancelling limit_that_passed_while_nobody_looked_sends_nothing_more ["W4"];
 
-            required ghosts late_copy_of_a_try_given_up_does_not_block_its_client ["G4", "W5"];
-            required ghosts late_copy_of_a_refused_try_does_not_block_its_client ["G4"];
-            required ghosts late_copy_of_a_spent_try_does_not_block_its_client ["G4", "A3"];
-            required ghosts late_copy_of_a_late_grants_try_does_not_block_its_client ["G4", "V9"];
-            required ghosts late_copy_of_a_grant_nobody_took_does_not_block_its_client ["G4", "G1"];
-            required ghosts late_copy_of_a_released_leases_try_does_not_block_its_client ["G4"];
-            required ghosts unreleased_lease_of_ours_does_not_block_its_client ["G4"];
-            required ghosts last_eight_are_remembered_for_two_leases ["G4"];
-            required ghosts live_lease_of_ours_is_never_claimed ["G4", "I12", "no re-entrancy"];
+            required orphans late_copy_of_a_try_given_up_does_not_block_its_client ["G4", "W5"];
+            required orphans late_copy_of_a_refused_try_does_not_block_its_client ["G4"];
+            required orphans late_copy_of_a_spent_try_does_not_block_its_client ["G4", "A3"];
+            required orphans late_copy_of_a_late_grants_try_does_not_block_its_client ["G4", "V9"];
+            required orphans late_copy_of_a_grant_nobody_took_does_not_block_its_client ["G4", "G1"];
+            required orphans late_copy_of_a_released_leases_try_does_not_block_its_client ["G4"];
+            required orphans unreleased_lease_of_ours_does_not_block_its_client ["G4"];
+            required orphans last_eight_are_remembered_for_two_leases ["G4"];
+            required orphans live_lease_of_ours_is_never_claimed ["G4", "I12", "no re-entrancy"];
 
             required tries each_try_of_a_waiter_has_its_own_identity ["W5"];
             required tries lost_reply_of_an_acquire_is_not_contention ["W5", "A2", "I11"];
@@ -126,7 +126,7 @@ macro_rules! __for_each_frontend_case {
             required outages silent_store_is_asked_at_one_pace ["V6", "V7", "W5"];
             required outages first_answer_ends_an_outage_for_everybody ["V6", "W5"];
             required outages renewal_in_an_outage_keeps_its_last_chance ["V6"];
-            required tries refusal_by_a_ghost_of_our_own_is_an_answer ["W5", "G4"];
+            required tries refusal_by_an_orphan_of_our_own_is_an_answer ["W5", "G4"];
             required tries spent_try_is_followed_by_a_fresh_one_at_once ["A3", "W5"];
             required tries late_grant_is_given_back_and_asked_for_again ["V9", "T6"];
 
@@ -143,10 +143,10 @@ macro_rules! __for_each_frontend_case {
             required fairness limit_holds_while_others_go_first ["F6", "W4"];
             watch fairness hint_during_a_delay_counts ["F6", "W3"];
             watch fairness hint_during_a_delay_does_not_start_it_anew ["F6", "W3"];
-            watch letting crowded_client_lets_others_in ["W8", "F8", "F12"];
-            required letting crowded_client_lets_others_in_without_hints ["W8", "F8", "F12"];
-            watch letting crowded_clients_take_turns ["W8", "F9", "F13"];
-            required letting crowded_clients_take_turns_without_hints ["W8", "F9"];
+            watch reserving crowded_client_lets_others_in ["W8", "F8", "F12"];
+            required reserving crowded_client_lets_others_in_without_hints ["W8", "F8", "F12"];
+            watch reserving crowded_clients_take_turns ["W8", "F9", "F13"];
+            required reserving crowded_clients_take_turns_without_hints ["W8", "F9"];
             required queueing own_release_wakes_the_next_waiter ["W7", "I16"];
             required queueing release_of_an_orphan_wakes_the_next_waiter ["W7", "W5"];
 
@@ -172,7 +172,7 @@ macro_rules! __for_each_frontend_case {
             required at_least client_opens_its_own_closing_when_it_is_over ["B4", "A6"];
             required at_least ticket_carries_what_is_left_to_be_closed ["B4", "H7"];
 
-            required tickets ticket_gives_the_lock_to_whoever_redeems_it ["H7", "H8", "A6", "V7"];
+            required tickets ticket_gives_the_lock_to_its_redeemer ["H7", "H8", "A6", "V7"];
             required tickets ticket_is_good_whatever_its_number ["H2", "H8"];
             required tickets giver_does_not_claim_what_it_handed_over ["H10", "G4"];
             required tickets ticket_waits_behind_nobody ["H9", "W1"];

@@ -1,17 +1,17 @@
 //! What a program tells its `metrics` recorder, kept for tests to look at.
 //!
 //! ```
-//! # use dlock_proof::metrics::Kept;
+//! # use dlock_proof::metrics::TestRecorder;
 //! # use dlock_testkit::memory::{MemoryProvider, MemoryStore};
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let kept = Kept::new();
+//! let recorder = TestRecorder::new();
 //! // For this thread, so on a current-thread runtime for every task.
-//! let _listening = kept.listen();
+//! let _listening = recorder.listen();
 //! let provider = MemoryProvider::new(&MemoryStore::store_clock());
 //! let lock = dlock_core::DLock::builder().name("door").provider(provider).build()?;
 //! lock.acquire().await?.release().await?;
-//! assert_eq!(kept.count("dlock_releases_total", &[("outcome", "released")]), 1);
+//! assert_eq!(recorder.count("dlock_releases_total", &[("outcome", "released")]), 1);
 //! # Ok(()) }
 //! ```
 
@@ -27,9 +27,9 @@ use metrics::{
     Metadata, Recorder,
 };
 
-/// Keeps everything it is told. Clones share it.
+/// A recorder that keeps everything it is told. Clones share it.
 #[derive(Clone, Default)]
-pub struct Kept(Arc<Mutex<Told>>);
+pub struct TestRecorder(Arc<Mutex<Told>>);
 
 #[derive(Default)]
 struct Told {
@@ -52,10 +52,10 @@ enum Value {
 }
 
 /// What the recorder hands out for one series.
-struct Handle(Kept, Series);
+struct Handle(TestRecorder, Series);
 
-impl Kept {
-    /// Nothing so far.
+impl TestRecorder {
+    /// One that has been told nothing.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -187,8 +187,8 @@ impl Value {
 
 impl Handle {
     fn change(&self, change: impl FnOnce(&mut Value)) {
-        let Self(kept, series) = self;
-        if let Some(value) = kept.told().series.get_mut(series) {
+        let Self(recorder, series) = self;
+        if let Some(value) = recorder.told().series.get_mut(series) {
             change(value);
         }
     }
@@ -202,7 +202,7 @@ impl Handle {
     }
 }
 
-impl Recorder for Kept {
+impl Recorder for TestRecorder {
     fn describe_counter(&self, name: KeyName, _: Option<Unit>, _: SharedString) {
         self.told().described.push(name.as_str().to_owned());
     }
@@ -266,7 +266,7 @@ impl HistogramFn for Handle {
     }
 }
 
-impl fmt::Debug for Kept {
+impl fmt::Debug for TestRecorder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_map().entries(&self.told().series).finish()
     }

@@ -41,7 +41,7 @@ const FAILED_ONCE: &[(u64, &str)] = &[
     ),
     (
         84,
-        "an acquire gave up, though the store had refused it through a ghost of its own (W5)",
+        "an acquire gave up, though the store had refused it through an orphan of its own (W5)",
     ),
     (
         3,
@@ -270,7 +270,7 @@ fn bites(figures: &Figures) {
         ("late renewals", figures.late_renewals, runs / 5),
         ("late grants", figures.late_grants, runs / 50),
         ("spent tries", figures.spent, runs / 50),
-        ("refusals by own ghosts", figures.own_ghosts, runs / 5),
+        ("refusals by own orphans", figures.own_orphans, runs / 5),
         ("leases handed to a waiter", figures.handed_over, runs),
         ("tickets", figures.tickets, runs / 2),
         ("redeemed tickets", figures.redeemed, runs / 5),

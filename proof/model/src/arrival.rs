@@ -74,7 +74,7 @@ impl<L: Log> Step<'_, L> {
                     self.violated(Property::GrantsOnce);
                 }
                 if term.phase != Phase::Pending {
-                    self.log.log(Event::Ghost);
+                    self.log.log(Event::Orphan);
                 }
             }
             Rule::A2 if term.phase == Phase::Pending => self.log.log(Event::ReplayAnswered),
@@ -82,7 +82,7 @@ impl<L: Log> Step<'_, L> {
             Rule::A7 if term.claim.version == before.version => match term.claim.ground {
                 Ground::None => {}
                 Ground::Observed => self.violated(Property::ObservationEnds),
-                Ground::Own => self.violated(Property::OwnGhostNeverBlocks),
+                Ground::Own => self.violated(Property::OwnOrphanNeverBlocks),
                 Ground::Ticket => self.violated(Property::TicketNeverBlocks),
             },
             _ => {}

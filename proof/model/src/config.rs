@@ -17,7 +17,7 @@ pub enum Discipline {
 #[derive(Clone, Debug)]
 #[expect(clippy::exhaustive_structs, reason = "tests and the binary build it")]
 pub struct Config {
-    /// Section 3.
+    /// O1: who decides that a lease ended.
     pub discipline: Discipline,
     /// Processes that want the name.
     pub clients: u8,

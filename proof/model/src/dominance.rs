@@ -10,7 +10,7 @@
 //! - A repeated acquire: the network keeps a copy of the first one.
 //! - A look at the record later than at once: an observation that is older allows more, and nobody
 //!   need claim what he may. What this leaves out is a claim of a version that is gone already and
-//!   comes back as a ghost (G2); the searches with `looks_at_once` off have it.
+//!   comes back as an orphan (G2); the searches with `looks_at_once` off have it.
 //! - A request that arrives and changes nothing, neither the record nor what its client will hear:
 //!   it stays on its way, and may yet arrive when it does.
 //! - A try without a claim where one may be made: it is refused where the other takes, and a request

@@ -14,7 +14,7 @@ pub enum Event {
     /// The store answered by this rule.
     Store(Rule),
     /// A1, A4, A5 or A6 took a record for a try that nobody waits for any more (G2).
-    Ghost,
+    Orphan,
     /// A lost answer was made good: a copy of an open try found its own grant (A2).
     ReplayAnswered,
     /// A6 on ground (a).
@@ -67,7 +67,7 @@ pub(crate) const EVENTS: [Event; 34] = [
     Event::Store(Rule::B1),
     Event::Store(Rule::B1Again),
     Event::Store(Rule::B1Changed),
-    Event::Ghost,
+    Event::Orphan,
     Event::ReplayAnswered,
     Event::TakenByObservation,
     Event::TakenFromOneself,
@@ -89,7 +89,7 @@ impl Event {
     fn index(self) -> usize {
         match self {
             Self::Store(rule) => rule as usize,
-            Self::Ghost => 18,
+            Self::Orphan => 18,
             Self::ReplayAnswered => 19,
             Self::TakenByObservation => 20,
             Self::TakenFromOneself => 21,
@@ -132,7 +132,7 @@ impl fmt::Display for Event {
                 Rule::B1Again => "B1: Revoked already",
                 Rule::B1Changed => "B1: Changed",
             },
-            Self::Ghost => "a ghost: nobody waits for this grant",
+            Self::Orphan => "an orphan: nobody waits for this grant",
             Self::ReplayAnswered => "its own grant, whose answer was lost",
             Self::TakenByObservation => "after an observation",
             Self::TakenFromOneself => "it was its own",

@@ -162,7 +162,7 @@ impl Model for Protocol {
             NoFalseLoss,
             NoDeadGrant,
             ReleaseFrees,
-            OwnGhostNeverBlocks,
+            OwnOrphanNeverBlocks,
             TicketNeverBlocks,
             ObservationEnds,
             ClosedKeepsOut,

@@ -28,11 +28,11 @@ pub enum Property {
     NoDeadGrant,
     /// V7: when a release was answered, its term does not hold the name.
     ReleaseFrees,
-    /// G4: a client that was shown a record of its own that is over gets past it with its next try.
-    OwnGhostNeverBlocks,
+    /// G4: a client that was shown an orphan of its own gets past it with its next try.
+    OwnOrphanNeverBlocks,
     /// H2: a redeemer that was shown the ticket's uuid gets past it with its next try.
     TicketNeverBlocks,
-    /// Section 9: a contender that saw one version for the record's D gets past it with its next
+    /// O1: a contender that saw one version for the record's D gets past it with its next
     /// try, whatever the store's clock does.
     ObservationEnds,
     /// B4: while the name is closed nobody enters, and its own client claims no term that it is closing.
@@ -56,7 +56,7 @@ impl Property {
         Self::NoFalseLoss,
         Self::NoDeadGrant,
         Self::ReleaseFrees,
-        Self::OwnGhostNeverBlocks,
+        Self::OwnOrphanNeverBlocks,
         Self::TicketNeverBlocks,
         Self::ObservationEnds,
         Self::ClosedKeepsOut,
@@ -84,7 +84,7 @@ impl Property {
             Self::NoFalseLoss => "R2 no false loss",
             Self::NoDeadGrant => "V9 no dead grant",
             Self::ReleaseFrees => "V7 release frees",
-            Self::OwnGhostNeverBlocks => "G4 own ghost never blocks",
+            Self::OwnOrphanNeverBlocks => "G4 own orphan never blocks",
             Self::TicketNeverBlocks => "H2 ticket never blocks",
             Self::ObservationEnds => "A6 observation ends the wait",
             Self::ClosedKeepsOut => "B4 closed keeps out",

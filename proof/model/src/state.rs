@@ -60,7 +60,7 @@ pub struct State {
 /// (uuid, renewals): what an observer compares.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Version {
-    /// Whose.
+    /// The term's.
     pub uuid: Id,
     /// The newest applied renewal.
     pub renewals: u8,

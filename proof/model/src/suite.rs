@@ -29,7 +29,7 @@ const ALWAYS: [Event; 10] = [
     Event::Store(Rule::A7),
     Event::Store(Rule::R1),
     Event::Store(Rule::L1),
-    Event::Ghost,
+    Event::Orphan,
     Event::Granted,
     Event::Extended,
     Event::NotExtended,

@@ -182,7 +182,7 @@ impl Trap {
         use Discipline::{Observer, StoreClock};
         use Property::{
             AnswersFit, BlockedAtMostD, ClosedKeepsOut, Exclusion, FencedOrder, GrantsOnce,
-            NoDeadGrant, NoFalseLoss, NothingRevived, ObservationEnds, OwnGhostNeverBlocks,
+            NoDeadGrant, NoFalseLoss, NothingRevived, ObservationEnds, OwnOrphanNeverBlocks,
             ReleaseFrees, StaleChangesNothing, TicketNeverBlocks, TokensGrow,
         };
 
@@ -212,7 +212,7 @@ impl Trap {
             Self::A3Removed => (GrantsOnce, StoreClock, [1, 0, 1]),
             Self::R2Removed => (NoFalseLoss, StoreClock, [1, 1, 1]),
             Self::ReleaseByConfirmedState => (ReleaseFrees, StoreClock, [1, 1, 0]),
-            Self::OnlyGivenUpRemembered => (OwnGhostNeverBlocks, StoreClock, [2, 0, 1]),
+            Self::OnlyGivenUpRemembered => (OwnOrphanNeverBlocks, StoreClock, [2, 0, 1]),
             Self::TicketInsistsOnNumber => (TicketNeverBlocks, StoreClock, [1, 1, 0]),
             Self::StoreClockBackWithoutA6 => (ObservationEnds, StoreClock, [1, 0, 0]),
             Self::A6Removed => (ObservationEnds, Observer, [1, 0, 0]),

@@ -29,7 +29,7 @@ pub fn dynamodb() -> io::Result<(String, Database)> {
         let served = runtime.and_then(|runtime| {
             runtime.block_on(async {
                 let listener = TcpListener::bind("127.0.0.1:0").await?;
-                // Whoever started it may be gone.
+                // The caller that started it may be gone.
                 drop(sender.send(listener.local_addr()));
                 server::serve_on(listener, served).await;
                 Ok(())

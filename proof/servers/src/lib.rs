@@ -187,7 +187,7 @@ impl<C: Fn(&Place) -> Command> ServiceBuilder<C> {
                 None => guard.env_remove(key),
             };
         }
-        // No inherited output: whoever reads ours would wait for the guard. Its own process group:
+        // No inherited output: a reader of ours would wait for the guard. Its own process group:
         // Ctrl-C is for the tests, and the guard must outlive them.
         guard
             .stdin(Stdio::piped())

@@ -283,7 +283,7 @@ fn helper_server() {
     let port: u16 = role().parse().unwrap();
     let listener = TcpListener::bind(("127.0.0.1", port)).unwrap();
     for stream in listener.incoming() {
-        // Whoever only looked whether somebody listens has gone.
+        // A client that only looked whether somebody listens has gone.
         drop(
             stream
                 .unwrap()

@@ -70,7 +70,7 @@ impl Roots {
 impl Mode {
     pub(super) fn new(asked: Option<&str>, roots: &Roots) -> Result<Self, Failure> {
         let mode = match (asked, roots) {
-            // Whoever trusts every authority must look at the name.
+            // A client that trusts every authority must check the server's name.
             (None | Some("verify-full"), Roots::System) => Self::VerifyFull,
             (Some("prefer" | "require" | "verify-ca"), Roots::System) => {
                 return Err(refuse("sslrootcert=system takes sslmode=verify-full"));

@@ -8,7 +8,7 @@ use crate::time::HolderInstant;
 /// Renews terms.
 pub(crate) trait Renewer: Send + Sync {
     /// This term has ended: it is renewed no more, and the renewer forgets it (V7, H7).
-    fn leave(&self, term: &Term);
+    fn remove(&self, term: &Term);
 }
 
 /// A term's key in its renewer's timer queue: the instant that it waits for.

@@ -34,7 +34,7 @@ fn who_has_waited_longest_leaves_nothing() {
         slots.push(fairness.slots(entered, &clock));
         fairness.hinted();
     }
-    // Four at most, and one more for who has just had the lock.
+    // Four at most, and one more for the client that has just had the lock.
     assert_eq!(slots, [5, 4, 4, 4, 3, 2, 1, 0]);
 }
 
@@ -289,7 +289,7 @@ fn version_of_a_reservation_is_heeded_for_as_long_as_the_reservation_lasts() {
         hand.advance(TENURE);
         assert_eq!(fairness.away(&clock), Duration::ZERO);
     }
-    // Who had it is dead.
+    // Its owner is dead.
     fairness.heed(reservation(0), lasts, TENURE, &clock);
     assert_eq!(fairness.away(&clock), Duration::ZERO);
     fairness.heed(reservation(1), lasts, TENURE, &clock);

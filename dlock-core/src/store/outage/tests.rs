@@ -16,7 +16,8 @@ const INSTANT: Duration = Duration::from_nanos(1);
 
 type Turn<'a> = Pin<Box<dyn Future<Output = Result<(), ProviderError>> + Send + 'a>>;
 
-fn bed(unanswered: u32) -> (Arc<Term>, ManualClock) {
+/// A term whose store has left this many calls in a row unanswered, and its clock.
+fn term_after(unanswered: u32) -> (Arc<Term>, ManualClock) {
     let (clock, hand) = Clock::manual();
     let term = term(clock);
     for _ in 0..unanswered {
@@ -52,7 +53,7 @@ fn poll(turn: &mut Turn<'_>) -> Poll<Result<(), ProviderError>> {
 
 #[tokio::test]
 async fn few_failures_are_no_outage_and_an_answer_forgets_them() {
-    let (term, _hand) = bed(HICCUPS);
+    let (term, _hand) = term_after(HICCUPS);
     for _ in 0..10 {
         assert!(has_come(&mut turn(&term, LONG)).await);
     }
@@ -65,7 +66,7 @@ async fn few_failures_are_no_outage_and_an_answer_forgets_them() {
 
 #[tokio::test]
 async fn turns_come_one_by_one_in_their_order() {
-    let (term, hand) = bed(HICCUPS + 1);
+    let (term, hand) = term_after(HICCUPS + 1);
     assert!(has_come(&mut turn(&term, LONG)).await);
     let (mut first, mut second) = (turn(&term, LONG), turn(&term, LONG));
     assert!(!has_come(&mut first).await && !has_come(&mut second).await);
@@ -78,7 +79,7 @@ async fn turns_come_one_by_one_in_their_order() {
 
 #[tokio::test]
 async fn who_is_dropped_in_line_takes_no_turn() {
-    let (term, hand) = bed(HICCUPS + 1);
+    let (term, hand) = term_after(HICCUPS + 1);
     assert!(has_come(&mut turn(&term, LONG)).await);
     let (mut first, mut second) = (turn(&term, LONG), turn(&term, LONG));
     assert!(!has_come(&mut first).await && !has_come(&mut second).await);
@@ -89,7 +90,7 @@ async fn who_is_dropped_in_line_takes_no_turn() {
 
 #[tokio::test]
 async fn an_answer_lets_everybody_go() {
-    let (term, hand) = bed(HICCUPS + 1);
+    let (term, hand) = term_after(HICCUPS + 1);
     assert!(has_come(&mut turn(&term, LONG)).await);
     let mut waiting: Vec<_> = (0..20).map(|_| turn(&term, LONG)).collect();
     for turn in &mut waiting {
@@ -104,7 +105,7 @@ async fn an_answer_lets_everybody_go() {
 
 #[tokio::test]
 async fn who_is_out_of_patience_learns_what_the_store_failed_with() {
-    let (term, hand) = bed(HICCUPS + 1);
+    let (term, hand) = term_after(HICCUPS + 1);
     assert!(has_come(&mut turn(&term, LONG)).await);
     let mut waiting = turn(&term, TURN / 4);
     assert!(!has_come(&mut waiting).await);
@@ -118,7 +119,7 @@ async fn who_is_out_of_patience_learns_what_the_store_failed_with() {
 /// A runtime that nobody drives has the first place, and never comes.
 #[tokio::test]
 async fn first_that_does_not_come_keeps_the_turn_from_nobody() {
-    let (term, hand) = bed(HICCUPS + 1);
+    let (term, hand) = term_after(HICCUPS + 1);
     assert!(has_come(&mut turn(&term, LONG)).await);
     let mut away = turn(&term, LONG);
     let (mut first, mut second) = (turn(&term, LONG), turn(&term, LONG));
@@ -140,7 +141,7 @@ async fn first_that_does_not_come_keeps_the_turn_from_nobody() {
 #[tokio::test]
 async fn first_that_does_not_come_keeps_the_turn_from_nobody_in_a_hurry() {
     const SHORT: Duration = Duration::from_millis(600);
-    let (term, hand) = bed(HICCUPS + 1);
+    let (term, hand) = term_after(HICCUPS + 1);
     assert!(has_come(&mut turn(&term, LONG)).await);
     let mut away = turn(&term, LONG);
     assert!(!has_come(&mut away).await);

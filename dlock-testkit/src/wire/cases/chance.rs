@@ -92,7 +92,7 @@ async fn work(client: usize, lease: Lease, time: Duration) -> Option<Held> {
         sleep(Duration::from_millis(3)).await;
     }
     let token = guard.token().into();
-    // It may take a lease; whoever waits does not wait for it.
+    // The release may take as long as a lease; the waiters do not wait for it.
     drop(guard);
     until.map(|until| Held {
         client,
@@ -129,8 +129,8 @@ pub(super) async fn waiter_takes_over_through_random_faults(wiring: Wiring) {
         };
         let ((next, took), ()) = tokio::join!(acquired, eased);
         wire.proxy.clear();
-        // The bound without faults, and tries that were given up: each takes D/3 and leaves a
-        // ghost that its own client knows (G4).
+        // The bound without faults, and tries that were given up: each takes D/3 and leaves an
+        // orphan that its own client knows (G4).
         let bound = lease * 5 / 2;
         assert!(took <= bound, "round {round}: {took:?} (I15)");
         drop(next);

@@ -181,7 +181,7 @@ async fn gets_it_in_time(wiring: &Wiring, wire: &Wire, rival: &Client, name: &Na
 }
 
 async fn gets_it_within(bound: Duration, wire: &Wire, lock: &DLock) {
-    let next = within(bound, "a ghost blocks (I10)", lock.acquire()).await;
+    let next = within(bound, "an orphan blocks (I10)", lock.acquire()).await;
     assert_eq!(ok(ok(next).release().await), ReleaseEnd::Released);
     // W5: tasks that clean up end with the lease that may be left.
     let left = soon("the clean-up", wire.client.close()).await;

@@ -133,7 +133,7 @@ pub(super) async fn hung_renewals_delay_no_loss(wiring: Wiring) {
     finished(all).await;
 }
 
-/// The same where nobody tries again: who holds the lease is told by its own clock.
+/// The same where nobody tries again: the holder is told by its own clock.
 async fn lease_by_hand_ends_in_time(wiring: Wiring, fault: Fault) {
     let wire = wiring.wire().await;
     let name = wiring.name(format_args!("by hand: {fault}"));

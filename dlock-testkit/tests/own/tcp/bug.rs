@@ -35,7 +35,7 @@ pub(crate) enum Bug {
     AssumesItsReleases,
     /// A second release of one term is refused.
     ForgetsItsReleases,
-    /// A release frees the lock, whoever has it.
+    /// A release frees the lock, whichever client has it.
     ReleasesAnybody,
     /// The store keeps others out for longer than it was asked to.
     KeepsTooLong,

@@ -30,7 +30,7 @@ pub(crate) async fn run(store: &dyn Store, name: &str) -> Result<(), Failure> {
         async move { println!("{line}") }
     });
 
-    // What happened, for whoever watches.
+    // Prints what happened.
     let (who, mut transitions) = (name.to_owned(), election.transitions());
     let telling = tokio::spawn(async move {
         while let Some(Next::Transition(transition)) = transitions.next().await {
@@ -58,7 +58,7 @@ pub(crate) async fn run(store: &dyn Store, name: &str) -> Result<(), Failure> {
     Ok(telling.await?)
 }
 
-/// The sign to stop: Ctrl-D, or the end of whoever started this process.
+/// The sign to stop: Ctrl-D, or the end of the process that started this one.
 async fn standard_input_ends() {
     let mut input = tokio::io::stdin();
     let mut bytes = [0; 256];

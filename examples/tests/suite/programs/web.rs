@@ -1,4 +1,4 @@
-//! `web` books one order of a customer at a time, and tells whoever would wait for too long.
+//! `web` books one order of a customer at a time, and refuses one that would wait for too long.
 
 use crate::place::Place;
 

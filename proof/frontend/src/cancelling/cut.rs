@@ -23,7 +23,7 @@ const SPIN: Duration = Duration::from_millis(5);
 pub(super) enum Point {
     /// Right after this poll: nobody else has run since.
     After(usize),
-    /// When everybody who was ready after this poll has run once.
+    /// When every task that was ready after this poll has run once.
     TurnAfter(usize),
     /// Several spans after this poll: the caller has been busy elsewhere.
     LongAfter(usize),
@@ -131,7 +131,7 @@ impl Cut {
     pub(super) fn give_cues(&mut self) {
         let polls = self.polls;
         for (_, cue) in self.cues.extract_if(.., |(due, _)| *due <= polls) {
-            // Who is not there any more needs no cue.
+            // A task that has ended needs no cue.
             let _gone = cue.send(());
         }
     }

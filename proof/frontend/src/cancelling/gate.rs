@@ -44,7 +44,7 @@ impl Counts {
     }
 }
 
-/// One turn of the scheduler: whoever is ready runs once, and no time passes.
+/// One turn of the scheduler: every task that is ready runs once, and no time passes.
 pub(super) async fn turn() {
     let mut turned = false;
     std::future::poll_fn(|context| {

@@ -204,7 +204,7 @@ async fn renew(stage: &mut Stage) {
         return;
     }
     assert!(!matches!(ended, Some(Err(_))), "{ended:?}");
-    // What was sent is answered, and counts, whoever waited for it.
+    // A renewal that was sent counts once it is answered, though its caller is gone.
     if stage.paused && stage.cut.polls > 0 {
         stage.part_of_the_lease().await;
         let unrenewed = before.saturating_sub(began.elapsed());

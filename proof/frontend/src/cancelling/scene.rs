@@ -160,7 +160,7 @@ impl Scene {
             (_, Weather::Fair) => TURNS + 15,
             // Longer than an acquire asks a silent store.
             (Situation::Alone, _) => TURNS + 18,
-            // Shorter, for the sake of the one behind.
+            // Shorter, for the waiter behind it.
             (..) => TURNS + 6,
         }
     }
@@ -223,7 +223,7 @@ impl Crowd {
         let lease = ok(lease);
         if stage.paused && held_still && stage.fair() {
             let grants = stage.counts.granted() - granted;
-            assert_eq!(grants, 1, "somebody who has gone away was served first");
+            assert_eq!(grants, 1, "a waiter that has gone away was served first");
         }
         ok(lease.release().await);
         ok(self.holder.await);

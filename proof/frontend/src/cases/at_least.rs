@@ -10,8 +10,8 @@ use dlock_testkit::{
 };
 use tokio::task::yield_now;
 
-use super::bed::{
-    BY_HAND, Bed, acquired, held, joined, lock, ok, poll_once, rounds, settle, soon, trying,
+use super::harness::{
+    BY_HAND, Harness, acquired, held, joined, lock, ok, poll_once, rounds, settle, soon, trying,
     waiting,
 };
 
@@ -19,8 +19,8 @@ const SECOND: Duration = Duration::from_secs(1);
 const TEN_MINUTES: Duration = Duration::from_mins(10);
 
 /// For how long the last release sent closes the name.
-fn closed_for(bed: &Bed) -> Option<Duration> {
-    let releases = bed.releases();
+fn closed_for(harness: &Harness) -> Option<Duration> {
+    let releases = harness.releases();
     let last = releases.last();
     last.and_then(|release| release.closing)
         .map(|closing| closing.lasts())
@@ -29,9 +29,9 @@ fn closed_for(bed: &Bed) -> Option<Duration> {
 pub(in crate::cases) async fn early_release_closes_the_name_until_its_time(bench: Bench) {
     rounds(bench, |round| async move {
         for label in ["released", "dropped", "with"] {
-            let (bed, hand) = round.by_hand().await;
-            let rival = bed.rival().await;
-            let lock = lock!(bed, label, at_least = TEN_MINUTES);
+            let (harness, hand) = round.by_hand().await;
+            let rival = harness.rival().await;
+            let lock = lock!(harness, label, at_least = TEN_MINUTES);
             let began = hand.clone();
             match label {
                 "with" => {
@@ -50,7 +50,11 @@ pub(in crate::cases) async fn early_release_closes_the_name_until_its_time(bench
                 }
             }
             soon("the release", lock.idle()).await;
-            assert_eq!(closed_for(&bed), Some(TEN_MINUTES - 5 * SECOND), "{label}");
+            assert_eq!(
+                closed_for(&harness),
+                Some(TEN_MINUTES - 5 * SECOND),
+                "{label}"
+            );
             // To its own client as to strangers; and neither holds it.
             for lock in [&lock, &lock!(rival, label)] {
                 let holder = held(lock.try_acquire().await);
@@ -64,16 +68,16 @@ pub(in crate::cases) async fn early_release_closes_the_name_until_its_time(bench
 
 pub(in crate::cases) async fn closed_name_is_handed_to_no_waiter(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, _hand) = round.by_hand().await;
-        let lock = lock!(bed, "", at_least = TEN_MINUTES);
+        let (harness, _hand) = round.by_hand().await;
+        let lock = lock!(harness, "", at_least = TEN_MINUTES);
         let lease = acquired(lock.try_acquire().await);
         let waiter = waiting(&lock);
-        bed.sent(Op::Acquire, 2).await;
+        harness.sent(Op::Acquire, 2).await;
         settle().await;
         ok(soon("the release", lease.release()).await);
         settle().await;
         assert!(!waiter.is_finished(), "its own client's waiter got it");
-        assert!(closed_for(&bed).is_some());
+        assert!(closed_for(&harness).is_some());
         waiter.abort();
     })
     .await;
@@ -81,24 +85,24 @@ pub(in crate::cases) async fn closed_name_is_handed_to_no_waiter(bench: Bench) {
 
 pub(in crate::cases) async fn client_does_not_claim_what_it_is_about_to_close(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, hand) = round.by_hand().await;
-        let lock = lock!(bed, "", at_least = TEN_MINUTES);
+        let (harness, hand) = round.by_hand().await;
+        let lock = lock!(harness, "", at_least = TEN_MINUTES);
         let lease = acquired(lock.try_acquire().await);
         let uuid = lease.uuid();
-        bed.store.next(Op::Release, Fault::HoldRequest);
+        harness.store.next(Op::Release, Fault::HoldRequest);
         let release = tokio::spawn(lease.release());
-        bed.sent(Op::Release, 1).await;
+        harness.sent(Op::Release, 1).await;
         // G4 would: the term is over.
         let holder = held(lock.try_acquire().await);
         assert_eq!(holder.record.uuid, uuid);
-        bed.store.deliver().await;
+        harness.store.deliver().await;
         assert_eq!(ok(hand.passes_until(release).await), ReleaseEnd::Released);
         assert!(held(lock.try_acquire().await).record.is_closed());
         // Nobody released it: the promise is over all the same.
-        let lock = lock!(bed, "unanswered", at_least = 2 * BY_HAND);
+        let lock = lock!(harness, "unanswered", at_least = 2 * BY_HAND);
         let lease = acquired(lock.try_acquire().await);
         let uuid = lease.uuid();
-        bed.store.always(Op::Release, Fault::UNKNOWN_BEFORE);
+        harness.store.always(Op::Release, Fault::UNKNOWN_BEFORE);
         let release = tokio::spawn(lease.release());
         assert_eq!(
             ok(hand.passes_until_within(release, BY_HAND).await),
@@ -116,48 +120,48 @@ pub(in crate::cases) async fn client_does_not_claim_what_it_is_about_to_close(be
 
 pub(in crate::cases) async fn release_after_its_time_frees_the_name(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, hand) = round.by_hand().await;
-        let lock = lock!(bed, "", at_least = 10 * SECOND);
+        let (harness, hand) = round.by_hand().await;
+        let lock = lock!(harness, "", at_least = 10 * SECOND);
         let lease = acquired(lock.try_acquire().await);
         hand.advance(10 * SECOND).await;
         ok(soon("the release", lease.release()).await);
-        assert_eq!(closed_for(&bed), None);
-        let subject = bed.subject().await;
-        assert!(subject.record(&bed.name("")).await.released);
-        // An instant before, what is left is closed, however little.
+        assert_eq!(closed_for(&harness), None);
+        let subject = harness.subject().await;
+        assert!(subject.record(&harness.name("")).await.released);
+        // Released an instant before its time, the name is closed all the same.
         let lease = acquired(lock.try_acquire().await);
         hand.advance(10 * SECOND - Duration::from_millis(3)).await;
         ok(soon("the release", lease.release()).await);
-        assert_eq!(closed_for(&bed), Some(Duration::from_millis(100)));
+        assert_eq!(closed_for(&harness), Some(Duration::from_millis(100)));
     })
     .await;
 }
 
 pub(in crate::cases) async fn lost_lease_closes_nothing(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, hand) = round.by_hand().await;
-        let lock = lock!(bed, "", at_least = TEN_MINUTES);
+        let (harness, hand) = round.by_hand().await;
+        let lock = lock!(harness, "", at_least = TEN_MINUTES);
         let lease = acquired(lock.try_acquire().await);
         hand.advance(BY_HAND).await;
         assert!(!lease.is_valid());
         drop(lease);
         soon("the release", lock.idle()).await;
-        assert_eq!(bed.releases().len(), 1);
-        assert_eq!(closed_for(&bed), None, "the work did not end");
+        assert_eq!(harness.releases().len(), 1);
+        assert_eq!(closed_for(&harness), None, "the work did not end");
     })
     .await;
 }
 
 pub(in crate::cases) async fn work_that_was_not_done_closes_nothing(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, _hand) = round.by_hand().await;
-        let lock = lock!(bed, "", at_least = TEN_MINUTES);
+        let (harness, _hand) = round.by_hand().await;
+        let lock = lock!(harness, "", at_least = TEN_MINUTES);
         let lease = acquired(lock.try_acquire().await);
         ok(soon("the release", lease.release_open()).await);
         let guard = ok(soon("the lock", lock.hold()).await);
         ok(soon("the release", guard.release_open()).await);
-        assert_eq!(bed.releases().len(), 2);
-        assert!(bed.releases().iter().all(|sent| sent.closing.is_none()));
+        assert_eq!(harness.releases().len(), 2);
+        assert!(harness.releases().iter().all(|sent| sent.closing.is_none()));
         drop(acquired(lock.try_acquire().await));
     })
     .await;
@@ -165,20 +169,20 @@ pub(in crate::cases) async fn work_that_was_not_done_closes_nothing(bench: Bench
 
 pub(in crate::cases) async fn grant_that_nobody_took_closes_nothing(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, _hand) = round.by_hand().await;
-        let lock = lock!(bed, "", at_least = TEN_MINUTES);
+        let (harness, _hand) = round.by_hand().await;
+        let lock = lock!(harness, "", at_least = TEN_MINUTES);
         // Not before the first poll has ended, however fast the store is.
         let reply = Fault::DelayReply(Duration::from_millis(50));
-        bed.store.next(Op::Acquire, reply);
+        harness.store.next(Op::Acquire, reply);
         let mut acquire = Box::pin(lock.acquire());
         assert!(poll_once(acquire.as_mut()).is_pending());
         // Granted, and on offer.
-        bed.sent(Op::Acquire, 1).await;
+        harness.sent(Op::Acquire, 1).await;
         settle().await;
         drop(acquire);
         soon("the release", lock.idle()).await;
-        assert_eq!(bed.releases().len(), 1);
-        assert_eq!(closed_for(&bed), None, "no work has begun");
+        assert_eq!(harness.releases().len(), 1);
+        assert_eq!(closed_for(&harness), None, "no work has begun");
         yield_now().await;
     })
     .await;
@@ -186,20 +190,20 @@ pub(in crate::cases) async fn grant_that_nobody_took_closes_nothing(bench: Bench
 
 pub(in crate::cases) async fn repeated_release_closes_the_name_once(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, hand) = round.by_hand().await;
-        let lock = lock!(bed, "", at_least = TEN_MINUTES);
+        let (harness, hand) = round.by_hand().await;
+        let lock = lock!(harness, "", at_least = TEN_MINUTES);
         let lease = acquired(lock.try_acquire().await);
-        bed.store.next(Op::Release, Fault::UNKNOWN_AFTER);
+        harness.store.next(Op::Release, Fault::UNKNOWN_AFTER);
         let release = tokio::spawn(lease.release());
-        bed.sent(Op::Release, 1).await;
+        harness.sent(Op::Release, 1).await;
         assert_eq!(ok(hand.passes_until(release).await), ReleaseEnd::Released);
-        let releases = bed.releases();
+        let releases = harness.releases();
         let closings: Vec<_> = releases.iter().filter_map(|sent| sent.closing).collect();
         assert_eq!(closings.len(), 2, "{releases:?}");
         assert_eq!(closings[0].uuid(), closings[1].uuid());
         assert!(closings[0].lasts() > closings[1].lasts(), "{closings:?}");
-        let subject = bed.subject().await;
-        let record = subject.record(&bed.name("")).await;
+        let subject = harness.subject().await;
+        let record = subject.record(&harness.name("")).await;
         assert_eq!(
             (record.uuid, record.duration),
             (closings[0].uuid(), TEN_MINUTES)
@@ -210,52 +214,59 @@ pub(in crate::cases) async fn repeated_release_closes_the_name_once(bench: Bench
 
 pub(in crate::cases) async fn closing_that_somebody_overtook_is_told(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, hand) = round.by_hand().await;
-        let lock = lock!(bed, "", at_least = TEN_MINUTES);
+        let (harness, hand) = round.by_hand().await;
+        let lock = lock!(harness, "", at_least = TEN_MINUTES);
         let lease = acquired(lock.try_acquire().await);
-        bed.store.next(Op::Release, Fault::UNKNOWN_BEFORE);
+        harness.store.next(Op::Release, Fault::UNKNOWN_BEFORE);
         let release = tokio::spawn(lease.release());
-        bed.sent(Op::Release, 1).await;
+        harness.sent(Op::Release, 1).await;
         // Without the lease's end nobody could; a clock that jumps, or an operator.
-        let subject = bed.subject().await;
-        let seen = subject.record(&bed.name("")).await;
-        let rival = bed.bench().term(&bed.name("")).prev(Some(seen.version()));
+        let subject = harness.subject().await;
+        let seen = subject.record(&harness.name("")).await;
+        let rival = harness
+            .bench()
+            .term(&harness.name(""))
+            .prev(Some(seen.version()));
         subject.grants(&rival).await;
         assert_eq!(
             ok(hand.passes_until(release).await),
             ReleaseEnd::Unconfirmed
         );
-        assert_eq!(subject.record(&bed.name("")).await.uuid, rival.new);
+        assert_eq!(subject.record(&harness.name("")).await.uuid, rival.new);
     })
     .await;
 }
 
 pub(in crate::cases) async fn client_opens_its_own_closing_when_it_is_over(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, hand) = round.by_hand().await;
-        let lock = lock!(bed, "", at_least = TEN_MINUTES);
+        let (harness, hand) = round.by_hand().await;
+        let lock = lock!(harness, "", at_least = TEN_MINUTES);
         let lease = acquired(lock.try_acquire().await);
         ok(soon("the release", lease.release()).await);
-        // Nobody has looked since: whoever closed it has seen it closed.
+        // Nobody has looked since: the client that closed the name has seen it closed.
         hand.advance(TEN_MINUTES).await;
         let token = acquired(lock.try_acquire().await).token();
         assert!(token.get() > 0);
-        assert_eq!(bed.acquires().len(), 2, "{:?}", bed.acquires());
+        assert_eq!(harness.acquires().len(), 2, "{:?}", harness.acquires());
     })
     .await;
 }
 
 pub(in crate::cases) async fn ticket_carries_what_is_left_to_be_closed(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, hand) = round.by_hand().await;
+        let (harness, hand) = round.by_hand().await;
         let (rival, its_hand) = round.by_hand().await;
-        let lease = acquired(lock!(bed, "", at_least = TEN_MINUTES).try_acquire().await);
+        let lease = acquired(
+            lock!(harness, "", at_least = TEN_MINUTES)
+                .try_acquire()
+                .await,
+        );
         hand.advance(5 * SECOND).await;
         let ticket = ok(ok(lease.hand_over()).to_string().parse());
         // Of a lock that knows nothing of it.
-        let heir = acquired(lock!(rival, "").try_redeem(&ticket).await);
+        let redeemed = acquired(lock!(rival, "").try_redeem(&ticket).await);
         its_hand.advance(20 * SECOND).await;
-        ok(soon("the release", heir.release()).await);
+        ok(soon("the release", redeemed.release()).await);
         assert_eq!(closed_for(&rival), Some(TEN_MINUTES - 25 * SECOND));
     })
     .await;

@@ -9,16 +9,16 @@ use dlock_testkit::{
     faults::{Fault, Op},
 };
 
-use super::bed::{Bed, Round, eventually, lock, ok, rounds, settle, soon};
+use super::harness::{Harness, Round, eventually, lock, ok, rounds, settle, soon};
 
 const SECOND: Duration = Duration::from_secs(1);
 const MILLISECOND: Duration = Duration::from_millis(1);
 
 /// So many guards, all acquired at one instant of a clock that moves by hand.
-async fn hold(bed: &Bed, label: &str, count: usize) -> Vec<Guard> {
+async fn hold(harness: &Harness, label: &str, count: usize) -> Vec<Guard> {
     let mut guards = Vec::with_capacity(count);
     for number in 0..count {
-        guards.push(ok(lock!(bed, format!("{label}{number}")).hold().await));
+        guards.push(ok(lock!(harness, format!("{label}{number}")).hold().await));
     }
     guards
 }
@@ -28,19 +28,19 @@ fn together(round: &Round) -> bool {
     round.bench().capabilities().batch
 }
 
-/// The next renewals of so many leases that are due at one time meet this.
-fn strike(bed: &Bed, together: bool, count: usize, fault: Fault) {
+/// The next renewals of this many leases, all due at one time, meet this fault.
+fn strike(harness: &Harness, together: bool, count: usize, fault: Fault) {
     if together {
-        bed.store.next(Op::RenewMany, fault);
+        harness.store.next(Op::RenewMany, fault);
     } else {
-        (0..count).for_each(|_| bed.store.next(Op::Renew, fault));
+        (0..count).for_each(|_| harness.store.next(Op::Renew, fault));
     }
 }
 
 /// How often a lock's renewal was sent.
-fn attempts(bed: &Bed, label: &str) -> usize {
-    let name = bed.name(label);
-    let renewals = bed.renewals();
+fn attempts(harness: &Harness, label: &str) -> usize {
+    let name = harness.name(label);
+    let renewals = harness.renewals();
     renewals.iter().filter(|sent| sent.name == name).count()
 }
 
@@ -54,21 +54,21 @@ async fn extended(guards: &[Guard], left: Duration) {
 
 pub(in crate::cases) async fn leases_due_together_travel_together(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, hand) = round.by_hand().await;
-        let guards = hold(&bed, "", 20).await;
+        let (harness, hand) = round.by_hand().await;
+        let guards = hold(&harness, "", 20).await;
         for trip in 1..=3 {
             hand.advance(21 * SECOND).await;
-            bed.sent(Op::Renew, trip * 20).await;
+            harness.sent(Op::Renew, trip * 20).await;
             // From the request, and not from when it was due.
             extended(&guards, 48 * SECOND).await;
             let trips = if together(&round) { trip } else { 0 };
-            assert_eq!(bed.store.count(Op::RenewMany), trips);
+            assert_eq!(harness.store.count(Op::RenewMany), trips);
         }
         for (number, guard) in guards.iter().enumerate() {
-            let record = bed
+            let record = harness
                 .subject()
                 .await
-                .record(&bed.name(number.to_string()))
+                .record(&harness.name(number.to_string()))
                 .await;
             assert_eq!((record.uuid, record.renewals), (guard.uuid(), 3));
         }
@@ -78,20 +78,20 @@ pub(in crate::cases) async fn leases_due_together_travel_together(bench: Bench) 
 
 pub(in crate::cases) async fn refused_renewal_of_a_batch_ends_one_lease(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, hand) = round.by_hand().await;
-        let mut guards = hold(&bed, "", 6).await;
-        let taken = Release::new(bed.name("1"), guards[1].uuid(), None);
-        ok(bed.meddler.release(&taken).await);
+        let (harness, hand) = round.by_hand().await;
+        let mut guards = hold(&harness, "", 6).await;
+        let taken = Release::new(harness.name("1"), guards[1].uuid(), None);
+        ok(harness.interceptor.release(&taken).await);
         hand.advance(20 * SECOND).await;
-        bed.sent(Op::Renew, 6).await;
+        harness.sent(Op::Renew, 6).await;
         let refused = guards.remove(1);
         let loss = soon("the loss", refused.ended()).await;
         assert!(matches!(loss.cause, EndCause::Refused { .. }), "{loss:?}");
         extended(&guards, 48 * SECOND).await;
         hand.advance(20 * SECOND).await;
-        bed.sent(Op::Renew, 11).await;
+        harness.sent(Op::Renew, 11).await;
         settle().await;
-        assert_eq!(attempts(&bed, "1"), 1, "renewed when it was lost");
+        assert_eq!(attempts(&harness, "1"), 1, "renewed when it was lost");
         extended(&guards, 48 * SECOND).await;
     })
     .await;
@@ -99,11 +99,11 @@ pub(in crate::cases) async fn refused_renewal_of_a_batch_ends_one_lease(bench: B
 
 pub(in crate::cases) async fn failed_renewal_of_a_batch_leaves_the_others(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, hand) = round.by_hand().await;
-        let guards = hold(&bed, "", 5).await;
-        bed.store.next(Op::Renew, Fault::UNKNOWN_BEFORE);
+        let (harness, hand) = round.by_hand().await;
+        let guards = hold(&harness, "", 5).await;
+        harness.store.next(Op::Renew, Fault::UNKNOWN_BEFORE);
         hand.advance(20 * SECOND).await;
-        bed.sent(Op::Renew, 5).await;
+        harness.sent(Op::Renew, 5).await;
         let renewed = || {
             let renewed = guards
                 .iter()
@@ -114,52 +114,56 @@ pub(in crate::cases) async fn failed_renewal_of_a_batch_leaves_the_others(bench:
         assert!(guards.iter().all(Guard::is_valid));
         // One attempt more, for the one that failed.
         hand.advance(SECOND).await;
-        bed.sent(Op::Renew, 6).await;
+        harness.sent(Op::Renew, 6).await;
         eventually("its success", || renewed() == 1).await;
         settle().await;
-        assert_eq!(bed.renewals().len(), 6);
+        assert_eq!(harness.renewals().len(), 6);
     })
     .await;
 }
 
 pub(in crate::cases) async fn unanswered_batch_is_retried_one_by_one(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, hand) = round.by_hand().await;
+        let (harness, hand) = round.by_hand().await;
         // Few enough that they are no outage.
-        let guards = hold(&bed, "", 3).await;
-        strike(&bed, together(&round), 3, Fault::LoseReply);
+        let guards = hold(&harness, "", 3).await;
+        strike(&harness, together(&round), 3, Fault::LoseReply);
         hand.advance(20 * SECOND).await;
-        bed.sent(Op::Renew, 3).await;
+        harness.sent(Op::Renew, 3).await;
         hand.advance(10 * SECOND - MILLISECOND).await;
-        assert_eq!(bed.renewals().len(), 3, "given up too early");
+        assert_eq!(harness.renewals().len(), 3, "given up too early");
         assert!(guards.iter().all(Guard::is_valid));
         // A sixth of the lease is over; then come short pauses.
         hand.advance(MILLISECOND).await;
         hand.advance(SECOND).await;
-        bed.sent(Op::Renew, 6).await;
+        harness.sent(Op::Renew, 6).await;
         extended(&guards, 48 * SECOND).await;
         let trips = usize::from(together(&round));
-        assert_eq!(bed.store.count(Op::RenewMany), trips, "retried together");
+        assert_eq!(
+            harness.store.count(Op::RenewMany),
+            trips,
+            "retried together"
+        );
         // And then together again.
         hand.advance(20 * SECOND).await;
-        bed.sent(Op::Renew, 9).await;
+        harness.sent(Op::Renew, 9).await;
         extended(&guards, 48 * SECOND).await;
-        assert_eq!(bed.store.count(Op::RenewMany), 2 * trips);
+        assert_eq!(harness.store.count(Op::RenewMany), 2 * trips);
     })
     .await;
 }
 
 pub(in crate::cases) async fn hung_batch_delays_no_other(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, hand) = round.by_hand().await;
-        let early = hold(&bed, "early", 3).await;
+        let (harness, hand) = round.by_hand().await;
+        let early = hold(&harness, "early", 3).await;
         hand.advance(SECOND).await;
-        let late = hold(&bed, "late", 3).await;
-        strike(&bed, together(&round), 3, Fault::LoseRequest);
+        let late = hold(&harness, "late", 3).await;
+        strike(&harness, together(&round), 3, Fault::LoseRequest);
         hand.advance(19 * SECOND).await;
-        bed.sent(Op::Renew, 3).await;
+        harness.sent(Op::Renew, 3).await;
         hand.advance(SECOND).await;
-        bed.sent(Op::Renew, 6).await;
+        harness.sent(Op::Renew, 6).await;
         extended(&late, 48 * SECOND).await;
         assert!(early.iter().all(|guard| guard.remaining() == 27 * SECOND));
     })
@@ -168,12 +172,12 @@ pub(in crate::cases) async fn hung_batch_delays_no_other(bench: Bench) {
 
 pub(in crate::cases) async fn dead_shard_delays_only_its_own(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, hand) = round.by_hand().await;
-        bed.meddler.shards();
-        let (east, west) = (hold(&bed, "a", 3).await, hold(&bed, "b", 3).await);
-        bed.meddler.lose_shard_of(&bed.name("a0"));
+        let (harness, hand) = round.by_hand().await;
+        harness.interceptor.shards();
+        let (east, west) = (hold(&harness, "a", 3).await, hold(&harness, "b", 3).await);
+        harness.interceptor.lose_shard_of(&harness.name("a0"));
         hand.advance(20 * SECOND).await;
-        bed.sent(Op::Renew, 6).await;
+        harness.sent(Op::Renew, 6).await;
         extended(&west, 48 * SECOND).await;
         assert!(east.iter().all(|guard| guard.remaining() == 28 * SECOND));
     })
@@ -182,20 +186,20 @@ pub(in crate::cases) async fn dead_shard_delays_only_its_own(bench: Bench) {
 
 pub(in crate::cases) async fn short_lease_cuts_no_long_ones_attempt(bench: Bench) {
     rounds(bench, |round| async move {
-        let (mut bed, hand) = round.by_hand().await;
-        let long = ok(lock!(bed, "long").hold().await);
+        let (mut harness, hand) = round.by_hand().await;
+        let long = ok(lock!(harness, "long").hold().await);
         hand.advance(16 * SECOND).await;
-        bed.lease = 12 * SECOND;
-        let short = ok(lock!(bed, "short").hold().await);
-        bed.store.always(Op::Renew, Fault::LoseRequest);
+        harness.lease = 12 * SECOND;
+        let short = ok(lock!(harness, "short").hold().await);
+        harness.store.always(Op::Renew, Fault::LoseRequest);
         hand.advance(4 * SECOND).await;
-        bed.sent(Op::Renew, 2).await;
+        harness.sent(Op::Renew, 2).await;
         // A sixth of the short one is over, and a pause.
         hand.advance(2 * SECOND).await;
         hand.advance(SECOND).await;
-        eventually("the short one's next", || attempts(&bed, "short") == 2).await;
+        eventually("the short one's next", || attempts(&harness, "short") == 2).await;
         settle().await;
-        assert_eq!(attempts(&bed, "long"), 1, "cut short");
+        assert_eq!(attempts(&harness, "long"), 1, "cut short");
         assert!(long.is_valid() && short.is_valid());
     })
     .await;
@@ -203,20 +207,20 @@ pub(in crate::cases) async fn short_lease_cuts_no_long_ones_attempt(bench: Bench
 
 pub(in crate::cases) async fn batch_gets_as_long_as_its_shortest_lease_allows(bench: Bench) {
     rounds(bench, |round| async move {
-        let (mut bed, hand) = round.by_hand().await;
+        let (mut harness, hand) = round.by_hand().await;
         let every = 20 * SECOND;
-        bed.lease = 62 * SECOND;
-        let long = ok(lock!(bed, "long", renew_every = every).hold().await);
-        bed.lease = 60 * SECOND;
-        let short = ok(lock!(bed, "short", renew_every = every).hold().await);
-        strike(&bed, together(&round), 2, Fault::LoseRequest);
+        harness.lease = 62 * SECOND;
+        let long = ok(lock!(harness, "long", renew_every = every).hold().await);
+        harness.lease = 60 * SECOND;
+        let short = ok(lock!(harness, "short", renew_every = every).hold().await);
+        strike(&harness, together(&round), 2, Fault::LoseRequest);
         hand.advance(every).await;
-        bed.sent(Op::Renew, 2).await;
+        harness.sent(Op::Renew, 2).await;
         hand.advance(10 * SECOND).await;
         hand.advance(SECOND).await;
-        eventually("the short one's next", || attempts(&bed, "short") == 2).await;
+        eventually("the short one's next", || attempts(&harness, "short") == 2).await;
         hand.advance(SECOND).await;
-        eventually("the long one's next", || attempts(&bed, "long") == 2).await;
+        eventually("the long one's next", || attempts(&harness, "long") == 2).await;
         extended(&[short], 47 * SECOND).await;
         assert!(long.is_valid());
     })
@@ -226,17 +230,17 @@ pub(in crate::cases) async fn batch_gets_as_long_as_its_shortest_lease_allows(be
 pub(in crate::cases) async fn answers_of_another_number_are_none(bench: Bench) {
     rounds(bench, |round| async move {
         for (label, more) in [("fewer", false), ("more", true)] {
-            let (bed, hand) = round.by_hand().await;
-            bed.meddler.miscount(more);
-            let guards = hold(&bed, label, 3).await;
+            let (harness, hand) = round.by_hand().await;
+            harness.interceptor.miscount(more);
+            let guards = hold(&harness, label, 3).await;
             hand.advance(20 * SECOND).await;
-            bed.sent(Op::Renew, 3).await;
+            harness.sent(Op::Renew, 3).await;
             settle().await;
             if together(&round) {
                 let left = guards.iter().map(Guard::remaining);
                 assert!(left.clone().all(|left| left == 28 * SECOND), "{left:?}");
                 hand.advance(SECOND).await;
-                bed.sent(Op::Renew, 6).await;
+                harness.sent(Op::Renew, 6).await;
             }
             extended(&guards, 48 * SECOND).await;
         }
@@ -246,7 +250,7 @@ pub(in crate::cases) async fn answers_of_another_number_are_none(bench: Bench) {
 
 pub(in crate::cases) async fn late_answer_of_a_batch_counts_for_leases_still_valid(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, hand) = round.by_hand().await;
+        let (harness, hand) = round.by_hand().await;
         // The answer comes at the deadline of one. Where each is asked for alone, the other attempt may
         // still be under way at that instant, and has to have time left.
         let (op, every) = if together(&round) {
@@ -254,10 +258,12 @@ pub(in crate::cases) async fn late_answer_of_a_batch_counts_for_leases_still_val
         } else {
             (Op::Renew, 24 * SECOND)
         };
-        let brief = lock!(bed, "brief", margin = 0.5, renew_every = every);
+        let brief = lock!(harness, "brief", margin = 0.5, renew_every = every);
         let brief = ok(brief.hold().await);
-        let other = ok(lock!(bed, "other", renew_every = every).hold().await);
-        bed.meddler.after(op, hand.jumping(30 * SECOND - every));
+        let other = ok(lock!(harness, "other", renew_every = every).hold().await);
+        harness
+            .interceptor
+            .after(op, hand.jumping(30 * SECOND - every));
         hand.advance(every).await;
         let loss = soon("the loss", brief.ended()).await;
         assert!(matches!(loss.cause, EndCause::Expired { .. }), "{loss:?}");
@@ -269,21 +275,21 @@ pub(in crate::cases) async fn late_answer_of_a_batch_counts_for_leases_still_val
 
 pub(in crate::cases) async fn lease_released_during_a_batch_is_renewed_no_more(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, hand) = round.by_hand().await;
-        let mut guards = hold(&bed, "", 3).await;
-        strike(&bed, together(&round), 3, Fault::LoseReply);
+        let (harness, hand) = round.by_hand().await;
+        let mut guards = hold(&harness, "", 3).await;
+        strike(&harness, together(&round), 3, Fault::LoseReply);
         hand.advance(20 * SECOND).await;
-        bed.sent(Op::Renew, 3).await;
+        harness.sent(Op::Renew, 3).await;
         ok(guards.remove(0).release().await);
         hand.advance(10 * SECOND).await;
         hand.advance(SECOND).await;
-        bed.sent(Op::Renew, 5).await;
+        harness.sent(Op::Renew, 5).await;
         extended(&guards, 48 * SECOND).await;
         drop(guards.remove(0));
         hand.advance(20 * SECOND).await;
-        bed.sent(Op::Renew, 6).await;
+        harness.sent(Op::Renew, 6).await;
         settle().await;
-        let sent = ["0", "1", "2"].map(|label| attempts(&bed, label));
+        let sent = ["0", "1", "2"].map(|label| attempts(&harness, label));
         assert_eq!(sent, [1, 2, 3], "renewed after its release began");
     })
     .await;
@@ -291,20 +297,20 @@ pub(in crate::cases) async fn lease_released_during_a_batch_is_renewed_no_more(b
 
 pub(in crate::cases) async fn released_leases_leave_nothing_behind(bench: Bench) {
     rounds(bench, |round| async move {
-        let (mut bed, _hand) = round.by_hand().await;
-        let before = bed.store.clones();
+        let (mut harness, _hand) = round.by_hand().await;
+        let before = harness.store.clones();
         // The clock stands still: nothing of it would ever be due.
         let (clock, _stands) = dlock_core::Clock::manual();
-        bed.another_client(clock);
-        for guard in hold(&bed, "", 5).await {
+        harness.another_client(clock);
+        for guard in hold(&harness, "", 5).await {
             ok(guard.release().await);
         }
-        drop(hold(&bed, "dropped", 5).await);
-        bed.client.close().await;
+        drop(hold(&harness, "dropped", 5).await);
+        harness.client.close().await;
         let (clock, _stands) = dlock_core::Clock::manual();
-        bed.another_client(clock);
+        harness.another_client(clock);
         eventually("the end of the first client", || {
-            bed.store.clones() <= before
+            harness.store.clones() <= before
         })
         .await;
     })

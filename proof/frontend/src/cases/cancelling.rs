@@ -1,4 +1,4 @@
-//! G1, W6, I14: who goes away leaves nothing behind, whatever was under way.
+//! G1, W6, I14: a dropped future leaves nothing behind, whatever was under way.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use dlock_testkit::{
 };
 use tokio::{task::yield_now, time::sleep};
 
-use super::bed::{
+use super::harness::{
     acquired, eventually, joined, lock, ok, poll_once, rounds, settle, soon, waiting,
 };
 
@@ -16,14 +16,14 @@ const SECOND: Duration = Duration::from_secs(1);
 
 pub(in crate::cases) async fn acquire_dropped_anywhere_leaves_nothing(bench: Bench) {
     rounds(bench, |round| async move {
-        let (mut bed, _hand) = round.by_hand().await;
+        let (mut harness, _hand) = round.by_hand().await;
         for steps in 0..24_u64 {
             // Half of them a few turns of the scheduler after the start, half of them later.
             let (clock, hand) = dlock_core::Clock::manual();
-            bed.another_client(clock);
+            harness.another_client(clock);
             let (waiter, trier) = (
-                lock!(bed, format!("w{steps}")),
-                lock!(bed, format!("t{steps}")),
+                lock!(harness, format!("w{steps}")),
+                lock!(harness, format!("t{steps}")),
             );
             let (mut waiter, mut trier) =
                 (Box::pin(waiter.acquire()), Box::pin(trier.try_acquire()));
@@ -40,22 +40,24 @@ pub(in crate::cases) async fn acquire_dropped_anywhere_leaves_nothing(bench: Ben
             let time_passes = async {
                 loop {
                     sleep(Duration::from_millis(10)).await;
-                    hand.advance(bed.lease / 60);
+                    hand.advance(harness.lease / 60);
                 }
             };
             let left = tokio::select! {
-                left = soon("the clean-up", bed.client.close()) => left,
+                left = soon("the clean-up", harness.client.close()) => left,
                 () = time_passes => unreachable!("it has no end"),
             };
             assert_eq!(left, 0, "a lease is left");
-            let subject = bed.subject().await;
+            let subject = harness.subject().await;
             for label in [format!("w{steps}"), format!("t{steps}")] {
-                let record = subject.read(&bed.name(&label)).await;
+                let record = subject.read(&harness.name(&label)).await;
                 assert!(
                     record.is_none_or(|record| record.released),
                     "{label} is held by nobody"
                 );
-                subject.grants(&bed.bench().term(&bed.name(label))).await;
+                subject
+                    .grants(&harness.bench().term(&harness.name(label)))
+                    .await;
             }
         }
     })
@@ -64,28 +66,32 @@ pub(in crate::cases) async fn acquire_dropped_anywhere_leaves_nothing(bench: Ben
 
 pub(in crate::cases) async fn dropped_try_runs_to_its_answer(bench: Bench) {
     rounds(bench, |round| async move {
-        let bed = round.bed().await;
+        let harness = round.harness().await;
         // Applied, but the reply is lost; then answered late.
         for (label, fault) in [
             ("lost", Fault::LoseReply),
-            ("late", Fault::DelayReply(bed.lease / 10)),
+            ("late", Fault::DelayReply(harness.lease / 10)),
         ] {
-            bed.store.next(Op::Acquire, fault);
-            let lock = lock!(bed, label);
+            harness.store.next(Op::Acquire, fault);
+            let lock = lock!(harness, label);
             let mut acquire = Box::pin(lock.acquire());
             assert!(poll_once(acquire.as_mut()).is_pending());
             eventually("the call", || {
-                bed.acquires()
+                harness
+                    .acquires()
                     .iter()
-                    .any(|sent| sent.name == bed.name(label))
+                    .any(|sent| sent.name == harness.name(label))
             })
             .await;
             drop(acquire);
         }
-        assert_eq!(soon("the clean-up", bed.client.close()).await, 0);
-        let subject = bed.subject().await;
+        assert_eq!(soon("the clean-up", harness.client.close()).await, 0);
+        let subject = harness.subject().await;
         for label in ["lost", "late"] {
-            assert!(subject.record(&bed.name(label)).await.released, "{label}");
+            assert!(
+                subject.record(&harness.name(label)).await.released,
+                "{label}"
+            );
         }
     })
     .await;
@@ -93,8 +99,8 @@ pub(in crate::cases) async fn dropped_try_runs_to_its_answer(bench: Bench) {
 
 pub(in crate::cases) async fn dropped_waiter_leaves_the_queue(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, _hand) = round.by_hand().await;
-        let lock = lock!(bed, "");
+        let (harness, _hand) = round.by_hand().await;
+        let lock = lock!(harness, "");
         let first = acquired(lock.try_acquire().await);
         let uuid = first.uuid();
         let mut head = Box::pin(lock.acquire());
@@ -108,7 +114,8 @@ pub(in crate::cases) async fn dropped_waiter_leaves_the_queue(bench: Bench) {
         ok(soon("the release", first.release()).await);
         drop(ok(joined(third).await));
         assert_eq!(
-            bed.acquires()
+            harness
+                .acquires()
                 .iter()
                 .filter(|sent| sent.prev.is_some_and(|prev| prev.uuid != uuid))
                 .count(),
@@ -120,8 +127,8 @@ pub(in crate::cases) async fn dropped_waiter_leaves_the_queue(bench: Bench) {
 
 pub(in crate::cases) async fn grant_nobody_picks_up_is_given_back(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, hand) = round.by_hand().await;
-        let lock = lock!(bed, "");
+        let (harness, hand) = round.by_hand().await;
+        let lock = lock!(harness, "");
         let first = acquired(lock.try_acquire().await);
         let mut absent = Box::pin(lock.acquire());
         assert!(poll_once(absent.as_mut()).is_pending());
@@ -129,9 +136,9 @@ pub(in crate::cases) async fn grant_nobody_picks_up_is_given_back(bench: Bench) 
         let next = waiting(&lock);
         settle().await;
         ok(soon("the release", first.release()).await);
-        // It is granted to somebody who does not come for it.
-        let name = bed.name("");
-        let subject = bed.subject().await;
+        // It is granted to a caller that does not come for it.
+        let name = harness.name("");
+        let subject = harness.subject().await;
         soon("the grant", async {
             while subject.record(&name).await.released {
                 sleep(Duration::from_millis(2)).await;
@@ -147,7 +154,7 @@ pub(in crate::cases) async fn grant_nobody_picks_up_is_given_back(bench: Bench) 
         hand.advance(Duration::from_millis(1)).await;
         let next = ok(joined(next).await);
         assert!(next.token() > ungranted.token, "tokens grow (I3)");
-        // Who was away queues again.
+        // The waiter that was away queues again.
         assert!(poll_once(absent.as_mut()).is_pending());
         settle().await;
         ok(soon("the release", next.release()).await);
@@ -161,20 +168,21 @@ pub(in crate::cases) async fn grant_that_died_before_it_was_picked_up_is_not_han
     bench: Bench,
 ) {
     rounds(bench, |round| async move {
-        let (bed, hand) = round.by_hand().await;
+        let (harness, hand) = round.by_hand().await;
         // Believed for 30 s; granted 20 s after the request; picked up 9 s later would be in time.
-        bed.store.next(Op::Acquire, Fault::LoseRequest);
-        let lock = lock!(bed, "", margin = 0.5);
+        harness.store.next(Op::Acquire, Fault::LoseRequest);
+        let lock = lock!(harness, "", margin = 0.5);
         let mut absent = Box::pin(lock.acquire());
         assert!(poll_once(absent.as_mut()).is_pending());
-        bed.sent(Op::Acquire, 1).await;
+        harness.sent(Op::Acquire, 1).await;
         hand.advance(10 * SECOND).await;
-        bed.meddler
+        harness
+            .interceptor
             .after(Op::Acquire, hand.jumping(Duration::from_millis(9_900)));
         hand.advance(SECOND).await;
-        bed.sent(Op::Acquire, 2).await;
+        harness.sent(Op::Acquire, 2).await;
         settle().await;
-        let granted = bed.subject().await.record(&bed.name("")).await;
+        let granted = harness.subject().await.record(&harness.name("")).await;
         hand.advance(Duration::from_millis(9_500)).await;
         let lease = ok(soon("the lock", absent).await);
         assert!(lease.is_valid(), "handed out although it is over");
@@ -187,21 +195,21 @@ pub(in crate::cases) async fn limit_that_passed_while_nobody_looked_sends_nothin
     bench: Bench,
 ) {
     rounds(bench, |round| async move {
-        let (bed, hand) = round.by_hand().await;
-        let lock = lock!(bed, "");
+        let (harness, hand) = round.by_hand().await;
+        let lock = lock!(harness, "");
         let mut absent = Box::pin(lock.acquire_timeout(9 * SECOND));
-        bed.store.next(Op::Acquire, Fault::HoldRequest);
+        harness.store.next(Op::Acquire, Fault::HoldRequest);
         assert!(poll_once(absent.as_mut()).is_pending());
-        bed.sent(Op::Acquire, 1).await;
-        bed.store.deliver().await;
+        harness.sent(Op::Acquire, 1).await;
+        harness.store.deliver().await;
         hand.advance(10 * SECOND).await;
-        bed.sent(Op::Release, 1).await;
+        harness.sent(Op::Release, 1).await;
         let answer = soon("the end of the limit", absent).await;
         assert!(
             matches!(answer, Err(dlock_core::Error::Timeout { .. })),
             "{answer:?}"
         );
-        assert_eq!(bed.acquires().len(), 1);
+        assert_eq!(harness.acquires().len(), 1);
     })
     .await;
 }

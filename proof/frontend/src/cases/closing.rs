@@ -8,21 +8,21 @@ use dlock_testkit::{
     faults::{Fault, Op},
 };
 
-use super::bed::{acquired, joined, lock, ok, rounds, settle, soon, waiting};
+use super::harness::{acquired, joined, lock, ok, rounds, settle, soon, waiting};
 
 pub(in crate::cases) async fn close_ends_waiters_and_later_acquires(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, _hand) = round.by_hand().await;
-        let (_subject, _other) = bed.taken_by_another("").await;
-        let lock = lock!(bed, "");
+        let (harness, _hand) = round.by_hand().await;
+        let (_subject, _other) = harness.taken_by_another("").await;
+        let lock = lock!(harness, "");
         let waiters = [waiting(&lock), waiting(&lock)];
-        bed.sent(Op::Acquire, 1).await;
+        harness.sent(Op::Acquire, 1).await;
         settle().await;
-        assert_eq!(soon("closing", bed.client.close()).await, 0);
+        assert_eq!(soon("closing", harness.client.close()).await, 0);
         for waiter in waiters {
             assert!(matches!(joined(waiter).await, Err(Error::Closed)));
         }
-        let sent = bed.acquires().len();
+        let sent = harness.acquires().len();
         assert!(matches!(
             soon("an answer", lock.acquire()).await,
             Err(Error::Closed)
@@ -31,20 +31,21 @@ pub(in crate::cases) async fn close_ends_waiters_and_later_acquires(bench: Bench
             soon("an answer", lock.try_acquire()).await,
             Err(Error::Closed)
         ));
-        assert_eq!(bed.acquires().len(), sent);
+        assert_eq!(harness.acquires().len(), sent);
     })
     .await;
 }
 
 pub(in crate::cases) async fn close_waits_until_everything_is_given_back(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, _hand) = round.by_hand().await;
-        let lease = acquired(lock!(bed, "").try_acquire().await);
-        bed.store
+        let (harness, _hand) = round.by_hand().await;
+        let lease = acquired(lock!(harness, "").try_acquire().await);
+        harness
+            .store
             .next(Op::Release, Fault::DelayRequest(Duration::from_millis(150)));
         drop(lease);
-        assert_eq!(soon("closing", bed.client.close()).await, 0);
-        let record = bed.subject().await.record(&bed.name("")).await;
+        assert_eq!(soon("closing", harness.client.close()).await, 0);
+        let record = harness.subject().await.record(&harness.name("")).await;
         assert!(record.released, "{record:?}");
     })
     .await;
@@ -52,14 +53,14 @@ pub(in crate::cases) async fn close_waits_until_everything_is_given_back(bench: 
 
 pub(in crate::cases) async fn close_leaves_leases_to_their_holders(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, hand) = round.by_hand().await;
-        let mut lease = acquired(lock!(bed, "lease").try_acquire().await);
-        let guard = ok(lock!(bed, "guard").hold().await);
-        assert_eq!(soon("closing", bed.client.close()).await, 2);
+        let (harness, hand) = round.by_hand().await;
+        let mut lease = acquired(lock!(harness, "lease").try_acquire().await);
+        let guard = ok(lock!(harness, "guard").hold().await);
+        assert_eq!(soon("closing", harness.client.close()).await, 2);
         assert!(lease.is_valid() && guard.is_valid());
         ok(lease.renew().await);
         hand.advance(Duration::from_secs(20)).await;
-        bed.sent(Op::Renew, 2).await;
+        harness.sent(Op::Renew, 2).await;
         assert_eq!(
             ok(soon("the release", lease.release()).await),
             ReleaseEnd::Released
@@ -68,7 +69,7 @@ pub(in crate::cases) async fn close_leaves_leases_to_their_holders(bench: Bench)
             ok(soon("the release", guard.release()).await),
             ReleaseEnd::Released
         );
-        assert_eq!(soon("closing", bed.client.close()).await, 0);
+        assert_eq!(soon("closing", harness.client.close()).await, 0);
     })
     .await;
 }

@@ -12,8 +12,8 @@ use tokio::{
     time::{Instant, sleep, timeout},
 };
 
-use super::bed::{
-    Bed, Hand, PATIENCE, Round, acquired, held, joined, lock, ok, rounds, settle, soon, waiting,
+use super::harness::{
+    Hand, Harness, PATIENCE, Round, acquired, held, joined, lock, ok, rounds, settle, soon, waiting,
 };
 
 const MILLISECOND: Duration = Duration::from_millis(1);
@@ -24,28 +24,28 @@ const SECTION: Duration = Duration::from_millis(5);
 
 /// From now on this client hears hints, if there are any: its channel opens when somebody waits for the
 /// first time.
-async fn hears(bed: &Bed) {
-    if !bed.bench().capabilities().watch {
+async fn hears(harness: &Harness) {
+    if !harness.bench().capabilities().watch {
         return;
     }
-    let (subject, other) = bed.taken_by_another("another door").await;
-    let waiter = waiting(&lock!(bed, "another door", poll_every = HOUR));
-    bed.sent(Op::Watch, 1).await;
-    bed.sent(Op::Acquire, 1).await;
+    let (subject, other) = harness.taken_by_another("another door").await;
+    let waiter = waiting(&lock!(harness, "another door", poll_every = HOUR));
+    harness.sent(Op::Watch, 1).await;
+    harness.sent(Op::Acquire, 1).await;
     settle().await;
     subject.releases(&other, None).await;
     ok(ok(joined(waiter).await).release().await);
 }
 
 /// The processes of one case: a client each, and a label each.
-async fn crowd(round: &Round, count: usize) -> Vec<(Bed, DLock)> {
+async fn crowd(round: &Round, count: usize) -> Vec<(Harness, DLock)> {
     let mut crowd = Vec::new();
     for number in 0..count {
-        let bed = round.bed().await;
-        hears(&bed).await;
+        let harness = round.harness().await;
+        hears(&harness).await;
         let owner = format!("process {number}");
-        let lock = lock!(bed, "", owner = owner, poll_every = HOUR);
-        crowd.push((bed, lock));
+        let lock = lock!(harness, "", owner = owner, poll_every = HOUR);
+        crowd.push((harness, lock));
     }
     crowd
 }
@@ -102,7 +102,7 @@ async fn ended(mut turns: JoinHandle<()>, order: &Order) {
 }
 
 /// All of them at a time; in which order they were served.
-async fn race(crowd: &[(Bed, DLock)], grants: usize) -> Vec<usize> {
+async fn race(crowd: &[(Harness, DLock)], grants: usize) -> Vec<usize> {
     let order = Order::default();
     let tasks: Vec<_> = (0..)
         .zip(crowd)
@@ -199,7 +199,12 @@ pub(in crate::cases) async fn waiters_ask_at_most_once_a_grant(bench: Bench) {
         const PROCESSES: usize = 8;
         const GRANTS: usize = 10 * PROCESSES;
         let crowd = crowd(&round, PROCESSES).await;
-        let asked = || -> usize { crowd.iter().map(|(bed, _)| bed.acquires().len()).sum() };
+        let asked = || -> usize {
+            crowd
+                .iter()
+                .map(|(harness, _)| harness.acquires().len())
+                .sum()
+        };
         let before = asked();
         race(&crowd, GRANTS).await;
         let asked = asked() - before;
@@ -237,8 +242,8 @@ pub(in crate::cases) async fn process_that_was_never_refused_lets_others_in(benc
 
 pub(in crate::cases) async fn lone_process_is_hardly_slowed(bench: Bench) {
     rounds(bench, |round| async move {
-        let bed = round.bed().await;
-        let lock = lock!(bed, "", poll_every = HOUR);
+        let harness = round.harness().await;
+        let lock = lock!(harness, "", poll_every = HOUR);
         let began = Instant::now();
         let mut slow = 0;
         for _ in 0..200 {
@@ -248,7 +253,7 @@ pub(in crate::cases) async fn lone_process_is_hardly_slowed(bench: Bench) {
             sleep(2 * MILLISECOND).await;
             ok(lease.release().await);
         }
-        if !bed.bench().shared() {
+        if !harness.bench().shared() {
             // A slot in fifty milliseconds.
             let lost = MILLISECOND * slow;
             let most = began.elapsed() / 25;
@@ -264,15 +269,15 @@ pub(in crate::cases) async fn lone_process_is_hardly_slowed(bench: Bench) {
 
 /// A client that has just given the lock back, and has seen so many others hold it, on a clock that
 /// stands still.
-async fn releaser(round: &Round, others: usize) -> (Bed, Hand, DLock) {
-    let (bed, hand) = round.by_hand().await;
-    hears(&bed).await;
-    let lock = lock!(bed, "", poll_every = HOUR);
-    let subject = bed.subject().await;
+async fn releaser(round: &Round, others: usize) -> (Harness, Hand, DLock) {
+    let (harness, hand) = round.by_hand().await;
+    hears(&harness).await;
+    let lock = lock!(harness, "", poll_every = HOUR);
+    let subject = harness.subject().await;
     for other in 0..others {
-        let term = bed
+        let term = harness
             .bench()
-            .term(&bed.name(""))
+            .term(&harness.name(""))
             .owner(format!("other {other}"));
         subject.grants(&term).await;
         drop(held(soon("the try", lock.try_acquire()).await));
@@ -280,29 +285,37 @@ async fn releaser(round: &Round, others: usize) -> (Bed, Hand, DLock) {
     }
     let lease = acquired(soon("the try", lock.try_acquire()).await);
     // A store may send hints only of names that somebody was refused.
-    subject.refuses(&bed.bench().term(&bed.name(""))).await;
+    subject
+        .refuses(&harness.bench().term(&harness.name("")))
+        .await;
     ok(soon("the release", lease.release()).await);
     settle().await;
-    (bed, hand, lock)
+    (harness, hand, lock)
 }
 
-/// Somebody takes the lock for an instant, which somebody else wants.
-async fn passes_by(bed: &Bed) {
-    let subject = bed.subject().await;
-    let other = bed.bench().term(&bed.name(""));
+/// A stranger takes the lock for an instant while another client wants it.
+async fn passes_by(harness: &Harness) {
+    let subject = harness.subject().await;
+    let other = harness.bench().term(&harness.name(""));
     subject.grants(&other).await;
-    subject.refuses(&bed.bench().term(&bed.name(""))).await;
+    subject
+        .refuses(&harness.bench().term(&harness.name("")))
+        .await;
     subject.releases(&other, None).await;
     settle().await;
 }
 
 pub(in crate::cases) async fn releaser_leaves_the_lock_to_others_for_an_instant(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, hand, lock) = releaser(&round, 1).await;
-        let asked = bed.acquires().len();
+        let (harness, hand, lock) = releaser(&round, 1).await;
+        let asked = harness.acquires().len();
         let again = waiting(&lock);
         hand.advance(MILLISECOND).await;
-        assert_eq!(bed.acquires().len(), asked, "asks before anybody else can");
+        assert_eq!(
+            harness.acquires().len(),
+            asked,
+            "asks before anybody else can"
+        );
         hand.advance(MILLISECOND).await;
         assert!(ok(joined(again).await).is_valid());
     })
@@ -311,7 +324,7 @@ pub(in crate::cases) async fn releaser_leaves_the_lock_to_others_for_an_instant(
 
 pub(in crate::cases) async fn try_leaves_nothing_to_others(bench: Bench) {
     rounds(bench, |round| async move {
-        let (_bed, _hand, lock) = releaser(&round, 1).await;
+        let (_harness, _hand, lock) = releaser(&round, 1).await;
         // No time passes.
         drop(acquired(soon("the try", lock.try_acquire()).await));
     })
@@ -320,8 +333,8 @@ pub(in crate::cases) async fn try_leaves_nothing_to_others(bench: Bench) {
 
 pub(in crate::cases) async fn limit_holds_while_others_go_first(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, hand, lock) = releaser(&round, 1).await;
-        let asked = bed.acquires().len();
+        let (harness, hand, lock) = releaser(&round, 1).await;
+        let asked = harness.acquires().len();
         let again = tokio::spawn(async move { lock.acquire_timeout(MILLISECOND).await });
         settle().await;
         hand.advance(MILLISECOND).await;
@@ -329,19 +342,23 @@ pub(in crate::cases) async fn limit_holds_while_others_go_first(bench: Bench) {
             Err(Error::Timeout { waited, .. }) => assert_eq!(waited, MILLISECOND),
             other => panic!("{other:?}"),
         }
-        assert_eq!(bed.acquires().len(), asked, "sent after its time was up");
+        assert_eq!(
+            harness.acquires().len(),
+            asked,
+            "sent after its time was up"
+        );
     })
     .await;
 }
 
 pub(in crate::cases) async fn hint_during_a_delay_counts(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, _hand, lock) = releaser(&round, 1).await;
+        let (harness, _hand, lock) = releaser(&round, 1).await;
         let again = waiting(&lock);
         settle().await;
         assert!(!again.is_finished());
         // The only other was served. No time passes.
-        passes_by(&bed).await;
+        passes_by(&harness).await;
         assert!(ok(joined(again).await).is_valid());
     })
     .await;
@@ -349,16 +366,16 @@ pub(in crate::cases) async fn hint_during_a_delay_counts(bench: Bench) {
 
 pub(in crate::cases) async fn hint_during_a_delay_does_not_start_it_anew(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, hand, lock) = releaser(&round, 4).await;
-        let asked = bed.acquires().len();
+        let (harness, hand, lock) = releaser(&round, 4).await;
+        let asked = harness.acquires().len();
         let again = waiting(&lock);
         settle().await;
         for _ in 0..2 {
             hand.advance(MILLISECOND).await;
-            passes_by(&bed).await;
+            passes_by(&harness).await;
         }
         assert_eq!(
-            bed.acquires().len(),
+            harness.acquires().len(),
             asked,
             "two more may have waited longer"
         );

@@ -1,5 +1,5 @@
-//! H1 to H6, within one client: what its holder gives back goes to whoever waits for it here, in one write;
-//! and what comes to nothing is given back all the same.
+//! H1 to H6, within one client: a lease that its holder gives back goes to the client's next waiter, in one
+//! write; where that hand-over fails, the lease is released all the same.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -14,27 +14,27 @@ use dlock_testkit::{
 use tokio::task::JoinHandle;
 use uuid::Uuid;
 
-use super::bed::{
-    Bed, acquired, eventually, joined, lock, ok, poll_once, rounds, settle, soon, waiting,
+use super::harness::{
+    Harness, acquired, eventually, joined, lock, ok, poll_once, rounds, settle, soon, waiting,
 };
 
 const SECOND: Duration = Duration::from_secs(1);
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// How often in a row a client may keep a name.
-const ROW: usize = 16;
+/// H5: the most hand-overs in a row.
+const MOST_PASSES: usize = 16;
 
 pub(in crate::cases) async fn released_lock_goes_to_the_next_waiter_in_one_write(bench: Bench) {
     rounds(bench, |round| async move {
         for how in ["released", "dropped", "with"] {
-            let (bed, _hand) = round.by_hand().await;
-            bed.deafen();
-            let lock = lock!(bed, how, poll_every = HOUR);
+            let (harness, _hand) = round.by_hand().await;
+            harness.deafen();
+            let lock = lock!(harness, how, poll_every = HOUR);
             let mut first = acquired(lock.try_acquire().await);
             ok(soon("the renewal", first.renew()).await);
             let (uuid, token) = (first.uuid(), first.token());
-            let waiter = head(&bed, &lock).await;
-            bed.store.forget_calls();
+            let waiter = head(&harness, &lock).await;
+            harness.store.forget_calls();
             match how {
                 "released" => {
                     let ended = soon("the release", first.release()).await;
@@ -51,7 +51,7 @@ pub(in crate::cases) async fn released_lock_goes_to_the_next_waiter_in_one_write
                 "the next term has an identity of its own"
             );
             assert!(next.token() > token, "tokens grow (I3)");
-            let sent = bed.acquires();
+            let sent = harness.acquires();
             assert_eq!(sent.len(), 1, "one write: {sent:?}");
             let prev = sent[0].prev.map(|prev| (prev.uuid, prev.renewals));
             assert_eq!(
@@ -60,7 +60,7 @@ pub(in crate::cases) async fn released_lock_goes_to_the_next_waiter_in_one_write
                 "it claims the term that was given up"
             );
             settle().await;
-            assert_eq!(bed.releases().len(), 0, "there is nothing to release");
+            assert_eq!(harness.releases().len(), 0, "there is nothing to release");
         }
     })
     .await;
@@ -68,19 +68,19 @@ pub(in crate::cases) async fn released_lock_goes_to_the_next_waiter_in_one_write
 
 pub(in crate::cases) async fn lock_is_handed_on_past_a_renewal_under_way(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, _hand) = round.by_hand().await;
-        bed.deafen();
-        let lock = lock!(bed, "", poll_every = HOUR);
+        let (harness, _hand) = round.by_hand().await;
+        harness.deafen();
+        let lock = lock!(harness, "", poll_every = HOUR);
         let mut first = acquired(lock.try_acquire().await);
         // It raised the number, and nobody here knows.
-        bed.store.next(Op::Renew, Fault::UNKNOWN_AFTER);
+        harness.store.next(Op::Renew, Fault::UNKNOWN_AFTER);
         assert!(soon("the renewal", first.renew()).await.is_err());
-        let waiter = head(&bed, &lock).await;
-        bed.store.forget_calls();
+        let waiter = head(&harness, &lock).await;
+        harness.store.forget_calls();
         let ended = soon("the release", first.release()).await;
         assert_eq!(ok(ended), ReleaseEnd::Released);
         assert!(ok(joined(waiter).await).is_valid());
-        let numbers: Vec<_> = bed.acquires().iter().map(|sent| sent.prev).collect();
+        let numbers: Vec<_> = harness.acquires().iter().map(|sent| sent.prev).collect();
         let numbers: Vec<_> = numbers.into_iter().flatten().map(|p| p.renewals).collect();
         assert_eq!(numbers, [0, 1], "refused once, and at once granted");
     })
@@ -89,21 +89,21 @@ pub(in crate::cases) async fn lock_is_handed_on_past_a_renewal_under_way(bench: 
 
 pub(in crate::cases) async fn giver_has_stopped_before_the_next_is_asked_for(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, _hand) = round.by_hand().await;
-        bed.deafen();
-        let lock = lock!(bed, "", poll_every = HOUR);
+        let (harness, _hand) = round.by_hand().await;
+        harness.deafen();
+        let lock = lock!(harness, "", poll_every = HOUR);
         let first = acquired(lock.try_acquire().await);
-        let waiter = head(&bed, &lock).await;
+        let waiter = head(&harness, &lock).await;
         let expired = first.expired();
-        bed.store.next(Op::Acquire, Fault::HoldRequest);
+        harness.store.next(Op::Acquire, Fault::HoldRequest);
         let mut release = Box::pin(first.release());
         assert!(poll_once(release.as_mut()).is_pending());
         assert!(
             poll_once(Box::pin(expired).as_mut()).is_ready(),
             "valid after its release began"
         );
-        eventually("the waiter's try", || bed.store.held() == 1).await;
-        bed.store.deliver().await;
+        eventually("the waiter's try", || harness.store.held() == 1).await;
+        harness.store.deliver().await;
         assert_eq!(ok(soon("the release", release).await), ReleaseEnd::Released);
         assert!(ok(joined(waiter).await).is_valid());
     })
@@ -112,20 +112,20 @@ pub(in crate::cases) async fn giver_has_stopped_before_the_next_is_asked_for(ben
 
 pub(in crate::cases) async fn hand_over_that_is_refused_is_followed_by_the_release(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, _hand) = round.by_hand().await;
-        bed.deafen();
-        let lock = lock!(bed, "", poll_every = HOUR);
+        let (harness, _hand) = round.by_hand().await;
+        harness.deafen();
+        let lock = lock!(harness, "", poll_every = HOUR);
         let first = acquired(lock.try_acquire().await);
-        let term = bed.acquires().remove(0);
-        let waiter = head(&bed, &lock).await;
+        let term = harness.acquires().remove(0);
+        let waiter = head(&harness, &lock).await;
         // Somebody else has it by now.
-        bed.subject().await.releases(&term, None).await;
-        let (_subject, other) = bed.taken_by_another("").await;
+        harness.subject().await.releases(&term, None).await;
+        let (_subject, other) = harness.taken_by_another("").await;
         match ok(soon("the release", first.release()).await) {
             ReleaseEnd::NotHeld(Some(record)) => assert_eq!(record.uuid, other.new),
             ended => panic!("{ended:?}"),
         }
-        assert_eq!(bed.releases().len(), 1);
+        assert_eq!(harness.releases().len(), 1);
         settle().await;
         assert!(!waiter.is_finished(), "it waits on");
         waiter.abort();
@@ -135,22 +135,22 @@ pub(in crate::cases) async fn hand_over_that_is_refused_is_followed_by_the_relea
 
 pub(in crate::cases) async fn hand_over_without_an_answer_is_followed_by_the_release(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, hand) = round.by_hand().await;
-        bed.deafen();
-        let lock = lock!(bed, "", poll_every = HOUR);
+        let (harness, hand) = round.by_hand().await;
+        harness.deafen();
+        let lock = lock!(harness, "", poll_every = HOUR);
         let first = acquired(lock.try_acquire().await);
-        let waiter = head(&bed, &lock).await;
-        bed.store.forget_calls();
-        bed.store.next(Op::Acquire, Fault::LoseRequest);
+        let waiter = head(&harness, &lock).await;
+        harness.store.forget_calls();
+        harness.store.next(Op::Acquire, Fault::LoseRequest);
         let release = tokio::spawn(first.release());
-        bed.sent(Op::Acquire, 1).await;
+        harness.sent(Op::Acquire, 1).await;
         settle().await;
-        assert_eq!(bed.releases().len(), 0);
+        assert_eq!(harness.releases().len(), 0);
         // Its try is repeated for longer; the release does not wait for that.
         hand.advance(SECOND).await;
         hand.advance(10 * SECOND).await;
         assert_eq!(ok(joined(release).await), ReleaseEnd::Released);
-        assert_eq!(bed.releases().len(), 1);
+        assert_eq!(harness.releases().len(), 1);
         hand.advance(SECOND).await;
         assert!(ok(joined(waiter).await).is_valid());
     })
@@ -160,14 +160,14 @@ pub(in crate::cases) async fn hand_over_without_an_answer_is_followed_by_the_rel
 pub(in crate::cases) async fn waiter_that_leaves_takes_no_hand_over_along(bench: Bench) {
     rounds(bench, |round| async move {
         for followers in [0, 1] {
-            let (bed, _hand) = round.by_hand().await;
-            bed.deafen();
-            let lock = lock!(bed, followers.to_string(), poll_every = HOUR);
+            let (harness, _hand) = round.by_hand().await;
+            harness.deafen();
+            let lock = lock!(harness, followers.to_string(), poll_every = HOUR);
             let first = acquired(lock.try_acquire().await);
             let uuid = first.uuid();
             let mut leaves = Box::pin(lock.acquire());
             assert!(poll_once(leaves.as_mut()).is_pending());
-            bed.sent(Op::Acquire, 2).await;
+            harness.sent(Op::Acquire, 2).await;
             settle().await;
             let follower = (followers > 0).then(|| waiting(&lock));
             settle().await;
@@ -185,8 +185,8 @@ pub(in crate::cases) async fn waiter_that_leaves_takes_no_hand_over_along(bench:
                 None => {
                     eventually("the lock is free", || {
                         // Its own release, or that of the grant which nobody took.
-                        bed.releases().iter().any(|sent| {
-                            let last = bed.acquires().pop().map(|sent| sent.new);
+                        harness.releases().iter().any(|sent| {
+                            let last = harness.acquires().pop().map(|sent| sent.new);
                             sent.uuid == uuid || Some(sent.uuid) == last
                         })
                     })
@@ -201,49 +201,49 @@ pub(in crate::cases) async fn waiter_that_leaves_takes_no_hand_over_along(bench:
 pub(in crate::cases) async fn giver_is_not_stale_when_its_own_client_was_faster(bench: Bench) {
     rounds(bench, |round| async move {
         // The waiter's try is applied, and the waiter is gone before anybody hears of it.
-        let (bed, hand) = round.by_hand().await;
-        bed.deafen();
-        let lock = lock!(bed, "gone", poll_every = HOUR);
+        let (harness, hand) = round.by_hand().await;
+        harness.deafen();
+        let lock = lock!(harness, "gone", poll_every = HOUR);
         let first = acquired(lock.try_acquire().await);
         let mut leaves = Box::pin(lock.acquire());
         assert!(poll_once(leaves.as_mut()).is_pending());
-        bed.sent(Op::Acquire, 2).await;
+        harness.sent(Op::Acquire, 2).await;
         settle().await;
-        bed.store.next(Op::Acquire, Fault::UNKNOWN_AFTER);
+        harness.store.next(Op::Acquire, Fault::UNKNOWN_AFTER);
         let release = tokio::spawn(first.release());
-        bed.sent(Op::Acquire, 3).await;
+        harness.sent(Op::Acquire, 3).await;
         settle().await;
         drop(leaves);
         assert_eq!(ok(hand.passes_until(release).await), ReleaseEnd::Released);
 
-        // A try claims what is over while its release is under way.
-        let (bed, _hand) = round.by_hand().await;
-        bed.deafen();
-        let lock = lock!(bed, "claimed", poll_every = HOUR);
+        // A try claims a retired term while its release is under way.
+        let (harness, _hand) = round.by_hand().await;
+        harness.deafen();
+        let lock = lock!(harness, "claimed", poll_every = HOUR);
         let first = acquired(lock.try_acquire().await);
-        bed.store.next(Op::Release, Fault::HoldRequest);
+        harness.store.next(Op::Release, Fault::HoldRequest);
         let mut release = Box::pin(first.release());
         assert!(poll_once(release.as_mut()).is_pending());
-        eventually("the release", || bed.store.held() == 1).await;
+        eventually("the release", || harness.store.held() == 1).await;
         let next = acquired(soon("the claim", lock.try_acquire()).await);
-        bed.store.deliver().await;
+        harness.store.deliver().await;
         assert_eq!(ok(soon("the release", release).await), ReleaseEnd::Released);
         assert!(next.is_valid());
 
-        // What claimed it was over too, and a stranger came, before that release arrived.
-        let (bed, _hand) = round.by_hand().await;
-        bed.deafen();
-        let lock = lock!(bed, "passed on", poll_every = HOUR);
+        // The claiming term ended too, and a stranger came, before the first term's release arrived.
+        let (harness, _hand) = round.by_hand().await;
+        harness.deafen();
+        let lock = lock!(harness, "passed on", poll_every = HOUR);
         let first = acquired(lock.try_acquire().await);
-        bed.store.next(Op::Release, Fault::HoldRequest);
+        harness.store.next(Op::Release, Fault::HoldRequest);
         let mut release = Box::pin(first.release());
         assert!(poll_once(release.as_mut()).is_pending());
-        eventually("the release", || bed.store.held() == 1).await;
+        eventually("the release", || harness.store.held() == 1).await;
         let next = acquired(soon("the claim", lock.try_acquire()).await);
         let ended = soon("the claimant's release", next.release()).await;
         assert_eq!(ok(ended), ReleaseEnd::Released);
-        bed.taken_by_another("passed on").await;
-        bed.store.deliver().await;
+        harness.taken_by_another("passed on").await;
+        harness.store.deliver().await;
         assert_eq!(ok(soon("the release", release).await), ReleaseEnd::Released);
     })
     .await;
@@ -251,33 +251,37 @@ pub(in crate::cases) async fn giver_is_not_stale_when_its_own_client_was_faster(
 
 pub(in crate::cases) async fn lock_goes_back_to_the_store_after_a_row_of_hand_overs(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, _hand) = round.by_hand().await;
-        bed.deafen();
-        let lock = lock!(bed, "", poll_every = HOUR);
+        let (harness, _hand) = round.by_hand().await;
+        harness.deafen();
+        let lock = lock!(harness, "", poll_every = HOUR);
         let first = acquired(lock.try_acquire().await);
         let mut served = vec![first.uuid()];
         let order = Arc::new(Mutex::new(Vec::new()));
         let mut crowd = Vec::new();
-        for place in 0..ROW + 3 {
+        for place in 0..MOST_PASSES + 3 {
             crowd.push(in_line(&lock, place, &order));
         }
-        bed.sent(Op::Acquire, 2).await;
+        harness.sent(Op::Acquire, 2).await;
         settle().await;
-        bed.store.forget_calls();
+        harness.store.forget_calls();
         ok(soon("the release", first.release()).await);
         for member in crowd {
             served.push(joined(member).await);
         }
         let order = order.lock().unwrap_or_else(PoisonError::into_inner).clone();
         assert!(order.is_sorted(), "served in the order {order:?}");
-        let releases = bed.releases();
+        let releases = harness.releases();
         let back: Vec<_> = (0..served.len())
             .filter(|place| releases.iter().any(|sent| sent.uuid == served[*place]))
             .collect();
         let last = served.len() - 1;
-        assert_eq!(back, [ROW, last], "the row, and whoever was the last");
+        assert_eq!(
+            back,
+            [MOST_PASSES, last],
+            "the pass budget, and the last waiter"
+        );
         // One write a hand-over: nobody asks while it goes from hand to hand.
-        let acquires = bed.acquires().len();
+        let acquires = harness.acquires().len();
         let most = served.len() + 2;
         assert!(
             acquires <= most,
@@ -292,11 +296,11 @@ pub(in crate::cases) async fn lock_goes_back_to_the_store_after_a_while_of_hand_
     bench: Bench,
 ) {
     rounds(bench, |round| async move {
-        let (bed, hand) = round.by_hand().await;
-        bed.deafen();
-        let lock = lock!(bed, "", poll_every = HOUR);
+        let (harness, hand) = round.by_hand().await;
+        harness.deafen();
+        let lock = lock!(harness, "", poll_every = HOUR);
         let first = acquired(lock.try_acquire().await);
-        let waiters = [head(&bed, &lock).await, queued(&lock), queued(&lock)];
+        let waiters = [head(&harness, &lock).await, queued(&lock), queued(&lock)];
         settle().await;
         ok(soon("the release", first.release()).await);
         let [second, third, fourth] = waiters;
@@ -305,12 +309,12 @@ pub(in crate::cases) async fn lock_goes_back_to_the_store_after_a_while_of_hand_
         ok(soon("the release", second.release()).await);
         // Were it not handed over, a waiter might leave an instant to others first (F2).
         let third = ok(hand.passes_until(third).await);
-        assert_eq!(bed.releases().len(), 0, "handed over twice");
+        assert_eq!(harness.releases().len(), 0, "handed over twice");
         // Over a second since the first of them.
         hand.advance(SECOND * 6 / 10).await;
         let uuid = third.uuid();
         ok(soon("the release", third.release()).await);
-        let sent = bed.releases();
+        let sent = harness.releases();
         assert!(sent.iter().any(|sent| sent.uuid == uuid), "{sent:?}");
         // It may leave an instant to others (F2).
         drop(ok(hand.passes_until(fourth).await));
@@ -319,15 +323,15 @@ pub(in crate::cases) async fn lock_goes_back_to_the_store_after_a_while_of_hand_
 }
 
 /// A waiter that contends, and has been refused.
-async fn head(bed: &Bed, lock: &DLock) -> JoinHandle<Result<Lease, dlock_core::Error>> {
-    let before = bed.questions();
+async fn head(harness: &Harness, lock: &DLock) -> JoinHandle<Result<Lease, dlock_core::Error>> {
+    let before = harness.questions();
     let waiter = waiting(lock);
-    bed.asked(before + 1).await;
+    harness.asked(before + 1).await;
     settle().await;
     waiter
 }
 
-/// Somebody who is in line now: tasks may start in another order than they were spawned in.
+/// A waiter that is in line now: tasks may start in another order than they were spawned in.
 fn queued(lock: &DLock) -> JoinHandle<Result<Lease, dlock_core::Error>> {
     let lock = lock.clone();
     let mut acquire = Box::pin(async move { lock.acquire().await });
@@ -335,7 +339,7 @@ fn queued(lock: &DLock) -> JoinHandle<Result<Lease, dlock_core::Error>> {
     tokio::spawn(acquire)
 }
 
-/// Somebody who is in line now, and gives the lock back as soon as it has it.
+/// A waiter that is in line now, and gives the lock back as soon as it has it.
 fn in_line(lock: &DLock, place: usize, order: &Arc<Mutex<Vec<usize>>>) -> JoinHandle<Uuid> {
     let (lock, order) = (lock.clone(), Arc::clone(order));
     let mut acquire = Box::pin(async move { lock.acquire().await });

@@ -9,19 +9,19 @@ use dlock_testkit::{
 };
 use tokio::time::Instant;
 
-use super::bed::{acquired, joined, lock, ok, rounds, settle, soon, waiting};
+use super::harness::{acquired, joined, lock, ok, rounds, settle, soon, waiting};
 
 const SECOND: Duration = Duration::from_secs(1);
 
 pub(in crate::cases) async fn limit_is_a_total_while_the_lock_is_held(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, rival) = (round.bed().await, round.bed().await);
+        let (harness, rival) = (round.harness().await, round.harness().await);
         let guard = ok(lock!(rival, "", owner = "worker-7").hold().await);
-        let limit = bed.lease * 5 / 4;
+        let limit = harness.lease * 5 / 4;
         let began = Instant::now();
         let answer = soon(
             "the end of the limit",
-            lock!(bed, "").acquire_timeout(limit),
+            lock!(harness, "").acquire_timeout(limit),
         )
         .await;
         let took = began.elapsed();
@@ -38,7 +38,7 @@ pub(in crate::cases) async fn limit_is_a_total_while_the_lock_is_held(bench: Ben
             other => panic!("{other:?}"),
         }
         assert!(
-            took >= limit && took <= limit + bed.lease / 5,
+            took >= limit && took <= limit + harness.lease / 5,
             "{took:?} for {limit:?}"
         );
         assert!(guard.is_valid());
@@ -50,13 +50,13 @@ pub(in crate::cases) async fn silent_store_is_told_apart_from_a_lock_that_is_hel
     rounds(bench, |round| async move {
         // An attempt has 10 s.
         for (label, limit, silent) in [("held", 8, false), ("silent", 20, true)] {
-            let (bed, hand) = round.by_hand().await;
-            bed.taken_by_another(label).await;
-            let lock = lock!(bed, label);
+            let (harness, hand) = round.by_hand().await;
+            harness.taken_by_another(label).await;
+            let lock = lock!(harness, label);
             let waiter = tokio::spawn(async move { lock.acquire_timeout(limit * SECOND).await });
-            bed.sent(Op::Acquire, 1).await;
+            harness.sent(Op::Acquire, 1).await;
             settle().await;
-            bed.store.everything(Fault::LoseRequest);
+            harness.store.everything(Fault::LoseRequest);
             for _ in 0..limit {
                 hand.advance(SECOND).await;
             }
@@ -73,13 +73,13 @@ pub(in crate::cases) async fn silent_store_is_told_apart_from_a_lock_that_is_hel
 pub(in crate::cases) async fn limit_is_a_total_over_a_store_that_hangs(bench: Bench) {
     rounds(bench, |round| async move {
         for (label, share) in [("short", 10), ("long", 150)] {
-            let bed = round.bed().await;
-            bed.store.everything(Fault::LoseRequest);
-            let limit = bed.lease * share / 100;
+            let harness = round.harness().await;
+            harness.store.everything(Fault::LoseRequest);
+            let limit = harness.lease * share / 100;
             let began = Instant::now();
             match soon(
                 "the end of the limit",
-                lock!(bed, label).acquire_timeout(limit),
+                lock!(harness, label).acquire_timeout(limit),
             )
             .await
             {
@@ -94,7 +94,7 @@ pub(in crate::cases) async fn limit_is_a_total_over_a_store_that_hangs(bench: Be
             }
             let took = began.elapsed();
             assert!(
-                took >= limit && took <= limit + bed.lease / 5,
+                took >= limit && took <= limit + harness.lease / 5,
                 "{took:?} for {limit:?}"
             );
         }
@@ -104,19 +104,19 @@ pub(in crate::cases) async fn limit_is_a_total_over_a_store_that_hangs(bench: Be
 
 pub(in crate::cases) async fn limit_counts_the_time_in_the_queue(bench: Bench) {
     rounds(bench, |round| async move {
-        let bed = round.bed().await;
-        let (_subject, _other) = bed.taken_by_another("").await;
-        let lock = lock!(bed, "");
+        let harness = round.harness().await;
+        let (_subject, _other) = harness.taken_by_another("").await;
+        let lock = lock!(harness, "");
         let head = waiting(&lock);
-        bed.sent(Op::Acquire, 1).await;
+        harness.sent(Op::Acquire, 1).await;
         settle().await;
-        let limit = bed.lease / 2;
+        let limit = harness.lease / 2;
         let began = Instant::now();
         let answer = soon("the end of the limit", lock.acquire_timeout(limit)).await;
         assert!(matches!(answer, Err(Error::Timeout { .. })), "{answer:?}");
         let took = began.elapsed();
         assert!(
-            took >= limit && took <= limit + bed.lease / 5,
+            took >= limit && took <= limit + harness.lease / 5,
             "{took:?} for {limit:?}"
         );
         head.abort();
@@ -126,18 +126,18 @@ pub(in crate::cases) async fn limit_counts_the_time_in_the_queue(bench: Bench) {
 
 pub(in crate::cases) async fn no_call_waits_longer_than_a_sixth_of_the_lease(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, hand) = round.by_hand().await;
-        let lease = acquired(lock!(bed, "held").try_acquire().await);
-        bed.store.everything(Fault::LoseRequest);
-        let waiter = waiting(&lock!(bed, "free"));
+        let (harness, hand) = round.by_hand().await;
+        let lease = acquired(lock!(harness, "held").try_acquire().await);
+        harness.store.everything(Fault::LoseRequest);
+        let waiter = waiting(&lock!(harness, "free"));
         let reader = tokio::spawn({
-            let lock = lock!(bed, "held");
+            let lock = lock!(harness, "held");
             async move { lock.read().await }
         });
         let release = tokio::spawn(lease.release());
-        bed.sent(Op::Acquire, 2).await;
-        bed.sent(Op::Read, 1).await;
-        bed.sent(Op::Release, 1).await;
+        harness.sent(Op::Acquire, 2).await;
+        harness.sent(Op::Read, 1).await;
+        harness.sent(Op::Release, 1).await;
         hand.advance(10 * SECOND - Duration::from_millis(1)).await;
         assert!(!reader.is_finished());
         hand.advance(Duration::from_millis(1)).await;
@@ -146,8 +146,8 @@ pub(in crate::cases) async fn no_call_waits_longer_than_a_sixth_of_the_lease(ben
             other => panic!("{other:?}"),
         }
         hand.advance(SECOND).await;
-        bed.sent(Op::Acquire, 3).await;
-        bed.sent(Op::Release, 2).await;
+        harness.sent(Op::Acquire, 3).await;
+        harness.sent(Op::Release, 2).await;
         waiter.abort();
         release.abort();
     })
@@ -156,15 +156,15 @@ pub(in crate::cases) async fn no_call_waits_longer_than_a_sixth_of_the_lease(ben
 
 pub(in crate::cases) async fn failing_calls_are_repeated_only_after_a_pause(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, hand) = round.by_hand().await;
-        let lease = acquired(lock!(bed, "lease").try_acquire().await);
-        let guard = ok(lock!(bed, "guard").hold().await);
+        let (harness, hand) = round.by_hand().await;
+        let lease = acquired(lock!(harness, "lease").try_acquire().await);
+        let guard = ok(lock!(harness, "guard").hold().await);
         hand.advance(20 * SECOND - Duration::from_millis(1)).await;
-        bed.store.everything(Fault::UNKNOWN_BEFORE);
+        harness.store.everything(Fault::UNKNOWN_BEFORE);
         let release = tokio::spawn(lease.release());
-        let waiter = waiting(&lock!(bed, "free"));
+        let waiter = waiting(&lock!(harness, "free"));
         hand.advance(Duration::from_millis(1)).await;
-        let sent = || [Op::Acquire, Op::Renew, Op::Release].map(|op| bed.store.count(op));
+        let sent = || [Op::Acquire, Op::Renew, Op::Release].map(|op| harness.store.count(op));
         let first = sent();
         assert_eq!(first, [3, 1, 1]);
         // A quarter of a second at least, for this lease.
@@ -177,7 +177,7 @@ pub(in crate::cases) async fn failing_calls_are_repeated_only_after_a_pause(benc
             hand.advance(SECOND / 10).await;
         }
         for (op, count) in [(Op::Acquire, 4), (Op::Renew, 2), (Op::Release, 2)] {
-            bed.sent(op, count).await;
+            harness.sent(op, count).await;
         }
         assert!(guard.is_valid());
         release.abort();

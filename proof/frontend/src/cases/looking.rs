@@ -1,4 +1,4 @@
-//! Section 3: where a read costs less than a refused acquire, a waiter looks before it asks again.
+//! O3: where a read costs less than a refused acquire, a waiter looks before it asks again.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use dlock_testkit::{
     faults::{Fault, Op},
 };
 
-use super::bed::{BY_HAND, Bed, joined, lock, ok, rounds, waiting};
+use super::harness::{BY_HAND, Harness, joined, lock, ok, rounds, waiting};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -17,17 +17,20 @@ const INTERVAL: Duration = SECOND.saturating_mul(6);
 
 pub(in crate::cases) async fn waiter_looks_where_that_costs_less(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, hand) = round.by_hand().await;
-        bed.deafen();
-        let (subject, other) = bed.taken_by_another("").await;
-        let waiter = waiting(&lock!(bed, "", poll_every = 5 * SECOND));
+        let (harness, hand) = round.by_hand().await;
+        harness.deafen();
+        let (subject, other) = harness.taken_by_another("").await;
+        let waiter = waiting(&lock!(harness, "", poll_every = 5 * SECOND));
         for questions in 1..=4 {
-            bed.asked(questions).await;
+            harness.asked(questions).await;
             hand.advance(INTERVAL).await;
         }
-        bed.asked(5).await;
-        let (asked, looked) = (bed.store.count(Op::Acquire), bed.store.count(Op::Read));
-        if looks(&bed) {
+        harness.asked(5).await;
+        let (asked, looked) = (
+            harness.store.count(Op::Acquire),
+            harness.store.count(Op::Read),
+        );
+        if looks(&harness) {
             assert_eq!((asked, looked), (1, 4), "a refusal costs more than a look");
         } else {
             assert_eq!((asked, looked), (5, 0), "a look costs as much as a refusal");
@@ -37,34 +40,34 @@ pub(in crate::cases) async fn waiter_looks_where_that_costs_less(bench: Bench) {
         subject.releases(&other, None).await;
         hand.advance(INTERVAL).await;
         assert!(ok(joined(waiter).await).is_valid());
-        assert_eq!(bed.store.count(Op::Acquire), asked + 1);
+        assert_eq!(harness.store.count(Op::Acquire), asked + 1);
     })
     .await;
 }
 
 pub(in crate::cases) async fn look_observes_as_a_refusal_does(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, hand) = round.by_hand().await;
-        bed.deafen();
-        let subject = bed.subject().await;
-        let holder = bed.bench().term_of(&bed.name(""), BY_HAND);
+        let (harness, hand) = round.by_hand().await;
+        harness.deafen();
+        let subject = harness.subject().await;
+        let holder = harness.bench().term_of(&harness.name(""), BY_HAND);
         subject.grants(&holder).await;
-        let waiter = waiting(&lock!(bed, "", poll_every = 5 * SECOND));
-        bed.asked(1).await;
+        let waiter = waiting(&lock!(harness, "", poll_every = 5 * SECOND));
+        harness.asked(1).await;
         hand.advance(BY_HAND / 2).await;
         subject.renews(&holder, 1).await;
         hand.advance(INTERVAL).await;
-        bed.asked(3).await;
+        harness.asked(3).await;
         // From here on the renewed version is being observed, and the first one no longer.
         hand.advance(BY_HAND - INTERVAL).await;
         assert!(!waiter.is_finished(), "took a lease that was renewed");
-        let before = bed.store.count(Op::Acquire);
-        if looks(&bed) {
+        let before = harness.store.count(Op::Acquire);
+        if looks(&harness) {
             assert_eq!(before, 1, "claimed a version it had seen replaced");
         }
         hand.advance(2 * INTERVAL).await;
         assert!(ok(joined(waiter).await).is_valid());
-        let claims = bed.acquires().into_iter().filter_map(|sent| sent.prev);
+        let claims = harness.acquires().into_iter().filter_map(|sent| sent.prev);
         let claimed: Vec<u64> = claims.map(|version| version.renewals).collect();
         assert_eq!(claimed, [1]);
     })
@@ -73,24 +76,24 @@ pub(in crate::cases) async fn look_observes_as_a_refusal_does(bench: Bench) {
 
 pub(in crate::cases) async fn look_without_an_answer_is_repeated(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, hand) = round.by_hand().await;
-        bed.deafen();
-        let (subject, other) = bed.taken_by_another("").await;
+        let (harness, hand) = round.by_hand().await;
+        harness.deafen();
+        let (subject, other) = harness.taken_by_another("").await;
         for fault in [Fault::LoseReply, Fault::UNKNOWN_BEFORE, Fault::THROTTLED] {
-            bed.store.next(Op::Read, fault);
+            harness.store.next(Op::Read, fault);
         }
-        let waiter = waiting(&lock!(bed, "", poll_every = 5 * SECOND));
-        bed.asked(1).await;
+        let waiter = waiting(&lock!(harness, "", poll_every = 5 * SECOND));
+        harness.asked(1).await;
         hand.advance(INTERVAL).await;
-        bed.asked(2).await;
+        harness.asked(2).await;
         subject.releases(&other, None).await;
         // A sixth of the lease at most for the one that hangs, then a pause after each.
         for _ in 0..5 {
             hand.advance(BY_HAND / 6).await;
         }
         assert!(ok(joined(waiter).await).is_valid());
-        if looks(&bed) {
-            assert_eq!(bed.store.count(Op::Read), 4);
+        if looks(&harness) {
+            assert_eq!(harness.store.count(Op::Read), 4);
         }
     })
     .await;
@@ -98,18 +101,23 @@ pub(in crate::cases) async fn look_without_an_answer_is_repeated(bench: Bench) {
 
 pub(in crate::cases) async fn look_is_an_answer_of_its_store(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, hand) = round.by_hand().await;
-        bed.deafen();
-        let (subject, other) = bed.taken_by_another("").await;
-        let lock = lock!(bed, "", poll_every = 5 * SECOND, give_up_after = BY_HAND);
+        let (harness, hand) = round.by_hand().await;
+        harness.deafen();
+        let (subject, other) = harness.taken_by_another("").await;
+        let lock = lock!(
+            harness,
+            "",
+            poll_every = 5 * SECOND,
+            give_up_after = BY_HAND
+        );
         let waiter = waiting(&lock);
         for questions in 1..=12 {
-            bed.asked(questions).await;
+            harness.asked(questions).await;
             hand.advance(INTERVAL).await;
         }
         // It has answered all the time, so one failure is no silence.
         for op in [Op::Read, Op::Acquire] {
-            bed.store.next(op, Fault::UNKNOWN_BEFORE);
+            harness.store.next(op, Fault::UNKNOWN_BEFORE);
         }
         hand.advance(INTERVAL).await;
         assert!(!waiter.is_finished(), "gave up on a store that answers");
@@ -124,15 +132,15 @@ pub(in crate::cases) async fn look_is_an_answer_of_its_store(bench: Bench) {
 
 pub(in crate::cases) async fn look_at_a_store_beyond_help_ends_the_wait(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, hand) = round.by_hand().await;
-        bed.deafen();
-        let (_subject, _other) = bed.taken_by_another("").await;
-        bed.store.always(Op::Read, Fault::FATAL);
-        let waiter = waiting(&lock!(bed, "", poll_every = 5 * SECOND));
-        bed.asked(1).await;
+        let (harness, hand) = round.by_hand().await;
+        harness.deafen();
+        let (_subject, _other) = harness.taken_by_another("").await;
+        harness.store.always(Op::Read, Fault::FATAL);
+        let waiter = waiting(&lock!(harness, "", poll_every = 5 * SECOND));
+        harness.asked(1).await;
         hand.advance(INTERVAL).await;
-        bed.asked(2).await;
-        if !looks(&bed) {
+        harness.asked(2).await;
+        if !looks(&harness) {
             waiter.abort();
             return;
         }
@@ -144,6 +152,6 @@ pub(in crate::cases) async fn look_at_a_store_beyond_help_ends_the_wait(bench: B
     .await;
 }
 
-fn looks(bed: &Bed) -> bool {
-    bed.bench().capabilities().cheap_reads
+fn looks(harness: &Harness) -> bool {
+    harness.bench().capabilities().cheap_reads
 }

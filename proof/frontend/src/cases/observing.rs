@@ -1,4 +1,4 @@
-//! Section 3 and T6: what a client has seen of a name, and what it makes of it.
+//! O1, O2 and T6: what a client has seen of a name, and what it makes of it.
 //!
 //! The store's own clock stays far from the end of every lease here, so that on every store only
 //! the observation lets somebody in (A6).
@@ -8,29 +8,31 @@ use std::time::Duration;
 use dlock_core::{DLock, FencingToken, Holder, provider::Version};
 use dlock_testkit::{Bench, faults::Op};
 
-use super::bed::{BY_HAND, Bed, acquired, held, lock, ok, rounds, soon};
+use super::harness::{BY_HAND, Harness, acquired, held, lock, ok, rounds, soon};
 
 const SECOND: Duration = Duration::from_secs(1);
 const MILLISECOND: Duration = Duration::from_millis(1);
 
 pub(in crate::cases) async fn repeated_tries_take_over_from_a_dead_holder(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, hand) = round.by_hand().await;
-        let (lock, again) = (lock!(bed, ""), lock!(bed, ""));
-        let subject = bed.subject().await;
-        let dead = bed.bench().term_of(&bed.name(""), BY_HAND);
+        let (harness, hand) = round.by_hand().await;
+        let (lock, again) = (lock!(harness, ""), lock!(harness, ""));
+        let subject = harness.subject().await;
+        let dead = harness.bench().term_of(&harness.name(""), BY_HAND);
         let token = subject.grants(&dead).await;
         // The observation begins after the reply that first showed it.
-        bed.meddler.after(Op::Acquire, hand.jumping(5 * SECOND));
-        refused(&bed, &lock, None).await;
+        harness
+            .interceptor
+            .after(Op::Acquire, hand.jumping(5 * SECOND));
+        refused(&harness, &lock, None).await;
         hand.jump(BY_HAND / 2);
-        refused(&bed, &again, None).await;
+        refused(&harness, &again, None).await;
         hand.jump(BY_HAND / 2 - MILLISECOND);
-        refused(&bed, &lock, None).await;
+        refused(&harness, &lock, None).await;
         hand.jump(MILLISECOND);
         let lease = acquired(soon("the answer", again.try_acquire()).await);
         assert_eq!(
-            claimed(&bed),
+            claimed(&harness),
             Some(Version {
                 uuid: dead.new,
                 renewals: 0
@@ -43,23 +45,23 @@ pub(in crate::cases) async fn repeated_tries_take_over_from_a_dead_holder(bench:
 
 pub(in crate::cases) async fn renewal_restarts_the_observation(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, hand) = round.by_hand().await;
-        let lock = lock!(bed, "");
-        let subject = bed.subject().await;
-        let alive = bed.bench().term_of(&bed.name(""), BY_HAND);
+        let (harness, hand) = round.by_hand().await;
+        let lock = lock!(harness, "");
+        let subject = harness.subject().await;
+        let alive = harness.bench().term_of(&harness.name(""), BY_HAND);
         subject.grants(&alive).await;
         for n in 1..=3 {
-            refused(&bed, &lock, None).await;
+            refused(&harness, &lock, None).await;
             hand.jump(BY_HAND - MILLISECOND);
             subject.renews(&alive, n).await;
         }
-        refused(&bed, &lock, None).await;
+        refused(&harness, &lock, None).await;
         hand.jump(MILLISECOND);
-        refused(&bed, &lock, None).await;
+        refused(&harness, &lock, None).await;
         hand.jump(BY_HAND - MILLISECOND);
         drop(acquired(soon("the answer", lock.try_acquire()).await));
         assert_eq!(
-            claimed(&bed),
+            claimed(&harness),
             Some(Version {
                 uuid: alive.new,
                 renewals: 3
@@ -71,16 +73,16 @@ pub(in crate::cases) async fn renewal_restarts_the_observation(bench: Bench) {
 
 pub(in crate::cases) async fn observation_lasts_for_the_records_duration(bench: Bench) {
     rounds(bench, |round| async move {
-        let (mut bed, hand) = round.by_hand().await;
-        bed.lease = BY_HAND / 6;
-        let lock = lock!(bed, "");
-        let subject = bed.subject().await;
+        let (mut harness, hand) = round.by_hand().await;
+        harness.lease = BY_HAND / 6;
+        let lock = lock!(harness, "");
+        let subject = harness.subject().await;
         subject
-            .grants(&bed.bench().term_of(&bed.name(""), BY_HAND))
+            .grants(&harness.bench().term_of(&harness.name(""), BY_HAND))
             .await;
-        refused(&bed, &lock, None).await;
+        refused(&harness, &lock, None).await;
         hand.jump(BY_HAND - MILLISECOND);
-        refused(&bed, &lock, None).await;
+        refused(&harness, &lock, None).await;
         hand.jump(MILLISECOND);
         drop(acquired(soon("the answer", lock.try_acquire()).await));
     })
@@ -89,11 +91,11 @@ pub(in crate::cases) async fn observation_lasts_for_the_records_duration(bench: 
 
 pub(in crate::cases) async fn read_observes_too(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, hand) = round.by_hand().await;
-        let lock = lock!(bed, "");
+        let (harness, hand) = round.by_hand().await;
+        let lock = lock!(harness, "");
         assert_eq!(ok(lock.read().await), None);
-        let subject = bed.subject().await;
-        let dead = bed.bench().term_of(&bed.name(""), BY_HAND);
+        let subject = harness.subject().await;
+        let dead = harness.bench().term_of(&harness.name(""), BY_HAND);
         subject.grants(&dead).await;
         let record = ok(lock.read().await);
         assert_eq!(record.map(|record| record.uuid), Some(dead.new));
@@ -105,15 +107,15 @@ pub(in crate::cases) async fn read_observes_too(bench: Bench) {
 
 pub(in crate::cases) async fn observation_is_forgotten_after_ten_leases(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, hand) = round.by_hand().await;
-        let lock = lock!(bed, "");
-        let subject = bed.subject().await;
+        let (harness, hand) = round.by_hand().await;
+        let lock = lock!(harness, "");
+        let subject = harness.subject().await;
         subject
-            .grants(&bed.bench().term_of(&bed.name(""), BY_HAND))
+            .grants(&harness.bench().term_of(&harness.name(""), BY_HAND))
             .await;
-        refused(&bed, &lock, None).await;
+        refused(&harness, &lock, None).await;
         hand.jump(10 * BY_HAND + MILLISECOND);
-        refused(&bed, &lock, None).await;
+        refused(&harness, &lock, None).await;
         hand.jump(BY_HAND);
         drop(acquired(soon("the answer", lock.try_acquire()).await));
     })
@@ -122,28 +124,28 @@ pub(in crate::cases) async fn observation_is_forgotten_after_ten_leases(bench: B
 
 pub(in crate::cases) async fn grant_of_our_own_replaces_the_observation(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, hand) = round.by_hand().await;
-        let lock = lock!(bed, "");
-        let subject = bed.subject().await;
-        let first = bed.bench().term_of(&bed.name(""), BY_HAND);
+        let (harness, hand) = round.by_hand().await;
+        let lock = lock!(harness, "");
+        let subject = harness.subject().await;
+        let first = harness.bench().term_of(&harness.name(""), BY_HAND);
         subject.grants(&first).await;
-        refused(&bed, &lock, None).await;
+        refused(&harness, &lock, None).await;
         subject.releases(&first, None).await;
         let lease = acquired(soon("the answer", lock.try_acquire()).await);
         ok(soon("the release", lease.release()).await);
         subject
-            .grants(&bed.bench().term_of(&bed.name(""), BY_HAND))
+            .grants(&harness.bench().term_of(&harness.name(""), BY_HAND))
             .await;
         hand.jump(BY_HAND);
-        refused(&bed, &lock, None).await;
+        refused(&harness, &lock, None).await;
     })
     .await;
 }
 
 pub(in crate::cases) async fn acquire_asks_for_more_than_the_highest_token_seen(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, _hand) = round.by_hand().await;
-        let lock = lock!(bed, "");
+        let (harness, _hand) = round.by_hand().await;
+        let lock = lock!(harness, "");
         let lease = acquired(soon("the answer", lock.try_acquire()).await);
         let mut last = lease.token();
         ok(soon("the release", lease.release()).await);
@@ -152,11 +154,11 @@ pub(in crate::cases) async fn acquire_asks_for_more_than_the_highest_token_seen(
         last = lease.token();
         ok(soon("the release", lease.release()).await);
         // What others were granted counts too.
-        let (subject, other) = bed.taken_by_another("").await;
-        let shown = refused(&bed, &lock, None).await;
+        let (subject, other) = harness.taken_by_another("").await;
+        let shown = refused(&harness, &lock, None).await;
         subject.releases(&other, None).await;
         drop(acquired(soon("the answer", lock.try_acquire()).await));
-        let floors: Vec<u64> = bed.acquires().iter().map(|sent| sent.floor).collect();
+        let floors: Vec<u64> = harness.acquires().iter().map(|sent| sent.floor).collect();
         let highest = shown.record.token.get();
         assert!(highest > last.get());
         assert_eq!(floors, [0, floors[1], last.get() + 1, highest + 1]);
@@ -167,28 +169,28 @@ pub(in crate::cases) async fn acquire_asks_for_more_than_the_highest_token_seen(
 
 pub(in crate::cases) async fn floor_that_a_resource_reported_is_kept(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, _hand) = round.by_hand().await;
-        let lock = lock!(bed, "");
+        let (harness, _hand) = round.by_hand().await;
+        let lock = lock!(harness, "");
         let token = acquired(soon("the answer", lock.try_acquire()).await).token();
         let Some(reported) = FencingToken::new(token.get() + 1_000_000_000) else {
             panic!("{token} is too near the end")
         };
         lock.raise_floor(reported);
-        bed.sent(Op::Release, 1).await;
-        let lease = ok(soon("the answer", lock!(bed, "").acquire()).await);
+        harness.sent(Op::Release, 1).await;
+        let lease = ok(soon("the answer", lock!(harness, "").acquire()).await);
         assert!(lease.token() > reported, "tokens grow (I3)");
     })
     .await;
 }
 
 /// One refused try, with this claim.
-async fn refused(bed: &Bed, lock: &DLock, claim: Option<Version>) -> Holder {
+async fn refused(harness: &Harness, lock: &DLock, claim: Option<Version>) -> Holder {
     let holder = held(soon("the answer", lock.try_acquire()).await);
-    assert_eq!(claimed(bed), claim);
+    assert_eq!(claimed(harness), claim);
     holder
 }
 
 /// What the newest acquire claimed.
-fn claimed(bed: &Bed) -> Option<Version> {
-    bed.acquires().last().and_then(|sent| sent.prev)
+fn claimed(harness: &Harness) -> Option<Version> {
+    harness.acquires().last().and_then(|sent| sent.prev)
 }

@@ -8,39 +8,39 @@ use dlock_testkit::{
     faults::{Fault, Op},
 };
 
-use super::bed::{Bed, acquired, joined, lock, ok, rounds, waiting};
+use super::harness::{Harness, acquired, joined, lock, ok, rounds, waiting};
 
 const SECOND: Duration = Duration::from_secs(1);
 const MILLISECOND: Duration = Duration::from_millis(1);
 
 /// The calls sent so far.
-fn calls(bed: &Bed) -> usize {
+fn calls(harness: &Harness) -> usize {
     let ops = [Op::Acquire, Op::Renew, Op::RenewMany, Op::Release, Op::Read];
-    ops.map(|op| bed.store.count(op)).iter().sum()
+    ops.map(|op| harness.store.count(op)).iter().sum()
 }
 
 pub(in crate::cases) async fn silent_store_is_asked_at_one_pace(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, hand) = round.by_hand().await;
-        bed.deafen();
+        let (harness, hand) = round.by_hand().await;
+        harness.deafen();
         let mut guards = Vec::new();
         for number in 0..4 {
-            guards.push(ok(lock!(bed, format!("held-{number}")).hold().await));
+            guards.push(ok(lock!(harness, format!("held-{number}")).hold().await));
         }
-        let given = acquired(lock!(bed, "given").try_acquire().await);
+        let given = acquired(lock!(harness, "given").try_acquire().await);
         hand.advance(20 * SECOND - MILLISECOND).await;
-        bed.store.everything(Fault::UNKNOWN_BEFORE);
+        harness.store.everything(Fault::UNKNOWN_BEFORE);
         let release = tokio::spawn(given.release());
         let waiters: Vec<_> = (0..16)
-            .map(|number| waiting(&lock!(bed, format!("free-{number}"))))
+            .map(|number| waiting(&lock!(harness, format!("free-{number}"))))
             .collect();
         hand.advance(MILLISECOND).await;
         hand.advance(SECOND).await;
-        let before = calls(&bed);
+        let before = calls(&harness);
         for _ in 0..60 {
             hand.advance(50 * MILLISECOND).await;
         }
-        let asked = calls(&bed) - before;
+        let asked = calls(&harness) - before;
         assert!(asked <= 40, "asked {asked} times in three seconds");
         assert!(asked >= 15, "asked only {asked} times in three seconds");
         assert!(guards.iter().all(dlock_core::Guard::is_valid));
@@ -52,18 +52,18 @@ pub(in crate::cases) async fn silent_store_is_asked_at_one_pace(bench: Bench) {
 
 pub(in crate::cases) async fn first_answer_ends_an_outage_for_everybody(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, hand) = round.by_hand().await;
-        bed.deafen();
-        let guard = ok(lock!(bed, "held").hold().await);
+        let (harness, hand) = round.by_hand().await;
+        harness.deafen();
+        let guard = ok(lock!(harness, "held").hold().await);
         hand.advance(18 * SECOND).await;
-        bed.store.everything(Fault::UNKNOWN_BEFORE);
+        harness.store.everything(Fault::UNKNOWN_BEFORE);
         let waiters: Vec<_> = (0..40)
-            .map(|number| waiting(&lock!(bed, format!("free-{number}"))))
+            .map(|number| waiting(&lock!(harness, format!("free-{number}"))))
             .collect();
         for _ in 0..30 {
             hand.advance(100 * MILLISECOND).await;
         }
-        bed.store.clear();
+        harness.store.clear();
         // The poll interval of this lease.
         for _ in 0..10 {
             hand.advance(100 * MILLISECOND).await;
@@ -83,20 +83,20 @@ pub(in crate::cases) async fn first_answer_ends_an_outage_for_everybody(bench: B
 
 pub(in crate::cases) async fn renewal_in_an_outage_keeps_its_last_chance(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, hand) = round.by_hand().await;
-        bed.deafen();
-        let guard = ok(lock!(bed, "held").hold().await);
+        let (harness, hand) = round.by_hand().await;
+        harness.deafen();
+        let guard = ok(lock!(harness, "held").hold().await);
         hand.advance(19 * SECOND).await;
-        bed.store.everything(Fault::UNKNOWN_BEFORE);
+        harness.store.everything(Fault::UNKNOWN_BEFORE);
         // Enough to stand in line for longer than the lease lasts.
         let waiters: Vec<_> = (0..120)
-            .map(|number| waiting(&lock!(bed, format!("free-{number}"))))
+            .map(|number| waiting(&lock!(harness, format!("free-{number}"))))
             .collect();
         // `valid_until` is after 48 s, and an attempt gets 10 s.
         for _ in 0..78 {
             hand.advance(250 * MILLISECOND).await;
         }
-        let sent = bed.renewals().len();
+        let sent = harness.renewals().len();
         assert!(
             sent >= 2,
             "sent {sent} times before the last chance was over"

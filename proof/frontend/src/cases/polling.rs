@@ -8,7 +8,7 @@ use dlock_testkit::{
 };
 use tokio::time::{Instant, sleep};
 
-use super::bed::{BY_HAND, joined, lock, ok, rounds, settle, waiting};
+use super::harness::{BY_HAND, joined, lock, ok, rounds, settle, waiting};
 
 const SECOND: Duration = Duration::from_secs(1);
 const MILLISECOND: Duration = Duration::from_millis(1);
@@ -16,18 +16,18 @@ const HOUR: Duration = Duration::from_secs(3600);
 
 pub(in crate::cases) async fn waiter_asks_at_its_interval(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, hand) = round.by_hand().await;
-        bed.deafen();
-        let (_subject, _other) = bed.taken_by_another("").await;
-        let waiter = waiting(&lock!(bed, "", poll_every = 5 * SECOND));
+        let (harness, hand) = round.by_hand().await;
+        harness.deafen();
+        let (_subject, _other) = harness.taken_by_another("").await;
+        let waiter = waiting(&lock!(harness, "", poll_every = 5 * SECOND));
         for tries in 1..=3 {
-            bed.asked(tries).await;
+            harness.asked(tries).await;
             hand.advance(5 * SECOND - MILLISECOND).await;
-            assert_eq!(bed.questions(), tries, "earlier than its interval");
+            assert_eq!(harness.questions(), tries, "earlier than its interval");
             // Jitter only delays, by a fifth at most.
             hand.advance(SECOND + MILLISECOND).await;
         }
-        bed.asked(4).await;
+        harness.asked(4).await;
         waiter.abort();
     })
     .await;
@@ -35,30 +35,30 @@ pub(in crate::cases) async fn waiter_asks_at_its_interval(bench: Bench) {
 
 pub(in crate::cases) async fn waiter_enters_when_the_lease_ends(bench: Bench) {
     rounds(bench, |round| async move {
-        let bed = round.bed().await;
-        bed.deafen();
-        let subject = bed.subject().await;
-        let other = bed.bench().term_of(&bed.name(""), bed.lease);
+        let harness = round.harness().await;
+        harness.deafen();
+        let subject = harness.subject().await;
+        let other = harness.bench().term_of(&harness.name(""), harness.lease);
         let before = Instant::now();
         subject.grants(&other).await;
         let after = Instant::now();
         // Where the store's clock decides, a latecomer waits for the rest.
-        let late = if bed.bench().store_clock() {
-            bed.lease / 2
+        let late = if harness.bench().store_clock() {
+            harness.lease / 2
         } else {
             Duration::ZERO
         };
         sleep(late).await;
-        let lease = ok(joined(waiting(&lock!(bed, "", poll_every = HOUR))).await);
+        let lease = ok(joined(waiting(&lock!(harness, "", poll_every = HOUR))).await);
         let (most, least) = (after.elapsed(), before.elapsed());
         assert!(
-            least >= bed.lease,
+            least >= harness.lease,
             "taken after {least:?} of {:?}",
-            bed.lease
+            harness.lease
         );
         // r + D + j + 2R.
-        let bound = bed.lease + Duration::from_millis(50) + bed.lease / 10;
-        assert!(most <= bound, "taken after {most:?} of {:?}", bed.lease);
+        let bound = harness.lease + Duration::from_millis(50) + harness.lease / 10;
+        assert!(most <= bound, "taken after {most:?} of {:?}", harness.lease);
         assert!(lease.is_valid());
     })
     .await;
@@ -67,21 +67,21 @@ pub(in crate::cases) async fn waiter_enters_when_the_lease_ends(bench: Bench) {
 pub(in crate::cases) async fn waiter_of_another_duration_waits_for_the_records(bench: Bench) {
     rounds(bench, |round| async move {
         // By observation alone, on every store: the store's own clock stays far from the end.
-        let (mut bed, hand) = round.by_hand().await;
-        bed.deafen();
-        let subject = bed.subject().await;
+        let (mut harness, hand) = round.by_hand().await;
+        harness.deafen();
+        let subject = harness.subject().await;
         subject
-            .grants(&bed.bench().term_of(&bed.name(""), BY_HAND))
+            .grants(&harness.bench().term_of(&harness.name(""), BY_HAND))
             .await;
-        bed.lease = BY_HAND / 6;
-        let waiter = waiting(&lock!(bed, "", poll_every = HOUR));
-        bed.sent(Op::Acquire, 1).await;
+        harness.lease = BY_HAND / 6;
+        let waiter = waiting(&lock!(harness, "", poll_every = HOUR));
+        harness.sent(Op::Acquire, 1).await;
         // What remains by the store's clock is less by the time that the calls took.
         hand.advance(BY_HAND - SECOND).await;
         assert!(!waiter.is_finished(), "took a live lease");
         hand.advance(SECOND + 50 * MILLISECOND).await;
         assert!(ok(joined(waiter).await).is_valid());
-        let sent = bed.acquires();
+        let sent = harness.acquires();
         assert_eq!(sent.len(), 2, "one try at the end of the observation");
     })
     .await;
@@ -89,16 +89,16 @@ pub(in crate::cases) async fn waiter_of_another_duration_waits_for_the_records(b
 
 pub(in crate::cases) async fn waiter_does_not_spin_while_nothing_remains(bench: Bench) {
     rounds(bench, |round| async move {
-        let bed = round.bed().await;
-        bed.deafen();
-        bed.meddler.nothing_remains();
-        let (_subject, _other) = bed.taken_by_another("").await;
-        let waiter = waiting(&lock!(bed, ""));
-        bed.sent(Op::Acquire, 1).await;
+        let harness = round.harness().await;
+        harness.deafen();
+        harness.interceptor.nothing_remains();
+        let (_subject, _other) = harness.taken_by_another("").await;
+        let waiter = waiting(&lock!(harness, ""));
+        harness.sent(Op::Acquire, 1).await;
         let began = Instant::now();
         sleep(Duration::from_millis(300)).await;
-        let calls = bed.store.calls();
-        let (tries, within) = (bed.acquires().len(), began.elapsed());
+        let calls = harness.store.calls();
+        let (tries, within) = (harness.acquires().len(), began.elapsed());
         waiter.abort();
         assert!(tries >= 3, "{tries} tries within {within:?}");
         let began: Vec<Instant> = calls
@@ -116,12 +116,12 @@ pub(in crate::cases) async fn waiter_does_not_spin_while_nothing_remains(bench: 
 
 pub(in crate::cases) async fn hint_wakes_a_waiter_at_once(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, _hand) = round.by_hand().await;
-        let (subject, other) = bed.taken_by_another("").await;
-        let waiter = waiting(&lock!(bed, "", poll_every = HOUR));
-        bed.sent(Op::Watch, 1).await;
+        let (harness, _hand) = round.by_hand().await;
+        let (subject, other) = harness.taken_by_another("").await;
+        let waiter = waiting(&lock!(harness, "", poll_every = HOUR));
+        harness.sent(Op::Watch, 1).await;
         settle().await;
-        bed.sent(Op::Acquire, 1).await;
+        harness.sent(Op::Acquire, 1).await;
         settle().await;
         assert!(!waiter.is_finished());
         // No time passes.
@@ -133,13 +133,13 @@ pub(in crate::cases) async fn hint_wakes_a_waiter_at_once(bench: Bench) {
 
 pub(in crate::cases) async fn lost_hint_costs_one_interval(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, hand) = round.by_hand().await;
-        bed.store.mute_wakeups(true);
-        let (subject, other) = bed.taken_by_another("").await;
-        let waiter = waiting(&lock!(bed, "", poll_every = 5 * SECOND));
-        bed.sent(Op::Watch, 1).await;
+        let (harness, hand) = round.by_hand().await;
+        harness.store.mute_wakeups(true);
+        let (subject, other) = harness.taken_by_another("").await;
+        let waiter = waiting(&lock!(harness, "", poll_every = 5 * SECOND));
+        harness.sent(Op::Watch, 1).await;
         settle().await;
-        bed.sent(Op::Acquire, 1).await;
+        harness.sent(Op::Acquire, 1).await;
         settle().await;
         subject.releases(&other, None).await;
         settle().await;
@@ -152,27 +152,27 @@ pub(in crate::cases) async fn lost_hint_costs_one_interval(bench: Bench) {
 
 pub(in crate::cases) async fn broken_channel_wakes_everyone(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, hand) = round.by_hand().await;
-        bed.store.mute_wakeups(true);
-        let (subject, other) = bed.taken_by_another("").await;
-        let waiter = waiting(&lock!(bed, "", poll_every = HOUR));
-        bed.sent(Op::Watch, 1).await;
+        let (harness, hand) = round.by_hand().await;
+        harness.store.mute_wakeups(true);
+        let (subject, other) = harness.taken_by_another("").await;
+        let waiter = waiting(&lock!(harness, "", poll_every = HOUR));
+        harness.sent(Op::Watch, 1).await;
         settle().await;
-        bed.sent(Op::Acquire, 1).await;
+        harness.sent(Op::Acquire, 1).await;
         settle().await;
         // The hint was lost, and then the channel.
         subject.releases(&other, None).await;
         settle().await;
         assert!(!waiter.is_finished());
-        bed.store.break_watches();
+        harness.store.break_watches();
         drop(ok(joined(waiter).await));
 
         // It is opened anew, and heard again.
-        bed.store.mute_wakeups(false);
-        let (subject, other) = bed.taken_by_another("again").await;
-        let waiter = waiting(&lock!(bed, "again", poll_every = HOUR));
+        harness.store.mute_wakeups(false);
+        let (subject, other) = harness.taken_by_another("again").await;
+        let waiter = waiting(&lock!(harness, "again", poll_every = HOUR));
         hand.advance(SECOND).await;
-        bed.sent(Op::Watch, 2).await;
+        harness.sent(Op::Watch, 2).await;
         settle().await;
         settle().await;
         subject.releases(&other, None).await;
@@ -183,20 +183,20 @@ pub(in crate::cases) async fn broken_channel_wakes_everyone(bench: Bench) {
 
 pub(in crate::cases) async fn opened_channel_wakes_everyone(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, hand) = round.by_hand().await;
-        bed.store.next(Op::Watch, Fault::UNKNOWN_BEFORE);
-        let (subject, other) = bed.taken_by_another("").await;
-        let waiter = waiting(&lock!(bed, "", poll_every = HOUR));
-        bed.sent(Op::Watch, 1).await;
+        let (harness, hand) = round.by_hand().await;
+        harness.store.next(Op::Watch, Fault::UNKNOWN_BEFORE);
+        let (subject, other) = harness.taken_by_another("").await;
+        let waiter = waiting(&lock!(harness, "", poll_every = HOUR));
+        harness.sent(Op::Watch, 1).await;
         settle().await;
-        bed.sent(Op::Acquire, 1).await;
+        harness.sent(Op::Acquire, 1).await;
         settle().await;
         subject.releases(&other, None).await;
         settle().await;
         assert!(!waiter.is_finished(), "nobody could hear that");
         // What was released before the channel was open, nobody hints.
         hand.advance(SECOND).await;
-        bed.sent(Op::Watch, 2).await;
+        harness.sent(Op::Watch, 2).await;
         settle().await;
         assert!(ok(joined(waiter).await).is_valid());
     })

@@ -11,7 +11,7 @@ use dlock_testkit::{
     faults::{Fault, Op},
 };
 
-use super::bed::{
+use super::harness::{
     acquired, eventually, held, joined, lock, ok, poll_once, rounds, settle, soon, trying, waiting,
 };
 
@@ -20,18 +20,18 @@ const HOUR: Duration = Duration::from_secs(3600);
 
 pub(in crate::cases) async fn waiters_of_one_client_are_one_contender(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, hand) = round.by_hand().await;
-        bed.deafen();
-        let (_subject, _other) = bed.taken_by_another("").await;
-        let lock = lock!(bed, "", poll_every = 5 * SECOND);
+        let (harness, hand) = round.by_hand().await;
+        harness.deafen();
+        let (_subject, _other) = harness.taken_by_another("").await;
+        let lock = lock!(harness, "", poll_every = 5 * SECOND);
         let waiters: Vec<_> = (0..5).map(|_| waiting(&lock.clone())).collect();
-        bed.sent(Op::Acquire, 1).await;
+        harness.sent(Op::Acquire, 1).await;
         settle().await;
-        assert_eq!(bed.acquires().len(), 1, "more than one contends");
+        assert_eq!(harness.acquires().len(), 1, "more than one contends");
         hand.advance(6 * SECOND).await;
-        bed.asked(2).await;
+        harness.asked(2).await;
         settle().await;
-        assert_eq!(bed.questions(), 2, "more than one contends");
+        assert_eq!(harness.questions(), 2, "more than one contends");
         waiters.iter().for_each(tokio::task::JoinHandle::abort);
     })
     .await;
@@ -39,10 +39,10 @@ pub(in crate::cases) async fn waiters_of_one_client_are_one_contender(bench: Ben
 
 pub(in crate::cases) async fn waiters_are_served_in_the_order_they_came(bench: Bench) {
     rounds(bench, |round| async move {
-        let bed = round.bed().await;
-        bed.deafen();
-        let (subject, other) = bed.taken_by_another("").await;
-        let lock = lock!(bed, "", poll_every = Duration::from_millis(40));
+        let harness = round.harness().await;
+        harness.deafen();
+        let (subject, other) = harness.taken_by_another("").await;
+        let lock = lock!(harness, "", poll_every = Duration::from_millis(40));
         let served = Arc::new(Mutex::new(Vec::new()));
         let mut tasks = Vec::new();
         for place in 0..8 {
@@ -76,17 +76,17 @@ pub(in crate::cases) async fn waiters_are_served_in_the_order_they_came(bench: B
 
 pub(in crate::cases) async fn try_stands_in_no_queue(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, _hand) = round.by_hand().await;
-        bed.deafen();
-        let (_subject, other) = bed.taken_by_another("").await;
-        let lock = lock!(bed, "", poll_every = HOUR);
+        let (harness, _hand) = round.by_hand().await;
+        harness.deafen();
+        let (_subject, other) = harness.taken_by_another("").await;
+        let lock = lock!(harness, "", poll_every = HOUR);
         let waiter = waiting(&lock);
-        bed.sent(Op::Acquire, 1).await;
+        harness.sent(Op::Acquire, 1).await;
         settle().await;
         let holder = held(joined(trying(&lock)).await);
         assert_eq!(holder.record.uuid, other.new);
         assert!(!holder.ours);
-        assert_eq!(bed.acquires().len(), 2, "one try");
+        assert_eq!(harness.acquires().len(), 2, "one try");
         // A zero limit is a try.
         match soon("the answer", lock.acquire_timeout(Duration::ZERO)).await {
             Err(Error::Timeout {
@@ -95,7 +95,7 @@ pub(in crate::cases) async fn try_stands_in_no_queue(bench: Bench) {
             }) => assert_eq!(holder.record.uuid, other.new),
             other => panic!("{other:?}"),
         }
-        assert_eq!(bed.acquires().len(), 3, "one try");
+        assert_eq!(harness.acquires().len(), 3, "one try");
         waiter.abort();
     })
     .await;
@@ -103,13 +103,13 @@ pub(in crate::cases) async fn try_stands_in_no_queue(bench: Bench) {
 
 pub(in crate::cases) async fn own_release_wakes_the_next_waiter(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, _hand) = round.by_hand().await;
-        bed.deafen();
-        let lock = lock!(bed, "", poll_every = HOUR);
+        let (harness, _hand) = round.by_hand().await;
+        harness.deafen();
+        let lock = lock!(harness, "", poll_every = HOUR);
         let first = acquired(lock.try_acquire().await);
-        // One after the other: who comes first is served first, and its lease is dropped first.
+        // One after the other: the first waiter is served first, and its lease is dropped first.
         let head = waiting(&lock);
-        bed.sent(Op::Acquire, 2).await;
+        harness.sent(Op::Acquire, 2).await;
         settle().await;
         let waiters = [head, waiting(&lock)];
         settle().await;
@@ -124,19 +124,19 @@ pub(in crate::cases) async fn own_release_wakes_the_next_waiter(bench: Bench) {
 
 pub(in crate::cases) async fn release_of_an_orphan_wakes_the_next_waiter(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, hand) = round.by_hand().await;
-        bed.deafen();
-        let lock = lock!(bed, "", poll_every = HOUR);
+        let (harness, hand) = round.by_hand().await;
+        harness.deafen();
+        let lock = lock!(harness, "", poll_every = HOUR);
         // A try takes the lock and never learns of it.
-        bed.store.next(Op::Acquire, Fault::LoseReply);
+        harness.store.next(Op::Acquire, Fault::LoseReply);
         let orphan = trying(&lock);
-        bed.sent(Op::Acquire, 1).await;
+        harness.sent(Op::Acquire, 1).await;
         settle().await;
         let waiter = waiting(&lock);
-        bed.sent(Op::Acquire, 2).await;
+        harness.sent(Op::Acquire, 2).await;
         settle().await;
         assert!(!waiter.is_finished());
-        bed.store.next(Op::Acquire, Fault::LoseReply);
+        harness.store.next(Op::Acquire, Fault::LoseReply);
         hand.advance(10 * SECOND).await;
         hand.advance(SECOND).await;
         hand.advance(10 * SECOND).await;

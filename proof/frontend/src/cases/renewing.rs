@@ -10,7 +10,7 @@ use dlock_testkit::{
 };
 use tokio::time::{Instant, sleep_until};
 
-use super::bed::{lock, ok, rounds, soon};
+use super::harness::{lock, ok, rounds, soon};
 
 const SECOND: Duration = Duration::from_secs(1);
 const MILLISECOND: Duration = Duration::from_millis(1);
@@ -18,19 +18,19 @@ const MILLISECOND: Duration = Duration::from_millis(1);
 pub(in crate::cases) async fn renewal_is_sent_when_it_is_due(bench: Bench) {
     rounds(bench, |round| async move {
         for every in [3 * SECOND, 20 * SECOND, 24 * SECOND] {
-            let (bed, hand) = round.by_hand().await;
-            let guard = ok(lock!(bed, format!("{every:?}"), renew_every = every)
+            let (harness, hand) = round.by_hand().await;
+            let guard = ok(lock!(harness, format!("{every:?}"), renew_every = every)
                 .hold()
                 .await);
             for renewal in 1..=3 {
                 hand.advance(every - MILLISECOND).await;
                 assert_eq!(
-                    bed.renewals().len(),
+                    harness.renewals().len(),
                     renewal - 1,
                     "earlier than {every:?} after the last"
                 );
                 hand.advance(MILLISECOND).await;
-                bed.sent(Op::Renew, renewal).await;
+                harness.sent(Op::Renew, renewal).await;
             }
             assert!(guard.is_valid());
         }
@@ -40,15 +40,15 @@ pub(in crate::cases) async fn renewal_is_sent_when_it_is_due(bench: Bench) {
 
 pub(in crate::cases) async fn kept_lease_outlives_its_duration(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, rival) = (round.bed().await, round.bed().await);
-        let guard = ok(lock!(bed, "").hold().await);
-        let end = Instant::now() + bed.lease * 2;
+        let (harness, rival) = (round.harness().await, round.harness().await);
+        let guard = ok(lock!(harness, "").hold().await);
+        let end = Instant::now() + harness.lease * 2;
         while Instant::now() < end {
             assert!(guard.is_valid(), "{:?}", guard.state());
-            super::bed::held(lock!(rival, "").try_acquire().await);
-            tokio::time::sleep(bed.lease / 10).await;
+            super::harness::held(lock!(rival, "").try_acquire().await);
+            tokio::time::sleep(harness.lease / 10).await;
         }
-        let record = bed.subject().await.record(&bed.name("")).await;
+        let record = harness.subject().await.record(&harness.name("")).await;
         assert!(record.renewals >= 4, "{record:?}");
         assert_eq!(record.token, guard.token(), "renewals keep the token");
     })
@@ -57,18 +57,18 @@ pub(in crate::cases) async fn kept_lease_outlives_its_duration(bench: Bench) {
 
 pub(in crate::cases) async fn hung_renewal_is_followed_by_the_next(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, hand) = round.by_hand().await;
-        let guard = ok(lock!(bed, "").hold().await);
-        bed.store.next(Op::Renew, Fault::LoseRequest);
+        let (harness, hand) = round.by_hand().await;
+        let guard = ok(lock!(harness, "").hold().await);
+        harness.store.next(Op::Renew, Fault::LoseRequest);
         hand.advance(20 * SECOND).await;
-        bed.sent(Op::Renew, 1).await;
+        harness.sent(Op::Renew, 1).await;
         hand.advance(10 * SECOND - MILLISECOND).await;
-        assert_eq!(bed.renewals().len(), 1);
+        assert_eq!(harness.renewals().len(), 1);
         // A sixth of the lease is over; then comes a short pause.
         hand.advance(MILLISECOND).await;
         hand.advance(SECOND).await;
-        bed.sent(Op::Renew, 2).await;
-        super::bed::eventually("the success", || matches!(guard.state(), State::Valid)).await;
+        harness.sent(Op::Renew, 2).await;
+        super::harness::eventually("the success", || matches!(guard.state(), State::Valid)).await;
         assert!(guard.remaining() > 40 * SECOND);
     })
     .await;
@@ -76,15 +76,15 @@ pub(in crate::cases) async fn hung_renewal_is_followed_by_the_next(bench: Bench)
 
 pub(in crate::cases) async fn lost_reply_of_a_renewal_is_no_loss(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, hand) = round.by_hand().await;
-        let guard = ok(lock!(bed, "").hold().await);
-        bed.store.next(Op::Renew, Fault::LoseReply);
+        let (harness, hand) = round.by_hand().await;
+        let guard = ok(lock!(harness, "").hold().await);
+        harness.store.next(Op::Renew, Fault::LoseReply);
         hand.advance(20 * SECOND).await;
         hand.advance(10 * SECOND).await;
         hand.advance(SECOND).await;
-        bed.sent(Op::Renew, 2).await;
-        super::bed::eventually("the success", || guard.remaining() > 40 * SECOND).await;
-        let record = bed.subject().await.record(&bed.name("")).await;
+        harness.sent(Op::Renew, 2).await;
+        super::harness::eventually("the success", || guard.remaining() > 40 * SECOND).await;
+        let record = harness.subject().await.record(&harness.name("")).await;
         assert_eq!(record.renewals, 2, "{record:?}");
         assert_eq!(record.uuid, guard.uuid());
     })
@@ -93,15 +93,16 @@ pub(in crate::cases) async fn lost_reply_of_a_renewal_is_no_loss(bench: Bench) {
 
 pub(in crate::cases) async fn outage_within_the_bound_loses_no_lease(bench: Bench) {
     rounds(bench, |round| async move {
-        let bed = round.bed().await;
+        let harness = round.harness().await;
         let before = Instant::now();
-        let guard = ok(lock!(bed, "").hold().await);
-        bed.store.everything(Fault::LoseRequest);
+        let guard = ok(lock!(harness, "").hold().await);
+        harness.store.everything(Fault::LoseRequest);
         // `valid_until` - D/6 - the longest pause - R.
-        let outage = bed.lease * 8 / 10 - bed.lease / 6 - bed.lease / 40 - bed.lease / 20;
+        let outage =
+            harness.lease * 8 / 10 - harness.lease / 6 - harness.lease / 40 - harness.lease / 20;
         sleep_until(before + outage).await;
-        bed.store.clear();
-        sleep_until(before + bed.lease * 13 / 10).await;
+        harness.store.clear();
+        sleep_until(before + harness.lease * 13 / 10).await;
         assert!(guard.is_valid(), "{:?}", guard.state());
     })
     .await;
@@ -109,9 +110,9 @@ pub(in crate::cases) async fn outage_within_the_bound_loses_no_lease(bench: Benc
 
 pub(in crate::cases) async fn late_renewal_is_shown_before_the_loss(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, hand) = round.by_hand().await;
-        bed.store.always(Op::Renew, Fault::LoseRequest);
-        let guard = ok(lock!(bed, "").hold().await);
+        let (harness, hand) = round.by_hand().await;
+        harness.store.always(Op::Renew, Fault::LoseRequest);
+        let guard = ok(lock!(harness, "").hold().await);
         let unsure = tokio::spawn(guard.unsure());
         // A third of the lease, and a sixth.
         hand.advance(20 * SECOND).await;
@@ -125,16 +126,16 @@ pub(in crate::cases) async fn late_renewal_is_shown_before_the_loss(bench: Bench
             guard.state()
         );
         assert!(guard.is_valid());
-        super::bed::joined(unsure).await;
+        super::harness::joined(unsure).await;
 
         // It ends with a success.
-        bed.store.clear();
+        harness.store.clear();
         hand.advance(SECOND).await;
-        bed.sent(Op::Renew, 2).await;
-        super::bed::eventually("the success", || matches!(guard.state(), State::Valid)).await;
+        harness.sent(Op::Renew, 2).await;
+        super::harness::eventually("the success", || matches!(guard.state(), State::Valid)).await;
 
         // Or with the loss.
-        bed.store.always(Op::Renew, Fault::LoseRequest);
+        harness.store.always(Op::Renew, Fault::LoseRequest);
         hand.advance(20 * SECOND).await;
         hand.advance(10 * SECOND).await;
         assert!(
@@ -155,31 +156,31 @@ pub(in crate::cases) async fn late_renewal_is_shown_before_the_loss(bench: Bench
 
 pub(in crate::cases) async fn fatal_renewal_is_shown_at_once(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, hand) = round.by_hand().await;
-        let guard = ok(lock!(bed, "").hold().await);
+        let (harness, hand) = round.by_hand().await;
+        let guard = ok(lock!(harness, "").hold().await);
         let unsure = tokio::spawn(guard.unsure());
-        bed.store.next(Op::Renew, Fault::FATAL);
+        harness.store.next(Op::Renew, Fault::FATAL);
         hand.advance(20 * SECOND).await;
-        bed.sent(Op::Renew, 1).await;
-        super::bed::joined(unsure).await;
+        harness.sent(Op::Renew, 1).await;
+        super::harness::joined(unsure).await;
         assert!(guard.is_valid() && matches!(guard.state(), State::Unsure));
         hand.advance(SECOND).await;
-        bed.sent(Op::Renew, 2).await;
-        super::bed::eventually("the success", || matches!(guard.state(), State::Valid)).await;
+        harness.sent(Op::Renew, 2).await;
+        super::harness::eventually("the success", || matches!(guard.state(), State::Valid)).await;
     })
     .await;
 }
 
 pub(in crate::cases) async fn polite_request_is_seen_by_the_holder(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, hand) = round.by_hand().await;
-        let guard = ok(lock!(bed, "").hold().await);
+        let (harness, hand) = round.by_hand().await;
+        let guard = ok(lock!(harness, "").hold().await);
         hand.advance(20 * SECOND).await;
-        bed.sent(Op::Renew, 1).await;
+        harness.sent(Op::Renew, 1).await;
         assert!(!guard.asked());
-        bed.meddler.ask();
+        harness.interceptor.ask();
         hand.advance(20 * SECOND).await;
-        super::bed::eventually("the request", || guard.asked()).await;
+        super::harness::eventually("the request", || guard.asked()).await;
         assert!(guard.is_valid(), "nothing depends on it");
     })
     .await;
@@ -187,15 +188,19 @@ pub(in crate::cases) async fn polite_request_is_seen_by_the_holder(bench: Bench)
 
 pub(in crate::cases) async fn renewals_stop_at_the_longest_hold(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, hand) = round.by_hand().await;
-        let guard = ok(lock!(bed, "", max_hold = 90 * SECOND).hold().await);
+        let (harness, hand) = round.by_hand().await;
+        let guard = ok(lock!(harness, "", max_hold = 90 * SECOND).hold().await);
         for renewal in 1..=4 {
             hand.advance(20 * SECOND).await;
-            bed.sent(Op::Renew, renewal).await;
+            harness.sent(Op::Renew, renewal).await;
         }
         hand.advance(10 * SECOND).await;
         hand.advance(20 * SECOND).await;
-        assert_eq!(bed.renewals().len(), 4, "renewed after the longest hold");
+        assert_eq!(
+            harness.renewals().len(),
+            4,
+            "renewed after the longest hold"
+        );
         assert!(guard.is_valid(), "the last renewal still counts");
         hand.advance(18 * SECOND).await;
         let loss = soon("the loss", guard.ended()).await;
@@ -206,22 +211,26 @@ pub(in crate::cases) async fn renewals_stop_at_the_longest_hold(bench: Bench) {
 
 pub(in crate::cases) async fn failing_renewals_stop_at_the_longest_hold_too(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, hand) = round.by_hand().await;
-        let guard = ok(lock!(bed, "", max_hold = 65 * SECOND).hold().await);
+        let (harness, hand) = round.by_hand().await;
+        let guard = ok(lock!(harness, "", max_hold = 65 * SECOND).hold().await);
         for renewal in 1..=2 {
             hand.advance(20 * SECOND).await;
-            bed.sent(Op::Renew, renewal).await;
+            harness.sent(Op::Renew, renewal).await;
         }
-        bed.store.always(Op::Renew, Fault::UNKNOWN_BEFORE);
+        harness.store.always(Op::Renew, Fault::UNKNOWN_BEFORE);
         hand.advance(20 * SECOND).await;
-        bed.sent(Op::Renew, 3).await;
+        harness.sent(Op::Renew, 3).await;
         for _ in 0..6 {
             hand.advance(SECOND).await;
         }
-        bed.store.clear();
-        let sent = bed.renewals().len();
+        harness.store.clear();
+        let sent = harness.renewals().len();
         hand.advance(5 * SECOND).await;
-        assert_eq!(bed.renewals().len(), sent, "renewed after the longest hold");
+        assert_eq!(
+            harness.renewals().len(),
+            sent,
+            "renewed after the longest hold"
+        );
         hand.advance(18 * SECOND).await;
         let loss = soon("the loss", guard.ended()).await;
         assert!(matches!(loss.cause, EndCause::HeldTooLong), "{loss:?}");
@@ -231,9 +240,12 @@ pub(in crate::cases) async fn failing_renewals_stop_at_the_longest_hold_too(benc
 
 pub(in crate::cases) async fn lease_that_was_not_renewed_was_not_held_too_long(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, hand) = round.by_hand().await;
-        let mut lease =
-            super::bed::acquired(lock!(bed, "", max_hold = bed.lease).try_acquire().await);
+        let (harness, hand) = round.by_hand().await;
+        let mut lease = super::harness::acquired(
+            lock!(harness, "", max_hold = harness.lease)
+                .try_acquire()
+                .await,
+        );
         hand.jump(100 * SECOND);
         let Err(dlock_core::Error::Lost(loss)) = lease.renew().await else {
             panic!("a lease outlived its time")

@@ -21,40 +21,44 @@ use dlock_testkit::{
 use tokio::{sync::Notify, time::sleep};
 
 use super::{
-    bed::{Bed, eventually, joined, lock, ok, rounds, settle, soon},
-    meddler::Meddler,
+    harness::{Harness, eventually, joined, lock, ok, rounds, settle, soon},
+    interceptor::Interceptor,
 };
 
 const SECOND: Duration = Duration::from_secs(1);
 
 pub(in crate::cases) async fn with_acquires_renews_and_releases(bench: Bench) {
     rounds(bench, |round| async move {
-        let bed = round.bed().await;
-        let work = bed.lease * 3 / 2;
-        let lock = lock!(bed, "", owner = "worker-7");
+        let harness = round.harness().await;
+        let work = harness.lease * 3 / 2;
+        let lock = lock!(harness, "", owner = "worker-7");
         let token = ok(lock
             .with(async |token| {
                 sleep(work).await;
                 token
             })
             .await);
-        assert!(bed.renewals().len() >= 3, "{:?}", bed.renewals());
-        let record = bed.subject().await.record(&bed.name("")).await;
+        assert!(harness.renewals().len() >= 3, "{:?}", harness.renewals());
+        let record = harness.subject().await.record(&harness.name("")).await;
         assert!(record.released, "{record:?}");
         assert_eq!((record.token, &*record.owner), (token, "worker-7"));
-        assert_eq!(bed.releases().len(), 1);
+        assert_eq!(harness.releases().len(), 1);
     })
     .await;
 }
 
 pub(in crate::cases) async fn lost_lease_ends_the_work(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, hand) = round.by_hand().await;
+        let (harness, hand) = round.by_hand().await;
         // The store refuses a renewal.
-        let (task, dropped) = working(&bed, "refused", End::Never);
-        bed.sent(Op::Acquire, 1).await;
+        let (task, dropped) = working(&harness, "refused", End::Never);
+        harness.sent(Op::Acquire, 1).await;
         settle().await;
-        bed.subject().await.releases(&bed.acquires()[0], None).await;
+        harness
+            .subject()
+            .await
+            .releases(&harness.acquires()[0], None)
+            .await;
         hand.advance(20 * SECOND).await;
         match joined(task).await {
             Err(Error::Lost(loss)) => assert!(
@@ -66,9 +70,9 @@ pub(in crate::cases) async fn lost_lease_ends_the_work(bench: Bench) {
         assert_eq!(dropped.load(Ordering::SeqCst), 1, "the work goes on");
 
         // Time runs out.
-        bed.store.always(Op::Renew, Fault::LoseRequest);
-        let (task, dropped) = working(&bed, "expired", End::Never);
-        bed.sent(Op::Acquire, 2).await;
+        harness.store.always(Op::Renew, Fault::LoseRequest);
+        let (task, dropped) = working(&harness, "expired", End::Never);
+        harness.sent(Op::Acquire, 2).await;
         for _ in 0..8 {
             hand.advance(6 * SECOND).await;
         }
@@ -86,8 +90,8 @@ pub(in crate::cases) async fn lost_lease_ends_the_work(bench: Bench) {
 
 pub(in crate::cases) async fn work_is_gone_before_the_release_is_sent(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, hand) = round.by_hand().await;
-        bed.store.always(Op::Renew, Fault::LoseRequest);
+        let (harness, hand) = round.by_hand().await;
+        harness.store.always(Op::Renew, Fault::LoseRequest);
         for (done, (label, end)) in [
             ("finished", End::Value),
             ("panicked", End::Panic),
@@ -97,9 +101,9 @@ pub(in crate::cases) async fn work_is_gone_before_the_release_is_sent(bench: Ben
         .into_iter()
         .enumerate()
         {
-            bed.store.forget_calls();
-            let (task, dropped) = working(&bed, label, end);
-            bed.sent(Op::Acquire, 1).await;
+            harness.store.forget_calls();
+            let (task, dropped) = working(&harness, label, end);
+            harness.sent(Op::Acquire, 1).await;
             settle().await;
             match label {
                 "expired" => {
@@ -112,7 +116,7 @@ pub(in crate::cases) async fn work_is_gone_before_the_release_is_sent(bench: Ben
             }
             // The work counts the releases that it sees when it is dropped, beginning at 1.
             eventually(&format!("{done}: the release of {label}"), || {
-                !bed.releases().is_empty()
+                !harness.releases().is_empty()
             })
             .await;
             assert_eq!(dropped.load(Ordering::SeqCst), 1, "{label}");
@@ -123,17 +127,17 @@ pub(in crate::cases) async fn work_is_gone_before_the_release_is_sent(bench: Ben
 
 pub(in crate::cases) async fn panic_of_the_work_goes_on_after_the_release(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, hand) = round.by_hand().await;
-        bed.store.always(Op::Release, Fault::HoldRequest);
-        let (task, _) = working(&bed, "work", End::Panic);
+        let (harness, hand) = round.by_hand().await;
+        harness.store.always(Op::Release, Fault::HoldRequest);
+        let (task, _) = working(&harness, "work", End::Panic);
         let closure = tokio::spawn({
-            let lock = lock!(bed, "closure");
+            let lock = lock!(harness, "closure");
             async move {
                 lock.with(|_token| -> Ready<()> { resume_unwind(Box::new("on purpose")) })
                     .await
             }
         });
-        bed.sent(Op::Release, 2).await;
+        harness.sent(Op::Release, 2).await;
         settle().await;
         assert!(
             !task.is_finished() && !closure.is_finished(),
@@ -156,8 +160,8 @@ pub(in crate::cases) async fn panic_of_the_work_goes_on_after_the_release(bench:
 
 pub(in crate::cases) async fn work_that_ended_too_late_is_reported(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, hand) = round.by_hand().await;
-        let lock = lock!(bed, "");
+        let (harness, hand) = round.by_hand().await;
+        let lock = lock!(harness, "");
         let answer: Result<u32, Error> = lock
             .with_result(async |_token| {
                 hand.jump(48 * SECOND);
@@ -177,14 +181,14 @@ pub(in crate::cases) async fn work_that_ended_too_late_is_reported(bench: Bench)
 
 pub(in crate::cases) async fn failing_release_does_not_hide_the_result(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, hand) = round.by_hand().await;
-        bed.store.next(Op::Release, Fault::FATAL);
-        let (task, _) = working(&bed, "fatal", End::Value);
+        let (harness, hand) = round.by_hand().await;
+        harness.store.next(Op::Release, Fault::FATAL);
+        let (task, _) = working(&harness, "fatal", End::Value);
         assert_eq!(ok(joined(task).await), 7);
 
-        bed.store.always(Op::Release, Fault::LoseRequest);
-        let (task, _) = working(&bed, "hanging", End::Value);
-        bed.sent(Op::Release, 2).await;
+        harness.store.always(Op::Release, Fault::LoseRequest);
+        let (task, _) = working(&harness, "hanging", End::Value);
+        harness.sent(Op::Release, 2).await;
         hand.advance(10 * SECOND).await;
         assert_eq!(ok(joined(task).await), 7);
     })
@@ -195,20 +199,20 @@ pub(in crate::cases) async fn hung_release_delays_the_result_to_the_end_of_the_l
     bench: Bench,
 ) {
     rounds(bench, |round| async move {
-        let (bed, hand) = round.by_hand().await;
-        bed.store.always(Op::Renew, Fault::LoseRequest);
-        bed.store.always(Op::Release, Fault::LoseRequest);
+        let (harness, hand) = round.by_hand().await;
+        harness.store.always(Op::Renew, Fault::LoseRequest);
+        harness.store.always(Op::Release, Fault::LoseRequest);
         let done = Arc::new(Notify::new());
         let task = tokio::spawn({
-            let (lock, done) = (lock!(bed, "finished", margin = 0.01), Arc::clone(&done));
+            let (lock, done) = (lock!(harness, "finished", margin = 0.01), Arc::clone(&done));
             async move { lock.with(async |_token| done.notified().await).await }
         });
-        bed.sent(Op::Acquire, 1).await;
+        harness.sent(Op::Acquire, 1).await;
         for _ in 0..9 {
             hand.advance(6 * SECOND).await;
         }
         done.notify_one();
-        bed.sent(Op::Release, 1).await;
+        harness.sent(Op::Release, 1).await;
         hand.advance(5 * SECOND).await;
         assert!(!task.is_finished(), "the release gets what is left");
         hand.advance(Duration::from_millis(400)).await;
@@ -216,8 +220,8 @@ pub(in crate::cases) async fn hung_release_delays_the_result_to_the_end_of_the_l
         ok(joined(task).await);
 
         // Nothing is left to wait in.
-        let (task, _) = working(&bed, "lost", End::Never);
-        bed.sent(Op::Acquire, 2).await;
+        let (task, _) = working(&harness, "lost", End::Never);
+        harness.sent(Op::Acquire, 2).await;
         for _ in 0..8 {
             hand.advance(6 * SECOND).await;
         }
@@ -229,8 +233,8 @@ pub(in crate::cases) async fn hung_release_delays_the_result_to_the_end_of_the_l
 
 pub(in crate::cases) async fn error_of_the_work_comes_through_one_question_mark(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, _hand) = round.by_hand().await;
-        let answer = lock!(bed, "")
+        let (harness, _hand) = round.by_hand().await;
+        let answer = lock!(harness, "")
             .with_result(async |_token| {
                 Err::<u32, Box<dyn std::error::Error + Send + Sync>>("no paper".into())
             })
@@ -239,10 +243,10 @@ pub(in crate::cases) async fn error_of_the_work_comes_through_one_question_mark(
             answer.map_err(|error| error.to_string()),
             Err("no paper".into())
         );
-        let answer = lock!(bed, "")
+        let answer = lock!(harness, "")
             .with_result(async |token| Ok::<_, Error>(token))
             .await;
-        let record = bed.subject().await.record(&bed.name("")).await;
+        let record = harness.subject().await.record(&harness.name("")).await;
         assert_eq!(record.token, ok(answer));
         assert!(record.released, "{record:?}");
     })
@@ -251,9 +255,9 @@ pub(in crate::cases) async fn error_of_the_work_comes_through_one_question_mark(
 
 pub(in crate::cases) async fn work_of_a_lease_is_kept_alive_or_not_begun(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, hand) = round.by_hand().await;
+        let (harness, hand) = round.by_hand().await;
         let limit = Duration::from_secs(1);
-        let lease = ok(lock!(bed, "in time").acquire_timeout(limit).await);
+        let lease = ok(lock!(harness, "in time").acquire_timeout(limit).await);
         let token = lease.token();
         let task = tokio::spawn({
             let hand = hand.clone();
@@ -265,9 +269,9 @@ pub(in crate::cases) async fn work_of_a_lease_is_kept_alive_or_not_begun(bench: 
             })
         });
         assert_eq!(ok(joined(task).await), token);
-        assert_eq!(bed.releases().len(), 1);
+        assert_eq!(harness.releases().len(), 1);
 
-        let lease = ok(lock!(bed, "late").acquire().await);
+        let lease = ok(lock!(harness, "late").acquire().await);
         hand.jump(48 * SECOND);
         let mut begun = false;
         let answer = lease
@@ -295,7 +299,7 @@ enum End {
 /// Work that notes, when it is dropped, how many releases it has seen sent, plus one.
 struct Work {
     end: End,
-    store: Faulty<Meddler>,
+    store: Faulty<Interceptor>,
     dropped: Arc<AtomicUsize>,
 }
 
@@ -320,30 +324,36 @@ impl Drop for Work {
 
 type Task = tokio::task::JoinHandle<Result<u32, Error>>;
 
-fn working(bed: &Bed, label: &str, end: End) -> (Task, Arc<AtomicUsize>) {
+fn working(harness: &Harness, label: &str, end: End) -> (Task, Arc<AtomicUsize>) {
     let dropped = Arc::new(AtomicUsize::new(0));
     let work = Work {
         end,
-        store: bed.store.clone(),
+        store: harness.store.clone(),
         dropped: Arc::clone(&dropped),
     };
-    let lock = lock!(bed, label);
+    let lock = lock!(harness, label);
     let task = tokio::spawn(async move { lock.with(move |_: FencingToken| work).await });
     (task, dropped)
 }
 
 pub(in crate::cases) async fn dropped_with_gives_the_lock_back(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, _hand) = round.by_hand().await;
-        let lock = lock!(bed, "");
+        let (harness, _hand) = round.by_hand().await;
+        let lock = lock!(harness, "");
         let mut with = Box::pin(lock.with(async |_token| pending::<()>().await));
         let began = tokio::time::timeout(Duration::from_millis(50), with.as_mut()).await;
         assert!(began.is_err());
-        bed.sent(Op::Acquire, 1).await;
+        harness.sent(Op::Acquire, 1).await;
         drop(with);
-        bed.sent(Op::Release, 1).await;
+        harness.sent(Op::Release, 1).await;
         soon("the lock", async {
-            while !bed.subject().await.record(&bed.name("")).await.released {
+            while !harness
+                .subject()
+                .await
+                .record(&harness.name(""))
+                .await
+                .released
+            {
                 sleep(Duration::from_millis(5)).await;
             }
         })

@@ -11,7 +11,7 @@ use dlock_testkit::{
 };
 use tokio::time::Instant;
 
-use super::bed::{BY_HAND, acquired, held, joined, lock, ok, rounds, settle, soon, waiting};
+use super::harness::{BY_HAND, acquired, held, joined, lock, ok, rounds, settle, soon, waiting};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -60,13 +60,13 @@ pub(in crate::cases) async fn contender_is_refused_until_the_holder_releases(ben
 
 pub(in crate::cases) async fn waiter_takes_over_from_a_dead_holder(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, hand) = round.by_hand().await;
-        bed.deafen();
-        let subject = bed.subject().await;
-        let dead = bed.bench().term_of(&bed.name(""), BY_HAND);
+        let (harness, hand) = round.by_hand().await;
+        harness.deafen();
+        let subject = harness.subject().await;
+        let dead = harness.bench().term_of(&harness.name(""), BY_HAND);
         let token = subject.grants(&dead).await;
-        let waiter = waiting(&lock!(bed, "", poll_every = 5 * SECOND));
-        bed.sent(Op::Acquire, 1).await;
+        let waiter = waiting(&lock!(harness, "", poll_every = 5 * SECOND));
+        harness.sent(Op::Acquire, 1).await;
         hand.advance(5 * SECOND).await;
         for _ in 0..54 {
             assert!(!waiter.is_finished(), "took a live lease");
@@ -77,8 +77,8 @@ pub(in crate::cases) async fn waiter_takes_over_from_a_dead_holder(bench: Bench)
         hand.advance(SECOND + Duration::from_millis(50)).await;
         let lease = ok(joined(waiter).await);
         assert!(lease.token() > token, "tokens grow (I3)");
-        let claims: Vec<_> = bed.acquires().iter().map(|sent| sent.prev).collect();
-        assert!(bed.questions() >= 10, "{claims:?}");
+        let claims: Vec<_> = harness.acquires().iter().map(|sent| sent.prev).collect();
+        assert!(harness.questions() >= 10, "{claims:?}");
         let (last, earlier) = (claims[claims.len() - 1], &claims[..claims.len() - 1]);
         assert!(earlier.iter().all(Option::is_none), "{earlier:?}");
         assert_eq!(
@@ -97,7 +97,7 @@ pub(in crate::cases) async fn paused_holder_is_fenced_and_told(bench: Bench) {
         let (a, hand) = round.by_hand().await;
         let (b, _) = round.by_hand().await;
         let stalled = acquired(lock!(a, "").try_acquire().await);
-        // A stalls; somebody who has watched it for its duration takes over.
+        // A stalls; a contender that has observed it for its duration takes over.
         let subject = a.subject().await;
         let seen = subject.record(&a.name("")).await.version();
         let taker = a.bench().term(&a.name("")).prev(Some(seen));
@@ -126,14 +126,14 @@ pub(in crate::cases) async fn paused_holder_is_fenced_and_told(bench: Bench) {
 
 pub(in crate::cases) async fn holder_cut_off_from_its_store_stops_in_time(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, rival) = (round.bed().await, round.bed().await);
-        let guard = ok(lock!(bed, "").hold().await);
-        let poll = bed.lease / 10;
+        let (harness, rival) = (round.harness().await, round.harness().await);
+        let guard = ok(lock!(harness, "").hold().await);
+        let poll = harness.lease / 10;
         let waiter = waiting(&lock!(rival, "", poll_every = poll));
-        bed.sent(Op::Renew, 2).await;
+        harness.sent(Op::Renew, 2).await;
         settle().await;
-        bed.store.everything(Fault::LoseRequest);
-        let last = bed
+        harness.store.everything(Fault::LoseRequest);
+        let last = harness
             .store
             .calls()
             .iter()
@@ -162,10 +162,10 @@ pub(in crate::cases) async fn holder_cut_off_from_its_store_stops_in_time(bench:
         );
         // Most of the margin lies between.
         assert!(
-            told + bed.lease / 8 <= entered,
+            told + harness.lease / 8 <= entered,
             "told {told:?}, and another began {entered:?}"
         );
-        let (blocked, whole) = (entered - last, bed.lease);
+        let (blocked, whole) = (entered - last, harness.lease);
         assert!(blocked >= whole, "{blocked:?} of {whole:?}");
         // An observer sees the last renewal one poll after it, at worst.
         let bound = whole + poll * 6 / 5 + Duration::from_millis(50) + whole / 10;

@@ -8,16 +8,16 @@ use dlock_testkit::{
     faults::{Fault, Op},
 };
 
-use super::bed::{acquired, held, lock, ok, rounds, settle, soon, waiting};
+use super::harness::{acquired, held, lock, ok, rounds, settle, soon, waiting};
 
 const SECOND: Duration = Duration::from_secs(1);
 const HOUR: Duration = Duration::from_secs(3600);
 
-pub(in crate::cases) async fn ticket_gives_the_lock_to_whoever_redeems_it(bench: Bench) {
+pub(in crate::cases) async fn ticket_gives_the_lock_to_its_redeemer(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, _hand) = round.by_hand().await;
-        let rival = bed.rival().await;
-        let mut lease = acquired(lock!(bed, "").try_acquire().await);
+        let (harness, _hand) = round.by_hand().await;
+        let rival = harness.rival().await;
+        let mut lease = acquired(lock!(harness, "").try_acquire().await);
         ok(soon("the renewal", lease.renew()).await);
         let (uuid, token) = (lease.uuid(), lease.token());
         let guard = lease.keep_alive();
@@ -26,19 +26,19 @@ pub(in crate::cases) async fn ticket_gives_the_lock_to_whoever_redeems_it(bench:
         let loss = soon("the end of the guard", lost).await;
         assert!(matches!(loss.cause, EndCause::HandedOver), "{loss:?}");
         settle().await;
-        assert_eq!(bed.releases().len(), 0, "it was released");
+        assert_eq!(harness.releases().len(), 0, "it was released");
         // Nobody else has it meanwhile.
         held(lock!(rival, "").try_acquire().await);
         rival.store.forget_calls();
         let ticket: Ticket = ok(ticket.to_string().parse());
-        let heir = ok(soon("the lock", lock!(rival, "").redeem(&ticket)).await);
-        assert!(heir.is_valid());
+        let redeemed = ok(soon("the lock", lock!(rival, "").redeem(&ticket)).await);
+        assert!(redeemed.is_valid());
         assert_ne!(
-            heir.uuid(),
+            redeemed.uuid(),
             uuid,
             "the next term has an identity of its own"
         );
-        assert!(heir.token() > token, "tokens grow (I3)");
+        assert!(redeemed.token() > token, "tokens grow (I3)");
         let sent = rival.acquires();
         assert_eq!(sent.len(), 1, "one write: {sent:?}");
         let prev = sent[0].prev.map(|prev| (prev.uuid, prev.renewals));
@@ -47,26 +47,26 @@ pub(in crate::cases) async fn ticket_gives_the_lock_to_whoever_redeems_it(bench:
             Some((uuid, 1)),
             "it claims the term that was given up"
         );
-        // Once, whoever asks.
-        for bed in [&bed, &rival] {
-            let holder = held(soon("the answer", lock!(bed, "").try_redeem(&ticket)).await);
-            assert_eq!(holder.record.uuid, heir.uuid());
+        // The ticket is good once, for either client.
+        for harness in [&harness, &rival] {
+            let holder = held(soon("the answer", lock!(harness, "").try_redeem(&ticket)).await);
+            assert_eq!(holder.record.uuid, redeemed.uuid());
         }
-        assert!(heir.is_valid());
+        assert!(redeemed.is_valid());
     })
     .await;
 }
 
 pub(in crate::cases) async fn ticket_is_good_whatever_its_number(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, _hand) = round.by_hand().await;
-        let rival = bed.rival().await;
-        let mut lease = acquired(lock!(bed, "").try_acquire().await);
-        bed.store.next(Op::Renew, Fault::UNKNOWN_AFTER);
+        let (harness, _hand) = round.by_hand().await;
+        let rival = harness.rival().await;
+        let mut lease = acquired(lock!(harness, "").try_acquire().await);
+        harness.store.next(Op::Renew, Fault::UNKNOWN_AFTER);
         assert!(soon("the renewal", lease.renew()).await.is_err());
         let ticket = ok(lease.hand_over());
-        let heir = acquired(soon("the lock", lock!(rival, "").try_redeem(&ticket)).await);
-        assert!(heir.is_valid());
+        let redeemed = acquired(soon("the lock", lock!(rival, "").try_redeem(&ticket)).await);
+        assert!(redeemed.is_valid());
         let sent = rival.acquires();
         assert_eq!(sent.len(), 2, "refused once, and at once granted: {sent:?}");
         assert_ne!(
@@ -79,43 +79,43 @@ pub(in crate::cases) async fn ticket_is_good_whatever_its_number(bench: Bench) {
 
 pub(in crate::cases) async fn giver_does_not_claim_what_it_handed_over(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, _hand) = round.by_hand().await;
-        let rival = bed.rival().await;
-        let lease = acquired(lock!(bed, "").try_acquire().await);
+        let (harness, _hand) = round.by_hand().await;
+        let rival = harness.rival().await;
+        let lease = acquired(lock!(harness, "").try_acquire().await);
         let uuid = lease.uuid();
         let ticket = ok(lease.hand_over());
-        let holder = held(lock!(bed, "").try_acquire().await);
+        let holder = held(lock!(harness, "").try_acquire().await);
         assert_eq!(holder.record.uuid, uuid);
         assert!(!holder.ours, "it is nobody's");
-        assert_eq!(bed.acquires().len(), 2, "one try, and no claim");
-        let heir = acquired(soon("the lock", lock!(rival, "").try_redeem(&ticket)).await);
-        assert!(heir.is_valid());
+        assert_eq!(harness.acquires().len(), 2, "one try, and no claim");
+        let redeemed = acquired(soon("the lock", lock!(rival, "").try_redeem(&ticket)).await);
+        assert!(redeemed.is_valid());
     })
     .await;
 }
 
 pub(in crate::cases) async fn ticket_waits_behind_nobody(bench: Bench) {
     rounds(bench.clone(), |round| async move {
-        let (bed, _hand) = round.by_hand().await;
-        bed.deafen();
-        let lock = lock!(bed, "", poll_every = HOUR);
+        let (harness, _hand) = round.by_hand().await;
+        harness.deafen();
+        let lock = lock!(harness, "", poll_every = HOUR);
         let lease = acquired(lock.try_acquire().await);
         let waiter = waiting(&lock);
-        bed.sent(Op::Acquire, 2).await;
+        harness.sent(Op::Acquire, 2).await;
         settle().await;
         let ticket = ok(lease.hand_over());
         settle().await;
         assert!(!waiter.is_finished(), "it was handed to a waiter");
-        let heir = ok(soon("the lock", lock.redeem_timeout(&ticket, HOUR)).await);
-        assert!(heir.is_valid());
-        // One that is worth nothing any more waits like everybody else, and after them.
+        let redeemed = ok(soon("the lock", lock.redeem_timeout(&ticket, HOUR)).await);
+        assert!(redeemed.is_valid());
+        // The owner of a used ticket waits like every other waiter, and behind them.
         let late = tokio::spawn({
             let lock = lock.clone();
             async move { lock.redeem(&ticket).await }
         });
-        bed.sent(Op::Acquire, 4).await;
+        harness.sent(Op::Acquire, 4).await;
         settle().await;
-        ok(soon("the release", heir.release()).await);
+        ok(soon("the release", redeemed.release()).await);
         let second = ok(soon("the waiter", waiter).await);
         assert!(!late.is_finished());
         ok(soon("the release", ok(second).release()).await);
@@ -123,23 +123,23 @@ pub(in crate::cases) async fn ticket_waits_behind_nobody(bench: Bench) {
     })
     .await;
     rounds(bench, |round| async move {
-        let (bed, hand) = round.by_hand().await;
-        bed.deafen();
-        let lock = lock!(bed, "kept", poll_every = HOUR);
+        let (harness, hand) = round.by_hand().await;
+        harness.deafen();
+        let lock = lock!(harness, "kept", poll_every = HOUR);
         for _ in 0..2 {
             let lease = acquired(lock.try_acquire().await);
             ok(soon("the release", lease.release()).await);
             hand.jump(2 * SECOND);
         }
-        let _reservation = bed.taken_by_another("kept\u{1f}reservation").await;
+        let _reservation = harness.taken_by_another("kept\u{1f}reservation").await;
         let waiter = waiting(&lock);
-        bed.sent(Op::Read, 1).await;
+        harness.sent(Op::Read, 1).await;
         settle().await;
-        assert_eq!(bed.acquires().len(), 2, "the lock is left to others");
-        let rival = bed.rival().await;
+        assert_eq!(harness.acquires().len(), 2, "the lock is left to others");
+        let rival = harness.rival().await;
         let ticket = ok(acquired(lock!(rival, "kept").try_acquire().await).hand_over());
-        let heir = ok(soon("the lock", lock.redeem(&ticket)).await);
-        assert!(heir.is_valid());
+        let redeemed = ok(soon("the lock", lock.redeem(&ticket)).await);
+        assert!(redeemed.is_valid());
         waiter.abort();
     })
     .await;
@@ -147,11 +147,11 @@ pub(in crate::cases) async fn ticket_waits_behind_nobody(bench: Bench) {
 
 pub(in crate::cases) async fn ticket_opens_no_other_lock(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, _hand) = round.by_hand().await;
-        let lease = acquired(lock!(bed, "a").try_acquire().await);
+        let (harness, _hand) = round.by_hand().await;
+        let lease = acquired(lock!(harness, "a").try_acquire().await);
         let ticket = ok(lease.hand_over());
-        bed.store.forget_calls();
-        let other = lock!(bed, "b");
+        harness.store.forget_calls();
+        let other = lock!(harness, "b");
         let answers = [
             other.try_redeem(&ticket).await.map(drop),
             other.redeem(&ticket).await.map(drop),
@@ -160,20 +160,20 @@ pub(in crate::cases) async fn ticket_opens_no_other_lock(bench: Bench) {
         for answer in answers {
             match answer {
                 Err(Error::TicketMismatch { ticket, lock }) => {
-                    assert_eq!((ticket, lock), (bed.name("a"), bed.name("b")));
+                    assert_eq!((ticket, lock), (harness.name("a"), harness.name("b")));
                 }
                 other => panic!("{other:?}"),
             }
         }
-        assert_eq!(bed.acquires().len(), 0, "nothing is asked");
+        assert_eq!(harness.acquires().len(), 0, "nothing is asked");
     })
     .await;
 }
 
 pub(in crate::cases) async fn lost_lease_is_not_handed_over(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, hand) = round.by_hand().await;
-        let lease = acquired(lock!(bed, "").try_acquire().await);
+        let (harness, hand) = round.by_hand().await;
+        let lease = acquired(lock!(harness, "").try_acquire().await);
         hand.jump(48 * SECOND);
         match lease.hand_over() {
             Err(Error::Lost(loss)) => {
@@ -182,7 +182,7 @@ pub(in crate::cases) async fn lost_lease_is_not_handed_over(bench: Bench) {
             other => panic!("{other:?}"),
         }
         // It is given back like any other.
-        bed.sent(Op::Release, 1).await;
+        harness.sent(Op::Release, 1).await;
     })
     .await;
 }

@@ -9,7 +9,7 @@ use dlock_testkit::{
 };
 use tokio::time::Instant;
 
-use super::bed::{
+use super::harness::{
     acquired, eventually, joined, lock, ok, poll_once, rounds, settle, soon, trying, waiting,
 };
 
@@ -17,9 +17,11 @@ const SECOND: Duration = Duration::from_secs(1);
 
 pub(in crate::cases) async fn deadline_counts_from_the_request(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, hand) = round.by_hand().await;
-        bed.meddler.after(Op::Acquire, hand.jumping(5 * SECOND));
-        let lease = acquired(lock!(bed, "").try_acquire().await);
+        let (harness, hand) = round.by_hand().await;
+        harness
+            .interceptor
+            .after(Op::Acquire, hand.jumping(5 * SECOND));
+        let lease = acquired(lock!(harness, "").try_acquire().await);
         assert_eq!(lease.remaining(), 43 * SECOND, "48 s from the request");
     })
     .await;
@@ -27,10 +29,10 @@ pub(in crate::cases) async fn deadline_counts_from_the_request(bench: Bench) {
 
 pub(in crate::cases) async fn repeated_try_keeps_its_first_deadline(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, hand) = round.by_hand().await;
-        bed.store.next(Op::Acquire, Fault::UNKNOWN_BEFORE);
-        let trying = trying(&lock!(bed, ""));
-        bed.sent(Op::Acquire, 1).await;
+        let (harness, hand) = round.by_hand().await;
+        harness.store.next(Op::Acquire, Fault::UNKNOWN_BEFORE);
+        let trying = trying(&lock!(harness, ""));
+        harness.sent(Op::Acquire, 1).await;
         hand.advance(SECOND).await;
         let lease = acquired(joined(trying).await);
         assert_eq!(
@@ -44,10 +46,10 @@ pub(in crate::cases) async fn repeated_try_keeps_its_first_deadline(bench: Bench
 
 pub(in crate::cases) async fn margin_is_kept(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, hand) = round.by_hand().await;
+        let (harness, hand) = round.by_hand().await;
         for (margin, belief) in [(0.01, 59_400), (0.2, 48_000), (0.5, 30_000)] {
             let belief = Duration::from_millis(belief);
-            let lock = lock!(bed, margin.to_string(), margin = margin);
+            let lock = lock!(harness, margin.to_string(), margin = margin);
             let lease = acquired(lock.try_acquire().await);
             assert_eq!(lease.remaining(), belief, "with a margin of {margin}");
             hand.jump(belief - Duration::from_nanos(1));
@@ -62,10 +64,10 @@ pub(in crate::cases) async fn margin_is_kept(bench: Bench) {
 
 pub(in crate::cases) async fn validity_is_computed_at_every_question(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, hand) = round.by_hand().await;
-        bed.store.always(Op::Renew, Fault::LoseRequest);
-        let lease = acquired(lock!(bed, "lease").try_acquire().await);
-        let guard = ok(lock!(bed, "guard").hold().await);
+        let (harness, hand) = round.by_hand().await;
+        harness.store.always(Op::Renew, Fault::LoseRequest);
+        let lease = acquired(lock!(harness, "lease").try_acquire().await);
+        let guard = ok(lock!(harness, "guard").hold().await);
         assert!(lease.is_valid() && guard.is_valid());
         // No timer has had a chance to notice.
         hand.jump(48 * SECOND);
@@ -78,10 +80,12 @@ pub(in crate::cases) async fn validity_is_computed_at_every_question(bench: Benc
 
 pub(in crate::cases) async fn renewal_counts_from_its_own_request(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, hand) = round.by_hand().await;
-        let mut lease = acquired(lock!(bed, "").try_acquire().await);
+        let (harness, hand) = round.by_hand().await;
+        let mut lease = acquired(lock!(harness, "").try_acquire().await);
         hand.jump(10 * SECOND);
-        bed.meddler.after(Op::Renew, hand.jumping(5 * SECOND));
+        harness
+            .interceptor
+            .after(Op::Renew, hand.jumping(5 * SECOND));
         ok(lease.renew().await);
         assert_eq!(lease.remaining(), 43 * SECOND, "48 s from the request");
     })
@@ -90,38 +94,40 @@ pub(in crate::cases) async fn renewal_counts_from_its_own_request(bench: Bench) 
 
 pub(in crate::cases) async fn late_renewal_revives_nothing(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, hand) = round.by_hand().await;
-        let mut lease = acquired(lock!(bed, "").try_acquire().await);
+        let (harness, hand) = round.by_hand().await;
+        let mut lease = acquired(lock!(harness, "").try_acquire().await);
         hand.jump(20 * SECOND);
         // The store says `Renewed`, and the deadline has passed by then.
-        bed.meddler.after(Op::Renew, hand.jumping(28 * SECOND));
+        harness
+            .interceptor
+            .after(Op::Renew, hand.jumping(28 * SECOND));
         let answer = lease.renew().await;
         assert!(matches!(answer, Err(Error::Lost(_))), "{answer:?}");
         assert!(!lease.is_valid());
         soon("the end of the lease", lease.expired()).await;
         assert!(matches!(lease.renew().await, Err(Error::Lost(_))));
         assert!(!lease.is_valid());
-        assert_eq!(bed.renewals().len(), 1, "nothing renews a lost lease");
+        assert_eq!(harness.renewals().len(), 1, "nothing renews a lost lease");
     })
     .await;
 }
 
 pub(in crate::cases) async fn success_counts_for_the_attempt_it_answers(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, hand) = round.by_hand().await;
-        let mut lease = acquired(lock!(bed, "").try_acquire().await);
+        let (harness, hand) = round.by_hand().await;
+        let mut lease = acquired(lock!(harness, "").try_acquire().await);
         // The first attempt is under way for long; the second, sent later, is lost.
         hand.advance(10 * SECOND).await;
-        bed.store.next(Op::Renew, Fault::HoldRequest);
+        harness.store.next(Op::Renew, Fault::HoldRequest);
         assert!(poll_once(Box::pin(lease.renew()).as_mut()).is_pending());
-        bed.sent(Op::Renew, 1).await;
+        harness.sent(Op::Renew, 1).await;
         hand.advance(5 * SECOND).await;
-        bed.store.next(Op::Renew, Fault::LoseRequest);
+        harness.store.next(Op::Renew, Fault::LoseRequest);
         assert!(poll_once(Box::pin(lease.renew()).as_mut()).is_pending());
-        bed.sent(Op::Renew, 2).await;
+        harness.sent(Op::Renew, 2).await;
 
         assert_eq!(lease.remaining(), 33 * SECOND);
-        bed.store.deliver().await;
+        harness.store.deliver().await;
         eventually("the success", || lease.remaining() != 33 * SECOND).await;
         assert_eq!(lease.remaining(), 43 * SECOND, "that of the first attempt");
     })
@@ -130,17 +136,17 @@ pub(in crate::cases) async fn success_counts_for_the_attempt_it_answers(bench: B
 
 pub(in crate::cases) async fn deadline_never_moves_back(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, hand) = round.by_hand().await;
-        let mut lease = acquired(lock!(bed, "").try_acquire().await);
+        let (harness, hand) = round.by_hand().await;
+        let mut lease = acquired(lock!(harness, "").try_acquire().await);
         hand.advance(10 * SECOND).await;
-        bed.store.next(Op::Renew, Fault::HoldRequest);
+        harness.store.next(Op::Renew, Fault::HoldRequest);
         assert!(poll_once(Box::pin(lease.renew()).as_mut()).is_pending());
-        bed.sent(Op::Renew, 1).await;
+        harness.sent(Op::Renew, 1).await;
         hand.advance(5 * SECOND).await;
         ok(lease.renew().await);
         assert_eq!(lease.remaining(), 48 * SECOND);
         // R2: overtaken, and answered `Renewed`.
-        bed.store.deliver().await;
+        harness.store.deliver().await;
         settle().await;
         assert_eq!(lease.remaining(), 48 * SECOND);
     })
@@ -149,15 +155,15 @@ pub(in crate::cases) async fn deadline_never_moves_back(bench: Bench) {
 
 pub(in crate::cases) async fn every_renewal_attempt_has_a_larger_number(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, _hand) = round.by_hand().await;
-        let mut lease = acquired(lock!(bed, "").try_acquire().await);
+        let (harness, _hand) = round.by_hand().await;
+        let mut lease = acquired(lock!(harness, "").try_acquire().await);
         ok(lease.renew().await);
-        bed.store.next(Op::Renew, Fault::UNKNOWN_BEFORE);
+        harness.store.next(Op::Renew, Fault::UNKNOWN_BEFORE);
         assert!(lease.renew().await.is_err());
-        bed.store.next(Op::Renew, Fault::UNKNOWN_AFTER);
+        harness.store.next(Op::Renew, Fault::UNKNOWN_AFTER);
         assert!(lease.renew().await.is_err());
         ok(lease.renew().await);
-        let numbers: Vec<u64> = bed.renewals().iter().map(|renewal| renewal.n).collect();
+        let numbers: Vec<u64> = harness.renewals().iter().map(|renewal| renewal.n).collect();
         assert_eq!(numbers.len(), 4);
         assert!(numbers.is_sorted_by(|a, b| a < b), "{numbers:?}");
         assert!(numbers[0] > 0, "0 is the grant's");
@@ -167,11 +173,11 @@ pub(in crate::cases) async fn every_renewal_attempt_has_a_larger_number(bench: B
 
 pub(in crate::cases) async fn refused_renewal_is_a_loss_at_once(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, hand) = round.by_hand().await;
-        let subject = bed.subject().await;
-        let guard = ok(lock!(bed, "guard").hold().await);
-        let mut lease = acquired(lock!(bed, "lease").try_acquire().await);
-        for term in bed.acquires() {
+        let (harness, hand) = round.by_hand().await;
+        let subject = harness.subject().await;
+        let guard = ok(lock!(harness, "guard").hold().await);
+        let mut lease = acquired(lock!(harness, "lease").try_acquire().await);
+        for term in harness.acquires() {
             subject.releases(&term, None).await;
         }
         let refused = lease.renew().await;
@@ -201,10 +207,10 @@ pub(in crate::cases) async fn refused_renewal_is_a_loss_at_once(bench: Bench) {
 
 pub(in crate::cases) async fn failed_renewal_is_no_loss(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, hand) = round.by_hand().await;
-        let mut lease = acquired(lock!(bed, "lease").try_acquire().await);
+        let (harness, hand) = round.by_hand().await;
+        let mut lease = acquired(lock!(harness, "lease").try_acquire().await);
         for kind in [ErrorKind::NotApplied, ErrorKind::Unknown, ErrorKind::Fatal] {
-            bed.store.next(Op::Renew, Fault::FailBefore(kind));
+            harness.store.next(Op::Renew, Fault::FailBefore(kind));
             match lease.renew().await {
                 Err(Error::Provider(error)) => assert_eq!(error.kind(), kind),
                 other => panic!("{other:?}"),
@@ -216,14 +222,14 @@ pub(in crate::cases) async fn failed_renewal_is_no_loss(bench: Bench) {
         ok(lease.renew().await);
         assert_eq!(lease.remaining(), 48 * SECOND);
 
-        let guard = ok(lock!(bed, "guard").hold().await);
-        let sent = bed.renewals().len();
+        let guard = ok(lock!(harness, "guard").hold().await);
+        let sent = harness.renewals().len();
         for failure in [Fault::THROTTLED, Fault::UNKNOWN_BEFORE, Fault::FATAL] {
-            bed.store.next(Op::Renew, failure);
+            harness.store.next(Op::Renew, failure);
         }
         hand.advance(20 * SECOND).await;
         for attempt in 1..=4 {
-            bed.sent(Op::Renew, sent + attempt).await;
+            harness.sent(Op::Renew, sent + attempt).await;
             assert!(guard.is_valid(), "lost at attempt {attempt}");
             hand.advance(SECOND).await;
         }
@@ -234,14 +240,14 @@ pub(in crate::cases) async fn failed_renewal_is_no_loss(bench: Bench) {
 
 pub(in crate::cases) async fn expired_lease_tells_its_holder(bench: Bench) {
     rounds(bench, |round| async move {
-        let bed = round.bed().await;
+        let harness = round.harness().await;
         let before = Instant::now();
-        let lease = acquired(lock!(bed, "").try_acquire().await);
+        let lease = acquired(lock!(harness, "").try_acquire().await);
         let after = Instant::now();
         soon("the end of the lease", lease.expired()).await;
         let told = Instant::now();
         assert!(!lease.is_valid());
-        let belief = bed.lease * 8 / 10;
+        let belief = harness.lease * 8 / 10;
         assert!(
             told - before >= belief,
             "told {:?} after the request",
@@ -258,10 +264,10 @@ pub(in crate::cases) async fn expired_lease_tells_its_holder(bench: Bench) {
 
 pub(in crate::cases) async fn loss_is_told_on_time_while_renewals_hang(bench: Bench) {
     rounds(bench, |round| async move {
-        let bed = round.bed().await;
-        bed.store.always(Op::Renew, Fault::LoseRequest);
+        let harness = round.harness().await;
+        harness.store.always(Op::Renew, Fault::LoseRequest);
         let before = Instant::now();
-        let guard = ok(lock!(bed, "").hold().await);
+        let guard = ok(lock!(harness, "").hold().await);
         let after = Instant::now();
         let loss = soon("the loss", guard.ended()).await;
         let told = Instant::now();
@@ -272,7 +278,7 @@ pub(in crate::cases) async fn loss_is_told_on_time_while_renewals_hang(bench: Be
             panic!("{loss:?}")
         };
         assert_eq!(error.kind(), ErrorKind::Unknown);
-        let belief = bed.lease * 8 / 10;
+        let belief = harness.lease * 8 / 10;
         assert!(
             told - before >= belief,
             "told {:?} after the request",
@@ -283,17 +289,17 @@ pub(in crate::cases) async fn loss_is_told_on_time_while_renewals_hang(bench: Be
             "told {:?} after the grant",
             told - after
         );
-        assert!(bed.renewals().len() >= 2, "one hung renewal was all");
+        assert!(harness.renewals().len() >= 2, "one hung renewal was all");
     })
     .await;
 }
 
 pub(in crate::cases) async fn holder_stops_before_another_starts(bench: Bench) {
     rounds(bench, |round| async move {
-        let (bed, rival) = (round.bed().await, round.bed().await);
+        let (harness, rival) = (round.harness().await, round.harness().await);
         let before = Instant::now();
-        let lease = acquired(lock!(bed, "").try_acquire().await);
-        let waiter = waiting(&lock!(rival, "", poll_every = bed.lease / 20));
+        let lease = acquired(lock!(harness, "").try_acquire().await);
+        let waiter = waiting(&lock!(rival, "", poll_every = harness.lease / 20));
         let stopped = tokio::spawn({
             let expired = lease.expired();
             async move {
@@ -308,10 +314,10 @@ pub(in crate::cases) async fn holder_stops_before_another_starts(bench: Bench) {
         let stopped = joined(stopped).await;
         // Most of the margin lies between.
         assert!(
-            stopped + bed.lease / 8 <= started,
+            stopped + harness.lease / 8 <= started,
             "told {stopped:?}, and another began {started:?}"
         );
-        let (passed, whole) = (started - before, bed.lease);
+        let (passed, whole) = (started - before, harness.lease);
         assert!(
             passed >= whole,
             "granted to another {passed:?} after the request for {whole:?}"

@@ -90,12 +90,15 @@ pub(super) async fn leader_that_is_cut_off_rides_it_out_or_steps_down_before_a_r
     let sent = first.between_renewals().await;
     first.cut_off();
     let lost = first.lost(sent, SOON).await - sent;
-    let belief = voters.belief();
+    let validity = voters.validity();
     assert!(
-        lost <= belief + voters.slack() / 2,
-        "{lost:?} is after {belief:?}"
+        lost <= validity + voters.slack() / 2,
+        "{lost:?} is after {validity:?}"
     );
-    assert!(lost + lease / 20 >= belief, "{lost:?} is before {belief:?}");
+    assert!(
+        lost + lease / 20 >= validity,
+        "{lost:?} is before {validity:?}"
+    );
     until("its work ends", voters.slack(), || {
         voters.stage.working() == 0
     })
@@ -198,7 +201,7 @@ pub(super) async fn slow_renewal_counts_from_when_it_left(voters: Voters) {
         let deadline = Instant::now() + leadership.remaining();
         // Read after the deadline: whatever that rests on is known by then.
         let sent = leader.newest().unwrap_or(began);
-        let most = sent + voters.belief() + lease / 100;
+        let most = sent + voters.validity() + lease / 100;
         assert!(deadline <= most, "{:?} too late", deadline - most);
         sleep(lease / 100).await;
     }
@@ -208,7 +211,7 @@ pub(super) async fn slow_renewal_counts_from_when_it_left(voters: Voters) {
     leader.slow_down(lease / 4);
     let lost = leader.lost(sent, SOON).await - sent;
     // One that left before may still have been in time.
-    let bound = voters.belief() + lease / 3 + lease / 6 + voters.slack();
+    let bound = voters.validity() + lease / 3 + lease / 6 + voters.slack();
     assert!(lost <= bound, "{lost:?} is more than {bound:?}");
     until("its work ends", voters.slack(), || {
         voters.stage.working() == 0
@@ -251,7 +254,7 @@ pub(super) async fn leader_resigns_when_another_instance_asks(voters: Voters) {
     voters.stage.is_sound();
 }
 
-/// Takes the leadership away from whoever has it.
+/// Takes the leadership away from the leader.
 async fn revoke(by: &Instance, name: &str) {
     let name = match Name::new(name) {
         Ok(name) => name,

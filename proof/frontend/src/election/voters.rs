@@ -92,7 +92,7 @@ impl Voters {
         self.lease / 5
     }
 
-    /// Section 9: how long after a leader's last renewal has left another one leads, at most.
+    /// I15: how long after the departure of a leader's last renewal another one leads, at most.
     pub(super) fn failover(&self, discipline: Discipline) -> Duration {
         let jitter = (self.lease / 10).min(Duration::from_millis(50));
         let found = match discipline {
@@ -104,7 +104,7 @@ impl Voters {
     }
 
     /// When the leader gives up by itself, after its last good renewal has left (V1).
-    pub(super) fn belief(&self) -> Duration {
+    pub(super) fn validity(&self) -> Duration {
         self.lease * 4 / 5
     }
 }

@@ -7,8 +7,8 @@ use super::line::{Micros, micros};
 /// Maps readings of one client's clock to the global axis.
 ///
 /// A client knows only its own clock, which may run 10 % fast; a checker compares the deadline of
-/// one client with the grant of another. Whoever set up the clocks knows how they relate: on one
-/// host all clients read the same clock, and a simulation chose rate and offset of each.
+/// one client with the grant of another. The program that set up the clocks knows how they relate:
+/// on one host all clients read the same clock, and a simulation chose rate and offset of each.
 #[derive(Clone)]
 pub struct Axis(Arc<dyn Fn(Duration) -> Micros + Send + Sync>);
 

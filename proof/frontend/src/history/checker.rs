@@ -13,7 +13,7 @@
 //! | I5 | no fenced resource accepts a token below one it accepted before. Lost updates are counted, not judged | |
 //! | I6 | a deadline is at most `sent` + D x (1 - margin) on the holder's clock, and that `sent` is not after the departure of the request | |
 //! | I7 | no credit after the end or the deadline; no deadline before the one it replaces | |
-//! | I8 | no answer "valid" and no hand-out to a caller after the deadline; who waits for the loss is told within 50 ms | |
+//! | I8 | no answer "valid" and no hand-out to a caller after the deadline; a holder that waits for the loss is told within 50 ms | |
 //! | I9 | from the start of its release a lease is not valid, credited or renewed; a term older than what was known when it asked is not renewed or released; "released" is said only on the store's word, to the release or to the try that it was handed over to (H1); what went by ticket is not released | only calls of a term renew or release it; a repeated release is no refusal |
 //! | I10, I15 | while somebody waits, a term that was not released is followed by another within the bound; I10 if nobody ever got it. Without a log only where every call of the term was answered | from the newest commit |
 //! | I11 | one uuid is granted once, with one token | one uuid takes once, unless another term, a revocation or a loss of the record came between |

@@ -23,7 +23,7 @@ pub enum Invariant {
     I6,
     /// No reply revives a lost lease; the deadline never moves back.
     I7,
-    /// A lease is not valid after its deadline, and who waits for the loss is told within 50 ms.
+    /// A lease is not valid after its deadline, and a holder that waits for the loss is told within 50 ms.
     I8,
     /// A stale uuid changes nothing; release is idempotent; from its start the lease is invalid.
     I9,

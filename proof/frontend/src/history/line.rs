@@ -2,7 +2,7 @@
 //!
 //! A history is a file of JSON objects, one a line, in any order; the checker sorts them by `t`. All
 //! instants (`t`, `sent`, `valid_until`, ...) are **microseconds on one global axis**, whatever the
-//! clock of the process says: whoever writes a line maps the readings of its clock to that axis
+//! clock of the process says: the process that writes a line maps its clock's readings to that axis
 //! ([`Axis`](super::Axis)). Spans (`duration`, `limit`) are microseconds of the clock they were set on.
 
 mod parts;
@@ -127,7 +127,7 @@ pub enum What {
         /// How.
         cause: Cause,
     },
-    /// Somebody who had been waiting for the loss was told of it.
+    /// A holder that was waiting for the loss was told of it.
     Told {
         /// The term.
         uuid: Uuid,

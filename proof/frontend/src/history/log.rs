@@ -32,7 +32,7 @@ enum Place {
     File(File),
 }
 
-/// A fault that lasts until this is ended; or dropped, which ends it too.
+/// A fault that lasts until this value is ended or dropped.
 #[derive(Debug)]
 #[must_use = "a fault that is dropped has ended"]
 pub struct OpenFault {

@@ -97,7 +97,7 @@ pub(super) fn axis(anchors: Anchors, rate: f64) -> Axis {
 pub(super) fn call_fault(log: &Log, client: usize, kind: &str, effect: &Effect) {
     let process = format!("c{client}");
     let fault = match effect {
-        // An operator's release is nobody's, and the same try may be granted a second time after
+        // An operator's release belongs to no client, and the same try may be granted a second time after
         // somebody else was.
         Effect::Spend => {
             use Invariant::{I1, I2, I3, I9, I11, I12};

@@ -20,18 +20,18 @@ use super::plan::{
 /// Roughly how long a run lasts: faults are drawn within it.
 const SPAN: u64 = 12_000;
 
-/// Sets what is drawn about looks apart from the rest of a plan, and what is about hand-overs.
+/// Draws looks apart from the rest of a plan, and hand-overs apart from both.
 const LOOKS: u64 = 0x6c6f_6f6b;
-const HEIRS: u64 = 0x6865_6972;
+const HAND_OVERS: u64 = 0x6865_6972;
 
-/// Sets what is drawn about crews apart.
+/// Draws crews apart, too.
 const CREWS: u64 = 0x6372_6577;
 
-/// Each so manieth seed has a mix, drawn apart as well: the others stay as they were.
+/// One seed in this many has a mix, drawn apart: the plans of the other seeds stay as they were.
 const MIXED: u64 = 8;
 const MIXES: u64 = 0x6d69_7865;
 
-/// And each so manieth another has periods.
+/// A seed with this remainder, divided by `MIXED`, has periods.
 const WITH_PERIODS: u64 = 1;
 const PERIODS: u64 = 0x7065_7269;
 
@@ -49,14 +49,14 @@ impl Plan {
         let mut clients = draw.clients();
         let mut faults = draw.faults(&clients, discipline);
         let store_rate = *draw.of(&[0.9, 1.0, 1.0, 1.1]);
-        // Drawn apart from all else: what was drawn before there were looks is drawn as it was.
+        // Drawn apart: the rest of a seed's plan is the same as before there were looks.
         draw.rng = Rng::with_seed(seed ^ LOOKS);
         let cheap_reads = discipline == Discipline::Observer && draw.chance(40);
         if cheap_reads {
             draw.looks(clients.len(), &mut faults);
         }
-        draw.rng = Rng::with_seed(seed ^ HEIRS);
-        draw.heirs(&mut clients);
+        draw.rng = Rng::with_seed(seed ^ HAND_OVERS);
+        draw.hand_overs(&mut clients);
         // And so are crews.
         draw.rng = Rng::with_seed(seed ^ CREWS);
         draw.crews(&mut clients, &mut faults);
@@ -118,7 +118,7 @@ impl Draw {
     }
 
     /// H1, H7: crowds that hand a name on within one client, and tickets.
-    fn heirs(&mut self, clients: &mut [ClientPlan]) {
+    fn hand_overs(&mut self, clients: &mut [ClientPlan]) {
         if self.chance(50) {
             let crowded = self.rng.usize(..clients.len());
             for _ in 0..self.rng.usize(2..=5) {

@@ -3,17 +3,17 @@
 //! each lease's deadline, each client's observations and each waiter's next try by itself, from what
 //! passed the boundary, and compares.
 //!
-//! `asking` follows those who ask for a lock, `turns` and `pauses` when each may call, `tries` and
-//! `answers` what it sends and gets, `looks` what it reads meanwhile; `terms` follows leases, `renewals`
-//! and `releases` their calls, `heirs` what is handed over, `closing` what nobody may have for a time, `shares` who keeps whom waiting, `reservations`
-//! what waiters do about that, `outages` what is late since the store answers nobody, `handles` what their owners see; `sweep` finds what should have happened and
-//! did not.
+//! `asking` follows the callers that ask for a lock, `turns` and `pauses` when each may call, `tries` and
+//! `answers` what it sends and gets, `looks` what it reads meanwhile. `terms` follows leases, `renewals` and
+//! `releases` their calls, `succession` hand-overs, `closing` closed names, `shares` which clients keep
+//! others waiting, `reservations` what those waiters do about it, `outages` what is late because the store
+//! answers nobody, `handles` what the owners of leases see. `sweep` finds what should have happened and did
+//! not.
 
 mod answers;
 mod asking;
 mod closing;
 mod handles;
-mod heirs;
 mod looks;
 mod model;
 mod outages;
@@ -22,6 +22,7 @@ mod releases;
 mod renewals;
 mod reservations;
 mod shares;
+mod succession;
 mod sweep;
 mod terms;
 mod tries;
@@ -84,23 +85,23 @@ pub(super) struct State {
     clients: Vec<ClientState>,
     callers: Vec<Caller>,
     calls: Vec<Call>,
-    /// Those that have no answer yet.
+    /// The calls that have no answer yet.
     open: Vec<CallId>,
     terms: BTreeMap<Uuid, Term>,
     /// What each write left, by name: for stale reads.
     records: BTreeMap<String, Vec<Option<Record>>>,
     last_tokens: BTreeMap<String, u64>,
-    /// Who has which name for how long, and who waits for it (W8).
+    /// Which client has which name for how long, and which waits for it (W8).
     shares: BTreeMap<String, Share>,
     /// The reads of clients that leave a lock to others.
     reads_away: BTreeSet<CallId>,
     /// Every identity that was drawn, and by whom.
     drawn: BTreeMap<Uuid, CallerId>,
-    /// Those whose fate no answer told, and those whose release was sent.
-    doubtful: BTreeSet<Uuid>,
+    /// The identities in doubt, which no answer has settled, and those whose release was sent.
+    in_doubt: BTreeSet<Uuid>,
     given_back: BTreeSet<Uuid>,
-    /// Terms that were handed over: how many in a row, and since when.
-    inherited: BTreeMap<Uuid, (usize, Duration)>,
+    /// H5: terms that were handed over: how many in a row, and since when.
+    passed_on: BTreeMap<Uuid, (usize, Duration)>,
     /// Names that are closed, and the identities of all closings that were sent (B4).
     closed: BTreeMap<String, Closed>,
     closings: BTreeSet<Uuid>,
@@ -108,7 +109,7 @@ pub(super) struct State {
     claims: Vec<Claim>,
     /// Notes for people, if somebody wants them.
     notes: Option<Vec<String>>,
-    over: bool,
+    finished: bool,
 }
 
 impl Monitor {
@@ -129,14 +130,14 @@ impl Monitor {
             shares: BTreeMap::new(),
             reads_away: BTreeSet::new(),
             drawn: BTreeMap::new(),
-            doubtful: BTreeSet::new(),
+            in_doubt: BTreeSet::new(),
             given_back: BTreeSet::new(),
-            inherited: BTreeMap::new(),
+            passed_on: BTreeMap::new(),
             closed: BTreeMap::new(),
             closings: BTreeSet::new(),
             claims: Vec::new(),
             notes: explain.then(Vec::new),
-            over: false,
+            finished: false,
         })))
     }
 
@@ -232,7 +233,7 @@ impl Monitor {
     /// The client stopped waiting for an answer.
     pub(super) fn dropped(&self, id: CallId) {
         let mut state = self.state();
-        if state.over {
+        if state.finished {
             return;
         }
         state.note(|| format!("drop {id}"));
@@ -330,7 +331,7 @@ impl Monitor {
     pub(super) fn finish(&self) -> (Vec<Violation>, Figures, Vec<String>) {
         let mut state = self.state();
         state.settle_claims(Duration::MAX);
-        state.over = true;
+        state.finished = true;
         (
             std::mem::take(&mut state.violations),
             std::mem::take(&mut state.figures),
@@ -368,7 +369,7 @@ impl State {
     }
 
     fn complain(&mut self, rule: &'static str, what: impl FnOnce() -> String) {
-        if self.over || self.violations.len() >= 20 {
+        if self.finished || self.violations.len() >= 20 {
             return;
         }
         let violation = Violation {

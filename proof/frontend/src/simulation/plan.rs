@@ -72,7 +72,7 @@ pub struct Settings {
     pub max_hold: Option<Duration>,
     /// What is stored beside the lock.
     pub data: Option<Vec<u8>>,
-    /// How long the name is nobody else's from a grant on (B4).
+    /// For how long from a grant on others are kept out (B4).
     pub at_least: Option<Duration>,
 }
 
@@ -182,17 +182,17 @@ pub enum Ending {
     ReleaseOpen,
     /// It is dropped.
     Drop,
-    /// It is handed over; the ticket is left for whoever comes.
+    /// It is handed over; the ticket is left for the next worker that comes.
     HandOver,
 }
 
-/// How many get a ticket.
+/// How often a ticket is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Copies {
-    /// Whoever takes it.
+    /// By the one worker that takes it.
     One,
-    /// Whoever takes it leaves a copy for the next.
+    /// By several: the worker that takes it leaves a copy for the next.
     More,
 }
 
@@ -202,7 +202,7 @@ pub enum Copies {
 pub enum Fault {
     /// Strikes one call of a client.
     Call {
-        /// Whose.
+        /// The client.
         client: usize,
         /// Which operation.
         op: Op,
@@ -213,7 +213,7 @@ pub enum Fault {
     },
     /// Strikes every call of a client, or of all, that is sent in this time.
     Network {
-        /// Whose.
+        /// The client; `None` for all.
         client: Option<usize>,
         /// From when on.
         from: Duration,

@@ -26,7 +26,7 @@ pub struct Figures {
     pub refused: u64,
     pub spent: u64,
     /// Refusals by an identity of the client's own that was over (G4).
-    pub own_ghosts: u64,
+    pub own_orphans: u64,
     /// Leases that went to a waiter of the same client in one write, that left with a ticket, whose
     /// ticket was redeemed, and whose ticket showed an older number than the record (H1, H7, H8).
     pub handed_over: u64,
@@ -92,7 +92,7 @@ impl Figures {
             losses,
             refused,
             spent,
-            own_ghosts,
+            own_orphans,
             handed_over,
             tickets,
             redeemed,
@@ -122,7 +122,7 @@ impl Figures {
         self.losses += losses;
         self.refused += refused;
         self.spent += spent;
-        self.own_ghosts += own_ghosts;
+        self.own_orphans += own_orphans;
         self.handed_over += handed_over;
         self.tickets += tickets;
         self.redeemed += redeemed;
@@ -147,12 +147,12 @@ impl fmt::Display for Figures {
         writeln!(f, "{}", self.summary())?;
         writeln!(
             f,
-            "{} grants, {} of them takeovers, {} late, {} spent, {} refused by own ghosts; {} leases, {} renewals ({} late; {} were sent in {} batches), {} losses, {} refused",
+            "{} grants, {} of them takeovers, {} late, {} spent, {} refused by own orphans; {} leases, {} renewals ({} late; {} were sent in {} batches), {} losses, {} refused",
             self.grants,
             self.takeovers,
             self.late_grants,
             self.spent,
-            self.own_ghosts,
+            self.own_orphans,
             self.leases,
             self.renewals,
             self.late_renewals,

@@ -194,7 +194,7 @@ fn panic_of_a_provider_is_an_error_and_no_hang() {
     });
 }
 
-/// W1: who comes first in one task is served first, also where tasks start in any order.
+/// W1: the first waiter of one task is served first, also where tasks start in any order.
 #[test]
 fn waiters_of_one_task_are_served_in_order_on_many_threads() {
     let runtime = Builder::new_multi_thread()
@@ -339,7 +339,7 @@ fn waiters_of_an_undriven_runtime_let_others_pass() {
     assert_eq!(all.unwrap(), (released(), released(), released()));
 }
 
-/// V7: whoever awaits a release on another runtime than the lease's has its own clock.
+/// V7: a release awaited on another runtime than the lease's is timed by that other runtime.
 #[test]
 fn release_awaited_beside_an_undriven_runtime_ends() {
     let lease = Duration::from_millis(600);

@@ -15,23 +15,23 @@ use scene::{Scene, stores};
 #[tokio::test(start_paused = true)]
 async fn every_name_of_the_table_is_told_and_no_other() {
     let scene = Scene::new(stores().remove(0));
-    let _listening = scene.kept.listen();
+    let _listening = scene.recorder.listen();
     for (name, story) in stories::ALL {
         println!("{name}");
         story(scene.again()).await;
     }
     let tables = [metrics::ALL];
-    assert_eq!(scene.kept.undocumented(&tables), [""; 0]);
-    assert_eq!(scene.kept.missing(&tables), [""; 0]);
+    assert_eq!(scene.recorder.undocumented(&tables), [""; 0]);
+    assert_eq!(scene.recorder.missing(&tables), [""; 0]);
 }
 
 #[test]
 fn every_name_is_described_with_its_kind() {
-    let kept = dlock_proof::metrics::Kept::new();
-    let _listening = kept.listen();
+    let recorder = dlock_proof::metrics::TestRecorder::new();
+    let _listening = recorder.listen();
     metrics::describe();
     let names: Vec<&str> = metrics::ALL.iter().map(|metric| metric.name).collect();
-    assert_eq!(kept.described(), names);
+    assert_eq!(recorder.described(), names);
 }
 
 /// Each story under both disciplines, with a recorder of its own.
@@ -42,8 +42,8 @@ macro_rules! tests {
             async fn $name() {
                 for store in stores() {
                     let scene = Scene::new(store);
-                    let kept = scene.kept.clone();
-                    let _listening = kept.listen();
+                    let recorder = scene.recorder.clone();
+                    let _listening = recorder.listen();
                     stories::$name(scene).await;
                 }
             }

@@ -1,4 +1,4 @@
-//! Those who watch may panic: no lease is lost by it, no release and no waiter.
+//! Recorders and subscribers may panic: no lease is lost by it, no release and no waiter.
 
 use std::{sync::Arc, time::Duration};
 

@@ -3,7 +3,7 @@
 use std::{future::Future, pin::Pin, time::Duration};
 
 use dlock_core::{Client, Clock, DLock, provider::Discipline};
-use dlock_proof::metrics::Kept;
+use dlock_proof::metrics::TestRecorder;
 use dlock_testkit::{
     faults::Faulty,
     memory::{MemoryProvider, MemoryStore},
@@ -19,7 +19,7 @@ pub(crate) type Story = fn(Scene) -> Pin<Box<dyn Future<Output = ()> + Send>>;
 #[derive(Clone)]
 pub(crate) struct Scene {
     pub(crate) store: MemoryStore,
-    pub(crate) kept: Kept,
+    pub(crate) recorder: TestRecorder,
 }
 
 /// One process: its provider, its client, and a lock of it.
@@ -40,7 +40,7 @@ impl Scene {
     pub(crate) fn new(store: MemoryStore) -> Self {
         Self {
             store,
-            kept: Kept::new(),
+            recorder: TestRecorder::new(),
         }
     }
 
@@ -48,7 +48,7 @@ impl Scene {
     pub(crate) fn again(&self) -> Self {
         Self {
             store: MemoryStore::new(self.store.discipline()),
-            kept: self.kept.clone(),
+            recorder: self.recorder.clone(),
         }
     }
 
@@ -76,12 +76,12 @@ impl Scene {
 
     /// A counter's value.
     pub(crate) fn count(&self, name: &str, labels: &[(&str, &str)]) -> u64 {
-        self.kept.count(name, labels)
+        self.recorder.count(name, labels)
     }
 
     /// How many values a histogram has.
     pub(crate) fn values(&self, name: &str, labels: &[(&str, &str)]) -> Vec<f64> {
-        self.kept.values(name, labels)
+        self.recorder.values(name, labels)
     }
 }
 

@@ -20,7 +20,7 @@ macro_rules! stories {
             refused_tries_are_the_contention,
             a_reservation_is_told_as_calls_to_the_store_and_nothing_else,
             a_call_whose_caller_went_away_is_told_as_dropped,
-            a_takeover_is_told_by_whoever_takes_over_and_a_hand_off_is_none,
+            a_takeover_is_told_by_the_new_holder_and_a_hand_off_is_none,
             repeated_tries_that_take_over_tell_it,
             a_lease_that_runs_out_is_a_loss_that_was_held_until_its_deadline,
             a_lease_that_the_store_ended_is_a_loss_of_that_cause,
@@ -72,7 +72,7 @@ pub(crate) async fn a_hold_is_told_from_its_acquire_to_its_release(scene: Scene)
     assert_eq!(scene.count(RENEWALS, &[GROUP, ("outcome", "renewed")]), 2);
     // Of 0.8 D a third was over at the first renewal; the second one was two seconds late.
     let [first, second] = scene.values(MARGIN, &[GROUP])[..] else {
-        panic!("{:?}", scene.kept);
+        panic!("{:?}", scene.recorder);
     };
     assert!((first - (0.8 - 1.0 / 3.0)).abs() < 0.001, "{first}");
     assert!((first - second - 2.0 / 60.0).abs() < 0.001, "{second}");
@@ -155,7 +155,7 @@ pub(crate) async fn a_call_whose_caller_went_away_is_told_as_dropped(scene: Scen
     assert_about(&scene.values(ACQUIRE, &dropped), 5.0);
 }
 
-pub(crate) async fn a_takeover_is_told_by_whoever_takes_over_and_a_hand_off_is_none(scene: Scene) {
+pub(crate) async fn a_takeover_is_told_by_the_new_holder_and_a_hand_off_is_none(scene: Scene) {
     for wakeups in [true, false] {
         let group = format!("taking over, wake-ups {wakeups}");
         let group = group.as_str();
@@ -329,7 +329,7 @@ pub(crate) async fn renewals_that_travel_together_are_told_one_by_one(scene: Sce
     assert!(provider.count(Op::RenewMany) >= 1);
     assert_eq!(scene.count(RENEWALS, &[GROUP, ("outcome", "renewed")]), 50);
     assert_eq!(scene.values(MARGIN, &[GROUP]).len(), 50);
-    // The call itself is nobody's.
+    // The call itself has no group.
     let calls = scene.values(CALLS, &[("group", ""), ("operation", "renew_many")]);
     assert_eq!(calls.len(), provider.count(Op::RenewMany));
     provider.always(Op::RenewMany, Fault::UNKNOWN_AFTER);
@@ -359,7 +359,10 @@ pub(crate) async fn a_lock_without_a_group_has_an_empty_one(scene: Scene) {
     let build = |name: &str| DLock::builder().name(name).provider(&client);
     // What has not happened is told as well: an alert needs something to begin at.
     for name in [LOSSES, TAKEOVERS] {
-        assert!(scene.kept.knows(name, &[("group", "grouped")]), "{name}");
+        assert!(
+            scene.recorder.knows(name, &[("group", "grouped")]),
+            "{name}"
+        );
     }
     let plain = build("plain").build().unwrap();
     let before = scene.count(TRIES, &[("group", "")]);

@@ -17,8 +17,8 @@ async fn what_is_traced_is_as_the_chapter_says() {
     for store in stores() {
         for (_, story) in stories::ALL {
             let scene = Scene::new(store.clone()).again();
-            let kept = scene.kept.clone();
-            let _listening = kept.listen();
+            let recorder = scene.recorder.clone();
+            let _listening = recorder.listen();
             story(scene).await;
         }
     }

@@ -24,8 +24,8 @@ use tokio::sync::Semaphore;
 /// What it does wrong.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Bug {
-    /// Answers come in the order of the questions, whoever asked: one that nobody waited for is
-    /// the next caller's.
+    /// Answers come in the order of the questions: one whose caller stopped waiting goes to the
+    /// next caller.
     StaleReplies,
     /// A dropped call does not give its connection back.
     LosesConnections,

@@ -97,7 +97,7 @@ fn runtime_that_ends_takes_no_hand_over_along() {
         drop(tokio::task::spawn_blocking(move || drop(elsewhere)).await);
         // No time passes: the clock is moved by hand, and nobody does.
         let ended = timeout(PATIENCE, release).await;
-        let ended = ended.unwrap_or_else(|_| panic!("the release waits for who is gone"));
+        let ended = ended.unwrap_or_else(|_| panic!("the release waits for a waiter that is gone"));
         assert_eq!(ended.unwrap().unwrap(), ReleaseEnd::Released);
     });
     assert_eq!(provider.count(Op::Release), 1);

@@ -8,7 +8,7 @@ use std::{collections::BTreeSet, fs, path::Path};
 use dlock_proof::cases;
 use dlock_testkit::{Case, wire};
 
-/// What there is to cover: the protocol's sections 2 to 8, the invariants, and the acceptance numbers of the seeds 000, 001 and 003.
+/// What there is to cover: the protocol's rules, the invariants, and acceptance numbers.
 const RULES: &[&str] = &[
     "A1",
     "A2",

@@ -152,7 +152,7 @@ fn told_at_once(facts: &Facts<'_>, name: &str, term: &TermFacts<'_>, findings: &
         );
         findings.broken(Invariant::I8, name, &[belief.at, delivered], says);
     }
-    // Who begins to wait after the end is told then; the first is told on time.
+    // A holder that begins to wait after the end is told then; the first to wait is told on time.
     if let Some(told) = term.told.first() {
         let Some(belief) = term.deadline_at(told.t) else {
             return;

@@ -73,7 +73,7 @@ pub(crate) struct TermFacts<'a> {
     /// When the store was first known to have given the name to a try that claimed this term (A6).
     pub(crate) succeeded: Option<At>,
     /// Tries of its own process that claimed it.
-    pub(crate) heirs: Vec<Uuid>,
+    pub(crate) claims: Vec<Uuid>,
     pub(crate) looks: Vec<(At, bool)>,
 }
 
@@ -209,7 +209,7 @@ impl<'a> Facts<'a> {
             && let Some(before) = facts.terms.get_mut(&prev.uuid)
             && before.process == process
         {
-            before.heirs.push(uuid);
+            before.claims.push(uuid);
         }
         let term = facts.term(process, uuid);
         let call = match &line.what {

@@ -143,7 +143,7 @@ fn given_away(facts: &Facts<'_>, name: &str, of_name: &NameFacts<'_>, findings: 
     }
 }
 
-/// The least that D can be on the global axis for somebody who waits for its end.
+/// The least that D can be on the global axis for a contender that waits for its end.
 fn shortest(facts: &Facts<'_>, duration: Micros) -> Micros {
     if facts.header.store_clock {
         duration

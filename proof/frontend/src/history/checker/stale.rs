@@ -61,7 +61,7 @@ fn released_is_over(
 }
 
 /// R3, L3: a larger token was known when this call was sent, so the record was another's. Unless a
-/// late copy of the term's own acquire had taken it anew, which is a ghost (I11) and no holder.
+/// late copy of the term's own acquire had taken it anew, which is an orphan (I11) and no holder.
 fn stale_is_refused(
     facts: &Facts<'_>,
     name: &str,
@@ -71,14 +71,14 @@ fn stale_is_refused(
     findings: &mut Findings<'_>,
 ) {
     let Some(token) = term.token() else { return };
-    // A term that began with a smaller token than was known before breaks I4, and is nobody's heir.
+    // A term that began with a smaller token than was known before breaks I4, and is no successor.
     let before = term.acquires.first().and_then(|call| call.known);
     let stale = |known: u64| known > token && before.is_none_or(|(_, before)| before < known);
     for (call, what) in calls(&term.renews, "renewed").chain(calls(&term.releases, "released")) {
         if let (Some((known_at, known)), Some((answered, Outcome::Ok))) =
             (call.known, call.answered)
             && stale(known)
-            && !may_be_a_ghost(facts, of_name, uuid, term, token, answered)
+            && !may_be_an_orphan(facts, of_name, uuid, term, token, answered)
         {
             let says = format!("token {token} was {what} although token {known} was known before");
             findings.broken(Invariant::I9, name, &[known_at, call.sent, answered], says);
@@ -88,7 +88,7 @@ fn stale_is_refused(
 
 /// Whether a late copy of this term's acquire took the record before this instant: as the store's log
 /// says, or because a copy without a definite answer may still have been under way.
-fn may_be_a_ghost(
+fn may_be_an_orphan(
     facts: &Facts<'_>,
     of_name: &NameFacts<'_>,
     uuid: Uuid,
@@ -137,9 +137,9 @@ fn released_on_the_stores_word(
         let answered = call.answered.filter(|(at, _)| at.t < by.t);
         call.sent.t > by.t || answered.is_some_and(|(_, answer)| answer == Outcome::Held)
     };
-    let may_be = |heir: &Uuid, by: At| {
-        let heir = of_name.terms.get(heir);
-        heir.is_some_and(|heir| !heir.acquires.iter().all(|call| no(call, by)))
+    let may_be_granted = |claim: &Uuid, by: At| {
+        let term = of_name.terms.get(claim);
+        term.is_some_and(|term| !term.acquires.iter().all(|call| no(call, by)))
     };
     let began = term.release_began.map_or(0, |at| at.t);
     let ran_out = |belief: Belief| belief.valid_until + ROUNDING < began;
@@ -151,7 +151,8 @@ fn released_on_the_stores_word(
         let told = answered(Outcome::Ok);
         let handed_over = term.succeeded.is_some_and(|succeeded| succeeded.t <= at.t)
             || answered(Outcome::Lost)
-                && (protected && repeated || term.heirs.iter().any(|heir| may_be(heir, *at)));
+                && (protected && repeated
+                    || term.claims.iter().any(|claim| may_be_granted(claim, *at)));
         if facts.has_calls && *outcome == Outcome::Ok && !told && !handed_over {
             let says = format!(
                 "{} was told \"released\", the store did not say so",
@@ -171,7 +172,7 @@ fn released_on_the_stores_word(
     }
 }
 
-/// H7: who has given a ticket away releases nothing, and leaves the term to whoever redeems it.
+/// H7: a holder that has given a ticket away releases nothing: the term is the redeemer's.
 fn handed_over_is_not_released(name: &str, term: &TermFacts<'_>, findings: &mut Findings<'_>) {
     if let Some((end, Cause::HandedOver)) = term.end
         && let Some(call) = term.releases.iter().find(|call| call.sent.t >= end.t)
@@ -208,7 +209,7 @@ fn only_its_own_calls(name: &str, of_name: &NameFacts<'_>, findings: &mut Findin
 
 /// L2: asking again while the record is still the term's is success.
 fn release_is_idempotent(name: &str, of_name: &NameFacts<'_>, findings: &mut Findings<'_>) {
-    // Whose the record is, from when on.
+    // The terms that the record belonged to, and from when on.
     let mut owners: Vec<(At, Option<Uuid>)> = Vec::new();
     for (at, commit) in &of_name.commits {
         let owner = match commit.kind {

@@ -1,4 +1,4 @@
-//! I10, I15: a name whose holder is gone, or that nobody ever had, goes to who waits for it.
+//! I10, I15: a name whose holder is gone, or that nobody ever had, goes to a waiter.
 
 use super::{
     Findings, ROUNDING, Seconds,
@@ -66,7 +66,7 @@ fn by_commits<'f, 'a>(of_name: &'f NameFacts<'a>) -> Vec<Blocking<'f, 'a>> {
                 }
             }
             CommitKind::Touch => {}
-            // Free, or nobody's any more; and a store that lost its memory promises nothing.
+            // Free, closed or gone; and a store that lost its memory promises nothing.
             CommitKind::Release
             | CommitKind::Close
             | CommitKind::Delete
@@ -121,7 +121,7 @@ fn by_replies<'f, 'a>(
     all
 }
 
-/// Who waits for a name.
+/// The waiters for a name.
 struct Waiters<'f, 'a> {
     facts: &'f Facts<'a>,
     /// In the order in which they began.
@@ -137,7 +137,7 @@ struct Waiter<'a> {
     ended: Micros,
 }
 
-/// Somebody who waited for the whole bound, and when that was over.
+/// A waiter that waited for the whole bound, and the end of that bound.
 struct Waited<'a> {
     waiter: Waiter<'a>,
     by: Micros,
@@ -163,8 +163,8 @@ impl<'f, 'a> Waiters<'f, 'a> {
         }
     }
 
-    /// Somebody who waited until the name was taken or should have been; undisturbed by faults, if
-    /// there is such a one.
+    /// A waiter that waited until the name was taken or should have been: one that no fault disturbed,
+    /// if there is one.
     fn waited(
         &mut self,
         newest: Micros,
@@ -228,8 +228,8 @@ fn judge(
     if !findings.bound(disturbed) || taken.is_some_and(|taken| taken <= by) {
         return;
     }
-    let ghost = blocking.term.is_none_or(|term| term.grants.is_empty());
-    let (invariant, what) = if ghost {
+    let orphan = blocking.term.is_none_or(|term| term.grants.is_empty());
+    let (invariant, what) = if orphan {
         (Invariant::I10, "a try that nobody has")
     } else {
         (Invariant::I15, "a holder")
@@ -249,7 +249,7 @@ fn judge(
     findings.broken_at(invariant, name, by, &shown, says);
 }
 
-/// When somebody who waits since `began` has the name at the latest (DESIGN.md, "How long things take",
+/// When a process that has waited since `began` has the name at the latest (DESIGN.md, "How long things take",
 /// with the error of the waiter's own timers, and the machine's slack).
 fn by(facts: &Facts<'_>, newest: Micros, duration: Micros, began: Micros) -> Micros {
     let header = facts.header;

@@ -1,4 +1,4 @@
-//! The lanes: who is in which, and what is drawn there.
+//! The lanes of a picture: one for each process, the store and each resource; and what is drawn in them.
 
 use std::collections::{BTreeMap, BTreeSet};
 

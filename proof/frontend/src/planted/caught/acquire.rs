@@ -48,7 +48,7 @@ caught! {
         expired_term_can_still_be_closed data_of_every_kind_is_kept owners_of_every_kind_are_kept
         every_provider_on_the_store_sees_the_same race_for_an_absent_record_has_one_winner
         race_for_a_released_lock_has_one_winner race_for_a_dead_holders_lock_has_one_winner
-        holders_exclude_each_other_and_tokens_follow_their_order release_wakes_whoever_listens
+        holders_exclude_each_other_and_tokens_follow_their_order release_wakes_every_listener
         release_right_after_watch_is_hinted every_release_is_hinted_under_its_own_name
         watching_again_after_a_stream_was_dropped_works revoke_takes_the_term_away_and_gives_it_to_nobody
         revoked_lease_ends_when_it_would_have_ended prefix_and_name_are_kept_apart;
@@ -68,7 +68,7 @@ caught! {
         every_provider_on_the_store_sees_the_same race_for_an_absent_record_has_one_winner
         race_for_a_released_lock_has_one_winner race_for_a_dead_holders_lock_has_one_winner
         race_of_claims_has_one_winner holders_exclude_each_other_and_tokens_follow_their_order
-        release_wakes_whoever_listens release_right_after_watch_is_hinted
+        release_wakes_every_listener release_right_after_watch_is_hinted
         every_release_is_hinted_under_its_own_name watching_again_after_a_stream_was_dropped_works
         revoke_takes_the_term_away_and_gives_it_to_nobody revoked_lease_ends_when_it_would_have_ended
         prefix_and_name_are_kept_apart;

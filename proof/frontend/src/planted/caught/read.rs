@@ -87,7 +87,7 @@ caught! {
         revoke_of_another_version_changes_nothing ask_of_another_term_changes_nothing
         prefix_and_name_are_kept_apart;
     CapabilitiesChange: provider_says_what_the_fixture_says;
-    WatchIsMissing: provider_says_what_the_fixture_says release_wakes_whoever_listens
+    WatchIsMissing: provider_says_what_the_fixture_says release_wakes_every_listener
         release_right_after_watch_is_hinted every_release_is_hinted_under_its_own_name
         watching_again_after_a_stream_was_dropped_works;
 }

@@ -1,9 +1,9 @@
 //! Which cases catch the wrong decisions of wake-ups.
 
 caught! {
-    WatchHearsLate: release_wakes_whoever_listens release_right_after_watch_is_hinted
+    WatchHearsLate: release_wakes_every_listener release_right_after_watch_is_hinted
         every_release_is_hinted_under_its_own_name watching_again_after_a_stream_was_dropped_works;
-    HintsReachOneListener: release_wakes_whoever_listens watching_again_after_a_stream_was_dropped_works;
+    HintsReachOneListener: release_wakes_every_listener watching_again_after_a_stream_was_dropped_works;
     HintsAreCut: every_release_is_hinted_under_its_own_name;
     HintsLoseCase: every_release_is_hinted_under_its_own_name;
     DropEndsTheOthers: watching_again_after_a_stream_was_dropped_works;

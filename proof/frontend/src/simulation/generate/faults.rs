@@ -21,7 +21,7 @@ impl Draw {
                     faults.push(self.call(client, effect));
                 }
             }
-            // Ghosts of refused tries, and leases that end while nobody looks: rare otherwise.
+            // Orphans of refused tries, and leases that end while nobody looks: rare otherwise.
             if self.chance(25) {
                 for _ in 0..self.rng.usize(1..=4) {
                     let effect = Effect::Duplicate(self.span(10));

@@ -13,9 +13,9 @@ use super::{
     model::{CallerId, Pause, Seen, held},
 };
 
-/// How many of a client's identities this remembers: fewer than it does itself, which counts also
-/// those that never passed the boundary.
-const OVER: usize = 6;
+/// How many of a client's retired identities the monitor expects it to remember: fewer than it does,
+/// since the client also counts those that never passed the boundary.
+const RETIRED: usize = 6;
 
 impl State {
     pub(super) fn acquire_answered(
@@ -38,17 +38,17 @@ impl State {
         };
         open.answered = true;
         let (sent, once) = (open.sent, !open.repeated);
-        self.doubtful.remove(&request.new);
+        self.in_doubt.remove(&request.new);
         let duration = caller.settings.duration;
         match outcome {
             AcquireOutcome::Acquired(token) => {
-                let late = stamp.holder >= sent.holder + caller.settings.belief();
-                self.heir_answered(id, request, !late);
+                let late = stamp.holder >= sent.holder + caller.settings.validity();
+                self.successor_answered(id, request, !late);
                 let known = self.known(client, &name);
                 known.highest = known.highest.max(token.get());
                 if late {
                     self.figures.late_grants += 1;
-                    self.is_over_now(client, &name, request.new, duration);
+                    self.retire(client, &name, request.new, duration);
                     self.next_at_once(id, "V9");
                 } else {
                     known.observation = None;
@@ -57,20 +57,20 @@ impl State {
             }
             AcquireOutcome::Spent => {
                 self.figures.spent += 1;
-                self.heir_answered(id, request, false);
-                self.is_over_now(client, &name, request.new, duration);
+                self.successor_answered(id, request, false);
+                self.retire(client, &name, request.new, duration);
                 self.next_at_once(id, "A3");
             }
             AcquireOutcome::Held(record) => {
                 if once {
                     self.claim_failed(client, request);
                 }
-                self.is_over_now(client, &name, request.new, duration);
+                self.retire(client, &name, request.new, duration);
                 self.saw(client, &name, record);
                 let another = request.prev != Some(record.version());
                 let same_term = request.prev.is_some_and(|prev| prev.uuid == record.uuid);
                 if !another || !same_term {
-                    self.heir_answered(id, request, false);
+                    self.successor_answered(id, request, false);
                 }
                 if another && self.callers[id].ticket == Some(record.uuid) {
                     self.figures.other_numbers += 1;
@@ -78,13 +78,13 @@ impl State {
                 } else if self.callers[id].ticket.is_some() && !self.callers[id].once {
                     self.is_back(client, &name);
                     self.queues_after_all(id);
-                } else if another && self.is_own_ghost(id, record) {
-                    self.figures.own_ghosts += 1;
+                } else if another && self.is_own_orphan(id, record) {
+                    self.figures.own_orphans += 1;
                     self.next_at_once(id, "G4");
                 } else if self.callers[id].once {
                     // It has its answer.
                     self.is_back(client, &name);
-                } else if !self.may_be_own_ghost(id, record) {
+                } else if !self.may_be_own_orphan(id, record) {
                     self.is_back(client, &name);
                     self.callers[id].seen = true;
                     self.next_when_due(id, record);
@@ -98,7 +98,7 @@ impl State {
             return;
         };
         if kind == ErrorKind::Unknown {
-            self.doubtful.insert(request.new);
+            self.in_doubt.insert(request.new);
         }
         self.ask_failed(id, kind);
     }
@@ -151,45 +151,39 @@ impl State {
         }
     }
 
-    /// G4: an identity of ours is over.
-    pub(super) fn is_over_now(
-        &mut self,
-        client: usize,
-        name: &str,
-        uuid: Uuid,
-        duration: Duration,
-    ) {
+    /// G4: a client retires one of its identities, and remembers it for two leases.
+    pub(super) fn retire(&mut self, client: usize, name: &str, uuid: Uuid, duration: Duration) {
         let until = self.clients[client].machine.contender() + 2 * duration;
-        self.is_over_until(client, name, uuid, until);
+        self.retire_until(client, name, uuid, until);
     }
 
-    /// The same, and remembered for so long.
-    pub(super) fn is_over_until(&mut self, client: usize, name: &str, uuid: Uuid, until: Duration) {
+    /// The same, remembered until this instant.
+    pub(super) fn retire_until(&mut self, client: usize, name: &str, uuid: Uuid, until: Duration) {
         let known = self.known(client, name);
-        if known.over.iter().any(|(known, _)| *known == uuid) {
+        if known.is_retired(uuid) {
             return;
         }
-        known.over.push_front((uuid, until));
-        known.over.truncate(2 * OVER);
+        known.retired.push_front((uuid, until));
+        known.retired.truncate(2 * RETIRED);
     }
 
     /// Whether the client must know that nobody acts on this record.
-    pub(super) fn is_own_ghost(&mut self, id: CallerId, record: &Record) -> bool {
+    pub(super) fn is_own_orphan(&mut self, id: CallerId, record: &Record) -> bool {
         let caller = &self.callers[id];
         let (client, name) = (caller.client, caller.name.clone());
         let now = self.clients[client].machine.contender();
         let known = self.known(client, &name);
-        let over = known.over.iter().take(OVER);
+        let retired = known.retired.iter().take(RETIRED);
         !known.is_closing(record.uuid, now)
-            && over
+            && retired
                 .clone()
                 .any(|(uuid, until)| *uuid == record.uuid && now + SLACK < *until)
     }
 
     /// Whether the client may still know that: it remembers more than is demanded here.
-    pub(super) fn may_be_own_ghost(&mut self, id: CallerId, record: &Record) -> bool {
+    pub(super) fn may_be_own_orphan(&mut self, id: CallerId, record: &Record) -> bool {
         let (client, name) = (self.callers[id].client, self.callers[id].name.clone());
         let known = self.known(client, &name);
-        known.over.iter().any(|(uuid, _)| *uuid == record.uuid)
+        known.is_retired(record.uuid)
     }
 }

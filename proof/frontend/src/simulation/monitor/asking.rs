@@ -1,4 +1,4 @@
-//! Who asks for a lock, until when, and what it is told in the end (W1, W4, W5, G1, G3).
+//! Callers that ask for a lock: until when, and what they are told in the end (W1, W4, W5, G1, G3).
 
 use std::time::Duration;
 
@@ -185,7 +185,7 @@ impl State {
         known.deserted = now;
     }
 
-    /// G4: whoever ends without an answer leaves a try that is over. If no call of it is in doubt, no
+    /// G4: a caller that ends without an answer leaves a retired try. If no call of it is in doubt, no
     /// release will say so.
     fn ends_its_try(&mut self, id: CallerId) {
         let caller = &self.callers[id];
@@ -195,8 +195,8 @@ impl State {
         let since = caller.pause.map(|pause| pause.since.contender);
         if let Some(uuid) = open.map(|open| open.uuid) {
             match since {
-                Some(since) => self.is_over_until(client, &name, uuid, since + 2 * keep),
-                None => self.is_over_now(client, &name, uuid, keep),
+                Some(since) => self.retire_until(client, &name, uuid, since + 2 * keep),
+                None => self.retire(client, &name, uuid, keep),
             }
         }
     }

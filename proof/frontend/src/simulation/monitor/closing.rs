@@ -112,7 +112,7 @@ impl State {
         until.is_some_and(|until| holder < until)
     }
 
-    /// Whoever has closed a name has seen it closed.
+    /// A client that has closed a name has seen it closed.
     pub(super) fn closing_seen(&mut self, client: usize, request: &Release) {
         let Some((closing, token)) = request.closing.zip(request.token) else {
             return;

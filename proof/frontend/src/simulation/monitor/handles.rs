@@ -47,8 +47,10 @@ impl Monitor {
         let holder = state.holder(uuid);
         let term = &state.terms[&uuid];
         if !term.valid(holder) {
-            let over = term.deadline;
-            state.complain("V9", || format!("{id} got a lease that ended at {over:?}"));
+            let deadline = term.deadline;
+            state.complain("V9", || {
+                format!("{id} got a lease that ended at {deadline:?}")
+            });
         }
         Some(uuid)
     }
@@ -72,7 +74,7 @@ impl Monitor {
         }
     }
 
-    /// Who waited for the end of a lease without a guard was told.
+    /// A caller that waited for the end of a lease without a guard was told.
     pub(in super::super) fn expired(&self, uuid: Uuid) {
         let mut state = self.state();
         let holder = state.holder(uuid);

@@ -21,12 +21,12 @@ impl Monitor {
 }
 
 impl State {
-    /// Whoever was refused with a ticket has seen a holder already, and may begin its turn with a look
-    /// (H8). Everybody else begins with a try.
+    /// A redeemer that was refused has seen a holder already, and may begin its turn with a look (H8).
+    /// Every other waiter begins with a try.
     fn begins_with_a_look(&mut self, client: usize, name: &str) {
         let known = self.known(client, name);
         let (head, queue) = (known.head, known.queue.clone());
-        // Whose time is up may not have noticed: it does not poll.
+        // A caller whose time is up may not have noticed: it does not poll.
         let waits = |id: &CallerId| {
             let caller = &self.callers[*id];
             caller.status == Status::Waiting && !self.time_is_up(caller)
@@ -40,7 +40,7 @@ impl State {
         }
     }
 
-    /// Somebody reads: whose look it is, unless a user wants to know.
+    /// A client reads: the waiter whose look it is, unless a user asked for the record.
     pub(super) fn read_called(&mut self, client: usize, name: &str) -> Option<CallerId> {
         if std::mem::take(&mut self.clients[client].reads) {
             return None;
@@ -100,7 +100,7 @@ impl State {
         self.check_given_up(id);
         let caller = &mut self.callers[id];
         if let Some(open) = &mut caller.open_try {
-            // It is over: whoever repeats it now is wrong.
+            // The try is over: to repeat it from here on is wrong.
             open.answered = true;
         }
         caller.pause = None;
@@ -118,16 +118,16 @@ impl State {
         };
         if record.released
             || record.remaining == Some(Duration::ZERO)
-            || self.is_own_ghost(id, record)
+            || self.is_own_orphan(id, record)
         {
             self.next_at_once(id, "W2");
-        } else if !self.may_be_own_ghost(id, record) {
+        } else if !self.may_be_own_orphan(id, record) {
             self.callers[id].seen = true;
             self.next_when_due(id, record);
         }
     }
 
-    /// W2: whoever was not woken, knows who holds the lock and has nothing to claim looks first.
+    /// W2: a waiter that was not woken, knows the holder and has nothing to claim looks first.
     pub(super) fn check_look_left_out(&mut self, id: CallerId, request: &Acquire, pause: &Pause) {
         let caller = &self.callers[id];
         let due = self.cheap_reads && caller.seen && !caller.once && pause.wakes && !pause.excused;

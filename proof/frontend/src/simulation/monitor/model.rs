@@ -74,12 +74,12 @@ impl ClientState {
 pub(super) struct Known {
     pub(super) observation: Option<Seen>,
     pub(super) highest: u64,
-    /// Its own identities that are over, and since when on its contender's clock.
-    pub(super) over: VecDeque<(Uuid, Duration)>,
-    /// Those of them that close the name, and until when on the same clock (B4).
+    /// Its own retired identities, and until when it remembers them, on its contender's clock.
+    pub(super) retired: VecDeque<(Uuid, Duration)>,
+    /// Those of the retired that close the name, and until when on the same clock (B4).
     pub(super) closed: BTreeMap<Uuid, Duration>,
     /// Its newest tries that claimed them.
-    pub(super) heirs: BTreeMap<Uuid, Uuid>,
+    pub(super) successors: BTreeMap<Uuid, Uuid>,
     /// How many of its tries that claimed them may have been applied.
     pub(super) claimants: BTreeMap<Uuid, usize>,
     /// Its waiting callers, in the order in which they came.
@@ -88,7 +88,7 @@ pub(super) struct Known {
     pub(super) head: Option<CallerId>,
     /// When it last was told that the lock may be free.
     pub(super) rung: Option<Duration>,
-    /// When a lease of its own was last offered to whoever is first in line (H1).
+    /// When a lease of its own was last offered to its first waiter in line (H1).
     pub(super) offered: Option<Duration>,
     /// It has tried to get a reservation, and until when it leaves the lock to that of another, on its
     /// contender's clock (W8).
@@ -105,6 +105,12 @@ pub(super) struct Known {
     /// When its last waiter left, on its contender's clock, and when a release of it was last sent.
     pub(super) deserted: Duration,
     pub(super) given_back: Option<Duration>,
+}
+
+impl Known {
+    pub(super) fn is_retired(&self, uuid: Uuid) -> bool {
+        self.retired.iter().any(|(retired, _)| *retired == uuid)
+    }
 }
 
 /// A record of the client's own is claimed (G4), and nothing that passed the boundary has ended its
@@ -179,7 +185,7 @@ pub(super) struct Caller {
     pub(super) fatal: bool,
     /// A call that may have been its own was answered so.
     pub(super) may_be_fatal: bool,
-    /// It knows of somebody who holds the lock.
+    /// It knows of a holder of the lock.
     pub(super) seen: bool,
     pub(super) pause: Option<Pause>,
     /// When it last began to ask. A wake-up in the very instant may have come before or after.
@@ -278,16 +284,15 @@ pub(super) struct Term {
     /// Somebody of its own client waited when its release began (H1).
     pub(super) awaited: bool,
     /// The newest try that claims it since then, and when one was refused.
-    pub(super) heir: Option<Uuid>,
-    pub(super) heir_failed: Option<Stamp>,
+    pub(super) successor: Option<Uuid>,
+    pub(super) successor_failed: Option<Stamp>,
     /// Until when its release closes the name, on the holder's clock, and by which identity (B4).
     pub(super) closes_until: Option<Duration>,
     pub(super) closing: Option<Uuid>,
     /// It went away with a ticket.
     pub(super) by_ticket: bool,
-    /// How often in a row it had been handed over when it began, and since when on its client's
-    /// contender's clock.
-    pub(super) row: (usize, Duration),
+    /// H5: the hand-overs in a row that led to it, and since when on its client's contender's clock.
+    pub(super) passes: (usize, Duration),
     pub(super) release_answer: Option<Given>,
     pub(super) release_fatal: bool,
     pub(super) work_alive: bool,
@@ -302,7 +307,7 @@ pub(super) enum Given {
     Back,
     /// Somebody had taken it.
     Taken,
-    /// It had run out, and whose doing its end was cannot be told.
+    /// It had run out, and nobody can tell who ended it.
     Unknown,
 }
 
@@ -322,25 +327,25 @@ impl Term {
 
 impl Term {
     /// H5: how long a client may keep the name to itself.
-    pub(super) fn longest_row(&self) -> Duration {
+    pub(super) fn pass_time(&self) -> Duration {
         (self.settings.duration / 10).clamp(Duration::from_millis(50), Duration::from_secs(1))
     }
 
-    /// H3: how long a lease may be on offer to whoever is first in line.
-    pub(super) fn heirs_patience(&self) -> Duration {
+    /// H3: how long a lease may be on offer to the first waiter in line.
+    pub(super) fn successor_patience(&self) -> Duration {
         (self.settings.duration / 10).min(Duration::from_secs(1))
     }
 
     /// H3: when the release must have been sent, on the contender's clock, if nobody was granted what
     /// was offered. `deserted`: since when nobody has been in line for it.
     pub(super) fn release_due(&self, began: Stamp, deserted: Option<Duration>) -> Duration {
-        let patience = self.heirs_patience();
+        let patience = self.successor_patience();
         let deserted = began.contender.max(deserted.unwrap_or(Duration::MAX));
         let attempt = self.settings.duration / 6;
-        match (self.awaited, self.heir_failed) {
+        match (self.awaited, self.successor_failed) {
             (false, _) => began.contender,
             (true, Some(failed)) => failed.contender,
-            (true, None) if self.heir.is_some() => began.contender + patience + attempt,
+            (true, None) if self.successor.is_some() => began.contender + patience + attempt,
             (true, None) => deserted.min(began.contender + patience),
         }
     }
@@ -356,7 +361,7 @@ impl Term {
 
 impl Settings {
     /// D x (1 - margin), V1.
-    pub(super) fn belief(&self) -> Duration {
+    pub(super) fn validity(&self) -> Duration {
         self.duration - self.duration.mul_f64(self.margin)
     }
 

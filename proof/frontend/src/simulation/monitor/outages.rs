@@ -17,16 +17,16 @@ const HICCUPS: u32 = 3;
 /// Between two turns, unless an attempt takes less.
 const LEAST_GAP: Duration = Duration::from_millis(80);
 
-/// The longest that a client asks nothing while somebody waits for a turn: two gaps, since whoever has
-/// its turn may have no use for it any more.
+/// The longest that a client asks nothing while somebody waits for a turn: two gaps, since the caller
+/// whose turn it is may have no use for it any more.
 const LONGEST_GAP: Duration = Duration::from_millis(240);
 
 /// What a client has heard of its store lately, on its contender's clock.
 #[derive(Default)]
 pub(super) struct Outage {
     unanswered: u32,
-    /// Those of them that the client has counted for certain: no items of a batch, and no calls of tasks
-    /// that were cut off.
+    /// The unanswered calls that the client has counted for certain: no items of a batch, and no calls of
+    /// tasks that were cut off.
     failed: u32,
     /// When it began for certain, when the last one ended, and when anything was last asked, or could be
     /// again after its machine had stood still.
@@ -51,7 +51,7 @@ impl State {
             return;
         };
         let on = outage.failed > HICCUPS;
-        // Some who go apart from each other after one outage may go in the next.
+        // Callers that spread out after one outage may go in the next.
         let apart = (request.duration / 60).min(Duration::from_millis(500)) + SLACK;
         if !on || now < outage.began + apart || request.prev.is_some() {
             return;
@@ -87,7 +87,7 @@ impl State {
         }
     }
 
-    /// Its try may be over since it had no turn in time (G4); the release waits for one as well.
+    /// Its try may have been given up for want of a turn (G4); the release waits for a turn as well.
     pub(super) fn had_no_turn(&self, caller: &Caller) -> bool {
         let client = &self.clients[caller.client];
         let holder = client.machine.holder();
@@ -113,9 +113,9 @@ impl ClientState {
         unanswered > HICCUPS || ended.is_some_and(|ended| ended >= since)
     }
 
-    /// What comes late may still wait for its turn, as long as the client keeps asking; or has just
-    /// heard of the end, and goes apart from others by up to a pause. Its patience may end meanwhile: then
-    /// the pause of a failure follows.
+    /// A late call may still wait for its turn, as long as the client keeps asking; or its caller has just heard
+    /// of the outage's end, and spreads out from others by up to a pause. Its patience may end meanwhile:
+    /// then the pause of a failure follows.
     pub(super) fn may_wait_for_turn(&self, pause: Duration) -> bool {
         let outage = &self.outage;
         let now = self.machine.contender();

@@ -126,7 +126,7 @@ impl State {
         });
     }
 
-    /// The lock may be free: who contends for it asks, but for what it leaves to others.
+    /// The lock may be free: the contender asks, after the slots that it yields to others.
     pub(super) fn wake(&mut self, client: usize, name: Option<&str>, rule: &'static str) {
         let now = self.stamp(client);
         let mut heads: Vec<(CallerId, Duration)> = Vec::new();

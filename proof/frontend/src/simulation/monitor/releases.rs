@@ -1,4 +1,4 @@
-//! Releases: when a lease is over for its client, and what may follow (V7, W7); `heirs` has what
+//! Releases: when a lease is over for its client, and what may follow (V7, W7); `succession` has what
 //! becomes of those that are handed over.
 
 use dlock_core::{
@@ -20,10 +20,10 @@ impl State {
         }
         let (client, name, duration) = (term.client, term.name.clone(), term.settings.duration);
         let now = self.stamp(client);
-        // What closes is offered to nobody, and is over for its own client when it opens.
+        // A closing is offered to nobody, and its client remembers it until the name opens.
         let closes = self.closing_begins(uuid);
         let until = now.contender + closes.unwrap_or_default() + 2 * duration;
-        self.is_over_until(client, &name, uuid, until);
+        self.retire_until(client, &name, uuid, until);
         let awaited = closes.is_none() && self.is_awaited(client, &name);
         let holder = self.holder(uuid);
         if let Some(term) = self.terms.get_mut(&uuid) {
@@ -51,7 +51,7 @@ impl State {
                 self.callers[id].settings.duration,
             );
             if !self.terms.contains_key(&uuid) {
-                self.is_over_now(client, &name, uuid, keep);
+                self.retire(client, &name, uuid, keep);
             }
         }
         self.given_back.insert(uuid);

@@ -48,7 +48,7 @@ impl State {
         term.by_hand = term.by_hand.saturating_sub(1);
         let last = term.attempts.keys().next_back().copied();
         let newest = term.attempts.values().map(|attempt| attempt.sent).max();
-        // It was decided on when the answer to a renewal by hand, in the same instant, was not known.
+        // The guard decided to renew before it knew the answer to a renewal by hand in the same instant.
         let just_kept =
             term.heard == now.holder && !term.attempts.values().any(|attempt| attempt.by_guard);
         let attempt = Attempt {
@@ -57,7 +57,7 @@ impl State {
             open: true,
         };
         term.attempts.insert(n, attempt);
-        let over = !term.valid(now.holder);
+        let ended = !term.valid(now.holder);
         let failing = if by_guard { term.failing.take() } else { None };
         let due = term.credited + term.settings.renew_every;
         let least = term.settings.failure_pause() / 2;
@@ -70,7 +70,7 @@ impl State {
         if last.is_some_and(|last| n <= last) || newest.is_some_and(|newest| newest > now.holder) {
             self.complain("V4", || format!("{uuid}: attempt {n} follows {last:?}"));
         }
-        if over {
+        if ended {
             self.complain("V7", || format!("{uuid} is renewed, and has ended"));
         }
         if stopped {
@@ -137,7 +137,7 @@ impl State {
             RenewOutcome::Renewed { asked } => {
                 term.asked |= asked;
                 if term.valid(now.holder) {
-                    term.deadline = term.deadline.max(sent + term.settings.belief());
+                    term.deadline = term.deadline.max(sent + term.settings.validity());
                     if sent >= term.credited {
                         term.credited = sent;
                         term.fatal = false;

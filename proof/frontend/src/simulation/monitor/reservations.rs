@@ -41,8 +41,7 @@ fn is_for_second_place(request: &Request) -> bool {
 }
 
 impl State {
-    /// A call about a reservation leaves a client. Whoever contends looks for one before it asks for the
-    /// lock.
+    /// A client sends a call about a reservation. A contender looks for one before it asks for the lock.
     pub(super) fn reservation_called(&mut self, client: usize, request: &Request, lock: &str) {
         let looks = is_for_second_place(request);
         if looks && !self.cheap_reads {
@@ -90,7 +89,7 @@ impl State {
         }
     }
 
-    /// Whoever has this reservation does not renew it: those who wait cannot show it until it is over, which
+    /// The owner of this reservation does not renew it: other waiters cannot tell until it has expired, which
     /// on some stores they have to observe first.
     fn is_left_behind(&mut self, client: usize, lock: &str, record: &Record) -> bool {
         let now = self.stamp(client).contender;
@@ -120,7 +119,7 @@ impl State {
         2 * own.fold(theirs, Duration::max)
     }
 
-    /// Whoever contends for the lock has a good reason to ask so much later, or as late as its client comes
+    /// The contender for the lock has a good reason to ask so much later, or as late as its client comes
     /// back, and at any time until then: also without a look, and with one though it was woken before.
     fn excuse(&mut self, client: usize, lock: &str, lasts: Duration) {
         let now = self.stamp(client).contender;
@@ -139,7 +138,7 @@ impl State {
         }
     }
 
-    /// The store has answered whoever contends.
+    /// The store has answered the contender.
     fn hears(&mut self, client: usize, lock: &str) {
         let now = self.stamp(client).contender;
         if let Some(contender) = self.contender(client, lock) {
@@ -147,7 +146,7 @@ impl State {
         }
     }
 
-    /// Whose turn it is, or will be with its first call.
+    /// The waiter whose turn it is, or will be with its first call.
     fn contender(&mut self, client: usize, lock: &str) -> Option<CallerId> {
         let known = self.known(client, lock);
         let line: Vec<CallerId> = known.head.iter().chain(&known.queue).copied().collect();

@@ -93,8 +93,9 @@ impl State {
         waiter.copied().filter(|_| !slow)
     }
 
-    /// 2 (D/10 + one piece of work) + 3 P with their jitter, on the slowest clock, and the calls of both: two refusals of the
-    /// waiter, its two places with a look at one, a look and a try; a look, a release and a try of the holder.
+    /// 2 (D/10 + one piece of work) + 3 P with their jitter, on the slowest clock, and the calls of both. The
+    /// waiter's: two refusals, its two places with a look at one, a look and a try. The holder's: a look, a
+    /// release and a try.
     fn longest_wait(&self, waiter: CallerId, holder: usize) -> Duration {
         let caller = &self.callers[waiter];
         let client = &self.clients[caller.client];

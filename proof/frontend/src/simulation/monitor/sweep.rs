@@ -108,7 +108,7 @@ impl Monitor {
             .iter()
             .filter(|(uuid, id)| {
                 state.callers[**id].client == client
-                    && state.doubtful.contains(*uuid)
+                    && state.in_doubt.contains(*uuid)
                     && !state.terms.contains_key(*uuid)
                     && !state.given_back.contains(*uuid)
             })
@@ -183,11 +183,13 @@ impl State {
             let (holder, contender) = (machine.holder(), machine.contender());
             let calm =
                 |span: Duration| !client.standing && client.disturbed + span * 2 + SLACK <= now;
-            let over = holder.saturating_sub(term.deadline);
+            let past_it = holder.saturating_sub(term.deadline);
             // V2: after a standstill the clock is asked again within D/10.
             let step = term.settings.duration / 10;
             let gone = term.release_began.or(term.refused);
-            let gone_for = gone.map_or(over, |gone| holder.saturating_sub(gone.holder).max(over));
+            let gone_for = gone.map_or(past_it, |gone| {
+                holder.saturating_sub(gone.holder).max(past_it)
+            });
             // Told by a watcher, where there is one.
             if term.listened && !term.told && gone_for > NOTICE + SLACK && calm(NOTICE.max(step)) {
                 term.told = true;
@@ -202,9 +204,9 @@ impl State {
                 ));
             }
             let mut pickup = term.settings.duration / 6;
-            // H3: for a while it may be on offer to whoever is first in line, and not be released.
+            // H3: for a while it may be on offer to the first waiter in line, and not be released.
             if awaited.contains(&(term.client, term.name.clone())) {
-                pickup += term.heirs_patience();
+                pickup += term.successor_patience();
             }
             let waits = contender.saturating_sub(term.granted.contender);
             if term.delivered.is_none()
@@ -224,8 +226,8 @@ impl State {
                     .flatten();
                 let since = contender.saturating_sub(term.release_due(began, deserted));
                 let waited = contender.saturating_sub(began.contender);
-                let owed = !term.release_called && !term.by_ticket && term.refused.is_none();
-                if owed && since > SLACK && calm(waited) {
+                let unreleased = !term.release_called && !term.by_ticket && term.refused.is_none();
+                if unreleased && since > SLACK && calm(waited) {
                     term.release_called = true;
                     found.push(("I14", format!("{uuid} is not given back after {since:?}")));
                 }

@@ -110,7 +110,7 @@ impl State {
             sent: sent.holder,
             closes_until: Term::closing_time(settings.at_least, sent.holder),
             closing: None,
-            deadline: sent.holder + settings.belief(),
+            deadline: sent.holder + settings.validity(),
             settings,
             refused: None,
             credited: sent.holder,
@@ -128,11 +128,11 @@ impl State {
             release_began: None,
             release_called: false,
             awaited: false,
-            heir: None,
-            heir_failed: None,
+            successor: None,
+            successor_failed: None,
             by_ticket: false,
-            row: self
-                .inherited
+            passes: self
+                .passed_on
                 .get(&request.new)
                 .copied()
                 .unwrap_or_default(),

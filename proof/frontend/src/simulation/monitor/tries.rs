@@ -34,9 +34,9 @@ impl State {
             self.complain("W5", || format!("{id} asks on after a fatal answer"));
         }
         if !repeated {
-            self.heir_asks(id, request);
-            self.claims_over(client, request);
-            self.check_heir(id, request);
+            self.successor_asks(id, request);
+            self.claims_retired(client, request);
+            self.check_successor(id, request);
             if let Some(pause) = paused {
                 self.check_look_left_out(id, request, &pause);
             }
@@ -73,7 +73,7 @@ impl State {
 
         // What follows a read in one instant belongs to it, if that was a look.
         let looked = paused.is_none() && self.callers[id].heard == Some(stamp.contender);
-        // Who stands in no line says nothing of those who do.
+        // A caller outside the line says nothing of the waiters in it.
         let caller = &self.callers[id];
         if !caller.once && caller.ticket.is_none() {
             self.has_come_back(id);
@@ -133,7 +133,7 @@ impl State {
         }
     }
 
-    /// W5, G4: whatever follows a try, it is over, and not too soon.
+    /// W5, G4: something else follows a try: the try is given up, and not too soon.
     pub(super) fn check_given_up(&mut self, id: CallerId) {
         let caller = &self.callers[id];
         let (client, name) = (caller.client, caller.name.clone());
@@ -158,7 +158,7 @@ impl State {
                 });
             }
         }
-        self.is_over_now(client, &name, uuid, keep);
+        self.retire(client, &name, uuid, keep);
     }
 
     fn check_claim(&mut self, id: CallerId, request: &Acquire) {
@@ -174,9 +174,7 @@ impl State {
             let fresh = now.saturating_sub(seen.last) <= 10 * seen.duration;
             (seen.version, unchanged >= seen.duration, fresh)
         });
-        let over = request
-            .prev
-            .is_some_and(|prev| known.over.iter().any(|(uuid, _)| *uuid == prev.uuid));
+        let retired = request.prev.is_some_and(|prev| known.is_retired(prev.uuid));
         let closed = request
             .prev
             .is_some_and(|prev| known.is_closing(prev.uuid, now));
@@ -190,7 +188,7 @@ impl State {
             {
                 self.complain("B4", || format!("{id} claims {prev:?}, which is closed"));
             }
-            (Some(_), _) if over && !live => {}
+            (Some(_), _) if retired && !live => {}
             // H8: its holder has handed it over, ground (c).
             (Some(prev), _) if self.callers[id].ticket == Some(prev.uuid) => {}
             (Some(prev), Some((version, true, true))) if prev == version => {}
@@ -211,8 +209,8 @@ impl State {
         }
     }
 
-    /// G4: an identity is over for its client in the instant in which its caller goes; that shows at
-    /// the boundary a few polls later, by its release.
+    /// G4: a client retires an identity in the instant in which its caller goes; that shows at the
+    /// boundary a few polls later, by its release.
     pub(super) fn settle_claims(&mut self, now: Duration) {
         while let Some(claim) = self.claims.first()
             && claim.at < now
@@ -226,8 +224,7 @@ impl State {
             } = self.claims.remove(0);
             let live = self.is_live(client, uuid);
             let known = self.known(client, &name);
-            let over = known.over.iter().any(|(over, _)| *over == uuid);
-            if live || !(over || self.may_be_left(uuid)) {
+            if live || !(known.is_retired(uuid) || self.may_be_left(uuid)) {
                 self.complain("A6", || what);
             }
         }
@@ -239,8 +236,8 @@ impl State {
         let gone = self.drawn.get(&uuid).is_some_and(|id| {
             let caller = &self.callers[*id];
             let open = caller.open_try.as_ref();
-            let over = caller.status == Status::Gone || self.had_no_turn(caller);
-            over && open.is_some_and(|open| open.uuid == uuid && !open.answered)
+            let ended = caller.status == Status::Gone || self.had_no_turn(caller);
+            ended && open.is_some_and(|open| open.uuid == uuid && !open.answered)
         });
         let runs = |call: &CallId| matches!(&self.calls[*call].request, Request::Acquire(request) if request.new == uuid);
         gone && !self.open.iter().any(runs)

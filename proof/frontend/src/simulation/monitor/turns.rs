@@ -9,7 +9,7 @@ impl State {
     /// W1, I18: one contends at a time, in the order in which they came.
     pub(super) fn check_turn(&mut self, id: CallerId) {
         let caller = &mut self.callers[id];
-        // Who has a ticket stands in no line either (H9).
+        // A redeemer stands in no line either (H9).
         if caller.once || caller.ticket.is_some() {
             caller.requeued = false;
             return;

@@ -162,7 +162,7 @@ impl Worker {
         }
     }
 
-    /// Leaves a ticket for whoever comes (H7).
+    /// Leaves a ticket for the next worker that comes (H7).
     fn hand_over(&self, held: Held, uuid: Uuid) {
         let answer = match held {
             Held::Lease(lease) => lease.hand_over(),

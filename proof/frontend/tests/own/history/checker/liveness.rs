@@ -13,9 +13,9 @@ use super::super::{
 };
 
 #[test]
-fn i10_ghost_blocks_who_waits() {
+fn i10_orphan_blocks_who_waits() {
     // A's request was applied and its reply lost; it gave up. B waits.
-    let ghost = |taken: f64| {
+    let orphan = |taken: f64| {
         let mut story = Story::new();
         story
             .tried(A, 1, 1.0)
@@ -25,8 +25,8 @@ fn i10_ghost_blocks_who_waits() {
             .granted(B, 2, 101, taken - 0.1);
         story
     };
-    assert_eq!(ghost(11.2).passes().counts.judged, 1);
-    ghost(14.0).breaks(&[I10]);
+    assert_eq!(orphan(11.2).passes().counts.judged, 1);
+    orphan(14.0).breaks(&[I10]);
 }
 
 /// A dies holding; B waits and has the name at `taken`.
@@ -53,7 +53,7 @@ fn i15_takeover_comes_too_late() {
     }
 }
 
-/// Who was paused asks for its release when another has taken over.
+/// A process that was paused asks for its release when another has taken over.
 #[test]
 fn late_release_does_not_hide_a_takeover() {
     for commits in [true, false] {

@@ -155,13 +155,13 @@ fn i9_repeated_release_is_refused() {
 /// A try of A's own claims the term while A gives it back (H1), and A's release comes after it.
 #[test]
 fn i9_released_by_a_try_of_the_same_process() {
-    let story = |heir: Option<Option<Outcome>>| {
+    let story = |claim: Option<Option<Outcome>>| {
         let mut story = Story::without_commits();
         story
             .granted(A, 1, 100, 1.0)
             .ended(A, 1, 3.0, Cause::Released)
             .line(3.0, A, What::ReleaseBegan { uuid: id(1) });
-        if let Some(answer) = heir {
+        if let Some(answer) = claim {
             let answer = answer.map(|outcome| (3.1, outcome, None));
             story.claim(A, 2, 1, 3.0, answer);
         }

@@ -112,7 +112,7 @@ fn i11_one_request_is_granted_twice() {
 }
 
 #[test]
-fn i11_repeat_learns_of_the_same_grant_and_a_late_copy_makes_one_ghost() {
+fn i11_repeat_learns_of_the_same_grant_and_a_late_copy_makes_one_orphan() {
     let mut story = Story::new();
     story
         .granted(A, 1, 100, 1.0)

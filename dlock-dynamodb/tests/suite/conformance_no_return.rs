@@ -11,9 +11,9 @@ use aws_sdk_dynamodb::{
     operation::update_item::UpdateItemInput,
 };
 
-struct Taciturn;
+struct NoReturn;
 
-impl crate::common::table::Kind for Taciturn {
+impl crate::common::table::Kind for NoReturn {
     fn client(url: &str) -> Client {
         let settings = crate::common::settings(url).interceptor(AskForNoItem);
         Client::from_conf(settings.build())
@@ -46,4 +46,4 @@ impl Intercept for AskForNoItem {
     }
 }
 
-crate::suite!(Taciturn);
+crate::suite!(NoReturn);

@@ -24,7 +24,7 @@ use tokio::{
     time::{Instant, sleep},
 };
 
-use super::meddler::Meddler;
+use super::interceptor::Interceptor;
 
 /// The lease on a clock that moves by hand: the store's own clock must not come near its end.
 pub(super) const BY_HAND: Duration = Duration::from_secs(60);
@@ -32,14 +32,14 @@ pub(super) const BY_HAND: Duration = Duration::from_secs(60);
 /// How long a condition may take to become true before the case fails.
 pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Builds a lock of a bed: `lock!(bed, "label", margin = 0.5)`.
+/// Builds a lock of a harness: `lock!(harness, "label", margin = 0.5)`.
 macro_rules! lock {
-    ($bed:expr, $label:expr $(, $setting:ident = $value:expr)* $(,)?) => {
-        crate::cases::bed::ok(
+    ($harness:expr, $label:expr $(, $setting:ident = $value:expr)* $(,)?) => {
+        crate::cases::harness::ok(
             dlock_core::DLock::builder()
-                .name($bed.name($label).as_str())
-                .provider(&$bed.client)
-                .duration($bed.lease)
+                .name($harness.name($label).as_str())
+                .provider(&$harness.client)
+                .duration($harness.lease)
                 $(.$setting($value))*
                 .build(),
         )
@@ -62,20 +62,20 @@ pub(super) struct Round {
 }
 
 /// One process's side of the store.
-pub(super) struct Bed {
+pub(super) struct Harness {
     bench: Bench,
     number: usize,
     lag: Lag,
     /// Between the faults and the provider.
-    pub(super) meddler: Meddler,
+    pub(super) interceptor: Interceptor,
     /// The provider, with faults and a record of calls.
-    pub(super) store: Faulty<Meddler>,
+    pub(super) store: Faulty<Interceptor>,
     pub(super) client: Client,
     /// The lease of the locks that `lock!` builds.
     pub(super) lease: Duration,
 }
 
-/// Moves a bed's clock.
+/// Moves a harness's clock.
 #[derive(Clone)]
 pub(super) struct Hand(ManualClock);
 
@@ -104,37 +104,37 @@ impl Round {
     }
 
     /// A client on the fixture's clock.
-    pub(super) async fn bed(&self) -> Bed {
+    pub(super) async fn harness(&self) -> Harness {
         self.make(self.bench.clock(), self.lease).await
     }
 
     /// A client on this clock, which moves by hand.
-    pub(super) async fn on(&self, clock: Clock) -> Bed {
+    pub(super) async fn on(&self, clock: Clock) -> Harness {
         self.make(clock, BY_HAND).await
     }
 
     /// A client whose clock moves by hand.
-    pub(super) async fn by_hand(&self) -> (Bed, Hand) {
+    pub(super) async fn by_hand(&self) -> (Harness, Hand) {
         let (clock, hand) = Clock::manual();
         (self.make(clock, BY_HAND).await, Hand(hand))
     }
 
-    async fn make(&self, clock: Clock, lease: Duration) -> Bed {
-        let meddler = Meddler::new(self.bench.provider().await, self.lag.clone());
-        let store = Faulty::new(meddler.clone());
-        Bed {
+    async fn make(&self, clock: Clock, lease: Duration) -> Harness {
+        let interceptor = Interceptor::new(self.bench.provider().await, self.lag.clone());
+        let store = Faulty::new(interceptor.clone());
+        Harness {
             bench: self.bench.clone(),
             number: self.number,
             lag: self.lag.clone(),
             client: Client::with_clock(store.clone(), clock),
-            meddler,
+            interceptor,
             store,
             lease,
         }
     }
 }
 
-impl Bed {
+impl Harness {
     /// Another process on the same store, on the fixture's clock.
     pub(super) async fn rival(&self) -> Self {
         let round = Round {
@@ -143,7 +143,7 @@ impl Bed {
             lease: self.lease,
             lag: self.lag.clone(),
         };
-        round.bed().await
+        round.harness().await
     }
 
     /// Another client over the same provider, for a process that starts anew.
@@ -232,7 +232,7 @@ impl Hand {
         settle().await;
     }
 
-    /// What a task ends with, for which a little time may have to pass, from whenever on.
+    /// Moves the clock in small steps until the task ends; what it ends with.
     pub(super) async fn passes_until<T>(&self, task: JoinHandle<T>) -> T {
         let began = Instant::now();
         while !task.is_finished() && began.elapsed() < PATIENCE {
@@ -241,7 +241,7 @@ impl Hand {
         joined(task).await
     }
 
-    /// The same, where about so much time has to pass.
+    /// The same, in steps for a task that needs about this span.
     pub(super) async fn passes_until_within<T>(&self, task: JoinHandle<T>, span: Duration) -> T {
         let began = Instant::now();
         while !task.is_finished() && began.elapsed() < PATIENCE {
@@ -255,7 +255,7 @@ impl Hand {
         self.0.advance(by);
     }
 
-    /// For [`Meddler::after`]: moves the clock at that instant.
+    /// For [`Interceptor::after`]: moves the clock at that instant.
     pub(super) fn jumping(&self, by: Duration) -> impl FnOnce() + Send + 'static {
         let hand = self.clone();
         move || hand.jump(by)

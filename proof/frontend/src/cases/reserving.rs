@@ -19,7 +19,7 @@ use tokio::{
     time::{Instant, sleep},
 };
 
-use super::bed::{Round, eventually, joined, lock, ok, rounds};
+use super::harness::{Round, eventually, joined, lock, ok, rounds};
 
 /// How long each holds the lock.
 const WORK: Duration = Duration::from_millis(20);
@@ -51,7 +51,7 @@ async fn beside_crowds(bench: Bench, hints: bool) {
             .into_iter()
             .flat_map(|tasks| (1..=TIMES).map(move |time| (tasks, time)))
         {
-            let (crowded, other) = (round.bed().await, round.bed().await);
+            let (crowded, other) = (round.harness().await, round.harness().await);
             let label = format!("{tasks} tasks, {time}");
             let lock = lock!(crowded, &label, wakeups = hints, owner = "crowded");
             let crowd = Crowd::of(tasks, &lock);
@@ -105,10 +105,10 @@ async fn among_crowds(bench: Bench, hints: bool) {
         let leases = if round.bench().shared() { 10 } else { 60 };
         let mut crowds = Vec::new();
         for number in 0..CROWDS {
-            let bed = round.bed().await;
+            let harness = round.harness().await;
             let owner = format!("process {number}");
-            let lock = lock!(bed, "", wakeups = hints, owner = owner);
-            crowds.push((Crowd::of(2, &lock), bed));
+            let lock = lock!(harness, "", wakeups = hints, owner = owner);
+            crowds.push((Crowd::of(2, &lock), harness));
         }
         eventually("a term of each", || {
             crowds.iter().all(|(crowd, _)| crowd.terms() > 0)
@@ -137,7 +137,7 @@ async fn among_crowds(bench: Bench, hints: bool) {
     .await;
 }
 
-/// Whose turn it was, one after the other. A turn is all terms of a crowd between those of others.
+/// The crowds whose turn it was, in order. A turn is all terms of a crowd between those of others.
 fn turns(crowds: &[&Crowd]) -> Vec<usize> {
     let mut terms: Vec<(Instant, usize)> = (0..)
         .zip(crowds)
@@ -157,7 +157,7 @@ fn turns(crowds: &[&Crowd]) -> Vec<usize> {
 
 /// What an acquire and a release take.
 async fn pair(round: &Round) -> Duration {
-    let lock = lock!(round.bed().await, "pair");
+    let lock = lock!(round.harness().await, "pair");
     let began = Instant::now();
     ok(ok(lock.acquire().await).release().await);
     began.elapsed()
@@ -168,16 +168,16 @@ struct Crowd {
     tasks: Vec<JoinHandle<()>>,
     /// When each of their terms began.
     began: Arc<Mutex<Vec<Instant>>>,
-    over: Arc<AtomicBool>,
+    stopped: Arc<AtomicBool>,
 }
 
 impl Crowd {
     fn of(size: usize, lock: &DLock) -> Self {
-        let (began, over) = (Arc::<Mutex<_>>::default(), Arc::<AtomicBool>::default());
+        let (began, stopped) = (Arc::<Mutex<_>>::default(), Arc::<AtomicBool>::default());
         let task = |_| {
-            let (lock, began, over) = (lock.clone(), Arc::clone(&began), Arc::clone(&over));
+            let (lock, began, stopped) = (lock.clone(), Arc::clone(&began), Arc::clone(&stopped));
             tokio::spawn(async move {
-                while !over.load(Ordering::SeqCst) {
+                while !stopped.load(Ordering::SeqCst) {
                     let lease = ok(lock.acquire().await);
                     locked(&began).push(Instant::now());
                     sleep(WORK).await;
@@ -188,7 +188,7 @@ impl Crowd {
         Self {
             tasks: (0..size).map(task).collect(),
             began,
-            over,
+            stopped,
         }
     }
 
@@ -203,7 +203,7 @@ impl Crowd {
 
     /// No task of it is left.
     async fn disperse(self) {
-        self.over.store(true, Ordering::SeqCst);
+        self.stopped.store(true, Ordering::SeqCst);
         for task in self.tasks {
             joined(task).await;
         }

@@ -13,8 +13,8 @@ use super::{
     model::{CallerId, Given, Status, Turn},
 };
 
-/// How often in a row a client may keep a name to itself.
-const ROW: usize = 16;
+/// H5: the most hand-overs in a row.
+const MOST_PASSES: usize = 16;
 
 impl Monitor {
     /// Something that is not the frontend's doing, for the log.
@@ -55,7 +55,7 @@ impl Monitor {
 }
 
 impl State {
-    /// Whether somebody of this client stands in line for the name.
+    /// Whether a waiter of this client is in line for the name.
     pub(super) fn is_awaited(&mut self, client: usize, name: &str) -> bool {
         let queue = self.known(client, name).queue.clone();
         queue
@@ -63,7 +63,7 @@ impl State {
             .any(|id| self.callers[*id].status == Status::Waiting)
     }
 
-    /// Whose names somebody stands in line for.
+    /// The names for which waiters are in line, by client.
     pub(super) fn awaited_names(&self) -> BTreeSet<(usize, String)> {
         let waits = |id: &CallerId| self.callers[*id].status == Status::Waiting;
         let clients = self.clients.iter().enumerate();
@@ -79,7 +79,7 @@ impl State {
     }
 
     /// A fresh try claims a term of its own client.
-    pub(super) fn heir_asks(&mut self, id: CallerId, request: &Acquire) {
+    pub(super) fn successor_asks(&mut self, id: CallerId, request: &Acquire) {
         let Some(uuid) = request.prev.map(|prev| prev.uuid) else {
             return;
         };
@@ -107,18 +107,18 @@ impl State {
             && term.refused.is_none()
             && !once
         {
-            term.heir = Some(request.new);
+            term.successor = Some(request.new);
         }
     }
 
-    /// A fresh try claims an identity of its own client that is over.
-    pub(super) fn claims_over(&mut self, client: usize, request: &Acquire) {
+    /// A fresh try claims a retired identity of its own client.
+    pub(super) fn claims_retired(&mut self, client: usize, request: &Acquire) {
         let Some(claimed) = request.prev else {
             return;
         };
         let known = self.known(client, request.name.as_str());
-        if known.over.iter().any(|(over, _)| *over == claimed.uuid) {
-            known.heirs.insert(claimed.uuid, request.new);
+        if known.is_retired(claimed.uuid) {
+            known.successors.insert(claimed.uuid, request.new);
             *known.claimants.entry(claimed.uuid).or_default() += 1;
         }
     }
@@ -136,27 +136,26 @@ impl State {
     /// remembers.
     pub(super) fn may_be_claimed(&mut self, client: usize, request: &Release) -> bool {
         let known = self.known(client, request.name.as_str());
-        let remembered = known.over.iter().any(|(over, _)| *over == request.uuid);
         let claimants = known.claimants.get(&request.uuid);
-        remembered && claimants.is_some_and(|count| *count > 0)
+        known.is_retired(request.uuid) && claimants.is_some_and(|count| *count > 0)
     }
 
-    /// Whether the term was ended by a try of its own client that claimed it, or one that claimed that:
-    /// then its giver released it, whatever its own release found.
+    /// Whether the term was ended by a try of its own client that claimed it, or by one that claimed that
+    /// try's term: then its giver released it, whatever its own release found.
     pub(super) fn went_to_our_own(
         &mut self,
         client: usize,
         request: &Release,
         shown: Uuid,
     ) -> bool {
-        let heirs = &self.known(client, request.name.as_str()).heirs;
-        let heir = |uuid: &Uuid| heirs.get(uuid).copied();
-        let mut all = successors(heir(&request.uuid), heir).take(heirs.len());
-        all.any(|heir| heir == shown)
+        let known = &self.known(client, request.name.as_str()).successors;
+        let successor = |uuid: &Uuid| known.get(uuid).copied();
+        let mut chain = successors(successor(&request.uuid), successor).take(known.len());
+        chain.any(|successor| successor == shown)
     }
 
     /// The try was answered: the term it claimed is over, or its giver must send the release.
-    pub(super) fn heir_answered(&mut self, id: CallerId, request: &Acquire, granted: bool) {
+    pub(super) fn successor_answered(&mut self, id: CallerId, request: &Acquire, granted: bool) {
         let Some(uuid) = request.prev.map(|prev| prev.uuid) else {
             return;
         };
@@ -167,26 +166,26 @@ impl State {
         let Some(term) = self.terms.get_mut(&uuid) else {
             return;
         };
-        if term.heir != Some(request.new) {
+        if term.successor != Some(request.new) {
             return;
         }
         if !granted {
-            term.heir_failed = Some(now);
+            term.successor_failed = Some(now);
         } else if !term.release_called {
             term.release_called = true;
             term.release_answer = Some(Given::Back);
             let began = term.release_began.map_or(Duration::ZERO, |at| at.contender);
-            let (handed, since) = match term.row {
+            let (handed, since) = match term.passes {
                 (0, _) => (1, began),
                 (handed, since) => (handed + 1, since),
             };
-            let longest = term.longest_row();
+            let longest = term.pass_time();
             let taken = term.delivered.is_some();
             self.figures.handed_over += 1;
-            self.inherited.insert(request.new, (handed, since));
+            self.passed_on.insert(request.new, (handed, since));
             let lasted = began.saturating_sub(since);
             // When a grant that nobody took was offered shows only when it is claimed.
-            if handed > ROW || taken && lasted > longest + SLACK {
+            if handed > MOST_PASSES || taken && lasted > longest + SLACK {
                 self.complain("H5", || {
                     format!("{uuid} is the {handed}th in a row to be handed over, after {lasted:?}")
                 });
@@ -194,9 +193,9 @@ impl State {
         }
     }
 
-    /// Whoever is first in line claims what is on offer to it, and asks for nothing else; whoever has
-    /// a ticket claims that; and nobody asks while the name goes from hand to hand.
-    pub(super) fn check_heir(&mut self, id: CallerId, request: &Acquire) {
+    /// The first waiter in line claims what is on offer to it, and asks for nothing else; a redeemer
+    /// claims its ticket's term; and nobody asks while the name goes from hand to hand.
+    pub(super) fn check_successor(&mut self, id: CallerId, request: &Acquire) {
         let caller = &self.callers[id];
         let (client, name, calls) = (caller.client, caller.name.clone(), caller.calls);
         let now = self.stamp(client);
@@ -234,10 +233,10 @@ impl State {
         let offered = of_name().find(|(_, term)| {
             // What happens in one instant may be seen in another order.
             let open = term.release_began.is_some_and(|began| {
-                began.at < now.at && now.contender < began.contender + term.heirs_patience()
+                began.at < now.at && now.contender < began.contender + term.successor_patience()
             });
-            let owed = term.awaited && !term.release_called && !term.by_ticket;
-            open && owed && term.heir.is_none() && term.refused.is_none()
+            let unreleased = term.awaited && !term.release_called && !term.by_ticket;
+            open && unreleased && term.successor.is_none() && term.refused.is_none()
         });
         if let Some((uuid, _)) = offered
             && claimed.is_none()
@@ -248,7 +247,7 @@ impl State {
                 format!("{id} does not claim {uuid}, its own client's")
             });
         }
-        // A grant that nobody handed on, a takeover for example, ends the row.
+        // A grant that was not handed over, a takeover for example, ends the row of hand-overs.
         let newest = of_name().map(|(_, term)| term.granted.at).max();
         let asks_anyway = of_name().find(|(_, term)| {
             if newest.is_some_and(|newest| term.granted.at < newest) {
@@ -257,7 +256,7 @@ impl State {
             let since = term.granted.contender.max(began.contender);
             term.release_began.is_none()
                 && term.refused.is_none()
-                && term.row.0 > 0
+                && term.passes.0 > 0
                 && rung.is_none_or(|rung| rung < term.granted.at)
                 && now.contender + SLACK < since + pause
         });
@@ -273,7 +272,7 @@ impl State {
         }
     }
 
-    /// A release is sent of what somebody of the same client waits for, and it was not even offered.
+    /// H1: a lease is released that a waiter of the same client waits for and was not even offered.
     pub(super) fn check_not_handed_over(&mut self, client: usize, request: &Release) {
         let now = self.stamp(client);
         let Some(term) = self.terms.get(&request.uuid) else {
@@ -291,8 +290,8 @@ impl State {
                     || (other.release_began.is_some() && !other.release_called))
         });
         let exempt = term.release_called
-            || term.heir.is_some()
-            || term.row.0 > 0
+            || term.successor.is_some()
+            || term.passes.0 > 0
             || term.refused.is_some()
             || term.by_ticket
             || self.clients[client].closing.is_some();

@@ -26,11 +26,11 @@ use tokio::time::Instant;
 const REPEATS: usize = 4;
 
 /// What a case does at the instant of an answer.
-type Deeds = VecDeque<(Op, Box<dyn FnOnce() + Send>)>;
+type Hooks = VecDeque<(Op, Box<dyn FnOnce() + Send>)>;
 
 /// The wrapper. Clones are one.
 #[derive(Clone)]
-pub(super) struct Meddler {
+pub(super) struct Interceptor {
     inner: Arc<dyn Provider>,
     lag: Lag,
     plan: Arc<Plan>,
@@ -47,16 +47,16 @@ impl Drop for Timing<'_> {
 
 #[derive(Default)]
 struct Plan {
-    after: Mutex<Deeds>,
+    after: Mutex<Hooks>,
     asked: AtomicBool,
     nothing_remains: AtomicBool,
     shards: AtomicBool,
     lost_shard: Mutex<Option<u64>>,
-    /// Whether the next batch gets an answer more than it should, or less.
+    /// Whether the next batch gets one answer too many (`true`) or too few.
     miscounts: Mutex<Option<bool>>,
 }
 
-impl Meddler {
+impl Interceptor {
     pub(super) fn new(inner: Arc<dyn Provider>, lag: Lag) -> Self {
         Self {
             inner,
@@ -67,8 +67,8 @@ impl Meddler {
 
     /// Does this when the next call of this operation has been answered, before the caller sees
     /// the answer.
-    pub(super) fn after(&self, op: Op, deed: impl FnOnce() + Send + 'static) {
-        open(&self.plan.after).push_back((op, Box::new(deed)));
+    pub(super) fn after(&self, op: Op, hook: impl FnOnce() + Send + 'static) {
+        open(&self.plan.after).push_back((op, Box::new(hook)));
     }
 
     /// Every renewal from now on is answered "somebody asked".
@@ -91,7 +91,7 @@ impl Meddler {
         *open(&self.plan.lost_shard) = Some(self.shard(name));
     }
 
-    /// The next batch is answered with one answer more than it should have, or without its first.
+    /// The next batch gets one answer too many, or none for its first renewal.
     pub(super) fn miscount(&self, more: bool) {
         *open(&self.plan.miscounts) = Some(more);
     }
@@ -129,15 +129,15 @@ impl Meddler {
         answer
     }
 
-    /// Does what is to be done now.
+    /// Runs the hook that is due, if there is one.
     fn answered(&self, op: Op) {
         let due = {
-            let mut deeds = open(&self.plan.after);
-            let first = deeds.iter().position(|(due, _)| *due == op);
-            first.and_then(|first| deeds.remove(first))
+            let mut hooks = open(&self.plan.after);
+            let first = hooks.iter().position(|(due, _)| *due == op);
+            first.and_then(|first| hooks.remove(first))
         };
-        if let Some((_, deed)) = due {
-            deed();
+        if let Some((_, hook)) = due {
+            hook();
         }
     }
 
@@ -150,7 +150,7 @@ impl Meddler {
 }
 
 #[async_trait]
-impl Provider for Meddler {
+impl Provider for Interceptor {
     fn capabilities(&self) -> Capabilities {
         self.inner.capabilities()
     }
