@@ -43,7 +43,8 @@ pub(crate) struct NameState {
     /// The turn to contend: one permit, handed out first in, first out (W1). Leases of one process compete for it
     /// like those of two machines (I12).
     pub(crate) turn: Arc<Semaphore>,
-    /// Rung when the lock may be free (W3, W7). Only the waiter that has its turn listens.
+    /// Rung when the lock may be free: by a wake-up of the store (W3), by a release of this client (W7), by a lease
+    /// that it hands over (H1). Only the waiter that has its turn listens.
     pub(crate) freed: Notify,
     known: Mutex<Known>,
     /// What is known of other clients that want the name. Most names are held for long by one process, which

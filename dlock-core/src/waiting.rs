@@ -1,5 +1,7 @@
 //! Waiting for a lock: turns, tries, pauses, limits, and bringing the grant to the caller (W1 to W7). A lease
 //! that this client hands over, or that a ticket is for, is claimed first (H1, H8).
+//!
+//! `Contender::contend` is the loop of a waiter that has its turn, and `rest` its sleep.
 
 mod acquire;
 mod asking;
@@ -282,7 +284,8 @@ impl Contender {
     }
 
     /// Sleeps for this pause, or until a wake-up ends it (W2); returns whether one did. Breaks if the wait is
-    /// over.
+    /// over. How long the pause is: after a refusal `until_next_try`, after no answer
+    /// `Store::pause_after_failure`, while a lease of this client is on its way `hand_over_pause` (H6).
     async fn rest(
         &mut self,
         sender: &Sender<Answer>,

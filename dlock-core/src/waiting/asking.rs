@@ -1,4 +1,5 @@
-//! What a waiter asks its store: tries (W5), and reads where they cost less (O3).
+//! What a waiter asks its store: tries (W5), and reads where they cost less (O3). What was answered decides how
+//! long it pauses before it asks again (W2).
 
 use std::{ops::ControlFlow, sync::Arc, time::Duration};
 

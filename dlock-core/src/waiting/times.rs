@@ -15,7 +15,8 @@ impl Contender {
         } = &*self.lock;
         let hinted = plan.wakeups && store.channel_open.load(Ordering::SeqCst);
         let poll = if self.reservation.as_ref().is_some_and(Reservation::is_ours) {
-            // The client that keeps the lock leaves it for two polls. While one term lasts there is no hurry.
+            // F10: asks four times in a poll interval, to come while the client that keeps the lock stays away
+            // (two intervals, F12). Not while one term lasts long.
             if self.passed_over.is_brisk(plan.poll_every, &store.clock) {
                 plan.poll_reserved()
             } else {
@@ -27,10 +28,10 @@ impl Contender {
             plan.poll_every
         };
         let poll_in = poll + store.entropy.jitter(poll / 5);
-        // A stranger's record may name any duration.
+        // Saturating: a record that another program wrote may name any duration.
         let jitter = || store.entropy.jitter(plan.expiry_jitter());
         let after = |left: Duration| left.saturating_add(jitter());
-        // A hint: never more than the record's own duration.
+        // What the store says is left, and at most the record's own duration.
         let expiry_in = record
             .remaining
             .map(|left| after(left.min(record.duration)));
