@@ -9,9 +9,12 @@ use std::{
     time::Duration,
 };
 
-use dlock_core::{Error, Ticket, TryAcquire};
+use dlock_core::{Error, Guard, Ticket, TryAcquire};
 
-use tokio::{task::JoinHandle, time::Instant};
+use tokio::{
+    task::JoinHandle,
+    time::{Instant, sleep, timeout},
+};
 
 use super::{
     gate::turn,
@@ -65,13 +68,23 @@ operations! {
     Acts "DLock::redeem_timeout" redeem_timeout;
     Acts "DLock::try_redeem" try_redeem;
     Acts "DLock::read" read;
+    Acts "DLock::idle" idle;
     Acts "Lease::renew" renew;
     Acts "Lease::release" release;
+    Acts "Lease::release_open" release_open;
+    Acts "Lease::with" lease_with;
+    Acts "Lease::with_result" lease_with_result;
     Watches "Lease::expired" expired;
     Watches "Lease::keep_alive" keep_alive;
     Watches "Guard::ended" lost;
     Watches "Guard::unsure" unsure;
     Acts "Guard::release" guard_release;
+    Acts "Guard::release_open" guard_release_open;
+    Watches "LeaseWatch::ended" watch_ended;
+    Watches "LeaseWatch::unsure" watch_unsure;
+    Watches "LeaseWatch::settled" watch_settled;
+    Watches "LeaseWatch::renewed" watch_renewed;
+    Watches "LeaseWatch::until_asked" watch_until_asked;
     Acts "Client::close" close;
 }
 
@@ -106,21 +119,36 @@ async fn hold(stage: &mut Stage) {
 
 async fn with(stage: &mut Stage) {
     let lock = stage.lock.clone();
-    let exists = Arc::new(());
-    let held = Arc::clone(&exists);
-    drop(stage.cut(lock.with(|_token| work(held))).await);
-    assert_eq!(Arc::strong_count(&exists), 1, "the work still exists");
+    worked(
+        stage,
+        |held| async move { lock.with(|_token| work(held)).await },
+    )
+    .await;
 }
 
 async fn with_result(stage: &mut Stage) {
     let lock = stage.lock.clone();
+    worked(stage, |held| async move {
+        lock.with_result(|_token| fallible(held)).await
+    })
+    .await;
+}
+
+async fn lease_with(stage: &mut Stage) {
+    let lease = stage.lease().await;
+    worked(stage, |held| lease.with(|_token| work(held))).await;
+}
+
+async fn lease_with_result(stage: &mut Stage) {
+    let lease = stage.lease().await;
+    worked(stage, |held| lease.with_result(|_token| fallible(held))).await;
+}
+
+/// Drives what does work under the lock; the work is gone when its future is.
+async fn worked<F: Future>(stage: &mut Stage, future: impl FnOnce(Arc<()>) -> F) {
     let exists = Arc::new(());
-    let held = Arc::clone(&exists);
-    let work = |_token| async {
-        work(held).await;
-        Ok::<_, Error>(())
-    };
-    drop(stage.cut(lock.with_result(work)).await);
+    let working = future(Arc::clone(&exists));
+    drop(stage.cut(working).await);
     assert_eq!(Arc::strong_count(&exists), 1, "the work still exists");
 }
 
@@ -186,6 +214,20 @@ async fn work(held: Arc<()>) {
     drop(held);
 }
 
+async fn fallible(held: Arc<()>) -> Result<(), Error> {
+    work(held).await;
+    Ok(())
+}
+
+/// While a dropped lease is given back.
+async fn idle(stage: &mut Stage) {
+    drop(stage.lease().await);
+    let lock = stage.lock.clone();
+    if stage.cut(lock.idle()).await.is_some() {
+        assert_eq!(stage.counts.under_way(), 0, "idle before the last answer");
+    }
+}
+
 async fn read(stage: &mut Stage) {
     let lease = stage.lease().await;
     let lock = stage.lock.clone();
@@ -220,10 +262,24 @@ async fn release(stage: &mut Stage) {
     assert!(is_ready(expired), "valid after its release began");
 }
 
+async fn release_open(stage: &mut Stage) {
+    let lease = stage.lease().await;
+    let expired = lease.expired();
+    drop(stage.cut(lease.release_open()).await);
+    assert!(is_ready(expired), "valid after its release began");
+}
+
 async fn guard_release(stage: &mut Stage) {
     let guard = stage.guard().await;
     let lost = guard.ended();
     drop(stage.cut(guard.release()).await);
+    assert!(is_ready(lost), "valid after its release began");
+}
+
+async fn guard_release_open(stage: &mut Stage) {
+    let guard = stage.guard().await;
+    let lost = guard.ended();
+    drop(stage.cut(guard.release_open()).await);
     assert!(is_ready(lost), "valid after its release began");
 }
 
@@ -246,19 +302,61 @@ async fn keep_alive(stage: &mut Stage) {
 }
 
 async fn lost(stage: &mut Stage) {
+    watched(stage, |guard| guard.ended()).await;
+}
+
+async fn unsure(stage: &mut Stage) {
+    watched(stage, |guard| guard.unsure()).await;
+}
+
+async fn watch_ended(stage: &mut Stage) {
+    watched(stage, |guard| guard.watch().ended()).await;
+}
+
+async fn watch_unsure(stage: &mut Stage) {
+    watched(stage, |guard| guard.watch().unsure()).await;
+}
+
+async fn watch_until_asked(stage: &mut Stage) {
+    watched(stage, |guard| guard.watch().until_asked()).await;
+}
+
+/// Watches for what does not happen in fair weather.
+async fn watched<F: Future>(stage: &mut Stage, future: impl FnOnce(&Guard) -> F) {
     let guard = stage.guard().await;
-    let ended = stage.cut(guard.ended()).await;
-    assert!(ended.is_none() || !stage.fair(), "{ended:?}");
+    let ended = stage.cut(future(&guard)).await;
+    assert!(
+        ended.is_none() || !stage.fair(),
+        "told of what did not happen"
+    );
     assert!(
         guard.is_valid() || !stage.fair(),
         "watching ended the lease"
     );
 }
 
-async fn unsure(stage: &mut Stage) {
+/// Of a lease that is unsure until its first renewal, for which it is late; in real time it is settled at once.
+async fn watch_settled(stage: &mut Stage) {
+    let lease = stage.lease().await;
+    if stage.paused {
+        sleep(stage.lock.duration() * 3 / 5).await;
+    }
+    let guard = lease.keep_alive();
+    let _settled = stage.cut(guard.watch().settled()).await;
+    assert!(
+        guard.is_valid() || !stage.fair(),
+        "watching ended the lease"
+    );
+}
+
+async fn watch_renewed(stage: &mut Stage) {
     let guard = stage.guard().await;
-    let ended = stage.cut(guard.unsure()).await;
-    assert!(ended.is_none() || !stage.fair(), "unsure in fair weather");
+    let (before, began) = (guard.watch().since_success(), Instant::now());
+    if stage.cut(guard.watch().renewed()).await.is_some() {
+        let after = guard.watch().since_success();
+        let renewed = after < before + began.elapsed();
+        assert!(renewed || !guard.is_valid(), "neither renewed nor over");
+    }
     assert!(
         guard.is_valid() || !stage.fair(),
         "watching ended the lease"
@@ -280,7 +378,7 @@ async fn close(stage: &mut Stage) {
 }
 
 async fn ok_within<F: Future>(future: F, limit: Duration) -> F::Output {
-    ok(tokio::time::timeout(limit, future).await)
+    ok(timeout(limit, future).await)
 }
 
 /// Whether a future is ready at once.
