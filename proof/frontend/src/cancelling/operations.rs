@@ -302,11 +302,11 @@ async fn keep_alive(stage: &mut Stage) {
 }
 
 async fn lost(stage: &mut Stage) {
-    watched(stage, |guard| guard.ended()).await;
+    watched(stage, Guard::ended).await;
 }
 
 async fn unsure(stage: &mut Stage) {
-    watched(stage, |guard| guard.unsure()).await;
+    watched(stage, Guard::unsure).await;
 }
 
 async fn watch_ended(stage: &mut Stage) {
