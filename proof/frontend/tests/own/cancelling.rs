@@ -1,6 +1,8 @@
 //! I14: dropping any future of the frontend at any poll leaves nothing behind. Every poll, on the
 //! memory store in both disciplines; sampled points in real time.
 
+#![expect(clippy::unwrap_used, reason = "a test panics where it fails")]
+
 use std::{collections::BTreeSet, fs, path::Path};
 
 use dlock_core::provider::Discipline;
