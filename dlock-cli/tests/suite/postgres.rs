@@ -2,8 +2,9 @@
 #![expect(clippy::unwrap_used, reason = "in a test, that is how it fails")]
 
 use std::{
-    fs,
+    fs, io,
     os::unix::fs::PermissionsExt,
+    path::Path,
     sync::{
         OnceLock,
         atomic::{AtomicU32, Ordering},
@@ -11,11 +12,10 @@ use std::{
 };
 
 use dlock_postgres::deadpool_postgres::tokio_postgres::{Config, NoTls};
-use dlock_test_servers::{Service, postgres::postgres};
+use dlock_test_servers::{Service, certificates::Certificates, postgres::postgres};
 
 use crate::support::{
     Scene,
-    certificates::Certificates,
     stores::{
         PURGE, RELEASE, RUN, SECRET, SETUP, STATUS, STATUS_OF_ONE, TRY, assert_all_end,
         assert_ended, block_on, candidates_lead_in_turn,
@@ -277,9 +277,10 @@ struct Tls {
 }
 
 impl Tls {
-    fn start(make: fn(&std::path::Path, &str) -> Certificates) -> Self {
+    fn start(make: fn(&Path, &str) -> io::Result<Certificates>) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let certificates = make(&folder.path().join("tls"), "localhost").for_postgres();
+        let certificates = make(&folder.path().join("tls"), "localhost").unwrap();
+        let certificates = certificates.for_postgres().unwrap();
         let service = start(&[
             "ssl=on",
             &format!("ssl_cert_file={}", certificates.certificate.display()),
@@ -362,7 +363,9 @@ fn sslmode_means_what_it_means_to_postgres() {
 fn server_that_proves_nothing_is_78() {
     let tls = Tls::start(Certificates::new);
     let folder = tempfile::tempdir().unwrap();
-    let stranger = Certificates::new(folder.path(), "localhost").authority;
+    let stranger = Certificates::new(folder.path(), "localhost")
+        .unwrap()
+        .authority;
     let (root, stranger) = (tls.root(), stranger.display().to_string());
     let subcommands = &[TRY, STATUS, SETUP][..];
     for mode in ["prefer", "require", "verify-ca", "verify-full"] {
