@@ -106,6 +106,12 @@ fn meaning(error: &RedisError, sent: bool) -> (ErrorKind, &'static str) {
         Redis::MasterNameNotFoundBySentinel
         | Redis::NoValidReplicasFoundBySentinel
         | Redis::EmptySentinelList => (NotApplied, "no Redis primary was found"),
+        // Each library for TLS has errors of its own; what those have in common is this word.
+        _ if !sent && error.to_string().to_lowercase().contains("certificate") => (
+            Fatal,
+            "TLS does not accept the Redis server's certificate, or the server ours: look at the authority that \
+             the client trusts, and at the host in the address",
+        ),
         _ if error.is_connection_refusal() || !sent => {
             (NotApplied, "the Redis server cannot be reached")
         }

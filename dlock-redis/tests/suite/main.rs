@@ -28,6 +28,7 @@ mod settings;
 mod shards;
 #[path = "../support/mod.rs"]
 mod support;
+mod tls;
 mod too_old;
 mod wakeups;
 mod wire;
