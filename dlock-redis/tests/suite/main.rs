@@ -23,6 +23,7 @@ mod forgotten;
 mod life;
 mod outage;
 mod partition;
+mod promotion;
 mod replica;
 mod settings;
 mod shards;
