@@ -174,7 +174,7 @@ fn refusal(error: &RedisError) -> (ErrorKind, &'static str) {
         ),
         "NOPERM" => (
             Fatal,
-            "this Redis user may not do what a lock needs: allow it the commands evalsha, eval, time, get and set on the keys of the prefix, wait where replicas acknowledge, scan, del and cluster|slots to list and to purge, and select for a database other than 0",
+            "this Redis user may not do what a lock needs: allow it the commands evalsha, eval, time, get and set on the keys of the prefix, wait where replicas acknowledge, scan, del and cluster|slots to list and to purge, publish and subscribe on its channels for wake-ups, and select for a database other than 0",
         ),
         "SHARDLESS" => (
             Fatal,

@@ -25,6 +25,7 @@ mod outage;
 mod partition;
 mod promotion;
 mod replica;
+mod rights;
 mod settings;
 mod shards;
 #[path = "../support/mod.rs"]
