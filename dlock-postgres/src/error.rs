@@ -171,6 +171,10 @@ fn entry_refused(error: &tokio_postgres::Error) -> Option<&'static str> {
         }
         Some("3D000") => Some("the database does not exist"),
         Some("42501") => Some("the user may not connect to the database"),
+        None if refused_by_tls(error) => Some(
+            "the database and the connector's settings do not agree on TLS: a certificate is not accepted, or the \
+             server speaks none",
+        ),
         None if needs_other_settings(error) => Some(
             "these settings do not lead into the database: a password is missing, or the server asks for \
              another way to log in",
@@ -216,6 +220,15 @@ fn needs_other_settings(error: &tokio_postgres::Error) -> bool {
         error.to_string().as_str(),
         "invalid configuration" | "authentication error"
     )
+}
+
+/// Whether another attempt would end as this one. Each library for TLS has errors of its own; those about
+/// certificates have this word in common.
+fn refused_by_tls(error: &tokio_postgres::Error) -> bool {
+    error.source().is_some_and(|cause| {
+        let words = cause.to_string().to_lowercase();
+        words.contains("certificate") || words == "server does not support tls"
+    })
 }
 
 /// A statement that was sent, or may have been, has no result.

@@ -30,6 +30,7 @@ mod schema;
 mod sessions;
 mod settings;
 mod support;
+mod tls;
 mod waits;
 mod wakeups;
 mod wal;
