@@ -260,8 +260,8 @@ fn refused(code: &SqlState) -> (ErrorKind, &'static str) {
         ),
         "42501" => (
             ErrorKind::Fatal,
-            "the database's user lacks a right: to use the locks it needs USAGE on dlock's schema and \
-             SELECT, INSERT, UPDATE and DELETE on its table, to make them CREATE on the database or \
+            "the database's user lacks a right: to use the locks it needs USAGE on dlock's schema, EXECUTE \
+             on its functions and SELECT, INSERT, UPDATE and DELETE on its table, to make them CREATE on the database or \
              the schema",
         ),
         // Untranslatable character, character not in repertoire.

@@ -25,6 +25,7 @@ mod pooler;
 mod prepared;
 mod races;
 mod refusals;
+mod rights;
 mod rows;
 mod schema;
 mod sessions;
