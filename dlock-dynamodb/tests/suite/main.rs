@@ -18,5 +18,6 @@ mod outage;
 mod rows;
 mod table;
 mod takeover;
+mod tls;
 mod wire;
 mod wire_conformance;
