@@ -14,6 +14,7 @@ mod conformance_sort_key;
 mod election;
 mod errors;
 mod fence;
+mod former;
 mod outage;
 mod rows;
 mod table;

@@ -16,6 +16,7 @@ mod connections;
 mod durability;
 mod election;
 mod fence;
+mod former;
 mod hostile;
 mod listening;
 mod locked_row;

@@ -20,6 +20,7 @@ mod evicting;
 mod fence;
 mod foreign;
 mod forgotten;
+mod former;
 mod life;
 mod outage;
 mod partition;
