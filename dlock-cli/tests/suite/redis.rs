@@ -16,7 +16,7 @@ use crate::support::{
         commands_take_turns, force_frees_at_once, freeze, killed_holder_is_followed,
         nothing_is_purged, prefixes_are_stores_of_their_own,
         revoked_holder_ends_before_the_next_one, secret_is_told_to_nobody, set_up,
-        status_tells_who_holds_what,
+        status_tells_who_holds_what, two_setups_at_once_disturb_nobody,
     },
     until,
 };
@@ -123,6 +123,11 @@ fn password_is_told_to_nobody() {
 #[test]
 fn setup_only_looks() {
     set_up(&scene(&start()));
+}
+
+#[test]
+fn two_setups_at_once_leave_holders_their_leases() {
+    two_setups_at_once_disturb_nobody(&scene(&start()), || {});
 }
 
 #[test]
