@@ -6,11 +6,12 @@ use dlock_core::{
     DLock, EndCause, FencingToken, Guard, Provider,
     provider::{Acquire, Release, Renew, RenewOutcome},
 };
-use dlock_redis::RedisProvider;
+use dlock_redis::{Channels, RedisProvider};
 use tokio::time::{sleep, timeout};
 
 use crate::support::{
-    Cluster, LONG, Server, ask, at_last, eventually, fresh_name, granted, key, soon, try_for, words,
+    Cluster, LONG, SOON, Server, ask, at_last, built, eventually, fresh_name, granted, key, major,
+    soon, try_for, words,
 };
 
 /// A name whose slot is the first node's.
@@ -68,16 +69,40 @@ async fn becomes_primary(replica: &Server, how: &str) {
     .await;
 }
 
+/// A provider that tells of releases and hears of them.
+async fn waking(cluster: &Cluster) -> RedisProvider {
+    let channels = match major(&cluster.nodes[0]).await {
+        ..7 => Channels::Plain,
+        _ => Channels::Sharded,
+    };
+    let provider = RedisProvider::builder()
+        .connection(cluster.connection().await)
+        .client(cluster.nodes[0].client())
+        .wakeups(channels)
+        .call_timeout(SOON);
+    built(provider.build())
+}
+
 /// The first node hands its slots over to its replica, which dies later; then the first one takes them back.
+/// The holder renews its lease at each, and a waiter, whose channels end and are opened anew, hears of the
+/// release.
 #[tokio::test]
 async fn a_holder_keeps_its_lease_while_replicas_are_promoted() {
     let cluster = Cluster::start().await;
     let first = &cluster.nodes[0];
     let mut second = cluster.replica_of(first).await;
-    let provider = cluster.provider().await;
+    let provider = waking(&cluster).await;
     let lock = lock(&cluster, &provider).await;
     let guard = lock.hold().await.unwrap();
     let token = guard.token();
+    let waiting = DLock::builder()
+        .name(lock.name().as_str())
+        .duration(LEASE)
+        .poll_every(LONG)
+        .provider(waking(&cluster).await)
+        .build()
+        .unwrap();
+    let waiter = tokio::spawn(async move { waiting.acquire().await });
 
     becomes_primary(&second, "").await;
     first.follows(&second).await;
@@ -88,10 +113,6 @@ async fn a_holder_keeps_its_lease_while_replicas_are_promoted() {
     becomes_primary(first, " TAKEOVER").await;
     renews_there(&provider, &lock, &guard).await;
 
-    let waiter = {
-        let lock = lock.clone();
-        tokio::spawn(async move { lock.acquire().await })
-    };
     guard.release().await.unwrap();
     let next = soon("the next lease", waiter).await.unwrap().unwrap();
     assert!(next.token() > token);
