@@ -111,6 +111,13 @@ where
                 ErrorKind::NotApplied,
                 "the credentials for DynamoDB could not be fetched".into(),
             ),
+            // Nothing was sent. Each library for TLS has errors of its own; what those have in common is this word.
+            None if causes(&error).any(|cause| cause.to_string().to_lowercase().contains("certificate")) => (
+                ErrorKind::Fatal,
+                "TLS does not accept the certificate of DynamoDB's endpoint, or the endpoint the client's: look at \
+                 the authorities that the client trusts, and at the endpoint's host"
+                    .into(),
+            ),
             None if refused(&error) => {
                 (ErrorKind::NotApplied, "DynamoDB could not be reached".into())
             }
@@ -202,8 +209,14 @@ fn refused(error: &(dyn StdError + 'static)) -> bool {
 
 /// The first cause of this type.
 fn find<'a, T: StdError + 'static>(error: &'a (dyn StdError + 'static)) -> Option<&'a T> {
+    causes(error).find_map(|error| error.downcast_ref::<T>())
+}
+
+/// The error, and what is behind it.
+fn causes<'a>(
+    error: &'a (dyn StdError + 'static),
+) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
     std::iter::successors(Some(error), |&error| error.source())
-        .find_map(|error| error.downcast_ref::<T>())
 }
 
 /// An item that is no record. It stays as it is: whatever it protects is unknown.

@@ -171,6 +171,10 @@ fn entry_refused(error: &tokio_postgres::Error) -> Option<&'static str> {
         }
         Some("3D000") => Some("the database does not exist"),
         Some("42501") => Some("the user may not connect to the database"),
+        None if refused_by_tls(error) => Some(
+            "the database and the connector's settings do not agree on TLS: a certificate is not accepted, or the \
+             server speaks none",
+        ),
         None if needs_other_settings(error) => Some(
             "these settings do not lead into the database: a password is missing, or the server asks for \
              another way to log in",
@@ -218,6 +222,15 @@ fn needs_other_settings(error: &tokio_postgres::Error) -> bool {
     )
 }
 
+/// Whether another attempt would end as this one. Each library for TLS has errors of its own; those about
+/// certificates have this word in common.
+fn refused_by_tls(error: &tokio_postgres::Error) -> bool {
+    error.source().is_some_and(|cause| {
+        let words = cause.to_string().to_lowercase();
+        words.contains("certificate") || words == "server does not support tls"
+    })
+}
+
 /// A statement that was sent, or may have been, has no result.
 pub(crate) fn no_result(error: tokio_postgres::Error) -> ProviderError {
     let (kind, message) = match error.as_db_error() {
@@ -247,8 +260,8 @@ fn refused(code: &SqlState) -> (ErrorKind, &'static str) {
         ),
         "42501" => (
             ErrorKind::Fatal,
-            "the database's user lacks a right: to use the locks it needs USAGE on dlock's schema and \
-             SELECT, INSERT, UPDATE and DELETE on its table, to make them CREATE on the database or \
+            "the database's user lacks a right: to use the locks it needs USAGE on dlock's schema, EXECUTE \
+             on its functions and SELECT, INSERT, UPDATE and DELETE on its table, to make them CREATE on the database or \
              the schema",
         ),
         // Untranslatable character, character not in repertoire.

@@ -106,6 +106,12 @@ fn meaning(error: &RedisError, sent: bool) -> (ErrorKind, &'static str) {
         Redis::MasterNameNotFoundBySentinel
         | Redis::NoValidReplicasFoundBySentinel
         | Redis::EmptySentinelList => (NotApplied, "no Redis primary was found"),
+        // Each library for TLS has errors of its own; what those have in common is this word.
+        _ if !sent && error.to_string().to_lowercase().contains("certificate") => (
+            Fatal,
+            "TLS does not accept the Redis server's certificate, or the server ours: look at the authority that \
+             the client trusts, and at the host in the address",
+        ),
         _ if error.is_connection_refusal() || !sent => {
             (NotApplied, "the Redis server cannot be reached")
         }
@@ -168,7 +174,7 @@ fn refusal(error: &RedisError) -> (ErrorKind, &'static str) {
         ),
         "NOPERM" => (
             Fatal,
-            "this Redis user may not do what a lock needs: allow it the commands evalsha, eval, time, get and set on the keys of the prefix, wait where replicas acknowledge, scan, del and cluster|slots to list and to purge, and select for a database other than 0",
+            "this Redis user may not do what a lock needs: allow it the commands evalsha, eval, time, get and set on the keys of the prefix, wait where replicas acknowledge, scan, del and cluster|slots to list and to purge, publish and subscribe on its channels for wake-ups, and select for a database other than 0",
         ),
         "SHARDLESS" => (
             Fatal,

@@ -131,9 +131,10 @@ fn claim(path: &Path, connection: &mut Connection) -> Result<(), OpenError> {
             path: path.to_owned(),
         });
     }
-    let nobodys = judge(inspect(connection).map_err(sqlite)?)?;
+    judge(inspect(connection).map_err(sqlite)?)?;
     share(path, connection)?;
-    if nobodys {
+    // A file that was not shared before, such as a copy by `VACUUM INTO`, has its log from this look on.
+    if judge(inspect(connection).map_err(sqlite)?)? {
         let transaction = connection
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(sqlite)?;

@@ -20,7 +20,7 @@ use crate::support::{
         command_ends_before_its_lease_when_the_store_is_gone, commands_take_turns,
         force_frees_at_once, killed_holder_is_followed, nothing_is_purged,
         revoked_holder_ends_before_the_next_one, secret_is_told_to_nobody, set_up,
-        status_tells_who_holds_what,
+        status_tells_who_holds_what, two_setups_at_once_disturb_nobody,
     },
     until,
 };
@@ -231,6 +231,12 @@ fn missing_table_is_78_until_it_is_set_up() {
     );
     set_up(&scene);
     assert_ended(&scene.finish(RUN), 0, "");
+}
+
+#[test]
+fn two_setups_at_once_leave_holders_their_leases() {
+    let server = Server::start();
+    two_setups_at_once_disturb_nobody(&server.scene(""), || {});
 }
 
 #[test]

@@ -27,6 +27,8 @@ mod redis;
 #[cfg(feature = "sqlite")]
 mod release;
 #[cfg(feature = "sqlite")]
+mod setup;
+#[cfg(feature = "sqlite")]
 mod signals;
 #[cfg(feature = "sqlite")]
 mod status;

@@ -2,8 +2,9 @@
 #![expect(clippy::unwrap_used, reason = "in a test, that is how it fails")]
 
 use std::{
-    fs,
+    fs, io,
     os::unix::fs::PermissionsExt,
+    path::Path,
     sync::{
         OnceLock,
         atomic::{AtomicU32, Ordering},
@@ -11,11 +12,10 @@ use std::{
 };
 
 use dlock_postgres::deadpool_postgres::tokio_postgres::{Config, NoTls};
-use dlock_test_servers::{Service, postgres::postgres};
+use dlock_test_servers::{Service, certificates::Certificates, postgres::postgres};
 
 use crate::support::{
     Scene,
-    certificates::Certificates,
     stores::{
         PURGE, RELEASE, RUN, SECRET, SETUP, STATUS, STATUS_OF_ONE, TRY, assert_all_end,
         assert_ended, block_on, candidates_lead_in_turn,
@@ -23,6 +23,7 @@ use crate::support::{
         force_frees_at_once, freeze, killed_holder_is_followed, nothing_is_purged,
         prefixes_are_stores_of_their_own, revoked_holder_ends_before_the_next_one,
         secret_is_told_to_nobody, set_up, status_tells_who_holds_what,
+        two_setups_at_once_disturb_nobody,
     },
 };
 
@@ -41,12 +42,16 @@ fn shared() -> &'static Service {
 }
 
 fn execute(service: &Service, sql: &str) {
+    execute_in(service, "postgres", sql);
+}
+
+fn execute_in(service: &Service, database: &str, sql: &str) {
     let mut config = Config::new();
     config
         .host("127.0.0.1")
         .port(service.place().port())
         .user("postgres")
-        .dbname("postgres");
+        .dbname(database);
     block_on(async {
         let (client, connection) = config.connect(NoTls).await.unwrap();
         let driving = tokio::spawn(connection);
@@ -142,6 +147,16 @@ fn missing_tables_are_78_until_they_are_set_up() {
 }
 
 #[test]
+fn two_setups_at_once_leave_holders_their_leases() {
+    let scene = at(url(shared(), &format!("guarded:{SECRET}"), ""));
+    two_setups_at_once_disturb_nobody(&scene, || {
+        let url = url_of(&scene);
+        let (_, name) = url.rsplit_once('/').unwrap();
+        execute_in(shared(), name, "DROP FUNCTION dlock.lock_close_1");
+    });
+}
+
+#[test]
 fn schema_table_and_prefix_are_as_the_store_says() {
     let url = url(shared(), &format!("guarded:{SECRET}"), "");
     let on = |query: &str| at(format!("{url}{query}"));
@@ -172,16 +187,7 @@ fn foreign_table_and_a_missing_right_are_78() {
         78,
         &["lacks a right"],
     );
-    let port = shared().place().port();
-    let connect = format!("host=127.0.0.1 port={port} user=postgres dbname={name}");
-    block_on(async {
-        let config: Config = connect.parse().unwrap();
-        let (client, connection) = config.connect(NoTls).await.unwrap();
-        let driving = tokio::spawn(connection);
-        let change = "ALTER TABLE dlock.lock DROP COLUMN token";
-        client.batch_execute(change).await.unwrap();
-        driving.abort();
-    });
+    execute_in(shared(), name, "ALTER TABLE dlock.lock DROP COLUMN token");
     assert_all_end(&foreign, &[TRY, STATUS, SETUP], 78, &["token"]);
 }
 
@@ -277,9 +283,10 @@ struct Tls {
 }
 
 impl Tls {
-    fn start(make: fn(&std::path::Path, &str) -> Certificates) -> Self {
+    fn start(make: fn(&Path, &str) -> io::Result<Certificates>) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let certificates = make(&folder.path().join("tls"), "localhost").for_postgres();
+        let certificates = make(&folder.path().join("tls"), "localhost").unwrap();
+        let certificates = certificates.for_postgres().unwrap();
         let service = start(&[
             "ssl=on",
             &format!("ssl_cert_file={}", certificates.certificate.display()),
@@ -362,7 +369,9 @@ fn sslmode_means_what_it_means_to_postgres() {
 fn server_that_proves_nothing_is_78() {
     let tls = Tls::start(Certificates::new);
     let folder = tempfile::tempdir().unwrap();
-    let stranger = Certificates::new(folder.path(), "localhost").authority;
+    let stranger = Certificates::new(folder.path(), "localhost")
+        .unwrap()
+        .authority;
     let (root, stranger) = (tls.root(), stranger.display().to_string());
     let subcommands = &[TRY, STATUS, SETUP][..];
     for mode in ["prefer", "require", "verify-ca", "verify-full"] {

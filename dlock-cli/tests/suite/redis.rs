@@ -4,19 +4,19 @@ use std::{io::Write, net::TcpStream, time::Duration};
 
 use dlock_test_servers::{
     Service,
+    certificates::Certificates,
     redis::{redis, redis_over_tls},
 };
 
 use crate::support::{
     Scene,
-    certificates::Certificates,
     stores::{
         PURGE, RUN, SECRET, SETUP, STATUS, TRY, assert_all_end, assert_ended, block_on,
         candidates_lead_in_turn, command_ends_before_its_lease_when_the_store_is_gone,
         commands_take_turns, force_frees_at_once, freeze, killed_holder_is_followed,
         nothing_is_purged, prefixes_are_stores_of_their_own,
         revoked_holder_ends_before_the_next_one, secret_is_told_to_nobody, set_up,
-        status_tells_who_holds_what,
+        status_tells_who_holds_what, two_setups_at_once_disturb_nobody,
     },
     until,
 };
@@ -123,6 +123,11 @@ fn password_is_told_to_nobody() {
 #[test]
 fn setup_only_looks() {
     set_up(&scene(&start()));
+}
+
+#[test]
+fn two_setups_at_once_leave_holders_their_leases() {
+    two_setups_at_once_disturb_nobody(&scene(&start()), || {});
 }
 
 #[test]
@@ -283,10 +288,10 @@ fn server_that_runs_an_endless_script_is_69_and_says_so() {
 #[test]
 fn connection_over_tls_needs_a_certificate_for_the_host_that_somebody_trusts() {
     let folder = tempfile::tempdir().unwrap();
-    let ours = Certificates::new(&folder.path().join("ours"), "localhost");
-    let stranger = Certificates::new(&folder.path().join("stranger"), "localhost");
+    let by = |who: &str| Certificates::new(&folder.path().join(who), "localhost").unwrap();
+    let (ours, stranger) = (by("ours"), by("stranger"));
     let arguments = ["--requirepass", SECRET];
-    let service = block_on(redis_over_tls(&ours.certificate, &ours.key, &arguments))
+    let service = block_on(redis_over_tls(&ours, &arguments))
         .unwrap_or_else(|error| panic!("no redis-server with TLS: {error}"));
     let port = service.place().port();
     let trusting = |certificates: &Certificates, host: &str| {

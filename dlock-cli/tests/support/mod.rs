@@ -11,7 +11,6 @@
 )]
 #![expect(clippy::unwrap_used, reason = "in a test, that is how it fails")]
 
-pub(crate) mod certificates;
 pub(crate) mod shell;
 pub(crate) mod stores;
 mod waiting;

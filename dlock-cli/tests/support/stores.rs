@@ -86,6 +86,44 @@ pub(crate) fn set_up(scene: &Scene) {
     }
 }
 
+/// Two `dlock setup` at once, first where nothing is there, then beside a holder, when `damage` has taken
+/// something away that the holder does not need: both succeed, and what is held stays as it was.
+pub(crate) fn two_setups_at_once_disturb_nobody(scene: &Scene, damage: impl FnOnce()) {
+    let two = || {
+        let both = [SETUP, SETUP].map(|setup| scene.start(scene.dlock(setup)));
+        for setup in both {
+            let finished = setup.finish(Duration::from_secs(60));
+            assert_ended(&finished, 0, "");
+            assert!(finished.out.starts_with("ready: "), "{finished:?}");
+        }
+    };
+    let shown = || {
+        let finished = scene.finish(["status", "lock", "--json"]);
+        assert_ended(&finished, 0, "");
+        serde_json::from_str::<Value>(&finished.out).unwrap()
+    };
+    two();
+    let script = r#"echo in >> "$T/trace"; until [ -e "$T/go" ]; do sleep 0.05; done"#;
+    let holder = scene.run(&["--lease", "6s"], script);
+    scene.await_trace("in");
+    let before = shown();
+    assert_eq!(before["state"], "held", "{before}");
+    damage();
+    two();
+    let after = until("a renewal", || {
+        let now = shown();
+        (now["renewals"].as_u64() > before["renewals"].as_u64()).then_some(now)
+    });
+    for part in ["state", "uuid", "token", "owner", "since", "lease_ms"] {
+        assert_eq!(after[part], before[part], "{part}: {before}, then {after}");
+    }
+    fs::write(scene.path("go"), "").unwrap();
+    assert_ended(&holder.finish(Duration::from_secs(30)), 0, "");
+    // Whatever a lock can need is there.
+    let closing = ["run", "lock", "--at-least", "1s", "--", "true"];
+    assert_ended(&scene.finish(closing), 0, "");
+}
+
 /// Two at a time never happen, tokens grow, and the exit code is the command's.
 pub(crate) fn commands_take_turns(scene: &Scene) {
     let script = format!(r#"{ALONE} echo "token $DLOCK_TOKEN" >> "$T/trace"; sleep 0.3; exit 7"#);

@@ -20,14 +20,18 @@ mod evicting;
 mod fence;
 mod foreign;
 mod forgotten;
+mod former;
 mod life;
 mod outage;
 mod partition;
+mod promotion;
 mod replica;
+mod rights;
 mod settings;
 mod shards;
 #[path = "../support/mod.rs"]
 mod support;
+mod tls;
 mod too_old;
 mod wakeups;
 mod wire;

@@ -81,6 +81,47 @@ impl Server {
         }
     }
 
+    /// Kills the server hard.
+    pub(crate) async fn kill(&mut self) {
+        if let Err(error) = self.service.signal("KILL") {
+            panic!("no signal: {error}");
+        }
+        let place = self.service.place();
+        eventually("the end of the server", || async {
+            place.exited().is_some()
+        })
+        .await;
+    }
+
+    /// Waits until this replica has everything that its primary has.
+    pub(crate) async fn follows(&self, primary: &Self) {
+        eventually("the replica follows", || async {
+            let (here, there): (String, String) = (
+                self.ask("INFO replication").await,
+                primary.ask("INFO replication").await,
+            );
+            let number = |info: &str, name: &str| {
+                let line = info.lines().find_map(|line| line.strip_prefix(name));
+                line.and_then(|number| number.trim().parse::<u64>().ok())
+            };
+            here.contains("master_link_status:up")
+                && number(&here, "slave_repl_offset:") >= number(&there, "master_repl_offset:")
+        })
+        .await;
+    }
+
+    /// Cuts this replica off from its primary, which it cannot log in to again: what is written there from
+    /// now on never reaches it.
+    pub(crate) async fn lags_behind(&self, primary: &Self) {
+        self.ask::<()>("CONFIG SET masterauth nonsense").await;
+        primary.ask::<u64>("CLIENT KILL TYPE replica").await;
+        eventually("the replica is cut off", || async {
+            let info: String = self.ask("INFO replication").await;
+            info.contains("master_link_status:down")
+        })
+        .await;
+    }
+
     /// Freezes the server: it keeps its connections and answers nothing.
     pub(crate) async fn freeze(&mut self) {
         self.signal("STOP", 'T').await;
@@ -133,6 +174,17 @@ pub(crate) async fn caught_up(primary: &Server) {
     .await;
 }
 
+/// The settings of a cluster's node: nobody but the test promotes a replica, and one dead node shall
+/// not stop the slots of the others.
+const NODE: [&str; 6] = [
+    "--cluster-enabled",
+    "yes",
+    "--cluster-node-timeout",
+    "60000",
+    "--cluster-require-full-coverage",
+    "no",
+];
+
 /// Three primaries that share the slots.
 #[derive(Debug)]
 pub(crate) struct Cluster {
@@ -143,15 +195,7 @@ impl Cluster {
     pub(crate) async fn start() -> Self {
         let mut nodes = Vec::new();
         for _ in 0..3 {
-            let settings = [
-                "--cluster-enabled",
-                "yes",
-                "--cluster-node-timeout",
-                "60000",
-            ];
-            // One dead node shall not stop the slots of the others.
-            let partial = ["--cluster-require-full-coverage", "no"];
-            nodes.push(Server::start(&[settings.as_slice(), &partial].concat()).await);
+            nodes.push(Server::start(&NODE).await);
         }
         let shares = [0..5461, 5461..10923, 10923..16384];
         for (number, (node, share)) in nodes.iter().zip(shares).enumerate() {
@@ -180,6 +224,29 @@ impl Cluster {
             .await;
         }
         Self { nodes }
+    }
+
+    /// One more node, which follows this primary and has caught up.
+    pub(crate) async fn replica_of(&self, primary: &Server) -> Server {
+        let replica = Server::start(&NODE).await;
+        let meet = format!("CLUSTER MEET 127.0.0.1 {}", primary.port());
+        replica.ask::<()>(&meet).await;
+        let id: String = primary.ask("CLUSTER MYID").await;
+        let replicate = words(&format!("CLUSTER REPLICATE {id}"));
+        eventually("the nodes know each other", || async {
+            let (mut raw, replicate) = (replica.raw().await, &replicate);
+            replicate.exec_async(&mut raw).await.is_ok()
+        })
+        .await;
+        replica.follows(primary).await;
+        for node in &self.nodes {
+            eventually("everybody knows the replica", || async {
+                let nodes: String = node.ask("CLUSTER NODES").await;
+                nodes.contains(&format!("slave {id}"))
+            })
+            .await;
+        }
+        replica
     }
 
     pub(crate) async fn connection(&self) -> ClusterConnection {
@@ -288,7 +355,12 @@ pub(crate) async fn contents(connection: &mut MultiplexedConnection, key: &str) 
 /// The number before the first dot of a server's version; Valkey gives that of the Redis it is
 /// compatible with.
 pub(crate) async fn major(server: &Server) -> u32 {
-    let info: String = server.ask("INFO server").await;
+    major_of(&mut server.raw().await).await
+}
+
+/// The same of the server at the other end.
+pub(crate) async fn major_of(connection: &mut MultiplexedConnection) -> u32 {
+    let info: String = ask(connection, &words("INFO server")).await;
     let version = info.split("redis_version:").nth(1).unwrap_or_default();
     match version.split('.').next().map(str::parse) {
         Some(Ok(major)) => major,

@@ -14,6 +14,7 @@ mod boot;
 mod cancelling;
 mod contention;
 mod fence;
+mod former;
 mod mounts;
 mod moved;
 mod nonsense;

@@ -88,6 +88,18 @@ fn what_is_no_database_is_refused_and_untouched() {
     }
 }
 
+/// As SQLite writes it: without the log that processes share.
+#[tokio::test]
+async fn a_copy_that_sqlite_made_is_opened_with_its_records() {
+    let scratch = Scratch::new();
+    let (uuid, token) = take(&scratch.provider(), "held", Duration::from_secs(60)).await;
+    let copy = scratch.directory().join("copy.db");
+    let into = copy.to_str().unwrap();
+    scratch.raw().execute("VACUUM INTO ?1", [into]).unwrap();
+    let held = refused(&SqliteProvider::open(&copy).unwrap(), "held").await;
+    assert_eq!((held.uuid, held.token), (uuid, token));
+}
+
 #[test]
 fn a_newer_layout_is_refused_and_untouched() {
     let scratch = Scratch::new();

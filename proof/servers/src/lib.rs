@@ -8,6 +8,8 @@
 
 #![cfg(unix)]
 
+#[cfg(feature = "certificates")]
+pub mod certificates;
 #[cfg(feature = "dynamodb")]
 pub mod dynamodb;
 mod place;

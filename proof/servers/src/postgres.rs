@@ -149,6 +149,6 @@ fn program(name: &str, folders: impl IntoIterator<Item = PathBuf>) -> Option<Pat
         .find(|file| file.is_file())
 }
 
-fn unprivileged() -> io::Result<User> {
+pub(super) fn unprivileged() -> io::Result<User> {
     User::named("postgres").or_else(|_| User::named("nobody"))
 }

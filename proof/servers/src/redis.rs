@@ -2,7 +2,6 @@
 
 use std::{
     io::{self, Error, ErrorKind},
-    path::Path,
     process::Command,
     time::Duration,
 };
@@ -13,6 +12,8 @@ use tokio::{
     time::timeout,
 };
 
+#[cfg(feature = "certificates")]
+use super::certificates::Certificates;
 use super::{Place, Service};
 
 /// Starts an empty server that keeps nothing on disk, with these arguments on top.
@@ -36,20 +37,24 @@ pub async fn redis(arguments: &[&str]) -> io::Result<Service> {
     }
 }
 
-/// Starts a server that speaks TLS only. The files are in the form PEM.
+/// Starts a server that speaks TLS only, with its clients and with the other nodes of a cluster.
 ///
 /// # Errors
 /// As for [`redis`].
+#[cfg(feature = "certificates")]
 pub async fn redis_over_tls(
-    certificate: &Path,
-    key: &Path,
+    certificates: &Certificates,
     arguments: &[&str],
 ) -> io::Result<Service> {
     let command = |place: &Place| {
         let mut command = command(place, "--tls-port");
         command.args(["--port", "0", "--tls-auth-clients", "no"]);
-        command.arg("--tls-cert-file").arg(certificate);
-        command.arg("--tls-key-file").arg(key);
+        command.args(["--tls-cluster", "yes", "--tls-ca-cert-file"]);
+        command.arg(&certificates.authority);
+        command
+            .arg("--tls-cert-file")
+            .arg(&certificates.certificate);
+        command.arg("--tls-key-file").arg(&certificates.key);
         command.args(arguments);
         command
     };

@@ -1,0 +1,176 @@
+//! Tables that former versions have made, with holders in them. What is in the folder of schemas stays as it is;
+//! a schema that changes is added to it.
+
+use std::time::Duration;
+
+use dlock_core::{
+    ErrorKind, FencingToken, Provider,
+    provider::{
+        Acquire, AcquireOutcome, Admin, Ask, AskOutcome, Closing, List, Release, ReleaseOutcome,
+        Renew, RenewOutcome, Revoke, RevokeOutcome, Version,
+    },
+};
+use dlock_postgres::{
+    PostgresProvider, SchemaError,
+    deadpool_postgres::tokio_postgres::{Client, Row},
+};
+
+use crate::support::{LONG, create, fresh, on, server, term};
+
+const FIRST: &str = include_str!("../schemas/1.sql");
+const NEWEST: &str = include_str!("../schemas/2.sql");
+
+/// A database schema of this form, and a provider of today on it.
+async fn made_by(form: &str) -> (String, PostgresProvider) {
+    let schema = fresh();
+    let sql = form.replace("\"dlock\"", &format!("\"{schema}\""));
+    server()
+        .await
+        .client()
+        .await
+        .batch_execute(&sql)
+        .await
+        .unwrap();
+    let provider = on(server().await.pool(2), &schema);
+    (schema, provider)
+}
+
+/// A process of the first version: it knows the functions of then.
+struct Elder {
+    client: Client,
+    schema: String,
+}
+
+impl Elder {
+    async fn call(&self, function: &str, parameters: &str, term: &Acquire) -> Row {
+        let sql = format!(
+            "SELECT verdict, (shown).token FROM \"{}\".lock_{function}_1('', $1, {parameters})",
+            self.schema
+        );
+        let (name, uuid) = (term.name.as_str(), &term.new);
+        self.client.query_one(&sql, &[&name, uuid]).await.unwrap()
+    }
+
+    /// The verdict, and the token if it was granted.
+    async fn acquires(&self, term: &Acquire) -> (String, Option<i64>) {
+        let milliseconds = LONG.as_millis();
+        let parameters = format!("'elder', NULL, NULL, $2, {milliseconds}, 'kept'::bytea, 0");
+        let row = self.call("acquire", &parameters, term).await;
+        (row.get(0), row.get(1))
+    }
+
+    async fn renews(&self, term: &Acquire, n: u64) -> String {
+        self.call("renew", &format!("$2, {n}"), term).await.get(0)
+    }
+
+    async fn releases(&self, term: &Acquire) -> String {
+        self.call("release", "$2", term).await.get(0)
+    }
+}
+
+/// A schema without its comments.
+fn essence(sql: &str) -> Vec<&str> {
+    let lines = sql.lines();
+    let lines = lines.map(|line| line.split("--").next().unwrap_or_default().trim());
+    lines.filter(|line| !line.is_empty()).collect()
+}
+
+#[tokio::test]
+async fn schema_of_today_is_the_newest_in_the_folder() {
+    let provider = on(server().await.pool(1), "dlock");
+    assert!(
+        essence(&provider.schema_sql()) == essence(NEWEST),
+        "the schema has changed: add it to tests/schemas, and what becomes of holders to these tests"
+    );
+}
+
+/// Every call of today, on locks of its own.
+async fn is_used(provider: &PostgresProvider) {
+    let (a, b) = (term("used a").data(Some(vec![0; 4096])), term("used b"));
+    for term in [&a, &b] {
+        let outcome = provider.acquire(term).await.unwrap();
+        assert!(matches!(outcome, AcquireOutcome::Acquired(_)));
+    }
+    let renew = |term: &Acquire, n| Renew::new(term.name.clone(), term.new, n);
+    for renewed in provider.renew_many(&[renew(&a, 1), renew(&b, 1)]).await {
+        assert_eq!(renewed.unwrap(), RenewOutcome::Renewed { asked: false });
+    }
+    let ask = Ask::new(a.name.clone(), a.new);
+    assert_eq!(provider.ask(&ask).await.unwrap(), AskOutcome::Asked);
+    let closing = Closing::new(Duration::from_secs(60)).unwrap();
+    let close = Release::new(a.name.clone(), a.new, None).closing(Some(closing));
+    assert_eq!(
+        provider.release(&close).await.unwrap(),
+        ReleaseOutcome::Released
+    );
+    let version = Version {
+        uuid: b.new,
+        renewals: 1,
+    };
+    let revoke = Revoke::new(b.name.clone(), version).unwrap();
+    assert_eq!(
+        provider.revoke(&revoke).await.unwrap(),
+        RevokeOutcome::Revoked
+    );
+    let page = provider.list(&List::new("used ")).await.unwrap();
+    assert_eq!(page.records.len(), 2);
+    assert_eq!(provider.purge(10).await.unwrap(), 0);
+}
+
+#[tokio::test]
+async fn newest_schema_is_used_as_it_is() {
+    let (_, provider) = made_by(NEWEST).await;
+    provider.verify_schema().await.unwrap();
+    is_used(&provider).await;
+}
+
+#[tokio::test]
+async fn first_schema_is_named_and_completed_beside_holders() {
+    let (schema, provider) = made_by(FIRST).await;
+    let client = server().await.client().await;
+    let elder = Elder { client, schema };
+    let (held, other) = (term("held"), term("other"));
+    let (verdict, token) = elder.acquires(&held).await;
+    assert_eq!(verdict, "acquired");
+    let token = FencingToken::new(token.unwrap().unsigned_abs()).unwrap();
+
+    let error = provider.acquire(&other).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Fatal);
+    assert!(error.to_string().contains("create_schema()"), "{error}");
+    match provider.verify_schema().await.unwrap_err() {
+        SchemaError::Differs { lacks, .. } => assert_eq!(lacks.len(), 8, "{lacks:?}"),
+        error => panic!("{error:?}"),
+    }
+    let record = provider.read(&held.name).await.unwrap().unwrap();
+    create(&provider).await;
+    let after = provider.read(&held.name).await.unwrap().unwrap();
+    assert_eq!((after.uuid, after.token), (held.new, token));
+    assert_eq!(
+        (after.owner, after.data),
+        (record.owner, Some(b"kept".to_vec()))
+    );
+
+    // The process of then goes on, and the one of today waits for it.
+    assert_eq!(elder.renews(&held, 1).await, "renewed");
+    let refused = provider.acquire(&term("held")).await.unwrap();
+    assert!(matches!(refused, AcquireOutcome::Held(record) if record.uuid == held.new));
+    let renew = Renew::new(held.name.clone(), held.new, 2);
+    let renewed = provider.renew(&renew).await.unwrap();
+    assert_eq!(renewed, RenewOutcome::Renewed { asked: false });
+    assert_eq!(elder.releases(&held).await, "released");
+    let next = term("held");
+    let outcome = provider.acquire(&next).await.unwrap();
+    let AcquireOutcome::Acquired(next_token) = outcome else {
+        panic!("{outcome:?}")
+    };
+    assert!(next_token > token);
+
+    // And the other way round.
+    assert_eq!(elder.acquires(&held).await.0, "held");
+    let release = Release::new(next.name.clone(), next.new, None);
+    provider.release(&release).await.unwrap();
+    let (verdict, last) = elder.acquires(&term("held")).await;
+    assert_eq!(verdict, "acquired");
+    assert!(last.unwrap().unsigned_abs() > next_token.get());
+    is_used(&provider).await;
+}

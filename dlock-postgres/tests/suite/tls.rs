@@ -1,0 +1,183 @@
+//! TLS, by the connector that the user brings: everything goes over it, and a server that proves nothing is
+//! refused.
+
+use std::{fs, net::Ipv4Addr, path::Path, sync::Arc, time::Duration};
+
+use dlock_core::{
+    Client, DLock, ErrorKind, Provider, ProviderError,
+    provider::{Admin, List, Renew},
+};
+use dlock_postgres::{
+    PostgresProvider,
+    deadpool_postgres::{
+        Manager, Pool,
+        tokio_postgres::{Config, config::SslMode},
+    },
+};
+use dlock_test_servers::certificates::Certificates;
+use rustls::{
+    ClientConfig, RootCertStore,
+    crypto::ring,
+    pki_types::{CertificateDer, pem::PemObject},
+};
+use tempfile::TempDir;
+use tokio::time::timeout;
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+use crate::support::{Server, create, fresh, term};
+
+const SOON: Duration = Duration::from_secs(10);
+/// A poll later than the end of any test: a waiter that gets the lock was woken.
+const NEVER: Duration = Duration::from_secs(3600);
+
+/// A server with TLS that is called `localhost`.
+struct Secure {
+    server: Server,
+    certificates: Certificates,
+    folder: TempDir,
+}
+
+impl Secure {
+    async fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let certificates = Certificates::new(&folder.path().join("ours"), "localhost").unwrap();
+        let certificates = certificates.for_postgres().unwrap();
+        let server = Server::start(&[
+            "ssl=on",
+            &format!("ssl_cert_file={}", certificates.certificate.display()),
+            &format!("ssl_key_file={}", certificates.key.display()),
+        ])
+        .await;
+        Self {
+            server,
+            certificates,
+            folder,
+        }
+    }
+
+    /// A provider that trusts this authority, and only talks over TLS, to this host.
+    fn provider(&self, authority: &Path, host: &str, schema: &str) -> PostgresProvider {
+        encrypted(self.server.port(), authority, host, schema)
+    }
+}
+
+fn encrypted(port: u16, authority: &Path, host: &str, schema: &str) -> PostgresProvider {
+    let mut config = Config::new();
+    config
+        .host(host)
+        .hostaddr(Ipv4Addr::LOCALHOST.into())
+        .port(port)
+        .user("postgres")
+        .dbname("postgres")
+        .application_name(schema)
+        .ssl_mode(SslMode::Require);
+    let tls = trusting(authority);
+    let pool = Pool::builder(Manager::new(config.clone(), tls.clone()))
+        .max_size(2)
+        .build()
+        .unwrap();
+    PostgresProvider::builder()
+        .pool(pool)
+        .schema(schema)
+        .listen(config, tls)
+        .build()
+        .unwrap()
+}
+
+fn trusting(authority: &Path) -> MakeRustlsConnect {
+    let pem = fs::read(authority).unwrap();
+    let mut roots = RootCertStore::empty();
+    roots
+        .add(CertificateDer::from_pem_slice(&pem).unwrap())
+        .unwrap();
+    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    MakeRustlsConnect::new(config)
+}
+
+#[tokio::test]
+async fn locks_and_wakeups_go_over_tls() {
+    let secure = Secure::start().await;
+    let schema = fresh();
+    let provider = || secure.provider(&secure.certificates.authority, "localhost", &schema);
+    let (here, there) = (provider(), provider());
+    create(&here).await;
+    let lock = |provider: &PostgresProvider| {
+        let lock = DLock::builder()
+            .name("lock")
+            .poll_every(NEVER)
+            .provider(Client::new(provider.clone()));
+        lock.build().unwrap()
+    };
+    let mut lease = lock(&here).acquire().await.unwrap();
+    lease.renew().await.unwrap();
+    let waiting = lock(&there);
+    let waiter = tokio::spawn(async move { waiting.acquire().await });
+    // A waiter that has not asked yet finds the lock free.
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let token = lease.token();
+    lease.release().await.unwrap();
+    let next = timeout(SOON, waiter)
+        .await
+        .expect("never woken")
+        .unwrap()
+        .unwrap();
+    assert!(next.token() > token);
+    assert_eq!(here.list(&List::new("")).await.unwrap().records.len(), 1);
+    let find =
+        "SELECT ssl FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE application_name = $1";
+    let client = secure.server.client().await;
+    let sessions = client.query(find, &[&schema]).await.unwrap();
+    // The two pools', and the listener's.
+    assert!(sessions.len() >= 3, "{sessions:?}");
+    assert!(sessions.iter().all(|session| session.get(0)));
+    next.release().await.unwrap();
+}
+
+/// Nothing was sent, and asking again is of no use: the first call says so.
+async fn refused(provider: PostgresProvider, why: &str) {
+    let says = |error: &ProviderError| {
+        assert_eq!(error.kind(), ErrorKind::Fatal, "{error:?}");
+        assert!(error.to_string().contains(why), "{error}");
+    };
+    let a = term("lock");
+    says(&provider.acquire(&a).await.unwrap_err());
+    let renew = Renew::new(a.name.clone(), a.new, 1);
+    says(&provider.renew(&renew).await.unwrap_err());
+    assert_eq!(provider.watch().await.unwrap_err().kind(), ErrorKind::Fatal);
+    let lock = DLock::builder()
+        .name("lock")
+        // It would be asked for longer than the test waits.
+        .give_up_after(NEVER)
+        .provider(provider)
+        .build()
+        .unwrap();
+    let error = timeout(SOON, lock.acquire())
+        .await
+        .expect("asks again and again");
+    says(error.unwrap_err().store_error().unwrap());
+}
+
+#[tokio::test]
+async fn server_with_an_unknown_certificate_is_refused_at_once() {
+    let secure = Secure::start().await;
+    let others = Certificates::new(&secure.folder.path().join("others"), "localhost").unwrap();
+    let schema = fresh();
+    let stranger = secure.provider(&others.authority, "localhost", &schema);
+    refused(stranger, "certificate").await;
+    let ours = &secure.certificates.authority;
+    let elsewhere = secure.provider(ours, "elsewhere.example", &schema);
+    refused(elsewhere, "certificate").await;
+}
+
+#[tokio::test]
+async fn server_without_tls_is_refused_at_once_where_it_is_required() {
+    let folder = tempfile::tempdir().unwrap();
+    let certificates = Certificates::new(folder.path(), "localhost").unwrap();
+    let plain = Server::start(&[]).await;
+    let provider = encrypted(plain.port(), &certificates.authority, "localhost", "dlock");
+    refused(provider, "TLS").await;
+}
