@@ -48,11 +48,12 @@ pub fn play(workspace: &Path, folder: &Path) -> Result<Tally, Box<dyn Error>> {
         let mut position = 0..;
         kept.retain(|_| !broken.contains(&position.next().unwrap_or_default()));
     }
-    let played = play::all(folder, kept.len())?;
+    let kept: Vec<&Operator> = kept.iter().map(|&number| &operators[number]).collect();
+    let played = play::all(folder, &kept)?;
     let alive = alive::Alive::listed();
     let living: Vec<&Operator> = (kept.iter().zip(&played))
         .filter(|(_, end)| **end == play::End::Alive)
-        .map(|(&number, _)| &operators[number])
+        .map(|(operator, _)| *operator)
         .collect();
     let ended = |end| played.iter().filter(|other| **other == end).count();
     Ok(Tally {

@@ -14,6 +14,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use super::Operator;
+
 /// What became of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
@@ -46,8 +48,8 @@ impl Cases {
     }
 }
 
-/// Builds what plays them, and plays so many, as many at a time as there are processors.
-pub(super) fn all(copy: &Path, count: usize) -> Result<Vec<End>, Box<dyn Error>> {
+/// Builds what plays them, and plays them all, as many at a time as there are processors.
+pub(super) fn all(copy: &Path, operators: &[&Operator]) -> Result<Vec<End>, Box<dyn Error>> {
     for build in [
         &["build", "--package", "dlock-mutants", "--example", "matrix"][..],
         &["test", "--package", "dlock-core", "--lib", "--no-run"],
@@ -70,13 +72,16 @@ pub(super) fn all(copy: &Path, count: usize) -> Result<Vec<End>, Box<dyn Error>>
         let mut played = Vec::new();
         loop {
             let number = next.fetch_add(1, Ordering::Relaxed);
-            if number >= count {
+            if number >= operators.len() {
                 return Ok(played);
             }
             if number % 100 == 0 {
-                eprintln!("{number} of {count} played");
+                eprintln!("{number} of {} played", operators.len());
             }
             let end = one(copy, Some(number), &cases).map_err(|error| error.to_string())?;
+            if end == End::Alive {
+                eprintln!("alive: {}", operators[number].name);
+            }
             played.push((number, end));
         }
     };
