@@ -1,5 +1,6 @@
 //! What people write: the lock and its builder, leases, guards, fences.
 
+mod adopt;
 mod builder;
 mod fence;
 mod guard;
@@ -9,6 +10,7 @@ mod scope;
 mod watch;
 
 pub use self::{
+    adopt::{Grant, Sent},
     builder::DLockBuilder,
     fence::{Fence, FenceError, Stale},
     guard::Guard,

@@ -49,7 +49,10 @@ pub mod testing {
 #[cfg(feature = "metrics")]
 pub use self::events::metrics;
 pub use self::{
-    api::{DLock, DLockBuilder, Fence, FenceError, Guard, Lease, LeaseWatch, Stale, TryAcquire},
+    api::{
+        DLock, DLockBuilder, Fence, FenceError, Grant, Guard, Lease, LeaseWatch, Sent, Stale,
+        TryAcquire,
+    },
     client::{Client, IntoClient},
     contract::{
         BuildError, ErrorKind, FencingToken, Holder, Name, Provider, ProviderError, Record,

@@ -4,6 +4,7 @@
 //! Most cases move the client's clock by hand, so that a whole lease passes in no time and to the
 //! nanosecond, on a store whose own time goes on as usual.
 
+mod adopting;
 mod at_least;
 mod batching;
 mod cancelling;
@@ -50,6 +51,10 @@ macro_rules! __for_each_frontend_case {
             required validity expired_lease_tells_its_holder ["V2", "V5", "I8"];
             required validity loss_is_told_on_time_while_renewals_hang ["V5", "V6", "I8"];
             required validity holder_stops_before_another_starts ["V1", "I1", "I2", "I15"];
+
+            required adopting adopted_lease_counts_from_its_request ["V1", "I6"];
+            required adopting adopted_lease_is_renewed_and_given_back ["V6", "V7"];
+            required adopting adopted_lease_that_is_dropped_is_given_back ["G3"];
 
             required renewing renewal_is_sent_when_it_is_due ["V6"];
             required renewing kept_lease_outlives_its_duration ["V6", "000-2", "003-7"];

@@ -159,6 +159,8 @@ fn no_seed_breaks_a_promise() {
         "{seeds} seeds in {} disciplines: {figures}",
         DISCIPLINES.len()
     );
+    let json = serde_json::to_string(&figures).expect("numbers");
+    println!("figures: {json}");
     let reports: Vec<String> = failed.iter().take(3).map(report).collect();
     assert!(
         failed.is_empty(),

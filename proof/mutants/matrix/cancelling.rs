@@ -31,7 +31,7 @@ fn play(bug: &Bug) -> Result<(), String> {
 }
 
 /// What the harness panicked with in either discipline, if it did.
-fn left_behind() -> Option<String> {
+pub(crate) fn left_behind() -> Option<String> {
     [Discipline::StoreClock, Discipline::Observer]
         .into_iter()
         .find_map(|discipline| panicked(REAL_LIMIT, move || everywhere(discipline)))

@@ -106,6 +106,19 @@ fn play(bug: &Bug) -> Result<(), String> {
     ))
 }
 
+/// The first case that fails, those of these names before all others.
+pub(crate) fn noticed_by(first: &[String]) -> Option<&'static str> {
+    let mut cases: Vec<&Case> = CASES.iter().collect();
+    cases.sort_by_key(|case| {
+        first
+            .iter()
+            .position(|name| name == case.name)
+            .unwrap_or(first.len())
+    });
+    let found = cases.into_iter().find(|case| caught(case).is_some())?;
+    Some(found.name)
+}
+
 /// What the case panicked with in either discipline, or where reads are cheap, if it did.
 fn caught(case: &'static Case) -> Option<String> {
     run::<Memory<true, false>>(case)

@@ -3,9 +3,12 @@
 //!
 //! `matrix PART.. [BUG..]`: each part plays all of its bugs, or those that are named. No other
 //! argument, variable or filter makes it play fewer.
+//!
+//! `matrix noticed`: whether any check notices what the variable `DLOCK_PLANT` has switched on; the exit code says so.
 
 mod cancelling;
 mod frontend;
+mod noticed;
 mod simulation;
 mod wire;
 
@@ -40,6 +43,9 @@ const PARTS: [Part; 4] = [
 ];
 
 fn main() -> ExitCode {
+    if env::args().nth(1).as_deref() == Some("noticed") {
+        return noticed::main();
+    }
     let bugs = Mutants::listed().bugs;
     let (parts, only): (Vec<_>, Vec<_>) = env::args()
         .skip(1)
@@ -81,6 +87,10 @@ fn main() -> ExitCode {
             part.name,
             of_part().count(),
             wrong.len()
+        );
+        println!(
+            "figures: {{\"planted\": \"in the frontend ({})\", \"bugs\": {played}}}",
+            part.name
         );
         complaints += wrong.len();
     }

@@ -40,7 +40,7 @@ fn play(bug: &Bug) -> Result<(), String> {
 }
 
 /// The first violation of a seed in either discipline, both played at once.
-fn first_of(seed: u64) -> Option<(String, String)> {
+pub(crate) fn first_of(seed: u64) -> Option<(String, String)> {
     let play = move |discipline| {
         let run = catch_unwind(move || Plan::from_seed(seed, discipline).run());
         match run {

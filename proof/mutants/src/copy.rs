@@ -26,9 +26,22 @@ pub fn write_copy(
     folder: &Path,
     mutants: &Mutants,
 ) -> Result<(), Box<dyn Error>> {
+    write_planted(workspace, folder, |files| plant(files, mutants))
+}
+
+/// Below the workspace.
+pub(crate) type Files = BTreeMap<PathBuf, Vec<u8>>;
+
+/// Copies the workspace with what is planted in `dlock-core`, which `plant` writes and names.
+pub(crate) fn write_planted(
+    workspace: &Path,
+    folder: &Path,
+    plant: impl FnOnce(&mut Files) -> Result<Vec<String>, Box<dyn Error>>,
+) -> Result<(), Box<dyn Error>> {
     let mut files = BTreeMap::new();
     read(workspace, Path::new(""), &mut files)?;
-    plant(&mut files, mutants)?;
+    let names = plant(&mut files)?;
+    add_switches(&mut files, &names)?;
     fs::create_dir_all(folder)?;
     for (path, content) in &files {
         let path = folder.join(path);
@@ -48,7 +61,7 @@ pub fn write_copy(
 }
 
 /// Every file below a folder but those that cargo has built and those of git.
-fn read(root: &Path, below: &Path, files: &mut BTreeMap<PathBuf, Vec<u8>>) -> io::Result<()> {
+fn read(root: &Path, below: &Path, files: &mut Files) -> io::Result<()> {
     for entry in fs::read_dir(root.join(below))? {
         let entry = entry?;
         let name = entry.file_name();
@@ -70,7 +83,8 @@ fn read(root: &Path, below: &Path, files: &mut BTreeMap<PathBuf, Vec<u8>>) -> io
     Ok(())
 }
 
-fn plant(files: &mut BTreeMap<PathBuf, Vec<u8>>, mutants: &Mutants) -> Result<(), Box<dyn Error>> {
+/// Writes the bugs into the files, and says what each is called.
+fn plant(files: &mut Files, mutants: &Mutants) -> Result<Vec<String>, Box<dyn Error>> {
     let sources = Path::new(MUTATED).join("src");
     let mut edits: BTreeMap<&str, Vec<(usize, &Edit)>> = BTreeMap::new();
     for (number, bug) in mutants.bugs.iter().enumerate() {
@@ -94,6 +108,12 @@ fn plant(files: &mut BTreeMap<PathBuf, Vec<u8>>, mutants: &Mutants) -> Result<()
     if !wrong.is_empty() {
         return Err(wrong.join("\n").into());
     }
+    Ok(mutants.bugs.iter().map(|bug| bug.name.clone()).collect())
+}
+
+/// The module that knows what is on.
+fn add_switches(files: &mut Files, names: &[String]) -> Result<(), Box<dyn Error>> {
+    let sources = Path::new(MUTATED).join("src");
     let root = files
         .get_mut(&sources.join("lib.rs"))
         .ok_or_else(|| format!("{MUTATED} has no lib.rs"))?;
@@ -103,7 +123,6 @@ fn plant(files: &mut BTreeMap<PathBuf, Vec<u8>>, mutants: &Mutants) -> Result<()
         "#![allow(warnings, clippy::all)]\n{source}\nmod planted;\n#[doc(hidden)]\npub use self::planted::plant;\n"
     );
     *root = with_switches.into_bytes();
-    let names: Vec<&str> = mutants.bugs.iter().map(|bug| bug.name.as_str()).collect();
     let switches = format!(
         "const NAMES: &[&str] = &{names:?};\n{}",
         include_str!("switches.rs.in")

@@ -2,8 +2,10 @@
 
 use std::{collections::BTreeMap, fmt, time::Duration};
 
+use serde::Serialize;
+
 /// What happened in one run or in many.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "each is the number of what it is called")]
 pub struct Figures {
