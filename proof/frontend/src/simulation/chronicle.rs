@@ -1,7 +1,7 @@
 //! What a run's history has to say beyond calls and beliefs: its settings, its faults, and what they
 //! excuse; and its checker's judgement.
 
-use std::{sync::PoisonError, time::Duration};
+use std::{collections::BTreeMap, sync::PoisonError, time::Duration};
 
 use tokio::{runtime::Handle, time::sleep};
 
@@ -49,6 +49,7 @@ pub(super) fn open(log: &Log, plan: &Plan) -> Vec<OpenFault> {
     // Timers tick in milliseconds, and several follow each other.
     header.slack = micros(Duration::from_millis(10));
     header.commits = true;
+    header.single_thread = true;
     log.header(header);
 
     let mut allowed = Vec::new();
@@ -155,6 +156,10 @@ impl Drop for Away {
 
 /// Something happens at the store.
 pub(super) fn store_fault(log: &Log, event: &StoreEvent) {
+    let name = match event {
+        StoreEvent::Revoke(name) | StoreEvent::Force(name) | StoreEvent::Purge(name) => name,
+        _ => "",
+    };
     let (kind, lasting, excuses): (&str, Duration, &[Invariant]) = match event {
         StoreEvent::Forward(_) => ("clock step", AFTERMATH, &[]),
         // Until contenders have observed for a lease; nothing is known of the expiry before.
@@ -168,22 +173,28 @@ pub(super) fn store_fault(log: &Log, event: &StoreEvent) {
         // Its age is made up.
         StoreEvent::Purge(_) => ("purge", AFTERMATH, &[Invariant::I3]),
     };
-    let fault = log.excused_fault(kind, "", excuses);
+    let fault = log.fault_of(kind, "", name, excuses);
     tokio::spawn(async move {
         sleep(lasting).await;
         fault.end();
     });
 }
 
-/// What the checker of histories finds.
-pub(super) fn judge(history: &[Line]) -> Vec<Violation> {
+/// What the checker of histories finds, and how often it judged each bound of time.
+pub(super) fn judge(history: &[Line]) -> (Vec<Violation>, BTreeMap<Invariant, u64>) {
     let report = check(history);
     let violations = report.violations.iter().take(5);
-    violations
+    let violations = violations
         .map(|found| Violation {
             rule: found.invariant.to_string(),
             at: Duration::from_micros(found.t),
             what: format!("{}: {} (history)", found.name, found.says),
         })
-        .collect()
+        .collect();
+    let judgements = report.counts.judgements.into_iter();
+    let bounds = judgements.map(|(invariant, of_it)| (invariant, of_it.bounds));
+    (
+        violations,
+        bounds.filter(|(_, bounds)| *bounds > 0).collect(),
+    )
 }

@@ -12,6 +12,9 @@ pub const KILL: &str = "kill";
 /// The kind of a fault in which a process stood still: what it should have noticed it notices late.
 pub const PAUSE: &str = "pause";
 
+/// The kind of a fault in which a machine gave a process no time, and nobody did that on purpose.
+pub const STALL: &str = "stall";
+
 /// How a call or an attempt ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
