@@ -94,20 +94,22 @@ pub(super) fn axis(anchors: Anchors, rate: f64) -> Axis {
     })
 }
 
-/// A call was struck.
-pub(super) fn call_fault(log: &Log, client: usize, kind: &str, effect: &Effect) {
+/// A call of a client for a lock was struck; for several, if the name is empty.
+pub(super) fn call_fault(log: &Log, (client, name): (usize, &str), kind: &str, effect: &Effect) {
     let process = format!("c{client}");
+    // A reservation is a record beside the lock's own, and its delays are the lock's.
+    let lock = name.split('\u{1f}').next().unwrap_or_default();
     let fault = match effect {
         // An operator's release belongs to no client, and the same try may be granted a second time after
         // somebody else was.
         Effect::Spend => {
             use Invariant::{I1, I2, I3, I9, I11, I12};
             let excuses = [I1, I2, I3, I9, I11, I12];
-            log.excused_fault(kind, &process, &excuses)
+            log.fault_of(kind, &process, name, &excuses)
         }
         // The pause itself is told where it begins.
         Effect::SleepSent(_) | Effect::SleepAnswered(_) => return,
-        _ => log.fault(kind, &process),
+        _ => log.fault_of(kind, &process, lock, &[]),
     };
     let more = match effect {
         Effect::DelayRequest(by) | Effect::DelayReply(by) | Effect::Duplicate(by) => *by,
