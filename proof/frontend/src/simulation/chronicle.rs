@@ -12,7 +12,7 @@ use super::{
 use crate::history::{
     Axis, Header, Invariant, Line, Log, OpenFault,
     checker::check,
-    line::{PAUSE, micros},
+    line::{AFTERMATH as FAULT_AFTERMATH, PAUSE, micros},
 };
 
 /// How long after a fault of a call its caller is still busy with it: an attempt takes at most D/6,
@@ -111,13 +111,19 @@ pub(super) fn call_fault(log: &Log, (client, name): (usize, &str), kind: &str, e
         Effect::SleepSent(_) | Effect::SleepAnswered(_) => return,
         _ => log.fault_of(kind, &process, lock, &[]),
     };
-    let more = match effect {
+    let lasting = match effect {
         Effect::DelayRequest(by) | Effect::DelayReply(by) | Effect::Duplicate(by) => *by,
+        // What it breaks is seen later.
+        Effect::Spend => AFTERMATH,
         _ => Duration::ZERO,
     };
+    let (log, lock) = (log.clone(), lock.to_owned());
     tokio::spawn(async move {
-        sleep(AFTERMATH + more).await;
+        sleep(lasting).await;
         fault.end();
+        let aftermath = log.fault_of(FAULT_AFTERMATH, &process, &lock, &[]);
+        sleep(AFTERMATH).await;
+        aftermath.end();
     });
 }
 

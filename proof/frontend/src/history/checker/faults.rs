@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use crate::history::{
     Invariant, Line, Micros, What,
-    line::{KILL, PAUSE, STALL},
+    line::{AFTERMATH, KILL, PAUSE, STALL},
 };
 
 /// Until when a fault lasts, and what it excuses.
@@ -64,7 +64,9 @@ impl Faults {
         }
         let mut faults = Self::default();
         for ((kind, process, name, from), (to, excuses)) in told {
-            *faults.count.entry(kind.to_owned()).or_default() += 1;
+            if kind != AFTERMATH {
+                *faults.count.entry(kind.to_owned()).or_default() += 1;
+            }
             if kind == KILL {
                 let killed = faults.killed.entry(process.to_owned()).or_insert(from);
                 *killed = from.min(*killed);
@@ -102,6 +104,19 @@ impl Faults {
     ) -> Option<&str> {
         self.at(process, name)
             .find(|(_, spans)| spans.meets(from, to))
+            .map(|(kind, _)| kind)
+    }
+
+    /// As [`Faults::during`], but for what is over and only felt.
+    pub(crate) fn striking(
+        &self,
+        process: &str,
+        name: &str,
+        from: Micros,
+        to: Micros,
+    ) -> Option<&str> {
+        self.at(process, name)
+            .find(|(kind, spans)| *kind != AFTERMATH && spans.meets(from, to))
             .map(|(kind, _)| kind)
     }
 

@@ -49,7 +49,7 @@ fn ran_out(facts: &Facts<'_>, name: &str, term: &TermFacts<'_>, findings: &mut F
         if !in_danger {
             continue;
         }
-        let disturbed = |from, to| facts.faults.during(term.process, name, from, to);
+        let disturbed = |from, to| facts.faults.striking(term.process, name, from, to);
         if let Some(renewed) = renewed {
             // Others had no trouble to ride out.
             if disturbed(belief.sent, since).is_some() {
