@@ -133,11 +133,9 @@ impl fmt::Display for Figures {
             "unfenced storage: {} writes, {} stale ones among them, {} lost updates",
             counts.unfenced.accepted, counts.unfenced.stale, counts.unfenced.lost_updates
         )?;
-        writeln!(
-            f,
-            "bounds of time: {} judged, {} not, since something was under way",
-            counts.judged, counts.not_judged
-        )?;
+        for (invariant, judgements) in &counts.judgements {
+            writeln!(f, "judged: {invariant} {judgements}")?;
+        }
         for complaint in &self.complaints {
             writeln!(f, "BROKEN: {complaint}")?;
         }
