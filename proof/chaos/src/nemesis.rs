@@ -90,8 +90,11 @@ impl Nemesis<'_> {
         store: &mut dyn Store,
         mut random: fastrand::Rng,
     ) -> Result<(), Failure> {
-        let mut deck = Deck::new(store.blows(self.lease.mul_f64(1.5)));
-        while self.rest(3, &mut random).await {
+        // Every other one so short that a lease rides it out.
+        let mut blows = store.blows(self.lease.mul_f64(1.5));
+        blows.extend(store.blows(self.lease / 4));
+        let mut deck = Deck::new(blows);
+        while self.rest(2, &mut random).await {
             let Some(blow) = deck.draw(&mut random) else {
                 continue;
             };

@@ -1,10 +1,8 @@
-//! What the machine itself was slow at: measured by threads that do nothing else, told in the history, and
-//! so no reason to give every bound of time as much slack as the busiest machine could need.
+//! What the machine itself was slow at, told in the history: measured beside what is judged, so that not every
+//! bound of time needs as much slack as the busiest machine.
 
 use std::{
-    fs::File,
-    io::{self, Write as _},
-    path::Path,
+    io,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -13,64 +11,83 @@ use std::{
     time::Duration,
 };
 
+use dlock_core::{
+    Name, Provider,
+    provider::{Acquire, Renew},
+};
 use dlock_proof::history::{Log, Micros, What, line::STALL};
+use tokio::{task::JoinHandle, time::sleep};
+use uuid::Uuid;
+
+use crate::cli::Failure;
 
 const BEAT: Duration = Duration::from_millis(20);
 
-/// What is no stall: a thread that wakes up later than it wanted to, a disk that takes its time.
+/// What is no stall: a thread that wakes up so late, a store that takes so long for an answer.
 const USUAL: Duration = Duration::from_millis(50);
 
-/// A thread that measures, until this is dropped.
+/// A thread of a worker that does nothing but wake up: tells when it was late.
 #[derive(Debug)]
-pub(crate) struct Stalls(Arc<AtomicBool>);
+pub(crate) struct LateThreads(Arc<AtomicBool>);
 
-impl Stalls {
-    /// Tells when a thread of this process is woken late.
-    pub(crate) fn of_process(log: &Log, process: &str) -> io::Result<Self> {
-        Self::watch(log, process, || Ok(()))
-    }
+/// A caller that goes past frontends and proxies: tells, for everybody, when the store took its time for an
+/// answer. One that fails tells nothing: that is what providers are judged for.
+#[derive(Debug)]
+pub(crate) struct SlowAnswers(JoinHandle<()>);
 
-    /// Tells when the controller's machine is late, or its disk, as servers need it: for everybody.
-    pub(crate) fn of_machine(log: &Log, folder: &Path) -> io::Result<Self> {
-        let mut file = File::create(folder.join("pulse"))?;
-        Self::watch(log, "", move || {
-            file.write_all(b".")?;
-            file.sync_data()
-        })
-    }
-
-    fn watch(
-        log: &Log,
-        process: &str,
-        mut work: impl FnMut() -> io::Result<()> + Send + 'static,
-    ) -> io::Result<Self> {
+impl LateThreads {
+    pub(crate) fn watch(log: &Log, process: &str) -> io::Result<Self> {
         let watching = Arc::new(AtomicBool::new(true));
         let (watched, log, process) = (Arc::clone(&watching), log.clone(), process.to_owned());
-        thread::Builder::new()
-            .name("stalls".into())
-            .spawn(move || {
-                while watched.load(Ordering::Relaxed) {
-                    let began = log.now();
-                    thread::sleep(BEAT);
-                    if work().is_err() {
-                        return;
-                    }
-                    tell(&log, &process, began);
-                }
-            })?;
+        thread::Builder::new().name("late".into()).spawn(move || {
+            while watched.load(Ordering::Relaxed) {
+                let due = log.now() + micros(BEAT);
+                thread::sleep(BEAT);
+                tell(&log, &process, due);
+            }
+        })?;
         Ok(Self(watching))
     }
 }
 
-impl Drop for Stalls {
+impl Drop for LateThreads {
     fn drop(&mut self) {
         self.0.store(false, Ordering::Relaxed);
     }
 }
 
+impl SlowAnswers {
+    /// Holds a lock of its own, and renews it all the time.
+    pub(crate) async fn watch(log: &Log, provider: Arc<dyn Provider>) -> Result<Self, Failure> {
+        let (name, uuid) = (Name::new("pulse")?, Uuid::new_v4());
+        let day = Duration::from_hours(24);
+        provider
+            .acquire(&Acquire::new(name.clone(), uuid, day))
+            .await?;
+        let log = log.clone();
+        Ok(Self(tokio::spawn(async move {
+            for n in 1.. {
+                sleep(BEAT).await;
+                let asked = log.now();
+                let answer = provider.renew(&Renew::new(name.clone(), uuid, n)).await;
+                if answer.is_ok() {
+                    tell(&log, "", asked);
+                }
+            }
+        })))
+    }
+}
+
+impl Drop for SlowAnswers {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// Tells of what has taken from then until now, if that is more than usual.
 fn tell(log: &Log, process: &str, from: Micros) {
     let to = log.now();
-    if u128::from(to.saturating_sub(from)) > (BEAT + USUAL).as_micros() {
+    if to.saturating_sub(from) > micros(USUAL) {
         let what = What::Fault {
             kind: STALL.into(),
             from,
@@ -79,6 +96,10 @@ fn tell(log: &Log, process: &str, from: Micros) {
         };
         log.note(process, "", what);
     }
+}
+
+fn micros(span: Duration) -> Micros {
+    u64::try_from(span.as_micros()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

@@ -11,8 +11,8 @@ use tokio::{task::JoinSet, time::timeout};
 
 use self::task::Task;
 use crate::{
-    cli::Failure, limits::GOODBYE, orders::Orders, stalls::Stalls, storage::Door, store::backend,
-    tether::until_let_go,
+    cli::Failure, limits::GOODBYE, orders::Orders, stalls::LateThreads, storage::Door,
+    store::backend, tether::until_let_go,
 };
 
 /// How many tasks share a worker's client: two leases of one process compete like those of two (I12).
@@ -23,7 +23,7 @@ pub(crate) async fn work(orders: Orders) -> Result<(), Failure> {
     let mut let_go = until_let_go();
     let log = Log::append(&orders.history)?;
     let process = log.process(&orders.name);
-    let _stalls = Stalls::of_process(&log, &orders.name)?;
+    let _late = LateThreads::watch(&log, &orders.name)?;
     let provider = tokio::select! {
         provider = backend(orders.store)?.connect(&orders.place) => provider?,
         _ = let_go.wait_for(|gone| *gone) => return Ok(()),

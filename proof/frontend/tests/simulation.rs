@@ -293,10 +293,10 @@ fn bites(figures: &Figures) {
     }
     // A quarter of what the first 150 seeds give.
     for (invariant, at_least) in [
-        (Invariant::I8, runs * 7),
+        (Invariant::I8, runs / 2),
         (Invariant::I10, runs / 60),
         (Invariant::I15, runs * 3),
-        (Invariant::I17, runs / 40),
+        (Invariant::I17, runs * 12),
     ] {
         let count = figures.bounds.get(&invariant).copied().unwrap_or_default();
         assert!(
@@ -331,7 +331,7 @@ fn run_that_judged_too_little_proves_nothing() {
         let mut figures = enough.clone();
         let bounds = figures.bounds.entry(invariant).or_default();
         *bounds = match invariant {
-            Invariant::I8 | Invariant::I15 => enough.runs,
+            Invariant::I15 | Invariant::I17 => enough.runs,
             _ => 0,
         };
         let said = catch_unwind(|| bites(&figures)).unwrap_err();

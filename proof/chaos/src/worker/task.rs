@@ -76,6 +76,9 @@ impl Task {
 
     async fn guarded(&mut self, lock: &DLock, guard: Guard) {
         let (token, uuid) = (guard.token().get(), guard.uuid());
+        // Somebody waits for the loss meanwhile, and is told of it (I8).
+        let watch = guard.watch();
+        tokio::spawn(async move { drop(watch.ended().await) });
         for _ in 0..self.changes() {
             // The last look. What follows is what a worker does that believes for a while in what
             // it has just seen; a pause in the middle of it is what only a token protects against.
@@ -175,7 +178,7 @@ impl Task {
 
     /// Now and then enough for several renewals of the longest lease.
     fn changes(&mut self) -> u32 {
-        match self.random.u32(0..8) {
+        match self.random.u32(0..6) {
             0 => 60,
             _ => self.random.u32(1..6),
         }

@@ -17,7 +17,7 @@
 //! | I9 | from the start of its release a lease is not valid, credited or renewed (but for one renewal that was drawn before); a term older than what was known when it asked is not renewed or released; "released" is said only on the store's word, to the release or to the try that it was handed over to (H1); what went by ticket is not released | only calls of a term renew or release it; a repeated release is no refusal |
 //! | I10, I15 | while somebody waits, a term that was not released is followed by another within the bound; I10 if nobody ever got it. Without a log I15 only where every call of the term was answered, and I10 from when a call without an answer can have been applied at the latest | from the newest commit |
 //! | I11 | one uuid is granted once, with one token | one uuid takes once, unless another term, a revocation or a loss of the record came between |
-//! | I17 | no lease that renews itself runs out while nothing was wrong for the last D/6, a pause and a round trip; counted are those that had a fault before | and none is refused while the record is still its own and unexpired |
+//! | I17 | no lease that renews itself runs out while nothing was wrong for the last D/6, a pause and a round trip; counted are those that a fault struck before | and none is refused while the record is still its own and unexpired |
 //! | B4 | | a closed name is taken by nobody before its time; and it was closed by a lease that somebody got and that was not lost |
 //!
 //! Bounds of time (I8's 50 ms, I10, I15, I17) have the header's slack, and are judged where no fault was

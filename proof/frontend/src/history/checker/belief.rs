@@ -192,7 +192,14 @@ fn told_at_once(facts: &Facts<'_>, name: &str, term: &TermFacts<'_>, findings: &
     let lost = known.map_or(belief.valid_until, |(end, _)| end.t.min(belief.valid_until));
     let by = lost + NOTICE + facts.header.slack + ROUNDING;
     let stood = facts.faults.paused(term.process, lost, told.t);
-    if findings.bound(Invariant::I8, stood) && told.t > by {
+    let judged = if matches!(known, Some((_, Cause::Released | Cause::HandedOver))) {
+        // No loss, though it is told by the same way.
+        findings.judge(Invariant::I8);
+        stood.is_none()
+    } else {
+        findings.bound(Invariant::I8, stood)
+    };
+    if judged && told.t > by {
         let says = format!(
             "{} was told at {} of a loss at {}",
             term.process,

@@ -102,9 +102,12 @@ impl Faults {
         from: Micros,
         to: Micros,
     ) -> Option<&str> {
-        self.at(process, name)
-            .find(|(_, spans)| spans.meets(from, to))
+        let meeting = self.at(process, name);
+        meeting
+            .filter(|(_, spans)| spans.meets(from, to))
             .map(|(kind, _)| kind)
+            // What was done on purpose, where there is such a fault.
+            .min_by_key(|kind| matches!(*kind, AFTERMATH | STALL))
     }
 
     /// As [`Faults::during`], but for what is over and only felt.
@@ -115,9 +118,11 @@ impl Faults {
         from: Micros,
         to: Micros,
     ) -> Option<&str> {
-        self.at(process, name)
-            .find(|(kind, spans)| *kind != AFTERMATH && spans.meets(from, to))
+        let meeting = self.at(process, name);
+        meeting
+            .filter(|(kind, spans)| *kind != AFTERMATH && spans.meets(from, to))
             .map(|(kind, _)| kind)
+            .min_by_key(|kind| *kind == STALL)
     }
 
     /// Whether the process stood still at some time in this span, or its machine did: the kind of it.

@@ -1,5 +1,7 @@
 //! I17: leases that were lost though nothing was wrong for long enough.
 
+use std::cmp::Ordering;
+
 use super::{
     Findings, ROUNDING, Seconds,
     facts::{At, Facts, NameFacts, TermFacts},
@@ -7,7 +9,7 @@ use super::{
 };
 use crate::history::{
     Invariant, Micros,
-    line::{Cause, CommitKind},
+    line::{Cause, CommitKind, Outcome},
 };
 
 pub(super) fn check(facts: &Facts<'_>, findings: &mut Findings<'_>) {
@@ -41,25 +43,29 @@ fn ran_out(facts: &Facts<'_>, name: &str, term: &TermFacts<'_>, findings: &mut F
             .iter()
             .find(|next| next.valid_until > belief.valid_until)
             .map(|next| next.at.t);
-        let over = given_up.into_iter().chain(died).min();
+        let over = given_up
+            .into_iter()
+            .chain(died)
+            .min()
+            .unwrap_or(Micros::MAX);
         // A lease that nobody renewed before its time was nearly over had no chance.
-        let in_danger = keep.t <= since
-            && renewed.is_none_or(|renewed| renewed > since)
-            && over.is_none_or(|over| over > since);
-        if !in_danger {
+        if keep.t > since || over <= since.min(renewed.unwrap_or(since)) {
             continue;
         }
-        let disturbed = |from, to| facts.faults.striking(term.process, name, from, to);
+        let disturbed = |to| match since.cmp(&to) {
+            Ordering::Less => facts.faults.striking(term.process, name, since, to),
+            _ => None,
+        };
         if let Some(renewed) = renewed {
-            // Others had no trouble to ride out.
-            if disturbed(belief.sent, since).is_some() {
-                let to = renewed.min(belief.valid_until);
-                findings.bound(Invariant::I17, disturbed(since, to));
+            let to = since.min(renewed);
+            let struck = facts.faults.striking(term.process, name, belief.sent, to);
+            if struck.is_some() || has_failed(term, belief.sent, renewed) {
+                findings.bound(Invariant::I17, disturbed(renewed.min(belief.valid_until)));
             }
             continue;
         }
         if let Some(end) = expired(term, belief.valid_until)
-            && findings.bound(Invariant::I17, disturbed(since, belief.valid_until))
+            && findings.bound(Invariant::I17, disturbed(belief.valid_until))
         {
             let says = format!(
                 "{} lost its lease at {} though nothing was wrong since {}",
@@ -70,6 +76,18 @@ fn ran_out(facts: &Facts<'_>, name: &str, term: &TermFacts<'_>, findings: &mut F
             findings.broken(Invariant::I17, name, &[belief.at, end], says);
         }
     }
+}
+
+/// Whether an attempt to renew that left in this span got no answer.
+fn has_failed(term: &TermFacts<'_>, from: Micros, to: Micros) -> bool {
+    let first = term.renews.partition_point(|call| call.sent.t < from);
+    let mut sent = term.renews[first..]
+        .iter()
+        .take_while(|call| call.sent.t < to);
+    sent.any(|call| {
+        call.answered
+            .is_none_or(|(_, outcome)| matches!(outcome, Outcome::Unknown | Outcome::Error))
+    })
 }
 
 /// When it was known that the lease had ended at its deadline.

@@ -182,18 +182,24 @@ fn i17_is_judged_under_faults_of_others() {
         .fault_of("revoke", "gate", 3.0, 9.0)
         .breaks(&[I17]);
 
-    let ridden = |renewed: f64| {
+    let ridden = |from: f64, over: f64, lost: bool| {
         let mut story = Story::new();
         story
             .granted(A, 1, 100, 1.0)
             .kept(A, 1, 1.2)
-            .fault("outage", "", 3.0, 6.0)
-            .renewed(A, 1, 100, 1, renewed);
-        story.passes().counts.bounds(I17)
+            .fault("outage", "", from, over);
+        if lost {
+            story.renew(A, 1, 1, 4.3, Some((5.9, Outcome::Unknown)));
+        }
+        story.renewed(A, 1, 100, 2, 8.0);
+        story.passes()
     };
     // The last chance is from 6.87 s on.
-    assert_eq!(ridden(7.0), 1);
-    assert_eq!(ridden(6.5), 0, "it was in no danger");
+    assert_eq!(ridden(3.0, 6.0, true).counts.bounds(I17), 1);
+    assert_eq!(ridden(3.0, 6.0, false).counts.bounds(I17), 1);
+    assert_eq!(ridden(0.5, 0.8, true).counts.bounds(I17), 1);
+    assert_eq!(ridden(0.5, 0.8, false).counts.bounds(I17), 0, "no trouble");
+    assert_eq!(excused(&ridden(3.0, 7.5, true), I17), [("outage", 1)]);
 }
 
 #[test]
