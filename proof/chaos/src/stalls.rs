@@ -2,7 +2,9 @@
 //! bound of time needs as much slack as the busiest machine.
 
 use std::{
-    io,
+    fs::File,
+    io::{self, Write as _},
+    path::Path,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -26,7 +28,8 @@ const BEAT: Duration = Duration::from_millis(20);
 /// What is no stall: a thread that wakes up so late, a store that takes so long for an answer.
 const USUAL: Duration = Duration::from_millis(50);
 
-/// A thread of a worker that does nothing but wake up: tells when it was late.
+/// A thread of a worker that does nothing but wake up and write a byte, as every line of the history is written
+/// before its task goes on: tells when that was late.
 #[derive(Debug)]
 pub(crate) struct LateThreads(Arc<AtomicBool>);
 
@@ -36,13 +39,17 @@ pub(crate) struct LateThreads(Arc<AtomicBool>);
 pub(crate) struct SlowAnswers(JoinHandle<()>);
 
 impl LateThreads {
-    pub(crate) fn watch(log: &Log, process: &str) -> io::Result<Self> {
+    pub(crate) fn watch(log: &Log, process: &str, folder: &Path) -> io::Result<Self> {
+        let mut file = File::create(folder.join(format!("{process}.pulse")))?;
         let watching = Arc::new(AtomicBool::new(true));
         let (watched, log, process) = (Arc::clone(&watching), log.clone(), process.to_owned());
         thread::Builder::new().name("late".into()).spawn(move || {
             while watched.load(Ordering::Relaxed) {
                 let due = log.now() + micros(BEAT);
                 thread::sleep(BEAT);
+                if file.write_all(b".").is_err() {
+                    return;
+                }
                 tell(&log, &process, due);
             }
         })?;

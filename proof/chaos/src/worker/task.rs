@@ -57,11 +57,12 @@ impl Task {
         let Some(lock) = self.random.choice(&self.locks).cloned() else {
             return;
         };
-        match self.random.u32(0..10) {
+        match self.random.u32(0..11) {
             0..4 => self.hold(&lock).await,
             4..7 => self.with(&lock).await,
-            7..8 => self.by_hand(&lock).await,
-            8..9 => self.once(&lock).await,
+            7 => self.by_hand(&lock).await,
+            8 => self.once(&lock).await,
+            9 => self.let_run_out(&lock).await,
             _ => self.give_up(&lock).await,
         }
     }
@@ -134,6 +135,13 @@ impl Task {
             }
         }
         drop(lease.release().await);
+    }
+
+    /// A lease that nobody renews, and whose end somebody waits for.
+    async fn let_run_out(&mut self, lock: &DLock) {
+        if let Ok(lease) = lock.acquire_timeout(self.patience()).await {
+            lease.expired().await;
+        }
     }
 
     /// One try, and one change.
