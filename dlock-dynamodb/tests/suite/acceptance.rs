@@ -194,9 +194,9 @@ async fn repeated_tries_take_over_a_dead_holder_after_one_duration() {
 }
 
 /// 000-2, 003-7: with a heartbeat of three tenths of its duration a lock is held for as long as the
-/// process wants it, and given back when the guard is dropped or the work is cancelled.
+/// process wants it.
 #[tokio::test]
-async fn a_heartbeat_keeps_the_lock_until_the_guard_is_dropped() {
+async fn a_heartbeat_keeps_the_lock_as_long_as_it_is_wanted() {
     let provider = provider().await;
     let holder = DLock::builder()
         .name("nightly")
@@ -216,23 +216,31 @@ async fn a_heartbeat_keeps_the_lock_until_the_guard_is_dropped() {
         "{renewals} heartbeats in four durations"
     );
     drop(guard);
-    contender
-        .acquire_timeout(PATIENCE)
-        .await
-        .unwrap()
-        .release()
-        .await
-        .unwrap();
+}
+
+/// 000-2, 003-7: what is dropped or cancelled is given back, long before its lease could have run out.
+#[tokio::test]
+async fn a_dropped_guard_is_given_back_long_before_its_lease_ends() {
+    const LONG: Duration = Duration::from_secs(10 * PATIENCE.as_secs());
+    let provider = provider().await;
+    let holder = lock(&provider, "nightly", LONG);
+    let contender = lock(&provider, "nightly", LONG);
+    let guard = holder.hold().await.unwrap();
+    let waiting = {
+        let contender = contender.clone();
+        tokio::spawn(async move { contender.acquire_timeout(LONG).await })
+    };
+    // It is refused, and waits, before the guard goes.
+    sleep(D / 2).await;
+    assert!(!waiting.is_finished());
+    drop(guard);
+    let next = timeout(PATIENCE, waiting).await.unwrap().unwrap();
+    next.unwrap().release().await.unwrap();
 
     let working = holder.with(|_| std::future::pending::<()>());
-    timeout(2 * D, working).await.unwrap_err();
-    contender
-        .acquire_timeout(PATIENCE)
-        .await
-        .unwrap()
-        .release()
-        .await
-        .unwrap();
+    timeout(D / 2, working).await.unwrap_err();
+    let next = timeout(PATIENCE, contender.acquire()).await.unwrap();
+    next.unwrap().release().await.unwrap();
 }
 
 /// 000-3: cut off from the store after acquiring, a holder is exclusive for the time it was granted

@@ -11,6 +11,7 @@ mod common;
 mod conformance;
 mod conformance_no_return;
 mod conformance_sort_key;
+mod crowd;
 mod election;
 mod errors;
 mod fence;

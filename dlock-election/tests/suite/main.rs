@@ -11,6 +11,7 @@ mod fleet;
 mod leading;
 mod outages;
 mod resigning;
+mod riding_out;
 mod support;
 mod watched;
 mod work;

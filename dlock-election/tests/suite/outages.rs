@@ -6,7 +6,7 @@ use dlock_election::Coordinator;
 use dlock_testkit::faults::{Fault, Op};
 use tokio::time::{Instant, sleep};
 
-use crate::support::{Instance, SECOND, Stage, stores, until};
+use crate::support::{Instance, SECOND, Stage, newest, stores, until};
 
 const INELIGIBLE: &str = "ineligible: a fault refused the call";
 
@@ -14,23 +14,24 @@ const INELIGIBLE: &str = "ineligible: a fault refused the call";
 #[tokio::test(start_paused = true)]
 async fn a_leader_that_is_cut_off_rides_out_what_it_can_and_steps_down_by_itself() {
     for store in stores() {
-        // Cut off right before a renewal, for 17 s: ridden out.
+        // Cut off right before a renewal, for 16.5 s less a round trip: ridden out.
         let stage = Stage::default();
         let mut leader = Instance::new(&store, "leader", 1.0).on(&stage).start();
         until(SECOND, || leader.election.is_leader()).await;
-        sleep(Duration::from_millis(19_500)).await;
+        let sent = Instant::now();
+        sleep(Duration::from_millis(19_950)).await;
         leader.provider.everything(Fault::LoseRequest);
-        sleep(17 * SECOND).await;
+        sleep(Duration::from_millis(36_400) - sent.elapsed()).await;
         leader.provider.clear();
         sleep(100 * SECOND).await;
         assert_eq!(leader.told().await, ["gained", "unsure", "recovered"]);
-        // Cut off right after one had left, until 37 s after that: ridden out too.
+        // Cut off right after one had left, until 36.5 s after that: ridden out too.
         let sent = newest(&leader);
         sleep((sent + 20 * SECOND).saturating_duration_since(Instant::now()) + SECOND / 2).await;
         let sent = newest(&leader);
         assert!(sent.elapsed() < SECOND);
         leader.provider.everything(Fault::LoseRequest);
-        sleep(37 * SECOND - sent.elapsed()).await;
+        sleep(Duration::from_millis(36_400) - sent.elapsed()).await;
         leader.provider.clear();
         sleep(20 * SECOND).await;
         assert_eq!(leader.told().await, ["unsure", "recovered"]);
@@ -198,11 +199,4 @@ async fn a_store_that_refuses_for_now_makes_nobody_ineligible() {
         sleep(600 * SECOND).await;
         assert_eq!(only.told().await, [""; 0]);
     }
-}
-
-/// When the newest renewal left.
-fn newest(leader: &Instance) -> Instant {
-    let calls = leader.provider.calls();
-    let mut renewals = calls.iter().filter(|call| call.op == Op::Renew);
-    renewals.next_back().unwrap().began
 }

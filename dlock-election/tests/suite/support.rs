@@ -11,7 +11,7 @@ use std::{
 use dlock_core::{Client, Clock, provider::Discipline};
 use dlock_election::{Coordinator, Election, Leadership, Next, Transition, Transitions};
 use dlock_testkit::{
-    faults::Faulty,
+    faults::{Faulty, Op},
     memory::{MemoryProvider, MemoryStore},
 };
 use tokio::{
@@ -191,6 +191,13 @@ impl Instance {
 /// Both disciplines, wake-ups or not.
 pub(crate) fn stores() -> [MemoryStore; 2] {
     [Discipline::StoreClock, Discipline::Observer].map(MemoryStore::new)
+}
+
+/// When the newest renewal left.
+pub(crate) fn newest(leader: &Instance) -> Instant {
+    let calls = leader.provider.calls();
+    let mut renewals = calls.iter().filter(|call| call.op == Op::Renew);
+    renewals.next_back().unwrap().began
 }
 
 /// Waits in virtual time until it is so, at most so long. Returns how long it took.

@@ -51,6 +51,11 @@ struct Running {
     lifeline: Option<ChildStdin>,
 }
 
+/// What the worker with this proxy is called in the history, in whichever of its lives.
+pub(crate) fn every_life(proxy: usize) -> String {
+    format!("worker-{}#", proxy + 1)
+}
+
 impl Fleet {
     /// Starts a worker for each of these orders, which say where its store is.
     pub(crate) fn start(

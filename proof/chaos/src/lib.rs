@@ -17,6 +17,7 @@ mod limits;
 mod nemesis;
 mod orders;
 mod run;
+mod stalls;
 mod storage;
 mod store;
 mod tether;

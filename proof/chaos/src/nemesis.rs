@@ -12,13 +12,13 @@ use std::{
     time::Duration,
 };
 
-use dlock_proof::history::Log;
+use dlock_proof::history::{Log, OpenFault, line::AFTERMATH};
 use tokio::time::{Instant, sleep, timeout};
 
 use self::wire::Wire;
 use crate::{
     cli::Failure,
-    fleet::Fleet,
+    fleet::{Fleet, every_life},
     limits::{TAKEOVER, until},
     storage::Storage,
     store::Store,
@@ -90,15 +90,19 @@ impl Nemesis<'_> {
         store: &mut dyn Store,
         mut random: fastrand::Rng,
     ) -> Result<(), Failure> {
-        let mut deck = Deck::new(store.blows(self.lease.mul_f64(1.5)));
-        while self.rest(3, &mut random).await {
+        // Every other one so short that a lease rides it out.
+        let mut blows = store.blows(self.lease.mul_f64(1.5));
+        blows.extend(store.blows(self.lease / 4));
+        let mut deck = Deck::new(blows);
+        while self.rest(2, &mut random).await {
             let Some(blow) = deck.draw(&mut random) else {
                 continue;
             };
+            // All locks are on this server.
             let fault = self.log.fault(blow.name(), "");
             self.tally.count(blow.name());
             store.suffer(blow.drawn(&mut random)).await?;
-            fault.end();
+            self.over(vec![fault], &[String::new()]);
         }
         Ok(())
     }
@@ -117,22 +121,40 @@ impl Nemesis<'_> {
             // One worker's, or everybody's.
             let one = random.usize(0..proxies.len());
             let struck = if wire.is_everywhere() || random.u32(0..5) == 0 {
-                proxies
+                0..proxies.len()
             } else {
-                &proxies[one..=one]
+                one..one + 1
             };
-            let fault = self.log.fault(wire.name(), "");
+            let whose: Vec<String> = struck.clone().map(every_life).collect();
+            let faults = whose
+                .iter()
+                .map(|worker| self.log.fault(wire.name(), worker));
+            let faults = faults.collect();
             self.tally.count(wire.name());
-            for proxy in struck {
+            for proxy in &proxies[struck.clone()] {
                 wire.begin(proxy, self.lease, &mut random).await;
             }
             sleep(wire.lasts(self.lease, &mut random)).await;
-            for proxy in struck {
+            for proxy in &proxies[struck] {
                 proxy.calm().await;
             }
-            fault.end();
+            self.over(faults, &whose);
         }
         Ok(())
+    }
+
+    /// These faults are over. Calls that they struck end by their own limits, and are felt until then.
+    fn over(&self, faults: Vec<OpenFault>, whose: &[String]) {
+        let felt: Vec<_> = whose
+            .iter()
+            .map(|worker| self.log.fault(AFTERMATH, worker))
+            .collect();
+        faults.into_iter().for_each(OpenFault::end);
+        let lasts = self.lease / 4;
+        tokio::spawn(async move {
+            sleep(lasts).await;
+            felt.into_iter().for_each(OpenFault::end);
+        });
     }
 
     /// Pauses workers in the middle of a read-modify-write, until another has written.

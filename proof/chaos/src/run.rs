@@ -14,6 +14,7 @@ use crate::{
     limits::{RECOVERY, SLACK, TAKEOVER, until},
     nemesis::{BITTEN, Nemesis, Tally},
     orders::Orders,
+    stalls::SlowAnswers,
     storage::Storage,
     store::{Kind, Place, Store, backend},
     tether::until_let_go,
@@ -75,6 +76,9 @@ async fn act(arguments: &Run, seed: u64, files: &Path) -> Result<Figures, Failur
     let log = Log::append(files.join("controller.jsonl"))?;
     log.header(header(arguments, seed));
     let mut store = backend(arguments.store)?.start(files).await?;
+    let place = store.place().to_string();
+    let provider = backend(arguments.store)?.connect(&place).await?;
+    let _slow = SlowAnswers::watch(&log, provider).await?;
     let checks = arguments.sabotage != Some(Sabotage::Unfenced);
     let storage = Storage::start(log.clone(), checks).await?;
     let (orders, proxies) = orders(arguments, seed, &store.place(), &storage, files).await?;

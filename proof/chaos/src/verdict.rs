@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fmt};
 
 use dlock_proof::history::{
-    Line,
+    Invariant, Line,
     checker::{Counts, Report, check},
 };
 
@@ -63,6 +63,16 @@ impl Figures {
             counts.unfenced.lost_updates,
             1,
         );
+        // A quarter of the least that 35 s gave on any store.
+        for (invariant, each) in [
+            (Invariant::I8, 17),
+            (Invariant::I10, 35),
+            (Invariant::I15, 17),
+            (Invariant::I17, 35),
+        ] {
+            let what = format!("bounds of {invariant} that were judged");
+            floor(&what, counts.bounds(invariant), self.seconds / each);
+        }
         let mut blows = vec!["worker killed", "worker paused", BITTEN];
         if self.networked {
             floor("unknown outcomes", counts.unknown, 1);
@@ -133,11 +143,9 @@ impl fmt::Display for Figures {
             "unfenced storage: {} writes, {} stale ones among them, {} lost updates",
             counts.unfenced.accepted, counts.unfenced.stale, counts.unfenced.lost_updates
         )?;
-        writeln!(
-            f,
-            "bounds of time: {} judged, {} not, since something was under way",
-            counts.judged, counts.not_judged
-        )?;
+        for (invariant, judgements) in &counts.judgements {
+            writeln!(f, "judged: {invariant} {judgements}")?;
+        }
         for complaint in &self.complaints {
             writeln!(f, "BROKEN: {complaint}")?;
         }
@@ -160,6 +168,13 @@ mod tests {
 
     type Spoil = fn(&mut Figures);
 
+    const JUDGED: [(Invariant, u64); 4] = [
+        (Invariant::I8, 2),
+        (Invariant::I10, 1),
+        (Invariant::I15, 2),
+        (Invariant::I17, 1),
+    ];
+
     /// A run that has just enough of everything.
     fn enough() -> Figures {
         let mut figures = Figures {
@@ -172,6 +187,9 @@ mod tests {
         (counts.grants, counts.renewals, counts.takeovers) = (40, 10, 3);
         (counts.fenced.accepted, counts.fenced.refused) = (40, 1);
         (counts.unfenced.lost_updates, counts.unknown) = (1, 1);
+        for (invariant, bounds) in JUDGED {
+            counts.judgements.entry(invariant).or_default().bounds = bounds;
+        }
         for blow in [
             "worker killed",
             "worker paused",
@@ -209,6 +227,20 @@ mod tests {
             assert!(
                 matches!(&lacks[..], [one] if one.starts_with(what)),
                 "{what}: {lacks:?}"
+            );
+        }
+        for (invariant, bounds) in JUDGED {
+            let mut figures = enough();
+            let judgements = &mut figures.report.counts.judgements;
+            judgements.entry(invariant).or_default().bounds -= 1;
+            // What was excused, or judged without a bound of time, makes up for nothing.
+            judgements.entry(invariant).or_default().made += 100;
+            let less = bounds - 1;
+            assert_eq!(
+                figures.lacks(),
+                [format!(
+                    "bounds of {invariant} that were judged: {less}, and {bounds} would be enough"
+                )]
             );
         }
         for blow in enough().blows.into_keys() {

@@ -3,7 +3,7 @@
 
 mod task;
 
-use std::time::Duration;
+use std::{path::Path, time::Duration};
 
 use dlock_core::{Client, DLock};
 use dlock_proof::history::Log;
@@ -11,8 +11,8 @@ use tokio::{task::JoinSet, time::timeout};
 
 use self::task::Task;
 use crate::{
-    cli::Failure, limits::GOODBYE, orders::Orders, storage::Door, store::backend,
-    tether::until_let_go,
+    cli::Failure, limits::GOODBYE, orders::Orders, stalls::LateThreads, storage::Door,
+    store::backend, tether::until_let_go,
 };
 
 /// How many tasks share a worker's client: two leases of one process compete like those of two (I12).
@@ -23,6 +23,8 @@ pub(crate) async fn work(orders: Orders) -> Result<(), Failure> {
     let mut let_go = until_let_go();
     let log = Log::append(&orders.history)?;
     let process = log.process(&orders.name);
+    let folder = orders.history.parent().unwrap_or(Path::new("."));
+    let _late = LateThreads::watch(&log, &orders.name, folder)?;
     let provider = tokio::select! {
         provider = backend(orders.store)?.connect(&orders.place) => provider?,
         _ = let_go.wait_for(|gone| *gone) => return Ok(()),

@@ -13,7 +13,7 @@
 use std::{
     env,
     fmt::Write as _,
-    panic::resume_unwind,
+    panic::{catch_unwind, resume_unwind},
     sync::{
         Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -23,7 +23,7 @@ use std::{
 
 use dlock_core::provider::Discipline;
 use dlock_proof::{
-    history::{folder, keep},
+    history::{Invariant, folder, keep},
     simulation::{Figures, Plan, Run},
 };
 
@@ -293,11 +293,54 @@ fn bites(figures: &Figures) {
             "only {count} {what} in {runs} runs: {figures}"
         );
     }
+    // A quarter of what the first 150 seeds give.
+    for (invariant, at_least) in [
+        (Invariant::I8, runs / 2),
+        (Invariant::I10, runs / 60),
+        (Invariant::I15, runs * 3),
+        (Invariant::I17, runs * 12),
+    ] {
+        let count = figures.bounds.get(&invariant).copied().unwrap_or_default();
+        assert!(
+            count >= at_least,
+            "only {count} bounds of {invariant} were judged in {runs} runs: {figures}"
+        );
+    }
     for kind in KINDS {
         let count = figures.faults.get(kind).copied().unwrap_or_default();
         assert!(
             count * 100 >= runs,
             "only {count} {kind} in {runs} runs: {figures}"
+        );
+    }
+}
+
+#[test]
+fn run_that_judged_too_little_proves_nothing() {
+    let mut enough = Figures::default();
+    for seed in 0..40 {
+        for discipline in DISCIPLINES {
+            enough.add(&Plan::from_seed(seed, discipline).run().figures);
+        }
+    }
+    bites(&enough);
+    for invariant in [
+        Invariant::I8,
+        Invariant::I10,
+        Invariant::I15,
+        Invariant::I17,
+    ] {
+        let mut figures = enough.clone();
+        let bounds = figures.bounds.entry(invariant).or_default();
+        *bounds = match invariant {
+            Invariant::I15 | Invariant::I17 => enough.runs,
+            _ => 0,
+        };
+        let said = catch_unwind(|| bites(&figures)).unwrap_err();
+        let said = said.downcast_ref::<String>().unwrap();
+        assert!(
+            said.contains(&format!("bounds of {invariant} were judged")),
+            "{said}"
         );
     }
 }

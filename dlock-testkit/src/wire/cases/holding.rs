@@ -233,7 +233,7 @@ pub(super) async fn outage_within_the_ride_through_bound_loses_no_lease(wiring: 
                     .await;
                     sleep(lease * 3 / 10).await;
                     outage.begin(&wire.proxy).await;
-                    // The bound is just under 0.3 D.
+                    // The bound is 0.27 D.
                     sleep(lease / 5).await;
                     wire.proxy.calm().await;
                     sleep(lease / 2).await;

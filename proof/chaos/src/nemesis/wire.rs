@@ -52,12 +52,13 @@ impl Wire {
         }
     }
 
-    /// How long it goes on until the wire is calmed: up to two leases.
+    /// How long it goes on until the wire is calmed: up to two leases, or so short that a lease rides it out.
     pub(super) fn lasts(self, lease: Duration, random: &mut fastrand::Rng) -> Duration {
         match self {
             Self::Reset | Self::Close => Duration::ZERO,
             // Long enough to strike somebody.
             Self::Mix => 2 * lease,
+            _ if random.bool() => lease / 20 + up_to(lease / 4, random),
             _ => lease / 10 + up_to(2 * lease, random),
         }
     }

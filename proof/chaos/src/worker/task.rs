@@ -57,11 +57,12 @@ impl Task {
         let Some(lock) = self.random.choice(&self.locks).cloned() else {
             return;
         };
-        match self.random.u32(0..10) {
+        match self.random.u32(0..11) {
             0..4 => self.hold(&lock).await,
             4..7 => self.with(&lock).await,
-            7..8 => self.by_hand(&lock).await,
-            8..9 => self.once(&lock).await,
+            7 => self.by_hand(&lock).await,
+            8 => self.once(&lock).await,
+            9 => self.let_run_out(&lock).await,
             _ => self.give_up(&lock).await,
         }
     }
@@ -76,6 +77,9 @@ impl Task {
 
     async fn guarded(&mut self, lock: &DLock, guard: Guard) {
         let (token, uuid) = (guard.token().get(), guard.uuid());
+        // Somebody waits for the loss meanwhile, and is told of it (I8).
+        let watch = guard.watch();
+        tokio::spawn(async move { drop(watch.ended().await) });
         for _ in 0..self.changes() {
             // The last look. What follows is what a worker does that believes for a while in what
             // it has just seen; a pause in the middle of it is what only a token protects against.
@@ -133,6 +137,13 @@ impl Task {
         drop(lease.release().await);
     }
 
+    /// A lease that nobody renews, and whose end somebody waits for.
+    async fn let_run_out(&mut self, lock: &DLock) {
+        if let Ok(lease) = lock.acquire_timeout(self.patience()).await {
+            lease.expired().await;
+        }
+    }
+
     /// One try, and one change.
     async fn once(&mut self, lock: &DLock) {
         if let Ok(TryAcquire::Acquired(lease)) = lock.try_acquire().await {
@@ -175,7 +186,7 @@ impl Task {
 
     /// Now and then enough for several renewals of the longest lease.
     fn changes(&mut self) -> u32 {
-        match self.random.u32(0..8) {
+        match self.random.u32(0..6) {
             0 => 60,
             _ => self.random.u32(1..6),
         }

@@ -69,8 +69,8 @@ pub(super) async fn stopped_leader_is_followed_at_once(voters: Voters) {
     voters.stage.is_sound();
 }
 
-/// 002-8: a silent partition. The worst moment to be cut off is right before a renewal; 0.3 of a lease
-/// less what an attempt and the pause after it take can be ridden out then (V6). A longer one ends the
+/// 002-8: a silent partition. The worst moment to be cut off is right before a renewal; nearly half of a lease,
+/// less what an attempt and the pause after it take, can be ridden out then (V6). A longer one ends the
 /// leadership at 0.8 of a lease after the last good renewal had left (V1), without a word from the
 /// store, and before anybody else can win. 002-10: what arrives late restores nothing.
 pub(super) async fn leader_that_is_cut_off_rides_it_out_or_steps_down_before_a_rival(

@@ -43,9 +43,12 @@ pub struct Header {
     /// How far from true time the rate of any clock is at most: 0.1 is 10 %.
     pub drift: f64,
     /// The longest that a machine at work delays a task that is due, while it is not said to pause:
-    /// 0 in simulations. Bounds of time are relaxed by it, safety is not.
+    /// 0 in simulations. Bounds of time are relaxed by it, nothing else is.
     #[serde(default)]
     pub slack: Micros,
+    /// Everything ran on one thread, so that nothing comes between a decision and its line.
+    #[serde(default)]
+    pub single_thread: bool,
     /// The history has a line for each write of the store, in the order in which they were applied.
     #[serde(default)]
     pub commits: bool,
@@ -74,6 +77,7 @@ impl Header {
             round_trip: 0,
             drift: 0.1,
             slack: 0,
+            single_thread: false,
             commits: false,
         }
     }

@@ -12,7 +12,7 @@ use std::{fmt, sync::Arc, time::Duration};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-pub use self::parts::{Cause, Commit, CommitKind, KILL, Outcome, PAUSE, Prev};
+pub use self::parts::{AFTERMATH, Cause, Commit, CommitKind, KILL, Outcome, PAUSE, Prev, STALL};
 use super::{Header, Invariant};
 
 /// An instant on the global axis, or a span, in microseconds.
@@ -221,9 +221,11 @@ pub enum What {
         written: Option<u64>,
     },
 
-    /// Something was broken on purpose: in the line's process, or everywhere if that is empty.
+    /// Something was broken on purpose: in the line's process, or everywhere if that is empty, and for the
+    /// line's lock, or for all if that is empty. A process whose name ends with `#` stands for all its
+    /// lives: `worker-1#` for `worker-1` and `worker-1#2`.
     Fault {
-        /// What. The checker knows [`KILL`] and [`PAUSE`]; of the others it knows that something was
+        /// What. The checker knows [`KILL`], [`PAUSE`], [`STALL`] and [`AFTERMATH`]; of the others it knows that something was
         /// amiss from `from` to `to`.
         kind: Arc<str>,
         /// When it began.

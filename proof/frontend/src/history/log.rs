@@ -39,6 +39,7 @@ pub struct OpenFault {
     log: Log,
     kind: Arc<str>,
     process: Arc<str>,
+    name: Arc<str>,
     from: Micros,
     excuses: Vec<Invariant>,
     over: bool,
@@ -118,10 +119,22 @@ impl Log {
 
     /// A fault that breaks these invariants by design, as documented.
     pub fn excused_fault(&self, kind: &str, process: &str, excuses: &[Invariant]) -> OpenFault {
+        self.fault_of(kind, process, "", excuses)
+    }
+
+    /// As [`Log::excused_fault`], of one lock only; of all if its name is empty.
+    pub fn fault_of(
+        &self,
+        kind: &str,
+        process: &str,
+        name: &str,
+        excuses: &[Invariant],
+    ) -> OpenFault {
         let fault = OpenFault {
             log: self.clone(),
             kind: kind.into(),
             process: process.into(),
+            name: name.into(),
             from: self.now(),
             excuses: excuses.to_vec(),
             over: false,
@@ -196,13 +209,14 @@ impl OpenFault {
             log,
             kind,
             process,
+            name,
             from,
             excuses,
             over: _,
         } = self;
         log.note(
             process,
-            "",
+            name,
             What::Fault {
                 kind: Arc::clone(kind),
                 from: *from,

@@ -1,7 +1,7 @@
 //! What a run's history has to say beyond calls and beliefs: its settings, its faults, and what they
 //! excuse; and its checker's judgement.
 
-use std::{sync::PoisonError, time::Duration};
+use std::{collections::BTreeMap, sync::PoisonError, time::Duration};
 
 use tokio::{runtime::Handle, time::sleep};
 
@@ -12,7 +12,7 @@ use super::{
 use crate::history::{
     Axis, Header, Invariant, Line, Log, OpenFault,
     checker::check,
-    line::{PAUSE, micros},
+    line::{AFTERMATH as FAULT_AFTERMATH, PAUSE, micros},
 };
 
 /// How long after a fault of a call its caller is still busy with it: an attempt takes at most D/6,
@@ -49,6 +49,7 @@ pub(super) fn open(log: &Log, plan: &Plan) -> Vec<OpenFault> {
     // Timers tick in milliseconds, and several follow each other.
     header.slack = micros(Duration::from_millis(10));
     header.commits = true;
+    header.single_thread = true;
     log.header(header);
 
     let mut allowed = Vec::new();
@@ -93,28 +94,36 @@ pub(super) fn axis(anchors: Anchors, rate: f64) -> Axis {
     })
 }
 
-/// A call was struck.
-pub(super) fn call_fault(log: &Log, client: usize, kind: &str, effect: &Effect) {
+/// A call of a client for a lock was struck; for several, if the name is empty.
+pub(super) fn call_fault(log: &Log, (client, name): (usize, &str), kind: &str, effect: &Effect) {
     let process = format!("c{client}");
+    // A reservation is a record beside the lock's own, and its delays are the lock's.
+    let lock = name.split('\u{1f}').next().unwrap_or_default();
     let fault = match effect {
         // An operator's release belongs to no client, and the same try may be granted a second time after
         // somebody else was.
         Effect::Spend => {
             use Invariant::{I1, I2, I3, I9, I11, I12};
             let excuses = [I1, I2, I3, I9, I11, I12];
-            log.excused_fault(kind, &process, &excuses)
+            log.fault_of(kind, &process, name, &excuses)
         }
         // The pause itself is told where it begins.
         Effect::SleepSent(_) | Effect::SleepAnswered(_) => return,
-        _ => log.fault(kind, &process),
+        _ => log.fault_of(kind, &process, lock, &[]),
     };
-    let more = match effect {
+    let lasting = match effect {
         Effect::DelayRequest(by) | Effect::DelayReply(by) | Effect::Duplicate(by) => *by,
+        // What it breaks is seen later.
+        Effect::Spend => AFTERMATH,
         _ => Duration::ZERO,
     };
+    let (log, lock) = (log.clone(), lock.to_owned());
     tokio::spawn(async move {
-        sleep(AFTERMATH + more).await;
+        sleep(lasting).await;
         fault.end();
+        let aftermath = log.fault_of(FAULT_AFTERMATH, &process, &lock, &[]);
+        sleep(AFTERMATH).await;
+        aftermath.end();
     });
 }
 
@@ -155,6 +164,10 @@ impl Drop for Away {
 
 /// Something happens at the store.
 pub(super) fn store_fault(log: &Log, event: &StoreEvent) {
+    let name = match event {
+        StoreEvent::Revoke(name) | StoreEvent::Force(name) | StoreEvent::Purge(name) => name,
+        _ => "",
+    };
     let (kind, lasting, excuses): (&str, Duration, &[Invariant]) = match event {
         StoreEvent::Forward(_) => ("clock step", AFTERMATH, &[]),
         // Until contenders have observed for a lease; nothing is known of the expiry before.
@@ -168,22 +181,28 @@ pub(super) fn store_fault(log: &Log, event: &StoreEvent) {
         // Its age is made up.
         StoreEvent::Purge(_) => ("purge", AFTERMATH, &[Invariant::I3]),
     };
-    let fault = log.excused_fault(kind, "", excuses);
+    let fault = log.fault_of(kind, "", name, excuses);
     tokio::spawn(async move {
         sleep(lasting).await;
         fault.end();
     });
 }
 
-/// What the checker of histories finds.
-pub(super) fn judge(history: &[Line]) -> Vec<Violation> {
+/// What the checker of histories finds, and how often it judged each bound of time.
+pub(super) fn judge(history: &[Line]) -> (Vec<Violation>, BTreeMap<Invariant, u64>) {
     let report = check(history);
     let violations = report.violations.iter().take(5);
-    violations
+    let violations = violations
         .map(|found| Violation {
             rule: found.invariant.to_string(),
             at: Duration::from_micros(found.t),
             what: format!("{}: {} (history)", found.name, found.says),
         })
-        .collect()
+        .collect();
+    let judgements = report.counts.judgements.into_iter();
+    let bounds = judgements.map(|(invariant, of_it)| (invariant, of_it.bounds));
+    (
+        violations,
+        bounds.filter(|(_, bounds)| *bounds > 0).collect(),
+    )
 }

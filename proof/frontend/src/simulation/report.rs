@@ -4,6 +4,8 @@ use std::{collections::BTreeMap, fmt, time::Duration};
 
 use serde::Serialize;
 
+use crate::history::Invariant;
+
 /// What happened in one run or in many.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
@@ -51,6 +53,8 @@ pub struct Figures {
     pub lost_updates: u64,
     /// What struck, by kind.
     pub faults: BTreeMap<&'static str, u64>,
+    /// Bounds of time that the checker of histories judged.
+    pub bounds: BTreeMap<Invariant, u64>,
 }
 
 impl Figures {
@@ -109,6 +113,7 @@ impl Figures {
             stale_writes,
             lost_updates,
             faults,
+            bounds,
         } = other;
         self.runs += runs;
         self.virtual_time += *virtual_time;
@@ -140,6 +145,9 @@ impl Figures {
         self.lost_updates += lost_updates;
         for (kind, count) in faults {
             *self.faults.entry(kind).or_default() += count;
+        }
+        for (invariant, count) in bounds {
+            *self.bounds.entry(*invariant).or_default() += count;
         }
     }
 }
@@ -183,6 +191,11 @@ impl fmt::Display for Figures {
             self.writes,
             self.stale_writes,
             self.lost_updates
-        )
+        )?;
+        write!(f, "; bounds of time judged:")?;
+        for (invariant, bounds) in &self.bounds {
+            write!(f, " {invariant} {bounds}")?;
+        }
+        Ok(())
     }
 }

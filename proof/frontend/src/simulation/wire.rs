@@ -151,7 +151,14 @@ impl Wire {
         Fut: Future<Output = Result<A, ProviderError>> + Send + 'static,
     {
         let Self(inner) = &self;
-        let effect = self.effect(op, nth);
+        let name = match &request {
+            Request::Acquire(acquire) => acquire.name.as_str(),
+            Request::Renew(renew) => renew.name.as_str(),
+            Request::Release(release) => release.name.as_str(),
+            Request::Read(name) => name.as_str(),
+            _ => "",
+        };
+        let effect = self.effect(op, nth, name);
         if let Some(Effect::SleepSent(lasting)) = effect {
             self.sleeps(lasting);
         }

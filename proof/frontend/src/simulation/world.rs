@@ -134,7 +134,9 @@ impl<'a> World<'a> {
         figures.runs = 1;
         figures.virtual_time = world.start.elapsed();
         let history = log.lines();
-        violations.extend(chronicle::judge(&history));
+        let (found, bounds) = chronicle::judge(&history);
+        violations.extend(found);
+        figures.bounds = bounds;
         Run {
             violations,
             figures,

@@ -16,6 +16,7 @@ pub(super) fn check(facts: &Facts<'_>, findings: &mut Findings<'_>) {
             counted_from_departure(facts, name, term, findings);
             never_revived(facts, name, term, findings);
             never_late(facts, name, term, findings);
+            handed_out_in_time(facts, name, term, findings);
             told_at_once(facts, name, term, findings);
         }
     }
@@ -34,6 +35,7 @@ fn counted_from_departure(
     let longest = scaled(belief, 1.0 / rate) + ROUNDING;
     let mut deadline = 0;
     for success in &term.beliefs {
+        findings.judge(Invariant::I6);
         let span = success.valid_until.saturating_sub(success.sent);
         // An older attempt may be answered after a newer one; the deadline stays with the newer.
         let moved = success.valid_until > deadline;
@@ -65,6 +67,7 @@ fn counted_from_departure(
 fn never_revived(facts: &Facts<'_>, name: &str, term: &TermFacts<'_>, findings: &mut Findings<'_>) {
     for pair in term.beliefs.windows(2) {
         let [before, after] = pair else { continue };
+        findings.judge(Invariant::I7);
         if after.valid_until + ROUNDING < before.valid_until {
             let says = format!(
                 "the deadline moved back from {} to {}",
@@ -73,15 +76,19 @@ fn never_revived(facts: &Facts<'_>, name: &str, term: &TermFacts<'_>, findings: 
             );
             findings.broken(Invariant::I7, name, &[before.at, after.at], says);
         }
-        // A stamp is taken after the decision; a process that stood still in between is late.
-        let late = after.at.t > before.valid_until + ROUNDING + facts.header.slack
-            && !facts
+        // The line of a reply is written before anybody decides on it, that of a credit after it: on one
+        // thread at the same instant.
+        let known = term.confirmed.get(&after.n).copied();
+        let exact = facts.header.single_thread
+            && facts
                 .faults
-                .paused(term.process, before.valid_until, after.at.t);
-        if late {
+                .paused(term.process, before.valid_until, after.at.t)
+                .is_none();
+        let known = known.filter(|_| !exact).unwrap_or(after.at);
+        if (exact || facts.has_calls) && known.t > before.valid_until + ROUNDING {
             let says = format!(
                 "a reply at {} extended a lease that had ended at {}",
-                Seconds(after.at.t),
+                Seconds(known.t),
                 Seconds(before.valid_until)
             );
             findings.broken(Invariant::I7, name, &[before.at, after.at], says);
@@ -101,6 +108,7 @@ fn never_late(facts: &Facts<'_>, name: &str, term: &TermFacts<'_>, findings: &mu
         let Some(belief) = term.deadline_at(look.t) else {
             continue;
         };
+        findings.judge(Invariant::I8);
         if *valid && look.t > belief.valid_until + ROUNDING && !renewed_by_then(facts, term, *look)
         {
             let says = format!(
@@ -127,23 +135,40 @@ fn never_late(facts: &Facts<'_>, name: &str, term: &TermFacts<'_>, findings: &mu
 fn renewed_by_then(facts: &Facts<'_>, term: &TermFacts<'_>, look: At) -> bool {
     let after = term.beliefs.partition_point(|belief| belief.at.t <= look.t);
     term.beliefs[after..].iter().any(|belief| {
-        let stamped = belief.at.t;
-        let soon = stamped <= look.t + facts.header.slack
-            || facts.faults.paused(term.process, look.t, stamped);
+        let between = !facts.header.single_thread
+            || facts
+                .faults
+                .paused(term.process, look.t, belief.at.t)
+                .is_some();
         let answered = term.confirmed.get(&belief.n);
-        soon && answered.is_some_and(|at| at.t <= look.t) && look.t <= belief.valid_until + ROUNDING
+        between
+            && answered.is_some_and(|at| at.t <= look.t)
+            && look.t <= belief.valid_until + ROUNDING
     })
 }
 
-/// I8: hand-outs and notices, which take a stamp after the decision.
-fn told_at_once(facts: &Facts<'_>, name: &str, term: &TermFacts<'_>, findings: &mut Findings<'_>) {
-    if let Some(delivered) = term.delivered
-        && let Some(belief) = term.deadline_at(delivered.t)
-        && delivered.t > belief.valid_until + ROUNDING + facts.header.slack
-        && !facts
-            .faults
-            .paused(term.process, belief.valid_until, delivered.t)
-    {
+/// I8: a grant that was known too late reaches nobody. The line of its reply is written before anybody
+/// decides on it, that of the hand-out after it: on one thread at the same instant.
+fn handed_out_in_time(
+    facts: &Facts<'_>,
+    name: &str,
+    term: &TermFacts<'_>,
+    findings: &mut Findings<'_>,
+) {
+    let Some(delivered) = term.delivered else {
+        return;
+    };
+    let Some(belief) = term.deadline_at(delivered.t) else {
+        return;
+    };
+    let stood = facts
+        .faults
+        .paused(term.process, belief.valid_until, delivered.t);
+    let exact = facts.header.single_thread && stood.is_none();
+    let known = term.confirmed.get(&belief.n).copied();
+    let known = known.filter(|_| !exact).unwrap_or(delivered);
+    findings.judge(Invariant::I8);
+    if (exact || facts.has_calls) && known.t > belief.valid_until + ROUNDING {
         let says = format!(
             "{} was handed a lease at {} that had ended at {}",
             term.process,
@@ -152,22 +177,35 @@ fn told_at_once(facts: &Facts<'_>, name: &str, term: &TermFacts<'_>, findings: &
         );
         findings.broken(Invariant::I8, name, &[belief.at, delivered], says);
     }
-    // A holder that begins to wait after the end is told then; the first to wait is told on time.
-    if let Some(told) = term.told.first() {
-        let Some(belief) = term.deadline_at(told.t) else {
-            return;
-        };
-        let known = term.end.filter(|(_, cause)| *cause != Cause::Expired);
-        let lost = known.map_or(belief.valid_until, |(end, _)| end.t.min(belief.valid_until));
-        let by = lost + NOTICE + facts.header.slack + ROUNDING;
-        if findings.bound(facts.faults.paused(term.process, lost, told.t)) && told.t > by {
-            let says = format!(
-                "{} was told at {} of a loss at {}",
-                term.process,
-                Seconds(told.t),
-                Seconds(lost)
-            );
-            findings.broken(Invariant::I8, name, &[belief.at, *told], says);
-        }
+}
+
+/// I8: a holder that waits for the loss learns of it. One that begins to wait after the end is told then;
+/// the first to wait is told on time.
+fn told_at_once(facts: &Facts<'_>, name: &str, term: &TermFacts<'_>, findings: &mut Findings<'_>) {
+    let Some(told) = term.told.first() else {
+        return;
+    };
+    let Some(belief) = term.deadline_at(told.t) else {
+        return;
+    };
+    let known = term.end.filter(|(_, cause)| *cause != Cause::Expired);
+    let lost = known.map_or(belief.valid_until, |(end, _)| end.t.min(belief.valid_until));
+    let by = lost + NOTICE + facts.header.slack + ROUNDING;
+    let stood = facts.faults.paused(term.process, lost, told.t);
+    let judged = if matches!(known, Some((_, Cause::Released | Cause::HandedOver))) {
+        // No loss, though it is told by the same way.
+        findings.judge(Invariant::I8);
+        stood.is_none()
+    } else {
+        findings.bound(Invariant::I8, stood)
+    };
+    if judged && told.t > by {
+        let says = format!(
+            "{} was told at {} of a loss at {}",
+            term.process,
+            Seconds(told.t),
+            Seconds(lost)
+        );
+        findings.broken(Invariant::I8, name, &[belief.at, *told], says);
     }
 }

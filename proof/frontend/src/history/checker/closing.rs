@@ -27,7 +27,11 @@ fn entered_early(
     for (at, commit) in &of_name.commits {
         match commit.kind {
             CommitKind::Take => {
-                if let Some((from, until)) = closed.take()
+                let closed = closed.take();
+                if closed.is_some() {
+                    findings.judge(Invariant::B4);
+                }
+                if let Some((from, until)) = closed
                     && at.t + ROUNDING < until
                 {
                     let says = format!(

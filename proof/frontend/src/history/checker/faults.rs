@@ -1,24 +1,24 @@
-//! When something was broken on purpose, and what that excuses.
+//! When something was broken on purpose, where, and what that excuses.
+//!
+//! A fault strikes one process or all of them, and one lock or all of them. What another process did, or
+//! what was done to another lock, is judged as if there had been none.
 
 use std::collections::{BTreeMap, HashMap};
 
 use crate::history::{
     Invariant, Line, Micros, What,
-    line::{KILL, PAUSE},
+    line::{AFTERMATH, KILL, PAUSE, STALL},
 };
-
-type Span = (Micros, Micros);
 
 /// Until when a fault lasts, and what it excuses.
 type Told<'a> = (Option<Micros>, &'a [Invariant]);
 
-/// The faults of a history, joined so that each question takes one binary search.
+/// The faults of a history. Of each kind they are joined, so that a question takes one binary search for
+/// each kind.
 #[derive(Default)]
 pub(crate) struct Faults {
-    /// Any fault, by process; everywhere under "".
-    any: HashMap<String, Spans>,
-    paused: HashMap<String, Spans>,
-    excuses: HashMap<Invariant, Spans>,
+    /// By process, and everything under ""; by lock, and everything under ""; by kind.
+    places: HashMap<String, HashMap<String, BTreeMap<String, Spans>>>,
     killed: HashMap<String, Micros>,
     pub(crate) count: BTreeMap<String, u64>,
     /// Each by itself, by kind, process and beginning.
@@ -30,19 +30,22 @@ pub(crate) struct Faults {
 pub(crate) struct Fault {
     pub(crate) kind: String,
     pub(crate) process: String,
+    pub(crate) name: String,
     pub(crate) from: Micros,
     /// `MAX` if it never ends.
     pub(crate) to: Micros,
+    /// What it breaks by design.
+    excuses: Vec<Invariant>,
 }
 
 /// Disjoint spans in order.
 #[derive(Default)]
-struct Spans(Vec<Span>);
+struct Spans(Vec<(Micros, Micros)>);
 
 impl Faults {
     pub(crate) fn new(lines: &[Line]) -> Self {
         // A fault is told when it begins and again when it is over.
-        let mut told: BTreeMap<(&str, &str, Micros), Told<'_>> = BTreeMap::new();
+        let mut told: BTreeMap<(&str, &str, &str, Micros), Told<'_>> = BTreeMap::new();
         for line in lines {
             if let What::Fault {
                 kind,
@@ -51,7 +54,8 @@ impl Faults {
                 excuses,
             } = &line.what
             {
-                let fault = told.entry((kind, &line.process, *from)).or_default();
+                let place = (&**kind, &*line.process, &*line.name, *from);
+                let fault = told.entry(place).or_default();
                 fault.0 = fault.0.max(*to);
                 if !excuses.is_empty() {
                     fault.1 = excuses;
@@ -59,73 +63,152 @@ impl Faults {
             }
         }
         let mut faults = Self::default();
-        for ((kind, process, from), (to, excuses)) in told {
-            *faults.count.entry(kind.to_owned()).or_default() += 1;
-            // A kill lasts for ever.
-            let to = if kind == KILL { None } else { to };
-            let span = (from, to.unwrap_or(Micros::MAX));
-            let entry = faults.any.entry(process.to_owned()).or_default();
-            entry.0.push(span);
-            faults.all.push(Fault {
-                kind: kind.to_owned(),
-                process: process.to_owned(),
-                from: span.0,
-                to: span.1,
-            });
+        for ((kind, process, name, from), (to, excuses)) in told {
+            if kind != AFTERMATH {
+                *faults.count.entry(kind.to_owned()).or_default() += 1;
+            }
             if kind == KILL {
                 let killed = faults.killed.entry(process.to_owned()).or_insert(from);
                 *killed = from.min(*killed);
             }
-            if kind == PAUSE {
-                let entry = faults.paused.entry(process.to_owned()).or_default();
-                entry.0.push(span);
-            }
-            for invariant in excuses {
-                faults.excuses.entry(*invariant).or_default().0.push(span);
-            }
+            faults.all.push(Fault {
+                kind: kind.to_owned(),
+                process: process.to_owned(),
+                name: name.to_owned(),
+                from,
+                // A kill lasts for ever.
+                to: to.filter(|_| kind != KILL).unwrap_or(Micros::MAX),
+                excuses: excuses.to_vec(),
+            });
         }
-        let spans = faults.any.values_mut().chain(faults.paused.values_mut());
-        for spans in spans.chain(faults.excuses.values_mut()) {
-            spans.join();
+        for fault in &faults.all {
+            let of_process = faults.places.entry(fault.process.clone()).or_default();
+            let of_name = of_process.entry(fault.name.clone()).or_default();
+            let spans = of_name.entry(fault.kind.clone()).or_default();
+            spans.0.push((fault.from, fault.to));
         }
+        let names = faults.places.values_mut().flat_map(HashMap::values_mut);
+        names
+            .flat_map(BTreeMap::values_mut)
+            .for_each(|spans| spans.join());
         faults
     }
 
-    /// Something was wrong with this process, or everywhere, in this span.
-    pub(crate) fn during(&self, process: &str, from: Micros, to: Micros) -> bool {
-        [process, ""].into_iter().any(|place| {
-            self.any
-                .get(place)
-                .is_some_and(|spans| spans.meets(from, to))
-        })
+    /// What was wrong with this process and this lock in this span: the kind of a fault.
+    pub(crate) fn during(
+        &self,
+        process: &str,
+        name: &str,
+        from: Micros,
+        to: Micros,
+    ) -> Option<&str> {
+        let meeting = self.at(process, name);
+        meeting
+            .filter(|(_, spans)| spans.meets(from, to))
+            .map(|(kind, _)| kind)
+            // What was done on purpose, where there is such a fault.
+            .min_by_key(|kind| matches!(*kind, AFTERMATH | STALL))
     }
 
-    /// The process stood still at some time in this span.
-    pub(crate) fn paused(&self, process: &str, from: Micros, to: Micros) -> bool {
-        [process, ""].into_iter().any(|place| {
-            self.paused
-                .get(place)
-                .is_some_and(|spans| spans.meets(from, to))
-        })
+    /// As [`Faults::during`], but for what is over and only felt.
+    pub(crate) fn striking(
+        &self,
+        process: &str,
+        name: &str,
+        from: Micros,
+        to: Micros,
+    ) -> Option<&str> {
+        let meeting = self.at(process, name);
+        meeting
+            .filter(|(kind, spans)| *kind != AFTERMATH && spans.meets(from, to))
+            .map(|(kind, _)| kind)
+            .min_by_key(|kind| *kind == STALL)
     }
 
-    /// A fault of this span breaks the invariant by design.
-    pub(crate) fn excuse(&self, invariant: Invariant, from: Micros, to: Micros) -> bool {
-        self.excuses
-            .get(&invariant)
-            .is_some_and(|spans| spans.meets(from, to))
+    /// Whether the process stood still at some time in this span, or its machine did: the kind of it.
+    pub(crate) fn paused(&self, process: &str, from: Micros, to: Micros) -> Option<&str> {
+        self.at(process, "")
+            .find(|(kind, spans)| matches!(*kind, PAUSE | STALL) && spans.meets(from, to))
+            .map(|(kind, _)| kind)
+    }
+
+    /// Until when a request of this process that was under way at this instant may be on its way: faults
+    /// that follow each other without a gap hold it up one after the other.
+    pub(crate) fn held_up(&self, process: &str, name: &str, sent: Micros, ended: Micros) -> Micros {
+        let mut until = ended;
+        loop {
+            let later = self
+                .at(process, name)
+                .filter(|(kind, _)| *kind != KILL)
+                .filter_map(|(_, spans)| spans.last(sent, until))
+                .max();
+            match later {
+                Some(later) if later > until => until = later,
+                _ => return until,
+            }
+        }
+    }
+
+    /// The kind of a fault that breaks this invariant by design: of this span, of one of these processes
+    /// and of this lock.
+    pub(crate) fn excuse(
+        &self,
+        invariant: Invariant,
+        processes: &[&str],
+        name: &str,
+        (from, to): (Micros, Micros),
+    ) -> Option<&str> {
+        let strikes = |fault: &&Fault| {
+            fault.excuses.contains(&invariant)
+                && fault.from <= to
+                && from <= fault.to
+                && (fault.name.is_empty() || fault.name == name)
+                && (fault.process.is_empty()
+                    || processes.iter().any(|process| {
+                        *process == fault.process || lives(process) == fault.process
+                    }))
+        };
+        self.all
+            .iter()
+            .find(strikes)
+            .map(|fault| fault.kind.as_str())
     }
 
     /// When the process was killed.
     pub(crate) fn killed(&self, process: &str) -> Option<Micros> {
         self.killed.get(process).copied()
     }
+
+    /// The faults that strike this process and this lock, by kind.
+    fn at(&self, process: &str, name: &str) -> impl Iterator<Item = (&str, &Spans)> {
+        let lives = lives(process);
+        let places = [process, &lives, ""].map(|process| self.places.get(process));
+        let names = [Some(name).filter(|name| !name.is_empty()), Some("")];
+        let found = places.into_iter().flatten().flat_map(move |of_process| {
+            names
+                .into_iter()
+                .flatten()
+                .filter_map(|name| of_process.get(name))
+                .collect::<Vec<_>>()
+        });
+        found
+            .flatten()
+            .map(|(kind, spans)| (kind.as_str(), spans))
+            .collect::<Vec<_>>()
+            .into_iter()
+    }
+}
+
+/// All lives of a process: what strikes its machine strikes whichever of them is there.
+fn lives(process: &str) -> String {
+    let name = process.split('#').next().unwrap_or_default();
+    format!("{name}#")
 }
 
 impl Spans {
     fn join(&mut self) {
         self.0.sort_unstable();
-        let mut joined: Vec<Span> = Vec::with_capacity(self.0.len());
+        let mut joined: Vec<(Micros, Micros)> = Vec::with_capacity(self.0.len());
         for (from, to) in self.0.drain(..) {
             match joined.last_mut() {
                 Some(last) if from <= last.1 => last.1 = last.1.max(to),
@@ -136,7 +219,13 @@ impl Spans {
     }
 
     fn meets(&self, from: Micros, to: Micros) -> bool {
-        let after = self.0.partition_point(|span| span.1 < from);
-        self.0.get(after).is_some_and(|span| span.0 <= to)
+        self.last(from, to).is_some()
+    }
+
+    /// When the last of those that meet this one is over.
+    fn last(&self, from: Micros, to: Micros) -> Option<Micros> {
+        let before = self.0.partition_point(|span| span.0 <= to);
+        let (_, over) = self.0[before.checked_sub(1)?];
+        (over >= from).then_some(over)
     }
 }

@@ -42,6 +42,13 @@ fn overlaps(facts: &Facts<'_>, name: &str, of_name: &NameFacts<'_>, findings: &m
     leases.sort_by_key(|lease| (lease.from.t, lease.from.line));
     let mut longest: Option<Valid<'_>> = None;
     for lease in leases {
+        findings.judge(Invariant::I1);
+        if longest
+            .as_ref()
+            .is_some_and(|before| before.process == lease.process)
+        {
+            findings.judge(Invariant::I12);
+        }
         if let Some(before) = &longest
             && before.until > lease.from.t + ROUNDING
         {
@@ -87,6 +94,7 @@ fn deadlines(facts: &Facts<'_>, name: &str, of_name: &NameFacts<'_>, findings: &
                 continue;
             }
             deadline = belief.valid_until;
+            findings.judge(Invariant::I2);
             let promised = if facts.header.commits {
                 kept.get(&uuid).and_then(|kept| {
                     let after = kept.partition_point(|(at, _)| at.t <= belief.at.t);

@@ -62,10 +62,21 @@ pub struct Counts {
     pub fenced: Writes,
     /// The same for resources that check no tokens.
     pub unfenced: Writes,
-    /// Bounds of time (I8, I10, I15, I17) that were checked.
-    pub judged: u64,
-    /// Bounds of time that were not, since a fault was under way or an outcome is unknown.
-    pub not_judged: u64,
+    /// How often each invariant was judged, and how often it was not.
+    pub judgements: BTreeMap<Invariant, Judgements>,
+}
+
+/// How often an invariant was judged.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Judgements {
+    /// So often it was.
+    pub made: u64,
+    /// Of these, bounds of time (I8's notice, I10, I15, I17).
+    pub bounds: u64,
+    /// Bounds of time that were not judged since a fault was under way, and violations that are excused
+    /// since a fault breaks the invariant by design: by kind of fault.
+    pub excused: BTreeMap<String, u64>,
 }
 
 /// Writes to resources of one sort.
@@ -80,6 +91,20 @@ pub struct Writes {
     pub stale: u64,
     /// Applied on top of a value that had changed since its writer read it.
     pub lost_updates: u64,
+}
+
+impl Counts {
+    /// The bounds of time of an invariant that were judged.
+    #[must_use]
+    pub fn bounds(&self, invariant: Invariant) -> u64 {
+        let judgements = self.judgements.get(&invariant);
+        judgements.map_or(0, |judgements| judgements.bounds)
+    }
+
+    pub(super) fn excuse(&mut self, invariant: Invariant, kind: &str) {
+        let judgements = self.judgements.entry(invariant).or_default();
+        *judgements.excused.entry(kind.to_owned()).or_default() += 1;
+    }
 }
 
 impl Report {
@@ -158,8 +183,7 @@ impl fmt::Display for Counts {
             faults,
             fenced,
             unfenced,
-            judged,
-            not_judged,
+            judgements,
         } = self;
         writeln!(f, "{lines} lines over {}", Seconds(*span))?;
         writeln!(
@@ -174,7 +198,30 @@ impl fmt::Display for Counts {
         )?;
         writeln!(f, "faults: {}", List(faults))?;
         writeln!(f, "fenced writes: {fenced}; unfenced writes: {unfenced}")?;
-        write!(f, "bounds of time: {judged} judged, {not_judged} not")
+        write!(f, "judged:")?;
+        for (number, (invariant, of_it)) in judgements.iter().enumerate() {
+            let comma = if number == 0 { "" } else { ";" };
+            write!(f, "{comma} {invariant} {of_it}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Judgements {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            made,
+            bounds,
+            excused,
+        } = self;
+        write!(f, "{made}")?;
+        if *bounds > 0 {
+            write!(f, " ({bounds} bounds of time)")?;
+        }
+        if !excused.is_empty() {
+            write!(f, ", excused by {}", List(excused))?;
+        }
+        Ok(())
     }
 }
 

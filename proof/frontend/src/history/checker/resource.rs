@@ -30,6 +30,9 @@ pub(super) fn check(facts: &Facts<'_>, findings: &mut Findings<'_>) {
             continue;
         };
         let seen = resources.entry(resource).or_default();
+        if *fenced && *accepted {
+            findings.judge(Invariant::I5);
+        }
         let counts = &mut findings.report.counts;
         let writes = if *fenced {
             &mut counts.fenced

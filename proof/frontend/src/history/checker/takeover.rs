@@ -1,5 +1,7 @@
 //! I10, I15: a name whose holder is gone, or that nobody ever had, goes to a waiter.
 
+mod orphans;
+
 use super::{
     Findings, ROUNDING, Seconds,
     facts::{At, Call, Facts, NameFacts, TermFacts},
@@ -10,6 +12,9 @@ use crate::history::{
     line::{CommitKind, Outcome},
 };
 
+/// Why a term is not judged that has a call without a definite answer.
+const UNANSWERED: &str = "no answer";
+
 /// Jitter at an expiry or the end of an observation (W2).
 const JITTER: Micros = 50_000;
 
@@ -19,7 +24,8 @@ struct Blocking<'f, 'a> {
     /// The newest write that kept others out.
     newest: At,
     duration: Micros,
-    token: u64,
+    /// None that anybody was told.
+    token: Option<u64>,
     /// When the next term began, if one did.
     next: Option<At>,
 }
@@ -29,12 +35,15 @@ pub(super) fn check(facts: &Facts<'_>, findings: &mut Findings<'_>) {
         if of_name.asks.is_empty() {
             continue;
         }
-        let blocking = if facts.header.commits {
+        let mut blocking = if facts.header.commits {
             by_commits(of_name)
         } else {
-            by_replies(facts, of_name, findings)
+            let mut blocking = by_replies(facts, of_name, findings);
+            blocking.extend(orphans::by_calls(facts, name, of_name));
+            blocking
         };
-        let mut waiters = Waiters::new(facts, of_name);
+        blocking.sort_by_key(|blocking| blocking.newest.t);
+        let mut waiters = Waiters::new(facts, name, of_name);
         for blocking in blocking {
             judge(facts, name, &blocking, &mut waiters, findings);
         }
@@ -56,7 +65,7 @@ fn by_commits<'f, 'a>(of_name: &'f NameFacts<'a>) -> Vec<Blocking<'f, 'a>> {
                     term: of_name.terms.get(&commit.uuid),
                     newest: *at,
                     duration: commit.duration,
-                    token: commit.token,
+                    token: Some(commit.token),
                     next: None,
                 });
             }
@@ -105,14 +114,14 @@ fn by_replies<'f, 'a>(
             continue;
         };
         if !calls().all(answered) {
-            findings.bound(true);
+            findings.bound(of_whom(Some(term)).0, Some(UNANSWERED));
             continue;
         }
         all.push(Blocking {
             term: Some(term),
             newest,
             duration: facts.duration(term),
-            token: *token,
+            token: Some(*token),
             next: terms
                 .get(index + 1)
                 .and_then(|(_, next)| next.acquires.iter().find_map(applied)),
@@ -124,6 +133,7 @@ fn by_replies<'f, 'a>(
 /// The waiters for a name.
 struct Waiters<'f, 'a> {
     facts: &'f Facts<'a>,
+    name: &'f str,
     /// In the order in which they began.
     coming: std::vec::IntoIter<Waiter<'a>>,
     /// Those who may wait now.
@@ -138,14 +148,14 @@ struct Waiter<'a> {
 }
 
 /// A waiter that waited for the whole bound, and the end of that bound.
-struct Waited<'a> {
+struct Waited<'f, 'a> {
     waiter: Waiter<'a>,
     by: Micros,
-    disturbed: bool,
+    disturbed: Option<&'f str>,
 }
 
 impl<'f, 'a> Waiters<'f, 'a> {
-    fn new(facts: &'f Facts<'a>, of_name: &NameFacts<'a>) -> Self {
+    fn new(facts: &'f Facts<'a>, name: &'f str, of_name: &NameFacts<'a>) -> Self {
         let coming: Vec<_> = of_name
             .asks
             .iter()
@@ -158,6 +168,7 @@ impl<'f, 'a> Waiters<'f, 'a> {
             .collect();
         Self {
             facts,
+            name,
             coming: coming.into_iter(),
             present: Vec::new(),
         }
@@ -170,9 +181,10 @@ impl<'f, 'a> Waiters<'f, 'a> {
         newest: Micros,
         taken: Option<Micros>,
         bound: impl Fn(Micros) -> Micros,
-    ) -> Option<Waited<'a>> {
+    ) -> Option<Waited<'f, 'a>> {
         let Self {
             facts,
+            name,
             coming,
             present,
         } = self;
@@ -193,13 +205,14 @@ impl<'f, 'a> Waiters<'f, 'a> {
             }
             // What begins when the name is taken delayed nothing.
             let from = newest.max(waiter.began.t);
-            let disturbed = facts.faults.during(waiter.process, from, by.min(taken - 1));
+            let to = by.min(taken - 1);
+            let disturbed = facts.faults.during(waiter.process, name, from, to);
             found = Some(Waited {
                 waiter: *waiter,
                 by,
                 disturbed,
             });
-            if !disturbed {
+            if disturbed.is_none() {
                 break;
             }
         }
@@ -225,21 +238,16 @@ fn judge(
     else {
         return;
     };
-    if !findings.bound(disturbed) || taken.is_some_and(|taken| taken <= by) {
+    let (invariant, what) = of_whom(blocking.term);
+    if !findings.bound(invariant, disturbed) || taken.is_some_and(|taken| taken <= by) {
         return;
     }
-    let orphan = blocking.term.is_none_or(|term| term.grants.is_empty());
-    let (invariant, what) = if orphan {
-        (Invariant::I10, "a try that nobody has")
-    } else {
-        (Invariant::I15, "a holder")
-    };
     let got = taken.map_or("had not to the end".into(), |taken| {
         format!("had it at {}", Seconds(taken))
     });
+    let token = blocking.token.map_or("unknown".into(), |it| it.to_string());
     let says = format!(
-        "{what}, token {}, wrote last at {}; {} waits and should have the name by {}, but {got}",
-        blocking.token,
+        "{what}, token {token}, wrote last at {}; {} waits and should have the name by {}, but {got}",
         Seconds(newest),
         waiter.process,
         Seconds(by),
@@ -247,6 +255,15 @@ fn judge(
     let mut shown = vec![blocking.newest, waiter.began];
     shown.extend(blocking.next);
     findings.broken_at(invariant, name, by, &shown, says);
+}
+
+/// Which invariant a term that was not released is a question of, and what it is.
+fn of_whom(term: Option<&TermFacts<'_>>) -> (Invariant, &'static str) {
+    if term.is_none_or(|term| term.grants.is_empty()) {
+        (Invariant::I10, "a try that nobody has")
+    } else {
+        (Invariant::I15, "a holder")
+    }
 }
 
 /// When a process that has waited since `began` has the name at the latest (DESIGN.md, "How long things take",

@@ -36,6 +36,9 @@ fn told(name: &str, of_name: &NameFacts<'_>, findings: &mut Findings<'_>) {
         let Some((first, token)) = tokens.first().copied() else {
             continue;
         };
+        for invariant in [Invariant::I3, Invariant::I4, Invariant::I11] {
+            findings.judge(invariant);
+        }
         if let Some((at, other)) = tokens.iter().find(|(_, other)| *other != token) {
             let says = format!("one request was granted with token {token} and with {other}");
             findings.broken(Invariant::I11, name, &[first, *at], says);

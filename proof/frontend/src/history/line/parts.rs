@@ -12,6 +12,13 @@ pub const KILL: &str = "kill";
 /// The kind of a fault in which a process stood still: what it should have noticed it notices late.
 pub const PAUSE: &str = "pause";
 
+/// The kind of a fault in which a machine gave a process no time, and nobody did that on purpose.
+pub const STALL: &str = "stall";
+
+/// The kind of a fault that is over, while callers that it struck may still wait for what it took from
+/// them. Bounds that count from the end of a fault (I17) count from its beginning.
+pub const AFTERMATH: &str = "aftermath";
+
 /// How a call or an attempt ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -58,9 +58,10 @@ impl Wire {
         let Self(inner) = &self;
         let struck: Vec<Option<Effect>> = numbers
             .into_iter()
-            .map(|nth| self.single_effect(Op::Renew, nth))
+            .zip(&requests)
+            .map(|(nth, request)| self.single_effect(Op::Renew, nth, request.name.as_str()))
             .collect();
-        let whole = self.effect(Op::RenewMany, trip).or_else(|| {
+        let whole = self.effect(Op::RenewMany, trip, "").or_else(|| {
             let mut struck = struck.iter().flatten();
             struck.find(|effect| !is_an_items(effect)).copied()
         });

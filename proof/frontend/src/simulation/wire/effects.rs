@@ -29,8 +29,8 @@ impl Wire {
         });
     }
 
-    /// What strikes a call: meant for it, or for all of this time.
-    pub(super) fn effect(&self, op: Op, nth: u64) -> Option<Effect> {
+    /// What strikes a call for this lock, or for several: meant for it, or for all of this time.
+    pub(super) fn effect(&self, op: Op, nth: u64, name: &str) -> Option<Effect> {
         let Self(inner) = self;
         let now = inner.start.elapsed();
         let window = || {
@@ -39,18 +39,18 @@ impl Wire {
             Some(found.2)
         };
         let effect = inner.single.get(&(op, nth)).copied().or_else(window)?;
-        self.strikes(effect);
+        self.strikes(effect, name);
         Some(effect)
     }
 
     /// What is meant for this call.
-    pub(super) fn single_effect(&self, op: Op, nth: u64) -> Option<Effect> {
+    pub(super) fn single_effect(&self, op: Op, nth: u64, name: &str) -> Option<Effect> {
         let effect = self.0.single.get(&(op, nth)).copied()?;
-        self.strikes(effect);
+        self.strikes(effect, name);
         Some(effect)
     }
 
-    fn strikes(&self, effect: Effect) {
+    fn strikes(&self, effect: Effect, name: &str) {
         let Self(inner) = self;
         let kind = match effect {
             Effect::LoseRequest => "lost requests",
@@ -66,7 +66,7 @@ impl Wire {
             Effect::SleepSent(_) | Effect::SleepAnswered(_) => "standstills",
         };
         inner.monitor.figures(|figures| figures.fault(kind));
-        chronicle::call_fault(&inner.log, inner.client, kind, &effect);
+        chronicle::call_fault(&inner.log, (inner.client, name), kind, &effect);
     }
 
     pub(super) fn count(&self, op: Op) -> u64 {

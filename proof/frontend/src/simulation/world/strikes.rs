@@ -16,7 +16,7 @@ use uuid::Uuid;
 
 use super::World;
 use crate::{
-    history::Log,
+    history::{Log, line::AFTERMATH},
     simulation::{
         chronicle,
         monitor::Monitor,
@@ -41,8 +41,11 @@ impl World<'_> {
         tokio::spawn(async move {
             sleep_until(from).await;
             let fault = log.fault(kind, &process);
-            sleep(lasting + chronicle::AFTERMATH).await;
+            sleep(lasting).await;
             fault.end();
+            let aftermath = log.fault(AFTERMATH, &process);
+            sleep(chronicle::AFTERMATH).await;
+            aftermath.end();
         });
     }
 

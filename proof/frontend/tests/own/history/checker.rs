@@ -9,7 +9,8 @@ mod stale;
 mod tokens;
 
 use dlock_proof::history::{
-    Invariant::Shape,
+    Invariant::{self, I15, Shape},
+    checker::Report,
     line::{CommitKind, Outcome},
 };
 
@@ -17,6 +18,13 @@ use super::story::Story;
 
 pub(crate) const A: &str = "A";
 pub(crate) const B: &str = "B";
+
+/// How often which faults excused an invariant.
+pub(crate) fn excused(report: &Report, invariant: Invariant) -> Vec<(&str, u64)> {
+    let judgements = report.counts.judgements.get(&invariant);
+    let kinds = judgements.into_iter().flat_map(|it| &it.excused);
+    kinds.map(|(kind, count)| (kind.as_str(), *count)).collect()
+}
 
 /// A takes, renews and releases; B, who waits, takes; and so on. With faults that break nothing.
 pub(crate) fn ordinary(commits: bool) -> Story {
@@ -57,6 +65,22 @@ fn good_history_passes_and_is_counted() {
         assert_eq!(counts.asks["ok"], 2);
         assert_eq!(counts.faults["lose reply"], 1);
     }
+}
+
+#[test]
+fn report_says_what_was_judged_and_what_excused() {
+    let mut story = Story::new();
+    story
+        .granted(A, 1, 100, 1.0)
+        .fault("kill", A, 5.0, 5.0)
+        .fault("partition", B, 9.0, 13.0)
+        .waited(B, 1, 3.0, Some((12.1, Some(2))))
+        .granted(B, 2, 101, 11.9);
+    let report = story.passes();
+    assert_eq!(excused(&report, I15), [("partition", 1)]);
+    let says = report.to_string();
+    assert!(says.contains("I15 0, excused by partition 1"), "{says}");
+    assert!(says.contains("I1 2;") && says.contains("I6 2;"), "{says}");
 }
 
 #[test]

@@ -66,6 +66,14 @@ impl Story {
         self
     }
 
+    /// Everything ran on one thread.
+    pub(crate) fn single_thread(&mut self) -> &mut Self {
+        if let What::Header(header) = &mut self.lines[0].what {
+            header.single_thread = true;
+        }
+        self
+    }
+
     pub(crate) fn line(&mut self, t: f64, process: &str, what: What) -> &mut Self {
         let name = match what {
             What::Header(_) | What::Start { .. } | What::Fault { .. } | What::Write { .. } => "",
@@ -356,6 +364,15 @@ impl Story {
             excuses: excuses.to_vec(),
         };
         self.line(from, process, what)
+    }
+
+    /// A fault of one lock.
+    pub(crate) fn fault_of(&mut self, kind: &str, name: &str, from: f64, to: f64) -> &mut Self {
+        self.fault(kind, "", from, to);
+        if let Some(line) = self.lines.last_mut() {
+            line.name = name.into();
+        }
+        self
     }
 
     pub(crate) fn wrote(&mut self, t: f64, fenced: bool, token: u64, accepted: bool) -> &mut Self {

@@ -7,7 +7,7 @@ use dlock_proof::history::{
 };
 
 use super::super::{
-    checker::{A, ordinary},
+    checker::{A, B, excused, ordinary},
     story::{LEASE, Story, at},
 };
 
@@ -183,10 +183,9 @@ fn i8_valid_after_the_deadline() {
 /// The credit's stamp comes late: a thread that was put aside between its decision and its line.
 #[test]
 fn i8_look_between_a_renewal_and_its_line_is_no_late_one() {
-    let story = |slack, answered, looked| {
+    let story = |answered, looked| {
         let mut story = Story::without_commits();
         story
-            .slack(slack)
             .granted(A, 1, 100, 1.0)
             .renew(A, 1, 1, 6.0, Some((answered, Outcome::Ok)))
             .looked(A, 1, looked, true)
@@ -194,11 +193,10 @@ fn i8_look_between_a_renewal_and_its_line_is_no_late_one() {
         story
     };
     // A believes until 9.0, or 14.0 from the credit on.
-    story(0.5, 8.9, 9.1).passes();
-    // Nobody had answered yet; it was not in the middle; a clock that is exact has no middle.
-    story(0.5, 9.2, 9.1).breaks(&[I8]);
-    story(0.3, 8.9, 9.05).breaks(&[I7, I8]);
-    story(0.0, 8.9, 9.1).breaks(&[I7, I8]);
+    story(8.9, 9.1).passes();
+    // Nobody had answered yet; one thread is never in the middle.
+    story(9.2, 9.1).breaks(&[I7, I8]);
+    story(8.9, 9.1).single_thread().breaks(&[I7, I8]);
 }
 
 #[test]
@@ -215,14 +213,42 @@ fn i8_loss_told_too_late() {
         .told(A, 1, 9.4);
     late.breaks(&[I8]);
     // A process that stood still could not be told.
+    let mut other = late.clone();
+    other.fault("pause", B, 3.0, 9.4).breaks(&[I8]);
     late.fault("pause", A, 3.0, 9.4);
-    assert_eq!(late.passes().counts.not_judged, 1);
+    assert_eq!(excused(&late.passes(), I8), [("pause", 1)]);
+}
+
+/// Bounds of time have the header's slack; a credit has none, however late its reply.
+#[test]
+fn slack_is_for_bounds_of_time() {
+    let mut told = Story::without_commits();
+    told.slack(1.0)
+        .granted(A, 1, 100, 1.0)
+        .ended(A, 1, 9.4, Cause::Expired)
+        .told(A, 1, 9.4);
+    told.passes();
+    let mut revived = Story::without_commits();
+    revived
+        .slack(1.0)
+        .granted(A, 1, 100, 1.0)
+        .renew(A, 1, 1, 8.5, Some((9.1, Outcome::Ok)))
+        .credited(A, 1, 1, 8.5, 9.1);
+    revived.breaks(&[I7]);
+    let mut dead = Story::without_commits();
+    dead.slack(1.0)
+        .waited(A, 1, 1.0, Some((9.3, Some(1))))
+        .tried(A, 1, 1.0)
+        .acquire(A, 1, 1.0, Some((9.1, Outcome::Ok, Some(100))))
+        .believes(A, 1, 100, 1.0, 9.2);
+    dead.breaks(&[I8]);
 }
 
 #[test]
 fn i8_dead_grant_is_handed_out() {
     let mut story = Story::without_commits();
     story
+        .single_thread()
         .waited(A, 1, 1.0, Some((9.5, Some(1))))
         .granted(A, 1, 100, 1.0);
     story.breaks(&[I8]);

@@ -66,7 +66,16 @@ fn i1_what_a_fault_breaks_by_design_is_counted_apart() {
         .excused("store clock forward", "", 4.0, 4.0, &[I1, I2])
         .granted(B, 2, 101, 5.0);
     assert_eq!(story.passes().excused.len(), 1);
-    // It excuses nothing that was over before.
+    // It excuses nothing of others.
+    for (process, breaks) in [(B, false), ("C", true)] {
+        let mut story = Story::without_commits();
+        story
+            .granted(A, 1, 100, 1.0)
+            .excused("spent try", process, 4.0, 4.0, &[I1])
+            .granted(B, 2, 101, 5.0);
+        assert_eq!(story.check().breaks(I1), breaks, "{process}");
+    }
+    // And nothing that was over before.
     let mut story = Story::without_commits();
     story
         .granted(A, 1, 100, 1.0)

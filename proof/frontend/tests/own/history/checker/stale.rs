@@ -25,6 +25,17 @@ fn i9_valid_or_renewed_while_it_is_released() {
         .granted(A, 1, 100, 1.0)
         .released(A, 1, 100, 3.0)
         .renew(A, 1, 1, 3.05, Some((3.3, Outcome::Lost)));
+    story.clone().single_thread().breaks(&[I9]);
+    // Another thread may have drawn it before; the next is drawn when it has been answered.
+    story.passes();
+    story.renew(A, 1, 2, 3.4, Some((3.5, Outcome::Lost)));
+    story.breaks(&[I9]);
+    let mut story = Story::new();
+    story
+        .granted(A, 1, 100, 1.0)
+        .renew(A, 1, 1, 2.9, Some((3.3, Outcome::Lost)))
+        .released(A, 1, 100, 3.0)
+        .renew(A, 1, 2, 3.05, Some((3.3, Outcome::Lost)));
     story.breaks(&[I9]);
 }
 

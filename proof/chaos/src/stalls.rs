@@ -1,0 +1,135 @@
+//! What the machine itself was slow at, told in the history: measured beside what is judged, so that not every
+//! bound of time needs as much slack as the busiest machine.
+
+use std::{
+    fs::File,
+    io::{self, Write as _},
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+    time::Duration,
+};
+
+use dlock_core::{
+    Name, Provider,
+    provider::{Acquire, Renew},
+};
+use dlock_proof::history::{Log, Micros, What, line::STALL};
+use tokio::{task::JoinHandle, time::sleep};
+use uuid::Uuid;
+
+use crate::cli::Failure;
+
+const BEAT: Duration = Duration::from_millis(20);
+
+/// What is no stall: a thread that wakes up so late, a store that takes so long for an answer.
+const USUAL: Duration = Duration::from_millis(50);
+
+/// A thread of a worker that does nothing but wake up and write a byte, as every line of the history is written
+/// before its task goes on: tells when that was late.
+#[derive(Debug)]
+pub(crate) struct LateThreads(Arc<AtomicBool>);
+
+/// A caller that goes past frontends and proxies: tells, for everybody, when the store took its time for an
+/// answer. One that fails tells nothing: that is what providers are judged for.
+#[derive(Debug)]
+pub(crate) struct SlowAnswers(JoinHandle<()>);
+
+impl LateThreads {
+    pub(crate) fn watch(log: &Log, process: &str, folder: &Path) -> io::Result<Self> {
+        let mut file = File::create(folder.join(format!("{process}.pulse")))?;
+        let watching = Arc::new(AtomicBool::new(true));
+        let (watched, log, process) = (Arc::clone(&watching), log.clone(), process.to_owned());
+        thread::Builder::new().name("late".into()).spawn(move || {
+            while watched.load(Ordering::Relaxed) {
+                let due = log.now() + micros(BEAT);
+                thread::sleep(BEAT);
+                if file.write_all(b".").is_err() {
+                    return;
+                }
+                tell(&log, &process, due);
+            }
+        })?;
+        Ok(Self(watching))
+    }
+}
+
+impl Drop for LateThreads {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Relaxed);
+    }
+}
+
+impl SlowAnswers {
+    /// Holds a lock of its own, and renews it all the time.
+    pub(crate) async fn watch(log: &Log, provider: Arc<dyn Provider>) -> Result<Self, Failure> {
+        let (name, uuid) = (Name::new("pulse")?, Uuid::new_v4());
+        let day = Duration::from_hours(24);
+        provider
+            .acquire(&Acquire::new(name.clone(), uuid, day))
+            .await?;
+        let log = log.clone();
+        Ok(Self(tokio::spawn(async move {
+            for n in 1.. {
+                sleep(BEAT).await;
+                let asked = log.now();
+                let answer = provider.renew(&Renew::new(name.clone(), uuid, n)).await;
+                if answer.is_ok() {
+                    tell(&log, "", asked);
+                }
+            }
+        })))
+    }
+}
+
+impl Drop for SlowAnswers {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// Tells of what has taken from then until now, if that is more than usual.
+fn tell(log: &Log, process: &str, from: Micros) {
+    let to = log.now();
+    if to.saturating_sub(from) > micros(USUAL) {
+        let what = What::Fault {
+            kind: STALL.into(),
+            from,
+            to: Some(to),
+            excuses: Vec::new(),
+        };
+        log.note(process, "", what);
+    }
+}
+
+fn micros(span: Duration) -> Micros {
+    u64::try_from(span.as_micros()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_takes_long_is_told_for_its_process() {
+        let log = Log::in_memory_on(dlock_core::Clock::system());
+        let began = log.now();
+        thread::sleep(4 * USUAL);
+        tell(&log, "worker-1", began);
+        let [line] = &log.lines()[..] else {
+            panic!("{:?}", log.lines())
+        };
+        let What::Fault { from, to, .. } = &line.what else {
+            panic!("{line}")
+        };
+        assert_eq!((&*line.process, *from), ("worker-1", began));
+        assert!(to.is_some_and(|to| to - began >= 200_000), "{line}");
+        // No time at all.
+        let soon = log.now() + 1_000_000;
+        tell(&log, "worker-1", soon);
+        assert_eq!(log.lines().len(), 1);
+    }
+}
