@@ -23,15 +23,19 @@ pub struct Kept {
 }
 
 impl Kept {
-    /// Reads the data of a part.
+    /// Reads the data of a part; `None` if it has never been repeated.
     ///
     /// # Errors
-    /// The part has never been repeated, or its file is damaged.
-    pub fn read(workspace: &Path, part: &str) -> Result<Self, Box<dyn Error>> {
+    /// Its file cannot be read, or is damaged.
+    pub fn read(workspace: &Path, part: &str) -> Result<Option<Self>, Box<dyn Error>> {
         let path = workspace.join(file(part));
-        let text =
-            fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-        Ok(serde_json::from_str(&text)?)
+        if !path.exists() {
+            return Ok(None);
+        }
+        let kept = serde_json::from_str(&fs::read_to_string(&path)?);
+        Ok(Some(
+            kept.map_err(|error| format!("{}: {error}", path.display()))?,
+        ))
     }
 
     /// Writes them.

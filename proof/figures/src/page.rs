@@ -35,12 +35,14 @@ pub const PAGES: &[Page] = &[
 ];
 
 impl Page {
-    /// The text of the page, with what the data say at this place.
+    /// The text of the page, with what the data say at this place. Without data it stays as it is.
     ///
     /// # Errors
-    /// There are no data or no marks, or the data are not what they should be.
+    /// There are no marks, or the data are not what they should be.
     pub fn filled(&self, workspace: &Path, text: &str) -> Result<String, Box<dyn Error>> {
-        let kept = Kept::read(workspace, self.part)?;
+        let Some(kept) = Kept::read(workspace, self.part)? else {
+            return Ok(text.to_owned());
+        };
         let shown = (self.show)(&kept).map_err(|error| format!("{}: {error}", self.part))?;
         let (begin, end) = (
             format!("<!-- figures: {} -->\n", self.part),

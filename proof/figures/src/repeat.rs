@@ -27,6 +27,10 @@ const WRITTEN: [&str; 3] = [
 ///
 /// # Errors
 /// The sources are not those of a commit; a command fails, or prints no figures.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "says when and for how long, and decides nothing"
+)]
 pub fn repeat(workspace: &Path, part: &Part) -> Result<(), Box<dyn Error>> {
     let status = [&["status", "--porcelain", "--", "."][..], &WRITTEN].concat();
     let changed = git(workspace, &status)?;
@@ -43,7 +47,7 @@ pub fn repeat(workspace: &Path, part: &Part) -> Result<(), Box<dyn Error>> {
             let runs: Vec<_> = (part.commands.iter())
                 .map(|command| scope.spawn(|| run(workspace, command)))
                 .collect();
-            let ended = runs.into_iter().map(|run| run.join());
+            let ended = runs.into_iter().map(thread::ScopedJoinHandle::join);
             ended
                 .map(|ended| ended.unwrap_or_else(|_| Err("a thread has panicked".to_owned())))
                 .collect::<Result<Vec<_>, _>>()

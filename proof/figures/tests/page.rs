@@ -2,7 +2,25 @@
 
 use std::{fs, path::Path};
 
-use dlock_figures::{PAGES, PARTS};
+use dlock_figures::{Kept, PAGES, PARTS};
+
+/// Parts whose figures on the pages are still those of older code, written by hand.
+const PENDING: [&str; 6] = [
+    "suite",
+    "planted",
+    "chaos",
+    "model",
+    "operators",
+    "simulation",
+];
+
+#[test]
+fn parts_have_data_but_for_those_that_are_pending() {
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let lacks = |part: &&str| Kept::read(&workspace, part).unwrap().is_none();
+    let names = PARTS.iter().map(|part| part.name);
+    assert_eq!(names.filter(lacks).collect::<Vec<_>>(), PENDING);
+}
 
 #[test]
 fn pages_show_the_kept_figures() {

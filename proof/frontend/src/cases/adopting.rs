@@ -59,7 +59,10 @@ pub(in crate::cases) async fn adopted_lease_that_is_dropped_is_given_back(bench:
         let term = lease.uuid();
         drop(lease);
         eventually("the release", || {
-            harness.releases().iter().any(|release| release.uuid == term)
+            harness
+                .releases()
+                .iter()
+                .any(|release| release.uuid == term)
         })
         .await;
     })

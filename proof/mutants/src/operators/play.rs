@@ -75,7 +75,7 @@ pub(super) fn all(copy: &Path, operators: &[&Operator]) -> Result<Vec<End>, Box<
             if number >= operators.len() {
                 return Ok(played);
             }
-            if number % 100 == 0 {
+            if number.is_multiple_of(100) {
                 eprintln!("{number} of {} played", operators.len());
             }
             let end = one(copy, Some(number), &cases).map_err(|error| error.to_string())?;
@@ -156,6 +156,10 @@ fn cargo(copy: &Path) -> Command {
 
 /// How it ended, if it did in time.
 fn ended(child: &mut Child) -> Result<Option<ExitStatus>, Box<dyn Error>> {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "measures the machine, not a lease"
+    )]
     let began = Instant::now();
     loop {
         if let Some(status) = child.try_wait()? {
