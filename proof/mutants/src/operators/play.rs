@@ -4,8 +4,8 @@ use std::{
     collections::BTreeMap,
     error::Error,
     io::Read,
-    path::Path,
-    process::{Child, Command, ExitStatus, Stdio},
+    path::{Path, PathBuf},
+    process::{Command, ExitStatus, Stdio},
     sync::{
         Mutex, PoisonError,
         atomic::{AtomicUsize, Ordering},
@@ -13,6 +13,8 @@ use std::{
     thread,
     time::{Duration, Instant},
 };
+
+use serde::Deserialize;
 
 use super::Operator;
 
@@ -48,23 +50,93 @@ impl Cases {
     }
 }
 
-/// Builds what plays them, and plays them all, as many at a time as there are processors.
-pub(super) fn all(copy: &Path, operators: &[&Operator]) -> Result<Vec<End>, Box<dyn Error>> {
-    for build in [
-        &["build", "--package", "dlock-mutants", "--example", "matrix"][..],
-        &["test", "--package", "dlock-core", "--lib", "--no-run"],
-    ] {
-        let built = cargo(copy)
-            .args(build)
-            .args(["--locked", "--quiet"])
-            .status()?;
-        if !built.success() {
-            return Err(format!("`cargo {}` failed in the copy", build.join(" ")).into());
+/// The programs that may notice a change.
+struct Checks {
+    /// The cases of the frontend, the cancellation harness and some seeds of the simulation.
+    matrix: PathBuf,
+    /// Test programs, each with the folder that it runs in.
+    tests: Vec<(PathBuf, PathBuf)>,
+    cases: Cases,
+}
+
+/// What `cargo test --no-run --message-format json` says of one thing that it built.
+#[derive(Deserialize)]
+struct Built {
+    executable: Option<PathBuf>,
+    manifest_path: Option<PathBuf>,
+}
+
+impl Checks {
+    fn build(copy: &Path) -> Result<Self, Box<dyn Error>> {
+        build(
+            copy,
+            &["build", "--package", "dlock-mutants", "--example", "matrix"],
+        )?;
+        let mut tests = Vec::new();
+        for (package, which) in [
+            ("dlock-core", &["--lib"][..]),
+            ("dlock-proof", &["--test", "own", "--test", "alone"]),
+        ] {
+            let test = [
+                "test",
+                "--package",
+                package,
+                "--no-run",
+                "--message-format",
+                "json",
+            ];
+            for line in build(copy, &[&test, which].concat())?.lines() {
+                let built: Built = serde_json::from_str(line)?;
+                if let (Some(program), Some(manifest)) = (built.executable, built.manifest_path) {
+                    let folder = manifest.parent().unwrap_or(copy).to_owned();
+                    tests.push((program, folder));
+                }
+            }
+        }
+        Ok(Self {
+            matrix: copy.join("target/debug/examples/matrix"),
+            tests,
+            cases: Cases::default(),
+        })
+    }
+
+    /// All checks of one change, until one fails.
+    fn play(&self, number: Option<usize>) -> Result<End, Box<dyn Error>> {
+        let mut matrix = Command::new(&self.matrix);
+        matrix.arg("noticed").args(self.cases.in_order());
+        let (status, said) = ended(matrix.stdout(Stdio::piped()), number)?;
+        if let Some(case) = said.trim().strip_prefix("case ") {
+            self.cases.noticed(case);
+        }
+        let mut end = End::of(status);
+        for (program, folder) in &self.tests {
+            if end == End::Alive {
+                let mut test = Command::new(program);
+                // The matrix has played the harness already.
+                test.args(["--quiet", "--skip", "cancelling"])
+                    .current_dir(folder);
+                end = End::of(ended(test.stdout(Stdio::null()), number)?.0);
+            }
+        }
+        Ok(end)
+    }
+}
+
+impl End {
+    fn of(status: Option<ExitStatus>) -> Self {
+        match status {
+            None => Self::Hung,
+            Some(status) if status.success() => Self::Alive,
+            Some(_) => Self::Noticed,
         }
     }
-    let cases = Cases::default();
+}
+
+/// Builds what plays them, and plays them all, as many at a time as there are processors.
+pub(super) fn all(copy: &Path, operators: &[&Operator]) -> Result<Vec<End>, Box<dyn Error>> {
+    let checks = Checks::build(copy)?;
     // Without a change everything passes.
-    if let end @ (End::Noticed | End::Hung) = one(copy, None, &cases)? {
+    if let end @ (End::Noticed | End::Hung) = checks.play(None)? {
         return Err(format!("the checks fail without a change: {end:?}").into());
     }
     let next = AtomicUsize::new(0);
@@ -78,7 +150,9 @@ pub(super) fn all(copy: &Path, operators: &[&Operator]) -> Result<Vec<End>, Box<
             if number.is_multiple_of(100) {
                 eprintln!("{number} of {} played", operators.len());
             }
-            let end = one(copy, Some(number), &cases).map_err(|error| error.to_string())?;
+            let end = checks
+                .play(Some(number))
+                .map_err(|error| error.to_string())?;
             if end == End::Alive {
                 eprintln!("alive: {}", operators[number].name);
             }
@@ -102,74 +176,53 @@ pub(super) fn all(copy: &Path, operators: &[&Operator]) -> Result<Vec<End>, Box<
     Ok(played.into_iter().map(|(_, end)| end).collect())
 }
 
-/// The frontend's cases, the cancellation harness and some seeds of the simulation; then the unit tests.
-fn one(copy: &Path, number: Option<usize>, cases: &Cases) -> Result<End, Box<dyn Error>> {
-    let mut checks = Command::new(copy.join("target/debug/examples/matrix"));
-    let mut units = cargo(copy);
-    units.args([
-        "test",
-        "--locked",
-        "--quiet",
-        "--package",
-        "dlock-core",
-        "--lib",
-    ]);
-    checks.arg("noticed").args(cases.in_order());
-    for command in [&mut checks, &mut units] {
-        command
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null());
-        command.env_remove("DLOCK_PLANT");
-        if let Some(number) = number {
-            command.env("DLOCK_PLANT", number.to_string());
-        }
-        let mut child = command.spawn()?;
-        let said = child.stdout.take();
-        match ended(&mut child)? {
-            None => return Ok(End::Hung),
-            Some(status) if status.success() => {}
-            Some(_) => {
-                let mut text = String::new();
-                if let Some(mut said) = said {
-                    said.read_to_string(&mut text)?;
-                }
-                if let Some(case) = text.trim().strip_prefix("case ") {
-                    cases.noticed(case);
-                }
-                return Ok(End::Noticed);
-            }
-        }
-    }
-    Ok(End::Alive)
-}
-
-fn cargo(copy: &Path) -> Command {
-    let mut cargo = Command::new("cargo");
-    cargo.current_dir(copy).env_remove("CARGO_TARGET_DIR");
-    // It is built once and runs for long.
-    cargo
+/// Runs `cargo` in the copy; what it printed.
+fn build(copy: &Path, arguments: &[&str]) -> Result<String, Box<dyn Error>> {
+    let built = Command::new("cargo")
+        .args(arguments)
+        .args(["--locked", "--quiet"])
+        .current_dir(copy)
+        .env_remove("CARGO_TARGET_DIR")
+        // It is built once and runs for long.
         .env("CARGO_PROFILE_DEV_OPT_LEVEL", "1")
-        .env("CARGO_PROFILE_DEV_DEBUG", "0");
-    cargo
+        .env("CARGO_PROFILE_DEV_DEBUG", "0")
+        .stderr(Stdio::inherit())
+        .output()?;
+    if !built.status.success() {
+        return Err(format!("`cargo {}` failed in the copy", arguments.join(" ")).into());
+    }
+    Ok(String::from_utf8(built.stdout)?)
 }
 
-/// How it ended, if it did in time.
-fn ended(child: &mut Child) -> Result<Option<ExitStatus>, Box<dyn Error>> {
+/// Runs a command with a change switched on: how it ended, if it did in time, and the little that it printed.
+fn ended(
+    command: &mut Command,
+    number: Option<usize>,
+) -> Result<(Option<ExitStatus>, String), Box<dyn Error>> {
+    command.env_remove("DLOCK_PLANT");
+    if let Some(number) = number {
+        command.env("DLOCK_PLANT", number.to_string());
+    }
+    let mut child = command.stdin(Stdio::null()).stderr(Stdio::null()).spawn()?;
     #[expect(
         clippy::disallowed_methods,
         reason = "measures the machine, not a lease"
     )]
     let began = Instant::now();
-    loop {
+    let status = loop {
         if let Some(status) = child.try_wait()? {
-            return Ok(Some(status));
+            break Some(status);
         }
         if began.elapsed() > LIMIT {
             child.kill()?;
             child.wait()?;
-            return Ok(None);
+            break None;
         }
         thread::sleep(Duration::from_millis(20));
+    };
+    let mut said = String::new();
+    if let Some(mut stdout) = child.stdout.take() {
+        stdout.read_to_string(&mut said)?;
     }
+    Ok((status, said))
 }
