@@ -88,9 +88,7 @@ impl Faults {
             spans.0.push((fault.from, fault.to));
         }
         let names = faults.places.values_mut().flat_map(HashMap::values_mut);
-        names
-            .flat_map(BTreeMap::values_mut)
-            .for_each(|spans| spans.join());
+        names.flat_map(BTreeMap::values_mut).for_each(Spans::join);
         faults
     }
 

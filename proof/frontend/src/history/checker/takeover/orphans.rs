@@ -48,7 +48,7 @@ pub(super) fn by_calls<'f, 'a>(
     let mut all = Vec::new();
     for (uuid, term) in of_name.terms() {
         let tries = || term.acquires.iter().filter(|call| may_write(call));
-        let (Some(first), Some(last)) = (tries().next(), tries().last()) else {
+        let (Some(first), Some(last)) = (tries().next(), tries().next_back()) else {
             continue;
         };
         if !term.grants.is_empty() {
