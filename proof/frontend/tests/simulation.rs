@@ -144,6 +144,10 @@ const FAILED_ONCE: &[(u64, &str)] = &[
         813,
         "a term with too small a token was not allowed to release its own record (I9)",
     ),
+    (
+        465,
+        "a deadline was judged by the axis although its machine's clock had stood still (I7)",
+    ),
 ];
 
 #[test]
