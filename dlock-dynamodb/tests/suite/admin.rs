@@ -45,7 +45,12 @@ fn seconds_now() -> u64 {
 }
 
 /// A lock, released or not, whose term began and whose name was first used so many days ago.
-async fn aged(provider: &DynamodbProvider, name: &str, released: bool, days: u64) -> Acquire {
+pub(super) async fn aged(
+    provider: &DynamodbProvider,
+    name: &str,
+    released: bool,
+    days: u64,
+) -> Acquire {
     let a = term(name);
     provider.acquire(&a).await.unwrap();
     if released {

@@ -17,6 +17,7 @@ mod errors;
 mod fence;
 mod former;
 mod outage;
+mod rights;
 mod rows;
 mod table;
 mod takeover;
