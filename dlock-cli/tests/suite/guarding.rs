@@ -182,25 +182,44 @@ fn newborn_guard(run: &mut crate::support::Process) -> Option<i32> {
     }
 }
 
+/// Whether this guard has its anchor: it says that it is ready right after that.
+fn has_anchor(guard: i32) -> bool {
+    let children = std::fs::read_to_string(format!("/proc/{guard}/task/{guard}/children"));
+    children.is_ok_and(|children| !children.is_empty())
+}
+
 #[test]
 fn command_does_not_start_before_its_guard_is_ready() {
     let scene = Scene::new();
-    // It takes some luck to stop the guard between its start and its being ready.
-    let caught = (0..200).any(|_| {
+    // It takes some luck to stop the guard between its start and its being ready. Where it was ready, or over,
+    // nothing follows; where it was not, the command must not start.
+    let mut caught = 0;
+    for _ in 0..200 {
         let mut run = scene.run(&[], r#"echo in >> "$T/trace""#);
-        let early = newborn_guard(&mut run).is_none_or(|guard| {
+        if let Some(guard) = newborn_guard(&mut run) {
             signal(guard, Signal::STOP);
+            let state = || crate::support::seen(guard).map(|guard| guard.state);
+            until("the guard stands still or is over", || {
+                matches!(state(), Some('T' | 'Z' | 'X') | None).then_some(())
+            });
+            let unready = state() == Some('T') && scene.trace().is_empty() && !has_anchor(guard);
             std::thread::sleep(Duration::from_millis(100));
-            let early = !scene.trace().is_empty();
+            let started = !scene.trace().is_empty();
             signal(guard, Signal::CONT);
-            early
-        });
+            assert!(
+                !(unready && started),
+                "it started before its guard was ready"
+            );
+            caught += usize::from(unready);
+        }
         assert_eq!(run.code(), 0);
         assert_eq!(scene.trace(), ["in"]);
         std::fs::remove_file(scene.path("trace")).unwrap();
-        !early
-    });
-    assert!(caught, "the command never waited for its guard");
+        if caught == 3 {
+            return;
+        }
+    }
+    panic!("of 200 guards {caught} were stopped before they were ready, and 3 would be enough");
 }
 
 #[test]
