@@ -21,28 +21,14 @@ pub struct Grant {
     uuid: Uuid,
     token: FencingToken,
     sent: Sent,
-    repeated: bool,
 }
 
 impl Grant {
     /// The identity that the request carried, which was drawn for it and is used for no other; the token
-    /// of the answer; when the request was sent.
+    /// of the answer; when the request was first sent, on the clock of the lock's own client.
     #[must_use]
     pub const fn new(uuid: Uuid, token: FencingToken, sent: Sent) -> Self {
-        Self {
-            uuid,
-            token,
-            sent,
-            repeated: false,
-        }
-    }
-
-    /// The request was sent more than once, and not every attempt was answered: a late copy may still
-    /// reach the store (G4). `sent` is that of the first.
-    #[must_use]
-    pub const fn repeated(mut self) -> Self {
-        self.repeated = true;
-        self
+        Self { uuid, token, sent }
     }
 }
 
@@ -68,6 +54,8 @@ impl DLock {
     #[must_use = "an adopted lease that is dropped is given back at once"]
     pub fn adopt(&self, grant: Grant) -> Lease {
         let settings = &*self.0;
+        // How often the caller has sent its request is not known: a copy may still arrive (G4).
+        let answered = false;
         let term = Term::new(
             Arc::clone(&settings.store),
             Arc::clone(&settings.state),
@@ -75,7 +63,7 @@ impl DLock {
             Arc::clone(&settings.plan),
             (grant.uuid, grant.token),
             grant.sent.0,
-            !grant.repeated,
+            answered,
         );
         Lease(Holding::new(term))
     }

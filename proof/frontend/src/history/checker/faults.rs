@@ -108,7 +108,8 @@ impl Faults {
             .min_by_key(|kind| matches!(*kind, AFTERMATH | STALL))
     }
 
-    /// As [`Faults::during`], but for what is over and only felt.
+    /// The kind of a fault that was under way in this span. The aftermath of one, which excuses in
+    /// [`Faults::during`], does not count: the calls that it delays were struck before.
     pub(crate) fn striking(
         &self,
         process: &str,
