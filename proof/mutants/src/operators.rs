@@ -30,12 +30,17 @@ pub struct Tally {
     pub complaints: Vec<String>,
 }
 
-/// Lists the changes, builds the copy that contains those that compile, and plays each.
+/// Lists the changes whose title contains `only`, builds the copy that contains those that compile, and plays
+/// each.
 ///
 /// # Errors
 /// A command that fails, a file that cannot be read or written.
-pub fn play(workspace: &Path, folder: &Path) -> Result<Tally, Box<dyn Error>> {
-    let operators = list::listed(workspace)?;
+pub fn play(workspace: &Path, folder: &Path, only: &str) -> Result<Tally, Box<dyn Error>> {
+    let mut operators = list::listed(workspace)?;
+    operators.retain(|operator| operator.title().contains(only));
+    if operators.is_empty() {
+        return Err(format!("`cargo mutants` lists no change of {only}").into());
+    }
     let mut kept: Vec<usize> = (0..operators.len()).collect();
     loop {
         let chosen: Vec<&Operator> = kept.iter().map(|&number| &operators[number]).collect();
@@ -62,7 +67,7 @@ pub fn play(workspace: &Path, folder: &Path) -> Result<Tally, Box<dyn Error>> {
         noticed: ended(play::End::Noticed) + ended(play::End::Hung),
         hung: ended(play::End::Hung),
         alive: living.len(),
-        complaints: alive.complaints(&living),
+        complaints: alive.complaints(&living, only),
     })
 }
 

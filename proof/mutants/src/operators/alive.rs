@@ -30,9 +30,9 @@ impl Alive {
         toml::from_str(text).unwrap_or_else(|error| panic!("alive.toml: {error}"))
     }
 
-    /// What lives and is not listed, and what is listed and does not live. A function may contain
-    /// several changes of one title.
-    pub(super) fn complaints(&self, living: &[&Operator]) -> Vec<String> {
+    /// What lives and is not listed, and what is listed and does not live, of the titles that contain `only`. A
+    /// function may contain several changes of one title.
+    pub(super) fn complaints(&self, living: &[&Operator], only: &str) -> Vec<String> {
         let mut lives: BTreeMap<String, Vec<&str>> = BTreeMap::new();
         for operator in living {
             lives
@@ -41,7 +41,8 @@ impl Alive {
                 .push(&operator.name);
         }
         let mut complaints = Vec::new();
-        for title in self.alive.iter().flat_map(|entry| &entry.changes) {
+        let listed = self.alive.iter().flat_map(|entry| &entry.changes);
+        for title in listed.filter(|title| title.contains(only)) {
             match lives.get_mut(title.as_str()).and_then(Vec::pop) {
                 Some(_) => {}
                 None => complaints.push(format!("listed in alive.toml, and noticed: {title}")),
@@ -76,12 +77,12 @@ mod tests {
         .map(operator);
         let listed: Alive = toml::from_str(
             r#"[[alive]]
-            changes = ["a.rs: replace + in f", "a.rs: gone"]
+            changes = ["a.rs: replace + in f", "a.rs: gone", "b.rs: gone"]
             why = "x""#,
         )
         .unwrap();
         assert_eq!(
-            listed.complaints(&[&first, &second, &other]),
+            listed.complaints(&[&first, &second, &other], "a.rs"),
             [
                 "listed in alive.toml, and noticed: a.rs: gone",
                 "noticed by no test: a.rs:5:1: other",
