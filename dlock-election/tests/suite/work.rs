@@ -12,7 +12,7 @@ use dlock_testkit::{
 };
 use tokio::time::{Instant, sleep};
 
-use crate::support::{Instance, SECOND, Stage, stores, until};
+use crate::support::{Instance, SECOND, Stage, newest, stores, until};
 
 /// 002-12.
 #[tokio::test(start_paused = true)]
@@ -82,6 +82,48 @@ async fn a_task_that_takes_longer_than_its_period_is_never_beside_itself() {
     sleep(101 * SECOND).await;
     assert!(leader.election.is_leader());
     assert_eq!((stage.most(), stage.runs().len()), (1, 5));
+}
+
+/// 002-12: work in a task of its own is not dropped with the leadership, and has only the signal.
+#[tokio::test(start_paused = true)]
+async fn a_loss_is_told_to_the_work_at_the_deadline_and_before_another_leads() {
+    for store in stores() {
+        let stage = Stage::default();
+        let instance = |id: &'static str| {
+            let instance = Instance::new(&store, id, 1.0);
+            let seen = stage.clone();
+            instance.election.lead(move |leadership| {
+                let working = seen.work();
+                let seen = seen.clone();
+                async move {
+                    tokio::spawn(async move {
+                        let _working = working;
+                        leadership.ending().await;
+                        assert!(!leadership.is_valid());
+                        seen.ran(id);
+                    });
+                    std::future::pending::<()>().await;
+                }
+            });
+            instance.start()
+        };
+        let first = instance("first");
+        until(SECOND, || stage.working() == 1).await;
+        let second = instance("second");
+        sleep(300 * SECOND).await;
+        assert!(stage.runs().is_empty(), "told without a loss");
+        let sent = newest(&first);
+        first.provider.everything(Fault::LoseRequest);
+        until(200 * SECOND, || second.election.is_leader()).await;
+        sleep(SECOND).await;
+        let runs = stage.runs();
+        let [(who, at)] = &runs[..] else {
+            panic!("{runs:?}")
+        };
+        // 0.8 of a lease of a minute (V1).
+        assert!(who == "first" && *at - sent <= 48 * SECOND, "{runs:?}");
+        assert_eq!((stage.working(), stage.most()), (1, 1));
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -22,6 +22,7 @@ mod open;
 mod permission;
 mod prefix;
 mod processes;
+mod shares;
 mod support;
 mod time_namespaces;
 mod wakeups;

@@ -12,7 +12,7 @@ use dlock_core::{
 };
 use dlock_election::{Coordinator, Election, Leadership, Next, Transition};
 use dlock_testkit::{
-    faults::{Fault, Faulty, Outcome},
+    faults::{Fault, Faulty, Op, Outcome},
     proxy::{Direction, Proxy},
 };
 use tokio::{
@@ -141,6 +141,13 @@ impl Instance {
             )
         });
         good.map(|call| call.began).max()
+    }
+
+    /// Whether a renewal had no answer within an attempt, a sixth of the lease (W4).
+    pub(super) fn gave_up(&self) -> bool {
+        let calls = self.provider.calls();
+        let mut renewals = calls.iter().filter(|call| call.op == Op::Renew);
+        renewals.any(|call| call.answer.is_none() && call.began.elapsed() > self.voters.lease / 6)
     }
 
     /// Waits for the next of these transitions after `since`: when it came.

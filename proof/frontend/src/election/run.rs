@@ -5,7 +5,10 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use dlock_testkit::{runner::shared_runtime, stall};
+use dlock_testkit::{
+    runner::shared_runtime,
+    stall::{self, Lag},
+};
 use tokio::runtime::Runtime;
 
 use super::{
@@ -41,13 +44,13 @@ pub fn run<E: Electorate>(shared: &'static Shared, name: &str) {
         (runtime, electorate)
     });
     let leases = (0..3).map(|doubled| E::LEASE * (1 << doubled));
-    let voters = |lease| Voters::new(Arc::clone(electorate), name, lease);
+    let voters = |lease, lag| Voters::new(Arc::clone(electorate), name, lease, lag);
     let ask = || {
-        let voters = voters(E::LEASE);
+        let voters = voters(E::LEASE, Lag::default());
         async move { voters.ask().await }
     };
-    runtime.block_on(stall::rounds(leases, ask, |_, lease, _| {
-        (story.play)(voters(lease))
+    runtime.block_on(stall::rounds(leases, ask, |_, lease, lag| {
+        (story.play)(voters(lease, lag))
     }));
 }
 

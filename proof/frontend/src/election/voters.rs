@@ -16,6 +16,7 @@ use dlock_core::{
     provider::{Admin, Discipline},
 };
 use dlock_election::Leadership;
+use dlock_testkit::stall::Lag;
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
@@ -28,6 +29,7 @@ pub struct Voters {
     pub(super) name: String,
     pub(super) lease: Duration,
     pub(super) stage: Stage,
+    pub(super) lag: Lag,
 }
 
 /// What the leaders do.
@@ -44,12 +46,13 @@ struct Seen {
 }
 
 impl Voters {
-    pub(super) fn new(electorate: Arc<dyn Erased>, story: &str, lease: Duration) -> Self {
+    pub(super) fn new(electorate: Arc<dyn Erased>, story: &str, lease: Duration, lag: Lag) -> Self {
         Self {
             electorate,
             name: format!("{story}/{}", Uuid::new_v4().simple()),
             lease,
             stage: Stage::default(),
+            lag,
         }
     }
 

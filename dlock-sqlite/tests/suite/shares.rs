@@ -1,0 +1,115 @@
+//! W8 between real processes: one whose tasks contend in crowds keeps the lock from no other process.
+
+use std::{fs, io::Write, path::PathBuf, thread, time::Duration};
+
+use dlock_core::DLock;
+use dlock_sqlite::SqliteProvider;
+use tokio::time::{Instant, sleep};
+
+use crate::support::{Kid, PATIENCE, Role, Scratch, block_on};
+
+const PROCESSES: usize = 3;
+/// More tasks in the first than in all others, so that shares by task would show.
+const TASKS: [usize; PROCESSES] = [8, 2, 2];
+const LEASE: Duration = Duration::from_secs(1);
+const WORK: Duration = Duration::from_millis(5);
+/// A turn is all terms of one process between those of others; it may last D/10 and the term that ends it.
+const TURNS: usize = 10;
+/// Turns that may go by between two of one process: as many as its reservation lets pass on a busy machine. A
+/// process that leaves nothing to others has one turn that does not end.
+const BETWEEN: usize = 8 * (PROCESSES - 1);
+
+/// One of the processes: its tasks take the lock, note whose term it is, and ask again at once.
+async fn contend(file: PathBuf, number: usize) {
+    let provider = SqliteProvider::open(&file).unwrap();
+    let lock = DLock::builder()
+        .name("shared")
+        .owner(format!("process {number}"))
+        .duration(LEASE)
+        .provider(provider)
+        .build()
+        .unwrap();
+    let log = file.with_extension("terms");
+    for _ in 0..TASKS[number] {
+        let (lock, log) = (lock.clone(), log.clone());
+        tokio::spawn(async move {
+            loop {
+                let lease = lock.acquire().await.unwrap();
+                let mut log = fs::OpenOptions::new()
+                    .create(true)
+                    .append(true)
+                    .open(&log)
+                    .unwrap();
+                writeln!(log, "{number}").unwrap();
+                sleep(WORK).await;
+                lease.release().await.unwrap();
+            }
+        });
+    }
+    std::future::pending::<()>().await;
+}
+
+#[test]
+fn no_process_keeps_the_lock_from_others() {
+    const TEST: &str = "shares::no_process_keeps_the_lock_from_others";
+    if let Some(role) = Role::get() {
+        let number = role.role.parse().unwrap();
+        role.say("ready");
+        role.listen();
+        // Until the parent closes the pipe, or kills it.
+        block_on(contend(role.file.clone(), number));
+        return;
+    }
+    let scratch = Scratch::new();
+    let log = scratch.path().with_extension("terms");
+    // The file is made before they compete for it.
+    drop(scratch.provider());
+    let mut processes: Vec<_> = (0..PROCESSES)
+        .map(|number| Kid::start(TEST, &number.to_string(), &scratch.path()))
+        .collect();
+    for process in &processes {
+        assert_eq!(process.hear(), "ready");
+    }
+    for process in &mut processes {
+        process.tell("go");
+    }
+    let began = Instant::now();
+    let mut terms: Vec<usize>;
+    let turns = loop {
+        thread::sleep(Duration::from_millis(100));
+        let text = fs::read_to_string(&log).unwrap_or_default();
+        // The last line may be half written.
+        let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
+        terms = whole.lines().map(|line| line.parse().unwrap()).collect();
+        let mut turns = terms.clone();
+        turns.dedup();
+        let of = |number: usize| turns.iter().filter(|by| **by == number).count();
+        let least = (0..PROCESSES).map(of).min().unwrap_or_default();
+        if least >= TURNS {
+            break turns;
+        }
+        assert!(
+            began.elapsed() < PATIENCE,
+            "turns of each process: {:?}, after {} terms",
+            (0..PROCESSES).map(of).collect::<Vec<_>>(),
+            terms.len()
+        );
+    };
+    for process in processes {
+        process.kill();
+    }
+    for number in 0..PROCESSES {
+        let passed = turns.split(|by| *by == number).map(<[_]>::len).max();
+        assert!(
+            passed <= Some(BETWEEN),
+            "{passed:?} turns of others went by between two of process {number}"
+        );
+        // A third of an even share: turns last about as long whatever the number of tasks.
+        let share = terms.iter().filter(|by| **by == number).count();
+        assert!(
+            share * 3 * PROCESSES >= terms.len(),
+            "process {number} had {share} of {} terms",
+            terms.len()
+        );
+    }
+}
