@@ -219,8 +219,6 @@ impl TryFrom<&Name> for ClaimName {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, reason = "test code")]
-
     use super::*;
 
     #[test]
