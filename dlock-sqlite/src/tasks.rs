@@ -261,8 +261,15 @@ impl TaskStore for SqliteTasks {
 
     async fn claim(&self, claim: &Claim) -> Result<Claimed, ProviderError> {
         claim.check()?;
-        let claim = claim.clone();
-        self.write(Some(claim.lease), move |work| work.claim(&claim))
+        let (claim, database) = (claim.clone(), Arc::clone(&self.database));
+        self.worker
+            .run(move || {
+                let database = lock(&database);
+                match database.read(|work| work.nothing_until(&claim))? {
+                    Some(nothing) => Ok(nothing),
+                    None => database.write(|_| Some(claim.lease), |work| work.claim(&claim)),
+                }
+            })
             .await
     }
 

@@ -199,6 +199,18 @@ mod own {
         assert!(error.to_string().contains("`dlock_task`"), "{error}");
     }
 
+    /// Nor writes anything: a look is all that there is to it.
+    #[tokio::test]
+    async fn idle_worker_takes_no_write_lock() {
+        let (_folder, connection, tasks) = shop();
+        tasks.enqueue(&[task()]).await.unwrap();
+        take(&tasks, LONG).await;
+        connection.execute_batch("BEGIN IMMEDIATE").unwrap();
+        let claim = Claim::new(NewTask::QUEUE, Uuid::new_v4(), LONG);
+        let claimed = tasks.claim(&claim).await.unwrap();
+        assert!(claimed.tasks.is_empty() && claimed.next > Some(LONG / 2));
+    }
+
     #[test]
     fn tables_of_a_newer_release_are_refused() {
         let (folder, connection, _) = shop();

@@ -130,7 +130,7 @@ impl Provider for Beats {
 impl Work<'_> {
     /// The record of a task, if it is that of this claim.
     fn record(&self, name: &ClaimName) -> Result<Option<Record>, Failure> {
-        let record = self.find(name.id)?.0.and_then(|task| task.record);
+        let record = self.find(name.id)?.0.and_then(|task| task.seat.record);
         Ok(record.filter(|record| record.token == name.token))
     }
 
@@ -163,7 +163,7 @@ impl Work<'_> {
                 return Ok(RenewOutcome::Renewed { asked }); // R1
             }
         }
-        Ok(RenewOutcome::Lost(task.record)) // R3
+        Ok(RenewOutcome::Lost(task.seat.record)) // R3
     }
 
     fn release(&self, name: &ClaimName, request: &Release) -> Result<ReleaseOutcome, Failure> {
@@ -173,7 +173,7 @@ impl Work<'_> {
             return Ok(ReleaseOutcome::NotHeld(None)); // L3
         };
         if !task.is_of(&key) {
-            return Ok(ReleaseOutcome::NotHeld(task.record)); // L3
+            return Ok(ReleaseOutcome::NotHeld(task.seat.record)); // L3
         }
         match task.holder() {
             Some(record) if record.asked => {

@@ -20,9 +20,9 @@ use crate::{
 #[derive(Default)]
 struct Due {
     /// Free, in the order in which they should run.
-    free: Vec<Task>,
+    free: Vec<TaskId>,
     /// Those that nobody claims any more: to be cancelled, or out of attempts.
-    over: Vec<Task>,
+    over: Vec<TaskId>,
     /// When the first of the leases ends that others have on due tasks.
     ends: Option<Duration>,
 }
@@ -70,8 +70,22 @@ impl Work<'_> {
         Ok(Enqueued::Duplicate(self.id(id)?))
     }
 
-    pub(super) fn id(&self, id: i64) -> Result<TaskId, Failure> {
-        TaskId::new(id).ok_or_else(|| self.bad_row(id, "its number is not positive"))
+    /// When there may be something to claim, if there is nothing now and the claim holds nothing: a look without
+    /// the write lock, which is all that an idle worker needs.
+    pub(super) fn nothing_until(&self, claim: &Claim) -> Result<Option<Claimed>, Failure> {
+        if claim.again {
+            return Ok(None);
+        }
+        let mut next = None;
+        for (queue, priority) in places(claim) {
+            let (due, now) = self.due(queue, priority, claim, 1)?;
+            if !due.free.is_empty() || !due.over.is_empty() {
+                return Ok(None);
+            }
+            next = sooner(next, due.ends);
+            next = sooner(next, self.next(queue, priority, now)?);
+        }
+        Ok(Some(Claimed::new(Vec::new(), next)))
     }
 
     pub(super) fn claim(&self, claim: &Claim) -> Result<Claimed, Failure> {
@@ -80,24 +94,21 @@ impl Work<'_> {
         } else {
             Vec::new()
         };
-        let mut next: Option<Duration> = None;
-        let mut sooner = |other: Option<Duration>| next = [next, other].into_iter().flatten().min();
-        for queue in &claim.queues {
-            for priority in 0..=NewTask::LAST_PRIORITY {
-                let room = claim.max.saturating_sub(tasks.len());
-                if room == 0 {
-                    return Ok(Claimed::new(tasks, None));
-                }
-                let (due, now) = self.due(queue, priority, claim, room)?;
-                for task in &due.over {
-                    self.bury(task, now)?;
-                }
-                for task in due.free {
-                    tasks.push(self.take(task, claim, now)?);
-                }
-                sooner(due.ends);
-                sooner(self.next(queue, priority, now)?);
+        let mut next = None;
+        for (queue, priority) in places(claim) {
+            let room = claim.max.saturating_sub(tasks.len());
+            if room == 0 {
+                return Ok(Claimed::new(tasks, None));
             }
+            let (due, now) = self.due(queue, priority, claim, room)?;
+            for id in due.over {
+                self.bury(id)?;
+            }
+            for id in due.free {
+                tasks.extend(self.take(id, claim)?);
+            }
+            next = sooner(next, due.ends);
+            next = sooner(next, self.next(queue, priority, now)?);
         }
         Ok(Claimed::new(tasks, next))
     }
@@ -107,7 +118,6 @@ impl Work<'_> {
         let mut tasks = Vec::new();
         let uuid = claim.uuid.to_string();
         self.each(include_str!("../sql/tasks/claimed.sql"), [uuid], |task| {
-            let task = task?;
             if let Some(record) = task.holder().filter(|_| !task.is_free()) {
                 let key = ClaimKey::new(task.id, claim.uuid, record.token);
                 tasks.push(claimed(key, task));
@@ -126,50 +136,52 @@ impl Work<'_> {
     ) -> Result<(Due, Now), Failure> {
         let mut due = Due::default();
         let parameters = (queue, priority, micros(self.now()));
-        let now = self.each(include_str!("../sql/tasks/due.sql"), parameters, |task| {
-            let task = match task {
-                Ok(task) => task,
-                // One row that somebody has damaged keeps nobody from the others.
-                Err(Failure::Answer(error)) => {
-                    tracing::warn!(
-                        error = &error as &dyn std::error::Error,
-                        "a task is passed over"
-                    );
-                    return Ok(true);
+        let now = self.walk(
+            include_str!("../sql/tasks/due.sql"),
+            parameters,
+            |row, now| {
+                let seat = match self.seat_of(row, now) {
+                    Ok(seat) => seat,
+                    Err(failure) => return pass_over(failure).map(|()| true),
+                };
+                // A uuid that is used up begins no second term (A3).
+                let record = seat.record.as_ref();
+                let spent = record.is_some_and(|record| record.uuid == claim.uuid);
+                let asked = seat.holder().is_some_and(|record| record.asked);
+                if !seat.is_free() {
+                    due.ends = sooner(due.ends, seat.holder().and_then(|record| record.remaining));
+                } else if asked || seat.attempt >= seat.max_attempts {
+                    due.over.push(seat.id);
+                } else if !spent {
+                    due.free.push(seat.id);
                 }
-                Err(error) => return Err(error),
-            };
-            // A uuid that is used up begins no second term (A3).
-            let spent = task
-                .record
-                .as_ref()
-                .is_some_and(|record| record.uuid == claim.uuid);
-            if !task.is_free() {
-                let left = task.holder().and_then(|record| record.remaining);
-                due.ends = [due.ends, left].into_iter().flatten().min();
-            } else if task.holder().is_some_and(|record| record.asked)
-                || task.attempt >= task.max_attempts
-            {
-                due.over.push(task);
-            } else if !spent {
-                due.free.push(task);
-            }
-            Ok(due.free.len() < room)
-        })?;
+                Ok(due.free.len() < room)
+            },
+        )?;
         Ok((due, now))
     }
 
     /// Ends a task whose last worker did not come back.
-    fn bury(&self, task: &Task, now: Now) -> Result<(), Failure> {
+    fn bury(&self, id: TaskId) -> Result<(), Failure> {
+        let (task, now) = match self.find(id) {
+            Ok((Some(task), now)) => (task, now),
+            Ok((None, _)) => return Ok(()),
+            Err(failure) => return pass_over(failure),
+        };
         let (state, errors) = match task.holder() {
             Some(record) if record.asked => (State::Cancelled, task.errors.clone()),
-            _ => (State::Dead, with_silence(task, now)),
+            _ => (State::Dead, with_silence(&task, now)),
         };
-        self.end(task, state, None, None, &errors, now)
+        self.end(&task, state, None, None, &errors, now)
     }
 
     /// Begins a term (T1, T2) and an attempt.
-    fn take(&self, mut task: Task, claim: &Claim, now: Now) -> Result<ClaimedTask, Failure> {
+    fn take(&self, id: TaskId, claim: &Claim) -> Result<Option<ClaimedTask>, Failure> {
+        let (mut task, now) = match self.find(id) {
+            Ok((Some(task), now)) => (task, now),
+            Ok((None, _)) => return Ok(None),
+            Err(failure) => return pass_over(failure).map(|()| None),
+        };
         let next = (task.token + 1).max(now.unix_micros);
         let token = FencingToken::new(next).ok_or_else(|| {
             Failure::Answer(ProviderError::fatal(format!(
@@ -197,8 +209,8 @@ impl Work<'_> {
                 text(&errors),
             ],
         )?;
-        task.attempt += 1;
-        Ok(claimed(ClaimKey::new(task.id, claim.uuid, token), task))
+        task.seat.attempt += 1;
+        Ok(Some(claimed(ClaimKey::new(id, claim.uuid, token), task)))
     }
 
     /// How long until the next task of this priority falls due.
@@ -213,9 +225,36 @@ impl Work<'_> {
     }
 }
 
+/// One row that somebody has damaged keeps nobody from the others.
+fn pass_over(failure: Failure) -> Result<(), Failure> {
+    let Failure::Answer(error) = failure else {
+        return Err(failure);
+    };
+    tracing::warn!(
+        error = &error as &dyn std::error::Error,
+        "a task is passed over"
+    );
+    Ok(())
+}
+
+/// Each queue of a claim with each priority, in the order in which tasks run.
+fn places(claim: &Claim) -> impl Iterator<Item = (&str, u8)> {
+    let priorities = 0..=NewTask::LAST_PRIORITY;
+    let queues = claim.queues.iter();
+    queues.flat_map(move |queue| {
+        priorities
+            .clone()
+            .map(|priority| (queue.as_str(), priority))
+    })
+}
+
+fn sooner(one: Option<Duration>, other: Option<Duration>) -> Option<Duration> {
+    one.into_iter().chain(other).min()
+}
+
 fn claimed(key: ClaimKey, task: Task) -> ClaimedTask {
     ClaimedTask::new(key, task.queue, task.kind, task.payload)
-        .attempt(task.attempt, task.max_attempts)
+        .attempt(task.seat.attempt, task.seat.max_attempts)
         .checkpoint(task.checkpoint)
 }
 

@@ -1,30 +1,42 @@
 //! A task as it lies in the table. A person or another program may have put anything there, so nothing is
 //! believed before it was checked.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::{
+    ops::Deref,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
 
 use dlock_core::{ProviderError, Record};
 use dlock_tasks::{ClaimKey, FailedAttempt, State, TaskId};
-use rusqlite::{Params, Row};
+use rusqlite::{
+    Params, Row,
+    types::{Type, ValueRef},
+};
 use serde_json::Value;
 
 use super::database::Work;
 use crate::{clock::Now, record, store::Failure};
 
+/// Who has a task that has not ended, and how often it was tried.
+#[derive(Debug)]
+pub(super) struct Seat {
+    pub(super) id: TaskId,
+    /// The newest term; none before the first claim, and after a retry.
+    pub(super) record: Option<Record>,
+    pub(super) attempt: u32,
+    pub(super) max_attempts: u32,
+}
+
 /// A task that has not ended.
 #[derive(Debug)]
 pub(super) struct Task {
-    pub(super) id: TaskId,
-    /// Its newest term; none before the first claim, and after a retry.
-    pub(super) record: Option<Record>,
+    pub(super) seat: Seat,
     /// The newest token, 0 before the first claim.
     pub(super) token: u64,
     pub(super) queue: String,
     pub(super) priority: u8,
     /// Unix time in microseconds, like `created`.
     pub(super) run_at: i64,
-    pub(super) attempt: u32,
-    pub(super) max_attempts: u32,
     pub(super) kind: String,
     pub(super) key: Option<String>,
     pub(super) payload: Value,
@@ -34,7 +46,15 @@ pub(super) struct Task {
     pub(super) checkpoints: u64,
 }
 
-impl Task {
+impl Deref for Task {
+    type Target = Seat;
+
+    fn deref(&self) -> &Seat {
+        &self.seat
+    }
+}
+
+impl Seat {
     /// Whether a worker has it, or had it when its lease ran out.
     pub(super) fn holder(&self) -> Option<&Record> {
         self.record.as_ref().filter(|record| !record.released)
@@ -51,7 +71,9 @@ impl Task {
         let record = self.record.as_ref();
         record.is_some_and(|record| record.uuid == key.uuid && record.token == key.token)
     }
+}
 
+impl Task {
     pub(super) fn state(&self, now: Now) -> State {
         match self.holder() {
             Some(_) if self.is_free() => State::Stalled,
@@ -70,24 +92,33 @@ impl Work<'_> {
             found = Some(task);
             Ok(false)
         })?;
-        Ok((found.transpose()?, now))
+        Ok((found, now))
     }
 
-    /// Walks over the rows of a query until `each` returns `false`. A row that cannot be read is an error of its
-    /// own. The time was read after the first row.
+    /// Walks over the tasks of a query until `each` returns `false`; see [`walk`](Self::walk).
     pub(super) fn each(
         &self,
         sql: &str,
         parameters: impl Params,
-        mut each: impl FnMut(Result<Task, Failure>) -> Result<bool, Failure>,
+        mut each: impl FnMut(Task) -> Result<bool, Failure>,
+    ) -> Result<Now, Failure> {
+        self.walk(sql, parameters, |row, now| each(self.task_of(row, now)?))
+    }
+
+    /// Walks over the rows of a query until `each` returns `false`. The time was read after the first row: a verdict
+    /// never rests on a time before the state that it judges.
+    pub(super) fn walk(
+        &self,
+        sql: &str,
+        parameters: impl Params,
+        mut each: impl FnMut(&Row<'_>, Now) -> Result<bool, Failure>,
     ) -> Result<Now, Failure> {
         let mut statement = self.connection.prepare_cached(sql)?;
         let mut rows = statement.query(parameters)?;
         let mut row = rows.next()?;
-        // A verdict never rests on a time before the state that it judges.
         let now = self.now();
         while let Some(found) = row {
-            if !each(self.task_of(found, now))? {
+            if !each(found, now)? {
                 break;
             }
             row = rows.next()?;
@@ -95,28 +126,37 @@ impl Work<'_> {
         Ok(now)
     }
 
-    fn task_of(&self, row: &Row<'_>, now: Now) -> Result<Task, Failure> {
+    /// The seat in a row: its record, its number, its attempts.
+    pub(super) fn seat_of(&self, row: &Row<'_>, now: Now) -> Result<Seat, Failure> {
         let id: i64 = row.get(11)?;
-        let task = || -> rusqlite::Result<Result<Task, String>> {
-            let record = match row.get_ref(0)? {
-                rusqlite::types::ValueRef::Null => None,
-                _ => match record::read(row, self.clock, now)? {
-                    Ok(record) => Some(record),
-                    Err(flaw) => return Ok(Err(flaw)),
-                },
-            };
-            let Some(id) = TaskId::new(id) else {
-                return Ok(Err("its number is not positive".to_owned()));
-            };
-            Ok(Ok(Task {
-                id,
-                record,
+        let record = match row.get_ref(0)? {
+            ValueRef::Null => None,
+            _ => match record::read(row, self.clock, now)? {
+                Ok(record) => Some(record),
+                Err(flaw) => return Err(self.bad_row(id, &flaw)),
+            },
+        };
+        let attempts = || Ok::<_, rusqlite::Error>((row.get(12)?, row.get(13)?));
+        let (attempt, max_attempts) =
+            attempts().map_err(|error| self.bad_row(id, &error.to_string()))?;
+        Ok(Seat {
+            id: self.id(id)?,
+            record,
+            attempt,
+            max_attempts,
+        })
+    }
+
+    fn task_of(&self, row: &Row<'_>, now: Now) -> Result<Task, Failure> {
+        let seat = self.seat_of(row, now)?;
+        let id = seat.id.get();
+        let task = || {
+            Ok::<_, rusqlite::Error>(Task {
+                seat,
                 token: row.get::<_, i64>(4)?.unsigned_abs(),
-                queue: row.get(12)?,
-                priority: row.get(13)?,
-                run_at: row.get(14)?,
-                attempt: row.get(15)?,
-                max_attempts: row.get(16)?,
+                queue: row.get(14)?,
+                priority: row.get(15)?,
+                run_at: row.get(16)?,
                 kind: row.get(17)?,
                 key: row.get(18)?,
                 payload: json(row, 19)?,
@@ -127,13 +167,13 @@ impl Work<'_> {
                     .map(|_| json(row, 22))
                     .transpose()?,
                 checkpoints: row.get::<_, i64>(23)?.unsigned_abs(),
-            }))
+            })
         };
-        match task() {
-            Ok(Ok(task)) => Ok(task),
-            Ok(Err(flaw)) => Err(self.bad_row(id, &flaw)),
-            Err(error) => Err(self.bad_row(id, &error.to_string())),
-        }
+        task().map_err(|error| self.bad_row(id, &error.to_string()))
+    }
+
+    pub(super) fn id(&self, id: i64) -> Result<TaskId, Failure> {
+        TaskId::new(id).ok_or_else(|| self.bad_row(id, "its number is not positive"))
     }
 
     pub(super) fn bad_row(&self, id: i64, flaw: &str) -> Failure {
@@ -148,11 +188,7 @@ impl Work<'_> {
 pub(super) fn json(row: &Row<'_>, column: usize) -> rusqlite::Result<Value> {
     let text: String = row.get(column)?;
     serde_json::from_str(&text).map_err(|error| {
-        rusqlite::Error::FromSqlConversionFailure(
-            column,
-            rusqlite::types::Type::Text,
-            Box::new(error),
-        )
+        rusqlite::Error::FromSqlConversionFailure(column, Type::Text, Box::new(error))
     })
 }
 

@@ -33,7 +33,6 @@ impl Work<'_> {
             let parameters = (&filter.queue, after);
             let now = self.now();
             self.each(include_str!("../sql/tasks/list.sql"), parameters, |task| {
-                let task = task?;
                 if filter.state.is_none_or(|state| task.state(now) == state) {
                     tasks.push(shown(task, now));
                 }
@@ -121,15 +120,15 @@ fn shown(task: row::Task, now: Now) -> Task {
     Task::builder()
         .state(task.state(now))
         .holder(holder)
-        .id(task.id)
+        .id(task.seat.id)
         .queue(task.queue)
         .kind(task.kind)
         .priority(task.priority)
         .run_at(instant(task.run_at))
         .enqueued_at(instant(task.created))
         .ended_at(None)
-        .attempt(task.attempt)
-        .max_attempts(task.max_attempts)
+        .attempt(task.seat.attempt)
+        .max_attempts(task.seat.max_attempts)
         .key(task.key)
         .payload(task.payload)
         .checkpoint(task.checkpoint)
