@@ -122,7 +122,23 @@ impl SqliteTasks {
     /// # Errors
     /// [`OpenError`] says what is wrong with the file and what to do about it.
     pub fn open(path: impl Into<PathBuf>) -> Result<Self, OpenError> {
-        let database = Database::open(&path.into(), BUSY)?;
+        let path = path.into();
+        let opened = Database::open(&path, true, BUSY)?;
+        // It was to be made.
+        opened.map_or(Err(OpenError::Replaced { path }), Self::of)
+    }
+
+    /// Opens a queue that is there, and makes nothing: `None` if the database or its tables are missing. For programs
+    /// that look.
+    ///
+    /// # Errors
+    /// As of [`open`](Self::open).
+    pub fn find(path: impl Into<PathBuf>) -> Result<Option<Self>, OpenError> {
+        let opened = Database::open(&path.into(), false, BUSY)?;
+        opened.map(Self::of).transpose()
+    }
+
+    fn of(database: Database) -> Result<Self, OpenError> {
         let path: Arc<Path> = database.path().into();
         let worker = Worker::start().map_err(|error| OpenError::other(&path, error))?;
         let clock = database.clock().clone();

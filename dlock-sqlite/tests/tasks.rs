@@ -231,6 +231,32 @@ mod own {
         );
     }
 
+    #[test]
+    fn programs_that_look_make_nothing() {
+        let (folder, connection, _) = shop();
+        let elsewhere = folder.path().join("other.db");
+        assert!(SqliteTasks::find(&elsewhere).unwrap().is_none());
+        assert!(!elsewhere.exists());
+        let other = Connection::open(&elsewhere).unwrap();
+        other
+            .execute_batch("CREATE TABLE a (b INTEGER) STRICT")
+            .unwrap();
+        assert!(SqliteTasks::find(&elsewhere).unwrap().is_none());
+        let tables = "SELECT count(*) FROM sqlite_schema";
+        assert_eq!(
+            other
+                .query_row(tables, [], |row| row.get::<_, i64>(0))
+                .unwrap(),
+            1
+        );
+        drop(connection);
+        assert!(
+            SqliteTasks::find(folder.path().join("shop.db"))
+                .unwrap()
+                .is_some()
+        );
+    }
+
     /// No other log mode than the one its owner has chosen, and none of its tables touched.
     #[tokio::test]
     async fn database_of_somebody_keeps_its_settings() {

@@ -84,6 +84,36 @@ pub struct Filter {
     pub limit: usize,
 }
 
+impl Filter {
+    /// Only tasks of this queue, if one is given.
+    #[must_use]
+    pub fn queue(mut self, queue: Option<String>) -> Self {
+        self.queue = queue;
+        self
+    }
+
+    /// Only tasks in this state, if one is given.
+    #[must_use]
+    pub fn state(mut self, state: Option<State>) -> Self {
+        self.state = state;
+        self
+    }
+
+    /// Only tasks with larger numbers, if one is given: the last of the page before.
+    #[must_use]
+    pub fn after(mut self, after: Option<TaskId>) -> Self {
+        self.after = after;
+        self
+    }
+
+    /// At most so many.
+    #[must_use]
+    pub fn limit(mut self, limit: usize) -> Self {
+        self.limit = limit;
+        self
+    }
+}
+
 /// How many tasks of a queue are in a state.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]

@@ -37,16 +37,28 @@ pub(super) struct Work<'w> {
 }
 
 impl Database {
-    pub(super) fn open(file: &Path, busy_timeout: Duration) -> Result<Self, OpenError> {
+    /// The database of this file with the tables of a queue; without them `None`, unless `make`.
+    pub(super) fn open(
+        file: &Path,
+        make: bool,
+        busy_timeout: Duration,
+    ) -> Result<Option<Self>, OpenError> {
         let clock = StoreClock::system().map_err(|source| OpenError::Clock { source })?;
         let file = path::absolute(file).map_err(|error| OpenError::other(file, error))?;
+        if !make && !file.exists() {
+            return Ok(None);
+        }
         // Several machines have several clocks.
         place::check(&file, false)?;
         let sqlite = |error| OpenError::from_sqlite(&file, error, busy_timeout);
         let mut connection = Connection::open(&file).map_err(sqlite)?;
         connection.busy_timeout(busy_timeout).map_err(sqlite)?;
         connection.set_prepared_statement_cache_capacity(64);
-        let found = set_up(&mut connection).map_err(sqlite)?;
+        let found = match layout(&connection).map_err(sqlite)? {
+            Some(found) => found,
+            None if make => set_up(&mut connection).map_err(sqlite)?,
+            None => return Ok(None),
+        };
         if found != LAYOUT {
             return Err(OpenError::Newer {
                 path: file,
@@ -54,12 +66,12 @@ impl Database {
                 known: LAYOUT,
             });
         }
-        Ok(Self {
+        Ok(Some(Self {
             connection,
             path: file,
             clock,
             busy_timeout,
-        })
+        }))
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -112,11 +124,8 @@ impl Database {
     }
 }
 
-/// Makes the tables if they are missing. Which layout there is.
+/// Makes the tables. Which layout there is then.
 fn set_up(connection: &mut Connection) -> rusqlite::Result<i64> {
-    if let Some(found) = layout(connection)? {
-        return Ok(found);
-    }
     // Readers and the writer do not wait for each other then. A database remembers it, and one that has something
     // in it keeps what its owner has chosen.
     let things: i64 =

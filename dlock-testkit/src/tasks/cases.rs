@@ -858,17 +858,15 @@ pub async fn counts_and_lists_tell_the_states<F: TaskFixture>(stage: Stage<F>) {
             .unwrap_or_else(|error| panic!("{error:?}"));
         tasks.into_iter().map(|task| task.id).collect::<Vec<_>>()
     };
-    let mut filter = Filter::default();
     let all = [
         running, dead, cancelled, stalled, ready[0], ready[1], scheduled,
     ];
-    assert_eq!(listed(filter.clone()).await, all);
-    filter.limit = 2;
-    filter.after = Some(dead);
-    assert_eq!(listed(filter.clone()).await, [cancelled, stalled], "a page");
-    filter = Filter::default();
-    filter.queue = Some("b".to_owned());
-    assert_eq!(listed(filter.clone()).await, [scheduled]);
+    let every = Filter::default;
+    assert_eq!(listed(every()).await, all);
+    let page = every().after(Some(dead)).limit(2);
+    assert_eq!(listed(page).await, [cancelled, stalled]);
+    let other = every().queue(Some("b".to_owned()));
+    assert_eq!(listed(other).await, [scheduled]);
     for (state, ids) in [
         (State::Running, &[running][..]),
         (State::Dead, &[dead]),
@@ -877,9 +875,7 @@ pub async fn counts_and_lists_tell_the_states<F: TaskFixture>(stage: Stage<F>) {
         (State::Ready, &ready),
         (State::Succeeded, &[]),
     ] {
-        filter = Filter::default();
-        filter.state = Some(state);
-        assert_eq!(listed(filter.clone()).await, ids, "{state}");
+        assert_eq!(listed(every().state(Some(state))).await, ids, "{state}");
     }
 }
 
