@@ -58,6 +58,8 @@ struct Inner {
     /// Calls that are applied and have no answer, by their name.
     lost_replies: Mutex<VecDeque<&'static str>>,
     endings: AtomicUsize,
+    /// No ending arrives.
+    down: AtomicBool,
     /// Nothing is claimed, and no heartbeat and no release arrives.
     cut_off: Arc<AtomicBool>,
 }
@@ -96,6 +98,9 @@ impl TaskStore for Faulty {
     }
     async fn finish(&self, endings: &[Ending]) -> Result<Vec<Ended>, ProviderError> {
         self.0.endings.fetch_add(endings.len(), Ordering::SeqCst);
+        if self.0.down.load(Ordering::SeqCst) {
+            return Err(ProviderError::not_applied("down"));
+        }
         self.answered("finish", self.0.store.finish(endings).await)
     }
     async fn checkpoint(
@@ -181,6 +186,7 @@ impl Shop {
             store: SqliteTasks::open(folder.path().join("shop.db")).unwrap(),
             lost_replies: Mutex::default(),
             endings: AtomicUsize::new(0),
+            down: AtomicBool::new(false),
             cut_off: Arc::default(),
         }))
     }
@@ -522,6 +528,28 @@ async fn worker_that_stops_ends_or_gives_back_all_its_tasks() {
     );
     let later = shop.task(later).await.state;
     assert!(matches!(later, State::Ready | State::Succeeded), "{later}");
+}
+
+/// A store that is gone keeps no process from ending.
+#[tokio::test]
+async fn worker_stops_although_its_store_is_down() {
+    let shop = Shop::new();
+    let id = shop.add(say("a")).await;
+    let run = Run::of(worker(&shop.store).handle(|_, _: Say| async { Ok(()) }));
+    shop.store.0.down.store(true, Ordering::SeqCst);
+    let began = Instant::now();
+    while shop.store.0.endings.load(Ordering::SeqCst) == 0 {
+        assert!(began.elapsed() < PATIENCE);
+        sleep(Duration::from_millis(5)).await;
+    }
+    let began = Instant::now();
+    run.stop().await;
+    let grace = Duration::from_millis(300);
+    assert!(began.elapsed() >= LEASE + grace, "it could have come back");
+    shop.store.0.down.store(false, Ordering::SeqCst);
+    let again = Run::of(worker(&shop.store).handle(|_, _: Say| async { Ok(()) }));
+    assert_eq!(shop.until(id, State::Succeeded).await.attempt, 2);
+    again.stop().await;
 }
 
 /// 26.

@@ -26,7 +26,21 @@ pub(super) async fn run(
 ) -> Result<(), ProviderError> {
     let (stopping, _) = watch::channel(false);
     let (sender, endings) = mpsc::channel(worker.settings.concurrency.max(1));
-    let writing = endings::write(Arc::clone(&worker.settings.store), endings);
+    let writing = async {
+        let settings = &worker.settings;
+        let mut stopping = stopping.subscribe();
+        let too_long = async {
+            // The sender outlives this.
+            drop(stopping.wait_for(|stopping| *stopping).await);
+            sleep(settings.grace + settings.lease).await;
+        };
+        tokio::select! {
+            biased;
+            () = endings::write(Arc::clone(&settings.store), endings) => {}
+            // Every lease has run out by now: others have the tasks, and most endings would be lost.
+            () = too_long => tracing::error!("some tasks could not be ended, since the store did not answer"),
+        }
+    };
     let working = async {
         let mut running = JoinSet::new();
         let ended = claim_and_run(worker, &mut running, &sender, &stopping, stop).await;
