@@ -1,6 +1,9 @@
 //! Which renewals are due when: everything that a client renews on one runtime, behind one lock that is
 //! never held across an await, and under which no code of a user or a provider runs.
 
+#[cfg(test)]
+mod tests;
+
 use std::{
     collections::BTreeMap,
     mem,
