@@ -259,7 +259,12 @@ impl Contents {
                 .or_insert_with(|| SendQueue::new(batches))
                 .push(ends, entry, now);
         }
-        self.waiting.first_at().is_some_and(|at| at <= now)
+        let more = self.waiting.first_at().is_some_and(|at| at <= now);
+        if more {
+            // The next step goes on at once.
+            self.looked = None;
+        }
+        more
     }
 
     /// What may be sent now. Retries first: their leases end sooner.

@@ -154,6 +154,23 @@ async fn crowd_is_spread_but_no_renewal_is_held_back_for_long() {
 }
 
 #[tokio::test]
+async fn crowd_is_collected_at_once_a_few_thousand_in_a_step() {
+    let scene = Scene::new(true);
+    let terms = scene.terms(MOST_PER_STEP + BATCH);
+    let (schedule, start) = (schedule(&scene, &terms), scene.now());
+    scene.hand.advance(DUE);
+    assert!(matches!(schedule.step().next, Next::Again));
+    let sleeps_until = schedule.step().sleeps_until();
+    assert!(schedule.contents().waiting.is_empty());
+    assert!(sleeps_until.is_some_and(|until| until > start + DUE + SECOND));
+    // Those that had to go by now are as many as may be under way: only an end of a call makes room.
+    scene.hand.advance(2 * SECOND);
+    let step = schedule.step();
+    assert!(!step.calls.is_empty());
+    assert_eq!(step.sleeps_until(), Some(start + VALID));
+}
+
+#[tokio::test]
 async fn term_whose_lease_has_ended_during_the_call_leaves_the_schedule() {
     let scene = Scene::new(true);
     let term = scene.term("door");
