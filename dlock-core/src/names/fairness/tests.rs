@@ -3,6 +3,7 @@
 use super::*;
 
 const MILLISECOND: Duration = Duration::from_millis(1);
+const INSTANT: Duration = Duration::from_nanos(1);
 
 /// No pause in these tests ends a tenure but those of the tests about it.
 const LONGEST_IDLE: Duration = Duration::from_millis(20);
@@ -121,6 +122,98 @@ fn client_that_nobody_came_after_forgets_the_others_after_a_while() {
     assert_eq!(fairness.slots(entered, &clock), 1);
 }
 
+/// Wins a few times in a row as one who knows seven others: by tries that had yielded a slot or none, after a
+/// term of another went by or none, as the last one to have had the lock or not. How many others still count.
+fn others_after(wins: u32, yielded: bool, passed: bool, last: bool) -> usize {
+    let (mut fairness, clock, _hand) = releaser(7);
+    fairness.hinted();
+    for _ in 0..wins {
+        let entered = fairness.enter();
+        if passed {
+            fairness.hinted();
+        }
+        if !last {
+            fairness.followed();
+        }
+        fairness.won(entered, yielded.into(), &clock);
+    }
+    assert!(fairness.contended || fairness.others.is_empty());
+    fairness.others.len()
+}
+
+/// F5.
+#[test]
+fn others_are_forgotten_once_they_let_go_by_what_is_left_to_them() {
+    for yielded in [false, true] {
+        for passed in [false, true] {
+            for last in [false, true] {
+                let in_vain = yielded && !passed && last;
+                let left = if in_vain { 0 } else { 7 };
+                let after = |wins| others_after(wins, yielded, passed, last);
+                assert_eq!(
+                    [after(1), after(MOST_IDLE_YIELDS)],
+                    [7, left],
+                    "yielded: {yielded}, passed: {passed}, last: {last}"
+                );
+            }
+        }
+    }
+}
+
+/// F3: whether a client that has seen one other lets one more go first, after wins by tries that had yielded so
+/// many slots and let so many terms go by.
+fn probes(yielded: Slots, passed: u64) -> bool {
+    let (mut fairness, clock, _hand) = releaser(1);
+    fairness.hinted();
+    for _ in 0..FIRST_PROBE {
+        let entered = fairness.enter();
+        for _ in 0..passed {
+            fairness.hinted();
+        }
+        fairness.refused(Some("other 0"));
+        fairness.won(entered, yielded, &clock);
+    }
+    fairness.rank() == 2
+}
+
+#[test]
+fn client_probes_for_a_rival_unless_a_slot_was_left_in_vain() {
+    assert!(probes(0, 0));
+    assert!(probes(0, 2));
+    assert!(!probes(1, 0), "the one that it knows had not waited longer");
+    assert!(probes(1, 1), "it came during the delay");
+    assert!(probes(1, 2));
+}
+
+#[test]
+fn client_that_has_just_had_the_lock_leaves_one_slot_more_for_a_moment() {
+    let (fairness, clock, hand) = releaser(1);
+    let entered = fairness.enter();
+    hand.advance(RECENT - INSTANT);
+    assert_eq!(fairness.slots(entered, &clock), 2);
+    hand.advance(INSTANT);
+    assert_eq!(fairness.slots(entered, &clock), 1);
+}
+
+#[test]
+fn release_that_changed_nothing_is_waited_for_by_no_hint() {
+    let (mut fairness, ..) = releaser(1);
+    fairness.did_not_release();
+    let entered = fairness.enter();
+    fairness.hinted();
+    assert_eq!(fairness.passed(entered), 1);
+}
+
+/// A timer adds up to a slot by itself.
+#[test]
+fn delay_of_so_many_slots_ends_soon_after_one_fewer() {
+    let tenth = SLOT / 10;
+    assert_eq!(
+        [0, 1, 2, 5].map(span),
+        [Duration::ZERO, tenth, SLOT + tenth, 4 * SLOT + tenth]
+    );
+}
+
 #[test]
 fn one_other_counts_once() {
     let (mut fairness, clock, _hand) = releaser(1);
@@ -212,6 +305,11 @@ fn client_that_comes_now_and_then_leaves_nothing() {
         fairness.releases();
         hand.advance(RECENT);
     }
+    // Nor when it comes again at once: a streak begins there.
+    fairness.granted(Some(clock.contender_now()), LONGEST_IDLE, &clock);
+    fairness.gives_back(&clock);
+    let entered = fairness.enter();
+    assert_eq!(fairness.newcomer(entered, &clock).1, Duration::ZERO);
 }
 
 /// Takes the name for a millisecond again and again, with so long between two terms, for a whole second;
@@ -239,6 +337,7 @@ fn looks(idle: Duration, handed_over: bool) -> usize {
 #[test]
 fn client_that_keeps_a_name_looks_for_a_reservation_twice_in_a_tenure() {
     assert_eq!(looks(MILLISECOND, false), 5);
+    assert_ne!(looks(LONGEST_IDLE, false), 0, "it was not left for longer");
     let long = LONGEST_IDLE + MILLISECOND;
     assert_eq!(looks(long, false), 0, "others find it free");
     assert_ne!(looks(long, true), 0, "it is free for nobody");
