@@ -13,6 +13,8 @@ mod queue_entry;
 mod rendezvous;
 mod reserving;
 mod settings;
+#[cfg(test)]
+mod tests;
 mod times;
 mod yielding;
 
