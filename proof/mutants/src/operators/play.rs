@@ -64,6 +64,13 @@ struct Checks {
 struct Built {
     executable: Option<PathBuf>,
     manifest_path: Option<PathBuf>,
+    profile: Option<Profile>,
+}
+
+/// What it was built for. Tests have their package's programs built, too.
+#[derive(Deserialize)]
+struct Profile {
+    test: bool,
 }
 
 impl Checks {
@@ -87,7 +94,9 @@ impl Checks {
             ];
             for line in build(copy, &[&test, which].concat())?.lines() {
                 let built: Built = serde_json::from_str(line)?;
-                if let (Some(program), Some(manifest)) = (built.executable, built.manifest_path) {
+                if let (Some(program), Some(manifest), Some(Profile { test: true })) =
+                    (built.executable, built.manifest_path, built.profile)
+                {
                     let folder = manifest.parent().unwrap_or(copy).to_owned();
                     tests.push((program, folder));
                 }
