@@ -1,6 +1,9 @@
 //! Giving a term back, to the client's own next waiter (H1, H3) or to the store, whatever it answers
 //! (V7, G3, I9).
 
+#[cfg(test)]
+mod tests;
+
 use std::{
     sync::{Arc, atomic::Ordering},
     time::{Duration, UNIX_EPOCH},

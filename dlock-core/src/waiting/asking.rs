@@ -1,6 +1,9 @@
 //! What a waiter asks its store: tries (W5), and reads where they cost less (O3). What was answered decides how
 //! long it pauses before it asks again (W2).
 
+#[cfg(test)]
+mod tests;
+
 use std::{ops::ControlFlow, sync::Arc, time::Duration};
 
 use uuid::Uuid;
