@@ -309,6 +309,8 @@ pub(super) enum Given {
     Taken,
     /// It had run out, and nobody can tell who ended it.
     Unknown,
+    /// It had run out, and its own client ended it: that client may have forgotten by which tries (G4).
+    BackOrUnknown,
 }
 
 #[derive(Clone, Copy)]
