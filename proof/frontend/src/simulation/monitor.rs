@@ -192,6 +192,9 @@ impl Monitor {
             state.figures.unknown += 1;
         }
         if let Some(lock) = reservation_of(&call.request) {
+            if let Err(error) = answer {
+                state.reservation_failed(&call, error.kind(), lock);
+            }
             return state.reservation_ended(&call, answer.as_ref().ok(), lock);
         }
         match (&call.request, answer) {

@@ -194,6 +194,8 @@ pub(super) struct Caller {
     pub(super) may_have_asked: Duration,
     /// Tries in a row without a pause.
     pub(super) chain: usize,
+    /// A call for its reservation was refused for good, so it has none (W8).
+    pub(super) without_reservation: bool,
 }
 
 /// A try of a caller.

@@ -89,6 +89,21 @@ impl State {
         }
     }
 
+    /// Such a call was refused for good: asking again cannot help, so its waiter makes no reservation any more.
+    pub(super) fn reservation_failed(&mut self, call: &Call, kind: ErrorKind, lock: &str) {
+        if kind != ErrorKind::Fatal {
+            return;
+        }
+        let waiter = match &call.request {
+            Request::Acquire(request) => request.owner.parse().ok(),
+            request if is_for_second_place(request) => self.contender(call.client, lock),
+            _ => None,
+        };
+        if let Some(waiter) = waiter.and_then(|id: CallerId| self.callers.get_mut(id)) {
+            waiter.without_reservation = true;
+        }
+    }
+
     /// The owner of this reservation does not renew it: other waiters cannot tell until it has expired, which
     /// on some stores they have to observe first.
     fn is_left_behind(&mut self, client: usize, lock: &str, record: &Record) -> bool {

@@ -320,7 +320,9 @@ impl State {
     /// Its grant was given back, since it did not come for it (W6): if it is still there it lines up
     /// again, and a ticket that it had is used up.
     pub(super) fn queues_again(&mut self, id: CallerId) {
-        self.callers[id].requeued = true;
+        let caller = &mut self.callers[id];
+        caller.requeued = true;
+        caller.without_reservation = false;
         let caller = &self.callers[id];
         if caller.ticket.is_some() && !caller.once && caller.status == Status::Waiting {
             self.queues_after_all(id);
