@@ -157,7 +157,7 @@ impl Monitor {
         state.outage_called(client, request);
         let mut looker = None;
         match (reservation_of(request), request) {
-            (Some(lock), _) => state.reservation_called(client, request, lock),
+            (Some(lock), _) => looker = state.reservation_called(client, request, lock),
             (None, Request::Acquire(request)) => state.acquire_called(client, request),
             (None, Request::Renew(request)) => state.renew_called(client, request),
             (None, Request::Release(request)) => state.release_called(client, request),

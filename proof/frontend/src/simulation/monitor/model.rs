@@ -135,7 +135,7 @@ pub(super) struct Call {
     pub(super) client: usize,
     pub(super) request: Request,
     pub(super) stamp: Stamp,
-    /// The waiter whose look it is.
+    /// The waiter whose look it is, at the lock or for a reservation.
     pub(super) looker: Option<CallerId>,
 }
 
