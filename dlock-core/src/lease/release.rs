@@ -75,6 +75,12 @@ impl Drop for CutOff {
     }
 }
 
+impl Drop for PendingRelease {
+    fn drop(&mut self) {
+        self.state.release_ended(self.uuid);
+    }
+}
+
 impl PendingRelease {
     /// Runs in a task of ours on `home`; dropping the returned handle does not stop it. Never blocks and never
     /// panics: on a runtime that has shut down the task is dropped, and the term ends with its lease.

@@ -53,6 +53,7 @@ impl Contender {
     ) -> ControlFlow<Answer, Duration> {
         let lock = Arc::clone(&self.lock);
         let Settings { store, plan, .. } = &*lock;
+        self.passed_over.asks(plan.poll_every, &store.clock);
         // A waiter that was woken has reason to expect a grant.
         let reads_first = !woken && offer.is_none() && self.may_read_first();
         let answer = match admitted {
