@@ -77,10 +77,8 @@ async fn release_that_nobody_answers_ends_within_its_bound() {
 async fn release_of_a_try_is_sent_once_however_long_the_outage() {
     let provider = Scripted::new();
     let lock = provider.lock(Clock::tokio(1.0));
-    let release = PendingRelease {
-        origin: Origin::Try,
-        ..release(&lock)
-    };
+    let mut release = release(&lock);
+    release.origin = Origin::Try;
     let Settings { store, plan, .. } = &*lock.0;
     sleep(LEASE).await;
     while !store.outage.is_on() {
@@ -102,10 +100,8 @@ async fn is_forgotten(answered: bool, answers: Vec<Answer>) -> bool {
     }
     let lock = provider.lock(Clock::tokio(1.0));
     let (store, name) = (Arc::clone(&lock.0.store), lock.name().clone());
-    let release = PendingRelease {
-        answered,
-        ..release(&lock)
-    };
+    let mut release = release(&lock);
+    release.answered = answered;
     lock.0.state.retire(&store.clock, release.uuid, LEASE);
     release.send().await.unwrap();
     drop((release, lock));
@@ -134,10 +130,8 @@ async fn terms_of_others(hears: bool, closes: bool, answer: Answer) -> u64 {
     let Settings { store, state, .. } = &*lock.0;
     store.channel_open.store(hears, Ordering::SeqCst);
     let until = store.clock.now() + LEASE;
-    let release = PendingRelease {
-        closes_until: closes.then_some(until),
-        ..release(&lock)
-    };
+    let mut release = release(&lock);
+    release.closes_until = closes.then_some(until);
     release.send().await.unwrap();
     let entered = state.enter();
     state.fairness().hinted();
@@ -161,11 +155,9 @@ async fn overtaken(origin: Origin, closes_for: Option<Duration>) -> ReleaseEnd {
     let lock = provider.lock(Clock::manual().0);
     let Settings { store, state, .. } = &*lock.0;
     let now = store.clock.now();
-    let release = PendingRelease {
-        origin,
-        closes_until: closes_for.map(|left| now + left),
-        ..release(&lock)
-    };
+    let mut release = release(&lock);
+    release.origin = origin;
+    release.closes_until = closes_for.map(|left| now + left);
     state.retire(&store.clock, release.uuid, LEASE);
     let claimed = Version {
         uuid: release.uuid,
@@ -210,13 +202,11 @@ fn said(observed: bool, answer: Answer) -> Vec<&'static str> {
             let provider = Scripted::new();
             provider.release(answer);
             let lock = provider.lock(Clock::manual().0);
-            let release = PendingRelease {
-                plan: Arc::new(Plan {
-                    observed,
-                    ..Plan::clone(&lock.0.plan)
-                }),
-                ..release(&lock)
-            };
+            let mut release = release(&lock);
+            release.plan = Arc::new(Plan {
+                observed,
+                ..Plan::clone(&lock.0.plan)
+            });
             drop(release.spawn(&Handle::current()).await);
         });
         drop(runtime);
