@@ -30,7 +30,7 @@ pub(super) enum End {
 }
 
 /// For how long all checks of one change may take. Those of the right code take some seconds.
-const LIMIT: Duration = Duration::from_secs(180);
+const LIMIT: Duration = Duration::from_secs(100);
 
 /// How often each case of the frontend has noticed a change: those that notice the most come first.
 #[derive(Default)]
