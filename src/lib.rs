@@ -42,6 +42,7 @@
 //!   names without changing behaviour: `dynamodb` (a DynamoDB table), `postgres` (one table of a
 //!   database), `redis` (Redis or Valkey: one server, replicas, a cluster), `sqlite` (one file, every
 //!   process of one host).
+//! * The feature `tasks`: a queue of tasks whose claims are leases, in a database of yours.
 //! * The feature `election`: one leader among the instances of a service, and work that runs only there.
 //! * The feature `metrics` tells the `metrics` facade what happens, under the names of the module of
 //!   that name. It observes and changes nothing.
@@ -68,6 +69,9 @@ pub use dlock_redis as redis;
 #[cfg(feature = "sqlite")]
 #[doc(inline)]
 pub use dlock_sqlite as sqlite;
+#[cfg(feature = "tasks")]
+#[doc(inline)]
+pub use dlock_tasks as tasks;
 
 // The quick start in the README compiles. `no_run` there: its path exists on nobody's machine; the
 // example on this page is the same program and runs.

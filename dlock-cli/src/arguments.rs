@@ -2,7 +2,8 @@
 
 use std::{env, ffi::OsString, time::Duration};
 
-use clap::Args;
+use clap::{Args, Subcommand};
+use dlock_tasks::{State, TaskId};
 
 use crate::{
     exit::Failure,
@@ -116,6 +117,72 @@ pub(crate) struct PurgeArguments {
 pub(crate) struct SetupArguments {
     #[command(flatten)]
     pub(crate) store: StoreArguments,
+}
+
+/// Arguments of `dlock tasks`.
+#[derive(Debug, Args)]
+pub(crate) struct TasksArguments {
+    #[command(subcommand)]
+    pub(crate) what: TasksCommand,
+    // Help, not a doc comment: those want variables in backticks.
+    #[arg(
+        help = "Where the tasks are: sqlite:PATH, a database with the tables of a queue [env: DLOCK_DATABASE]",
+        long,
+        value_name = "DATABASE",
+        global = true
+    )]
+    pub(crate) database: Option<OsString>,
+    /// For programs: JSON
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+}
+
+/// What `dlock tasks` does.
+#[derive(Debug, Subcommand)]
+pub(crate) enum TasksCommand {
+    /// How many tasks of each queue are in which state
+    Counts,
+    /// Tasks by number
+    List {
+        /// Only of this queue
+        #[arg(long)]
+        queue: Option<String>,
+        /// Only scheduled, ready, running, stalled, succeeded, dead or cancelled ones
+        #[arg(long)]
+        state: Option<State>,
+        /// Only those with a larger number: the last one of the page before
+        #[arg(long, value_name = "ID", value_parser = task)]
+        after: Option<TaskId>,
+        /// At most so many
+        #[arg(long, default_value_t = 100)]
+        limit: usize,
+    },
+    /// All that is known of a task: payload, errors, who has it
+    Show {
+        /// The task's number
+        #[arg(value_parser = task)]
+        id: TaskId,
+    },
+    /// Cancel tasks: one that waits ends, the worker of one that runs is asked to stop
+    Cancel {
+        /// Their numbers
+        #[arg(required = true, value_parser = task)]
+        ids: Vec<TaskId>,
+        /// End those that run at once: their workers lose them
+        #[arg(long)]
+        force: bool,
+    },
+    /// Enqueue tasks once more that have ended: dead and cancelled ones themselves, a copy of others
+    Retry {
+        /// Their numbers
+        #[arg(required = true, value_parser = task)]
+        ids: Vec<TaskId>,
+    },
+}
+
+fn task(text: &str) -> Result<TaskId, String> {
+    let number = text.parse().ok().and_then(TaskId::new);
+    number.ok_or_else(|| "a task's number is 1 or more".to_owned())
 }
 
 const STORE_HELP: &str = "Where the locks are: sqlite:PATH, a file on a local disk, made when it is first used; \

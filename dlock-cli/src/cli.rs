@@ -11,11 +11,11 @@ use tracing_subscriber::{
 use crate::{
     arguments::{
         ElectArguments, PurgeArguments, ReleaseArguments, RunArguments, SetupArguments,
-        StatusArguments,
+        StatusArguments, TasksArguments,
     },
     display::without_credentials,
     exit::{Exit, Failure, say},
-    output, purge, release, setup, status,
+    output, purge, release, setup, status, tasks,
 };
 
 /// Run a command while holding a distributed lock, or while leading; look at locks, and free them.
@@ -51,6 +51,9 @@ enum Command {
     /// Make what a store needs before there can be locks
     #[command(long_about = include_str!("help/setup.txt"))]
     Setup(SetupArguments),
+    /// Look at the tasks of a queue, cancel and retry them
+    #[command(long_about = include_str!("help/tasks.txt"))]
+    Tasks(TasksArguments),
 }
 
 /// Does what this process's arguments say.
@@ -67,6 +70,7 @@ pub(crate) fn main() -> ExitCode {
         Command::Release(arguments) => release::main(&arguments),
         Command::Purge(arguments) => purge::main(&arguments),
         Command::Setup(arguments) => setup::main(&arguments),
+        Command::Tasks(arguments) => tasks::main(&arguments),
     };
     done.unwrap_or_else(|failure| failure.report())
 }

@@ -12,7 +12,8 @@
 //! | the guard | ends the command's group when `dlock run` dies, or stops past the deadline | `helper::guard` |
 //! | the anchor | a zombie in the command's group: keeps the group's number from being reused | `helper::anchor` |
 //!
-//! `dlock elect` is the same with a lock that it takes again and again (`elect`).
+//! `dlock elect` is the same with a lock that it takes again and again (`elect`). `dlock tasks` has nothing to do with
+//! locks of a store: it looks at a queue (`tasks`).
 //!
 //! The helpers are this same program, started again with a hidden first argument. The guard and the
 //! anchor have no environment, and so no password of the store.
@@ -34,6 +35,7 @@ mod release;
 mod setup;
 mod status;
 mod store;
+mod tasks;
 
 #[cfg(unix)]
 mod clock;

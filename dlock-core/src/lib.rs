@@ -18,8 +18,12 @@ mod events;
 mod lease;
 mod names;
 mod renewals;
+#[cfg(test)]
+mod scripted;
 mod store;
 mod time;
+#[cfg(test)]
+mod traced;
 mod waiting;
 
 /// What authors of stores implement and speak: the contract's trait, requests and answers. The suite that proves a

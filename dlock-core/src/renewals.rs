@@ -11,6 +11,8 @@ mod load;
 mod rate_limit;
 mod schedule;
 mod send_queue;
+#[cfg(test)]
+mod tests;
 mod timer_queue;
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};

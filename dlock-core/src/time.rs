@@ -6,6 +6,8 @@ mod instant;
 mod plan;
 
 pub use self::clock::{Clock, Machine, ManualClock, Standstill};
+#[cfg(test)]
+pub(crate) use self::plan::tests::plan_of;
 pub(crate) use self::{
     entropy::Entropy,
     instant::{ContenderInstant, HolderInstant},

@@ -13,6 +13,8 @@ mod queue_entry;
 mod rendezvous;
 mod reserving;
 mod settings;
+#[cfg(test)]
+mod tests;
 mod times;
 mod yielding;
 
@@ -132,7 +134,7 @@ impl Contender {
         let Ok(Acquired::Holding(holding)) = &answer else {
             return sender.put(answer);
         };
-        if self.ticket.is_some() && !self.closes_for.is_zero() {
+        if self.ticket.is_some() {
             holding.term().closes_for(self.closes_for);
         }
         emit::contained(|| {

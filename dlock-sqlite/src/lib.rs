@@ -15,6 +15,8 @@ mod requests;
 mod settings;
 mod store;
 mod synchronous;
+#[cfg(feature = "tasks")]
+pub mod tasks;
 #[cfg(test)]
 mod tests;
 mod wakeups;

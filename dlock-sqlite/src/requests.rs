@@ -281,11 +281,11 @@ pub(crate) fn ask(view: View<'_>, key: &Key, request: &Ask) -> Result<AskOutcome
     }
 }
 
-fn millis(span: Duration) -> u64 {
+pub(crate) fn millis(span: Duration) -> u64 {
     u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// A number for a column. Every caller's is below 2^53, except a wall clock of the year 2255.
-fn integer(number: u64) -> i64 {
+pub(crate) fn integer(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(MAX_EXACT).min(MAX_EXACT)
 }

@@ -177,7 +177,10 @@ impl Store {
 }
 
 /// Begins a transaction that writes.
-fn immediate(connection: &Connection, patience: Duration) -> rusqlite::Result<Transaction<'_>> {
+pub(crate) fn immediate(
+    connection: &Connection,
+    patience: Duration,
+) -> rusqlite::Result<Transaction<'_>> {
     connection.busy_timeout(patience)?;
     // The store is borrowed for as long as the transaction lives, so there is no second one.
     Transaction::new_unchecked(connection, TransactionBehavior::Immediate)

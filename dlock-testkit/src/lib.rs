@@ -8,6 +8,7 @@
 //! - [`storage`] proves storage that checks fencing tokens.
 //! - `wire` and `proxy` (a feature, `wire`) do to the connections between a driver and its server what
 //!   networks do: lost replies, resets, silence, delays, by script or by seed.
+//! - `tasks` (a feature) is the suite for stores of tasks, `dlock_tasks::TaskStore`.
 //!
 //! # Adopting the suite
 //! A fixture says how to start the store and how to make a provider on it; a macro does the rest.
@@ -55,6 +56,8 @@ pub mod runner;
 pub mod stall;
 pub mod storage;
 mod subject;
+#[cfg(feature = "tasks")]
+pub mod tasks;
 #[cfg(feature = "wire")]
 pub mod wire;
 

@@ -13,6 +13,8 @@
 
 mod failure;
 pub mod store;
+#[cfg(feature = "tasks")]
+pub mod tasks;
 
 use std::{env, ffi::OsString};
 

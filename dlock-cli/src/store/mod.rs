@@ -171,6 +171,12 @@ fn scheme(text: &str) -> Option<&str> {
     plausible.then_some(scheme)
 }
 
+/// The file of `sqlite:PATH`, where it is no store of locks.
+#[cfg(feature = "sqlite")]
+pub(crate) fn sqlite_path(argument: &OsStr) -> Option<std::path::PathBuf> {
+    sqlite::path(argument)
+}
+
 #[cfg(feature = "sqlite")]
 fn of_user() -> Result<Box<dyn Location>, Failure> {
     sqlite::of_user()

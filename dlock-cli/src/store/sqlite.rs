@@ -33,6 +33,12 @@ pub(super) fn parse(argument: &OsStr) -> Result<Box<dyn Location>, Failure> {
     File::parse(argument).map(|file| Box::new(file) as _)
 }
 
+/// The path alone: what has settings is a store of locks.
+pub(super) fn path(argument: &OsStr) -> Option<PathBuf> {
+    let file = File::parse(argument).ok()?;
+    file.prefix.is_none().then_some(file.path)
+}
+
 /// `locks.db` in the user's state directory.
 pub(super) fn of_user() -> Result<Box<dyn Location>, Failure> {
     let directory = state::directory().ok_or_else(|| {

@@ -35,6 +35,8 @@ mod status;
 #[path = "../support/mod.rs"]
 mod support;
 #[cfg(feature = "sqlite")]
+mod tasks;
+#[cfg(feature = "sqlite")]
 mod terminal;
 #[cfg(feature = "sqlite")]
 mod unreachable;

@@ -1,6 +1,9 @@
 //! The lock that people use: a name and its settings over a client. The state of a term is its
 //! lease's.
 
+#[cfg(test)]
+mod tests;
+
 use std::{fmt, sync::Arc, time::Duration};
 
 use crate::{

@@ -1,5 +1,8 @@
 //! A view of a term that can be shared: whether it still holds, and futures that resolve when that changes.
 
+#[cfg(test)]
+mod tests;
+
 use std::{fmt, sync::Arc, time::Duration};
 
 use uuid::Uuid;

@@ -1,5 +1,8 @@
 //! A term with the duty to give it back: the part that `Lease` and `Guard` share.
 
+#[cfg(test)]
+mod tests;
+
 use std::{future::poll_fn, pin::pin, sync::Arc, task::Poll};
 
 use tokio::{

@@ -1,6 +1,9 @@
 //! Giving a term back, to the client's own next waiter (H1, H3) or to the store, whatever it answers
 //! (V7, G3, I9).
 
+#[cfg(test)]
+mod tests;
+
 use std::{
     sync::{Arc, atomic::Ordering},
     time::{Duration, UNIX_EPOCH},
@@ -69,6 +72,12 @@ impl Drop for CutOff {
                 "the runtime ended before a release did: others wait for the expiry; await the release, or Client::close, before the runtime ends"
             );
         });
+    }
+}
+
+impl Drop for PendingRelease {
+    fn drop(&mut self) {
+        self.state.release_ended(self.uuid);
     }
 }
 

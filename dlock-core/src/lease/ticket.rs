@@ -252,6 +252,9 @@ mod tests {
             .replace(":7:", ":7:250:");
         let closing = Duration::from_millis(250);
         assert_eq!(closes.parse(), Ok(ticket("a b", 7).closing(closing)));
+        let longest = closes.replace(":250:", ":86400000:");
+        let closing = Duration::from_secs(24 * 60 * 60);
+        assert_eq!(longest.parse(), Ok(ticket("a b", 7).closing(closing)));
         let spelled = [
             String::new(),
             "hello".into(),

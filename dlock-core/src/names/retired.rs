@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::{Known, NameState};
 use crate::{Clock, provider::Version, time::ContenderInstant};
 
-/// How many retired identities a client remembers per name (G4).
+/// How many retired identities a client remembers per name (G4), beside leases whose release is under way.
 const RETIRED_KEPT: usize = 8;
 
 /// The uuid of a try or a lease on which this client acts no more (G4).
@@ -22,6 +22,9 @@ pub(super) struct Retired {
     successor: Option<Uuid>,
     /// How many of this client's tries that claimed it may have ended its term in the store.
     claimants: usize,
+    /// A lease whose release is under way. It is not forgotten for newer identities: what the release is answered
+    /// says nothing without the tries that claimed the term meanwhile (H4).
+    releasing: bool,
     /// Every request for it was answered, its release too: no copy is on its way, unless a driver or a network
     /// has made one.
     all_answered: bool,
@@ -73,16 +76,20 @@ impl NameState {
         closed: Duration,
     ) {
         let since = clock.contender_now();
-        if known.live.contains(&uuid) && closed.is_zero() {
+        let releasing = known.live.contains(&uuid);
+        if releasing && closed.is_zero() {
             self.fairness().gives_back(clock);
         }
         known.live.retain(|live| *live != uuid);
         if known.retired.iter().any(|retired| retired.uuid == uuid) {
             return;
         }
-        if known.retired.len() == RETIRED_KEPT {
-            known.retired.pop_front();
-        }
+        let mut surplus = (known.retired.len() + 1).saturating_sub(RETIRED_KEPT);
+        known.retired.retain(|retired| {
+            let kept = surplus == 0 || retired.releasing;
+            surplus = surplus.saturating_sub(1);
+            kept
+        });
         known.retired.push_back(Retired {
             uuid,
             since,
@@ -90,8 +97,15 @@ impl NameState {
             keep: closed + 2 * duration,
             successor: None,
             claimants: 0,
+            releasing,
             all_answered: false,
         });
+    }
+
+    /// The release of a lease has ended, or will not be sent: its identity is remembered like any other.
+    pub(crate) fn release_ended(&self, uuid: Uuid) {
+        self.known()
+            .with_retired(uuid, |retired| retired.releasing = false);
     }
 
     /// The store has confirmed the end of this identity, and every request for it was answered. It is remembered

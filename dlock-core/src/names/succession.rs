@@ -3,6 +3,9 @@
 //! the releasing task keeps the duty to release until a waiter's try was granted, so nothing is lost with a
 //! waiter.
 
+#[cfg(test)]
+mod tests;
+
 use std::{
     sync::{Arc, Weak},
     time::Duration,

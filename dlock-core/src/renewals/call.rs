@@ -1,6 +1,9 @@
 //! One call to the provider: some renewals that travel together, or one alone. One that hangs makes room for
 //! others after D/30, gets no answer after D/6, and its items are tried again alone (V6).
 
+#[cfg(test)]
+mod tests;
+
 use std::{mem, pin::pin, sync::Arc, time::Duration};
 
 use super::{

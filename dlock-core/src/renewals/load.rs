@@ -70,31 +70,14 @@ fn rate(plan: &Plan) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn plan(duration: Duration) -> Plan {
-        Plan {
-            duration,
-            margin: duration / 5,
-            renew_every: duration / 3,
-            poll_every: duration,
-            poll_watched: duration,
-            wakeups: true,
-            reservations: false,
-            give_up_after: duration,
-            max_hold: None,
-            at_least: None,
-            group: None,
-            observed: true,
-            tasks: std::sync::Arc::default(),
-        }
-    }
+    use crate::time::plan_of;
 
     #[test]
     fn shortest_lease_sets_the_step_for_as_long_as_it_is_there() {
         let mut load = Load::default();
         let (long, short) = (
-            plan(Duration::from_secs(60)),
-            plan(Duration::from_millis(300)),
+            plan_of(Duration::from_secs(60)),
+            plan_of(Duration::from_millis(300)),
         );
         load.add(&long);
         load.add(&short);
@@ -112,7 +95,7 @@ mod tests {
     #[test]
     fn twice_the_average_rate_leaves_half_an_interval_to_a_crowd() {
         let mut load = Load::default();
-        let plan = plan(Duration::from_secs(15));
+        let plan = plan_of(Duration::from_secs(15));
         for _ in 0..100_000 {
             load.add(&plan);
         }

@@ -1,6 +1,9 @@
 //! Which renewals are due when: everything that a client renews on one runtime, behind one lock that is
 //! never held across an await, and under which no code of a user or a provider runs.
 
+#[cfg(test)]
+mod tests;
+
 use std::{
     collections::BTreeMap,
     mem,
@@ -256,7 +259,12 @@ impl Contents {
                 .or_insert_with(|| SendQueue::new(batches))
                 .push(ends, entry, now);
         }
-        self.waiting.first_at().is_some_and(|at| at <= now)
+        let more = self.waiting.first_at().is_some_and(|at| at <= now);
+        if more {
+            // The next step goes on at once.
+            self.looked = None;
+        }
+        more
     }
 
     /// What may be sent now. Retries first: their leases end sooner.

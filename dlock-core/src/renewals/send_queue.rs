@@ -2,6 +2,9 @@
 //! Send queues share nothing, so that a shard which does not answer delays its own renewals only, and a
 //! short lease cuts no long one's attempt.
 
+#[cfg(test)]
+mod tests;
+
 use std::time::Duration;
 
 use super::timer_queue::{Entry, Health, TimerQueue};
@@ -196,31 +199,4 @@ impl SendQueue {
 /// With less than this left, a lease is in a hurry: three quarters of what an attempt gets.
 fn hurry(plan: &Plan) -> Duration {
     plan.attempt() * 3 / 4
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn durations_of_one_class_are_alike() {
-        let mut shortest = 100;
-        for millis in 100..1_000_000 {
-            let (first, this) = (
-                class(Duration::from_millis(shortest)),
-                class(Duration::from_millis(millis)),
-            );
-            if first == this {
-                assert!(millis * 4 < shortest * 5, "{shortest} and {millis}");
-            } else {
-                assert!(first < this, "{shortest} and {millis}");
-                shortest = millis;
-            }
-        }
-        assert_eq!(
-            class(Duration::from_secs(15)),
-            class(Duration::from_secs(15))
-        );
-        class(Duration::from_secs(86_400));
-    }
 }

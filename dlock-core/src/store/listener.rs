@@ -1,5 +1,8 @@
 //! Listening to a provider's wake-ups, one task a client (W3).
 
+#[cfg(test)]
+mod tests;
+
 use std::{
     sync::{
         Arc, Weak,

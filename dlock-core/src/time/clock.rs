@@ -272,6 +272,20 @@ mod tests {
         assert_eq!(clock.reading(), Duration::from_secs(5));
     }
 
+    #[tokio::test]
+    async fn clock_says_which_one_it_is() {
+        let (manual, _hand) = Clock::manual();
+        let (simulated, _machine) = Clock::simulated(0.75);
+        for (clock, says) in [
+            (Clock::system(), "Clock::system"),
+            (manual, "Clock::manual"),
+            (Clock::tokio(1.25), "Clock::tokio(1.25)"),
+            (simulated, "Clock::simulated(0.75)"),
+        ] {
+            assert_eq!(format!("{clock:?}"), says);
+        }
+    }
+
     #[tokio::test(start_paused = true)]
     async fn drifting_clock_wakes_at_its_own_time() {
         let clock = Clock::tokio(1.25);

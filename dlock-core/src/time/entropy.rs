@@ -46,3 +46,20 @@ impl Entropy {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jitter_is_anything_up_to_the_most() {
+        let most = Duration::from_millis(100);
+        for entropy in [Entropy::System, Entropy::seeded(7)] {
+            let drawn: Vec<Duration> = (0..200).map(|_| entropy.jitter(most)).collect();
+            assert!(drawn.iter().all(|span| *span <= most));
+            assert!(drawn.iter().any(|span| *span < most / 5));
+            assert!(drawn.iter().any(|span| *span > most * 4 / 5));
+            assert_eq!(entropy.jitter(Duration::ZERO), Duration::ZERO);
+        }
+    }
+}

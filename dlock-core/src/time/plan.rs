@@ -148,12 +148,13 @@ pub(crate) fn default_poll(duration: Duration) -> Duration {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    fn plan(duration: Duration) -> Plan {
+    /// That of a lock with this duration, and with usual settings.
+    pub(crate) fn plan_of(duration: Duration) -> Plan {
         Plan {
             duration,
             margin: duration / 5,
@@ -174,18 +175,20 @@ mod tests {
     /// The timers of V2 are of no consequence where time is virtual, so no case sees their length.
     #[test]
     fn spans_are_the_protocols() {
-        let plan = plan(60 * SECOND);
+        let plan = plan_of(60 * SECOND);
         assert_eq!(plan.validity(), 48 * SECOND);
         assert_eq!(plan.attempt(), 10 * SECOND);
         assert_eq!(plan.try_limit(), 20 * SECOND);
         assert_eq!(plan.step(), 6 * SECOND);
         assert_eq!(plan.unsure_after(), 30 * SECOND);
         assert_eq!(plan.pickup(), 10 * SECOND);
+        // The poll is a second.
+        assert_eq!(plan.longest_idle(), SECOND / 5);
     }
 
     #[test]
     fn a_name_is_left_for_two_polls_but_no_longer_than_the_reservation_lasts() {
-        let plan = plan(60 * SECOND);
+        let plan = plan_of(60 * SECOND);
         let mut reservation = Record::new(
             uuid::Uuid::nil(),
             "",
@@ -206,7 +209,7 @@ mod tests {
 
     #[test]
     fn a_reservation_is_short_where_the_lease_is_long() {
-        let plan = plan(3600 * SECOND);
+        let plan = plan_of(3600 * SECOND);
         let reservation = plan.of_reservation();
         assert_eq!(reservation.duration, 15 * SECOND);
         assert_eq!(reservation.margin, 3 * SECOND);
@@ -225,11 +228,27 @@ mod tests {
     }
 
     #[test]
+    fn a_reservation_has_no_wishes_of_its_own_and_counts_for_its_lock() {
+        let plan = Plan {
+            reservations: true,
+            max_hold: Some(SECOND),
+            at_least: Some(SECOND),
+            group: Some("group".into()),
+            ..plan_of(60 * SECOND)
+        };
+        let reservation = plan.of_reservation();
+        assert!(!reservation.wakeups && !reservation.reservations && !reservation.observed);
+        assert_eq!((reservation.max_hold, reservation.at_least), (None, None));
+        assert_eq!(reservation.group, plan.group);
+        assert!(Arc::ptr_eq(&reservation.tasks, &plan.tasks));
+    }
+
+    #[test]
     fn a_reservation_does_not_make_tries_come_closer_than_w2_allows() {
         for (poll, reserved) in [(1000, 250), (30, 10), (8, 8)] {
             let plan = Plan {
                 poll_every: Duration::from_millis(poll),
-                ..plan(SECOND)
+                ..plan_of(SECOND)
             };
             assert_eq!(plan.poll_reserved(), Duration::from_millis(reserved));
         }
@@ -237,7 +256,10 @@ mod tests {
 
     #[test]
     fn jitter_at_an_expiry_is_bounded_both_ways() {
-        assert_eq!(plan(60 * SECOND).expiry_jitter(), Duration::from_millis(50));
-        assert_eq!(plan(SECOND / 10).expiry_jitter(), SECOND / 100);
+        assert_eq!(
+            plan_of(60 * SECOND).expiry_jitter(),
+            Duration::from_millis(50)
+        );
+        assert_eq!(plan_of(SECOND / 10).expiry_jitter(), SECOND / 100);
     }
 }

@@ -1,6 +1,9 @@
 //! What a waiter asks its store: tries (W5), and reads where they cost less (O3). What was answered decides how
 //! long it pauses before it asks again (W2).
 
+#[cfg(test)]
+mod tests;
+
 use std::{ops::ControlFlow, sync::Arc, time::Duration};
 
 use uuid::Uuid;
@@ -50,6 +53,7 @@ impl Contender {
     ) -> ControlFlow<Answer, Duration> {
         let lock = Arc::clone(&self.lock);
         let Settings { store, plan, .. } = &*lock;
+        self.passed_over.asks(plan.poll_every, &store.clock);
         // A waiter that was woken has reason to expect a grant.
         let reads_first = !woken && offer.is_none() && self.may_read_first();
         let answer = match admitted {

@@ -1,6 +1,9 @@
 //! What a contender may claim without an observation: a lease that its own client hands over, or a ticket's
 //! (H1, H8).
 
+#[cfg(test)]
+mod tests;
+
 use std::time::Duration;
 
 use uuid::Uuid;

@@ -1,6 +1,9 @@
 //! A client that has had a lock to itself for long reads whether a waiter of another client has a reservation
 //! (`reserving`), and if so leaves the lock to others before it tries again (W8; F11 and F12).
 
+#[cfg(test)]
+mod tests;
+
 use std::{ops::ControlFlow, pin::pin, sync::Arc, time::Duration};
 
 use super::{Answer, Contender, Settings, rendezvous::Sender};

@@ -4,6 +4,9 @@
 //! drops the caller's future can give the entry up. While the caller is there too, waiters on other runtimes
 //! behind it evict the entry (`names/runtimes`).
 
+#[cfg(test)]
+mod tests;
+
 use std::{
     future::{Future, pending, poll_fn, ready},
     mem,

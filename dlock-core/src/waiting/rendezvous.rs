@@ -176,6 +176,13 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn receiver_that_is_sent_back_is_told_so() {
+        let (sender, mut receiver) = rendezvous::<()>();
+        sender.send_back();
+        assert!(matches!(receiver.recv().await, Received::TakenBack));
+    }
+
+    #[tokio::test]
     async fn dropped_receiver_drops_the_value_or_hands_it_back() {
         let (sender, receiver) = rendezvous::<Arc<()>>();
         drop(receiver);

@@ -38,6 +38,8 @@ pub(super) struct PassedOver {
     /// The newest term, and since when none has lasted for long.
     newest: Option<Seen>,
     brisk: Option<ContenderInstant>,
+    /// Whether the newest one had lasted for long when the question that is under way began.
+    lasted: Option<bool>,
 }
 
 /// A term, and when it was first seen. Its token names it: a closing or a revocation changes the uuid and
@@ -96,6 +98,12 @@ impl Contender {
 }
 
 impl PassedOver {
+    /// A question begins. The time until its answer says nothing of the newest term, which may be over already: far
+    /// from the store a question takes longer than a short term.
+    pub(super) fn asks(&mut self, poll: Duration, clock: &Clock) {
+        self.lasted = Some(self.has_lasted(poll, clock));
+    }
+
     /// F7: whether this holder's term follows another one of the same holder, which was seen at least a poll
     /// ago; or for a poll the lock has gone from hand to hand. Labels may differ from term to term.
     fn by(&mut self, record: &Record, poll: Duration, clock: &Clock) -> bool {
@@ -104,7 +112,8 @@ impl PassedOver {
             at: clock.contender_now(),
         };
         let brisk = *self.brisk.get_or_insert(now.at);
-        let lasted = self.newest.is_some() && !self.is_brisk(poll, clock);
+        let until_asked = self.lasted.take();
+        let lasted = until_asked.unwrap_or_else(|| self.has_lasted(poll, clock));
         if lasted {
             self.brisk = Some(now.at);
         }
@@ -129,6 +138,10 @@ impl PassedOver {
     pub(super) fn is_brisk(&self, poll: Duration, clock: &Clock) -> bool {
         self.newest
             .is_some_and(|newest| clock.elapsed(newest.at) <= 2 * poll)
+    }
+
+    fn has_lasted(&self, poll: Duration, clock: &Clock) -> bool {
+        self.newest.is_some() && !self.is_brisk(poll, clock)
     }
 
     fn newest_term(&self) -> Option<FencingToken> {

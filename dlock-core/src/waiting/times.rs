@@ -1,6 +1,9 @@
 //! The times of a wait: how long a waiter sleeps between two questions (W2), and when the wait ends without
 //! the lock: at its limit, which is a total (W4), and with its place in line.
 
+#[cfg(test)]
+mod tests;
+
 use std::{future::pending, sync::atomic::Ordering, time::Duration};
 
 use super::{Acquired, Answer, Contender, Reservation, Settings, Wait};

@@ -1,5 +1,8 @@
 //! Yielding slots to clients that have waited longer (F1 to F6). Only ever delays a try (W2).
 
+#[cfg(test)]
+mod tests;
+
 use std::{ops::ControlFlow, time::Duration};
 
 use super::{Answer, Contender, rendezvous::Sender};

@@ -36,5 +36,7 @@ mod leader;
 #[cfg(all(feature = "metrics", feature = "sqlite"))]
 mod metrics;
 mod quickstart;
+#[cfg(feature = "tasks")]
+mod tasks;
 #[cfg(feature = "web")]
 mod web;

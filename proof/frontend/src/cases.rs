@@ -150,6 +150,7 @@ macro_rules! __for_each_frontend_case {
             watch fairness hint_during_a_delay_does_not_start_it_anew ["F6", "W3"];
             watch reserving crowded_client_lets_others_in ["W8", "F8", "F12"];
             required reserving crowded_client_lets_others_in_without_hints ["W8", "F8", "F12"];
+            required reserving waiter_with_slow_calls_makes_a_reservation ["F7", "F8"];
             watch reserving crowded_clients_take_turns ["W8", "F9", "F13"];
             required reserving crowded_clients_take_turns_without_hints ["W8", "F9"];
             required queueing own_release_wakes_the_next_waiter ["W7", "I16"];

@@ -95,6 +95,14 @@ const FAILED_ONCE: &[(u64, &str)] = &[
         8292,
         "a wake-up was forgotten by a waiter that had no turn in an outage (W3)",
     ),
+    (
+        3151,
+        "a release that came late forgot that its own client had claimed its term (H4, V7)",
+    ),
+    (
+        9727,
+        "a waiter took the time of its own slow calls for a holder's, and made no reservation (F7)",
+    ),
     // What follows was no fault of the frontend's.
     (
         5913,
@@ -143,6 +151,14 @@ const FAILED_ONCE: &[(u64, &str)] = &[
     (
         813,
         "a term with too small a token was not allowed to release its own record (I9)",
+    ),
+    (
+        3551,
+        "a waiter whose reservation was refused for good was expected to be let in (W8)",
+    ),
+    (
+        6141,
+        "a look for a reservation by a caller that had gone excused the next in line (W2)",
     ),
     (
         465,

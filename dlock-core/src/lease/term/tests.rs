@@ -78,3 +78,32 @@ async fn lease_that_was_said_to_be_over_is_closed_for_ever() {
     assert!(!term.renewed(attempt, false));
     assert!(!term.is_valid());
 }
+
+/// The error that an end by the clock names.
+fn last_error(term: &Term) -> String {
+    match term.over().unwrap().cause {
+        EndCause::Expired { last_error } => last_error.unwrap().to_string(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn lease_that_ran_out_names_the_last_error_of_its_time() {
+    let (clock, hand) = Clock::manual();
+    let term = term(clock);
+    for message in ["the first", "the second"] {
+        term.unanswered(ProviderError::unknown(message));
+    }
+    hand.advance(LEASE);
+    term.unanswered(ProviderError::unknown("cut short by the end"));
+    assert_eq!(last_error(&term), "the second");
+}
+
+#[tokio::test]
+async fn lease_whose_only_renewal_was_cut_short_names_its_error() {
+    let (clock, hand) = Clock::manual();
+    let term = term(clock);
+    hand.advance(LEASE);
+    term.unanswered(ProviderError::unknown("cut short by the end"));
+    assert_eq!(last_error(&term), "cut short by the end");
+}

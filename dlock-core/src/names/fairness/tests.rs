@@ -1,8 +1,11 @@
 //! The rule, without anybody who sleeps.
 
+mod winning;
+
 use super::*;
 
 const MILLISECOND: Duration = Duration::from_millis(1);
+const INSTANT: Duration = Duration::from_nanos(1);
 
 /// No pause in these tests ends a tenure but those of the tests about it.
 const LONGEST_IDLE: Duration = Duration::from_millis(20);
@@ -122,6 +125,35 @@ fn client_that_nobody_came_after_forgets_the_others_after_a_while() {
 }
 
 #[test]
+fn client_that_has_just_had_the_lock_leaves_one_slot_more_for_a_moment() {
+    let (fairness, clock, hand) = releaser(1);
+    let entered = fairness.enter();
+    hand.advance(RECENT - INSTANT);
+    assert_eq!(fairness.slots(entered, &clock), 2);
+    hand.advance(INSTANT);
+    assert_eq!(fairness.slots(entered, &clock), 1);
+}
+
+#[test]
+fn release_that_changed_nothing_is_waited_for_by_no_hint() {
+    let (mut fairness, ..) = releaser(1);
+    fairness.did_not_release();
+    let entered = fairness.enter();
+    fairness.hinted();
+    assert_eq!(fairness.passed(entered), 1);
+}
+
+/// A timer adds up to a slot by itself.
+#[test]
+fn delay_of_so_many_slots_ends_soon_after_one_fewer() {
+    let tenth = SLOT / 10;
+    assert_eq!(
+        [0, 1, 2, 5].map(span),
+        [Duration::ZERO, tenth, SLOT + tenth, 4 * SLOT + tenth]
+    );
+}
+
+#[test]
 fn one_other_counts_once() {
     let (mut fairness, clock, _hand) = releaser(1);
     let entered = fairness.enter();
@@ -212,6 +244,11 @@ fn client_that_comes_now_and_then_leaves_nothing() {
         fairness.releases();
         hand.advance(RECENT);
     }
+    // Nor when it comes again at once: a streak begins there.
+    fairness.granted(Some(clock.contender_now()), LONGEST_IDLE, &clock);
+    fairness.gives_back(&clock);
+    let entered = fairness.enter();
+    assert_eq!(fairness.newcomer(entered, &clock).1, Duration::ZERO);
 }
 
 /// Takes the name for a millisecond again and again, with so long between two terms, for a whole second;
@@ -239,6 +276,7 @@ fn looks(idle: Duration, handed_over: bool) -> usize {
 #[test]
 fn client_that_keeps_a_name_looks_for_a_reservation_twice_in_a_tenure() {
     assert_eq!(looks(MILLISECOND, false), 5);
+    assert_ne!(looks(LONGEST_IDLE, false), 0, "it was not left for longer");
     let long = LONGEST_IDLE + MILLISECOND;
     assert_eq!(looks(long, false), 0, "others find it free");
     assert_ne!(looks(long, true), 0, "it is free for nobody");

@@ -4,6 +4,9 @@
 //! Nothing is synced: after a power cut the boot is another one, and the files are worthless anyway.
 //! Of two processes that write one file at once one wins, and both were right.
 
+#[cfg(test)]
+mod tests;
+
 use std::{
     fs,
     io::{self, Read, Write},

@@ -158,6 +158,20 @@ fn damaged_file_is_replaced() {
     }
 }
 
+/// Whatever keeps it from being read, it is not ours to replace.
+#[cfg(unix)]
+#[test]
+fn file_that_cannot_be_read_stays() {
+    let scene = Scene::new();
+    scene.sees(1).unwrap();
+    let file = scene.file();
+    fs::remove_file(&file).unwrap();
+    // A link to itself.
+    std::os::unix::fs::symlink(&file, &file).unwrap();
+    scene.sees(1).unwrap_err();
+    assert!(fs::symlink_metadata(&file).unwrap().is_symlink());
+}
+
 #[test]
 fn stores_do_not_meet() {
     let mut scene = Scene::new();

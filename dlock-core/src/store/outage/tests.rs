@@ -77,6 +77,22 @@ async fn turns_come_one_by_one_in_their_order() {
     assert!(has_come(&mut second).await);
 }
 
+/// Processes that saw the outage begin in one instant drift apart.
+#[tokio::test]
+async fn turns_come_a_tenth_of_a_second_apart_and_a_fifth_of_that_more_or_less() {
+    let (term, hand) = term_after(HICCUPS + 1);
+    let mut gaps = Vec::new();
+    for _ in 0..200 {
+        assert!(has_come(&mut turn(&term, LONG)).await);
+        gaps.extend(term.store.outage.last().admitted.map(|(_, gap)| gap));
+        hand.advance(TURN);
+    }
+    let (shortest, longest) = (gaps.iter().min().unwrap(), gaps.iter().max().unwrap());
+    let [least, less, more, most] = [80, 90, 110, 120].map(Duration::from_millis);
+    assert!((least..less).contains(shortest), "{shortest:?}");
+    assert!(*longest > more && *longest <= most, "{longest:?}");
+}
+
 #[tokio::test]
 async fn who_is_dropped_in_line_takes_no_turn() {
     let (term, hand) = term_after(HICCUPS + 1);
@@ -135,6 +151,22 @@ async fn first_that_does_not_come_keeps_the_turn_from_nobody() {
     hand.advance(AWAY);
     assert!(has_come(&mut second).await);
     assert!(has_come(&mut away).await);
+}
+
+/// The last turn was long ago, in another outage: that alone does not tell that the first does not come.
+#[tokio::test]
+async fn first_has_the_time_of_a_call_however_long_ago_the_last_turn_was() {
+    let (term, hand) = term_after(HICCUPS + 1);
+    assert!(has_come(&mut turn(&term, LONG)).await);
+    hand.advance(LONG);
+    let _first = term.store.outage.queue.lock().await;
+    let mut second = turn(&term, LONG);
+    assert!(!has_come(&mut second).await);
+    let call = GAP * 3 / 2;
+    hand.advance(call - INSTANT);
+    assert!(!has_come(&mut second).await);
+    hand.advance(INSTANT);
+    assert!(has_come(&mut second).await);
 }
 
 /// The same where nobody has the patience to wait for that.

@@ -245,6 +245,23 @@ pub(in crate::cases) async fn giver_is_not_stale_when_its_own_client_was_faster(
         harness.taken_by_another("passed on").await;
         harness.store.deliver().await;
         assert_eq!(ok(soon("the release", release).await), ReleaseEnd::Released);
+
+        // More terms of its client followed than a client remembers (G4) before it arrived.
+        let (harness, _hand) = round.by_hand().await;
+        harness.deafen();
+        let lock = lock!(harness, "long ago", poll_every = HOUR);
+        let first = acquired(lock.try_acquire().await);
+        harness.store.next(Op::Release, Fault::HoldRequest);
+        let mut release = Box::pin(first.release());
+        assert!(poll_once(release.as_mut()).is_pending());
+        eventually("the release", || harness.store.held() == 1).await;
+        for _ in 0..10 {
+            let next = acquired(soon("the claim", lock.try_acquire()).await);
+            let ended = soon("the claimant's release", next.release()).await;
+            assert_eq!(ok(ended), ReleaseEnd::Released);
+        }
+        harness.store.deliver().await;
+        assert_eq!(ok(soon("the release", release).await), ReleaseEnd::Released);
     })
     .await;
 }

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use dlock_core::{DLock, Error, Provider as _};
+use dlock_core::{DLock, Error, Provider as _, provider::Acquire};
 use dlock_testkit::{
     Bench,
     faults::{Fault, Op},
@@ -19,7 +19,7 @@ use tokio::{
     time::{Instant, sleep},
 };
 
-use super::harness::{Round, eventually, joined, lock, ok, rounds};
+use super::harness::{Round, eventually, joined, lock, ok, rounds, settle, waiting};
 
 /// How long each holds the lock.
 const WORK: Duration = Duration::from_millis(20);
@@ -81,6 +81,39 @@ async fn beside_crowds(bench: Bench, hints: bool) {
             ok(lease.release().await);
             crowd.disperse().await;
         }
+    })
+    .await;
+}
+
+/// The time that a waiter's own calls take is none that a holder keeps the lock (F7). Each term here has another
+/// owner, so that only its length tells.
+pub(in crate::cases) async fn waiter_with_slow_calls_makes_a_reservation(bench: Bench) {
+    const POLL: Duration = Duration::from_secs(1);
+    rounds(bench, |round| async move {
+        let (harness, hand) = round.by_hand().await;
+        harness.deafen();
+        let (subject, name) = (harness.subject().await, harness.name(""));
+        let term = |owner| harness.bench().term(&name).owner(owner);
+        let before = term("one holder");
+        subject.grants(&before).await;
+        harness
+            .interceptor
+            .after(Op::Acquire, hand.jumping(3 * POLL));
+        let waiter = waiting(&lock!(harness, "", poll_every = POLL));
+        harness.asked(1).await;
+        settle().await;
+        subject.releases(&before, None).await;
+        subject.grants(&term("another")).await;
+        let looks = harness.bench().capabilities().cheap_reads;
+        let question = if looks { Op::Read } else { Op::Acquire };
+        harness.interceptor.after(question, hand.jumping(3 * POLL));
+        hand.advance(POLL * 6 / 5).await;
+        harness.asked(2).await;
+        settle().await;
+        let acquires = harness.acquires();
+        let reserves = |sent: &Acquire| sent.name.as_str().contains("\u{1f}reservation");
+        assert!(acquires.iter().any(reserves), "{acquires:#?}");
+        waiter.abort();
     })
     .await;
 }

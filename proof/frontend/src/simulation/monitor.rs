@@ -157,7 +157,7 @@ impl Monitor {
         state.outage_called(client, request);
         let mut looker = None;
         match (reservation_of(request), request) {
-            (Some(lock), _) => state.reservation_called(client, request, lock),
+            (Some(lock), _) => looker = state.reservation_called(client, request, lock),
             (None, Request::Acquire(request)) => state.acquire_called(client, request),
             (None, Request::Renew(request)) => state.renew_called(client, request),
             (None, Request::Release(request)) => state.release_called(client, request),
@@ -192,6 +192,9 @@ impl Monitor {
             state.figures.unknown += 1;
         }
         if let Some(lock) = reservation_of(&call.request) {
+            if let Err(error) = answer {
+                state.reservation_failed(&call, error.kind(), lock);
+            }
             return state.reservation_ended(&call, answer.as_ref().ok(), lock);
         }
         match (&call.request, answer) {

@@ -30,7 +30,7 @@ pub(super) enum End {
 }
 
 /// For how long all checks of one change may take. Those of the right code take some seconds.
-const LIMIT: Duration = Duration::from_secs(180);
+const LIMIT: Duration = Duration::from_secs(100);
 
 /// How often each case of the frontend has noticed a change: those that notice the most come first.
 #[derive(Default)]
@@ -64,6 +64,13 @@ struct Checks {
 struct Built {
     executable: Option<PathBuf>,
     manifest_path: Option<PathBuf>,
+    profile: Option<Profile>,
+}
+
+/// What it was built for. Tests have their package's programs built, too.
+#[derive(Deserialize)]
+struct Profile {
+    test: bool,
 }
 
 impl Checks {
@@ -87,7 +94,9 @@ impl Checks {
             ];
             for line in build(copy, &[&test, which].concat())?.lines() {
                 let built: Built = serde_json::from_str(line)?;
-                if let (Some(program), Some(manifest)) = (built.executable, built.manifest_path) {
+                if let (Some(program), Some(manifest), Some(Profile { test: true })) =
+                    (built.executable, built.manifest_path, built.profile)
+                {
                     let folder = manifest.parent().unwrap_or(copy).to_owned();
                     tests.push((program, folder));
                 }

@@ -157,14 +157,25 @@ impl State {
         self.retire_until(client, name, uuid, until);
     }
 
-    /// The same, remembered until this instant.
+    /// The same, remembered until this instant. Beside the newest ones it remembers leases whose release is under
+    /// way.
     pub(super) fn retire_until(&mut self, client: usize, name: &str, uuid: Uuid, until: Duration) {
-        let known = self.known(client, name);
-        if known.is_retired(uuid) {
-            return;
+        let mut retired = std::mem::take(&mut self.known(client, name).retired);
+        if !retired.iter().any(|(known, _)| *known == uuid) {
+            retired.push_front((uuid, until));
+            let mut newer = 0;
+            retired.retain(|(uuid, _)| {
+                newer += 1;
+                newer <= 2 * RETIRED || self.is_releasing(*uuid)
+            });
         }
-        known.retired.push_front((uuid, until));
-        known.retired.truncate(2 * RETIRED);
+        self.known(client, name).retired = retired;
+    }
+
+    /// The lease's release has begun, and no answer has ended it.
+    fn is_releasing(&self, uuid: Uuid) -> bool {
+        let term = self.terms.get(&uuid);
+        term.is_some_and(|term| term.release_began.is_some() && term.release_answer.is_none())
     }
 
     /// Whether the client must know that nobody acts on this record.
@@ -178,6 +189,13 @@ impl State {
             && retired
                 .clone()
                 .any(|(uuid, until)| *uuid == record.uuid && now + SLACK < *until)
+    }
+
+    /// Whether the client must remember these identities still.
+    pub(super) fn are_remembered(&mut self, client: usize, name: &str, uuids: &[Uuid]) -> bool {
+        let newest = self.known(client, name).retired.iter().take(RETIRED);
+        let newest: Vec<Uuid> = newest.map(|(uuid, _)| *uuid).collect();
+        uuids.iter().all(|uuid| newest.contains(uuid))
     }
 
     /// Whether the client may still know that: it remembers more than is demanded here.

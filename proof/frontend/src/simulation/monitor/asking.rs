@@ -49,6 +49,7 @@ impl Monitor {
             asked: Duration::ZERO,
             may_have_asked: Duration::ZERO,
             chain: 0,
+            without_reservation: false,
         });
         if !once && ticket.is_none() {
             state.known(client, name).queue.push(id);

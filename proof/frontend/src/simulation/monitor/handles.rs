@@ -129,10 +129,13 @@ impl Monitor {
         let (told, fatal) = (term.release_answer, term.release_fatal);
         let early = !term.let_go_by(state.clients[term.client].machine.holder());
         let right = match answer {
-            Ok(ReleaseEnd::Released) => told == Some(Given::Back),
+            Ok(ReleaseEnd::Released) => {
+                matches!(told, Some(Given::Back | Given::BackOrUnknown))
+            }
             Ok(ReleaseEnd::NotHeld(_)) => told == Some(Given::Taken),
             Ok(ReleaseEnd::Unconfirmed) => {
-                told == Some(Given::Unknown) || told.is_none() && !fatal && !early
+                matches!(told, Some(Given::Unknown | Given::BackOrUnknown))
+                    || told.is_none() && !fatal && !early
             }
             Err(kind) => fatal && *kind == ErrorKind::Fatal,
         };

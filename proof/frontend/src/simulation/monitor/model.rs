@@ -135,7 +135,7 @@ pub(super) struct Call {
     pub(super) client: usize,
     pub(super) request: Request,
     pub(super) stamp: Stamp,
-    /// The waiter whose look it is.
+    /// The waiter whose look it is, at the lock or for a reservation.
     pub(super) looker: Option<CallerId>,
 }
 
@@ -194,6 +194,8 @@ pub(super) struct Caller {
     pub(super) may_have_asked: Duration,
     /// Tries in a row without a pause.
     pub(super) chain: usize,
+    /// A call for its reservation was refused for good, so it has none (W8).
+    pub(super) without_reservation: bool,
 }
 
 /// A try of a caller.
@@ -309,6 +311,8 @@ pub(super) enum Given {
     Taken,
     /// It had run out, and nobody can tell who ended it.
     Unknown,
+    /// It had run out, and its own client ended it: that client may have forgotten by which tries (G4).
+    BackOrUnknown,
 }
 
 #[derive(Clone, Copy)]

@@ -106,19 +106,25 @@ impl State {
             self.saw(client, name, record);
         }
         let intruded = self.is_intruded(request.uuid);
-        let own = match outcome {
-            ReleaseOutcome::Released => true,
-            ReleaseOutcome::NotHeld(shown) => shown.as_ref().is_some_and(|shown| {
-                !intruded && self.went_to_our_own(client, request, shown.uuid)
-            }),
+        let tries_between = match outcome {
+            ReleaseOutcome::Released => Some(Vec::new()),
+            ReleaseOutcome::NotHeld(Some(shown)) if !intruded => {
+                self.went_to_our_own(client, request, shown.uuid)
+            }
+            ReleaseOutcome::NotHeld(_) => None,
         };
+        let own = tries_between.is_some();
+        let forgotten =
+            tries_between.is_some_and(|tries| !self.are_remembered(client, name, &tries));
         if *outcome == ReleaseOutcome::Released {
             self.closing_seen(client, request);
         }
         let claimed = self.may_be_claimed(client, request);
         if let Some(term) = self.terms.get_mut(&request.uuid) {
             let alone = term.release_calls == 1 && !claimed;
-            term.release_answer = Some(match (own, alone, term.protected && !intruded) {
+            let protected = term.protected && !intruded;
+            term.release_answer = Some(match (own, alone, protected) {
+                (true, _, false) if forgotten => Given::BackOrUnknown,
                 (true, ..) | (false, false, true) => Given::Back,
                 (false, true, _) => Given::Taken,
                 (false, false, false) => Given::Unknown,

@@ -41,8 +41,14 @@ fn is_for_second_place(request: &Request) -> bool {
 }
 
 impl State {
-    /// A client sends a call about a reservation. A contender looks for one before it asks for the lock.
-    pub(super) fn reservation_called(&mut self, client: usize, request: &Request, lock: &str) {
+    /// A client sends a call about a reservation. A contender looks for one before it asks for the lock: which
+    /// contender that is.
+    pub(super) fn reservation_called(
+        &mut self,
+        client: usize,
+        request: &Request,
+        lock: &str,
+    ) -> Option<CallerId> {
         let looks = is_for_second_place(request);
         if looks && !self.cheap_reads {
             self.complain("W8", || {
@@ -51,11 +57,16 @@ impl State {
         }
         if looks || matches!(request, Request::Acquire(_)) {
             self.known(client, lock).reserves = true;
-        } else if matches!(request, Request::Read(_)) {
-            self.excuse(client, lock, Duration::ZERO);
-            let now = self.stamp(client).contender;
-            self.known(client, lock).looked = Some(now);
+            return None;
         }
+        if !matches!(request, Request::Read(_)) {
+            return None;
+        }
+        let looker = self.contender(client, lock);
+        self.excuse(client, lock, looker, Duration::ZERO);
+        let now = self.stamp(client).contender;
+        self.known(client, lock).looked = Some(now);
+        looker
     }
 
     /// Such a call has ended. Its client leaves the lock to others if it found a reservation of theirs.
@@ -75,8 +86,10 @@ impl State {
                     (known.absent, known.away_until) = (true, now + away);
                     known.heeds = true;
                 }
-                self.excuse(client, lock, away);
-                self.hears(client, lock);
+                self.excuse(client, lock, call.looker, away);
+                if let Some(looker) = call.looker {
+                    self.callers[looker].heard = Some(now);
+                }
                 if record
                     .as_ref()
                     .is_some_and(|record| self.is_left_behind(client, lock, record))
@@ -84,8 +97,23 @@ impl State {
                     self.nobody_shows(client, lock);
                 }
             }
-            (Request::Read(_), _) => self.excuse(client, lock, Duration::ZERO),
+            (Request::Read(_), _) => self.excuse(client, lock, call.looker, Duration::ZERO),
             _ => {}
+        }
+    }
+
+    /// Such a call was refused for good: asking again cannot help, so its waiter makes no reservation any more.
+    pub(super) fn reservation_failed(&mut self, call: &Call, kind: ErrorKind, lock: &str) {
+        if kind != ErrorKind::Fatal {
+            return;
+        }
+        let waiter = match &call.request {
+            Request::Acquire(request) => request.owner.parse().ok(),
+            request if is_for_second_place(request) => self.contender(call.client, lock),
+            _ => None,
+        };
+        if let Some(waiter) = waiter.and_then(|id: CallerId| self.callers.get_mut(id)) {
+            waiter.without_reservation = true;
         }
     }
 
@@ -120,19 +148,30 @@ impl State {
     }
 
     /// The contender for the lock has a good reason to ask so much later, or as late as its client comes
-    /// back, and at any time until then: also without a look, and with one though it was woken before.
-    fn excuse(&mut self, client: usize, lock: &str, lasts: Duration) {
+    /// back, and at any time until then: also without a look, and with one though it was woken before. It is up for
+    /// a try, if it is the one that looked; the next in line, which may have asked before a look of a caller that
+    /// had gone was answered, sleeps on, and leaves the lock to others when it wakes.
+    fn excuse(&mut self, client: usize, lock: &str, looker: Option<CallerId>, lasts: Duration) {
         let now = self.stamp(client).contender;
         let back = self.known(client, lock).away_until;
         let lasts = lasts.max(back.saturating_sub(now));
         let Some(contender) = self.contender(client, lock) else {
             return;
         };
+        let looked = looker == Some(contender);
+        if !looked && lasts.is_zero() {
+            return;
+        }
         let caller = &mut self.callers[contender];
         if let Some(pause) = &mut caller.pause {
             // A read may be under way at its end.
             let lasts = lasts + caller.settings.duration / 6;
-            pause.latest = now.saturating_sub(pause.since.contender) + lasts;
+            let latest = now.saturating_sub(pause.since.contender) + lasts;
+            pause.latest = if looked {
+                latest
+            } else {
+                latest.max(pause.latest)
+            };
             pause.earliest = Duration::ZERO;
             (pause.woken, pause.excused) = (true, true);
         }

@@ -72,7 +72,8 @@ impl State {
         }
     }
 
-    /// Whether a client has had somebody in line since then, whom nothing has kept from asking.
+    /// Whether a client has had somebody in line since then, whom nothing has kept from asking, nor from making a
+    /// reservation.
     fn waits_unhindered(&self, client: usize, name: &str, since: Duration) -> Option<CallerId> {
         let state = &self.clients[client];
         let hindered = self.shares.get(name)?.hindered.get(&client);
@@ -90,7 +91,9 @@ impl State {
             let caller = &self.callers[**id];
             caller.status == Status::Waiting && caller.away.is_none() && caller.began.at <= since
         });
-        waiter.copied().filter(|_| !slow)
+        waiter
+            .copied()
+            .filter(|id| !slow && !self.callers[*id].without_reservation)
     }
 
     /// 2 (D/10 + one piece of work) + 3 P with their jitter, on the slowest clock, and the calls of both. The

@@ -132,26 +132,27 @@ impl State {
         }
     }
 
-    /// Whether a try of its own client that claimed the term may have ended it, as far as the client
-    /// remembers.
+    /// Whether a try of its own client that claimed the term may have ended it.
     pub(super) fn may_be_claimed(&mut self, client: usize, request: &Release) -> bool {
         let known = self.known(client, request.name.as_str());
         let claimants = known.claimants.get(&request.uuid);
-        known.is_retired(request.uuid) && claimants.is_some_and(|count| *count > 0)
+        claimants.is_some_and(|count| *count > 0)
     }
 
     /// Whether the term was ended by a try of its own client that claimed it, or by one that claimed that
-    /// try's term: then its giver released it, whatever its own release found.
+    /// try's term: then its giver released it, whatever its own release found. If so, the tries in between.
     pub(super) fn went_to_our_own(
         &mut self,
         client: usize,
         request: &Release,
         shown: Uuid,
-    ) -> bool {
+    ) -> Option<Vec<Uuid>> {
         let known = &self.known(client, request.name.as_str()).successors;
         let successor = |uuid: &Uuid| known.get(uuid).copied();
-        let mut chain = successors(successor(&request.uuid), successor).take(known.len());
-        chain.any(|successor| successor == shown)
+        let chain = successors(successor(&request.uuid), successor).take(known.len());
+        let chain: Vec<Uuid> = chain.collect();
+        let place = chain.iter().position(|successor| *successor == shown)?;
+        Some(chain[..place].to_vec())
     }
 
     /// The try was answered: the term it claimed is over, or its giver must send the release.
@@ -319,7 +320,9 @@ impl State {
     /// Its grant was given back, since it did not come for it (W6): if it is still there it lines up
     /// again, and a ticket that it had is used up.
     pub(super) fn queues_again(&mut self, id: CallerId) {
-        self.callers[id].requeued = true;
+        let caller = &mut self.callers[id];
+        caller.requeued = true;
+        caller.without_reservation = false;
         let caller = &self.callers[id];
         if caller.ticket.is_some() && !caller.once && caller.status == Status::Waiting {
             self.queues_after_all(id);

@@ -1,0 +1,234 @@
+//! Releases of a scripted store: what is sent, what an answer means, what is said aloud.
+
+use tokio::{
+    runtime::Builder,
+    time::{Instant, sleep},
+};
+
+use super::*;
+use crate::{
+    Clock, DLock,
+    lease::term::tests::term,
+    scripted::{INSTANT, LEASE, Scripted, record, silence, token, uuid},
+    traced,
+    waiting::Settings,
+};
+
+type Answer = Result<ReleaseOutcome, ProviderError>;
+
+const RELEASED: Answer = Ok(ReleaseOutcome::Released);
+const NOT_HELD: Answer = Ok(ReleaseOutcome::NotHeld(None));
+
+/// The release of a lease of this lock that was valid to its end.
+fn release(lock: &DLock) -> PendingRelease {
+    let Settings {
+        store,
+        state,
+        name,
+        plan,
+        ..
+    } = &*lock.0;
+    PendingRelease {
+        store: Arc::clone(store),
+        state: Arc::clone(state),
+        name: name.clone(),
+        plan: Arc::clone(plan),
+        uuid: uuid(1),
+        token: Some(token(1)),
+        sent: store.clock.now(),
+        version: None,
+        closes_until: None,
+        origin: Origin::Lease { protected: true },
+        answered: true,
+    }
+}
+
+/// Its caller may be on another runtime, and waits for no longer than the bound.
+#[tokio::test(start_paused = true)]
+async fn release_that_nobody_answers_ends_within_its_bound() {
+    let term = term(Clock::tokio(1.0));
+    let release = PendingRelease {
+        store: Arc::clone(&term.store),
+        state: Arc::clone(&term.state),
+        name: term.name.clone(),
+        plan: Arc::clone(&term.plan),
+        uuid: term.uuid,
+        token: Some(term.token),
+        sent: term.begin_release(),
+        version: None,
+        closes_until: None,
+        origin: Origin::Lease { protected: true },
+        answered: true,
+    };
+    let (bound, began) = (release.bound(), Instant::now());
+    let ended = release.spawn(&term.home).await.unwrap().unwrap();
+    assert!(matches!(ended, ReleaseEnd::Unconfirmed), "{ended:?}");
+    let took = began.elapsed();
+    assert!(took > LEASE / 2, "it is repeated, and took {took:?}");
+    assert!(
+        took <= bound,
+        "it took {took:?}, and the bound is {bound:?}"
+    );
+    assert!(bound < 2 * LEASE, "{bound:?}");
+}
+
+/// Its try may have been applied, and others would wait for the expiry.
+#[tokio::test(start_paused = true)]
+async fn release_of_a_try_is_sent_once_however_long_the_outage() {
+    let provider = Scripted::new();
+    let lock = provider.lock(Clock::tokio(1.0));
+    let mut release = release(&lock);
+    release.origin = Origin::Try;
+    let Settings { store, plan, .. } = &*lock.0;
+    sleep(LEASE).await;
+    while !store.outage.is_on() {
+        store.outage.heard(&Err::<(), _>(silence()));
+    }
+    // The next turn comes later than the release can wait.
+    store.outage.admit(plan, LEASE).await.unwrap();
+    let ended = release.send().await.unwrap();
+    assert!(matches!(ended, ReleaseEnd::Released), "{ended:?}");
+    assert_eq!(provider.released().len(), 1);
+}
+
+/// Whether a name is forgotten among many after a release that was answered so. `answered`: whether every
+/// attempt of the try was.
+async fn is_forgotten(answered: bool, answers: Vec<Answer>) -> bool {
+    let provider = Scripted::new();
+    for answer in answers {
+        provider.release(answer);
+    }
+    let lock = provider.lock(Clock::tokio(1.0));
+    let (store, name) = (Arc::clone(&lock.0.store), lock.name().clone());
+    let mut release = release(&lock);
+    release.answered = answered;
+    lock.0.state.retire(&store.clock, release.uuid, LEASE);
+    release.send().await.unwrap();
+    drop((release, lock));
+    for number in 0..2000 {
+        let other = Name::new(format!("gate {number}")).unwrap();
+        store.names.get(&other, &store.clock);
+    }
+    store.names.known(&name).is_none()
+}
+
+/// G4: as long as a copy of a request may be on its way.
+#[tokio::test(start_paused = true)]
+async fn name_is_remembered_unless_everything_was_answered() {
+    assert!(is_forgotten(true, vec![RELEASED]).await);
+    assert!(!is_forgotten(false, vec![RELEASED]).await, "the try");
+    let repeated = vec![Err(silence()), RELEASED];
+    assert!(!is_forgotten(true, repeated).await, "the first attempt");
+    assert!(!is_forgotten(true, vec![NOT_HELD]).await, "another's");
+}
+
+/// How many terms of others a hint after this release tells of.
+async fn terms_of_others(hears: bool, closes: bool, answer: Answer) -> u64 {
+    let provider = Scripted::new();
+    provider.release(answer);
+    let lock = provider.lock(Clock::manual().0);
+    let Settings { store, state, .. } = &*lock.0;
+    store.channel_open.store(hears, Ordering::SeqCst);
+    let until = store.clock.now() + LEASE;
+    let mut release = release(&lock);
+    release.closes_until = closes.then_some(until);
+    release.send().await.unwrap();
+    let entered = state.enter();
+    state.fairness().hinted();
+    state.fairness().passed(entered)
+}
+
+/// F1, F2.
+#[tokio::test]
+async fn hint_is_of_our_own_release_only_if_that_freed_the_name_within_hearing() {
+    assert_eq!(terms_of_others(true, false, RELEASED).await, 0);
+    assert_eq!(terms_of_others(true, false, NOT_HELD).await, 1);
+    assert_eq!(terms_of_others(true, true, RELEASED).await, 1, "closed");
+    assert_eq!(terms_of_others(false, false, RELEASED).await, 1, "unheard");
+}
+
+/// The end of a release that was refused by the term of a try of this client which had claimed its own.
+async fn overtaken(origin: Origin, closes_for: Option<Duration>) -> ReleaseEnd {
+    let provider = Scripted::new();
+    let ours = record(2, "we");
+    provider.release(Ok(ReleaseOutcome::NotHeld(Some(ours.clone()))));
+    let lock = provider.lock(Clock::manual().0);
+    let Settings { store, state, .. } = &*lock.0;
+    let now = store.clock.now();
+    let mut release = release(&lock);
+    release.origin = origin;
+    release.closes_until = closes_for.map(|left| now + left);
+    state.retire(&store.clock, release.uuid, LEASE);
+    let claimed = Version {
+        uuid: release.uuid,
+        renewals: 0,
+    };
+    state.claims(claimed, ours.uuid);
+    release.send().await.unwrap()
+}
+
+/// H4, L3.
+#[tokio::test]
+async fn term_that_went_to_our_own_try_was_given_back() {
+    for origin in [
+        Origin::Lease { protected: true },
+        Origin::Lease { protected: false },
+        Origin::Grant,
+        Origin::Try,
+    ] {
+        let ended = overtaken(origin, None).await;
+        assert!(
+            matches!(ended, ReleaseEnd::Released),
+            "{origin:?}: {ended:?}"
+        );
+    }
+}
+
+/// B4: until the instant at which the name would have been open nobody should have been there.
+#[tokio::test]
+async fn name_that_was_not_closed_in_time_was_not_given_back() {
+    let origin = Origin::Lease { protected: true };
+    let ended = overtaken(origin, Some(INSTANT)).await;
+    assert!(matches!(ended, ReleaseEnd::Unconfirmed), "{ended:?}");
+    let ended = overtaken(origin, Some(Duration::ZERO)).await;
+    assert!(matches!(ended, ReleaseEnd::Released), "{ended:?}");
+}
+
+/// What is said of a release that is answered so; `observed`: whether logs report its lock's leases.
+fn said(observed: bool, answer: Answer) -> Vec<&'static str> {
+    let runtime = Builder::new_current_thread().build().unwrap();
+    traced::events(|| {
+        runtime.block_on(async {
+            let provider = Scripted::new();
+            provider.release(answer);
+            let lock = provider.lock(Clock::manual().0);
+            let mut release = release(&lock);
+            release.plan = Arc::new(Plan {
+                observed,
+                ..Plan::clone(&lock.0.plan)
+            });
+            drop(release.spawn(&Handle::current()).await);
+        });
+        drop(runtime);
+    })
+}
+
+#[test]
+fn failed_release_is_told_unless_it_is_of_a_reservation() {
+    let fatal = || Err(ProviderError::fatal("no table"));
+    assert_eq!(said(true, fatal()), ["release_failed"]);
+    assert!(said(false, fatal()).is_empty());
+    assert_eq!(said(true, RELEASED), ["released"]);
+}
+
+#[test]
+fn release_that_goes_down_with_its_runtime_is_told() {
+    let runtime = Builder::new_current_thread().build().unwrap();
+    let said = traced::events(|| {
+        let lock = Scripted::new().lock(Clock::manual().0);
+        // Nobody drives it.
+        drop(release(&lock).spawn(runtime.handle()));
+        drop(runtime);
+    });
+    assert_eq!(said, ["release_cut_off"]);
+}

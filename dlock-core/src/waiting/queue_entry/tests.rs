@@ -1,0 +1,76 @@
+//! The two ends of an entry, and what the next in line and the task learn when one goes.
+
+use super::*;
+use crate::{
+    Clock, DLock,
+    scripted::Scripted,
+    waiting::tests::{in_line, poll_once},
+};
+
+fn door() -> DLock {
+    Scripted::new().lock(Clock::manual().0)
+}
+
+/// Whether its turn comes now.
+fn comes(entry: &QueueEntry, lock: &DLock) -> bool {
+    poll_once(pin!(entry.turn(&lock.0))).is_some()
+}
+
+/// W1.
+#[tokio::test]
+async fn next_has_its_turn_when_the_task_of_the_first_ends() {
+    let lock = door();
+    let (first, second) = (in_line(&lock).await, in_line(&lock).await);
+    let _caller = first.caller();
+    assert!(comes(&first, &lock));
+    assert!(!comes(&second, &lock));
+    drop(first);
+    assert!(comes(&second, &lock));
+}
+
+#[tokio::test]
+async fn next_has_its_turn_when_the_caller_of_the_first_goes_away() {
+    let lock = door();
+    let (first, second) = (in_line(&lock).await, in_line(&lock).await);
+    assert!(comes(&first, &lock));
+    drop(first.caller());
+    assert!(comes(&second, &lock));
+}
+
+/// G1, W1.
+#[tokio::test]
+async fn task_learns_that_its_caller_has_left_the_line() {
+    let lock = door();
+    let (first, second) = (in_line(&lock).await, in_line(&lock).await);
+    assert!(comes(&first, &lock));
+    for entry in [second, first] {
+        let (caller, gone) = (entry.caller(), entry.gone());
+        assert!(!gone.is_cancelled());
+        drop(caller);
+        assert!(gone.is_cancelled());
+    }
+}
+
+/// Nothing that it waits for is lost with its caller.
+#[tokio::test]
+async fn caller_in_no_line_stops_no_task() {
+    let lock = door();
+    let entry = QueueEntry::default();
+    drop(entry.caller());
+    assert!(!entry.gone().is_cancelled(), "it has not queued");
+    let entry = in_line(&lock).await;
+    let caller = entry.caller();
+    entry.leave();
+    drop(caller);
+    assert!(!entry.gone().is_cancelled(), "it has an answer");
+}
+
+#[tokio::test]
+async fn evicted_waiter_learns_it_and_makes_room() {
+    let lock = door();
+    let (first, second) = (in_line(&lock).await, in_line(&lock).await);
+    first.0.step_aside();
+    assert!(first.gone().is_cancelled());
+    assert!(comes(&second, &lock));
+    assert!(!comes(&first, &lock));
+}

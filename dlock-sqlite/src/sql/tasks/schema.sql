@@ -1,0 +1,62 @@
+-- The tables of a queue, beside whatever else the database has. No parameters, no result. Run inside the
+-- transaction that found them missing.
+--
+-- A task that has not ended. Its record (uuid to expiry) is that of a lock, see ../schema.sql, and null
+-- until a worker has claimed it; token stays when everything else of it goes.
+--
+-- run_at     from when on it may run: unix time in microseconds, like created and since
+-- attempt    attempts so far, the one under way included
+-- errors     the newest failed attempts: [{"attempt": 1, "at": .., "error": ".."}]
+-- checkpoint what an attempt has left for the next one; checkpoints: the number of its newest of this claim
+CREATE TABLE dlock_task (
+    id           INTEGER PRIMARY KEY AUTOINCREMENT,
+    queue        TEXT    NOT NULL CHECK (length(queue) > 0),
+    priority     INTEGER NOT NULL CHECK (priority BETWEEN 0 AND 9),
+    run_at       INTEGER NOT NULL,
+    attempt      INTEGER NOT NULL CHECK (attempt >= 0),
+    max_attempts INTEGER NOT NULL CHECK (max_attempts > 0),
+    kind         TEXT    NOT NULL CHECK (length(kind) > 0),
+    key          TEXT             CHECK (length(key) > 0),
+    payload      TEXT    NOT NULL CHECK (json_valid(payload)),
+    errors       TEXT    NOT NULL CHECK (json_valid(errors)),
+    created      INTEGER NOT NULL,
+    checkpoint   TEXT             CHECK (json_valid(checkpoint)),
+    checkpoints  INTEGER NOT NULL CHECK (checkpoints >= 0),
+    token        INTEGER NOT NULL CHECK (token BETWEEN 0 AND 9007199254740991),
+    uuid         TEXT             CHECK (length(uuid) = 36),
+    renewals     INTEGER,
+    owner        TEXT,
+    since        INTEGER,
+    duration     INTEGER,
+    released     INTEGER,
+    asked        INTEGER,
+    boot         TEXT,
+    expiry       INTEGER
+) STRICT;
+-- What a claim walks over. No index has a column that a claim, a heartbeat or a checkpoint changes.
+CREATE INDEX dlock_task_next ON dlock_task (queue, priority, run_at, id);
+CREATE UNIQUE INDEX dlock_task_key ON dlock_task (queue, key) WHERE key IS NOT NULL;
+-- A task that has ended. ending: the token of the claim whose own ending it was, null if it was none's.
+CREATE TABLE dlock_task_done (
+    id           INTEGER PRIMARY KEY,
+    queue        TEXT    NOT NULL,
+    priority     INTEGER NOT NULL,
+    run_at       INTEGER NOT NULL,
+    attempt      INTEGER NOT NULL,
+    max_attempts INTEGER NOT NULL,
+    kind         TEXT    NOT NULL,
+    key          TEXT,
+    payload      TEXT    NOT NULL CHECK (json_valid(payload)),
+    errors       TEXT    NOT NULL CHECK (json_valid(errors)),
+    created      INTEGER NOT NULL,
+    checkpoint   TEXT             CHECK (json_valid(checkpoint)),
+    token        INTEGER NOT NULL,
+    state        TEXT    NOT NULL CHECK (state IN ('succeeded', 'dead', 'cancelled')),
+    output       TEXT             CHECK (json_valid(output)),
+    ending       INTEGER,
+    ended        INTEGER NOT NULL
+) STRICT;
+CREATE INDEX dlock_task_done_ended ON dlock_task_done (state, ended);
+-- The version of this layout.
+CREATE TABLE dlock_task_layout (version INTEGER NOT NULL) STRICT;
+INSERT INTO dlock_task_layout (version) VALUES (1);

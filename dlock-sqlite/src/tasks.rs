@@ -1,0 +1,347 @@
+//! A queue in an SQLite database of the user's, shared by every process of one host: the store of
+//! [`dlock_tasks`].
+//!
+//! Its tables, all of whose names begin with `dlock_task`, lie beside the user's own. So a task can be enqueued
+//! and completed in the transaction that writes the data it is about
+//! ([`enqueue_in`](SqliteTasks::enqueue_in), [`complete_in`](SqliteTasks::complete_in)): both are kept, or
+//! neither.
+//!
+//! ```
+//! use dlock_sqlite::{
+//!     rusqlite::{Connection, TransactionBehavior},
+//!     tasks::{SqliteTasks, TransactionError},
+//! };
+//! use dlock_tasks::NewTask;
+//! # fn order(connection: &mut Connection, tasks: &SqliteTasks) -> Result<(), TransactionError> {
+//! let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+//! transaction.execute("INSERT INTO purchase (item) VALUES ('book')", [])?;
+//! tasks.enqueue_in(&transaction, &[NewTask::builder().kind("invoice").build()])?;
+//! transaction.commit()?;
+//! # Ok(()) }
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let directory = tempfile::tempdir()?;
+//! # let path = directory.path().join("shop.db");
+//! # let mut connection = Connection::open(&path)?;
+//! # connection.execute_batch("CREATE TABLE purchase (id INTEGER PRIMARY KEY, item TEXT NOT NULL) STRICT")?;
+//! # let tasks = SqliteTasks::open(&path)?;
+//! # order(&mut connection, &tasks)?;
+//! # assert_eq!(connection.query_row("SELECT count(*) FROM dlock_task", [], |row| row.get::<_, i64>(0))?, 1);
+//! # Ok(()) }
+//! ```
+//!
+//! What decides that a lease is over is the clock of locks, see the [documentation of the crate](crate): the
+//! machine's, which counts suspends and cannot be set. When a task falls due is decided by the wall clock.
+
+mod beats;
+mod claim;
+mod database;
+mod ending;
+mod repeat;
+mod row;
+mod show;
+
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use dlock_core::{Provider, ProviderError};
+use dlock_tasks::{
+    Ages, Claim, ClaimKey, Claimed, Count, Ended, Ending, Enqueued, Filter, How, Kept, NewTask,
+    State, Task, TaskId, TaskStore, limits,
+};
+use rusqlite::Transaction;
+use serde_json::Value;
+
+use self::{
+    beats::Beats,
+    database::{Database, Work},
+};
+use crate::{clock::StoreClock, error::OpenError, store::Failure, worker::Worker};
+
+/// A queue in one SQLite database. Cheap to clone; clones use one connection, whose calls run one at a time on
+/// a thread that they share.
+///
+/// # Cancel safety
+/// A future that is dropped in line has done nothing. One that is dropped later leaves a call that runs to its
+/// end.
+#[derive(Clone)]
+pub struct SqliteTasks {
+    database: Arc<Mutex<Database>>,
+    clock: StoreClock,
+    worker: Worker,
+    path: Arc<Path>,
+    beats: Arc<Beats>,
+}
+
+/// Why nothing was enqueued or completed in a transaction of the user's. It has to be rolled back.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TransactionError {
+    /// The claim was over: another worker may have the task. What is in the transaction must not be kept.
+    #[error(
+        "the claim of task {id} with token {token} is over, so its work must not be kept: {}",
+        .state.map_or("there is no such task".to_owned(), |state| format!("the task is {state}"))
+    )]
+    Lost {
+        /// The task.
+        id: TaskId,
+        /// The token of the claim.
+        token: dlock_core::FencingToken,
+        /// What the task is doing, if it is there.
+        state: Option<State>,
+    },
+    /// A task that cannot be kept, or a row that cannot be read.
+    #[error("{0}")]
+    Refused(ProviderError),
+    /// SQLite's error.
+    #[error("the transaction failed")]
+    Sqlite(#[from] rusqlite::Error),
+}
+
+impl From<Failure> for TransactionError {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Sqlite(error) => Self::Sqlite(error),
+            Failure::Answer(error) => Self::Refused(error),
+        }
+    }
+}
+
+/// How long a call waits for other writers of the database.
+const BUSY: Duration = Duration::from_secs(5);
+
+impl SqliteTasks {
+    /// Opens a database, makes it if it is missing, and makes the tables of the queue if they are.
+    ///
+    /// Blocks the thread for as long as a few file operations take.
+    ///
+    /// # Errors
+    /// [`OpenError`] says what is wrong with the file and what to do about it.
+    pub fn open(path: impl Into<PathBuf>) -> Result<Self, OpenError> {
+        let path = path.into();
+        let opened = Database::open(&path, true, BUSY)?;
+        // It was to be made.
+        opened.map_or(Err(OpenError::Replaced { path }), Self::of)
+    }
+
+    /// Opens a queue that is there, and makes nothing: `None` if the database or its tables are missing. For programs
+    /// that look.
+    ///
+    /// # Errors
+    /// As of [`open`](Self::open).
+    pub fn find(path: impl Into<PathBuf>) -> Result<Option<Self>, OpenError> {
+        let opened = Database::open(&path.into(), false, BUSY)?;
+        opened.map(Self::of).transpose()
+    }
+
+    fn of(database: Database) -> Result<Self, OpenError> {
+        let path: Arc<Path> = database.path().into();
+        let worker = Worker::start().map_err(|error| OpenError::other(&path, error))?;
+        let clock = database.clock().clone();
+        let database = Arc::new(Mutex::new(database));
+        let beats = Arc::new(Beats::new(Arc::clone(&database), worker.clone()));
+        Ok(Self {
+            database,
+            clock,
+            worker,
+            path,
+            beats,
+        })
+    }
+
+    /// The absolute path of the database.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Adds tasks in a transaction of the caller's: workers see them when it commits.
+    ///
+    /// # Errors
+    /// [`TransactionError::Refused`]: a task that cannot be kept. [`TransactionError::Sqlite`]: SQLite's.
+    pub fn enqueue_in(
+        &self,
+        transaction: &Transaction<'_>,
+        tasks: &[NewTask],
+    ) -> Result<Vec<Enqueued>, TransactionError> {
+        let texts = checked(tasks).map_err(TransactionError::Refused)?;
+        Ok(self.work(transaction).enqueue(tasks, &texts)?)
+    }
+
+    /// Completes a task in the transaction that keeps what its handler has done. If the claim is over, that
+    /// is an error: nothing of a worker that was too late is kept.
+    ///
+    /// # Errors
+    /// [`TransactionError::Lost`]: roll back, and stop. [`TransactionError::Refused`],
+    /// [`TransactionError::Sqlite`]: nothing is known of the claim.
+    pub fn complete_in(
+        &self,
+        transaction: &Transaction<'_>,
+        key: &ClaimKey,
+        output: Value,
+    ) -> Result<(), TransactionError> {
+        let ending = Ending::new(*key, How::Complete(output));
+        let text = ending.check().map_err(TransactionError::Refused)?;
+        match self.work(transaction).finish(&ending, text.as_deref())? {
+            Ended::Own(State::Succeeded) => Ok(()),
+            Ended::Own(state) => Err(lost(key, Some(state))),
+            Ended::Lost(state) => Err(lost(key, state)),
+            _ => Err(lost(key, None)),
+        }
+    }
+
+    /// Leaves something for the next attempt in a transaction of the caller's, see
+    /// [`TaskStore::checkpoint`].
+    ///
+    /// # Errors
+    /// As of [`complete_in`](Self::complete_in).
+    pub fn checkpoint_in(
+        &self,
+        transaction: &Transaction<'_>,
+        key: &ClaimKey,
+        number: u64,
+        checkpoint: &Value,
+    ) -> Result<(), TransactionError> {
+        let text = limits::checkpoint(checkpoint).map_err(TransactionError::Refused)?;
+        match self.work(transaction).checkpoint(key, number, &text)? {
+            Kept::Lost(state) => Err(lost(key, state)),
+            _ => Ok(()),
+        }
+    }
+
+    fn work<'t>(&'t self, transaction: &'t Transaction<'_>) -> Work<'t> {
+        Work::new(transaction, &self.path, &self.clock)
+    }
+
+    /// Runs one transaction when its turn comes. `lease`: the lease that it is about, if it is about one; its
+    /// caller waits no longer for an answer than a sixth of it.
+    async fn write<T: Send + 'static>(
+        &self,
+        lease: Option<Duration>,
+        work: impl FnOnce(Work<'_>) -> Result<T, Failure> + Send + 'static,
+    ) -> Result<T, ProviderError> {
+        let database = Arc::clone(&self.database);
+        self.worker
+            .run(move || lock(&database).write(|_| lease, work))
+            .await
+    }
+
+    /// Looks at one state of the database.
+    async fn read<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(Work<'_>) -> Result<T, Failure> + Send + 'static,
+    ) -> Result<T, ProviderError> {
+        let database = Arc::clone(&self.database);
+        self.worker.run(move || lock(&database).read(work)).await
+    }
+}
+
+fn lock(database: &Mutex<Database>) -> std::sync::MutexGuard<'_, Database> {
+    database.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn lost(key: &ClaimKey, state: Option<State>) -> TransactionError {
+    TransactionError::Lost {
+        id: key.id,
+        token: key.token,
+        state,
+    }
+}
+
+/// The payloads as JSON text.
+fn checked(tasks: &[NewTask]) -> Result<Vec<String>, ProviderError> {
+    limits::many(tasks.len())?;
+    tasks.iter().map(NewTask::check).collect()
+}
+
+impl fmt::Debug for SqliteTasks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SqliteTasks")
+            .field("path", &self.path)
+            .finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl TaskStore for SqliteTasks {
+    async fn enqueue(&self, tasks: &[NewTask]) -> Result<Vec<Enqueued>, ProviderError> {
+        let texts = checked(tasks)?;
+        let tasks = tasks.to_vec();
+        self.write(None, move |work| work.enqueue(&tasks, &texts))
+            .await
+    }
+
+    async fn claim(&self, claim: &Claim) -> Result<Claimed, ProviderError> {
+        claim.check()?;
+        let (claim, database) = (claim.clone(), Arc::clone(&self.database));
+        self.worker
+            .run(move || {
+                let database = lock(&database);
+                match database.read(|work| work.nothing_until(&claim))? {
+                    Some(nothing) => Ok(nothing),
+                    None => database.write(|_| Some(claim.lease), |work| work.claim(&claim)),
+                }
+            })
+            .await
+    }
+
+    async fn finish(&self, endings: &[Ending]) -> Result<Vec<Ended>, ProviderError> {
+        limits::many(endings.len())?;
+        let check = |ending: &Ending| Ok((ending.clone(), ending.check()?));
+        let endings: Vec<(Ending, Option<String>)> = endings
+            .iter()
+            .map(check)
+            .collect::<Result<_, ProviderError>>()?;
+        self.write(None, move |work| {
+            let finish =
+                |(ending, text): &(Ending, Option<String>)| work.finish(ending, text.as_deref());
+            endings.iter().map(finish).collect()
+        })
+        .await
+    }
+
+    async fn checkpoint(
+        &self,
+        key: &ClaimKey,
+        number: u64,
+        checkpoint: &Value,
+    ) -> Result<Kept, ProviderError> {
+        let text = limits::checkpoint(checkpoint)?;
+        let key = *key;
+        self.write(None, move |work| work.checkpoint(&key, number, &text))
+            .await
+    }
+
+    fn claims(&self) -> Arc<dyn Provider> {
+        Arc::clone(&self.beats) as Arc<dyn Provider>
+    }
+
+    async fn cancel(&self, id: TaskId, force: bool) -> Result<Option<State>, ProviderError> {
+        self.write(None, move |work| work.cancel(id, force)).await
+    }
+
+    async fn retry(&self, id: TaskId) -> Result<Option<Enqueued>, ProviderError> {
+        self.write(None, move |work| work.retry(id)).await
+    }
+
+    async fn task(&self, id: TaskId) -> Result<Option<Task>, ProviderError> {
+        self.read(move |work| work.task(id)).await
+    }
+
+    async fn list(&self, filter: &Filter) -> Result<Vec<Task>, ProviderError> {
+        let filter = filter.clone();
+        self.read(move |work| work.list(&filter)).await
+    }
+
+    async fn counts(&self) -> Result<Vec<Count>, ProviderError> {
+        self.read(|work| work.counts()).await
+    }
+
+    async fn prune(&self, ages: Ages, most: usize) -> Result<usize, ProviderError> {
+        self.write(None, move |work| work.prune(ages, most)).await
+    }
+}

@@ -1,0 +1,278 @@
+//! K3: which tasks a claim gets.
+
+use dlock_core::{FencingToken, ProviderError};
+use dlock_tasks::{
+    Claim, ClaimKey, Claimed, ClaimedTask, Enqueued, FailedAttempt, NewTask, State, TaskId, When,
+};
+use std::time::{Duration, UNIX_EPOCH};
+
+use super::{
+    database::Work,
+    row::{Task, later, micros},
+};
+use crate::{
+    clock::{Now, StoreClock},
+    requests::{integer, millis},
+    store::Failure,
+};
+
+/// What a walk over the due tasks of one priority has found.
+#[derive(Default)]
+struct Due {
+    /// Free, in the order in which they should run.
+    free: Vec<TaskId>,
+    /// Those that nobody claims any more: to be cancelled, or out of attempts.
+    over: Vec<TaskId>,
+    /// When the first of the leases ends that others have on due tasks.
+    ends: Option<Duration>,
+}
+
+impl Work<'_> {
+    pub(super) fn enqueue(
+        &self,
+        tasks: &[NewTask],
+        texts: &[String],
+    ) -> Result<Vec<Enqueued>, Failure> {
+        let now = micros(self.now());
+        let add = |(task, text): (&NewTask, &String)| self.add(task, text, now);
+        tasks.iter().zip(texts).map(add).collect()
+    }
+
+    fn add(&self, task: &NewTask, text: &str, now: i64) -> Result<Enqueued, Failure> {
+        let run_at = match task.when {
+            When::In(delay) => later(now, delay),
+            When::At(instant) => instant
+                .duration_since(UNIX_EPOCH)
+                .map_or(0, |since| later(0, since)),
+            _ => now,
+        };
+        let parameters = rusqlite::params![
+            task.queue,
+            task.priority,
+            run_at,
+            task.max_attempts,
+            task.kind,
+            task.key,
+            text,
+            now
+        ];
+        match self.value(include_str!("../sql/tasks/enqueue.sql"), parameters)? {
+            Some(id) => Ok(Enqueued::New(self.id(id)?)),
+            None => self.of_key(&task.queue, task.key.as_deref()),
+        }
+    }
+
+    /// The task that has this key already.
+    pub(super) fn of_key(&self, queue: &str, key: Option<&str>) -> Result<Enqueued, Failure> {
+        let found = self.value(include_str!("../sql/tasks/by_key.sql"), (queue, key))?;
+        // It was there in this transaction.
+        let id = found.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
+        Ok(Enqueued::Duplicate(self.id(id)?))
+    }
+
+    /// When there may be something to claim, if there is nothing now and the claim holds nothing: a look without
+    /// the write lock, which is all that an idle worker needs.
+    pub(super) fn nothing_until(&self, claim: &Claim) -> Result<Option<Claimed>, Failure> {
+        if claim.again {
+            return Ok(None);
+        }
+        let mut next = None;
+        for (queue, priority) in places(claim) {
+            let (due, now) = self.due(queue, priority, claim, 1)?;
+            if !due.free.is_empty() || !due.over.is_empty() {
+                return Ok(None);
+            }
+            next = sooner(next, due.ends);
+            next = sooner(next, self.next(queue, priority, now)?);
+        }
+        Ok(Some(Claimed::new(Vec::new(), next)))
+    }
+
+    pub(super) fn claim(&self, claim: &Claim) -> Result<Claimed, Failure> {
+        let mut tasks = if claim.again {
+            self.held(claim)?
+        } else {
+            Vec::new()
+        };
+        let mut next = None;
+        for (queue, priority) in places(claim) {
+            let room = claim.max.saturating_sub(tasks.len());
+            if room == 0 {
+                return Ok(Claimed::new(tasks, None));
+            }
+            let (due, now) = self.due(queue, priority, claim, room)?;
+            for id in due.over {
+                self.bury(id)?;
+            }
+            for id in due.free {
+                tasks.extend(self.take(id, claim)?);
+            }
+            next = sooner(next, due.ends);
+            next = sooner(next, self.next(queue, priority, now)?);
+        }
+        Ok(Claimed::new(tasks, next))
+    }
+
+    /// What a claim that had no answer holds (A2).
+    fn held(&self, claim: &Claim) -> Result<Vec<ClaimedTask>, Failure> {
+        let mut tasks = Vec::new();
+        let uuid = claim.uuid.to_string();
+        self.each(include_str!("../sql/tasks/claimed.sql"), [uuid], |task| {
+            if let Some(record) = task.holder().filter(|_| !task.is_free()) {
+                let key = ClaimKey::new(task.id, claim.uuid, record.token);
+                tasks.push(claimed(key, task));
+            }
+            Ok(true)
+        })?;
+        Ok(tasks)
+    }
+
+    fn due(
+        &self,
+        queue: &str,
+        priority: u8,
+        claim: &Claim,
+        room: usize,
+    ) -> Result<(Due, Now), Failure> {
+        let mut due = Due::default();
+        let parameters = (queue, priority, micros(self.now()));
+        let now = self.walk(
+            include_str!("../sql/tasks/due.sql"),
+            parameters,
+            |row, now| {
+                let seat = match self.seat_of(row, now) {
+                    Ok(seat) => seat,
+                    Err(failure) => return pass_over(failure).map(|()| true),
+                };
+                // A uuid that is used up begins no second term (A3).
+                let record = seat.record.as_ref();
+                let spent = record.is_some_and(|record| record.uuid == claim.uuid);
+                let asked = seat.holder().is_some_and(|record| record.asked);
+                if !seat.is_free() {
+                    due.ends = sooner(due.ends, seat.holder().and_then(|record| record.remaining));
+                } else if asked || seat.attempt >= seat.max_attempts {
+                    due.over.push(seat.id);
+                } else if !spent {
+                    due.free.push(seat.id);
+                }
+                Ok(due.free.len() < room)
+            },
+        )?;
+        Ok((due, now))
+    }
+
+    /// Ends a task whose last worker did not come back.
+    fn bury(&self, id: TaskId) -> Result<(), Failure> {
+        let (task, now) = match self.find(id) {
+            Ok((Some(task), now)) => (task, now),
+            Ok((None, _)) => return Ok(()),
+            Err(failure) => return pass_over(failure),
+        };
+        let (state, errors) = match task.holder() {
+            Some(record) if record.asked => (State::Cancelled, task.errors.clone()),
+            _ => (State::Dead, with_silence(&task, now)),
+        };
+        self.end(&task, state, None, None, &errors, now)
+    }
+
+    /// Begins a term (T1, T2) and an attempt.
+    fn take(&self, id: TaskId, claim: &Claim) -> Result<Option<ClaimedTask>, Failure> {
+        let (mut task, now) = match self.find(id) {
+            Ok((Some(task), now)) => (task, now),
+            Ok((None, _)) => return Ok(None),
+            Err(failure) => return pass_over(failure).map(|()| None),
+        };
+        let next = (task.token + 1).max(now.unix_micros);
+        let token = FencingToken::new(next).ok_or_else(|| {
+            Failure::Answer(ProviderError::fatal(format!(
+                "the next fencing token of task {} would be {next}, and tokens end at {}: set this machine's clock",
+                task.id,
+                FencingToken::MAX
+            )))
+        })?;
+        let errors = if task.holder().is_some() {
+            with_silence(&task, now)
+        } else {
+            std::mem::take(&mut task.errors)
+        };
+        self.change(
+            include_str!("../sql/tasks/claim.sql"),
+            rusqlite::params![
+                task.id.get(),
+                claim.uuid.to_string(),
+                claim.owner,
+                micros(now),
+                integer(token.get()),
+                integer(millis(claim.lease)),
+                self.clock.boot().to_string(),
+                StoreClock::expiry(now, claim.lease),
+                text(&errors),
+            ],
+        )?;
+        task.seat.attempt += 1;
+        Ok(Some(claimed(ClaimKey::new(id, claim.uuid, token), task)))
+    }
+
+    /// How long until the next task of this priority falls due.
+    fn next(&self, queue: &str, priority: u8, now: Now) -> Result<Option<Duration>, Failure> {
+        let now = micros(now);
+        let due: Option<Option<i64>> = self.value(
+            include_str!("../sql/tasks/next.sql"),
+            (queue, priority, now),
+        )?;
+        let wait = |due: i64| Duration::from_micros(u64::try_from(due - now).unwrap_or(0));
+        Ok(due.flatten().map(wait))
+    }
+}
+
+/// One row that somebody has damaged keeps nobody from the others.
+fn pass_over(failure: Failure) -> Result<(), Failure> {
+    let Failure::Answer(error) = failure else {
+        return Err(failure);
+    };
+    tracing::warn!(
+        error = &error as &dyn std::error::Error,
+        "a task is passed over"
+    );
+    Ok(())
+}
+
+/// Each queue of a claim with each priority, in the order in which tasks run.
+fn places(claim: &Claim) -> impl Iterator<Item = (&str, u8)> {
+    let priorities = 0..=NewTask::LAST_PRIORITY;
+    let queues = claim.queues.iter();
+    queues.flat_map(move |queue| {
+        priorities
+            .clone()
+            .map(|priority| (queue.as_str(), priority))
+    })
+}
+
+fn sooner(one: Option<Duration>, other: Option<Duration>) -> Option<Duration> {
+    one.into_iter().chain(other).min()
+}
+
+fn claimed(key: ClaimKey, task: Task) -> ClaimedTask {
+    ClaimedTask::new(key, task.queue, task.kind, task.payload)
+        .attempt(task.seat.attempt, task.seat.max_attempts)
+        .checkpoint(task.checkpoint)
+}
+
+/// The failed attempts of a task, with that of a worker of which nothing was heard.
+fn with_silence(task: &Task, now: Now) -> Vec<FailedAttempt> {
+    let owner = task.holder().map_or("", |record| &record.owner);
+    let error = format!("the lease of worker {owner:?} ran out, and nothing was heard of it");
+    with_error(task, now, &error)
+}
+
+pub(super) fn with_error(task: &Task, now: Now, error: &str) -> Vec<FailedAttempt> {
+    let mut errors = task.errors.clone();
+    errors.push(FailedAttempt::new(task.attempt, now.unix_micros, error));
+    let old = errors.len().saturating_sub(FailedAttempt::KEPT);
+    errors.drain(..old);
+    errors
+}
+
+pub(super) fn text(errors: &[FailedAttempt]) -> String {
+    serde_json::to_string(errors).unwrap_or_else(|_| "[]".to_owned())
+}

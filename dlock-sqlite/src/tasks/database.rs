@@ -1,0 +1,200 @@
+//! One blocking connection to the database of a queue, and what happens around a call on it. What a call
+//! decides is said in the modules beside this one.
+
+use std::{
+    path::{self, Path, PathBuf},
+    time::Duration,
+};
+
+use dlock_core::ProviderError;
+use rusqlite::{Connection, OptionalExtension, Params, TransactionBehavior};
+
+use crate::{
+    clock::{Now, StoreClock},
+    error::{OpenError, is_busy},
+    place,
+    store::{Failure, immediate},
+};
+
+/// The layout that this release makes and understands.
+const LAYOUT: i64 = 1;
+
+/// A database that is open.
+#[derive(Debug)]
+pub(super) struct Database {
+    connection: Connection,
+    path: PathBuf,
+    clock: StoreClock,
+    busy_timeout: Duration,
+}
+
+/// The database in a transaction, and the clock beside it.
+#[derive(Clone, Copy)]
+pub(super) struct Work<'w> {
+    pub(super) connection: &'w Connection,
+    pub(super) path: &'w Path,
+    pub(super) clock: &'w StoreClock,
+}
+
+impl Database {
+    /// The database of this file with the tables of a queue; without them `None`, unless `make`.
+    pub(super) fn open(
+        file: &Path,
+        make: bool,
+        busy_timeout: Duration,
+    ) -> Result<Option<Self>, OpenError> {
+        let clock = StoreClock::system().map_err(|source| OpenError::Clock { source })?;
+        let file = path::absolute(file).map_err(|error| OpenError::other(file, error))?;
+        if !make && !file.exists() {
+            return Ok(None);
+        }
+        // Several machines have several clocks.
+        place::check(&file, false)?;
+        let sqlite = |error| OpenError::from_sqlite(&file, error, busy_timeout);
+        let mut connection = Connection::open(&file).map_err(sqlite)?;
+        connection.busy_timeout(busy_timeout).map_err(sqlite)?;
+        connection.set_prepared_statement_cache_capacity(64);
+        let found = match layout(&connection).map_err(sqlite)? {
+            Some(found) => found,
+            None if make => set_up(&mut connection).map_err(sqlite)?,
+            None => return Ok(None),
+        };
+        if found != LAYOUT {
+            return Err(OpenError::Newer {
+                path: file,
+                found,
+                known: LAYOUT,
+            });
+        }
+        Ok(Some(Self {
+            connection,
+            path: file,
+            clock,
+            busy_timeout,
+        }))
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(super) const fn clock(&self) -> &StoreClock {
+        &self.clock
+    }
+
+    /// Looks at one state of the database.
+    pub(super) fn read<T>(
+        &self,
+        work: impl FnOnce(Work<'_>) -> Result<T, Failure>,
+    ) -> Result<T, ProviderError> {
+        let look = || {
+            let transaction = self.connection.unchecked_transaction()?;
+            work(Work::new(&transaction, &self.path, &self.clock))
+        };
+        look().map_err(|failure| self.error(failure))
+    }
+
+    /// Runs one transaction. It waits for other writers at most the busy timeout, and an eighth of the lease that
+    /// it is about: `lease` is asked only if somebody is writing.
+    pub(super) fn write<T>(
+        &self,
+        lease: impl FnOnce(Work<'_>) -> Option<Duration>,
+        work: impl FnOnce(Work<'_>) -> Result<T, Failure>,
+    ) -> Result<T, ProviderError> {
+        let run = || {
+            let mut transaction = immediate(&self.connection, Duration::ZERO);
+            if transaction.as_ref().is_err_and(is_busy) {
+                let lease = lease(Work::new(&self.connection, &self.path, &self.clock));
+                let patience = lease.map_or(self.busy_timeout, |lease| {
+                    (lease / 8).min(self.busy_timeout)
+                });
+                transaction = immediate(&self.connection, patience);
+            }
+            self.connection.busy_timeout(self.busy_timeout)?;
+            let transaction = transaction?;
+            let answer = work(Work::new(&transaction, &self.path, &self.clock))?;
+            transaction.commit()?;
+            Ok(answer)
+        };
+        run().map_err(|failure| self.error(failure))
+    }
+
+    fn error(&self, failure: Failure) -> ProviderError {
+        failure.into_error(&self.path)
+    }
+}
+
+/// Makes the tables. Which layout there is then.
+fn set_up(connection: &mut Connection) -> rusqlite::Result<i64> {
+    // Readers and the writer do not wait for each other then. A database remembers it, and one that has something
+    // in it keeps what its owner has chosen.
+    let things: i64 =
+        connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    if things == 0 {
+        connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))?;
+    }
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    // Somebody else may have been faster.
+    if layout(&transaction)?.is_none() {
+        transaction.execute_batch(include_str!("../sql/tasks/schema.sql"))?;
+    }
+    transaction.commit()?;
+    Ok(layout(connection)?.unwrap_or_default())
+}
+
+fn layout(connection: &Connection) -> rusqlite::Result<Option<i64>> {
+    const TABLE: &str =
+        "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'dlock_task_layout'";
+    if connection
+        .query_row(TABLE, [], |_| Ok(()))
+        .optional()?
+        .is_none()
+    {
+        return Ok(None);
+    }
+    connection
+        .query_row("SELECT max(version) FROM dlock_task_layout", [], |row| {
+            row.get(0)
+        })
+        .map(Some)
+}
+
+impl<'w> Work<'w> {
+    pub(super) const fn new(
+        connection: &'w Connection,
+        path: &'w Path,
+        clock: &'w StoreClock,
+    ) -> Self {
+        Self {
+            connection,
+            path,
+            clock,
+        }
+    }
+
+    /// The time, as the caller's transaction sees it: read after the wait for other writers.
+    pub(super) fn now(&self) -> Now {
+        self.clock.now()
+    }
+
+    /// Changes exactly one row.
+    pub(super) fn change(&self, sql: &str, parameters: impl Params) -> Result<(), Failure> {
+        match self.connection.prepare_cached(sql)?.execute(parameters)? {
+            1 => Ok(()),
+            // Only a trigger that somebody added can be in the way here.
+            rows => Err(Failure::Sqlite(rusqlite::Error::StatementChangedRows(rows))),
+        }
+    }
+
+    /// The one column of at most one row.
+    pub(super) fn value<T: rusqlite::types::FromSql>(
+        &self,
+        sql: &str,
+        parameters: impl Params,
+    ) -> Result<Option<T>, Failure> {
+        let mut statement = self.connection.prepare_cached(sql)?;
+        Ok(statement
+            .query_row(parameters, |row| row.get(0))
+            .optional()?)
+    }
+}

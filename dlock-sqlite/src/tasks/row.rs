@@ -1,0 +1,213 @@
+//! A task as it lies in the table. A person or another program may have put anything there, so nothing is
+//! believed before it was checked.
+
+use std::{
+    ops::Deref,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use dlock_core::{ProviderError, Record};
+use dlock_tasks::{ClaimKey, FailedAttempt, State, TaskId};
+use rusqlite::{
+    Params, Row,
+    types::{Type, ValueRef},
+};
+use serde_json::Value;
+
+use super::database::Work;
+use crate::{clock::Now, record, store::Failure};
+
+/// Who has a task that has not ended, and how often it was tried.
+#[derive(Debug)]
+pub(super) struct Seat {
+    pub(super) id: TaskId,
+    /// The newest term; none before the first claim, and after a retry.
+    pub(super) record: Option<Record>,
+    pub(super) attempt: u32,
+    pub(super) max_attempts: u32,
+}
+
+/// A task that has not ended.
+#[derive(Debug)]
+pub(super) struct Task {
+    pub(super) seat: Seat,
+    /// The newest token, 0 before the first claim.
+    pub(super) token: u64,
+    pub(super) queue: String,
+    pub(super) priority: u8,
+    /// Unix time in microseconds, like `created`.
+    pub(super) run_at: i64,
+    pub(super) kind: String,
+    pub(super) key: Option<String>,
+    pub(super) payload: Value,
+    pub(super) errors: Vec<FailedAttempt>,
+    pub(super) created: i64,
+    pub(super) checkpoint: Option<Value>,
+    pub(super) checkpoints: u64,
+}
+
+impl Deref for Task {
+    type Target = Seat;
+
+    fn deref(&self) -> &Seat {
+        &self.seat
+    }
+}
+
+impl Seat {
+    /// Whether a worker has it, or had it when its lease ran out.
+    pub(super) fn holder(&self) -> Option<&Record> {
+        self.record.as_ref().filter(|record| !record.released)
+    }
+
+    /// Whether nobody's lease on it goes on.
+    pub(super) fn is_free(&self) -> bool {
+        self.holder()
+            .is_none_or(|record| record.remaining == Some(Duration::ZERO))
+    }
+
+    /// Whether this claim has it, expired or not.
+    pub(super) fn is_of(&self, key: &ClaimKey) -> bool {
+        let record = self.record.as_ref();
+        record.is_some_and(|record| record.uuid == key.uuid && record.token == key.token)
+    }
+}
+
+impl Task {
+    pub(super) fn state(&self, now: Now) -> State {
+        match self.holder() {
+            Some(_) if self.is_free() => State::Stalled,
+            Some(_) => State::Running,
+            None if self.run_at > micros(now) => State::Scheduled,
+            None => State::Ready,
+        }
+    }
+}
+
+impl Work<'_> {
+    /// A task that has not ended, and the time after it was read.
+    pub(super) fn find(&self, id: TaskId) -> Result<(Option<Task>, Now), Failure> {
+        let mut found = None;
+        let now = self.each(include_str!("../sql/tasks/one.sql"), [id.get()], |task| {
+            found = Some(task);
+            Ok(false)
+        })?;
+        Ok((found, now))
+    }
+
+    /// Walks over the tasks of a query until `each` returns `false`; see [`walk`](Self::walk).
+    pub(super) fn each(
+        &self,
+        sql: &str,
+        parameters: impl Params,
+        mut each: impl FnMut(Task) -> Result<bool, Failure>,
+    ) -> Result<Now, Failure> {
+        self.walk(sql, parameters, |row, now| each(self.task_of(row, now)?))
+    }
+
+    /// Walks over the rows of a query until `each` returns `false`. The time was read after the first row: a verdict
+    /// never rests on a time before the state that it judges.
+    pub(super) fn walk(
+        &self,
+        sql: &str,
+        parameters: impl Params,
+        mut each: impl FnMut(&Row<'_>, Now) -> Result<bool, Failure>,
+    ) -> Result<Now, Failure> {
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let mut rows = statement.query(parameters)?;
+        let mut row = rows.next()?;
+        let now = self.now();
+        while let Some(found) = row {
+            if !each(found, now)? {
+                break;
+            }
+            row = rows.next()?;
+        }
+        Ok(now)
+    }
+
+    /// The seat in a row: its record, its number, its attempts.
+    pub(super) fn seat_of(&self, row: &Row<'_>, now: Now) -> Result<Seat, Failure> {
+        let id: i64 = row.get(11)?;
+        let record = match row.get_ref(0)? {
+            ValueRef::Null => None,
+            _ => match record::read(row, self.clock, now)? {
+                Ok(record) => Some(record),
+                Err(flaw) => return Err(self.bad_row(id, &flaw)),
+            },
+        };
+        let attempts = || Ok::<_, rusqlite::Error>((row.get(12)?, row.get(13)?));
+        let (attempt, max_attempts) =
+            attempts().map_err(|error| self.bad_row(id, &error.to_string()))?;
+        Ok(Seat {
+            id: self.id(id)?,
+            record,
+            attempt,
+            max_attempts,
+        })
+    }
+
+    fn task_of(&self, row: &Row<'_>, now: Now) -> Result<Task, Failure> {
+        let seat = self.seat_of(row, now)?;
+        let id = seat.id.get();
+        let task = || {
+            Ok::<_, rusqlite::Error>(Task {
+                seat,
+                token: row.get::<_, i64>(4)?.unsigned_abs(),
+                queue: row.get(14)?,
+                priority: row.get(15)?,
+                run_at: row.get(16)?,
+                kind: row.get(17)?,
+                key: row.get(18)?,
+                payload: json(row, 19)?,
+                errors: errors(&row.get::<_, String>(20)?),
+                created: row.get(21)?,
+                checkpoint: row
+                    .get::<_, Option<String>>(22)?
+                    .map(|_| json(row, 22))
+                    .transpose()?,
+                checkpoints: row.get::<_, i64>(23)?.unsigned_abs(),
+            })
+        };
+        task().map_err(|error| self.bad_row(id, &error.to_string()))
+    }
+
+    pub(super) fn id(&self, id: i64) -> Result<TaskId, Failure> {
+        TaskId::new(id).ok_or_else(|| self.bad_row(id, "its number is not positive"))
+    }
+
+    pub(super) fn bad_row(&self, id: i64, flaw: &str) -> Failure {
+        Failure::Answer(ProviderError::fatal(format!(
+            "task {id} in {} cannot be read: {flaw}; mend its row in the table `dlock_task`, or delete it",
+            self.path.display()
+        )))
+    }
+}
+
+/// JSON text in a column.
+pub(super) fn json(row: &Row<'_>, column: usize) -> rusqlite::Result<Value> {
+    let text: String = row.get(column)?;
+    serde_json::from_str(&text).map_err(|error| {
+        rusqlite::Error::FromSqlConversionFailure(column, Type::Text, Box::new(error))
+    })
+}
+
+/// Failed attempts. They are for people: what cannot be read is left out.
+pub(super) fn errors(text: &str) -> Vec<FailedAttempt> {
+    serde_json::from_str(text).unwrap_or_default()
+}
+
+/// Unix time in microseconds.
+pub(super) fn micros(now: Now) -> i64 {
+    i64::try_from(now.unix_micros).unwrap_or(i64::MAX)
+}
+
+/// So long after an instant.
+pub(super) fn later(micros: i64, by: Duration) -> i64 {
+    micros.saturating_add(i64::try_from(by.as_micros()).unwrap_or(i64::MAX))
+}
+
+/// An instant in microseconds of Unix time; before 1970 is 1970.
+pub(super) fn instant(micros: i64) -> SystemTime {
+    UNIX_EPOCH + Duration::from_micros(u64::try_from(micros).unwrap_or(0))
+}

@@ -1,0 +1,172 @@
+//! What people see.
+
+use std::collections::BTreeMap;
+
+use dlock_tasks::{Count, Filter, Holder, State, Task, TaskId};
+use rusqlite::{Params, Row};
+
+use super::{
+    database::Work,
+    row::{self, errors, instant, json, micros},
+};
+use crate::{boot::Boot, clock::Now, store::Failure};
+
+/// How many tasks a page has, if nobody says.
+const PAGE: usize = 100;
+
+impl Work<'_> {
+    pub(super) fn task(&self, id: TaskId) -> Result<Option<Task>, Failure> {
+        match self.find(id)? {
+            (Some(task), now) => Ok(Some(shown(task, now))),
+            (None, _) => self.done(id),
+        }
+    }
+
+    pub(super) fn list(&self, filter: &Filter) -> Result<Vec<Task>, Failure> {
+        let limit = match filter.limit {
+            0 => PAGE,
+            limit => limit,
+        };
+        let after = filter.after.map_or(0, TaskId::get);
+        let mut tasks = Vec::new();
+        if !filter.state.is_some_and(State::has_ended) {
+            let parameters = (&filter.queue, after);
+            let now = self.now();
+            self.each(include_str!("../sql/tasks/list.sql"), parameters, |task| {
+                if filter.state.is_none_or(|state| task.state(now) == state) {
+                    tasks.push(shown(task, now));
+                }
+                Ok(tasks.len() < limit)
+            })?;
+        }
+        if filter.state.is_none_or(State::has_ended) {
+            let state = filter.state.map(State::as_str);
+            let most = i64::try_from(limit).unwrap_or(i64::MAX);
+            let parameters = (&filter.queue, after, state, most);
+            tasks.extend(self.of_done(include_str!("../sql/tasks/list_done.sql"), parameters)?);
+        }
+        tasks.sort_unstable_by_key(|task| task.id);
+        tasks.truncate(limit);
+        Ok(tasks)
+    }
+
+    pub(super) fn done(&self, id: TaskId) -> Result<Option<Task>, Failure> {
+        Ok(self
+            .of_done(include_str!("../sql/tasks/one_done.sql"), [id.get()])?
+            .pop())
+    }
+
+    fn of_done(&self, sql: &str, parameters: impl Params) -> Result<Vec<Task>, Failure> {
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let mut rows = statement.query(parameters)?;
+        let mut tasks = Vec::new();
+        while let Some(row) = rows.next()? {
+            let id: i64 = row.get(0)?;
+            let task = ended(row).map_err(|error| self.bad_row(id, &error.to_string()))?;
+            tasks.push(task.ok_or_else(|| self.bad_row(id, "its state is none"))?);
+        }
+        Ok(tasks)
+    }
+
+    pub(super) fn counts(&self) -> Result<Vec<Count>, Failure> {
+        let mut counts: BTreeMap<(String, State), u64> = BTreeMap::new();
+        let now = self.now();
+        let mut statement = self
+            .connection
+            .prepare_cached(include_str!("../sql/tasks/counts.sql"))?;
+        let mut rows = statement.query((micros(now), now.instant))?;
+        while let Some(row) = rows.next()? {
+            let state = match (row.get(1)?, row.get(2)?) {
+                (false, false) => State::Scheduled,
+                (false, true) => State::Ready,
+                (true, _) if self.has_run_out(row)? => State::Stalled,
+                (true, _) => State::Running,
+            };
+            *counts.entry((row.get(0)?, state)).or_default() +=
+                row.get::<_, i64>(5)?.unsigned_abs();
+        }
+        let mut statement = self
+            .connection
+            .prepare_cached(include_str!("../sql/tasks/counts_done.sql"))?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            if let Ok(state) = row.get::<_, String>(1)?.parse() {
+                counts.insert((row.get(0)?, state), row.get::<_, i64>(2)?.unsigned_abs());
+            }
+        }
+        let count = |((queue, state), tasks)| Count::new(queue, state, tasks);
+        Ok(counts.into_iter().map(count).collect())
+    }
+
+    /// Whether leases of this boot that end then are over.
+    fn has_run_out(&self, row: &Row<'_>) -> Result<bool, Failure> {
+        use crate::boot::Relation;
+
+        let boot = Boot::parse(&row.get::<_, String>(3)?);
+        let relation = boot.map(|boot| self.clock.boot().relation(boot));
+        Ok(match relation {
+            Some(Relation::Same) => row.get(4)?,
+            Some(Relation::Over) => true,
+            Some(Relation::Strange) | None => false,
+        })
+    }
+}
+
+fn shown(task: row::Task, now: Now) -> Task {
+    let holder = task.holder().map(|record| {
+        let remaining = record.remaining.unwrap_or_default();
+        Holder::new(record.owner.clone(), record.token, remaining, record.asked)
+    });
+    Task::builder()
+        .state(task.state(now))
+        .holder(holder)
+        .id(task.seat.id)
+        .queue(task.queue)
+        .kind(task.kind)
+        .priority(task.priority)
+        .run_at(instant(task.run_at))
+        .enqueued_at(instant(task.created))
+        .ended_at(None)
+        .attempt(task.seat.attempt)
+        .max_attempts(task.seat.max_attempts)
+        .key(task.key)
+        .payload(task.payload)
+        .checkpoint(task.checkpoint)
+        .output(None)
+        .errors(task.errors)
+        .build()
+}
+
+/// `None` if its state is none.
+fn ended(row: &Row<'_>) -> rusqlite::Result<Option<Task>> {
+    let some = |column| -> rusqlite::Result<_> {
+        let text: Option<String> = row.get(column)?;
+        text.map(|_| json(row, column)).transpose()
+    };
+    let (Some(id), Ok(state)) = (
+        TaskId::new(row.get(0)?),
+        row.get::<_, String>(12)?.parse::<State>(),
+    ) else {
+        return Ok(None);
+    };
+    Ok(Some(
+        Task::builder()
+            .id(id)
+            .state(state)
+            .holder(None)
+            .queue(row.get(1)?)
+            .priority(row.get(2)?)
+            .run_at(instant(row.get(3)?))
+            .attempt(row.get(4)?)
+            .max_attempts(row.get(5)?)
+            .kind(row.get(6)?)
+            .key(row.get(7)?)
+            .payload(json(row, 8)?)
+            .errors(errors(&row.get::<_, String>(9)?))
+            .enqueued_at(instant(row.get(10)?))
+            .checkpoint(some(11)?)
+            .output(some(13)?)
+            .ended_at(Some(instant(row.get(14)?)))
+            .build(),
+    ))
+}

@@ -1,0 +1,24 @@
+#![doc = include_str!("../README.md")]
+
+mod backoff;
+mod claim;
+mod ending;
+pub mod limits;
+mod outcome;
+mod payload;
+mod store;
+mod task;
+mod worker;
+
+pub use self::{
+    claim::{Claim, ClaimKey, ClaimName, Claimed, ClaimedTask, NoClaim},
+    ending::{Ended, Ending, How, Kept},
+    outcome::{BadJson, Stop},
+    payload::Payload,
+    store::{Ages, Count, Filter, TaskStore},
+    task::{
+        Enqueued, FailedAttempt, Holder, NewTask, NewTaskBuilder, NoState, State, Task, TaskId,
+        When,
+    },
+    worker::{CheckpointError, Context, Worker, WorkerBuilder},
+};

@@ -1,0 +1,141 @@
+//! What a store can keep, checked once for all of them.
+
+use dlock_core::{Name, ProviderError, provider::Acquire};
+use serde_json::Value;
+use uuid::Uuid;
+
+use crate::{Claim, Ending, How, NewTask};
+
+/// The most tasks of one call.
+const MOST: usize = 10_000;
+
+impl NewTask {
+    /// The payload as JSON text, if the task can be kept.
+    ///
+    /// # Errors
+    /// [`Fatal`](dlock_core::ErrorKind::Fatal) with what is wrong: a name of wrong length or with NUL, a
+    /// priority above 9, no attempt or more than 1000, a payload that is too large.
+    pub fn check(&self) -> Result<String, ProviderError> {
+        text("kind of a task", &self.kind, 128)?;
+        queue(&self.queue)?;
+        if let Some(key) = &self.key {
+            text("key of a task", key, 256)?;
+        }
+        if self.priority > Self::LAST_PRIORITY {
+            let priority = self.priority;
+            return Err(fatal(format!(
+                "priority {priority} is not possible: 0, which runs first, to {}",
+                Self::LAST_PRIORITY
+            )));
+        }
+        if !(1..=1000).contains(&self.max_attempts) {
+            let attempts = self.max_attempts;
+            return Err(fatal(format!(
+                "{attempts} attempts are not possible: 1 to 1000 are"
+            )));
+        }
+        payload("payload", &self.payload)
+    }
+}
+
+impl Claim {
+    /// Whether a store can answer it.
+    ///
+    /// # Errors
+    /// [`Fatal`](dlock_core::ErrorKind::Fatal) with what is wrong: no queue, a name of wrong length, no task or
+    /// more than 10,000, a lease or a label that no record can hold.
+    pub fn check(&self) -> Result<(), ProviderError> {
+        if self.queues.is_empty() {
+            return Err(fatal("a claim names one queue at least".to_owned()));
+        }
+        self.queues.iter().try_for_each(|name| queue(name))?;
+        if !(1..=MOST).contains(&self.max) {
+            let max = self.max;
+            return Err(fatal(format!(
+                "{max} tasks cannot be claimed at once: 1 to {MOST} can"
+            )));
+        }
+        // What holds of any lease.
+        let name = Name::new("claim").map_err(|error| fatal(error.to_string()))?;
+        Acquire::new(name, Uuid::nil(), self.lease)
+            .owner(self.owner.as_str())
+            .check()
+    }
+}
+
+impl Ending {
+    /// The output as JSON text, if there is one and it can be kept.
+    ///
+    /// # Errors
+    /// [`Fatal`](dlock_core::ErrorKind::Fatal) if it is too large.
+    pub fn check(&self) -> Result<Option<String>, ProviderError> {
+        match &self.how {
+            How::Complete(output) => payload("output", output).map(Some),
+            _ => Ok(None),
+        }
+    }
+}
+
+/// A checkpoint as JSON text.
+///
+/// # Errors
+/// [`Fatal`](dlock_core::ErrorKind::Fatal) if it is larger than [`NewTask::MAX_CHECKPOINT`].
+pub fn checkpoint(checkpoint: &Value) -> Result<String, ProviderError> {
+    sized("checkpoint", checkpoint, NewTask::MAX_CHECKPOINT)
+}
+
+/// Whether there are not too many in one call.
+///
+/// # Errors
+/// [`Fatal`](dlock_core::ErrorKind::Fatal) if there are more than 10,000.
+pub fn many(number: usize) -> Result<(), ProviderError> {
+    if number <= MOST {
+        return Ok(());
+    }
+    Err(fatal(format!(
+        "{number} tasks are too many for one call: split them into parts of at most {MOST}"
+    )))
+}
+
+fn queue(name: &str) -> Result<(), ProviderError> {
+    text("name of a queue", name, 128)
+}
+
+fn text(what: &str, text: &str, most: usize) -> Result<(), ProviderError> {
+    if text.contains('\0') {
+        return Err(fatal(format!(
+            "the {what} must not contain a NUL character"
+        )));
+    }
+    if (1..=most).contains(&text.len()) {
+        return Ok(());
+    }
+    let bytes = text.len();
+    Err(fatal(format!(
+        "the {what} has {bytes} bytes: 1 to {most} are possible"
+    )))
+}
+
+fn payload(what: &str, value: &Value) -> Result<String, ProviderError> {
+    sized(what, value, NewTask::MAX_PAYLOAD)
+}
+
+fn sized(what: &str, value: &Value, most: usize) -> Result<String, ProviderError> {
+    let text = value.to_string();
+    if text.contains("\\u0000") {
+        return Err(fatal(format!(
+            "the {what} contains a NUL character, which not every store can keep"
+        )));
+    }
+    if text.len() <= most {
+        return Ok(text);
+    }
+    let bytes = text.len();
+    Err(fatal(format!(
+        "the {what} has {bytes} bytes of JSON: at most {most} are kept; put it elsewhere, and its place here"
+    )))
+}
+
+fn fatal(trouble: String) -> ProviderError {
+    ProviderError::fatal(trouble)
+}

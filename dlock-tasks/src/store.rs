@@ -1,0 +1,168 @@
+//! What a database has to do for a queue.
+
+use std::{sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use dlock_core::{Provider, ProviderError};
+use serde_json::Value;
+
+use crate::{
+    Claim, ClaimKey, Claimed, Ended, Ending, Enqueued, Kept, NewTask, State, Task, TaskId,
+};
+
+/// A queue in a database.
+///
+/// Every call may be repeated after an error that is not [`Fatal`](dlock_core::ErrorKind::Fatal), with the
+/// same arguments; where that could do harm, the call says what makes it safe. A future that is dropped leaves
+/// a call that may be applied.
+#[async_trait]
+pub trait TaskStore: Send + Sync + 'static {
+    /// Adds tasks, all or none.
+    ///
+    /// A repeat adds those without a key once more: give a task a key where that matters.
+    async fn enqueue(&self, tasks: &[NewTask]) -> Result<Vec<Enqueued>, ProviderError>;
+
+    /// Gives out tasks under leases (K3): those that are due and that nobody has, or whose lease has run
+    /// out. A task whose last attempt has run out dies here, one that was to be cancelled ends.
+    ///
+    /// To repeat a claim that had no answer, send it [`repeated`](Claim::repeated): it gets what it holds
+    /// already.
+    async fn claim(&self, claim: &Claim) -> Result<Claimed, ProviderError>;
+
+    /// Ends claims (K5), each by itself; the answers are in the order of the endings. A repeat answers as the
+    /// first one did.
+    async fn finish(&self, endings: &[Ending]) -> Result<Vec<Ended>, ProviderError>;
+
+    /// Leaves something for the next attempt. `number` orders the checkpoints of a claim: one that is not
+    /// larger than what the store has seen of this claim changes nothing.
+    async fn checkpoint(
+        &self,
+        key: &ClaimKey,
+        number: u64,
+        checkpoint: &Value,
+    ) -> Result<Kept, ProviderError>;
+
+    /// The claims as leases, whose names are [`ClaimKey::name`]: a renewal is a heartbeat, a release gives the
+    /// task back. Nothing can be acquired here.
+    fn claims(&self) -> Arc<dyn Provider>;
+
+    /// Cancels a task, and answers what it was doing: one that nobody has ends at once. The worker of one
+    /// that runs is asked to stop, and learns that from its next heartbeat; with `force` the task ends at
+    /// once, and its worker has lost it. `None` if there is no such task.
+    async fn cancel(&self, id: TaskId, force: bool) -> Result<Option<State>, ProviderError>;
+
+    /// Enqueues a task that has ended once more, with no attempt used: one that is dead or cancelled under its
+    /// number, one that succeeded as a copy. `None` if there is no such task, or it has not ended.
+    ///
+    /// A repeat may add a second copy.
+    async fn retry(&self, id: TaskId) -> Result<Option<Enqueued>, ProviderError>;
+
+    /// One task.
+    async fn task(&self, id: TaskId) -> Result<Option<Task>, ProviderError>;
+
+    /// Tasks by number, those after `filter.after` first.
+    async fn list(&self, filter: &Filter) -> Result<Vec<Task>, ProviderError>;
+
+    /// How many tasks of each queue are in each state; those with none are left out.
+    async fn counts(&self) -> Result<Vec<Count>, ProviderError>;
+
+    /// Forgets tasks that ended so long ago, at most `most` of them; how many it were.
+    async fn prune(&self, ages: Ages, most: usize) -> Result<usize, ProviderError>;
+}
+
+/// Which tasks to list.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Filter {
+    /// Of this queue only.
+    pub queue: Option<String>,
+    /// In this state only.
+    pub state: Option<State>,
+    /// With larger numbers only.
+    pub after: Option<TaskId>,
+    /// At most so many; 0 stands for 100.
+    pub limit: usize,
+}
+
+impl Filter {
+    /// Only tasks of this queue, if one is given.
+    #[must_use]
+    pub fn queue(mut self, queue: Option<String>) -> Self {
+        self.queue = queue;
+        self
+    }
+
+    /// Only tasks in this state, if one is given.
+    #[must_use]
+    pub fn state(mut self, state: Option<State>) -> Self {
+        self.state = state;
+        self
+    }
+
+    /// Only tasks with larger numbers, if one is given: the last of the page before.
+    #[must_use]
+    pub fn after(mut self, after: Option<TaskId>) -> Self {
+        self.after = after;
+        self
+    }
+
+    /// At most so many.
+    #[must_use]
+    pub fn limit(mut self, limit: usize) -> Self {
+        self.limit = limit;
+        self
+    }
+}
+
+/// How many tasks of a queue are in a state.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub struct Count {
+    /// The queue.
+    pub queue: String,
+    /// The state.
+    pub state: State,
+    /// How many.
+    pub tasks: u64,
+}
+
+impl Count {
+    /// So many tasks.
+    #[must_use]
+    pub const fn new(queue: String, state: State, tasks: u64) -> Self {
+        Self {
+            queue,
+            state,
+            tasks,
+        }
+    }
+}
+
+/// How long ended tasks are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Ages {
+    /// Those that succeeded.
+    pub succeeded: Duration,
+    /// Those that are dead or were cancelled.
+    pub others: Duration,
+}
+
+impl Default for Ages {
+    /// A day, and a week (K9).
+    fn default() -> Self {
+        const DAY: Duration = Duration::from_secs(86_400);
+        Self {
+            succeeded: DAY,
+            others: 7 * DAY,
+        }
+    }
+}
+
+impl Ages {
+    /// Others than a day and a week.
+    #[must_use]
+    pub const fn new(succeeded: Duration, others: Duration) -> Self {
+        Self { succeeded, others }
+    }
+}

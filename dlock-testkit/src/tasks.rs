@@ -1,0 +1,235 @@
+//! What must hold of a [`TaskStore`]: one test of each case, over a store of the author's.
+//!
+//! ```no_run
+//! // Tests inside of a doctest are not run.
+//! # mod mine {
+//! # use dlock_testkit::tasks::TaskFixture;
+//! # pub struct Mine;
+//! # impl TaskFixture for Mine {
+//! #     type Store = Box<dyn dlock_tasks::TaskStore>;
+//! #     async fn start() -> Self { Self }
+//! #     async fn store(&self) -> Self::Store { unimplemented!("shown elsewhere") }
+//! # }
+//! # }
+//! dlock_testkit::task_store!(mine::Mine);
+//! # fn main() {}
+//! ```
+
+mod cases;
+
+use std::{future::Future, time::Duration};
+
+use dlock_core::{
+    Name, Provider,
+    provider::{Release, Renew, RenewOutcome},
+};
+use dlock_tasks::{
+    Claim, ClaimKey, Claimed, ClaimedTask, Ended, Ending, How, NewTask, State, Task, TaskId,
+    TaskStore,
+};
+use tokio::time::{Instant, sleep};
+use uuid::Uuid;
+
+#[doc(hidden)]
+pub use self::cases::*;
+
+/// How to start a store of tasks.
+pub trait TaskFixture: Sized + Send + Sync {
+    /// The store.
+    type Store: TaskStore;
+
+    /// Starts an empty store.
+    fn start() -> impl Future<Output = Self> + Send;
+
+    /// A way to it, with connections of its own.
+    fn store(&self) -> impl Future<Output = Self::Store> + Send;
+}
+
+/// Makes one test of each case: `task_store!(Fixture)`.
+#[macro_export]
+macro_rules! task_store {
+    ($fixture:ty) => {
+        $crate::task_store! { @cases $fixture:
+            completed_task_has_its_output
+            completion_by_another_claim_is_lost
+            two_claims_get_different_tasks
+            many_workers_get_every_task_once
+            expired_claim_goes_to_another_worker_and_its_own_is_lost
+            expired_claim_that_nobody_took_can_still_be_completed
+            heartbeats_keep_a_task_and_overtaken_ones_change_nothing
+            repeated_claim_answers_what_it_holds
+            identity_that_is_used_up_claims_nothing_twice
+            late_copy_of_a_claim_is_told_apart_by_its_token
+            failed_task_comes_again_and_dies_after_its_last_attempt
+            repeated_ending_answers_as_the_first
+            discarded_task_is_dead_at_once
+            given_back_and_snoozed_attempts_do_not_count
+            worker_that_dies_in_the_last_attempt_leaves_a_dead_task
+            priorities_and_ages_decide_the_order
+            task_of_later_is_not_given_out_before
+            queues_are_claimed_in_their_order
+            key_is_used_once_at_a_time
+            many_writers_of_one_key_add_one_task
+            waiting_task_is_cancelled_at_once
+            running_task_is_asked_to_stop
+            asked_task_can_still_be_completed
+            asked_task_whose_worker_dies_is_cancelled
+            cancelled_by_force_is_lost_to_its_worker
+            retried_task_begins_anew_with_a_larger_token
+            retried_success_is_a_copy
+            checkpoint_reaches_the_next_attempt
+            checkpoint_of_a_claim_that_is_over_is_lost
+            release_of_a_claim_gives_the_task_back
+            what_cannot_be_kept_is_refused_as_a_whole
+            counts_and_lists_tell_the_states
+            ended_tasks_are_forgotten_by_age
+            claims_cannot_be_acquired
+        }
+    };
+    (@cases $fixture:ty: $($case:ident)*) => {
+        $(
+            #[::core::prelude::v1::test]
+            fn $case() {
+                $crate::tasks::run::<$fixture, _>($crate::tasks::$case);
+            }
+        )*
+    };
+}
+
+/// Runs a case on a store of its own.
+#[doc(hidden)]
+pub fn run<F: TaskFixture, Fut: Future<Output = ()>>(case: impl FnOnce(Stage<F>) -> Fut) {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build();
+    let runtime = runtime.unwrap_or_else(|error| panic!("no runtime: {error}"));
+    runtime.block_on(async {
+        let fixture = F::start().await;
+        let store = fixture.store().await;
+        case(Stage { fixture, store }).await;
+    });
+}
+
+/// The lease of claims whose end a case waits for.
+const SHORT: Duration = Duration::from_millis(400);
+/// The lease of those that no case may see the end of.
+const LONG: Duration = Duration::from_secs(600);
+/// How long anything that must happen may take on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A store, and what cases do with it.
+#[doc(hidden)]
+pub struct Stage<F: TaskFixture> {
+    fixture: F,
+    store: F::Store,
+}
+
+impl<F: TaskFixture> std::fmt::Debug for Stage<F> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Stage").finish_non_exhaustive()
+    }
+}
+
+impl<F: TaskFixture> Stage<F> {
+    /// Adds a task.
+    async fn add(&self, task: NewTask) -> TaskId {
+        let added = self.store.enqueue(&[task]).await;
+        added.unwrap_or_else(|error| panic!("{error:?}"))[0].id()
+    }
+
+    /// What a claim gets.
+    async fn claimed(&self, claim: &Claim) -> Claimed {
+        let claimed = self.store.claim(claim).await;
+        claimed.unwrap_or_else(|error| panic!("{error:?}"))
+    }
+
+    /// The one task that a new worker gets.
+    async fn take(&self, lease: Duration) -> ClaimedTask {
+        let mut claimed = self.claimed(&claim(lease)).await.tasks;
+        assert_eq!(claimed.len(), 1, "{claimed:?}");
+        claimed.remove(0)
+    }
+
+    /// There is nothing for a new worker.
+    async fn nothing(&self) {
+        let claimed = self.claimed(&claim(LONG)).await;
+        assert!(claimed.tasks.is_empty(), "{claimed:?}");
+    }
+
+    /// Waits until a new worker gets a task.
+    async fn eventually(&self, lease: Duration) -> ClaimedTask {
+        let began = Instant::now();
+        loop {
+            if let Some(task) = self.claimed(&claim(lease)).await.tasks.pop() {
+                return task;
+            }
+            assert!(began.elapsed() < PATIENCE, "nobody gets a task");
+            sleep(SHORT / 20).await;
+        }
+    }
+
+    async fn finish(&self, key: ClaimKey, how: How) -> Ended {
+        let ended = self.store.finish(&[Ending::new(key, how)]).await;
+        ended.unwrap_or_else(|error| panic!("{error:?}"))[0]
+    }
+
+    async fn complete(&self, key: ClaimKey) -> Ended {
+        self.finish(key, How::Complete(serde_json::Value::Null))
+            .await
+    }
+
+    async fn renew(&self, key: ClaimKey, n: u64) -> RenewOutcome {
+        let renewed = self
+            .store
+            .claims()
+            .renew(&Renew::new(name(key), key.uuid, n))
+            .await;
+        renewed.unwrap_or_else(|error| panic!("{error:?}"))
+    }
+
+    async fn is_asked(&self, key: ClaimKey, n: u64) -> bool {
+        match self.renew(key, n).await {
+            RenewOutcome::Renewed { asked } => asked,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    async fn is_lost(&self, key: ClaimKey, n: u64) {
+        let renewed = self.renew(key, n).await;
+        assert!(matches!(renewed, RenewOutcome::Lost(_)), "{renewed:?}");
+    }
+
+    async fn task(&self, id: TaskId) -> Task {
+        let task = self.store.task(id).await;
+        let task = task.unwrap_or_else(|error| panic!("{error:?}"));
+        task.unwrap_or_else(|| panic!("there is no task {id}"))
+    }
+
+    async fn state(&self, id: TaskId) -> State {
+        self.task(id).await.state
+    }
+
+    async fn cancel(&self, id: TaskId, force: bool) -> Option<State> {
+        let cancelled = self.store.cancel(id, force).await;
+        cancelled.unwrap_or_else(|error| panic!("{error:?}"))
+    }
+}
+
+/// A claim of a new worker.
+fn claim(lease: Duration) -> Claim {
+    Claim::new(NewTask::QUEUE, Uuid::new_v4(), lease).owner("worker")
+}
+
+fn task(kind: &str) -> NewTask {
+    NewTask::builder().kind(kind).build()
+}
+
+fn name(key: ClaimKey) -> Name {
+    let name = Name::new(key.name().to_string());
+    name.unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn release(key: ClaimKey) -> Release {
+    Release::new(name(key), key.uuid, Some(key.token))
+}

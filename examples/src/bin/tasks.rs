@@ -1,0 +1,189 @@
+//! A queue at work: a generator and two workers, each a process of its own, on one SQLite database. This program
+//! kills the first worker in the middle of a task, and stops the second for longer than its lease. Others
+//! take their tasks, when the leases are over and not before; every task is done, and has one result.
+//!
+//! ```sh
+//! cargo run -p dlock-examples --bin tasks
+//! ```
+
+use std::{env, process::Stdio, time::Duration};
+
+use dlock::{
+    sqlite::tasks::SqliteTasks,
+    tasks::{Filter, State, TaskId, TaskStore},
+};
+use dlock_examples::{
+    Failure,
+    tasks::{self, CHILD, Options},
+};
+use tokio::{
+    process::{Child, Command},
+    time::{Instant, sleep},
+};
+
+const USAGE: &str = "[--lease SECONDS] [--every SECONDS] [--longest SECONDS]";
+
+/// How many tasks the generator gets to add, at least.
+const TASKS: i64 = 6;
+
+fn main() -> Result<(), Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    match env::var(CHILD).as_deref() {
+        Ok("generator") => runtime.block_on(tasks::generate(Options::from_command_line(USAGE)?)),
+        Ok(_) => runtime.block_on(tasks::work(Options::from_command_line(USAGE)?)),
+        Err(_) => runtime.block_on(show()),
+    }
+}
+
+async fn show() -> Result<(), Failure> {
+    let folder = tempfile::tempdir()?;
+    let mut options = Options::from_command_line(USAGE)?;
+    options.file = folder.path().join("tasks.db");
+    if env::args().len() == 1 {
+        // Short enough to watch.
+        options.lease = Duration::from_secs(4);
+        options.longest = 5;
+    }
+    options.poll = Duration::from_millis(500);
+    let show = Show {
+        store: options.tasks()?,
+        options,
+    };
+    println!(
+        "== a generator and two workers, whose leases last {:?}",
+        show.options.lease
+    );
+    let generator = show.start("generator", "generator")?;
+    let mut first = show.start("worker", "a")?;
+    let second = show.start("worker", "b")?;
+
+    let (task, left) = show.task_of("a").await?;
+    first.kill().await?;
+    println!("== a is killed, {left:.1?} before the end of its lease on task {task}");
+    let killed = Instant::now();
+    let third = show.start("worker", "c")?;
+    let next = show.taken(task, "a").await?;
+    println!(
+        "== {next} has task {task}, {:.1?} after that",
+        killed.elapsed()
+    );
+
+    let (task, _) = show.task_of("b").await?;
+    signal(&second, "-STOP").await?;
+    println!("== b stands still");
+    let next = show.taken(task, "b").await?;
+    println!("== {next} has task {task}; b goes on");
+    signal(&second, "-CONT").await?;
+
+    let began = Instant::now();
+    while show.count("count(*)")? < TASKS {
+        pause(began).await?;
+    }
+    println!("== that is enough");
+    for child in [generator, second, third] {
+        stop(child).await?;
+    }
+    let (results, tasks) = (show.count("count(*)")?, show.count("count(DISTINCT task)")?);
+    println!("== {results} results of {tasks} tasks");
+    if results == tasks {
+        return Ok(());
+    }
+    Err(Failure::new("a task has two results"))
+}
+
+struct Show {
+    options: Options,
+    store: SqliteTasks,
+}
+
+impl Show {
+    /// Waits until this worker has begun with a task: which, and what is left of its lease.
+    async fn task_of(&self, worker: &str) -> Result<(TaskId, Duration), Failure> {
+        let began = Instant::now();
+        let mut seen = None;
+        loop {
+            for task in self.store.list(&Filter::default()).await? {
+                let holder = task.holder.filter(|holder| holder.owner == worker);
+                if let Some(holder) = holder.filter(|_| task.state == State::Running) {
+                    let since = *seen.get_or_insert_with(Instant::now);
+                    if since.elapsed() > Duration::from_millis(700) {
+                        return Ok((task.id, holder.remaining));
+                    }
+                }
+            }
+            pause(began).await?;
+        }
+    }
+
+    /// Waits until another worker than this has the task, or has done it: who.
+    async fn taken(&self, task: TaskId, from: &str) -> Result<String, Failure> {
+        let began = Instant::now();
+        loop {
+            let task = self.store.task(task).await?;
+            let holder = task.and_then(|task| task.holder);
+            if let Some(holder) = holder.filter(|holder| holder.owner != from) {
+                return Ok(holder.owner);
+            }
+            pause(began).await?;
+        }
+    }
+
+    /// Of what the workers have left in the database.
+    fn count(&self, what: &str) -> Result<i64, Failure> {
+        let sql = format!("SELECT {what} FROM slept");
+        Ok(self.options.data()?.query_row(&sql, [], |row| row.get(0))?)
+    }
+
+    /// This program again, in another role.
+    fn start(&self, role: &str, name: &str) -> Result<Child, Failure> {
+        let options = &self.options;
+        let seconds = |duration: Duration| duration.as_secs_f64().to_string();
+        let mut command = Command::new(env::current_exe()?);
+        command
+            .env(CHILD, role)
+            .arg("--file")
+            .arg(&options.file)
+            .args(["--name", name])
+            .args(["--lease", &seconds(options.lease)])
+            .args(["--poll", &seconds(options.poll)])
+            .args(["--every", &seconds(options.every)])
+            .args(["--longest", &options.longest.to_string()])
+            .stdin(Stdio::piped())
+            .kill_on_drop(true);
+        Ok(command.spawn()?)
+    }
+}
+
+/// Until it is time to look again.
+async fn pause(began: Instant) -> Result<(), Failure> {
+    if began.elapsed() > Duration::from_secs(300) {
+        return Err(Failure::new("nothing has happened for five minutes"));
+    }
+    sleep(Duration::from_millis(50)).await;
+    Ok(())
+}
+
+/// Stops a process as a whole, or lets it go on.
+async fn signal(child: &Child, signal: &str) -> Result<(), Failure> {
+    let id = child
+        .id()
+        .ok_or_else(|| Failure::new("a worker has ended"))?;
+    let status = Command::new("kill")
+        .arg(signal)
+        .arg(id.to_string())
+        .status()
+        .await?;
+    if status.success() {
+        return Ok(());
+    }
+    Err(Failure::new(format!("kill {signal} has failed")))
+}
+
+/// In good order, if it is there.
+async fn stop(mut child: Child) -> Result<(), Failure> {
+    drop(child.stdin.take());
+    child.wait().await?;
+    Ok(())
+}

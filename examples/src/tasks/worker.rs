@@ -1,0 +1,134 @@
+//! Works off tasks, in any number of processes.
+
+use std::{
+    process,
+    sync::{Arc, Mutex, PoisonError},
+    thread,
+    time::Duration,
+};
+
+use dlock::{
+    sqlite::{
+        rusqlite::{Connection, TransactionBehavior},
+        tasks::SqliteTasks,
+    },
+    tasks::{Context, Stop, Worker},
+};
+use tokio::time::sleep;
+
+use super::{Options, Sleep, stopped};
+use crate::Failure;
+
+/// What a handler needs.
+struct Desk {
+    options: Options,
+    tasks: SqliteTasks,
+    data: Mutex<Connection>,
+    random: Mutex<fastrand::Rng>,
+}
+
+/// Runs one task after the other until it is told to stop.
+///
+/// # Errors
+/// A database that cannot be used.
+pub async fn work(options: Options) -> Result<(), Failure> {
+    let tasks = options.tasks()?;
+    let worker = Worker::builder()
+        .store(tasks.clone())
+        .concurrency(1)
+        .lease(options.lease)
+        .poll(options.poll)
+        .owner(options.name.as_str())
+        .grace(Duration::from_secs(1))
+        .build()?;
+    let desk = Arc::new(Desk {
+        data: Mutex::new(options.data()?),
+        random: Mutex::new(fastrand::Rng::with_seed(options.seed)),
+        tasks,
+        options,
+    });
+    println!("{}: works", desk.options.name);
+    worker
+        .handle(move |context, task| Arc::clone(&desk).sleep(context, task))
+        .run(stopped())
+        .await?;
+    Ok(())
+}
+
+impl Desk {
+    async fn sleep(self: Arc<Self>, context: Context, task: Sleep) -> Result<(), Stop> {
+        let (name, id) = (&self.options.name, context.id());
+        let seconds = task.sleep_duration_seconds;
+        let (attempt, token) = (context.attempt(), context.token());
+        println!("{name}: task {id}, {seconds} s, attempt {attempt}, token {token}");
+        let leaves = Leaves {
+            what: format!("{name}: abandons task {id}"),
+            done: false,
+        };
+        let middle = seconds / 2;
+        for second in 0..seconds {
+            if second == middle {
+                self.misfortune(&format!("{name}: task {id}"));
+            }
+            sleep(Duration::from_secs(1)).await;
+            println!("{name}: task {id}: {} of {seconds} s", second + 1);
+        }
+        // What the work has brought about and the end of the task are kept together, or neither.
+        self.complete(&context, seconds)?;
+        leaves.done();
+        println!("{name}: task {id} is done");
+        Ok(())
+    }
+
+    fn complete(&self, context: &Context, seconds: u64) -> Result<(), Stop> {
+        let mut data = self.data.lock().unwrap_or_else(PoisonError::into_inner);
+        let transaction = data.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let row = (
+            context.id().get(),
+            &self.options.name,
+            seconds.cast_signed(),
+        );
+        transaction.execute(
+            "INSERT INTO slept (task, worker, seconds) VALUES (?1, ?2, ?3)",
+            row,
+        )?;
+        self.tasks
+            .complete_in(&transaction, context.key(), ().into())?;
+        Ok(transaction.commit()?)
+    }
+
+    /// What `--crash` and `--stall` ask for.
+    fn misfortune(&self, who: &str) {
+        let mut random = self.random.lock().unwrap_or_else(PoisonError::into_inner);
+        if random.f64() < self.options.crash {
+            println!("{who}: crashes");
+            process::abort();
+        }
+        if random.f64() < self.options.stall {
+            println!("{who}: stands still for longer than its lease");
+            // The program has one thread: no heartbeat leaves meanwhile, and nothing notices.
+            thread::sleep(self.options.lease * 3 / 2);
+            println!("{who}: goes on");
+        }
+    }
+}
+
+/// Says so when a handler is dropped in the middle.
+struct Leaves {
+    what: String,
+    done: bool,
+}
+
+impl Leaves {
+    fn done(mut self) {
+        self.done = true;
+    }
+}
+
+impl Drop for Leaves {
+    fn drop(&mut self) {
+        if !self.done {
+            println!("{}", self.what);
+        }
+    }
+}
