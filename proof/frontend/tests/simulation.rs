@@ -161,6 +161,10 @@ const FAILED_ONCE: &[(u64, &str)] = &[
         "a look for a reservation by a caller that had gone excused the next in line (W2)",
     ),
     (
+        7729,
+        "a try that began as its caller went and its grant came back was one too many (G1, W6)",
+    ),
+    (
         465,
         "a deadline was judged by the axis although its machine's clock had stood still (I7)",
     ),

@@ -419,7 +419,7 @@ impl State {
                 Some(term) => term.settings.duration / 6,
                 None => return,
             },
-            Request::Read(_) => match call.looker {
+            Request::Read(name) if name.reservation_of().is_none() => match call.looker {
                 Some(id) => self.callers[id].settings.duration / 6,
                 None => return,
             },

@@ -36,6 +36,7 @@ impl Monitor {
             ticket,
             began,
             status: Status::Waiting,
+            left: None,
             away: None,
             turn: Turn::NotYet,
             requeued: false,
@@ -177,8 +178,10 @@ impl State {
     }
 
     fn leave(&mut self, id: CallerId, status: Status) {
+        let at = self.now();
         let caller = &mut self.callers[id];
         caller.status = status;
+        caller.left = Some(at);
         let (client, name) = (caller.client, caller.name.clone());
         let now = self.clients[client].machine.contender();
         let known = self.known(client, &name);

@@ -173,6 +173,8 @@ pub(super) struct Caller {
     pub(super) ticket: Option<Uuid>,
     pub(super) began: Stamp,
     pub(super) status: Status,
+    /// When it went, or had its result.
+    pub(super) left: Option<Duration>,
     /// It does not poll, so it cannot see its result.
     pub(super) away: Option<Duration>,
     pub(super) turn: Turn,

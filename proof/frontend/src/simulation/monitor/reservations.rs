@@ -86,8 +86,9 @@ impl State {
                     (known.absent, known.away_until) = (true, now + away);
                     known.heeds = true;
                 }
-                self.excuse(client, lock, call.looker, away);
-                if let Some(looker) = call.looker {
+                let looker = self.looker(call, lock);
+                self.excuse(client, lock, looker, away);
+                if let Some(looker) = looker {
                     self.callers[looker].heard = Some(now);
                 }
                 if record
@@ -97,7 +98,10 @@ impl State {
                     self.nobody_shows(client, lock);
                 }
             }
-            (Request::Read(_), _) => self.excuse(client, lock, call.looker, Duration::ZERO),
+            (Request::Read(_), _) => {
+                let looker = self.looker(call, lock);
+                self.excuse(client, lock, looker, Duration::ZERO);
+            }
             _ => {}
         }
     }
@@ -182,6 +186,17 @@ impl State {
         let now = self.stamp(client).contender;
         if let Some(contender) = self.contender(client, lock) {
             self.callers[contender].heard = Some(now);
+        }
+    }
+
+    /// Whose look for a reservation it was. A caller that left in the instant in which the look was sent had left
+    /// before: then it was the next in line's.
+    fn looker(&mut self, call: &Call, lock: &str) -> Option<CallerId> {
+        let left = |id: CallerId| self.callers[id].left == Some(call.stamp.at);
+        if call.looker.is_some_and(left) {
+            self.contender(call.client, lock)
+        } else {
+            call.looker
         }
     }
 

@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::{
     Monitor, SLACK, State,
-    model::{CallerId, Given, Status, Turn},
+    model::{CallerId, Given, Status, Term, Turn},
 };
 
 /// H5: the most hand-overs in a row.
@@ -90,17 +90,10 @@ impl State {
         if term.client != client || term.by_ticket {
             return;
         }
-        // W6, V9: a grant that nobody took is given back without anybody's word.
-        if term.delivered.is_none() && term.release_began.is_none() {
+        if self.may_be_back(term) {
             let caller = term.caller;
-            let machine = &self.clients[client].machine;
-            let waited = machine.contender().saturating_sub(term.granted.contender);
-            let passed = waited + SLACK >= term.settings.duration / 6;
-            let gone = self.callers[caller].status != Status::Waiting;
-            if passed || gone || !term.valid(machine.holder()) {
-                self.release_begins(uuid);
-                self.queues_again(caller);
-            }
+            self.release_begins(uuid);
+            self.queues_again(caller);
         }
         if let Some(term) = self.terms.get_mut(&uuid)
             && term.release_began.is_some()
@@ -109,6 +102,31 @@ impl State {
         {
             term.successor = Some(request.new);
         }
+    }
+
+    /// W6, V9: a grant that nobody took is given back without anybody's word.
+    fn may_be_back(&self, term: &Term) -> bool {
+        let gone = self.callers[term.caller].status != Status::Waiting;
+        let invalid = !term.valid(self.clients[term.client].machine.holder());
+        let over = gone || invalid || self.has_waited_for_pickup(term);
+        over && term.delivered.is_none() && term.release_began.is_none()
+    }
+
+    fn has_waited_for_pickup(&self, term: &Term) -> bool {
+        let now = self.clients[term.client].machine.contender();
+        let waited = now.saturating_sub(term.granted.contender);
+        waited + SLACK >= term.settings.duration / 6
+    }
+
+    /// The caller goes in this instant, in which its grant has come back (W6), and its next try may have begun. No
+    /// release says so while the grant is on offer to a waiter (H1).
+    pub(super) fn goes_as_its_grant_comes_back(&self, id: CallerId) -> bool {
+        let caller = &self.callers[id];
+        let granted = caller.open_try.as_ref();
+        let term = granted.and_then(|granted| self.terms.get(&granted.uuid));
+        let came_back =
+            term.is_some_and(|term| term.delivered.is_none() && self.has_waited_for_pickup(term));
+        came_back && caller.left == Some(self.now())
     }
 
     /// A fresh try claims a retired identity of its own client.

@@ -52,9 +52,10 @@ impl State {
             None => {}
         }
         if !repeated && !at_once {
+            let came_back = self.callers[id].requeued || self.goes_as_its_grant_comes_back(id);
             let caller = &self.callers[id];
             // A try's task may begin just before its caller goes, also after a grant came back (W6).
-            let begins = caller.once && (caller.calls == 0 || caller.requeued);
+            let begins = caller.once && (caller.calls == 0 || came_back);
             let status = caller.status;
             if status == Status::Gone && !begins {
                 self.complain("G1", || format!("{id} tries anew, and nobody waits for it"));
