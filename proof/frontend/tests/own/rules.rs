@@ -183,12 +183,6 @@ const ELSEWHERE: &[(&str, &str, &str, &str)] = &[
         "client_that_nobody_came_after_forgets_the_others_after_a_while",
     ),
     (
-        "F7",
-        "of what one waiter has seen, term by term",
-        "dlock-core/src/waiting/reserving/tests.rs",
-        "holder_that_comes_again_has_passed_it_over",
-    ),
-    (
         "F10",
         "an interval between tries, which the simulation watches",
         "dlock-core/src/waiting/reserving/tests.rs",
