@@ -10,8 +10,11 @@ use dlock_postgres::{
     },
     tasks::PostgresTasks,
 };
+use dlock_tasks::{Claim, ClaimKey, ClaimedTask, Ended, Ending, How, NewTask, TaskStore};
 use dlock_test_servers::{Service, postgres::postgres};
 use dlock_testkit::tasks::TaskFixture;
+use std::time::Duration;
+
 use tokio::sync::OnceCell;
 use uuid::Uuid;
 
@@ -46,6 +49,32 @@ fn pool(config: Config, size: usize) -> Pool {
     Pool::builder(manager).max_size(size).build().unwrap()
 }
 
+/// Long enough to outlast any test.
+const LONG: Duration = Duration::from_secs(600);
+
+async fn connect(config: &Config) -> Client {
+    let (client, connection) = config.connect(NoTls).await.unwrap();
+    tokio::spawn(connection);
+    client
+}
+
+fn task() -> NewTask {
+    NewTask::builder().kind("invoice").build()
+}
+
+/// A claim of a new worker.
+fn claim(lease: Duration) -> Claim {
+    Claim::new(NewTask::QUEUE, Uuid::new_v4(), lease).owner("worker")
+}
+
+async fn take(tasks: &PostgresTasks, lease: Duration) -> ClaimedTask {
+    tasks.claim(&claim(lease)).await.unwrap().tasks.remove(0)
+}
+
+async fn finish(tasks: &PostgresTasks, key: ClaimKey, how: How) -> Ended {
+    tasks.finish(&[Ending::new(key, how)]).await.unwrap()[0]
+}
+
 /// A queue in a database schema of its own.
 struct Postgres {
     schema: String,
@@ -59,9 +88,11 @@ impl Postgres {
         tasks.build().unwrap()
     }
 
-    async fn client() -> Client {
-        let (client, connection) = server().await.connect(NoTls).await.unwrap();
-        tokio::spawn(connection);
+    /// A connection beside all pools, whose unqualified names are those of the queue.
+    async fn client(&self) -> Client {
+        let client = connect(&server().await).await;
+        let path = format!("SET search_path = \"{}\", public", self.schema);
+        client.batch_execute(&path).await.unwrap();
         client
     }
 }
@@ -85,3 +116,18 @@ impl TaskFixture for Postgres {
 mod suite {
     dlock_testkit::task_store!(super::Postgres);
 }
+
+#[path = "tasks/cost.rs"]
+mod cost;
+#[path = "tasks/durability.rs"]
+mod durability;
+#[path = "tasks/rights.rs"]
+mod rights;
+#[path = "tasks/rows.rs"]
+mod rows;
+#[path = "tasks/schema.rs"]
+mod schema;
+#[path = "tasks/together.rs"]
+mod together;
+#[path = "tasks/transactions.rs"]
+mod transactions;

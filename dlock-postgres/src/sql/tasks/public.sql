@@ -19,8 +19,7 @@ DECLARE
         WHEN (max_attempts BETWEEN 1 AND 1000) IS NOT TRUE THEN '1 to 1000 attempts are possible'
         WHEN octet_length(v_payload) > 262144
             THEN 'the payload of a task is at most 262144 bytes of JSON: put it elsewhere, and its place here'
-        WHEN run_at NOT BETWEEN '-infinity' AND to_timestamp(9007199254) OR NOT isfinite(run_at)
-            THEN 'a task runs before the year 2255'
+        WHEN run_at > to_timestamp(9007199254) THEN 'a task runs before the year 2255'
     END;
 BEGIN
     IF v_trouble IS NOT NULL THEN
@@ -30,7 +29,10 @@ BEGIN
         SELECT e.number
         FROM {enqueue}(
             ARRAY[queue], ARRAY[priority], ARRAY[0::bigint],
-            ARRAY[greatest((extract(epoch FROM run_at) * 1000000)::bigint, CASE WHEN run_at IS NOT NULL THEN 0 END)],
+            ARRAY[CASE
+                WHEN run_at > to_timestamp(0) THEN (extract(epoch FROM run_at) * 1000000)::bigint
+                WHEN run_at <= to_timestamp(0) THEN 0
+            END],
             ARRAY[max_attempts], ARRAY[kind], ARRAY[key], ARRAY[v_payload]) AS e);
 END
 $dlock$;
