@@ -46,6 +46,7 @@
 //! and EXECUTE on the functions, which everybody has unless it was revoked.
 
 mod beats;
+mod marks;
 mod requests;
 mod row;
 mod schema;
@@ -65,6 +66,7 @@ use tokio::task::JoinSet;
 
 use self::{
     beats::Beats,
+    marks::Marks,
     requests::{Additions, Endings, micros, token},
     schema::{Schema, Statements},
 };
@@ -97,6 +99,7 @@ pub struct PostgresTasks {
     schema: Arc<Schema>,
     statements: Arc<Statements>,
     beats: Arc<Beats>,
+    marks: Arc<Marks>,
 }
 
 /// Why nothing was enqueued or completed in a transaction of the user's. It has to be rolled back.
@@ -363,6 +366,7 @@ impl TaskStore for PostgresTasks {
                 queues.push(queue);
             }
         }
+        let look = self.marks.look(&queues);
         // At most 10,000, which was checked.
         let max = i32::try_from(claim.max).unwrap_or(i32::MAX);
         let rows = self
@@ -377,14 +381,22 @@ impl TaskStore for PostgresTasks {
                     (&millis(claim.lease), Type::INT8),
                     (&claim.owner, Type::TEXT),
                     (&claim.again, Type::BOOL),
+                    (&look.instants, Type::INT8_ARRAY),
+                    (&look.numbers, Type::INT8_ARRAY),
+                    (&look.may_sweep, Type::BOOL),
                 ],
             )
             .await?;
-        let (mut tasks, mut next) = (Vec::new(), None);
+        let (mut tasks, mut next, mut swept) = (Vec::new(), None, None);
         for row in &rows {
             match row::claimed(row, claim.uuid) {
-                Ok(Some(task)) => tasks.push(task),
-                Ok(None) => next = row::wait(row)?,
+                Ok(Some(task)) => {
+                    if let Some((priority, key)) = row::key(row, &task) {
+                        look.claimed(&task.queue, priority, key);
+                    }
+                    tasks.push(task);
+                }
+                Ok(None) => (next, swept) = row::end_of_claim(row)?,
                 // One row that somebody has damaged keeps nobody from the others. It comes again when its lease
                 // ends, until it has no attempt left.
                 Err(error) => {
@@ -392,6 +404,11 @@ impl TaskStore for PostgresTasks {
                 }
             }
         }
+        if tasks.len() < claim.max && swept.is_none() {
+            // Earlier tasks are looked for later.
+            next = [next, look.again].into_iter().flatten().min();
+        }
+        look.end(swept);
         Ok(Claimed::new(tasks, next))
     }
 

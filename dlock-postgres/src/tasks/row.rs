@@ -9,6 +9,7 @@ use dlock_tasks::{ClaimKey, ClaimedTask, FailedAttempt, Holder, State, Task, Tas
 use serde_json::Value;
 use uuid::Uuid;
 
+use super::marks::Key;
 use crate::{
     error,
     record::{self, Flaw, instant, optional, value},
@@ -34,10 +35,23 @@ pub(super) fn claimed(row: &Row, uuid: Uuid) -> Result<Option<ClaimedTask>, Prov
     task().map(Some).map_err(|flaw| bad_task(id, &flaw))
 }
 
-/// How long until something is to be had, in the last row.
-pub(super) fn wait(row: &Row) -> Result<Option<Duration>, ProviderError> {
-    let wait: Option<i64> = optional(row, "wait", 8).map_err(|flaw| error::bad_answer(&flaw))?;
-    Ok(wait.map(|micros| Duration::from_micros(u64::try_from(micros).unwrap_or(0))))
+/// The priority of a task that was given out, and where it lies in the index that claims walk along.
+pub(super) fn key(row: &Row, task: &ClaimedTask) -> Option<(usize, Key)> {
+    let priority: i16 = value(row, "priority", 10).ok()?;
+    let run_at = instant(row, "run_at", 11).ok()?;
+    Some((usize::try_from(priority).ok()?, (run_at, task.key.id.get())))
+}
+
+/// What the last row says: how long until something is to be had; how long a look from the beginning took.
+pub(super) fn end_of_claim(
+    row: &Row,
+) -> Result<(Option<Duration>, Option<Duration>), ProviderError> {
+    let span = |column, at| -> Result<Option<Duration>, ProviderError> {
+        let micros: Option<i64> =
+            optional(row, column, at).map_err(|flaw| error::bad_answer(&flaw))?;
+        Ok(micros.map(|micros| Duration::from_micros(u64::try_from(micros).unwrap_or(0))))
+    };
+    Ok((span("wait", 8)?, span("swept", 9)?))
 }
 
 /// A task as `list.sql` shows it.

@@ -71,6 +71,7 @@ impl From<Settings> for Result<PostgresTasks, BuildError> {
             schema: Arc::new(schema),
             statements,
             beats: Arc::new(beats),
+            marks: Arc::default(),
         })
     }
 }

@@ -1,12 +1,17 @@
 //! What calls cost the server: indexes, updates in place, nothing written where nothing changes.
 
-use std::sync::{Arc, Mutex};
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use dlock_postgres::deadpool_postgres::tokio_postgres::{AsyncMessage, Client, NoTls};
-use dlock_tasks::{NewTask, TaskStore};
+use dlock_tasks::{How, NewTask, TaskStore};
 use dlock_testkit::tasks::TaskFixture;
 
-use crate::{Postgres, server};
+use tokio::time::Instant;
+
+use crate::{LONG, Postgres, finish, server, take, task};
 
 /// A queue of some thousand tasks, with statistics.
 async fn filled() -> (Postgres, Client) {
@@ -25,7 +30,7 @@ async fn filled() -> (Postgres, Client) {
 }
 
 const CLAIM: &str = "SELECT (c.shown).id, (c.shown).uuid, (c.shown).token \
-     FROM dlock_task_claim_1('{default,other}', gen_random_uuid(), 5, 60000, 'x', false) AS c";
+     FROM dlock_task_claim_1('{default,other}', gen_random_uuid(), 5, 60000, 'x', false, NULL, NULL, true) AS c";
 
 /// 20: what the server really does inside of the functions.
 #[tokio::test]
@@ -98,7 +103,7 @@ async fn claims_heartbeats_and_endings_go_by_index() {
 /// A claim looks at as many tasks as it gives out, however many there are.
 #[tokio::test]
 async fn claim_locks_no_more_than_it_gives_out() {
-    let (_, client) = filled().await;
+    let client = filled().await.0.client().await;
     client.batch_execute("BEGIN").await.unwrap();
     client.query(CLAIM, &[]).await.unwrap();
     let seen =
@@ -121,4 +126,62 @@ async fn claim_that_finds_nothing_writes_nothing() {
     let assigned = "SELECT pg_current_xact_id_if_assigned() IS NULL";
     let nothing: bool = client.query_one(assigned, &[]).await.unwrap().get(0);
     assert!(nothing, "an empty claim has a transaction id");
+}
+
+/// K4: what lies before the last claimed task costs the next claim nothing.
+#[tokio::test]
+async fn claim_passes_over_what_lies_before_its_start() {
+    let (queue, client) = filled().await;
+    // Tasks that other workers have.
+    let others = "SELECT count(*) FROM dlock_task_claim_1('{default}', gen_random_uuid(), 9000, 60000, 'x', false,
+        NULL, NULL, true)";
+    client.query(others, &[]).await.unwrap();
+    let start = "SELECT array_agg((extract(epoch FROM t.run_at) * 1000000)::bigint ORDER BY p), array_agg(t.id ORDER BY p)
+        FROM generate_series(0, 9) AS p LEFT JOIN LATERAL (
+            SELECT * FROM dlock_task AS t WHERE t.priority = p AND t.uuid IS NOT NULL
+            ORDER BY t.run_at DESC, t.id DESC LIMIT 1) AS t ON true";
+    let row = client.query_one(start, &[]).await.unwrap();
+    let (instants, numbers): (Vec<Option<i64>>, Vec<Option<i64>>) = (row.get(0), row.get(1));
+    for (instants, numbers, least, most) in [
+        (None, None, 9000, i64::MAX),
+        (Some(instants), Some(numbers), 0, 20),
+    ] {
+        // A session of its own: what others have not reported yet would be counted too.
+        let client = queue.client().await;
+        client.batch_execute("BEGIN").await.unwrap();
+        let claim = "SELECT (c.shown).id FROM dlock_task_claim_1('{default}', gen_random_uuid(), 5, 60000, 'x', false,
+            $1, $2, false) AS c";
+        let claimed = client.query(claim, &[&instants, &numbers]).await.unwrap();
+        assert_eq!(claimed.len(), 6);
+        let read = "SELECT idx_tup_fetch FROM pg_stat_xact_user_tables WHERE relid = 'dlock_task'::regclass";
+        let read: i64 = client.query_one(read, &[]).await.unwrap().get(0);
+        assert!(
+            (least..=most).contains(&read),
+            "{read} rows were looked at, not {least} to {most}"
+        );
+        client.batch_execute("ROLLBACK").await.unwrap();
+    }
+}
+
+/// A task that comes to lie before the start is found while later ones keep all claims full.
+#[tokio::test]
+async fn task_that_was_given_back_is_found_behind_the_start() {
+    let queue = Postgres::start().await;
+    let tasks = queue.tasks(2).await;
+    tasks.enqueue(&vec![task(); 5000]).await.unwrap();
+    let first = take(&tasks, LONG).await.key;
+    take(&tasks, LONG).await;
+    finish(&tasks, first, How::GiveBack).await;
+    let began = Instant::now();
+    loop {
+        let key = take(&tasks, LONG).await.key;
+        if key.id == first.id {
+            break;
+        }
+        assert!(
+            began.elapsed() < Duration::from_secs(30),
+            "nobody looks there"
+        );
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
 }

@@ -66,14 +66,12 @@ async fn many_sessions_claim_while_others_enqueue() {
             let mut done = Vec::new();
             loop {
                 let over = left.load(Ordering::SeqCst) == 0;
-                let claimed = tasks
-                    .claim(&claim(LONG).max(1 + worker % 5))
-                    .await
-                    .unwrap()
-                    .tasks;
-                if claimed.is_empty() && over {
+                let claimed = tasks.claim(&claim(LONG).max(1 + worker % 5)).await.unwrap();
+                // Nothing, and nothing to come: others have what is left.
+                if claimed.tasks.is_empty() && claimed.next.is_none() && over {
                     return done;
                 }
+                let claimed = claimed.tasks;
                 let ending = |key| Ending::new(key, How::Complete(Value::Null));
                 let endings: Vec<_> = claimed.iter().map(|task| ending(task.key)).collect();
                 let ended = tasks.finish(&endings).await.unwrap();
