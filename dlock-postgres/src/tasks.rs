@@ -81,7 +81,8 @@ pub use self::settings::PostgresTasksBuilder;
 /// How many tasks a page has, if nobody says.
 const PAGE: usize = 100;
 
-/// The code of the error that [`strict.sql`](crate) raises.
+/// The code of the error that a claim that is over raises in a transaction of the user's, see
+/// `sql/tasks/strict.sql`.
 const STALE: &str = "LK001";
 
 /// A queue in one PostgreSQL database. Cheap to clone; clones share the pool.

@@ -18,7 +18,8 @@ use tokio::time::Instant;
 const PRIORITIES: usize = NewTask::LAST_PRIORITY as usize + 1;
 /// How much longer than a sweep the time is until another one is allowed.
 const PAUSE: u32 = 20;
-/// How long sweeps may take beyond that at first, and after a rest.
+/// How long sweeps may take beyond that at first, and after a rest; and the most that one counts for of which nothing
+/// was heard, for then something else may have taken the time.
 const ADVANCE: Duration = Duration::from_secs(1);
 /// After which time a claim begins at the beginning, whatever it would find.
 const EACH: Duration = Duration::from_secs(1);
@@ -44,7 +45,7 @@ struct State {
     paid: Option<Instant>,
 }
 
-/// Where one claim looks. One that is dropped without an answer has taken its time all the same.
+/// Where one claim looks. One that is dropped without an answer may have swept all the same.
 #[derive(Debug)]
 pub(super) struct Look<'a> {
     marks: &'a Marks,
@@ -133,7 +134,7 @@ impl Drop for Look<'_> {
     fn drop(&mut self) {
         if self.may_sweep {
             if !self.has_ended {
-                self.pay(self.began.elapsed());
+                self.pay(self.began.elapsed().min(ADVANCE));
             }
             self.marks.state().is_sweeping = false;
         }
@@ -171,6 +172,17 @@ mod tests {
         tokio::time::advance(Duration::from_secs(4)).await;
         let third = marks.look(&["a"]);
         assert!(third.may_sweep && third.instants.is_none());
+    }
+
+    /// An outage is no reason to look for nothing long after it.
+    #[tokio::test(start_paused = true)]
+    async fn claim_without_an_answer_counts_as_a_short_sweep() {
+        let marks = Marks::default();
+        let lost = marks.look(&["a"]);
+        tokio::time::advance(Duration::from_secs(3600)).await;
+        assert!(!marks.look(&["a"]).may_sweep);
+        drop(lost);
+        assert!(marks.look(&["a"]).may_sweep);
     }
 
     #[tokio::test]

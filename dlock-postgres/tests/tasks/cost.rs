@@ -123,7 +123,7 @@ async fn claim_that_finds_nothing_writes_nothing() {
     let client = queue.client().await;
     client.batch_execute("BEGIN").await.unwrap();
     client.query(CLAIM, &[]).await.unwrap();
-    let assigned = "SELECT pg_current_xact_id_if_assigned() IS NULL";
+    let assigned = "SELECT txid_current_if_assigned() IS NULL";
     let nothing: bool = client.query_one(assigned, &[]).await.unwrap().get(0);
     assert!(nothing, "an empty claim has a transaction id");
 }
