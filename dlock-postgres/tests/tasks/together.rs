@@ -12,7 +12,7 @@ use std::{
 };
 
 use dlock_core::{FencingToken, Name, provider::Renew};
-use dlock_tasks::{ClaimKey, Ended, Ending, How, NewTask, State, TaskStore};
+use dlock_tasks::{ClaimKey, Ended, Ending, Enqueued, How, NewTask, State, TaskStore};
 use dlock_testkit::tasks::TaskFixture;
 use serde_json::{Value, json};
 use tokio::{task::JoinSet, time::Instant};
@@ -50,7 +50,7 @@ async fn many_sessions_claim_while_others_enqueue() {
                 };
                 let all: Vec<NewTask> = (0..BATCH).map(keyed).collect();
                 for added in tasks.enqueue(&all).await.unwrap() {
-                    if let dlock_tasks::Enqueued::New(id) = added {
+                    if let Enqueued::New(id) = added {
                         new.push(id);
                     }
                 }
@@ -203,4 +203,57 @@ async fn task_of_a_killed_process_is_taken_when_its_lease_ends() {
     let late = ClaimKey::new(second.key.id, second.key.uuid, first);
     let ended = finish(&tasks, late, How::Complete(json!(1))).await;
     assert_eq!(ended, Ended::Lost(Some(State::Running)));
+}
+
+/// A deadlock is an error of the database here, which the store would hide by ending each by itself.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn endings_in_opposite_orders_do_not_deadlock() {
+    const MANY: usize = 2000;
+    const FINISH: &str =
+        "SELECT e.own FROM dlock_task_finish_1($1, $2, $3, array_fill('complete'::text, $4),
+        array_fill('1'::text, $4), array_fill(NULL::text, $4), array_fill(NULL::bigint, $4)) AS e";
+    let queue = Postgres::start().await;
+    let tasks = queue.tasks(2).await;
+    let clients = [queue.client().await, queue.client().await];
+    for _ in 0..3 {
+        tasks.enqueue(&vec![task(); MANY]).await.unwrap();
+        let claimed = tasks.claim(&claim(LONG).max(MANY)).await.unwrap().tasks;
+        let mut keys: Vec<ClaimKey> = claimed.iter().map(|task| task.key).collect();
+        let mut finishing = Vec::new();
+        for client in &clients {
+            keys.reverse();
+            let ids: Vec<i64> = keys.iter().map(|key| key.id.get()).collect();
+            let uuids: Vec<_> = keys.iter().map(|key| key.uuid).collect();
+            let token = |key: &ClaimKey| i64::try_from(key.token.get()).unwrap();
+            let tokens: Vec<i64> = keys.iter().map(token).collect();
+            finishing.push(async move {
+                let size = vec![i32::try_from(MANY).unwrap()];
+                let ended = client.query(FINISH, &[&ids, &uuids, &tokens, &size]).await;
+                let ended = ended.unwrap_or_else(|error| panic!("{error:?}"));
+                assert!(ended.iter().all(|row| row.get::<_, bool>(0)));
+            });
+        }
+        let (first, second) = (finishing.remove(0), finishing.remove(0));
+        tokio::join!(first, second);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn keys_in_opposite_orders_do_not_deadlock() {
+    const MANY: usize = 2000;
+    let queue = Postgres::start().await;
+    let tasks = queue.tasks(3).await;
+    for round in 0..3 {
+        let keyed = |number| {
+            let key = format!("{round} {number}");
+            NewTask::builder().kind("a").key(key).build()
+        };
+        let one: Vec<NewTask> = (0..MANY).map(keyed).collect();
+        let mut other = one.clone();
+        other.reverse();
+        let (one, other) = tokio::join!(tasks.enqueue(&one), tasks.enqueue(&other));
+        let new = [one.unwrap(), other.unwrap()].concat();
+        let is_new = |added: &&Enqueued| matches!(added, Enqueued::New(_));
+        assert_eq!(new.iter().filter(is_new).count(), MANY);
+    }
 }
