@@ -55,6 +55,19 @@ pub enum SchemaError {
         /// What is missing, in words.
         lacks: Vec<String>,
     },
+    /// The tables of a queue are those of another release.
+    #[error(
+        "the tables of the queue in the schema {schema} have layout {found}, and this release of dlock knows {known}: \
+         use the release that made them, or another schema"
+    )]
+    Layout {
+        /// The schema, quoted.
+        schema: String,
+        /// What the database says.
+        found: i32,
+        /// What this release makes and understands.
+        known: i32,
+    },
     /// The database gave no answer, or its user may not do this.
     #[error(transparent)]
     Store(#[from] ProviderError),

@@ -11,6 +11,8 @@ mod requests;
 mod schema;
 mod settings;
 mod setup;
+#[cfg(feature = "tasks")]
+pub mod tasks;
 mod wakeups;
 
 pub use deadpool_postgres;

@@ -101,7 +101,12 @@ pub(crate) fn value<'r, T: FromSql<'r>>(row: &'r Row, column: &str, at: usize) -
     optional(row, column, at)?.ok_or_else(|| format!("its {column} is null"))
 }
 
-fn optional<'r, T: FromSql<'r>>(row: &'r Row, column: &str, at: usize) -> Result<Option<T>, Flaw> {
+/// A column that may be null.
+pub(crate) fn optional<'r, T: FromSql<'r>>(
+    row: &'r Row,
+    column: &str,
+    at: usize,
+) -> Result<Option<T>, Flaw> {
     row.try_get(at).map_err(|error| {
         let cause = error
             .source()
@@ -123,7 +128,7 @@ fn integer(row: &Row, column: &str, at: usize, range: RangeInclusive<i64>) -> Re
 }
 
 /// Microseconds since 1970.
-fn instant(row: &Row, column: &str, at: usize) -> Result<i64, Flaw> {
+pub(crate) fn instant(row: &Row, column: &str, at: usize) -> Result<i64, Flaw> {
     match value(row, column, at)? {
         Instant::At(micros) => Ok(micros),
         Instant::Infinite => Err(format!("its {column} is infinite")),

@@ -6,7 +6,7 @@ mod tests;
 use crate::error::BuildError;
 
 /// What the server keeps of a name, in bytes; it cuts the rest off without an error.
-const MAX_IDENTIFIER: usize = 63;
+pub(crate) const MAX_IDENTIFIER: usize = 63;
 
 /// The functions, their versions, and the files that create them. A function that takes, answers or
 /// does something else than before has the next version, which is part of its name: so processes of
@@ -162,7 +162,7 @@ pub(crate) fn missing_columns(found: &[String]) -> Vec<&'static str> {
 
 /// Checks and quotes a name. Quoted, it is taken as it is written; without quotes and dollar signs
 /// in it, it can end neither its quotes nor the body of a function.
-fn quoted(what: &'static str, name: &str, most: usize) -> Result<String, BuildError> {
+pub(crate) fn quoted(what: &'static str, name: &str, most: usize) -> Result<String, BuildError> {
     let reason = if name.is_empty() {
         "it is empty"
     } else if name.len() > most {

@@ -1,0 +1,58 @@
+-- Ends a claim (E1 to E3).
+-- Parameters: the task; the claim's uuid; its token; how: 'complete', 'fail', 'discard', 'give back' or 'snooze';
+-- the output of a completion as JSON; the error of a failure; in how many microseconds the task is due again, null
+-- if when it was due before.
+-- Result: whether the claim is over by its own ending, now or earlier; what became of the task then, or what it
+-- is doing now, null if it is not there.
+CREATE OR REPLACE FUNCTION {end}(
+    p_id bigint, p_uuid pg_catalog.uuid, p_token bigint, p_how pg_catalog.text, p_output pg_catalog.text,
+    p_error pg_catalog.text, p_delay bigint, OUT own boolean, OUT state pg_catalog.text
+) LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET lock_timeout = '2s'
+SET plan_cache_mode = force_generic_plan AS $dlock$
+DECLARE
+    v_task {task};
+    v_now timestamptz;
+BEGIN
+    -- A task moves from one table to the other, and back: three looks find it.
+    FOR round IN 1..3 LOOP
+        SELECT t.* INTO v_task FROM {task} AS t
+        WHERE t.id = p_id AND t.uuid = p_uuid AND t.token = p_token
+        FOR UPDATE;
+        IF FOUND THEN
+            own := true;
+            v_now := clock_timestamp();
+            IF v_task.released THEN
+                state := {state}(v_task, v_now);  -- E1: a repeat
+            ELSIF p_how = 'complete' THEN
+                state := 'succeeded';
+                PERFORM {move}(p_id, state, p_output::json, p_token, NULL);
+            ELSIF v_task.asked THEN
+                state := 'cancelled';  -- No attempt comes after this one.
+                PERFORM {move}(p_id, state, NULL, p_token, NULL);
+            ELSIF p_how = 'discard' OR p_how = 'fail' AND v_task.attempt >= v_task.max_attempts THEN
+                state := 'dead';
+                PERFORM {move}(p_id, state, NULL, p_token, p_error);
+            ELSE
+                state := CASE WHEN p_delay > 0 THEN 'scheduled' ELSE 'ready' END;
+                UPDATE {task} AS t SET
+                    released = true,
+                    run_at = coalesce(v_now + p_delay::double precision * interval '1 microsecond', t.run_at),
+                    attempt = CASE p_how WHEN 'fail' THEN t.attempt ELSE greatest(t.attempt - 1, 0) END,
+                    errors = CASE p_how WHEN 'fail' THEN {failed}(t.errors, t.attempt, v_now, p_error) ELSE t.errors END
+                WHERE t.id = p_id;
+            END IF;
+            RETURN;
+        END IF;
+
+        SELECT d.state, coalesce(d.ending = p_token, false) INTO state, own FROM {done} AS d WHERE d.id = p_id;
+        IF FOUND THEN
+            RETURN;  -- E2
+        END IF;
+        own := false;
+        SELECT {state}(t, clock_timestamp()) INTO state FROM {task} AS t WHERE t.id = p_id;
+        IF FOUND THEN
+            RETURN;  -- E3
+        END IF;
+    END LOOP;
+END
+$dlock$;

@@ -1,0 +1,20 @@
+-- Gives a task back (L1 to L3): the attempt does not count.
+-- Parameters: the task; the claim's uuid; its token.
+-- Result: one row: whether it was given back, now or earlier; the row of the task, null if it has ended or is not
+-- there; the store's clock.
+CREATE OR REPLACE FUNCTION {release}(
+    p_id bigint, p_uuid pg_catalog.uuid, p_token bigint,
+    OUT own boolean, OUT shown {task}, OUT clock pg_catalog.timestamptz
+) LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET lock_timeout = '2s'
+SET plan_cache_mode = force_generic_plan AS $dlock$
+BEGIN
+    -- Nobody waits for the disk here: a release that a crash undoes leaves a lease that runs out.
+    PERFORM set_config('synchronous_commit', 'off', true);
+
+    SELECT e.own INTO own FROM {end}(p_id, p_uuid, p_token, 'give back', NULL, NULL, NULL) AS e;
+    IF NOT own THEN
+        clock := clock_timestamp();
+        SELECT t.* INTO shown FROM {task} AS t WHERE t.id = p_id;
+    END IF;
+END
+$dlock$;

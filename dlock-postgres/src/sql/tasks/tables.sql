@@ -1,0 +1,124 @@
+-- The tables of a queue, and what makes a row a task. No parameters, no result; safe to repeat. The words in
+-- braces are the quoted names that `tasks/schema.rs` puts in.
+--
+-- dlock_task: a task that has not ended. Its record (uuid to asked) is that of a lock, see ../table.sql, and null
+-- until a worker has claimed it; token stays when everything else of it goes.
+--
+-- run_at      from when on it may run
+-- attempt     attempts so far, the one under way included
+-- payload     json, not jsonb: what was enqueued comes out as it was, numbers included
+-- errors      the newest failed attempts: [{"attempt": 1, "at": .., "error": ".."}], at in microseconds of Unix time
+-- checkpoint  what an attempt has left for the next one; checkpoints: the number of its newest of this claim
+--
+-- No index has a column that a claim, a heartbeat or a checkpoint changes, and each page has room for the claims
+-- and heartbeats of its tasks: so nearly all of them add no entry to an index.
+--
+-- dlock_task_done: a task that has ended. ending: the token of the claim whose own ending it was, null if it was
+-- none's.
+DO $dlock$
+BEGIN
+    -- Not IF NOT EXISTS: that asks for the right to create schemas even where there is nothing to create.
+    IF pg_catalog.to_regnamespace('{schema}') IS NULL THEN
+        CREATE SCHEMA {schema};
+    END IF;
+END
+$dlock$;
+
+CREATE TABLE IF NOT EXISTS {task} (
+    id           bigint                 GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    queue        pg_catalog.text        COLLATE pg_catalog."C" NOT NULL,
+    priority     smallint               NOT NULL,
+    run_at       pg_catalog.timestamptz NOT NULL,
+    attempt      integer                NOT NULL,
+    max_attempts integer                NOT NULL,
+    kind         pg_catalog.text        NOT NULL,
+    key          pg_catalog.text        COLLATE pg_catalog."C",
+    payload      pg_catalog.json        NOT NULL,
+    errors       pg_catalog.jsonb       NOT NULL,
+    created      pg_catalog.timestamptz NOT NULL,
+    checkpoint   pg_catalog.json,
+    checkpoints  bigint                 NOT NULL,
+    token        bigint                 NOT NULL,
+    uuid         pg_catalog.uuid,
+    renewals     bigint,
+    owner        pg_catalog.text,
+    since        pg_catalog.timestamptz,
+    duration     bigint,
+    expiry       pg_catalog.timestamptz,
+    released     boolean,
+    asked        boolean
+) WITH (fillfactor = 50);
+
+-- What a claim walks over.
+CREATE INDEX IF NOT EXISTS dlock_task_next ON {task} (queue, priority, run_at, id);
+CREATE UNIQUE INDEX IF NOT EXISTS dlock_task_key ON {task} (queue, key) WHERE key IS NOT NULL;
+
+CREATE TABLE IF NOT EXISTS {done} (
+    id           bigint                 PRIMARY KEY,
+    queue        pg_catalog.text        COLLATE pg_catalog."C" NOT NULL,
+    priority     smallint               NOT NULL,
+    run_at       pg_catalog.timestamptz NOT NULL,
+    attempt      integer                NOT NULL,
+    max_attempts integer                NOT NULL,
+    kind         pg_catalog.text        NOT NULL,
+    key          pg_catalog.text        COLLATE pg_catalog."C",
+    payload      pg_catalog.json        NOT NULL,
+    errors       pg_catalog.jsonb       NOT NULL,
+    created      pg_catalog.timestamptz NOT NULL,
+    checkpoint   pg_catalog.json,
+    token        bigint                 NOT NULL,
+    state        pg_catalog.text        COLLATE pg_catalog."C" NOT NULL,
+    output       pg_catalog.json,
+    ending       bigint,
+    ended        pg_catalog.timestamptz NOT NULL
+);
+
+CREATE INDEX IF NOT EXISTS dlock_task_done_ended ON {done} (state, ended);
+
+-- The version of this layout.
+CREATE TABLE IF NOT EXISTS {layout} (version integer NOT NULL);
+INSERT INTO {layout} (version) SELECT {version} WHERE NOT EXISTS (SELECT FROM {layout});
+
+-- The planner puts the texts of those below in place of the calls. They are called by functions whose search_path
+-- is pg_catalog alone, except for the state.
+
+-- Whether a row is a task that may be written to. Anybody may have put anything into the table.
+CREATE OR REPLACE FUNCTION {sound}(t {task}) RETURNS boolean LANGUAGE sql IMMUTABLE AS $dlock$
+    SELECT coalesce(
+        t.id >= 1 AND t.attempt >= 0 AND t.max_attempts >= 1 AND t.checkpoints >= 0
+        AND t.token >= 0 AND t.token < 9007199254740991
+        AND (t.uuid IS NULL OR (
+            t.renewals >= 0 AND t.renewals <= 9007199254740991 AND octet_length(t.owner) <= 1024
+            AND t.since >= to_timestamp(0) AND t.since <= to_timestamp(9007199254)
+            AND t.token >= 1 AND t.duration >= 100 AND t.duration <= 86400000
+            AND isfinite(t.expiry) AND t.released IS NOT NULL AND t.asked IS NOT NULL)),
+        false)
+$dlock$;
+
+-- What a task that has not ended is doing at an instant.
+CREATE OR REPLACE FUNCTION {state}(t {task}, p_now pg_catalog.timestamptz) RETURNS pg_catalog.text
+LANGUAGE sql IMMUTABLE AS $dlock$
+    SELECT CASE
+        WHEN t.uuid IS NOT NULL AND NOT t.released AND t.expiry OPERATOR(pg_catalog.<=) p_now THEN 'stalled'
+        WHEN t.uuid IS NOT NULL AND NOT t.released THEN 'running'
+        WHEN t.run_at OPERATOR(pg_catalog.>) p_now THEN 'scheduled'
+        ELSE 'ready'
+    END
+$dlock$;
+
+-- What is said of an attempt whose worker did not come back.
+CREATE OR REPLACE FUNCTION {silence}(p_owner pg_catalog.text) RETURNS pg_catalog.text LANGUAGE sql STABLE AS $dlock$
+    SELECT format('the lease of worker %s ran out, and nothing was heard of it', to_json(p_owner))
+$dlock$;
+
+-- The failed attempts of a task and one more, the newest ten.
+CREATE OR REPLACE FUNCTION {failed}(
+    p_errors pg_catalog.jsonb, p_attempt integer, p_at pg_catalog.timestamptz, p_error pg_catalog.text
+) RETURNS pg_catalog.jsonb LANGUAGE sql STABLE AS $dlock$
+    SELECT CASE
+        WHEN jsonb_typeof(p_errors) <> 'array' THEN '[]'::jsonb
+        WHEN jsonb_array_length(p_errors) >= 10 THEN p_errors - 0
+        ELSE p_errors
+    END || jsonb_build_object(
+        'attempt', p_attempt, 'at', (extract(epoch FROM p_at) * 1000000)::bigint, 'error', p_error)
+$dlock$;

@@ -1,0 +1,2 @@
+-- The version of the layout. No parameters. Result: one row.
+SELECT pg_catalog.max(l.version) FROM {layout} AS l

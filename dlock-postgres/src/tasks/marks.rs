@@ -1,0 +1,204 @@
+//! Where claims begin to look (K4): after the last task that this process has claimed of a queue and priority, so
+//! that what lies before costs nothing. Tasks that come to lie before (given back, expired, committed late) are
+//! found by looks from the beginning, the sweeps: after each claim that found too few tasks, and each second
+//! anyway, one at a time, and for no more than a twentieth of the time.
+//!
+//! Marks decide what a claim costs and how soon it finds an early task, never which tasks it may get.
+
+use std::{
+    collections::HashMap,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use dlock_tasks::NewTask;
+use tokio::time::Instant;
+
+/// The priorities of a queue.
+const PRIORITIES: usize = NewTask::LAST_PRIORITY as usize + 1;
+/// How much longer than a sweep the time is until another one is allowed.
+const PAUSE: u32 = 20;
+/// How long sweeps may take beyond that at first, and after a rest; and the most that one counts for of which nothing
+/// was heard, for then something else may have taken the time.
+const ADVANCE: Duration = Duration::from_secs(1);
+/// After which time a claim begins at the beginning, whatever it would find.
+const EACH: Duration = Duration::from_secs(1);
+/// How soon to come again while another claim sweeps.
+const SOON: Duration = Duration::from_millis(100);
+/// So many queues are remembered.
+const QUEUES: usize = 1000;
+
+/// A key of the index that claims walk along: when the task may run, in microseconds of Unix time, and its number.
+pub(super) type Key = (i64, i64);
+
+/// The marks of one process.
+#[derive(Debug, Default)]
+pub(super) struct Marks(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    last: HashMap<String, [Option<Key>; PRIORITIES]>,
+    is_sweeping: bool,
+    /// When the newest sweep ended.
+    swept: Option<Instant>,
+    /// When the sweeps so far are a twentieth of the time.
+    paid: Option<Instant>,
+}
+
+/// Where one claim looks. One that is dropped without an answer may have swept all the same.
+#[derive(Debug)]
+pub(super) struct Look<'a> {
+    marks: &'a Marks,
+    began: Instant,
+    has_ended: bool,
+    /// Null: from the beginning.
+    pub(super) instants: Option<Vec<Option<i64>>>,
+    pub(super) numbers: Option<Vec<Option<i64>>>,
+    /// Whether it may look from the beginning.
+    pub(super) may_sweep: bool,
+    /// When to come again if it may not.
+    pub(super) again: Option<Duration>,
+}
+
+impl Marks {
+    /// Where to look for tasks of these queues.
+    pub(super) fn look(&self, queues: &[&str]) -> Look<'_> {
+        let mut state = self.state();
+        let now = Instant::now();
+        let again = if state.is_sweeping {
+            Some(SOON)
+        } else {
+            let left = |paid: Instant| paid.saturating_duration_since(now);
+            state.paid.map(left).filter(|left| !left.is_zero())
+        };
+        let may_sweep = again.is_none();
+        state.is_sweeping |= may_sweep;
+        let is_time = state.swept.is_none_or(|swept| now - swept >= EACH);
+        let starts: Vec<Option<Key>> = queues
+            .iter()
+            .flat_map(|queue| state.last.get(*queue).copied().unwrap_or_default())
+            .collect();
+        let from_the_beginning = may_sweep && is_time;
+        let part = |of: fn(Key) -> i64| {
+            let parts = || starts.iter().map(|key| key.map(of)).collect();
+            (!from_the_beginning).then(parts)
+        };
+        Look {
+            marks: self,
+            began: now,
+            has_ended: false,
+            instants: part(|(instant, _)| instant),
+            numbers: part(|(_, number)| number),
+            may_sweep,
+            again,
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Look<'_> {
+    /// Remembers a task that was claimed.
+    pub(super) fn claimed(&self, queue: &str, priority: usize, key: Key) {
+        let mut state = self.marks.state();
+        if !state.last.contains_key(queue) && state.last.len() >= QUEUES {
+            state.last.clear();
+        }
+        let last = state.last.entry(queue.to_owned()).or_default();
+        if let Some(mark) = last.get_mut(priority) {
+            *mark = (*mark).max(Some(key));
+        }
+    }
+
+    /// The claim was answered. `swept`: how long it looked from the beginning, if it did.
+    pub(super) fn end(mut self, swept: Option<Duration>) {
+        self.has_ended = true;
+        if let Some(took) = swept {
+            self.pay(took);
+        }
+    }
+
+    fn pay(&self, took: Duration) {
+        let mut state = self.marks.state();
+        let now = Instant::now();
+        state.swept = Some(now);
+        let rested = now.checked_sub(ADVANCE * PAUSE);
+        let paid = state.paid.max(rested).unwrap_or(now);
+        state.paid = Some(paid + took * PAUSE);
+    }
+}
+
+impl Drop for Look<'_> {
+    fn drop(&mut self) {
+        if self.may_sweep {
+            if !self.has_ended {
+                self.pay(self.began.elapsed().min(ADVANCE));
+            }
+            self.marks.state().is_sweeping = false;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn sweeps_take_a_twentieth_of_the_time_and_one_at_a_time() {
+        tokio::time::advance(Duration::from_secs(3600)).await;
+        let marks = Marks::default();
+        let first = marks.look(&["a"]);
+        assert!(first.may_sweep && first.instants.is_none());
+        let beside = marks.look(&["a"]);
+        assert!(!beside.may_sweep && beside.again == Some(SOON));
+        drop(beside);
+        assert!(!marks.look(&["a"]).may_sweep, "the first still sweeps");
+        first.end(Some(Duration::from_millis(500)));
+        // The advance allows for another one, and for no third.
+        let second = marks.look(&["a"]);
+        assert!(
+            second.may_sweep && second.instants.is_some(),
+            "not each second yet"
+        );
+        second.end(Some(Duration::from_millis(700)));
+        let third = marks.look(&["a"]);
+        assert_eq!(
+            (third.may_sweep, third.again),
+            (false, Some(Duration::from_secs(4)))
+        );
+        drop(third);
+        tokio::time::advance(Duration::from_secs(4)).await;
+        let third = marks.look(&["a"]);
+        assert!(third.may_sweep && third.instants.is_none());
+    }
+
+    /// An outage is no reason to look for nothing long after it.
+    #[tokio::test(start_paused = true)]
+    async fn claim_without_an_answer_counts_as_a_short_sweep() {
+        let marks = Marks::default();
+        let lost = marks.look(&["a"]);
+        tokio::time::advance(Duration::from_secs(3600)).await;
+        assert!(!marks.look(&["a"]).may_sweep);
+        drop(lost);
+        assert!(marks.look(&["a"]).may_sweep);
+    }
+
+    #[tokio::test]
+    async fn looks_begin_after_the_last_task_of_each_queue_and_priority() {
+        let marks = Marks::default();
+        let first = marks.look(&["a", "b"]);
+        first.claimed("b", 3, (20, 2));
+        first.claimed("b", 3, (10, 9));
+        first.end(Some(Duration::ZERO));
+        let second = marks.look(&["a", "b"]);
+        let (instants, numbers) = (
+            second.instants.clone().unwrap(),
+            second.numbers.clone().unwrap(),
+        );
+        assert_eq!((instants.len(), numbers.len()), (20, 20));
+        assert_eq!((instants[13], numbers[13]), (Some(20), Some(2)));
+        assert_eq!(instants.iter().flatten().count(), 1);
+    }
+}

@@ -1,0 +1,109 @@
+//! What a request is to the database: arrays of one length, one for each parameter.
+
+use std::time::{Duration, UNIX_EPOCH};
+
+use dlock_core::{FencingToken, ProviderError};
+use dlock_tasks::{Ending, FailedAttempt, How, NewTask, When, limits};
+use uuid::Uuid;
+
+use crate::connections::bigint;
+
+/// The latest instant and the longest span that are kept, in microseconds: 285 years.
+const MOST: u128 = (1 << 53) - 1;
+
+pub(super) fn token(token: FencingToken) -> i64 {
+    bigint(token.get())
+}
+
+pub(super) fn micros(span: Duration) -> i64 {
+    i64::try_from(span.as_micros().min(MOST)).unwrap_or(i64::MAX)
+}
+
+/// Tasks to be enqueued.
+#[derive(Default)]
+pub(super) struct Additions<'a> {
+    pub(super) queues: Vec<&'a str>,
+    pub(super) priorities: Vec<i32>,
+    pub(super) delays: Vec<i64>,
+    pub(super) instants: Vec<Option<i64>>,
+    pub(super) max_attempts: Vec<i32>,
+    pub(super) kinds: Vec<&'a str>,
+    pub(super) keys: Vec<Option<&'a str>>,
+    pub(super) payloads: Vec<String>,
+}
+
+impl<'a> Additions<'a> {
+    /// # Errors
+    /// `Fatal` if one of them cannot be kept.
+    pub(super) fn new(tasks: &'a [NewTask]) -> Result<Self, ProviderError> {
+        limits::many(tasks.len())?;
+        let mut additions = Self::default();
+        for task in tasks {
+            additions.payloads.push(task.check()?);
+            additions.queues.push(&task.queue);
+            additions.priorities.push(task.priority.into());
+            let (delay, instant) = match task.when {
+                When::In(delay) => (micros(delay), None),
+                When::At(instant) => {
+                    let since = instant.duration_since(UNIX_EPOCH).unwrap_or_default();
+                    (0, Some(micros(since)))
+                }
+                _ => (0, None),
+            };
+            additions.delays.push(delay);
+            additions.instants.push(instant);
+            // At most 1000, which was checked.
+            additions
+                .max_attempts
+                .push(i32::try_from(task.max_attempts).unwrap_or(i32::MAX));
+            additions.kinds.push(&task.kind);
+            additions.keys.push(task.key.as_deref());
+        }
+        Ok(additions)
+    }
+}
+
+/// Claims to be ended.
+#[derive(Default)]
+pub(super) struct Endings {
+    pub(super) ids: Vec<i64>,
+    pub(super) uuids: Vec<Uuid>,
+    pub(super) tokens: Vec<i64>,
+    pub(super) hows: Vec<&'static str>,
+    pub(super) outputs: Vec<Option<String>>,
+    pub(super) errors: Vec<Option<String>>,
+    pub(super) delays: Vec<Option<i64>>,
+}
+
+impl Endings {
+    /// # Errors
+    /// `Fatal` if an output cannot be kept.
+    pub(super) fn new(endings: &[Ending]) -> Result<Self, ProviderError> {
+        limits::many(endings.len())?;
+        let mut all = Self::default();
+        for ending in endings {
+            all.outputs.push(ending.check()?);
+            all.ids.push(ending.key.id.get());
+            all.uuids.push(ending.key.uuid);
+            all.tokens.push(token(ending.key.token));
+            let (how, error, delay) = match &ending.how {
+                How::Complete(_) => ("complete", None, None),
+                How::Fail { error, retry_in } => ("fail", Some(error), Some(*retry_in)),
+                How::Discard { error } => ("discard", Some(error), None),
+                How::Snooze(delay) => ("snooze", None, Some(*delay)),
+                _ => ("give back", None, None),
+            };
+            all.hows.push(how);
+            all.errors.push(error.map(|error| kept(error)));
+            all.delays.push(delay.map(micros));
+        }
+        Ok(all)
+    }
+}
+
+/// So much of an error as is kept. The server's texts have no place for a NUL.
+fn kept(error: &str) -> String {
+    FailedAttempt::new(0, 0, error)
+        .error
+        .replace('\0', "\u{fffd}")
+}

@@ -1,0 +1,145 @@
+//! A task as it comes over the wire. A person or another program may have put anything into the tables, so nothing
+//! is believed before it was checked.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use deadpool_postgres::tokio_postgres::Row;
+use dlock_core::{FencingToken, ProviderError, Record};
+use dlock_tasks::{ClaimKey, ClaimedTask, FailedAttempt, Holder, State, Task, TaskId};
+use serde_json::Value;
+use uuid::Uuid;
+
+use super::marks::Key;
+use crate::{
+    error,
+    record::{self, Flaw, instant, optional, value},
+};
+
+/// A task that was given out, as `call_claim.sql` shows it. `None`: its last row, which shows none.
+pub(super) fn claimed(row: &Row, uuid: Uuid) -> Result<Option<ClaimedTask>, ProviderError> {
+    let Some(id) = optional::<i64>(row, "id", 0).map_err(|flaw| error::bad_answer(&flaw))? else {
+        return Ok(None);
+    };
+    let task = || -> Result<ClaimedTask, Flaw> {
+        let key = ClaimKey::new(task_id(id)?, uuid, token(value(row, "token", 1)?)?);
+        let task = ClaimedTask::new(
+            key,
+            value(row, "queue", 2)?,
+            value(row, "kind", 3)?,
+            json(row, "payload", 4)?,
+        );
+        Ok(task
+            .attempt(count(row, "attempt", 5)?, count(row, "max_attempts", 6)?)
+            .checkpoint(optional_json(row, "checkpoint", 7)?))
+    };
+    task().map(Some).map_err(|flaw| bad_task(id, &flaw))
+}
+
+/// The priority of a task that was given out, and where it lies in the index that claims walk along.
+pub(super) fn key(row: &Row, task: &ClaimedTask) -> Option<(usize, Key)> {
+    let priority: i16 = value(row, "priority", 10).ok()?;
+    let run_at = instant(row, "run_at", 11).ok()?;
+    Some((usize::try_from(priority).ok()?, (run_at, task.key.id.get())))
+}
+
+/// What the last row says: how long until something is to be had; how long a look from the beginning took.
+pub(super) fn end_of_claim(
+    row: &Row,
+) -> Result<(Option<Duration>, Option<Duration>), ProviderError> {
+    let span = |column, at| -> Result<Option<Duration>, ProviderError> {
+        let micros: Option<i64> =
+            optional(row, column, at).map_err(|flaw| error::bad_answer(&flaw))?;
+        Ok(micros.map(|micros| Duration::from_micros(u64::try_from(micros).unwrap_or(0))))
+    };
+    Ok((span("wait", 8)?, span("swept", 9)?))
+}
+
+/// A task as `list.sql` shows it.
+pub(super) fn shown(row: &Row) -> Result<Task, ProviderError> {
+    let id: i64 = value(row, "id", 11).map_err(|flaw| error::bad_answer(&flaw))?;
+    task(row, id).map_err(|flaw| bad_task(id, &flaw))
+}
+
+fn task(row: &Row, id: i64) -> Result<Task, Flaw> {
+    let state: &str = value(row, "state", 23)?;
+    let state: State = state.parse().map_err(|_| "its state is none")?;
+    let record = match optional::<Uuid>(row, "uuid", 0)? {
+        Some(_) => Some(record::read(row)?),
+        None => None,
+    };
+    let holder = record.filter(|record| !record.released).map(holder);
+    let ended: Option<SystemTime> = if state.has_ended() {
+        Some(time(row, "ended", 25)?)
+    } else {
+        None
+    };
+    let priority: i16 = value(row, "priority", 13)?;
+    Ok(Task::builder()
+        .id(task_id(id)?)
+        .queue(value(row, "queue", 12)?)
+        .priority(u8::try_from(priority).map_err(|_| "its priority is not from 0 to 9")?)
+        .run_at(time(row, "run_at", 14)?)
+        .attempt(count(row, "attempt", 15)?)
+        .max_attempts(count(row, "max_attempts", 16)?)
+        .kind(value(row, "kind", 17)?)
+        .key(optional(row, "key", 18)?)
+        .payload(json(row, "payload", 19)?)
+        .errors(errors(value(row, "errors", 20)?))
+        .enqueued_at(time(row, "created", 21)?)
+        .checkpoint(optional_json(row, "checkpoint", 22)?)
+        .state(state)
+        .output(optional_json(row, "output", 24)?)
+        .ended_at(ended)
+        .holder(holder)
+        .build())
+}
+
+fn holder(record: Record) -> Holder {
+    let remaining = record.remaining.unwrap_or_default();
+    Holder::new(record.owner, record.token, remaining, record.asked)
+}
+
+/// A row of the table that is no task. It was not written to.
+pub(super) fn bad_task(id: i64, flaw: &str) -> ProviderError {
+    ProviderError::fatal(format!(
+        "task {id} cannot be read: {flaw}; mend its row in the table `dlock_task`, or delete it"
+    ))
+}
+
+pub(super) fn task_id(id: i64) -> Result<TaskId, Flaw> {
+    TaskId::new(id).ok_or_else(|| "its number is not positive".into())
+}
+
+fn token(token: i64) -> Result<FencingToken, Flaw> {
+    let token = u64::try_from(token).ok().and_then(FencingToken::new);
+    token.ok_or_else(|| "its token is out of range".into())
+}
+
+fn count(row: &Row, column: &str, at: usize) -> Result<u32, Flaw> {
+    let number: i32 = value(row, column, at)?;
+    u32::try_from(number).map_err(|_| format!("its {column} is {number}"))
+}
+
+/// JSON text.
+fn json(row: &Row, column: &str, at: usize) -> Result<Value, Flaw> {
+    optional_json(row, column, at)?.ok_or_else(|| format!("its {column} is null"))
+}
+
+fn optional_json(row: &Row, column: &str, at: usize) -> Result<Option<Value>, Flaw> {
+    let text: Option<&str> = optional(row, column, at)?;
+    let parse = |text| serde_json::from_str(text);
+    text.map(parse)
+        .transpose()
+        .map_err(|error| format!("its {column} cannot be read: {error}"))
+}
+
+/// Failed attempts. They are for people: what cannot be read is left out.
+fn errors(text: &str) -> Vec<FailedAttempt> {
+    serde_json::from_str(text).unwrap_or_default()
+}
+
+/// An instant; before 1970 is 1970.
+fn time(row: &Row, column: &str, at: usize) -> Result<SystemTime, Flaw> {
+    let micros = instant(row, column, at)?;
+    Ok(UNIX_EPOCH + Duration::from_micros(u64::try_from(micros).unwrap_or(0)))
+}

@@ -1,0 +1,341 @@
+//! The names of the tables and their functions, every statement with these names filled in, and the making of
+//! them.
+
+use deadpool_postgres::tokio_postgres::types::Type;
+use dlock_core::ProviderError;
+
+use super::PostgresTasks;
+use crate::{
+    connections::Caller,
+    error::{self, BuildError, SchemaError},
+    record,
+    schema::{MAX_IDENTIFIER, quoted, without_comments},
+    setup::alone,
+};
+
+/// The layout that this release makes and understands.
+const LAYOUT: i32 = 1;
+
+const TABLES: [&str; 3] = ["task", "done", "layout"];
+
+/// The functions and their versions. A function that takes, answers or does something else than before has the next
+/// version, which is part of its name: so processes of two releases can work on one queue while one replaces the
+/// other.
+const FUNCTIONS: [(&str, u32); 17] = [
+    ("sound", 1),
+    ("state", 1),
+    ("silence", 1),
+    ("failed", 1),
+    ("move", 1),
+    ("enqueue", 1),
+    ("claim", 1),
+    ("end", 1),
+    ("finish", 1),
+    ("release", 1),
+    ("renew", 1),
+    ("checkpoint", 1),
+    ("checkpoint_strictly", 1),
+    ("stale", 1),
+    ("complete", 1),
+    ("cancel", 1),
+    ("retry", 1),
+];
+
+/// The functions that anybody may call. Their names stay.
+const PUBLIC: [&str; 2] = ["dlock_enqueue", "dlock_complete"];
+
+/// What makes the schema.
+const FILES: [&str; 13] = [
+    include_str!("../sql/tasks/tables.sql"),
+    include_str!("../sql/tasks/move.sql"),
+    include_str!("../sql/tasks/enqueue.sql"),
+    include_str!("../sql/tasks/claim.sql"),
+    include_str!("../sql/tasks/end.sql"),
+    include_str!("../sql/tasks/finish.sql"),
+    include_str!("../sql/tasks/release.sql"),
+    include_str!("../sql/tasks/renew.sql"),
+    include_str!("../sql/tasks/checkpoint.sql"),
+    include_str!("../sql/tasks/strict.sql"),
+    include_str!("../sql/tasks/public.sql"),
+    include_str!("../sql/tasks/cancel.sql"),
+    include_str!("../sql/tasks/retry.sql"),
+];
+
+/// The columns of a task that has not ended, and their types.
+const COLUMNS: [&str; 22] = [
+    "id int8",
+    "queue text",
+    "priority int2",
+    "run_at timestamptz",
+    "attempt int4",
+    "max_attempts int4",
+    "kind text",
+    "key text",
+    "payload json",
+    "errors jsonb",
+    "created timestamptz",
+    "checkpoint json",
+    "checkpoints int8",
+    "token int8",
+    "uuid uuid",
+    "renewals int8",
+    "owner text",
+    "since timestamptz",
+    "duration int8",
+    "expiry timestamptz",
+    "released bool",
+    "asked bool",
+];
+
+/// Those of one that has ended.
+const DONE_COLUMNS: [&str; 17] = [
+    "id int8",
+    "queue text",
+    "priority int2",
+    "run_at timestamptz",
+    "attempt int4",
+    "max_attempts int4",
+    "kind text",
+    "key text",
+    "payload json",
+    "errors jsonb",
+    "created timestamptz",
+    "checkpoint json",
+    "token int8",
+    "state text",
+    "output json",
+    "ending int8",
+    "ended timestamptz",
+];
+
+/// A database schema with the tables of a queue.
+#[derive(Clone, Debug)]
+pub(super) struct Schema(String);
+
+/// The statements over one queue.
+#[derive(Debug)]
+pub(super) struct Statements {
+    pub(super) enqueue: String,
+    pub(super) claim: String,
+    pub(super) finish: String,
+    pub(super) checkpoint: String,
+    pub(super) renew: String,
+    pub(super) release: String,
+    pub(super) read: String,
+    pub(super) cancel: String,
+    pub(super) retry: String,
+    pub(super) list: String,
+    pub(super) counts: String,
+    pub(super) prune: String,
+    pub(super) complete: String,
+    pub(super) checkpoint_strictly: String,
+    inspect: String,
+    version: String,
+}
+
+impl Schema {
+    pub(super) fn new(schema: &str) -> Result<Self, BuildError> {
+        quoted("schema", schema, MAX_IDENTIFIER).map(Self)
+    }
+
+    /// Without quotes, for people.
+    pub(super) fn name(&self) -> &str {
+        self.0.trim_matches('"')
+    }
+
+    pub(super) fn statements(&self) -> Statements {
+        let plain = |file: &str| without_comments(&self.fill(file));
+        Statements {
+            enqueue: self.fill("SELECT e.* FROM {enqueue}($1, $2, $3, $4, $5, $6, $7, $8) AS e"),
+            claim: plain(include_str!("../sql/tasks/call_claim.sql")),
+            finish: self.fill("SELECT f.* FROM {finish}($1, $2, $3, $4, $5, $6, $7) AS f"),
+            checkpoint: self.fill("SELECT c.* FROM {checkpoint}($1, $2, $3, $4, $5) AS c"),
+            renew: plain(include_str!("../sql/tasks/call_renew.sql")),
+            release: plain(include_str!("../sql/tasks/call_release.sql")),
+            read: plain(include_str!("../sql/tasks/read.sql")),
+            cancel: self.fill("SELECT c.* FROM {cancel}($1, $2) AS c"),
+            retry: self.fill("SELECT r.* FROM {retry}($1) AS r"),
+            list: plain(include_str!("../sql/tasks/list.sql")),
+            counts: plain(include_str!("../sql/tasks/counts.sql")),
+            prune: plain(include_str!("../sql/tasks/prune.sql")),
+            complete: self.fill("SELECT FROM {complete}($1, $2, $3, $4)"),
+            checkpoint_strictly: self.fill("SELECT FROM {checkpoint_strictly}($1, $2, $3, $4, $5)"),
+            inspect: plain(include_str!("../sql/tasks/inspect.sql")),
+            version: plain(include_str!("../sql/tasks/version.sql")),
+        }
+    }
+
+    /// What makes the schema; safe to run again.
+    fn sql(&self) -> String {
+        let mut sql = String::from("-- The schema of dlock's queue of tasks for PostgreSQL.\n\n");
+        for file in FILES {
+            sql.push_str(&self.fill(file.trim_end()));
+            sql.push_str(";\n\n");
+        }
+        sql
+    }
+
+    /// Puts the names in. They have no braces, so none of them can be taken for another.
+    fn fill(&self, sql: &str) -> String {
+        let mut filled = sql
+            .replace("{schema}", &self.0)
+            .replace("{version}", &LAYOUT.to_string());
+        for table in TABLES {
+            filled = filled.replace(&format!("{{{table}}}"), &self.table(table));
+        }
+        for (name, version) in FUNCTIONS {
+            filled = filled.replace(&format!("{{{name}}}"), &self.function(name, version));
+        }
+        filled
+    }
+
+    fn table(&self, table: &str) -> String {
+        match table {
+            "task" => format!("{}.dlock_task", self.0),
+            other => format!("{}.dlock_task_{other}", self.0),
+        }
+    }
+
+    fn function(&self, name: &str, version: u32) -> String {
+        format!("{}.dlock_task_{name}_{version}", self.0)
+    }
+
+    fn functions(&self) -> Vec<String> {
+        let own = FUNCTIONS.map(|(name, version)| self.function(name, version));
+        let public = PUBLIC.map(|name| format!("{}.{name}", self.0));
+        own.into_iter().chain(public).collect()
+    }
+
+    fn columns(&self) -> Vec<String> {
+        let of = |table: &str, columns: &[&str]| -> Vec<String> {
+            let table = self.table(table);
+            let column = |column: &&str| format!("{table} {column}");
+            columns.iter().map(column).collect()
+        };
+        [of("task", &COLUMNS), of("done", &DONE_COLUMNS)].concat()
+    }
+}
+
+/// What of the schema is not there.
+struct Missing {
+    tables: Vec<String>,
+    functions: Vec<String>,
+    columns: Vec<String>,
+}
+
+impl PostgresTasks {
+    /// Makes the schema, the tables and the functions where they are missing. Any number of processes may do so at
+    /// once, and again at every start; where everything is there, it only looks, and needs no right to create
+    /// anything.
+    ///
+    /// # Errors
+    /// [`SchemaError::Store`] if the database gives no answer, or its user may not create them;
+    /// [`SchemaError::Layout`] if the tables are those of another release, and [`SchemaError::Differs`] if others
+    /// have their names: then nothing is changed.
+    ///
+    /// # Cancel safety
+    /// All is made in one transaction, or nothing.
+    pub async fn create_schema(&self) -> Result<(), SchemaError> {
+        let missing = self.inspect().await?;
+        // Columns of tables that are there do not come by themselves.
+        let lacks_columns = missing.columns.iter().any(|column| {
+            let table = column.split_once(' ').map_or("", |(table, _)| table);
+            !missing.tables.iter().any(|missing| missing == table)
+        });
+        if lacks_columns || missing.tables.is_empty() && missing.functions.is_empty() {
+            return self.accept(missing);
+        }
+        self.connections.batch(&alone(&self.schema_sql())).await?;
+        self.verify_schema().await
+    }
+
+    /// Looks whether the tables and their functions are as this release needs them.
+    ///
+    /// # Errors
+    /// [`SchemaError::Layout`] if they are those of another release, [`SchemaError::Differs`] names what is
+    /// missing, [`SchemaError::Store`] says that the database gave no answer.
+    pub async fn verify_schema(&self) -> Result<(), SchemaError> {
+        let missing = self.inspect().await?;
+        self.accept(missing)
+    }
+
+    /// What [`create_schema`](Self::create_schema) runs, for those who migrate their databases by themselves. Safe
+    /// to run again, in one transaction; not by two sessions at the same time.
+    #[must_use]
+    pub fn schema_sql(&self) -> String {
+        self.schema.sql()
+    }
+
+    fn accept(&self, missing: Missing) -> Result<(), SchemaError> {
+        let say = |what: &str, names: Vec<String>| -> Vec<String> {
+            let missing = |name| format!("the {what} {name} is missing");
+            names.into_iter().map(missing).collect()
+        };
+        let lacks = [
+            say("table", missing.tables),
+            say("column", missing.columns),
+            say("function", missing.functions),
+        ]
+        .concat();
+        if lacks.is_empty() {
+            return Ok(());
+        }
+        Err(SchemaError::Differs {
+            table: self.schema.table("task"),
+            lacks,
+        })
+    }
+
+    async fn inspect(&self) -> Result<Missing, SchemaError> {
+        let tables: Vec<String> = TABLES.map(|table| self.schema.table(table)).into();
+        let (functions, columns) = (self.schema.functions(), self.schema.columns());
+        let row = self
+            .connections
+            .query_one(
+                Caller::Other,
+                &self.statements.inspect,
+                &[
+                    (&tables, Type::TEXT_ARRAY),
+                    (&functions, Type::TEXT_ARRAY),
+                    (&columns, Type::TEXT_ARRAY),
+                ],
+            )
+            .await?;
+        let list = |column, at| -> Result<Vec<String>, ProviderError> {
+            record::value(&row, column, at).map_err(|flaw| error::bad_answer(&flaw))
+        };
+        let missing = Missing {
+            tables: list("tables", 0)?,
+            functions: list("functions", 1)?,
+            columns: list("columns", 2)?,
+        };
+        let layout = self.schema.table("layout");
+        if !missing.tables.contains(&layout) {
+            self.verify_layout().await?;
+        }
+        if !missing.functions.is_empty()
+            && let Some(error) = self.connections.too_old(Caller::Other).await
+        {
+            return Err(error.into());
+        }
+        Ok(missing)
+    }
+
+    async fn verify_layout(&self) -> Result<(), SchemaError> {
+        let row = self
+            .connections
+            .query_one(Caller::Other, &self.statements.version, &[])
+            .await?;
+        let found: Option<i32> = record::optional(&row, "version", 0)
+            .map_err(|flaw| SchemaError::Store(error::bad_answer(&flaw)))?;
+        match found {
+            // None: somebody has emptied the table; what makes the schema fills it.
+            None | Some(LAYOUT) => Ok(()),
+            Some(found) => Err(SchemaError::Layout {
+                schema: self.schema.0.clone(),
+                found,
+                known: LAYOUT,
+            }),
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! The queue in a database of the user's: the suite for stores of tasks, and what is PostgreSQL's own.
+
+#![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "a test panics where it fails")]
+
+use dlock_postgres::{
+    deadpool_postgres::{
+        Manager, ManagerConfig, Pool, RecyclingMethod,
+        tokio_postgres::{Client, Config, NoTls},
+    },
+    tasks::PostgresTasks,
+};
+use dlock_tasks::{Claim, ClaimKey, ClaimedTask, Ended, Ending, How, NewTask, TaskStore};
+use dlock_test_servers::{Service, postgres::postgres};
+use dlock_testkit::tasks::TaskFixture;
+use std::time::Duration;
+
+use tokio::sync::OnceCell;
+use uuid::Uuid;
+
+/// The way to the server that all tests share: a new one, or the one that `DLOCK_TEST_POSTGRES_URL` names.
+async fn server() -> Config {
+    static SERVER: OnceCell<(Config, Option<Service>)> = OnceCell::const_new();
+    let start = || async {
+        if let Ok(url) = std::env::var("DLOCK_TEST_POSTGRES_URL") {
+            let config = url.parse();
+            return (
+                config.unwrap_or_else(|_| panic!("DLOCK_TEST_POSTGRES_URL is no URL of a server")),
+                None,
+            );
+        }
+        let service = match postgres(&["max_connections=400"]).await {
+            Ok(service) => service,
+            Err(error) => panic!("no PostgreSQL server for the tests: {error}"),
+        };
+        let mut config = Config::new();
+        config.host("127.0.0.1").port(service.place().port());
+        config.user("postgres").dbname("postgres");
+        (config, Some(service))
+    };
+    SERVER.get_or_init(start).await.0.clone()
+}
+
+fn pool(config: Config, size: usize) -> Pool {
+    let recycling = ManagerConfig {
+        recycling_method: RecyclingMethod::Fast,
+    };
+    let manager = Manager::from_config(config, NoTls, recycling);
+    Pool::builder(manager).max_size(size).build().unwrap()
+}
+
+/// Long enough to outlast any test.
+const LONG: Duration = Duration::from_secs(600);
+
+async fn connect(config: &Config) -> Client {
+    let (client, connection) = config.connect(NoTls).await.unwrap();
+    tokio::spawn(connection);
+    client
+}
+
+fn task() -> NewTask {
+    NewTask::builder().kind("invoice").build()
+}
+
+/// A claim of a new worker.
+fn claim(lease: Duration) -> Claim {
+    Claim::new(NewTask::QUEUE, Uuid::new_v4(), lease).owner("worker")
+}
+
+async fn take(tasks: &PostgresTasks, lease: Duration) -> ClaimedTask {
+    tasks.claim(&claim(lease)).await.unwrap().tasks.remove(0)
+}
+
+async fn finish(tasks: &PostgresTasks, key: ClaimKey, how: How) -> Ended {
+    tasks.finish(&[Ending::new(key, how)]).await.unwrap()[0]
+}
+
+/// A queue in a database schema of its own.
+struct Postgres {
+    schema: String,
+}
+
+impl Postgres {
+    /// A way to it whose pool has so many connections.
+    async fn tasks(&self, connections: usize) -> PostgresTasks {
+        let pool = pool(server().await, connections);
+        let tasks = PostgresTasks::builder().pool(pool).schema(&self.schema);
+        tasks.build().unwrap()
+    }
+
+    /// A connection beside all pools, whose unqualified names are those of the queue.
+    async fn client(&self) -> Client {
+        let client = connect(&server().await).await;
+        let path = format!("SET search_path = \"{}\", public", self.schema);
+        client.batch_execute(&path).await.unwrap();
+        client
+    }
+}
+
+impl TaskFixture for Postgres {
+    type Store = PostgresTasks;
+
+    async fn start() -> Self {
+        let schema = format!("test-{}", Uuid::new_v4().simple());
+        let queue = Self { schema };
+        let made = queue.tasks(1).await.create_schema().await;
+        made.unwrap_or_else(|error| panic!("the schema could not be made: {error:?}"));
+        queue
+    }
+
+    async fn store(&self) -> PostgresTasks {
+        self.tasks(4).await
+    }
+}
+
+mod suite {
+    dlock_testkit::task_store!(super::Postgres);
+}
+
+#[path = "tasks/cost.rs"]
+mod cost;
+#[path = "tasks/durability.rs"]
+mod durability;
+#[path = "tasks/rights.rs"]
+mod rights;
+#[path = "tasks/rows.rs"]
+mod rows;
+#[path = "tasks/schema.rs"]
+mod schema;
+#[path = "tasks/together.rs"]
+mod together;
+#[path = "tasks/transactions.rs"]
+mod transactions;

@@ -1,0 +1,187 @@
+//! What calls cost the server: indexes, updates in place, nothing written where nothing changes.
+
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use dlock_postgres::deadpool_postgres::tokio_postgres::{AsyncMessage, Client, NoTls};
+use dlock_tasks::{How, NewTask, TaskStore};
+use dlock_testkit::tasks::TaskFixture;
+
+use tokio::time::Instant;
+
+use crate::{LONG, Postgres, finish, server, take, task};
+
+/// A queue of some thousand tasks, with statistics.
+async fn filled() -> (Postgres, Client) {
+    let queue = Postgres::start().await;
+    let tasks = queue.tasks(1).await;
+    for priority in [1, 5] {
+        let task = NewTask::builder().kind("a").priority(priority).build();
+        tasks.enqueue(&vec![task; 5000]).await.unwrap();
+    }
+    let client = queue.client().await;
+    client
+        .batch_execute("VACUUM ANALYZE dlock_task")
+        .await
+        .unwrap();
+    (queue, client)
+}
+
+const CLAIM: &str = "SELECT (c.shown).id, (c.shown).uuid, (c.shown).token \
+     FROM dlock_task_claim_1('{default,other}', gen_random_uuid(), 5, 60000, 'x', false, NULL, NULL, true) AS c";
+
+/// 20: what the server really does inside of the functions.
+#[tokio::test]
+async fn claims_heartbeats_and_endings_go_by_index() {
+    let (queue, _) = filled().await;
+    let (client, mut connection) = server().await.connect(NoTls).await.unwrap();
+    let plans = Arc::new(Mutex::new(String::new()));
+    let heard = Arc::clone(&plans);
+    tokio::spawn(async move {
+        while let Some(message) =
+            std::future::poll_fn(|context| connection.poll_message(context)).await
+        {
+            if let Ok(AsyncMessage::Notice(notice)) = message {
+                heard.lock().unwrap().push_str(notice.message());
+            }
+        }
+    });
+    let explain = format!(
+        "SET search_path = \"{}\"; LOAD 'auto_explain'; SET auto_explain.log_min_duration = 0; \
+         SET auto_explain.log_nested_statements = on; SET auto_explain.log_analyze = on; \
+         SET auto_explain.log_level = notice",
+        queue.schema
+    );
+    client.batch_execute(&explain).await.unwrap();
+    let plan = async |sql: &str| {
+        plans.lock().unwrap().clear();
+        client.batch_execute(sql).await.unwrap();
+        // The answer comes after all notices.
+        plans.lock().unwrap().clone()
+    };
+    let claims = plan(CLAIM).await;
+    assert!(
+        claims.contains("Index Scan using dlock_task_next"),
+        "{claims}"
+    );
+    assert!(
+        claims.contains("Index Scan using dlock_task_pkey"),
+        "{claims}"
+    );
+    let beat = "WITH c AS MATERIALIZED (SELECT * FROM dlock_task WHERE uuid IS NOT NULL OFFSET 0)
+        SELECT FROM (SELECT array_agg(id) AS i, array_agg(uuid) AS u, array_agg(token) AS t FROM c) AS c,
+            dlock_task_renew_1(i, u, t, array_fill(1::bigint, ARRAY[cardinality(i)]))";
+    let beats = plan(beat).await;
+    assert!(
+        beats.contains("Index Scan using dlock_task_pkey"),
+        "{beats}"
+    );
+    let end = "WITH c AS MATERIALIZED (SELECT * FROM dlock_task WHERE uuid IS NOT NULL OFFSET 0)
+        SELECT FROM (SELECT array_agg(id) AS i, array_agg(uuid) AS u, array_agg(token) AS t FROM c) AS c,
+            dlock_task_finish_1(i, u, t, ARRAY['complete', 'discard', 'fail', 'snooze', 'give back'],
+                array_fill('1'::text, ARRAY[cardinality(i)]), array_fill('x'::text, ARRAY[cardinality(i)]),
+                array_fill(0::bigint, ARRAY[cardinality(i)]))";
+    let ends = plan(end).await;
+    assert!(ends.contains("Index Scan using dlock_task_pkey"), "{ends}");
+    let enqueue = plan("SELECT dlock_enqueue('default', 'a', key => 'k')").await;
+    assert!(
+        enqueue.contains("Index Scan using dlock_task_key"),
+        "{enqueue}"
+    );
+    for (what, plan) in [("claim", claims), ("enqueue", enqueue)] {
+        assert!(!plan.contains("Seq Scan"), "{what}: {plan}");
+    }
+    // Of those two only what finds the claims, which is the test's own.
+    for (what, plan) in [("heartbeat", beats), ("ending", ends)] {
+        let own = plan.matches("Seq Scan on dlock_task").count();
+        assert!(own <= 1, "{what}: {plan}");
+    }
+}
+
+/// A claim looks at as many tasks as it gives out, however many there are.
+#[tokio::test]
+async fn claim_locks_no_more_than_it_gives_out() {
+    let client = filled().await.0.client().await;
+    client.batch_execute("BEGIN").await.unwrap();
+    client.query(CLAIM, &[]).await.unwrap();
+    let seen =
+        "SELECT seq_scan, idx_tup_fetch, n_tup_upd, n_tup_hot_upd FROM pg_stat_xact_user_tables
+        WHERE relid = 'dlock_task'::regclass";
+    let row = client.query_one(seen, &[]).await.unwrap();
+    let (walks, read, updated, in_place): (i64, i64, i64, i64) =
+        (row.get(0), row.get(1), row.get(2), row.get(3));
+    assert_eq!((walks, updated), (0, 5));
+    assert!(read <= 20, "{read} rows were looked at");
+    assert_eq!(in_place, 5, "a claim has changed an index");
+}
+
+#[tokio::test]
+async fn claim_that_finds_nothing_writes_nothing() {
+    let queue = Postgres::start().await;
+    let client = queue.client().await;
+    client.batch_execute("BEGIN").await.unwrap();
+    client.query(CLAIM, &[]).await.unwrap();
+    let assigned = "SELECT txid_current_if_assigned() IS NULL";
+    let nothing: bool = client.query_one(assigned, &[]).await.unwrap().get(0);
+    assert!(nothing, "an empty claim has a transaction id");
+}
+
+/// K4: what lies before the last claimed task costs the next claim nothing.
+#[tokio::test]
+async fn claim_passes_over_what_lies_before_its_start() {
+    let (queue, client) = filled().await;
+    // Tasks that other workers have.
+    let others = "SELECT count(*) FROM dlock_task_claim_1('{default}', gen_random_uuid(), 9000, 60000, 'x', false,
+        NULL, NULL, true)";
+    client.query(others, &[]).await.unwrap();
+    let start = "SELECT array_agg((extract(epoch FROM t.run_at) * 1000000)::bigint ORDER BY p), array_agg(t.id ORDER BY p)
+        FROM generate_series(0, 9) AS p LEFT JOIN LATERAL (
+            SELECT * FROM dlock_task AS t WHERE t.priority = p AND t.uuid IS NOT NULL
+            ORDER BY t.run_at DESC, t.id DESC LIMIT 1) AS t ON true";
+    let row = client.query_one(start, &[]).await.unwrap();
+    let (instants, numbers): (Vec<Option<i64>>, Vec<Option<i64>>) = (row.get(0), row.get(1));
+    for (instants, numbers, least, most) in [
+        (None, None, 9000, i64::MAX),
+        (Some(instants), Some(numbers), 0, 20),
+    ] {
+        // A session of its own: what others have not reported yet would be counted too.
+        let client = queue.client().await;
+        client.batch_execute("BEGIN").await.unwrap();
+        let claim = "SELECT (c.shown).id FROM dlock_task_claim_1('{default}', gen_random_uuid(), 5, 60000, 'x', false,
+            $1, $2, false) AS c";
+        let claimed = client.query(claim, &[&instants, &numbers]).await.unwrap();
+        assert_eq!(claimed.len(), 6);
+        let read = "SELECT idx_tup_fetch FROM pg_stat_xact_user_tables WHERE relid = 'dlock_task'::regclass";
+        let read: i64 = client.query_one(read, &[]).await.unwrap().get(0);
+        assert!(
+            (least..=most).contains(&read),
+            "{read} rows were looked at, not {least} to {most}"
+        );
+        client.batch_execute("ROLLBACK").await.unwrap();
+    }
+}
+
+/// A task that comes to lie before the start is found while later ones keep all claims full.
+#[tokio::test]
+async fn task_that_was_given_back_is_found_behind_the_start() {
+    let queue = Postgres::start().await;
+    let tasks = queue.tasks(2).await;
+    tasks.enqueue(&vec![task(); 5000]).await.unwrap();
+    let first = take(&tasks, LONG).await.key;
+    take(&tasks, LONG).await;
+    finish(&tasks, first, How::GiveBack).await;
+    let began = Instant::now();
+    loop {
+        let key = take(&tasks, LONG).await.key;
+        if key.id == first.id {
+            break;
+        }
+        assert!(
+            began.elapsed() < Duration::from_secs(30),
+            "nobody looks there"
+        );
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}

@@ -1,0 +1,135 @@
+//! What a person or another program may have done to rows.
+
+use dlock_core::{ErrorKind, FencingToken, Name, provider::Renew};
+use dlock_tasks::{How, State, TaskStore};
+use dlock_testkit::tasks::TaskFixture;
+use serde_json::Value;
+
+use crate::{LONG, Postgres, claim, finish, take, task};
+
+/// T1 with tokens far ahead of the clock, and across a retry.
+#[tokio::test]
+async fn tokens_grow_whatever_the_clock_does() {
+    let queue = Postgres::start().await;
+    let (client, tasks) = (queue.client().await, queue.tasks(2).await);
+    tasks.enqueue(&[task()]).await.unwrap();
+    let far = FencingToken::MAX.get() - 10;
+    let jump = format!("UPDATE dlock_task SET token = {far}");
+    assert_eq!(client.execute(&jump, &[]).await.unwrap(), 1);
+    let key = take(&tasks, LONG).await.key;
+    assert_eq!(key.token.get(), far + 1);
+    finish(&tasks, key, How::Discard { error: "x".into() }).await;
+    tasks.retry(key.id).await.unwrap();
+    assert_eq!(take(&tasks, LONG).await.key.token.get(), far + 2);
+}
+
+#[tokio::test]
+async fn damaged_row_keeps_nobody_from_the_others() {
+    let queue = Postgres::start().await;
+    let (client, tasks) = (queue.client().await, queue.tasks(2).await);
+    for damage in [
+        "uuid = gen_random_uuid()",
+        "uuid = gen_random_uuid(), renewals = 0, owner = 'x', since = now(), duration = 7, expiry = now(), \
+         released = false, asked = false, token = 5",
+        "token = -1",
+        "token = 9007199254740991",
+        "attempt = -1",
+        "priority = 77",
+        "run_at = 'infinity'",
+        "payload = '1e999'",
+        "payload = '\"\\u0000\\ud800\"'",
+    ] {
+        let added = tasks.enqueue(&[task(), task()]).await.unwrap();
+        let bad = added[0].id();
+        let update = format!("UPDATE dlock_task SET {damage} WHERE id = {bad}");
+        assert_eq!(client.execute(&update, &[]).await.unwrap(), 1);
+        let claimed = tasks.claim(&claim(LONG).max(5)).await.unwrap();
+        let got: Vec<_> = claimed.tasks.iter().map(|task| task.key.id).collect();
+        assert_eq!(got, [added[1].id()], "{damage}");
+        finish(&tasks, claimed.tasks[0].key, How::Complete(Value::Null)).await;
+        tasks.counts().await.unwrap();
+        if !["token", "attempt", "uuid"]
+            .iter()
+            .any(|column| damage.starts_with(column))
+        {
+            let error = tasks.task(bad).await;
+            assert!(
+                error.is_err() || damage.starts_with("priority"),
+                "{damage}: {error:?}"
+            );
+        }
+        if damage.starts_with("uuid") {
+            let error = tasks.task(bad).await.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Fatal, "{damage}");
+            assert!(
+                error.to_string().contains(&format!("task {bad}")),
+                "{error}"
+            );
+            assert!(error.to_string().contains("`dlock_task`"), "{error}");
+        }
+        // The way out, whatever is wrong with it.
+        tasks.cancel(bad, true).await.unwrap();
+        let ended = "SELECT state FROM dlock_task_done WHERE id = $1";
+        let ended: String = client.query_one(ended, &[&bad.get()]).await.unwrap().get(0);
+        assert_eq!(ended, "cancelled", "{damage}");
+    }
+}
+
+/// Its heartbeats fail alone, and nobody else gets the task.
+#[tokio::test]
+async fn locked_row_holds_up_nobody() {
+    let queue = Postgres::start().await;
+    let (client, tasks) = (queue.client().await, queue.tasks(4).await);
+    tasks.enqueue(&[task(), task(), task()]).await.unwrap();
+    let claimed = tasks.claim(&claim(LONG).max(2)).await.unwrap().tasks;
+    let lock = format!(
+        "BEGIN; SELECT FROM dlock_task WHERE id = {} FOR UPDATE",
+        claimed[0].key.id
+    );
+    client.batch_execute(&lock).await.unwrap();
+    let beats: Vec<Renew> = claimed
+        .iter()
+        .map(|task| {
+            let name = Name::new(task.key.name().to_string()).unwrap();
+            Renew::new(name, task.key.uuid, 1)
+        })
+        .collect();
+    let renewed = tasks.claims().renew_many(&beats).await;
+    assert_eq!(
+        renewed[0].as_ref().unwrap_err().kind(),
+        ErrorKind::NotApplied
+    );
+    assert!(renewed[1].is_ok(), "{renewed:?}");
+    // The others end, and this one can be ended later.
+    let endings: Vec<_> = claimed
+        .iter()
+        .map(|task| dlock_tasks::Ending::new(task.key, How::Complete(Value::Null)))
+        .collect();
+    let error = tasks.finish(&endings).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotApplied, "{error:?}");
+    let seen = tasks.task(claimed[1].key.id).await.unwrap().unwrap();
+    assert_eq!(seen.state, State::Succeeded);
+    take(&tasks, LONG).await;
+    client.batch_execute("COMMIT").await.unwrap();
+    let ended = tasks.finish(&endings).await.unwrap();
+    assert_eq!(ended, [dlock_tasks::Ended::Own(State::Succeeded); 2]);
+}
+
+/// The server's texts hold no NUL, and an ending must not fail because of what a handler said.
+#[tokio::test]
+async fn error_with_a_nul_is_kept() {
+    let queue = Postgres::start().await;
+    let tasks = queue.tasks(2).await;
+    tasks.enqueue(&[task()]).await.unwrap();
+    let key = take(&tasks, LONG).await.key;
+    finish(
+        &tasks,
+        key,
+        How::Discard {
+            error: "a\0b".into(),
+        },
+    )
+    .await;
+    let errors = tasks.task(key.id).await.unwrap().unwrap().errors;
+    assert_eq!(errors[0].error, "a\u{fffd}b");
+}

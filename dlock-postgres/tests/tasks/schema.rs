@@ -1,0 +1,101 @@
+//! Making the tables: many at once, again, beside those of another release and beside what is not ours.
+
+use dlock_postgres::SchemaError;
+use dlock_tasks::TaskStore;
+use dlock_testkit::tasks::TaskFixture;
+use tokio::task::JoinSet;
+use uuid::Uuid;
+
+use crate::{LONG, Postgres, take, task};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn many_who_start_at_once_make_one_queue() {
+    let schema = format!("test-{}", Uuid::new_v4().simple());
+    let mut starting = JoinSet::new();
+    for _ in 0..16 {
+        let queue = Postgres {
+            schema: schema.clone(),
+        };
+        starting.spawn(async move {
+            let tasks = queue.tasks(1).await;
+            tasks.create_schema().await?;
+            tasks.enqueue(&[task()]).await?;
+            tasks.verify_schema().await
+        });
+    }
+    for started in starting.join_all().await {
+        started.unwrap();
+    }
+    let tasks = Postgres { schema }.tasks(1).await;
+    assert_eq!(tasks.counts().await.unwrap()[0].tasks, 16);
+}
+
+#[tokio::test]
+async fn making_it_again_keeps_what_is_there() {
+    let queue = Postgres::start().await;
+    let (client, tasks) = (queue.client().await, queue.tasks(2).await);
+    tasks.enqueue(&[task()]).await.unwrap();
+    let key = take(&tasks, LONG).await.key;
+    client.batch_execute(&tasks.schema_sql()).await.unwrap();
+    tasks.create_schema().await.unwrap();
+    let holder = tasks.task(key.id).await.unwrap().unwrap().holder.unwrap();
+    assert_eq!(holder.token, key.token);
+    // What is missing is made.
+    client
+        .batch_execute("DROP FUNCTION dlock_enqueue")
+        .await
+        .unwrap();
+    let differs = tasks.verify_schema().await.unwrap_err().to_string();
+    assert!(differs.contains("dlock_enqueue is missing"), "{differs}");
+    tasks.create_schema().await.unwrap();
+}
+
+#[tokio::test]
+async fn tables_of_a_newer_release_are_refused() {
+    let queue = Postgres::start().await;
+    let (client, tasks) = (queue.client().await, queue.tasks(1).await);
+    client
+        .batch_execute("UPDATE dlock_task_layout SET version = 2")
+        .await
+        .unwrap();
+    for refused in [tasks.create_schema().await, tasks.verify_schema().await] {
+        assert!(
+            matches!(
+                refused,
+                Err(SchemaError::Layout {
+                    found: 2,
+                    known: 1,
+                    ..
+                })
+            ),
+            "{refused:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn table_of_somebody_else_is_left_alone() {
+    let queue = Postgres {
+        schema: format!("test-{}", Uuid::new_v4().simple()),
+    };
+    let client = queue.client().await;
+    let table = format!(
+        "CREATE SCHEMA \"{}\"; CREATE TABLE dlock_task (id bigint)",
+        queue.schema
+    );
+    client.batch_execute(&table).await.unwrap();
+    let refused = queue.tasks(1).await.create_schema().await;
+    let Err(SchemaError::Differs { lacks, .. }) = refused else {
+        panic!("{refused:?}")
+    };
+    assert!(
+        lacks
+            .iter()
+            .any(|lack| lack.contains("dlock_task queue text")),
+        "{lacks:?}"
+    );
+    assert!(
+        !lacks.iter().any(|lack| lack.contains("dlock_task id")),
+        "{lacks:?}"
+    );
+}
