@@ -49,10 +49,6 @@ CREATE TABLE IF NOT EXISTS {task} (
     asked        boolean
 ) WITH (fillfactor = 50);
 
--- What a claim walks over.
-CREATE INDEX IF NOT EXISTS dlock_task_next ON {task} (queue, priority, run_at, id);
-CREATE UNIQUE INDEX IF NOT EXISTS dlock_task_key ON {task} (queue, key) WHERE key IS NOT NULL;
-
 CREATE TABLE IF NOT EXISTS {done} (
     id           bigint                 PRIMARY KEY,
     queue        pg_catalog.text        COLLATE pg_catalog."C" NOT NULL,
@@ -73,7 +69,22 @@ CREATE TABLE IF NOT EXISTS {done} (
     ended        pg_catalog.timestamptz NOT NULL
 );
 
-CREATE INDEX IF NOT EXISTS dlock_task_done_ended ON {done} (state, ended);
+DO $dlock$
+BEGIN
+    -- Not IF NOT EXISTS: that keeps all writers out for as long as this transaction lasts, even where there is
+    -- nothing to create.
+    IF pg_catalog.to_regclass('{schema}.dlock_task_next') IS NULL THEN
+        -- What a claim walks along.
+        CREATE INDEX dlock_task_next ON {task} (queue, priority, run_at, id);
+    END IF;
+    IF pg_catalog.to_regclass('{schema}.dlock_task_key') IS NULL THEN
+        CREATE UNIQUE INDEX dlock_task_key ON {task} (queue, key) WHERE key IS NOT NULL;
+    END IF;
+    IF pg_catalog.to_regclass('{schema}.dlock_task_done_ended') IS NULL THEN
+        CREATE INDEX dlock_task_done_ended ON {done} (state, ended);
+    END IF;
+END
+$dlock$;
 
 -- The version of this layout.
 CREATE TABLE IF NOT EXISTS {layout} (version integer NOT NULL);
