@@ -18,12 +18,10 @@ mod events;
 mod lease;
 mod names;
 mod renewals;
-#[cfg(test)]
-mod scripted;
 mod store;
-mod time;
 #[cfg(test)]
-mod traced;
+mod tests;
+mod time;
 mod waiting;
 
 /// What authors of stores implement and speak: the contract's trait, requests and answers. The suite that proves a

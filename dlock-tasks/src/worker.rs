@@ -139,7 +139,7 @@ impl Worker {
 
     /// Works until `stop` resolves. Then no task is claimed any more, the handlers are told
     /// ([`Context::stopping`]), and those that have not ended after the grace time are dropped, their tasks given
-    /// back. It ends after the grace time and a lease at the latest, also if the store does not answer.
+    /// back. It ends after a lease and twice the grace time at the latest, also if the store does not answer.
     ///
     /// A store that cannot be reached is asked again for as long as that takes; the log says so.
     ///

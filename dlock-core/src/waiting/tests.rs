@@ -7,7 +7,7 @@ use crate::{
     DLock,
     names::HandOver,
     provider::Version,
-    scripted::{record, silence, token, uuid},
+    tests::scripted::{record, silence, token, uuid},
 };
 
 /// Polls a future once.

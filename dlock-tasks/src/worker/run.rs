@@ -52,10 +52,13 @@ pub(super) async fn run(
         drop(sender);
         ended
     };
-    tokio::select! {
+    let ended = tokio::select! {
         (ended, ()) = async { tokio::join!(working, writing) } => ended,
         () = prune(worker) => Ok(()),
-    }
+    };
+    // What was lost at the end is given back by now, or its lease runs out.
+    drop(timeout(worker.settings.grace, worker.client.close()).await);
+    ended
 }
 
 type Running = JoinSet<Option<Ending>>;

@@ -16,12 +16,21 @@ fn every_program_closes_its_clients() {
     assert_eq!(open, [""; 0]);
 }
 
-/// All of a program's source: it is a file or a folder.
+/// All of a program's source: it is a file or a folder, and may share `src/tasks` with others.
 fn source(program: &Path) -> String {
     if program.is_file() {
-        return fs::read_to_string(program).unwrap();
+        let text = fs::read_to_string(program).unwrap();
+        let shared = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/tasks");
+        return match text.contains("tasks::{self, ") {
+            true => text + &of_folder(&shared),
+            false => text,
+        };
     }
-    let files = fs::read_dir(program).unwrap();
+    of_folder(program)
+}
+
+fn of_folder(folder: &Path) -> String {
+    let files = fs::read_dir(folder).unwrap();
     let files = files.map(|file| file.unwrap().path());
     files
         .filter(|file| file.extension().is_some_and(|end| end == "rs"))

@@ -3,7 +3,7 @@
 use crate::{
     Clock,
     provider::AcquireOutcome,
-    scripted::{Scripted, record, token},
+    tests::scripted::{Scripted, record, token},
 };
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use std::{
 
 use super::*;
 use crate::{
-    Clock, ProviderError, lease::term::tests::term, scripted::LEASE, testing::ManualClock,
+    Clock, ProviderError, lease::term::tests::term, testing::ManualClock, tests::scripted::LEASE,
 };
 
 fn watched() -> (LeaseWatch, ManualClock) {

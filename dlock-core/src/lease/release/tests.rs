@@ -9,8 +9,8 @@ use super::*;
 use crate::{
     Clock, DLock,
     lease::term::tests::term,
-    scripted::{INSTANT, LEASE, Scripted, record, silence, token, uuid},
-    traced,
+    tests::scripted::{INSTANT, LEASE, Scripted, record, silence, token, uuid},
+    tests::traced,
     waiting::Settings,
 };
 

@@ -7,7 +7,7 @@ use tokio::time::sleep;
 use super::*;
 use crate::{
     DLock,
-    scripted::{Scripted, token, uuid},
+    tests::scripted::{Scripted, token, uuid},
 };
 
 struct Somebody;

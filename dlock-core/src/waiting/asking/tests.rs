@@ -2,8 +2,8 @@ use super::*;
 use crate::{
     Clock,
     provider::Version,
-    scripted::{INSTANT, LEASE, Scripted, silence, uuid},
-    traced,
+    tests::scripted::{INSTANT, LEASE, Scripted, silence, uuid},
+    tests::traced,
     waiting::{
         Wait,
         tests::{contender, hands_over, holder, in_line},

@@ -1,7 +1,7 @@
 use super::*;
 use crate::{
     Clock,
-    scripted::{Scripted, uuid},
+    tests::scripted::{Scripted, uuid},
     waiting::tests::{contender, hands_over, in_line, redeemer},
 };
 

@@ -3,8 +3,8 @@
 use super::*;
 use crate::{
     Clock, DLock,
-    scripted::{INSTANT, LEASE, Scripted, record, token, uuid},
     testing::ManualClock,
+    tests::scripted::{INSTANT, LEASE, Scripted, record, token, uuid},
     waiting::{
         Wait,
         rendezvous::rendezvous,

@@ -3,7 +3,7 @@
 use super::*;
 use crate::{
     Clock, DLock,
-    scripted::Scripted,
+    tests::scripted::Scripted,
     waiting::tests::{in_line, poll_once},
 };
 

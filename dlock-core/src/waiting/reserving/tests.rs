@@ -7,7 +7,7 @@ use super::*;
 use crate::{
     DLock,
     provider::{AcquireOutcome, Capabilities, Closing, Discipline},
-    scripted::{LEASE, Scripted},
+    tests::scripted::{LEASE, Scripted},
     time::{ManualClock, Plan},
     waiting::tests::{begin_outage, contender, holder, poll_once},
 };
@@ -232,7 +232,7 @@ async fn two_tries_for_a_place_are_a_pause_apart_at_least() {
     const TRIES: u32 = 10;
     let provider = Scripted::new();
     for _ in 0..TRIES {
-        let another = crate::scripted::record(7, "another");
+        let another = crate::tests::scripted::record(7, "another");
         provider.acquire(Ok(AcquireOutcome::Held(another)));
     }
     let (mut places, place) = places(&provider.lock(Clock::tokio(1.0)));
@@ -250,7 +250,7 @@ async fn place_is_looked_at_if_that_costs_less_and_may_tell_something() {
         let provider = Scripted::with(observer.cheap_reads(cheap));
         let (clock, hand) = Clock::manual();
         let lock = provider.lock(clock);
-        provider.show(lock.name(), crate::scripted::record(7, "another"));
+        provider.show(lock.name(), crate::tests::scripted::record(7, "another"));
         change(&lock.0, &hand);
         let taken = is_taken(&lock.0).await.unwrap();
         (provider.reads(lock.name()), taken)
@@ -259,7 +259,7 @@ async fn place_is_looked_at_if_that_costs_less_and_may_tell_something() {
     assert_eq!(looks(false, |_, _| {}).await, (0, false));
     let seen_for_long = looks(true, |place, hand| {
         let Settings { store, state, .. } = place;
-        state.saw(&store.clock, &crate::scripted::record(7, "another"));
+        state.saw(&store.clock, &crate::tests::scripted::record(7, "another"));
         hand.advance(LEASE);
     });
     assert_eq!(seen_for_long.await, (0, false), "it can be claimed");

@@ -1,7 +1,7 @@
 use super::*;
 use crate::{
     Clock,
-    scripted::Scripted,
+    tests::scripted::Scripted,
     waiting::{
         acquire,
         tests::{contender, holder},

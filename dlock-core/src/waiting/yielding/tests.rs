@@ -3,7 +3,7 @@ use std::pin::pin;
 use super::*;
 use crate::{
     Clock, DLock,
-    scripted::{Scripted, token, uuid},
+    tests::scripted::{Scripted, token, uuid},
     waiting::{
         Wait,
         rendezvous::rendezvous,

@@ -1,0 +1,4 @@
+//! What unit tests of several modules share.
+
+pub(crate) mod scripted;
+pub(crate) mod traced;
