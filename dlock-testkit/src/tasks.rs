@@ -1,19 +1,7 @@
 //! What must hold of a [`TaskStore`]: one test of each case, over a store of the author's.
 //!
-//! ```no_run
-//! // Tests inside of a doctest are not run.
-//! # mod mine {
-//! # use dlock_testkit::tasks::TaskFixture;
-//! # pub struct Mine;
-//! # impl TaskFixture for Mine {
-//! #     type Store = Box<dyn dlock_tasks::TaskStore>;
-//! #     async fn start() -> Self { Self }
-//! #     async fn store(&self) -> Self::Store { unimplemented!("shown elsewhere") }
-//! # }
-//! # }
-//! dlock_testkit::task_store!(mine::Mine);
-//! # fn main() {}
-//! ```
+//! A [`TaskFixture`] says how to start the store and how to reach it; [`task_store!`](crate::task_store) does the rest.
+//! `tests/tasks.rs` of `dlock-sqlite` begins with one of a few lines.
 
 mod cases;
 
