@@ -18,6 +18,8 @@ use dlock_tasks::{
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
+use crate::stall;
+
 #[doc(hidden)]
 pub use self::cases::*;
 
@@ -84,22 +86,34 @@ macro_rules! task_store {
     };
 }
 
-/// Runs a case on a store of its own.
+/// Runs a case on a store of its own, with longer leases if the machine is too slow for these.
 #[doc(hidden)]
-pub fn run<F: TaskFixture, Fut: Future<Output = ()>>(case: impl FnOnce(Stage<F>) -> Fut) {
+pub fn run<F: TaskFixture, Fut: Future<Output = ()> + Send>(
+    case: impl Fn(Stage<F>) -> Fut + Copy + Send + Sync,
+) {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build();
     let runtime = runtime.unwrap_or_else(|error| panic!("no runtime: {error}"));
-    runtime.block_on(async {
+    let leases = (0..3).map(|doubled| SHORT * (1 << doubled));
+    let ask = || async {
+        let store = F::start().await.store().await;
+        drop(store.counts().await);
+    };
+    runtime.block_on(stall::rounds(leases, ask, |_, short, _| async move {
         let fixture = F::start().await;
         let store = fixture.store().await;
-        case(Stage { fixture, store }).await;
-    });
+        let stage = Stage {
+            fixture,
+            store,
+            short,
+        };
+        case(stage).await;
+    }));
 }
 
-/// The lease of claims whose end a case waits for.
+/// The lease of claims whose end a case waits for, in its first round.
 const SHORT: Duration = Duration::from_millis(400);
 /// The lease of those that no case may see the end of.
 const LONG: Duration = Duration::from_secs(600);
@@ -111,6 +125,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub struct Stage<F: TaskFixture> {
     fixture: F,
     store: F::Store,
+    /// The lease of claims whose end the case waits for.
+    short: Duration,
 }
 
 impl<F: TaskFixture> std::fmt::Debug for Stage<F> {
@@ -153,7 +169,7 @@ impl<F: TaskFixture> Stage<F> {
                 return task;
             }
             assert!(began.elapsed() < PATIENCE, "nobody gets a task");
-            sleep(SHORT / 20).await;
+            sleep(self.short / 20).await;
         }
     }
 

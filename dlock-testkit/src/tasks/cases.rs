@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
-use super::{LONG, PATIENCE, SHORT, Stage, TaskFixture, claim, name, release, task};
+use super::{LONG, PATIENCE, Stage, TaskFixture, claim, name, release, task};
 
 pub async fn completed_task_has_its_output<F: TaskFixture>(stage: Stage<F>) {
     let new = NewTask::builder()
@@ -128,7 +128,11 @@ pub async fn many_workers_get_every_task_once<F: TaskFixture>(stage: Stage<F>) {
     for worker in workers {
         got.extend(worker.await.unwrap_or_else(|error| panic!("{error}")));
     }
-    assert_eq!(got.len(), TASKS, "a task was given out twice, or never");
+    assert_eq!(
+        got.len(),
+        TASKS,
+        "a task was given out twice, or never (I1)"
+    );
     assert_eq!(got.into_iter().collect::<BTreeSet<_>>(), added);
 }
 
@@ -138,20 +142,20 @@ pub async fn expired_claim_goes_to_another_worker_and_its_own_is_lost<F: TaskFix
 ) {
     let id = stage.add(task("a")).await;
     let asked = Instant::now();
-    let first = stage.take(SHORT).await;
+    let first = stage.take(stage.short).await;
     let none = stage.claimed(&claim(LONG)).await;
     assert!(
-        none.tasks.is_empty() && none.next <= Some(SHORT),
+        none.tasks.is_empty() && none.next <= Some(stage.short),
         "{none:?}"
     );
     assert!(none.next.is_some(), "nobody is told when its lease ends");
     let second = stage.eventually(LONG).await;
     assert!(
-        asked.elapsed() >= SHORT,
-        "given out before the lease was over"
+        asked.elapsed() >= stage.short,
+        "given out before the lease was over (I1)"
     );
     assert_eq!((second.key.id, second.attempt), (id, 2));
-    assert!(second.key.token > first.key.token);
+    assert!(second.key.token > first.key.token, "(I3)");
     stage.is_lost(first.key, 1).await;
     assert_eq!(
         stage.complete(first.key).await,
@@ -176,11 +180,11 @@ pub async fn expired_claim_that_nobody_took_can_still_be_completed<F: TaskFixtur
     stage: Stage<F>,
 ) {
     let id = stage.add(task("a")).await;
-    let key = stage.take(SHORT).await.key;
+    let key = stage.take(stage.short).await.key;
     let began = Instant::now();
     while stage.state(id).await != State::Stalled {
         assert!(began.elapsed() < PATIENCE, "its lease does not end");
-        sleep(SHORT / 20).await;
+        sleep(stage.short / 20).await;
     }
     stage.is_lost(key, 1).await;
     assert_eq!(stage.complete(key).await, Ended::Own(State::Succeeded));
@@ -190,7 +194,7 @@ pub async fn expired_claim_that_nobody_took_can_still_be_completed<F: TaskFixtur
 pub async fn heartbeats_keep_a_task_and_overtaken_ones_change_nothing<F: TaskFixture>(
     stage: Stage<F>,
 ) {
-    let lease = 5 * SHORT;
+    let lease = 5 * stage.short;
     stage.add(task("a")).await;
     let key = stage.take(lease).await.key;
     let began = Instant::now();
@@ -238,18 +242,18 @@ pub async fn repeated_claim_answers_what_it_holds<F: TaskFixture>(stage: Stage<F
 /// A3.
 pub async fn identity_that_is_used_up_claims_nothing_twice<F: TaskFixture>(stage: Stage<F>) {
     let id = stage.add(task("a")).await;
-    let mine = claim(SHORT);
+    let mine = claim(stage.short);
     let claimed = stage.claimed(&mine).await;
     assert_eq!(claimed.tasks.len(), 1);
     let began = Instant::now();
     while stage.state(id).await != State::Stalled {
         assert!(began.elapsed() < PATIENCE, "its lease does not end");
-        sleep(SHORT / 20).await;
+        sleep(stage.short / 20).await;
     }
     for again in [mine.clone(), mine.clone().repeated()] {
         assert!(
             stage.claimed(&again).await.tasks.is_empty(),
-            "a second term of one identity"
+            "a second term of one identity (I1)"
         );
     }
     let other = stage.take(LONG).await;
@@ -281,7 +285,7 @@ pub async fn late_copy_of_a_claim_is_told_apart_by_its_token<F: TaskFixture>(sta
     // A copy of the first claim arrives now.
     let late = stage.claimed(&mine).await.tasks.remove(0).key;
     assert_eq!(late.uuid, first.uuid);
-    assert!(late.token > first.token);
+    assert!(late.token > first.token, "(I3)");
     assert_eq!(
         stage.complete(first).await,
         Ended::Lost(Some(State::Running))
@@ -308,15 +312,19 @@ pub async fn failed_task_comes_again_and_dies_after_its_last_attempt<F: TaskFixt
     let first = stage.take(LONG).await;
     let asked = Instant::now();
     assert_eq!(
-        stage.finish(first.key, failed("no disk", SHORT)).await,
+        stage
+            .finish(first.key, failed("no disk", stage.short))
+            .await,
         Ended::Own(State::Scheduled)
     );
     stage.nothing().await;
     let second = stage.eventually(LONG).await;
-    assert!(asked.elapsed() >= SHORT, "before its time");
+    assert!(asked.elapsed() >= stage.short, "before its time");
     assert_eq!((second.attempt, second.max_attempts), (2, 2));
     assert_eq!(
-        stage.finish(second.key, failed("no net", SHORT)).await,
+        stage
+            .finish(second.key, failed("no net", stage.short))
+            .await,
         Ended::Own(State::Dead)
     );
     let dead = stage.task(id).await;
@@ -401,7 +409,7 @@ pub async fn given_back_and_snoozed_attempts_do_not_count<F: TaskFixture>(stage:
         );
         let snoozed = stage.take(LONG).await;
         assert_eq!(snoozed.attempt, 1);
-        let ended = stage.finish(snoozed.key, How::Snooze(SHORT)).await;
+        let ended = stage.finish(snoozed.key, How::Snooze(stage.short)).await;
         assert_eq!(ended, Ended::Own(State::Scheduled));
         stage.nothing().await;
     }
@@ -414,12 +422,12 @@ pub async fn worker_that_dies_in_the_last_attempt_leaves_a_dead_task<F: TaskFixt
     let id = stage
         .add(NewTask::builder().kind("a").max_attempts(1).build())
         .await;
-    stage.take(SHORT).await;
+    stage.take(stage.short).await;
     let began = Instant::now();
     while stage.state(id).await != State::Dead {
         stage.nothing().await;
         assert!(began.elapsed() < PATIENCE, "it is not dead");
-        sleep(SHORT / 20).await;
+        sleep(stage.short / 20).await;
     }
     let errors = stage.task(id).await.errors;
     assert!(
@@ -446,7 +454,7 @@ pub async fn task_of_later_is_not_given_out_before<F: TaskFixture>(stage: Stage<
     let later = NewTask::builder()
         .kind("a")
         .priority(0)
-        .when(When::In(SHORT))
+        .when(When::In(stage.short))
         .build();
     let id = stage.add(later).await;
     let much_later = NewTask::builder().kind("a").when(When::In(LONG)).build();
@@ -454,10 +462,10 @@ pub async fn task_of_later_is_not_given_out_before<F: TaskFixture>(stage: Stage<
     let claimed = stage.claimed(&claim(LONG)).await;
     assert!(claimed.tasks.is_empty());
     let next = claimed.next.unwrap_or_else(|| panic!("nothing is to come"));
-    assert!(next <= SHORT, "{next:?}");
+    assert!(next <= stage.short, "{next:?}");
     assert_eq!(stage.state(id).await, State::Scheduled);
     assert_eq!(stage.eventually(LONG).await.key.id, id);
-    assert!(began.elapsed() >= SHORT, "before its time");
+    assert!(began.elapsed() >= stage.short, "before its time");
     let past = std::time::SystemTime::UNIX_EPOCH;
     let old = stage
         .add(NewTask::builder().kind("a").when(When::At(past)).build())
@@ -513,6 +521,9 @@ pub async fn key_is_used_once_at_a_time<F: TaskFixture>(stage: Stage<F>) {
         next > id,
         "free when it has ended, and no number is used twice"
     );
+    // What the two change may be one thing, whose fence has seen the first token.
+    let second = stage.take(LONG).await;
+    assert!(second.key.token > claimed.key.token, "(I3)");
 }
 
 pub async fn many_writers_of_one_key_add_one_task<F: TaskFixture>(stage: Stage<F>) {
@@ -561,7 +572,7 @@ pub async fn waiting_task_is_cancelled_at_once<F: TaskFixture>(stage: Stage<F>) 
 pub async fn running_task_is_asked_to_stop<F: TaskFixture>(stage: Stage<F>) {
     for how in [
         How::GiveBack,
-        How::Snooze(SHORT),
+        How::Snooze(stage.short),
         How::Fail {
             error: "stopped".to_owned(),
             retry_in: Duration::ZERO,
@@ -601,13 +612,13 @@ pub async fn asked_task_can_still_be_completed<F: TaskFixture>(stage: Stage<F>) 
 
 pub async fn asked_task_whose_worker_dies_is_cancelled<F: TaskFixture>(stage: Stage<F>) {
     let id = stage.add(task("a")).await;
-    stage.take(SHORT).await;
+    stage.take(stage.short).await;
     stage.cancel(id, false).await;
     let began = Instant::now();
     while stage.state(id).await != State::Cancelled {
         stage.nothing().await;
         assert!(began.elapsed() < PATIENCE, "it is not cancelled");
-        sleep(SHORT / 20).await;
+        sleep(stage.short / 20).await;
     }
 }
 
@@ -659,7 +670,7 @@ pub async fn retried_task_begins_anew_with_a_larger_token<F: TaskFixture>(stage:
     );
     let again = stage.take(LONG).await;
     assert_eq!((again.key.id, again.attempt), (id, 1));
-    assert!(again.key.token > key.token);
+    assert!(again.key.token > key.token, "(I3)");
     stage
         .finish(
             again.key,
@@ -717,7 +728,7 @@ pub async fn checkpoint_reaches_the_next_attempt<F: TaskFixture>(stage: Stage<F>
 
 pub async fn checkpoint_of_a_claim_that_is_over_is_lost<F: TaskFixture>(stage: Stage<F>) {
     let id = stage.add(task("a")).await;
-    let key = stage.take(SHORT).await.key;
+    let key = stage.take(stage.short).await.key;
     let second = stage.eventually(LONG).await.key;
     let lost = |state| Some(Kept::Lost(state));
     let late = stage.store.checkpoint(&key, 9, &json!("late")).await;
@@ -819,11 +830,11 @@ pub async fn counts_and_lists_tell_the_states<F: TaskFixture>(stage: Stage<F>) {
     let cancelled = stage.add(task("a")).await;
     stage.cancel(cancelled, false).await;
     let stalled = stage.add(task("a")).await;
-    stage.take(SHORT).await;
+    stage.take(stage.short).await;
     let began = Instant::now();
     while stage.state(stalled).await != State::Stalled {
         assert!(began.elapsed() < PATIENCE, "its lease does not end");
-        sleep(SHORT / 20).await;
+        sleep(stage.short / 20).await;
     }
     let ready = [stage.add(task("a")).await, stage.add(task("a")).await];
     let later = NewTask::builder()

@@ -59,18 +59,17 @@ async fn show() -> Result<(), Failure> {
     let mut first = show.start("worker", "a")?;
     let second = show.start("worker", "b")?;
 
-    let (task, left) = show.task_of("a").await?;
+    let (task, left, looked) = show.task_of("a").await?;
     first.kill().await?;
     println!("== a is killed, {left:.1?} before the end of its lease on task {task}");
-    let killed = Instant::now();
     let third = show.start("worker", "c")?;
     let next = show.taken(task, "a").await?;
     println!(
         "== {next} has task {task}, {:.1?} after that",
-        killed.elapsed()
+        looked.elapsed()
     );
 
-    let (task, _) = show.task_of("b").await?;
+    let (task, ..) = show.task_of("b").await?;
     signal(&second, "-STOP").await?;
     println!("== b stands still");
     let next = show.taken(task, "b").await?;
@@ -99,17 +98,19 @@ struct Show {
 }
 
 impl Show {
-    /// Waits until this worker has begun with a task: which, and what is left of its lease.
-    async fn task_of(&self, worker: &str) -> Result<(TaskId, Duration), Failure> {
+    /// Waits until this worker has begun with a task: which, what is left of its lease, and the instant before that was
+    /// looked up.
+    async fn task_of(&self, worker: &str) -> Result<(TaskId, Duration, Instant), Failure> {
         let began = Instant::now();
         let mut seen = None;
         loop {
+            let now = Instant::now();
             for task in self.store.list(&Filter::default()).await? {
                 let holder = task.holder.filter(|holder| holder.owner == worker);
                 if let Some(holder) = holder.filter(|_| task.state == State::Running) {
                     let since = *seen.get_or_insert_with(Instant::now);
                     if since.elapsed() > Duration::from_millis(700) {
-                        return Ok((task.id, holder.remaining));
+                        return Ok((task.id, holder.remaining, now));
                     }
                 }
             }
