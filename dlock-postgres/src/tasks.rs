@@ -39,6 +39,7 @@
 //! ```sql
 //! GRANT USAGE ON SCHEMA dlock TO worker;
 //! GRANT SELECT, INSERT, UPDATE, DELETE ON dlock.dlock_task, dlock.dlock_task_done TO worker;
+//! GRANT SELECT, INSERT, UPDATE ON dlock.dlock_task_schedule TO worker;
 //! GRANT SELECT ON dlock.dlock_task_layout TO worker;
 //! GRANT USAGE ON SEQUENCE dlock.dlock_task_id_seq TO worker;
 //! ```
@@ -47,19 +48,20 @@
 
 mod beats;
 mod marks;
+mod periodic;
 mod requests;
 mod row;
 mod schema;
 mod settings;
 
-use std::{error::Error, fmt, sync::Arc};
+use std::{error::Error, fmt, sync::Arc, time::SystemTime};
 
 use async_trait::async_trait;
 use deadpool_postgres::tokio_postgres::{self, Row, Transaction, types::Type};
 use dlock_core::{FencingToken, Provider, ProviderError};
 use dlock_tasks::{
     Ages, Claim, ClaimKey, Claimed, Count, Ended, Ending, Enqueued, Filter, How, Kept, NewTask,
-    State, Task, TaskId, TaskStore, limits,
+    Served, State, Task, TaskId, TaskStore, limits,
 };
 use serde_json::Value;
 use tokio::task::JoinSet;
@@ -282,8 +284,13 @@ fn in_order<T>(
 }
 
 fn enqueued(row: &Row) -> Result<Enqueued, Flaw> {
-    let id = row::task_id(value(row, "number", 1)?)?;
-    Ok(if value(row, "is_new", 2)? {
+    enqueued_at(row, 1)
+}
+
+/// What two columns from this one on say.
+fn enqueued_at(row: &Row, at: usize) -> Result<Enqueued, Flaw> {
+    let id = row::task_id(value(row, "number", at)?)?;
+    Ok(if value(row, "is_new", at + 1)? {
         Enqueued::New(id)
     } else {
         Enqueued::Duplicate(id)
@@ -357,6 +364,15 @@ impl TaskStore for PostgresTasks {
             )
             .await?;
         in_order(tasks.len(), &rows, enqueued)
+    }
+
+    async fn enqueue_periodic(
+        &self,
+        schedule: &str,
+        instant: SystemTime,
+        task: &NewTask,
+    ) -> Result<Served, ProviderError> {
+        self.serve(schedule, instant, task).await
     }
 
     async fn claim(&self, claim: &Claim) -> Result<Claimed, ProviderError> {
@@ -476,15 +492,8 @@ impl TaskStore for PostgresTasks {
             )
             .await?;
         let retried = || -> Result<Option<Enqueued>, Flaw> {
-            let Some(number) = optional(&row, "number", 0)? else {
-                return Ok(None);
-            };
-            let number = row::task_id(number)?;
-            Ok(Some(if value(&row, "is_new", 1)? {
-                Enqueued::New(number)
-            } else {
-                Enqueued::Duplicate(number)
-            }))
+            let number: Option<i64> = optional(&row, "number", 0)?;
+            number.map(|_| enqueued_at(&row, 0)).transpose()
         };
         retried().map_err(|flaw| error::bad_answer(&flaw))
     }

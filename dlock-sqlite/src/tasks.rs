@@ -36,6 +36,7 @@ mod beats;
 mod claim;
 mod database;
 mod ending;
+mod periodic;
 mod repeat;
 mod row;
 mod show;
@@ -44,14 +45,14 @@ use std::{
     fmt,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
 use async_trait::async_trait;
 use dlock_core::{Provider, ProviderError};
 use dlock_tasks::{
     Ages, Claim, ClaimKey, Claimed, Count, Ended, Ending, Enqueued, Filter, How, Kept, NewTask,
-    State, Task, TaskId, TaskStore, limits,
+    Served, State, Task, TaskId, TaskStore, limits,
 };
 use rusqlite::Transaction;
 use serde_json::Value;
@@ -273,6 +274,21 @@ impl TaskStore for SqliteTasks {
         let tasks = tasks.to_vec();
         self.write(None, move |work| work.enqueue(&tasks, &texts))
             .await
+    }
+
+    async fn enqueue_periodic(
+        &self,
+        schedule: &str,
+        instant: SystemTime,
+        task: &NewTask,
+    ) -> Result<Served, ProviderError> {
+        limits::schedule(schedule)?;
+        let text = task.check()?;
+        let (schedule, task) = (schedule.to_owned(), task.clone());
+        self.write(None, move |work| {
+            work.enqueue_periodic(&schedule, instant, &task, &text)
+        })
+        .await
     }
 
     async fn claim(&self, claim: &Claim) -> Result<Claimed, ProviderError> {

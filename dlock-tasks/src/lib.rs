@@ -6,6 +6,7 @@ mod ending;
 pub mod limits;
 mod outcome;
 mod payload;
+mod periodic;
 mod store;
 mod task;
 mod worker;
@@ -15,6 +16,7 @@ pub use self::{
     ending::{Ended, Ending, How, Kept},
     outcome::{BadJson, Stop},
     payload::Payload,
+    periodic::{BadSchedule, Periodic, Schedule, Served},
     store::{Ages, Count, Filter, TaskStore},
     task::{
         Enqueued, FailedAttempt, Holder, NewTask, NewTaskBuilder, NoState, State, Task, TaskId,

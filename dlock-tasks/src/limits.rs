@@ -1,5 +1,7 @@
 //! What a store can keep, checked once for all of them.
 
+use std::time::Duration;
+
 use dlock_core::{Name, ProviderError, provider::Acquire};
 use serde_json::Value;
 use uuid::Uuid;
@@ -83,6 +85,17 @@ impl Ending {
 pub fn checkpoint(checkpoint: &Value) -> Result<String, ProviderError> {
     sized("checkpoint", checkpoint, NewTask::MAX_CHECKPOINT)
 }
+
+/// Whether a schedule can have this name.
+///
+/// # Errors
+/// [`Fatal`](dlock_core::ErrorKind::Fatal) unless it has 1 to 128 bytes and no NUL.
+pub fn schedule(name: &str) -> Result<(), ProviderError> {
+    text("name of a schedule", name, 128)
+}
+
+/// How long after an instant was served a clock must stand before it to have been wrong then (K10).
+pub const WRONG_CLOCK: Duration = Duration::from_secs(86_400);
 
 /// Whether there are not too many in one call.
 ///

@@ -1,13 +1,16 @@
 //! What a database has to do for a queue.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
 use async_trait::async_trait;
 use dlock_core::{Provider, ProviderError};
 use serde_json::Value;
 
 use crate::{
-    Claim, ClaimKey, Claimed, Ended, Ending, Enqueued, Kept, NewTask, State, Task, TaskId,
+    Claim, ClaimKey, Claimed, Ended, Ending, Enqueued, Kept, NewTask, Served, State, Task, TaskId,
 };
 
 /// A queue in a database.
@@ -21,6 +24,19 @@ pub trait TaskStore: Send + Sync + 'static {
     ///
     /// A repeat adds those without a key once more: give a task a key where that matters.
     async fn enqueue(&self, tasks: &[NewTask]) -> Result<Vec<Enqueued>, ProviderError>;
+
+    /// Adds the task of one instant of a schedule, and keeps in the same transaction that this instant was served
+    /// (K10): each is served once, and none before a later one. An instant that the store's clock has not reached is
+    /// not served, and one that a store keeps from more than a day ahead of its clock, which was wrong then, does not
+    /// count. In whole microseconds.
+    ///
+    /// A repeat after an error adds nothing twice.
+    async fn enqueue_periodic(
+        &self,
+        schedule: &str,
+        instant: SystemTime,
+        task: &NewTask,
+    ) -> Result<Served, ProviderError>;
 
     /// Gives out tasks under leases (K3): those that are due and that nobody has, or whose lease has run
     /// out. A task whose last attempt has run out dies here, one that was to be cancelled ends.

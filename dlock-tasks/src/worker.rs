@@ -3,6 +3,7 @@
 mod context;
 mod endings;
 mod handlers;
+mod periodic;
 mod run;
 mod task;
 
@@ -14,7 +15,7 @@ use typed_builder::TypedBuilder;
 
 pub use self::context::{CheckpointError, Context};
 use self::handlers::Handlers;
-use crate::{Ages, NewTask, Payload, Stop, TaskStore};
+use crate::{Ages, NewTask, Payload, Periodic, Stop, TaskStore};
 
 /// Claims tasks and runs their handlers (J1 to J3).
 ///
@@ -52,6 +53,7 @@ use crate::{Ages, NewTask, Payload, Stop, TaskStore};
 pub struct Worker {
     settings: Settings,
     handlers: Handlers,
+    periodic: Vec<Periodic>,
     /// Any claim as a lock: each has a name of its own.
     lock: DLock,
     client: Client,
@@ -110,6 +112,7 @@ impl From<Settings> for Result<Worker, BuildError> {
         Ok(Worker {
             settings,
             handlers: Handlers::default(),
+            periodic: Vec::new(),
             lock,
             client,
         })
@@ -137,6 +140,14 @@ impl Worker {
         self
     }
 
+    /// Adds a task that is enqueued by the clock while this worker runs (K10). Give it to every worker: each instant has
+    /// one task nevertheless. It may be for another queue than the worker's own.
+    #[must_use]
+    pub fn periodic(mut self, periodic: Periodic) -> Self {
+        self.periodic.push(periodic);
+        self
+    }
+
     /// Works until `stop` resolves. Then no task is claimed any more, the handlers are told
     /// ([`Context::stopping`]), and those that have not ended after the grace time are dropped, their tasks given
     /// back. It ends after a lease and twice the grace time at the latest, also if the store does not answer.
@@ -144,7 +155,8 @@ impl Worker {
     /// A store that cannot be reached is asked again for as long as that takes; the log says so.
     ///
     /// # Errors
-    /// A store that cannot be used, whatever time passes: a missing permission, tables of another version.
+    /// A store that cannot be used, whatever time passes: a missing permission, tables of another version. A periodic
+    /// task that cannot be kept.
     ///
     /// # Cancel safety
     /// Dropping the future drops the handlers; their tasks are given back in the background, if the runtime goes

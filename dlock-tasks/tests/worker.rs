@@ -9,7 +9,7 @@ use std::{
         Arc, Mutex,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
 use async_trait::async_trait;
@@ -22,7 +22,7 @@ use dlock_core::{
 use dlock_sqlite::tasks::SqliteTasks;
 use dlock_tasks::{
     Ages, Claim, ClaimKey, Claimed, Context, Count, Ended, Ending, Enqueued, Filter, Kept, NewTask,
-    Payload, State, Stop, Task, TaskId, TaskStore, Worker,
+    Payload, Periodic, Schedule, Served, State, Stop, Task, TaskId, TaskStore, Worker,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -93,6 +93,15 @@ impl Faulty {
 impl TaskStore for Faulty {
     async fn enqueue(&self, tasks: &[NewTask]) -> Result<Vec<Enqueued>, ProviderError> {
         self.0.store.enqueue(tasks).await
+    }
+    async fn enqueue_periodic(
+        &self,
+        schedule: &str,
+        instant: SystemTime,
+        task: &NewTask,
+    ) -> Result<Served, ProviderError> {
+        let served = self.0.store.enqueue_periodic(schedule, instant, task);
+        self.answered("enqueue_periodic", served.await)
     }
     async fn claim(&self, claim: &Claim) -> Result<Claimed, ProviderError> {
         if self.0.cut_off.load(Ordering::SeqCst) {
@@ -659,4 +668,66 @@ async fn store_that_cannot_be_used_ends_the_run() {
         error.to_string().contains("name of a queue has 200 bytes"),
         "{error}"
     );
+}
+
+/// K10: each instant has one task, though two workers have the schedule, answers are lost, and one worker ends.
+#[tokio::test]
+async fn periodic_task_comes_once_for_each_instant() {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "instants are counted by the wall clock"
+    )]
+    fn seconds() -> u64 {
+        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        since.unwrap().as_secs()
+    }
+    let shop = Shop::new();
+    let (first, second) = (&shop.store, &shop.other());
+    let began = seconds();
+    let runs = Arc::<AtomicUsize>::default();
+    let run = |store: &Faulty| {
+        let counted = Arc::clone(&runs);
+        let schedule = Schedule::every(Duration::from_secs(1)).unwrap();
+        let worker = worker(store).periodic(Periodic::new("say", schedule, say("again")));
+        Run::of(worker.handle(move |_: Context, _: Say| {
+            counted.fetch_add(1, Ordering::SeqCst);
+            async { Ok(()) }
+        }))
+    };
+    let until = async |number: usize| {
+        let began = Instant::now();
+        while runs.load(Ordering::SeqCst) < number {
+            assert!(began.elapsed() < PATIENCE, "nothing is enqueued any more");
+            sleep(Duration::from_millis(5)).await;
+        }
+    };
+    let (one, other) = (run(first), run(second));
+    until(1).await;
+    for store in [first, second] {
+        store.lose("enqueue_periodic");
+    }
+    until(3).await;
+    one.stop().await;
+    until(5).await;
+    other.stop().await;
+    let instants = usize::try_from(seconds() - began).unwrap();
+    let tasks = shop.store.list(&Filter::default()).await.unwrap();
+    assert!(tasks.len() <= instants, "{} of {instants}", tasks.len());
+}
+
+/// It says so, and leaves what runs to its handlers.
+#[tokio::test]
+async fn worker_with_a_periodic_task_that_cannot_be_kept_ends() {
+    let shop = Shop::new();
+    let id = shop.add(say("slow")).await;
+    let schedule = Schedule::every(Duration::from_secs(1)).unwrap();
+    let nameless = Periodic::new("", schedule, say("again"));
+    let worker = worker(&shop.store).periodic(nameless);
+    let run = Run::of(worker.handle(|_: Context, _: Say| async { Ok(()) }));
+    let ended = timeout(PATIENCE, run.running).await.expect("it goes on");
+    let error = ended.unwrap().unwrap_err().to_string();
+    assert!(error.contains("name of a schedule"), "{error}");
+    // Either it was too late to begin, or it was ended.
+    let state = shop.task(id).await.state;
+    assert!(matches!(state, State::Ready | State::Succeeded), "{state}");
 }

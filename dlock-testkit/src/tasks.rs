@@ -74,6 +74,11 @@ macro_rules! task_store {
             counts_and_lists_tell_the_states
             ended_tasks_are_forgotten_by_age
             claims_cannot_be_acquired
+            instant_of_a_schedule_has_one_task
+            workers_of_one_schedule_add_one_task
+            instant_to_come_is_not_served
+            periodic_task_whose_key_is_in_use_is_not_added
+            periodic_task_that_cannot_be_kept_is_refused
         }
     };
     (@cases $fixture:ty: $($case:ident)*) => {

@@ -16,18 +16,19 @@ use crate::{
 /// The layout that this release makes and understands.
 const LAYOUT: i32 = 1;
 
-const TABLES: [&str; 3] = ["task", "done", "layout"];
+const TABLES: [&str; 4] = ["task", "done", "schedule", "layout"];
 
 /// The functions and their versions. A function that takes, answers or does something else than before has the next
 /// version, which is part of its name: so processes of two releases can work on one queue while one replaces the
 /// other.
-const FUNCTIONS: [(&str, u32); 17] = [
+const FUNCTIONS: [(&str, u32); 18] = [
     ("sound", 1),
     ("state", 1),
     ("silence", 1),
     ("failed", 1),
     ("move", 1),
     ("enqueue", 1),
+    ("periodic", 1),
     ("claim", 1),
     ("end", 1),
     ("finish", 1),
@@ -45,10 +46,11 @@ const FUNCTIONS: [(&str, u32); 17] = [
 const PUBLIC: [&str; 2] = ["dlock_enqueue", "dlock_complete"];
 
 /// What makes the schema.
-const FILES: [&str; 13] = [
+const FILES: [&str; 14] = [
     include_str!("../sql/tasks/tables.sql"),
     include_str!("../sql/tasks/move.sql"),
     include_str!("../sql/tasks/enqueue.sql"),
+    include_str!("../sql/tasks/periodic.sql"),
     include_str!("../sql/tasks/claim.sql"),
     include_str!("../sql/tasks/end.sql"),
     include_str!("../sql/tasks/finish.sql"),
@@ -108,6 +110,9 @@ const DONE_COLUMNS: [&str; 17] = [
     "ended timestamptz",
 ];
 
+/// Those of a schedule.
+const SCHEDULE_COLUMNS: [&str; 2] = ["name text", "last timestamptz"];
+
 /// A database schema with the tables of a queue.
 #[derive(Clone, Debug)]
 pub(super) struct Schema(String);
@@ -116,6 +121,7 @@ pub(super) struct Schema(String);
 #[derive(Debug)]
 pub(super) struct Statements {
     pub(super) enqueue: String,
+    pub(super) periodic: String,
     pub(super) claim: String,
     pub(super) finish: String,
     pub(super) checkpoint: String,
@@ -147,6 +153,9 @@ impl Schema {
         let plain = |file: &str| without_comments(&self.fill(file));
         Statements {
             enqueue: self.fill("SELECT e.* FROM {enqueue}($1, $2, $3, $4, $5, $6, $7, $8) AS e"),
+            periodic: self.fill(
+                "SELECT p.* FROM {periodic}($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) AS p",
+            ),
             claim: plain(include_str!("../sql/tasks/call_claim.sql")),
             finish: self.fill("SELECT f.* FROM {finish}($1, $2, $3, $4, $5, $6, $7) AS f"),
             checkpoint: self.fill("SELECT c.* FROM {checkpoint}($1, $2, $3, $4, $5) AS c"),
@@ -212,7 +221,12 @@ impl Schema {
             let column = |column: &&str| format!("{table} {column}");
             columns.iter().map(column).collect()
         };
-        [of("task", &COLUMNS), of("done", &DONE_COLUMNS)].concat()
+        [
+            of("task", &COLUMNS),
+            of("done", &DONE_COLUMNS),
+            of("schedule", &SCHEDULE_COLUMNS),
+        ]
+        .concat()
     }
 }
 

@@ -38,7 +38,7 @@ impl Work<'_> {
         tasks.iter().zip(texts).map(add).collect()
     }
 
-    fn add(&self, task: &NewTask, text: &str, now: i64) -> Result<Enqueued, Failure> {
+    pub(super) fn add(&self, task: &NewTask, text: &str, now: i64) -> Result<Enqueued, Failure> {
         let run_at = match task.when {
             When::In(delay) => later(now, delay),
             When::At(instant) => instant

@@ -10,7 +10,7 @@ use tokio::{
 };
 use uuid::Uuid;
 
-use super::{Worker, endings, task};
+use super::{Worker, endings, periodic, task};
 use crate::{Claim, Claimed, ClaimedTask, Ending, How};
 
 /// How often a worker forgets ended tasks, a quarter more or less, and how many at a time.
@@ -26,6 +26,14 @@ pub(super) async fn run(
 ) -> Result<(), ProviderError> {
     let (stopping, _) = watch::channel(false);
     let (sender, endings) = mpsc::channel(worker.settings.concurrency.max(1));
+    // A periodic task that cannot be enqueued at all ends the worker in good order, too.
+    let stop = async {
+        tokio::select! {
+            biased;
+            () = stop => Ok(()),
+            error = periodic::enqueue(worker) => error,
+        }
+    };
     let writing = async {
         let settings = &worker.settings;
         let mut stopping = stopping.subscribe();
@@ -69,7 +77,7 @@ async fn claim_and_run(
     running: &mut Running,
     sender: &mpsc::Sender<Ending>,
     stopping: &watch::Sender<bool>,
-    stop: impl Future<Output = ()> + Send,
+    stop: impl Future<Output = Result<(), ProviderError>> + Send,
 ) -> Result<(), ProviderError> {
     let settings = &worker.settings;
     let most = settings.concurrency.max(1);
@@ -83,14 +91,14 @@ async fn claim_and_run(
             let claimed = tokio::select! {
                 biased;
                 claimed = &mut claiming => claimed?,
-                () = &mut stop => {
+                stopped = &mut stop => {
                     // It may have been applied, so its answer is waited for.
                     let late = timeout(settings.grace, claiming).await;
                     for task in late.map_or(Vec::new(), |late| late.map_or(Vec::new(), |late| late.tasks)) {
                         let given_back = Some(Ending::new(task.key, How::GiveBack));
                         deliver(sender, Ok(given_back)).await;
                     }
-                    return Ok(());
+                    return stopped;
                 }
             };
             if claimed.tasks.len() < room {
@@ -105,7 +113,7 @@ async fn claim_and_run(
         }
         tokio::select! {
             biased;
-            () = &mut stop => return Ok(()),
+            stopped = &mut stop => return stopped,
             Some(ended) = running.join_next() => deliver(sender, ended).await,
             () = sleep_until(idle_until), if running.len() < most => {}
         }

@@ -13,6 +13,8 @@
 -- No index has a column that a claim, a heartbeat or a checkpoint changes, and each page has room for the claims
 -- and heartbeats of its tasks: so nearly all of them add no entry to an index.
 --
+-- dlock_task_schedule: periodic tasks. last: the newest instant that was served.
+--
 -- dlock_task_done: a task that has ended. ending: the token of the claim whose own ending it was, null if it was
 -- none's.
 DO $dlock$
@@ -67,6 +69,11 @@ CREATE TABLE IF NOT EXISTS {done} (
     output       pg_catalog.json,
     ending       bigint,
     ended        pg_catalog.timestamptz NOT NULL
+);
+
+CREATE TABLE IF NOT EXISTS {schedule} (
+    name pg_catalog.text        COLLATE pg_catalog."C" PRIMARY KEY,
+    last pg_catalog.timestamptz NOT NULL
 );
 
 DO $dlock$

@@ -57,6 +57,11 @@ CREATE TABLE dlock_task_done (
     ended        INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX dlock_task_done_ended ON dlock_task_done (state, ended);
+-- Periodic tasks. last: the newest instant that was served, as unix time in microseconds.
+CREATE TABLE dlock_task_schedule (
+    name TEXT    PRIMARY KEY NOT NULL,
+    last INTEGER NOT NULL
+) STRICT;
 -- The version of this layout.
 CREATE TABLE dlock_task_layout (version INTEGER NOT NULL) STRICT;
 INSERT INTO dlock_task_layout (version) VALUES (1);

@@ -1,0 +1,238 @@
+//! Which tasks a claim gets (K3), and for how long (K1).
+
+use super::*;
+
+pub async fn two_claims_get_different_tasks<F: TaskFixture>(stage: Stage<F>) {
+    let first = stage.add(task("a")).await;
+    let second = stage.add(task("b")).await;
+    let (one, other) = (stage.take(LONG).await, stage.take(LONG).await);
+    assert_eq!((one.key.id, other.key.id), (first, second));
+    stage.nothing().await;
+}
+
+/// K3: as many as there are, each once, whoever asks at the same time.
+pub async fn many_workers_get_every_task_once<F: TaskFixture>(stage: Stage<F>) {
+    const TASKS: usize = 200;
+    const WORKERS: usize = 8;
+    let new: Vec<NewTask> = (0..TASKS).map(|_| task("a")).collect();
+    let added = stage.store.enqueue(&new).await;
+    let added: BTreeSet<_> = added.iter().flatten().map(|added| added.id()).collect();
+    assert_eq!(added.len(), TASKS);
+    let mut workers = Vec::new();
+    for worker in 0..WORKERS {
+        let store = Arc::new(stage.fixture.store().await);
+        workers.push(tokio::spawn(async move {
+            let mut got = Vec::new();
+            let began = Instant::now();
+            loop {
+                let claim = claim(LONG).max(1 + worker % 4);
+                match store.claim(&claim).await {
+                    Ok(claimed) if claimed.tasks.is_empty() => return got,
+                    Ok(claimed) => got.extend(claimed.tasks.into_iter().map(|task| task.key.id)),
+                    Err(error) if error.kind() == ErrorKind::NotApplied => {
+                        assert!(began.elapsed() < PATIENCE, "{error:?}");
+                    }
+                    Err(error) => panic!("{error:?}"),
+                }
+            }
+        }));
+    }
+    let mut got = Vec::new();
+    for worker in workers {
+        got.extend(worker.await.unwrap_or_else(|error| panic!("{error}")));
+    }
+    assert_eq!(
+        got.len(),
+        TASKS,
+        "a task was given out twice, or never (I1)"
+    );
+    assert_eq!(got.into_iter().collect::<BTreeSet<_>>(), added);
+}
+
+/// K1: a lease ends by itself, not before, and the next token is larger. 004-1.
+pub async fn expired_claim_goes_to_another_worker_and_its_own_is_lost<F: TaskFixture>(
+    stage: Stage<F>,
+) {
+    let id = stage.add(task("a")).await;
+    let asked = Instant::now();
+    let first = stage.take(stage.short).await;
+    let none = stage.claimed(&claim(LONG)).await;
+    assert!(
+        none.tasks.is_empty() && none.next <= Some(stage.short),
+        "{none:?}"
+    );
+    assert!(none.next.is_some(), "nobody is told when its lease ends");
+    let second = stage.eventually(LONG).await;
+    assert!(
+        asked.elapsed() >= stage.short,
+        "given out before the lease was over (I1)"
+    );
+    assert_eq!((second.key.id, second.attempt), (id, 2));
+    assert!(second.key.token > first.key.token, "(I3)");
+    stage.is_lost(first.key, 1).await;
+    assert_eq!(
+        stage.complete(first.key).await,
+        Ended::Lost(Some(State::Running))
+    );
+    let released = stage.store.claims().release(&release(first.key)).await;
+    assert!(
+        matches!(released, Ok(ReleaseOutcome::NotHeld(_))),
+        "{released:?}"
+    );
+    let errors = stage.task(id).await.errors;
+    assert!(errors.len() == 1 && errors[0].attempt == 1, "{errors:?}");
+    assert!(errors[0].error.contains("\"worker\""), "{errors:?}");
+    assert_eq!(
+        stage.complete(second.key).await,
+        Ended::Own(State::Succeeded)
+    );
+}
+
+/// A2.
+pub async fn repeated_claim_answers_what_it_holds<F: TaskFixture>(stage: Stage<F>) {
+    for _ in 0..3 {
+        stage.add(task("a")).await;
+    }
+    let claim = claim(LONG).max(2);
+    let first = stage.claimed(&claim).await;
+    assert_eq!(first.tasks.len(), 2);
+    let again = stage.claimed(&claim.clone().repeated()).await;
+    assert_eq!(
+        again.tasks, first.tasks,
+        "no other task, and no other token"
+    );
+    let more = stage.claimed(&claim.repeated().max(3)).await;
+    assert_eq!(more.tasks.len(), 3);
+    assert_eq!(more.tasks[..2], first.tasks);
+}
+
+/// A3.
+pub async fn identity_that_is_used_up_claims_nothing_twice<F: TaskFixture>(stage: Stage<F>) {
+    let id = stage.add(task("a")).await;
+    let mine = claim(stage.short);
+    let claimed = stage.claimed(&mine).await;
+    assert_eq!(claimed.tasks.len(), 1);
+    let began = Instant::now();
+    while stage.state(id).await != State::Stalled {
+        assert!(began.elapsed() < PATIENCE, "its lease does not end");
+        sleep(stage.short / 20).await;
+    }
+    for again in [mine.clone(), mine.clone().repeated()] {
+        assert!(
+            stage.claimed(&again).await.tasks.is_empty(),
+            "a second term of one identity (I1)"
+        );
+    }
+    let other = stage.take(LONG).await;
+    assert_eq!(
+        stage.finish(other.key, How::GiveBack).await,
+        Ended::Own(State::Ready)
+    );
+    assert_eq!(
+        stage.claimed(&mine).await.tasks.len(),
+        1,
+        "another's term was the last"
+    );
+}
+
+/// K5: the identity alone does not tell two terms apart.
+pub async fn late_copy_of_a_claim_is_told_apart_by_its_token<F: TaskFixture>(stage: Stage<F>) {
+    stage.add(task("a")).await;
+    let mine = claim(LONG);
+    let first = stage.claimed(&mine).await.tasks.remove(0).key;
+    assert_eq!(
+        stage.finish(first, How::GiveBack).await,
+        Ended::Own(State::Ready)
+    );
+    let other = stage.take(LONG).await.key;
+    assert_eq!(
+        stage.finish(other, How::GiveBack).await,
+        Ended::Own(State::Ready)
+    );
+    // A copy of the first claim arrives now.
+    let late = stage.claimed(&mine).await.tasks.remove(0).key;
+    assert_eq!(late.uuid, first.uuid);
+    assert!(late.token > first.token, "(I3)");
+    assert_eq!(
+        stage.complete(first).await,
+        Ended::Lost(Some(State::Running))
+    );
+    stage.is_lost(first, 1).await;
+    assert_eq!(stage.complete(late).await, Ended::Own(State::Succeeded));
+    assert_eq!(
+        stage.complete(first).await,
+        Ended::Lost(Some(State::Succeeded))
+    );
+}
+
+/// K4: no poison task is tried for ever.
+pub async fn worker_that_dies_in_the_last_attempt_leaves_a_dead_task<F: TaskFixture>(
+    stage: Stage<F>,
+) {
+    let id = stage
+        .add(NewTask::builder().kind("a").max_attempts(1).build())
+        .await;
+    stage.take(stage.short).await;
+    let began = Instant::now();
+    while stage.state(id).await != State::Dead {
+        stage.nothing().await;
+        assert!(began.elapsed() < PATIENCE, "it is not dead");
+        sleep(stage.short / 20).await;
+    }
+    let errors = stage.task(id).await.errors;
+    assert!(
+        errors.len() == 1 && errors[0].error.contains("ran out"),
+        "{errors:?}"
+    );
+}
+
+pub async fn priorities_and_ages_decide_the_order<F: TaskFixture>(stage: Stage<F>) {
+    let mut expected = Vec::new();
+    for priority in [9, 5, 0, 5, 0] {
+        let new = NewTask::builder().kind("a").priority(priority).build();
+        expected.push((priority, stage.add(new).await));
+    }
+    expected.sort_unstable();
+    let got = stage.claimed(&claim(LONG).max(10)).await.tasks;
+    let got: Vec<_> = got.into_iter().map(|task| task.key.id).collect();
+    let expected: Vec<_> = expected.into_iter().map(|(_, id)| id).collect();
+    assert_eq!(got, expected);
+}
+
+pub async fn task_of_later_is_not_given_out_before<F: TaskFixture>(stage: Stage<F>) {
+    let began = Instant::now();
+    let later = NewTask::builder()
+        .kind("a")
+        .priority(0)
+        .when(When::In(stage.short))
+        .build();
+    let id = stage.add(later).await;
+    let much_later = NewTask::builder().kind("a").when(When::In(LONG)).build();
+    stage.add(much_later).await;
+    let claimed = stage.claimed(&claim(LONG)).await;
+    assert!(claimed.tasks.is_empty());
+    let next = claimed.next.unwrap_or_else(|| panic!("nothing is to come"));
+    assert!(next <= stage.short, "{next:?}");
+    assert_eq!(stage.state(id).await, State::Scheduled);
+    assert_eq!(stage.eventually(LONG).await.key.id, id);
+    assert!(began.elapsed() >= stage.short, "before its time");
+    let past = std::time::SystemTime::UNIX_EPOCH;
+    let old = stage
+        .add(NewTask::builder().kind("a").when(When::At(past)).build())
+        .await;
+    assert_eq!(stage.take(LONG).await.key.id, old);
+}
+
+pub async fn queues_are_claimed_in_their_order<F: TaskFixture>(stage: Stage<F>) {
+    for queue in ["b", "a", "c"] {
+        stage
+            .add(NewTask::builder().kind("x").queue(queue).build())
+            .await;
+    }
+    let claim = Claim::new("a", Uuid::new_v4(), LONG)
+        .queues(["a", "b"])
+        .max(5);
+    let got = stage.claimed(&claim).await.tasks;
+    let got: Vec<_> = got.into_iter().map(|task| task.queue).collect();
+    assert_eq!(got, ["a", "b"]);
+}

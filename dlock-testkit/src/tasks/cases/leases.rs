@@ -1,0 +1,107 @@
+//! A claim is a lease (K1): heartbeats, checkpoints, giving back.
+
+use super::*;
+
+/// R1, R2.
+pub async fn heartbeats_keep_a_task_and_overtaken_ones_change_nothing<F: TaskFixture>(
+    stage: Stage<F>,
+) {
+    let lease = 5 * stage.short;
+    stage.add(task("a")).await;
+    let key = stage.take(lease).await.key;
+    let began = Instant::now();
+    let mut n = 0;
+    while began.elapsed() < 2 * lease {
+        n += 1;
+        assert!(!stage.is_asked(key, n).await);
+        stage.nothing().await;
+        sleep(lease / 10).await;
+    }
+    // A copy of the newest, and an older one: successes that extend nothing.
+    let mut left = lease;
+    for copy in [n, 1, n] {
+        assert!(!stage.is_asked(key, copy).await);
+        let holder = stage.task(key.id).await.holder;
+        let remaining = holder.map_or(lease, |holder| holder.remaining);
+        assert!(
+            remaining < left,
+            "extended by a copy: {remaining:?} after {left:?}"
+        );
+        left = remaining;
+        sleep(lease / 50).await;
+    }
+    stage.eventually(LONG).await;
+}
+
+pub async fn checkpoint_reaches_the_next_attempt<F: TaskFixture>(stage: Stage<F>) {
+    stage.add(task("a")).await;
+    let first = stage.take(LONG).await;
+    assert_eq!(first.checkpoint, None);
+    for (number, value, seen) in [(1, "a", "a"), (3, "c", "c"), (2, "b", "c"), (3, "d", "c")] {
+        let kept = stage
+            .store
+            .checkpoint(&first.key, number, &json!(value))
+            .await;
+        assert_eq!(kept.ok(), Some(Kept::Kept));
+        assert_eq!(stage.task(first.key.id).await.checkpoint, Some(json!(seen)));
+    }
+    stage.finish(first.key, How::GiveBack).await;
+    let second = stage.take(LONG).await;
+    assert_eq!(second.checkpoint, Some(json!("c")));
+    // Numbers are of a claim.
+    let kept = stage.store.checkpoint(&second.key, 1, &json!("e")).await;
+    assert_eq!(kept.ok(), Some(Kept::Kept));
+    assert_eq!(stage.task(first.key.id).await.checkpoint, Some(json!("e")));
+}
+
+pub async fn checkpoint_of_a_claim_that_is_over_is_lost<F: TaskFixture>(stage: Stage<F>) {
+    let id = stage.add(task("a")).await;
+    let key = stage.take(stage.short).await.key;
+    let second = stage.eventually(LONG).await.key;
+    let lost = |state| Some(Kept::Lost(state));
+    let late = stage.store.checkpoint(&key, 9, &json!("late")).await;
+    assert_eq!(late.ok(), lost(Some(State::Running)));
+    assert_eq!(stage.task(id).await.checkpoint, None);
+    stage.complete(second).await;
+    let late = stage.store.checkpoint(&second, 1, &json!("late")).await;
+    assert_eq!(late.ok(), lost(Some(State::Succeeded)));
+}
+
+/// L1, L2.
+pub async fn release_of_a_claim_gives_the_task_back<F: TaskFixture>(stage: Stage<F>) {
+    stage.add(task("a")).await;
+    let key = stage.take(LONG).await.key;
+    for _ in 0..2 {
+        let released = stage.store.claims().release(&release(key)).await;
+        assert!(
+            matches!(released, Ok(ReleaseOutcome::Released)),
+            "{released:?}"
+        );
+    }
+    let again = stage.take(LONG).await;
+    assert_eq!(again.attempt, 1, "uncounted");
+    let late = stage.store.claims().release(&release(key)).await;
+    assert!(
+        matches!(late, Ok(ReleaseOutcome::NotHeld(Some(_)))),
+        "{late:?}"
+    );
+    assert!(!stage.is_asked(again.key, 1).await);
+}
+
+pub async fn claims_cannot_be_acquired<F: TaskFixture>(stage: Stage<F>) {
+    stage.add(task("a")).await;
+    let key = stage.take(LONG).await.key;
+    let claims = stage.store.claims();
+    let acquired = claims
+        .acquire(&Acquire::new(name(key), Uuid::new_v4(), LONG))
+        .await;
+    assert_eq!(
+        acquired.map_err(|error| error.kind()).err(),
+        Some(ErrorKind::Fatal)
+    );
+    let record = claims.read(&name(key)).await;
+    let record = record.unwrap_or_else(|error| panic!("{error:?}"));
+    let record = record.unwrap_or_else(|| panic!("no record"));
+    assert_eq!((record.uuid, record.token), (key.uuid, key.token));
+    assert!(record.remaining > Some(LONG / 2));
+}

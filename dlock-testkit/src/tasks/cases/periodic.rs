@@ -1,0 +1,123 @@
+//! One task for each instant of a schedule (K10).
+
+use super::*;
+
+const SCHEDULE: &str = "nightly";
+
+/// An instant so many seconds ago. The store's clock may be another one.
+#[expect(clippy::disallowed_methods, reason = "what is tested is the store's")]
+fn ago(seconds: u64) -> SystemTime {
+    SystemTime::now() - Duration::from_secs(seconds)
+}
+
+impl<F: TaskFixture> Stage<F> {
+    async fn serve(&self, instant: SystemTime, task: &NewTask) -> Served {
+        let served = self.store.enqueue_periodic(SCHEDULE, instant, task).await;
+        served.unwrap_or_else(|error| panic!("{error:?}"))
+    }
+}
+
+/// Neither a new name nor a repeat adds a task, and no instant has one after a later one.
+pub async fn instant_of_a_schedule_has_one_task<F: TaskFixture>(stage: Stage<F>) {
+    let new = task("report");
+    let first = ago(3600);
+    assert_eq!(stage.serve(first, &new).await, Served::Begun);
+    assert_eq!(stage.serve(first, &new).await, Served::Before);
+    stage.nothing().await;
+
+    let instant = ago(1800);
+    let served = stage.serve(instant, &new).await;
+    let Served::Enqueued(Enqueued::New(id)) = served else {
+        panic!("{served:?}");
+    };
+    assert_eq!(stage.serve(instant, &new).await, Served::Before);
+    assert_eq!(stage.serve(ago(2400), &new).await, Served::Before);
+    let claimed = stage.take(LONG).await;
+    assert_eq!((claimed.key.id, &*claimed.kind), (id, "report"));
+    stage.nothing().await;
+
+    let other = stage.store.enqueue_periodic("hourly", instant, &new).await;
+    assert!(
+        matches!(other, Ok(Served::Begun)),
+        "schedules are told apart: {other:?}"
+    );
+}
+
+/// Whoever asks at the same time. services.md 25.
+pub async fn workers_of_one_schedule_add_one_task<F: TaskFixture>(stage: Stage<F>) {
+    let new = task("report");
+    stage.serve(ago(3600), &new).await;
+    for instant in [ago(60), ago(30), ago(0)] {
+        let mut stores = Vec::new();
+        for _ in 0..4 {
+            stores.push(stage.fixture.store().await);
+        }
+        let asks = stores
+            .iter()
+            .map(|store| store.enqueue_periodic(SCHEDULE, instant, &new));
+        let served = futures_util::future::join_all(asks).await;
+        let added =
+            |served: &&Result<Served, _>| matches!(served, Ok(Served::Enqueued(Enqueued::New(_))));
+        assert_eq!(served.iter().filter(added).count(), 1, "{served:?}");
+        stage.take(LONG).await;
+        stage.nothing().await;
+    }
+}
+
+/// A worker whose clock is ahead.
+pub async fn instant_to_come_is_not_served<F: TaskFixture>(stage: Stage<F>) {
+    let new = task("report");
+    stage.serve(ago(3600), &new).await;
+    let early = ago(0) + Duration::from_secs(600);
+    let served = stage.serve(early, &new).await;
+    let Served::NotYet(wait) = served else {
+        panic!("{served:?}");
+    };
+    let near = Duration::from_secs(500)..=Duration::from_secs(600);
+    assert!(near.contains(&wait), "{wait:?}");
+    stage.nothing().await;
+
+    // It keeps no instant before it back.
+    let served = stage.serve(ago(60), &new).await;
+    assert!(matches!(served, Served::Enqueued(_)), "{served:?}");
+}
+
+/// K9: one that takes long is not there twice, and its schedule goes on.
+pub async fn periodic_task_whose_key_is_in_use_is_not_added<F: TaskFixture>(stage: Stage<F>) {
+    let new = NewTask::builder().kind("report").key("report").build();
+    stage.serve(ago(3600), &new).await;
+    let served = stage.serve(ago(1800), &new).await;
+    let Served::Enqueued(Enqueued::New(id)) = served else {
+        panic!("{served:?}");
+    };
+    let first = stage.take(LONG).await;
+    let instant = ago(900);
+    let duplicate = Served::Enqueued(Enqueued::Duplicate(id));
+    assert_eq!(stage.serve(instant, &new).await, duplicate);
+    assert_eq!(
+        stage.complete(first.key).await,
+        Ended::Own(State::Succeeded)
+    );
+    assert_eq!(stage.serve(instant, &new).await, Served::Before);
+    stage.nothing().await;
+}
+
+/// What cannot be kept serves no instant.
+pub async fn periodic_task_that_cannot_be_kept_is_refused<F: TaskFixture>(stage: Stage<F>) {
+    let new = task("report");
+    stage.serve(ago(3600), &new).await;
+    let instant = ago(60);
+    let refused = [
+        (SCHEDULE, task("")),
+        ("", new.clone()),
+        ("a\0b", new.clone()),
+        (&*"n".repeat(129), new.clone()),
+    ];
+    for (schedule, bad) in &refused {
+        let refused = stage.store.enqueue_periodic(schedule, instant, bad).await;
+        let kind = refused.err().map(|error| error.kind());
+        assert_eq!(kind, Some(ErrorKind::Fatal), "{schedule:?}");
+    }
+    let served = stage.serve(instant, &new).await;
+    assert!(matches!(served, Served::Enqueued(_)), "{served:?}");
+}

@@ -1,0 +1,112 @@
+//! What people see of a queue.
+
+use super::*;
+
+pub async fn counts_and_lists_tell_the_states<F: TaskFixture>(stage: Stage<F>) {
+    let running = stage.add(task("a")).await;
+    stage.take(LONG).await;
+    let dead = stage.add(task("a")).await;
+    let key = stage.take(LONG).await.key;
+    stage
+        .finish(
+            key,
+            How::Discard {
+                error: "x".to_owned(),
+            },
+        )
+        .await;
+    let cancelled = stage.add(task("a")).await;
+    stage.cancel(cancelled, false).await;
+    let stalled = stage.add(task("a")).await;
+    stage.take(stage.short).await;
+    let began = Instant::now();
+    while stage.state(stalled).await != State::Stalled {
+        assert!(began.elapsed() < PATIENCE, "its lease does not end");
+        sleep(stage.short / 20).await;
+    }
+    let ready = [stage.add(task("a")).await, stage.add(task("a")).await];
+    let later = NewTask::builder()
+        .kind("a")
+        .queue("b")
+        .when(When::In(LONG))
+        .build();
+    let scheduled = stage.add(later).await;
+    let counts = stage
+        .store
+        .counts()
+        .await
+        .unwrap_or_else(|error| panic!("{error:?}"));
+    let count = |queue: &str, state, tasks| Count::new(queue.to_owned(), state, tasks);
+    let expected = [
+        count("b", State::Scheduled, 1),
+        count("default", State::Ready, 2),
+        count("default", State::Running, 1),
+        count("default", State::Stalled, 1),
+        count("default", State::Dead, 1),
+        count("default", State::Cancelled, 1),
+    ];
+    assert_eq!(
+        counts.iter().collect::<BTreeSet<_>>(),
+        expected.iter().collect()
+    );
+    let listed = async |filter: Filter| {
+        let tasks = stage
+            .store
+            .list(&filter)
+            .await
+            .unwrap_or_else(|error| panic!("{error:?}"));
+        tasks.into_iter().map(|task| task.id).collect::<Vec<_>>()
+    };
+    let all = [
+        running, dead, cancelled, stalled, ready[0], ready[1], scheduled,
+    ];
+    let every = Filter::default;
+    assert_eq!(listed(every()).await, all);
+    let page = every().after(Some(dead)).limit(2);
+    assert_eq!(listed(page).await, [cancelled, stalled]);
+    let other = every().queue(Some("b".to_owned()));
+    assert_eq!(listed(other).await, [scheduled]);
+    for (state, ids) in [
+        (State::Running, &[running][..]),
+        (State::Dead, &[dead]),
+        (State::Cancelled, &[cancelled]),
+        (State::Stalled, &[stalled]),
+        (State::Ready, &ready),
+        (State::Succeeded, &[]),
+    ] {
+        assert_eq!(listed(every().state(Some(state))).await, ids, "{state}");
+    }
+}
+
+pub async fn ended_tasks_are_forgotten_by_age<F: TaskFixture>(stage: Stage<F>) {
+    let mut ids = Vec::new();
+    for number in 0..4 {
+        ids.push(stage.add(task("a")).await);
+        let key = stage.take(LONG).await.key;
+        if number % 2 == 0 {
+            stage.complete(key).await;
+        } else {
+            stage
+                .finish(
+                    key,
+                    How::Discard {
+                        error: "x".to_owned(),
+                    },
+                )
+                .await;
+        }
+    }
+    let waiting = stage.add(task("a")).await;
+    let prune = async |ages, most| stage.store.prune(ages, most).await.ok();
+    assert_eq!(prune(Ages::default(), 10).await, Some(0));
+    assert_eq!(prune(Ages::new(LONG, LONG), 10).await, Some(0));
+    assert_eq!(prune(Ages::new(Duration::ZERO, LONG), 1).await, Some(1));
+    assert_eq!(prune(Ages::new(Duration::ZERO, LONG), 10).await, Some(1));
+    assert_eq!(stage.store.task(ids[0]).await.ok(), Some(None));
+    assert_eq!(stage.state(ids[1]).await, State::Dead);
+    assert_eq!(
+        prune(Ages::new(Duration::ZERO, Duration::ZERO), 10).await,
+        Some(2)
+    );
+    assert_eq!(stage.state(waiting).await, State::Ready, "it has not ended");
+}
