@@ -1,6 +1,6 @@
 //! The grants that the documentation lists: a role that has them can make every call.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use dlock_core::{
     Name,
@@ -29,7 +29,7 @@ async fn role_with_the_rights_that_are_listed_can_make_every_call() {
     let role = queue.schema.replace("test", "role");
     let mut all = format!("CREATE ROLE \"{role}\" LOGIN;");
     let grants = documented();
-    assert_eq!(grants.len(), 4);
+    assert_eq!(grants.len(), 5);
     for grant in grants {
         let grant = grant
             .replace("dlock.", &format!("\"{}\".", queue.schema))
@@ -52,6 +52,12 @@ async fn role_with_the_rights_that_are_listed_can_make_every_call() {
         .enqueue(&[task(), keyed.clone(), keyed])
         .await
         .unwrap();
+    // The first call begins the schedule, the second one serves an instant of it.
+    for seconds in [2, 1] {
+        let instant = SystemTime::now() - Duration::from_secs(seconds);
+        let served = tasks.enqueue_periodic("s", instant, &task()).await;
+        served.unwrap();
+    }
     let key = take(&tasks, LONG).await.key;
     let name = Name::new(key.name().to_string()).unwrap();
     let renewed = tasks
