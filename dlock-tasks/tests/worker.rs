@@ -569,6 +569,29 @@ async fn worker_stops_although_its_store_is_down() {
     again.stop().await;
 }
 
+/// As many endings as may wait for the store do wait, and more come.
+#[tokio::test]
+async fn worker_whose_endings_cannot_leave_stops_nevertheless() {
+    let shop = Shop::new();
+    for _ in 0..40 {
+        shop.add(say("a")).await;
+    }
+    shop.store.0.down.store(true, Ordering::SeqCst);
+    let runs = Arc::<AtomicUsize>::default();
+    let counted = Arc::clone(&runs);
+    let run = Run::of(worker_for(&shop.store, LEASE).handle(move |_, _: Say| {
+        counted.fetch_add(1, Ordering::SeqCst);
+        async { Ok(()) }
+    }));
+    // Four in the call that fails, four in line, and one more at least.
+    let began = Instant::now();
+    while runs.load(Ordering::SeqCst) < 9 {
+        assert!(began.elapsed() < PATIENCE);
+        sleep(Duration::from_millis(5)).await;
+    }
+    run.stop().await;
+}
+
 /// 26.
 #[tokio::test]
 async fn cancelled_task_is_told_within_a_heartbeat() {

@@ -25,7 +25,9 @@ pub(super) async fn run(
     stop: impl Future<Output = ()> + Send,
 ) -> Result<(), ProviderError> {
     let (stopping, _) = watch::channel(false);
-    let (sender, endings) = mpsc::channel(worker.settings.concurrency.max(1));
+    let most = worker.settings.concurrency.max(1);
+    // Those of all running tasks, and as many that wait for the store.
+    let (sender, endings) = mpsc::channel(2 * most);
     // A periodic task that cannot be enqueued at all ends the worker in good order, too.
     let stop = async {
         tokio::select! {
@@ -85,7 +87,9 @@ async fn claim_and_run(
     // There is nothing before this instant, as far as the store knew.
     let mut idle_until = Instant::now();
     loop {
-        let room = most - running.len();
+        // Each running task has a place for its ending, so that nothing here ever waits for the store to end one.
+        let places = sender.capacity().saturating_sub(running.len());
+        let room = places.min(most - running.len());
         if room > 0 && idle_until <= Instant::now() {
             let mut claiming = pin!(claim(worker, room));
             let claimed = tokio::select! {
@@ -111,11 +115,14 @@ async fn claim_and_run(
                 running.spawn(task::run(Arc::clone(worker), task, claimed.sent, stopping));
             }
         }
+        let one_more = running.len() + 1;
         tokio::select! {
             biased;
             stopped = &mut stop => return stopped,
             Some(ended) = running.join_next() => deliver(sender, ended).await,
-            () = sleep_until(idle_until), if running.len() < most => {}
+            // Until one more task has a place; nobody else waits for places.
+            _ = sender.reserve_many(one_more), if places == 0 => {}
+            () = sleep_until(idle_until), if room > 0 => {}
         }
     }
 }
