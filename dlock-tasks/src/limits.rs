@@ -9,7 +9,7 @@ use uuid::Uuid;
 use crate::{Claim, Ending, How, NewTask};
 
 /// The most tasks of one call.
-const MOST: usize = 10_000;
+pub(crate) const MOST: usize = 10_000;
 
 const KIND: &str = "kind of a task";
 

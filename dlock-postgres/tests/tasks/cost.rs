@@ -30,7 +30,7 @@ async fn filled() -> (Postgres, Client) {
 }
 
 const CLAIM: &str = "SELECT (c.shown).id, (c.shown).uuid, (c.shown).token \
-     FROM dlock_task_claim_2('{default,other}', gen_random_uuid(), 5, 60000, 'x', false, NULL, NULL, true, '{x,resize}') AS c";
+     FROM dlock_task_claim_2('{default,other}', gen_random_uuid(), 5, 60000, 'x', false, NULL, NULL, true, '{x,a}') AS c";
 
 /// 20: what the server really does inside of the functions.
 #[tokio::test]
