@@ -3,6 +3,7 @@
 use std::{future::Future, pin::pin, sync::Arc, time::Duration};
 
 use dlock_core::{ErrorKind, ProviderError, Sent};
+use futures_util::future::OptionFuture;
 use tokio::{
     sync::{mpsc, watch},
     task::JoinSet,
@@ -97,50 +98,56 @@ async fn claim_and_run(
     let mut stop = pin!(stop);
     // There is nothing before this instant, as far as the store knew.
     let mut idle_until = Instant::now();
+    // A claim under way: endings do not wait for its answer.
+    let mut claiming = None;
     loop {
         // Every task that runs has a place for its ending: while endings cannot be written, no more tasks are claimed.
         let places = sender.capacity().saturating_sub(running.len());
         let room = places.min(most - running.len()).min(limits::MOST);
-        if room > 0 && idle_until <= Instant::now() {
-            let mut claiming = Box::pin({
-                let worker = Arc::clone(worker);
-                async move { claim(&worker, room, warn).await }
-            });
-            let claimed = tokio::select! {
-                biased;
-                claimed = &mut claiming => claimed?,
-                stopped = &mut stop => {
-                    // It may have been applied, so its answer is waited for.
-                    let late = timeout(settings.grace, claiming);
-                    running.spawn(async move {
-                        let tasks = late.await.map_or(Vec::new(), |late| late.map_or(Vec::new(), |late| late.tasks));
-                        tasks.into_iter().map(|task| Ending::new(task.key, How::GiveBack)).collect()
-                    });
-                    return stopped;
-                }
-            };
-            if claimed.tasks.len() < room {
-                let next = claimed.next.unwrap_or(settings.poll);
-                let pause = next.min(settings.poll).min(LONGEST_IDLE);
-                idle_until = Instant::now() + pause.max(Duration::from_millis(1));
-            }
-            for task in claimed.tasks {
-                let stopping = stopping.subscribe();
-                let task = task::run(Arc::clone(worker), task, claimed.sent, stopping);
-                running.spawn(async move { task.await.into_iter().collect() });
-            }
-            continue;
+        if claiming.is_none() && room > 0 && idle_until <= Instant::now() {
+            let worker = Arc::clone(worker);
+            claiming = Some(Box::pin(
+                async move { (room, claim(&worker, room, warn).await) },
+            ));
         }
+        let may_claim = claiming.is_none() && room > 0;
         let beside = running.len() + 1;
-        let waits_for_endings = places == 0 && beside <= most;
+        let waits_for_endings = claiming.is_none() && places == 0 && beside <= most;
         tokio::select! {
             biased;
-            stopped = &mut stop => return stopped,
+            Some((room, claimed)) = OptionFuture::from(claiming.as_mut()) => {
+                claiming = None;
+                let Got { tasks, next, sent } = claimed?;
+                if tasks.len() < room {
+                    let pause = next.unwrap_or(settings.poll).min(settings.poll).min(LONGEST_IDLE);
+                    idle_until = Instant::now() + pause.max(Duration::from_millis(1));
+                }
+                for task in tasks {
+                    let task = task::run(Arc::clone(worker), task, sent, stopping.subscribe());
+                    running.spawn(async move { task.await.into_iter().collect() });
+                }
+            }
+            stopped = &mut stop => {
+                // It may have been applied, so its answer is waited for.
+                if let Some(claiming) = claiming {
+                    let late = timeout(settings.grace, claiming);
+                    running.spawn(async move { late.await.map_or(Vec::new(), |(_, late)| given_back(late)) });
+                }
+                return stopped;
+            }
             Some(ended) = running.join_next() => deliver(sender, ended).await,
-            () = sleep_until(idle_until), if room > 0 => {}
+            () = sleep_until(idle_until), if may_claim => {}
             _ = sender.reserve_many(beside), if waits_for_endings => {}
         }
     }
+}
+
+/// What becomes of a claim that is answered when the worker stops.
+fn given_back(late: Result<Got, ProviderError>) -> Vec<Ending> {
+    let tasks = late.map_or(Vec::new(), |late| late.tasks).into_iter();
+    tasks
+        .map(|task| Ending::new(task.key, How::GiveBack))
+        .collect()
 }
 
 /// What a claim got, and when it was sent first.
