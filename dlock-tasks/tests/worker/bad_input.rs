@@ -129,29 +129,3 @@ async fn worker_stops_although_its_store_is_silent() {
     }
     other.stop().await;
 }
-
-/// While endings cannot be written no more tasks are begun than there is room for, and the worker can still be
-/// stopped.
-#[tokio::test]
-async fn endings_that_cannot_be_written_hold_claims_back() {
-    let shop = Shop::new();
-    let tasks: Vec<_> = (0..60).map(|_| say("a")).collect();
-    shop.store.enqueue(&tasks).await.unwrap();
-    shop.store.0.down.store(true, Ordering::SeqCst);
-    let runs = Arc::<AtomicUsize>::default();
-    let counted = Arc::clone(&runs);
-    let lease = Duration::from_secs(1);
-    let run = Run::of(worker_for(&shop.store, lease).handle(move |_, _: Say| {
-        counted.fetch_add(1, Ordering::SeqCst);
-        async { Ok(()) }
-    }));
-    let began = Instant::now();
-    while runs.load(Ordering::SeqCst) < 8 {
-        assert!(began.elapsed() < PATIENCE);
-        sleep(Duration::from_millis(5)).await;
-    }
-    sleep(Duration::from_millis(200)).await;
-    run.stop().await;
-    let runs = runs.load(Ordering::SeqCst);
-    assert!(runs <= 4 + 8 + 4, "{runs} of 60 were begun");
-}

@@ -110,6 +110,17 @@ async fn answers_that_are_lost_keep_no_drain_from_its_end() {
     assert_eq!(drained.attempts[0].state, Some(State::Succeeded));
 }
 
+/// A store need not give out at once all that is ready.
+#[tokio::test]
+async fn claim_that_gets_nothing_is_not_the_end_of_a_drain() {
+    let shop = Shop::new();
+    let id = shop.add(say("a")).await;
+    shop.store.0.empty.store(2, Ordering::SeqCst);
+    let worker = worker(&shop.store).handle(|_, _: Say| async { Ok(()) });
+    let drained = worker.drain(PATIENCE).await.unwrap();
+    assert_eq!(drained.attempts[0].id, id);
+}
+
 #[tokio::test]
 async fn drain_that_takes_too_long_names_what_ran_and_gives_it_back() {
     let shop = Shop::new();
