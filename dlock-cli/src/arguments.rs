@@ -1,9 +1,13 @@
 //! What each command is told on the command line, and by the environment.
 
-use std::{env, ffi::OsString, time::Duration};
+use std::{
+    env,
+    ffi::OsString,
+    time::{Duration, SystemTime},
+};
 
 use clap::{Args, Subcommand};
-use dlock_tasks::{State, TaskId};
+use dlock_tasks::{NewTask, State, TaskId};
 
 use crate::{
     exit::Failure,
@@ -126,8 +130,11 @@ pub(crate) struct TasksArguments {
     pub(crate) what: TasksCommand,
     // Help, not a doc comment: those want variables in backticks.
     #[arg(
-        help = "Where the tasks are: sqlite:PATH, a database with the tables of a queue [env: DLOCK_DATABASE]",
+        help = "Where the tasks are: sqlite:PATH or postgres://USER@HOST/DATABASE[?schema=SCHEMA], a database with the \
+            tables of a queue. Everybody on this machine sees a password that is given here: put the whole URL into \
+            DLOCK_DATABASE instead [env: DLOCK_DATABASE]",
         long,
+        visible_alias = "store",
         value_name = "DATABASE",
         global = true
     )]
@@ -163,6 +170,10 @@ pub(crate) enum TasksCommand {
         #[arg(value_parser = task)]
         id: TaskId,
     },
+    /// Add a task
+    Enqueue(EnqueueArguments),
+    /// Make the tables of a queue where they are missing
+    Setup,
     /// Cancel tasks: one that waits ends, the worker of one that runs is asked to stop
     Cancel {
         /// Their numbers
@@ -178,6 +189,38 @@ pub(crate) enum TasksCommand {
         #[arg(required = true, value_parser = task)]
         ids: Vec<TaskId>,
     },
+}
+
+/// Arguments of `dlock tasks enqueue`.
+#[derive(Debug, Args)]
+pub(crate) struct EnqueueArguments {
+    /// Which handler it is for
+    pub(crate) kind: String,
+    /// What the handler gets, as JSON; - reads it from standard input [default: null]
+    pub(crate) payload: Option<String>,
+    /// The queue
+    #[arg(long, default_value = NewTask::QUEUE)]
+    pub(crate) queue: String,
+    /// Add nothing if a task of this queue and key has not ended yet
+    #[arg(long)]
+    pub(crate) key: Option<String>,
+    /// 0 to 9; smaller numbers run first
+    #[arg(long, default_value_t = 5)]
+    pub(crate) priority: u8,
+    /// Not before this time has passed, as 90s or 2h
+    #[arg(long = "in", value_name = "TIME", value_parser = time, conflicts_with = "at")]
+    pub(crate) delay: Option<Duration>,
+    /// Not before this instant, as 2026-12-01T09:00:00Z
+    #[arg(long, value_name = "INSTANT", value_parser = instant)]
+    pub(crate) at: Option<SystemTime>,
+    /// How often it is tried: 1 to 1000
+    #[arg(long, value_name = "NUMBER", default_value_t = 20)]
+    pub(crate) max_attempts: u32,
+}
+
+fn instant(text: &str) -> Result<SystemTime, String> {
+    humantime::parse_rfc3339(text)
+        .map_err(|error| format!("{error}; an instant is written in UTC, as 2026-12-01T09:00:00Z"))
 }
 
 fn task(text: &str) -> Result<TaskId, String> {

@@ -51,7 +51,7 @@ enum Command {
     /// Make what a store needs before there can be locks
     #[command(long_about = include_str!("help/setup.txt"))]
     Setup(SetupArguments),
-    /// Look at the tasks of a queue, cancel and retry them
+    /// Look at the tasks of a queue, add, cancel and retry them
     #[command(long_about = include_str!("help/tasks.txt"))]
     Tasks(TasksArguments),
 }

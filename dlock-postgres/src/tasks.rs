@@ -401,6 +401,7 @@ impl TaskStore for PostgresTasks {
                     (&look.instants, Type::INT8_ARRAY),
                     (&look.numbers, Type::INT8_ARRAY),
                     (&look.may_sweep, Type::BOOL),
+                    (&claim.kinds, Type::TEXT_ARRAY),
                 ],
             )
             .await?;

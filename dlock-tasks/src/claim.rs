@@ -14,6 +14,9 @@ use crate::TaskId;
 pub struct Claim {
     /// Of these queues, the first that has a task first.
     pub queues: Vec<String>,
+    /// Of these kinds only, if any are given: those that the worker has handlers for. Tasks of other kinds wait for
+    /// other workers, and no attempt of theirs is used.
+    pub kinds: Option<Vec<String>>,
     /// The identity of the terms that it begins: fresh for every claim, the same when a claim that had no
     /// answer is repeated.
     pub uuid: Uuid,
@@ -33,6 +36,7 @@ impl Claim {
     pub fn new(queue: impl Into<String>, uuid: Uuid, lease: Duration) -> Self {
         Self {
             queues: vec![queue.into()],
+            kinds: None,
             uuid,
             max: 1,
             lease,
@@ -45,6 +49,13 @@ impl Claim {
     #[must_use]
     pub fn queues(mut self, queues: impl IntoIterator<Item: Into<String>>) -> Self {
         self.queues = queues.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Sets the kinds.
+    #[must_use]
+    pub fn kinds(mut self, kinds: impl IntoIterator<Item: Into<String>>) -> Self {
+        self.kinds = Some(kinds.into_iter().map(Into::into).collect());
         self
     }
 

@@ -22,5 +22,7 @@ pub use self::{
         Enqueued, FailedAttempt, Holder, NewTask, NewTaskBuilder, NoState, State, Task, TaskId,
         When,
     },
-    worker::{CheckpointError, Context, Worker, WorkerBuilder},
+    worker::{
+        Attempt, BuildError, CheckpointError, Context, DrainError, Drained, Worker, WorkerBuilder,
+    },
 };

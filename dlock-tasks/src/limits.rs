@@ -9,7 +9,9 @@ use uuid::Uuid;
 use crate::{Claim, Ending, How, NewTask};
 
 /// The most tasks of one call.
-const MOST: usize = 10_000;
+pub(crate) const MOST: usize = 10_000;
+
+const KIND: &str = "kind of a task";
 
 impl NewTask {
     /// The payload as JSON text, if the task can be kept.
@@ -18,7 +20,7 @@ impl NewTask {
     /// [`Fatal`](dlock_core::ErrorKind::Fatal) with what is wrong: a name of wrong length or with NUL, a
     /// priority above 9, no attempt or more than 1000, a payload that is too large.
     pub fn check(&self) -> Result<String, ProviderError> {
-        text("kind of a task", &self.kind, 128)?;
+        text(KIND, &self.kind, 128)?;
         queue(&self.queue)?;
         if let Some(key) = &self.key {
             text("key of a task", key, 256)?;
@@ -44,13 +46,19 @@ impl Claim {
     /// Whether a store can answer it.
     ///
     /// # Errors
-    /// [`Fatal`](dlock_core::ErrorKind::Fatal) with what is wrong: no queue, a name of wrong length, no task or
+    /// [`Fatal`](dlock_core::ErrorKind::Fatal) with what is wrong: no queue or no kind, a name of wrong length, no task or
     /// more than 10,000, a lease or a label that no record can hold.
     pub fn check(&self) -> Result<(), ProviderError> {
         if self.queues.is_empty() {
             return Err(fatal("a claim names one queue at least".to_owned()));
         }
         self.queues.iter().try_for_each(|name| queue(name))?;
+        if self.kinds.as_ref().is_some_and(Vec::is_empty) {
+            let why = "a claim that is limited to some kinds names one at least";
+            return Err(fatal(why.to_owned()));
+        }
+        let mut kinds = self.kinds.iter().flatten();
+        kinds.try_for_each(|kind| text(KIND, kind, 128))?;
         if !(1..=MOST).contains(&self.max) {
             let max = self.max;
             return Err(fatal(format!(

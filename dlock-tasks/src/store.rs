@@ -39,7 +39,8 @@ pub trait TaskStore: Send + Sync + 'static {
     ) -> Result<Served, ProviderError>;
 
     /// Gives out tasks under leases (K3): those that are due and that nobody has, or whose lease has run
-    /// out. A task whose last attempt has run out dies here, one that was to be cancelled ends.
+    /// out. A task whose last attempt has run out dies here, one that was to be cancelled ends: of any kind, also if the
+    /// claim is limited to [some](Claim::kinds).
     ///
     /// To repeat a claim that had no answer, send it [`repeated`](Claim::repeated): it gets what it holds
     /// already.

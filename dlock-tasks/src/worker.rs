@@ -1,21 +1,27 @@
 //! A worker: claims tasks, runs their handlers under leases that renew themselves, and ends them.
 
 mod context;
+mod drain;
 mod endings;
 mod handlers;
+mod held;
 mod periodic;
 mod run;
+mod settings;
 mod task;
 
-use std::{fmt, future::Future, sync::Arc, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
-use dlock_core::{BuildError, Client, DLock, ProviderError};
+use dlock_core::{Client, DLock, ProviderError};
 use serde::Serialize;
-use typed_builder::TypedBuilder;
 
-pub use self::context::{CheckpointError, Context};
-use self::handlers::Handlers;
-use crate::{Ages, NewTask, Payload, Periodic, Stop, TaskStore};
+pub use self::{
+    context::{CheckpointError, Context},
+    drain::{Attempt, DrainError, Drained},
+    settings::{BuildError, WorkerBuilder},
+};
+use self::{handlers::Handlers, settings::Settings};
+use crate::{Payload, Periodic, Stop};
 
 /// Claims tasks and runs their handlers (J1 to J3).
 ///
@@ -59,66 +65,6 @@ pub struct Worker {
     client: Client,
 }
 
-/// What a worker is made with.
-#[derive(TypedBuilder)]
-#[builder(
-    builder_type(vis = "pub", name = WorkerBuilder, doc = "Makes a [`Worker`]; made by [`Worker::builder`]."),
-    build_method(into = Result<Worker, BuildError>, doc = "The worker, without handlers yet.\n\n# Errors\n[`BuildError`] if the lease or the label cannot be one.")
-)]
-pub(crate) struct Settings {
-    #[builder(setter(transform = |store: impl TaskStore| Arc::new(store) as Arc<dyn TaskStore>, doc = "Where the tasks are."))]
-    store: Arc<dyn TaskStore>,
-    #[builder(default = vec![NewTask::QUEUE.to_owned()], setter(transform = |queue: impl Into<String>| vec![queue.into()], doc = "The queue it works for; `default` if not given."))]
-    queue: Vec<String>,
-    #[builder(
-        default = 8,
-        setter(doc = "How many tasks it runs at a time; 8 if not given.")
-    )]
-    concurrency: usize,
-    #[builder(default = Duration::from_secs(30), setter(doc = "The lease of each task: how long another worker waits when this one dies, 30 s if not given. It is renewed every third of it, and a handler is stopped at four fifths if no renewal succeeds."))]
-    lease: Duration,
-    #[builder(default = Duration::from_secs(1), setter(doc = "How often an idle worker asks for tasks that it was not told of; 1 s if not given."))]
-    poll: Duration,
-    #[builder(
-        default,
-        setter(
-            strip_option(fallback = timeout_opt),
-            doc = "How long a handler may take. One that takes longer is dropped, and its attempt has failed. No limit if not given."
-        )
-    )]
-    timeout: Option<Duration>,
-    #[builder(default = Duration::from_secs(10), setter(doc = "How long handlers may go on when the worker is told to stop, 10 s if not given. Tasks that have not ended by then are given back, and the attempt does not count."))]
-    grace: Duration,
-    #[builder(
-        default,
-        setter(
-            doc = "How long ended tasks are kept: a day, a week if they did not succeed. Every worker forgets older ones now and then."
-        )
-    )]
-    keep: Ages,
-    #[builder(default, setter(into, doc = "Label of this worker, for people."))]
-    owner: String,
-}
-
-impl From<Settings> for Result<Worker, BuildError> {
-    fn from(settings: Settings) -> Self {
-        let client = Client::new(settings.store.claims());
-        let lock = DLock::builder()
-            .name("claim")
-            .duration(settings.lease)
-            .owner(settings.owner.as_str())
-            .provider(client.clone())
-            .build()?;
-        Ok(Worker {
-            settings,
-            handlers: Handlers::default(),
-            periodic: Vec::new(),
-            lock,
-            client,
-        })
-    }
-}
-
 impl Worker {
     /// Settings first, then `build()`, then handlers.
     pub fn builder() -> WorkerBuilder {
@@ -140,6 +86,42 @@ impl Worker {
         self
     }
 
+    /// Adds the handler of a kind of tasks that blocks its thread: it computes for long, or calls what waits without
+    /// `await`. It runs on [tokio's threads for such work](tokio::task::spawn_blocking), and heartbeats go on
+    /// beside it.
+    ///
+    /// Nothing can stop it from outside. Where the future of another handler is dropped, this one is only **told**, and
+    /// the worker waits until it returns, for its answer no longer counts:
+    ///
+    /// | when | what it is told | what becomes of the task |
+    /// |---|---|---|
+    /// | the lease is lost | [`check`](Context::check) fails, [`is_valid`](Context::is_valid) is false | another worker may have it; the answer is not written |
+    /// | it takes longer than the time limit | the same; its lease is not renewed any more | the attempt has failed, whatever it answers; written when it returns. If it does not until the lease runs out, another worker may have the task |
+    /// | the worker stops, and the grace time is over | the same | given back when it returns, or completed if it was done by then; if it does not return until the lease runs out, the same |
+    /// | the future of [`run`](Self::run) is dropped | [`check`](Context::check) fails | given back when it returns; until then its lease is renewed |
+    /// | somebody cancels the task | [`check`](Context::check) fails | cancelled, unless it answers an output |
+    ///
+    /// So a handler that calls `context.check()?` at least each fifth of the lease, and only takes steps that are shorter
+    /// than that, does not run beside another worker's unless the whole process stands still. One that
+    /// never asks runs on when its task is lost, **beside another worker that has the task**: what it writes must carry
+    /// the [token](Context::token).
+    ///
+    /// It takes its place among the [`concurrency`](WorkerBuilder::concurrency) until it returns: one that never does
+    /// takes it for ever. `run` ends by its bound nevertheless; dropping the runtime, as at the end of
+    /// `#[tokio::main]`, waits for all such threads, and only `Runtime::shutdown_timeout` and the end of the process
+    /// do not. Tokio has 512 of these threads if nobody says otherwise; with more concurrency than that, tasks wait under
+    /// their leases.
+    #[must_use]
+    pub fn handle_blocking<P, F, O>(mut self, handler: F) -> Self
+    where
+        P: Payload,
+        F: Fn(Context, P) -> Result<O, Stop> + Send + Sync + 'static,
+        O: Serialize + 'static,
+    {
+        self.handlers.add_blocking(handler);
+        self
+    }
+
     /// Adds a task that is enqueued by the clock while this worker runs (K10). Give it to every worker: each instant has
     /// one task nevertheless. It may be for another queue than the worker's own.
     #[must_use]
@@ -150,26 +132,87 @@ impl Worker {
 
     /// Works until `stop` resolves. Then no task is claimed any more, the handlers are told
     /// ([`Context::stopping`]), and those that have not ended after the grace time are dropped, their tasks given
-    /// back. It ends after a lease and twice the grace time at the latest, also if the store does not answer.
+    /// back. It ends after a lease and twice the grace time at the latest, also if the store does not answer or a
+    /// handler does not end.
     ///
     /// A store that cannot be reached is asked again for as long as that takes; the log says so.
     ///
     /// # Errors
     /// A store that cannot be used, whatever time passes: a missing permission, tables of another version. A periodic
-    /// task that cannot be kept.
+    /// task that cannot be kept. A worker without handlers.
     ///
     /// # Cancel safety
-    /// Dropping the future drops the handlers; their tasks are given back in the background, if the runtime goes
-    /// on.
+    /// Dropping the future drops the handlers; their tasks are given back in the background when that is done, if the
+    /// runtime goes on.
     pub async fn run(self, stop: impl Future<Output = ()> + Send) -> Result<(), ProviderError> {
         run::run(&Arc::new(self), stop).await
+    }
+
+    /// For tests: runs what is ready until there is nothing left, and says what became of it.
+    ///
+    /// That is every task of this worker's queues and kinds that is due, and those that they enqueue, if these are
+    /// due. It is over when a look at the store has found none of them and no handler runs.
+    ///
+    /// - Tasks of later are left alone: those that are enqueued for later, those that snooze, and those that failed,
+    ///   which come again after about two seconds or more. One that is to come again after no time at all is run again.
+    /// - Tasks that other workers run are left to them, and not waited for. Tasks of dead workers are run if their
+    ///   leases have ended.
+    /// - Periodic tasks are not enqueued.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use dlock_tasks::{DrainError, Worker};
+    /// # async fn example(worker: Worker) -> Result<(), DrainError> {
+    /// let drained = worker.drain(Duration::from_secs(10)).await?;
+    /// assert!(drained.failed().is_empty(), "{drained:?}");
+    /// assert_eq!(drained.attempts.len(), 3);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// [`DrainError::TooLong`] if it takes longer than `within`, since a handler does not end, the store does not answer
+    /// or tasks enqueue each other for ever; it names the tasks that ran. [`DrainError::Store`] if the store cannot be
+    /// used, or the worker has no handlers.
+    ///
+    /// # Cancel safety
+    /// As of [`run`](Self::run).
+    pub async fn drain(&self, within: Duration) -> Result<Drained, DrainError> {
+        drain::drain(self.share(), within).await
+    }
+
+    /// Another one like this.
+    fn share(&self) -> Arc<Self> {
+        let Self {
+            settings,
+            handlers,
+            periodic,
+            lock,
+            client,
+        } = self;
+        Arc::new(Self {
+            settings: settings.clone(),
+            handlers: handlers.clone(),
+            periodic: periodic.clone(),
+            lock: lock.clone(),
+            client: client.clone(),
+        })
+    }
+
+    /// # Errors
+    /// It has no handlers, and so would claim nothing.
+    fn check(&self) -> Result<(), ProviderError> {
+        if self.handlers.kinds().next().is_some() {
+            return Ok(());
+        }
+        let why = "a worker without handlers runs no task: add them with `handle` before it runs";
+        Err(ProviderError::fatal(why))
     }
 }
 
 impl fmt::Debug for Worker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Worker")
-            .field("queue", &self.settings.queue)
+            .field("queues", &self.settings.queues)
             .field("lease", &self.settings.lease)
             .finish_non_exhaustive()
     }

@@ -58,6 +58,7 @@ macro_rules! task_store {
             priorities_and_ages_decide_the_order
             task_of_later_is_not_given_out_before
             queues_are_claimed_in_their_order
+            tasks_of_other_kinds_wait_for_other_workers
             key_is_used_once_at_a_time
             many_writers_of_one_key_add_one_task
             waiting_task_is_cancelled_at_once

@@ -122,8 +122,8 @@ fn fence() -> Fence {
     Fence::new("example_fence")
 }
 
-/// Resolves when the program shall stop: at Ctrl-C, and when its standard input closes if another program started
-/// it.
+/// Resolves when the program shall stop: at Ctrl-C and SIGTERM, and when its standard input closes if another program
+/// started it.
 pub async fn stopped() {
     let closed = async {
         if env::var_os(CHILD).is_none() {
@@ -136,7 +136,22 @@ pub async fn stopped() {
     tokio::select! {
         () = closed => {}
         _ = tokio::signal::ctrl_c() => {}
+        () = terminated() => {}
     }
+}
+
+#[cfg(unix)]
+async fn terminated() {
+    use tokio::signal::unix::{SignalKind, signal};
+    match signal(SignalKind::terminate()) {
+        Ok(mut signals) => drop(signals.recv().await),
+        Err(_) => std::future::pending().await,
+    }
+}
+
+#[cfg(not(unix))]
+async fn terminated() {
+    std::future::pending().await
 }
 
 /// Set for programs that end with the one that started them.

@@ -26,9 +26,11 @@ use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
 use dlock_dynamodb::{DynamodbProvider, TableError};
 
 use super::{
-    Location, Seen, Store, Tables, TablesError,
+    Location, Seen, Store,
+    diagnosis::{Diagnosis, SET_UP},
     query::{self, Query},
     refuse, state,
+    tables::{Tables, TablesError},
 };
 use crate::{
     display::without_credentials,
@@ -159,11 +161,14 @@ impl Location for Table {
             .map_err(|error| self.unusable().because(error))?;
         Ok(Store {
             provider: Arc::new(provider.clone()),
-            shown: self.to_string(),
-            tables: Some(Arc::new(provider)),
             seen: self.seen(&config),
-            if_silent: "can this machine reach DynamoDB, and is AWS_ENDPOINT_URL right if it is set? try again later",
-            is_refusal,
+            diagnosis: Diagnosis {
+                shown: self.to_string(),
+                tables: Some(Arc::new(provider)),
+                if_silent: "can this machine reach DynamoDB, and is AWS_ENDPOINT_URL right if it is set? try again later",
+                is_refusal,
+                set_up: SET_UP,
+            },
         })
     }
 }

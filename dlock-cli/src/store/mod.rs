@@ -3,6 +3,7 @@
 //! What is shown of a store, also in errors, never contains a password: a location is shown by its
 //! parts, never as it was written, and what can't be read as a location is not repeated at all.
 
+mod diagnosis;
 #[cfg(feature = "dynamodb")]
 mod dynamodb;
 #[cfg(feature = "postgres")]
@@ -16,6 +17,7 @@ mod postgres;
     feature = "sqlite"
 ))]
 mod query;
+mod queue;
 #[cfg(feature = "redis")]
 mod redis;
 #[cfg(feature = "sqlite")]
@@ -28,21 +30,17 @@ mod tls;
 #[cfg(any(feature = "postgres", feature = "redis"))]
 mod url;
 
-use std::{error::Error as StdError, ffi::OsStr, fmt, path::PathBuf, sync::Arc, time::Duration};
+use std::{ffi::OsStr, fmt, path::PathBuf, sync::Arc};
 
 use async_trait::async_trait;
 use dlock_core::{
-    Client, Error, ErrorKind, ProviderError,
+    Client, Error, ProviderError,
     provider::{Admin, Discipline},
 };
 
-use self::tables::{Tables, TablesError};
+use self::diagnosis::Diagnosis;
+pub(crate) use self::queue::Queue;
 use crate::exit::{Exit, Failure};
-
-/// How long a look at a server's tables may take, once it has refused something.
-const LOOK: Duration = Duration::from_secs(10);
-/// The same once it did not answer: if it is gone, this fails as well.
-const GLANCE: Duration = Duration::from_secs(2);
 
 /// Where locks are, not opened yet. Its `Display` is for people, and has no secret.
 #[async_trait]
@@ -65,16 +63,9 @@ pub(crate) trait Location: fmt::Display + fmt::Debug + Send + Sync {
 #[derive(Clone)]
 pub(crate) struct Store {
     pub(crate) provider: Arc<dyn Admin>,
-    /// What people may see of it.
-    shown: String,
-    /// What has to be made before there can be locks; `None` if opening did all.
-    tables: Option<Arc<dyn Tables>>,
+    diagnosis: Diagnosis,
     /// Where what was seen of its locks is kept; `None` if its own clock decides, or there is no place.
     seen: Option<Seen>,
-    /// What to look at when it is silent.
-    if_silent: &'static str,
-    /// Whether this is its own word: then it is up.
-    is_refusal: fn(&(dyn StdError + 'static)) -> bool,
 }
 
 /// Where what was seen of the locks of a store is kept for the runs to come.
@@ -171,12 +162,6 @@ fn scheme(text: &str) -> Option<&str> {
     plausible.then_some(scheme)
 }
 
-/// The file of `sqlite:PATH`, where it is no store of locks.
-#[cfg(feature = "sqlite")]
-pub(crate) fn sqlite_path(argument: &OsStr) -> Option<std::path::PathBuf> {
-    sqlite::path(argument)
-}
-
 #[cfg(feature = "sqlite")]
 fn of_user() -> Result<Box<dyn Location>, Failure> {
     sqlite::of_user()
@@ -247,65 +232,17 @@ impl Store {
 
     /// Makes what locks need; nothing if it is there.
     pub(crate) async fn set_up(&self) -> Result<(), Failure> {
-        let Some(tables) = &self.tables else {
-            return Ok(());
-        };
-        let doing = "can't set it up";
-        match tables.make().await {
-            Ok(()) => Ok(()),
-            Err(TablesError::Store(error)) => Err(self.failure(doing, error).await),
-            Err(error) => Err(self.unusable(doing).because(error)),
-        }
+        self.diagnosis.set_up().await
     }
 
     /// The store has no answer: why, and what to do.
     pub(crate) async fn failure(&self, doing: &str, error: ProviderError) -> Failure {
-        #[cfg(any(feature = "dynamodb", feature = "postgres", feature = "redis"))]
-        if let Some(advice) = tls::advice(&error) {
-            return self.unusable(doing).because(error).advise(advice);
-        }
-        match error.kind() {
-            ErrorKind::Fatal => match self.lacking().await {
-                Some(error @ TablesError::Missing(_)) => self
-                    .unusable(doing)
-                    .because(error)
-                    .advise("make it once: 'dlock setup', with the same --store"),
-                Some(error @ TablesError::Wrong(_)) => self.unusable(doing).because(error),
-                Some(TablesError::Store(_)) | None => self.unusable(doing).because(error),
-            },
-            ErrorKind::NotApplied | ErrorKind::Unknown => match self.obstacle().await {
-                Some(obstacle) => Failure::new(
-                    Exit::StoreUnreachable,
-                    format!("{doing}: the store {self} takes no writes"),
-                )
-                .because(obstacle),
-                None => {
-                    let what = format!("{doing}: the store {self} {}", self.conduct(&error));
-                    let failure = Failure::new(Exit::StoreUnreachable, what);
-                    let failure = if self.refuses(&error) {
-                        failure
-                    } else {
-                        failure.advise(self.if_silent)
-                    };
-                    failure.because(error)
-                }
-            },
-        }
+        self.diagnosis.failure(doing, error).await
     }
 
     /// What a store does that gave no answer to a request.
     pub(crate) fn conduct(&self, error: &ProviderError) -> &'static str {
-        if self.refuses(error) {
-            "refuses for now"
-        } else {
-            "does not answer"
-        }
-    }
-
-    /// Whether the store itself said so.
-    fn refuses(&self, error: &ProviderError) -> bool {
-        let first = error as &(dyn StdError + 'static);
-        std::iter::successors(Some(first), |&error| error.source()).any(self.is_refusal)
+        self.diagnosis.conduct(error)
     }
 
     /// An acquire ended without the lock.
@@ -321,30 +258,11 @@ impl Store {
             other => Failure::new(Exit::NotAcquired, doing).because(other),
         }
     }
-
-    fn unusable(&self, doing: &str) -> Failure {
-        Failure::new(
-            Exit::StoreUnusable,
-            format!("{doing}: the store {self} can't be used"),
-        )
-    }
-
-    /// What keeps a store from writing that may be up all the same.
-    async fn obstacle(&self) -> Option<Box<dyn StdError + Send + Sync>> {
-        let look = self.tables.as_ref()?.obstacle();
-        tokio::time::timeout(GLANCE, look).await.ok()?
-    }
-
-    /// What is wrong with the tables of a store that refused something.
-    async fn lacking(&self) -> Option<TablesError> {
-        let look = self.tables.as_ref()?.check();
-        tokio::time::timeout(LOOK, look).await.ok()?.err()
-    }
 }
 
 impl fmt::Display for Store {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.shown)
+        self.diagnosis.fmt(f)
     }
 }
 

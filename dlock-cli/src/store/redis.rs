@@ -8,6 +8,7 @@ use redis::{Client, ConnectionAddr, ConnectionInfo, ErrorKind, IntoConnectionInf
 
 use super::{
     Location, Store,
+    diagnosis::{Diagnosis, SET_UP},
     query::{self, Query},
     refuse, tls,
     url::{UNCLEAR, has_clear_credentials},
@@ -76,11 +77,14 @@ impl Location for Server {
             .map_err(|error| unusable().because(error))?;
         Ok(Store {
             provider: Arc::new(provider),
-            shown: self.to_string(),
-            tables: None,
             seen: None,
-            if_silent: "is the server up, and can this machine reach it? try again later",
-            is_refusal,
+            diagnosis: Diagnosis {
+                shown: self.to_string(),
+                tables: None,
+                if_silent: "is the server up, and can this machine reach it? try again later",
+                is_refusal,
+                set_up: SET_UP,
+            },
         })
     }
 }

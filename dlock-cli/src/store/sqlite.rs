@@ -8,12 +8,13 @@ use std::{
 };
 
 use async_trait::async_trait;
-use dlock_sqlite::{OpenError, SqliteProvider};
+use dlock_sqlite::{OpenError, SqliteProvider, tasks::SqliteTasks};
 
 use super::{
-    Location, Store,
+    Location, Queue, Store,
+    diagnosis::{Diagnosis, SET_UP},
     query::{self, Query},
-    refuse, state,
+    queue, refuse, state,
 };
 use crate::exit::{Exit, Failure};
 
@@ -33,10 +34,28 @@ pub(super) fn parse(argument: &OsStr) -> Result<Box<dyn Location>, Failure> {
     File::parse(argument).map(|file| Box::new(file) as _)
 }
 
-/// The path alone: what has settings is a store of locks.
-pub(super) fn path(argument: &OsStr) -> Option<PathBuf> {
-    let file = File::parse(argument).ok()?;
-    file.prefix.is_none().then_some(file.path)
+/// Opens the queue of `sqlite:PATH`; makes the file and its tables if told so.
+pub(super) fn queue(argument: &OsStr, make: bool) -> Result<Queue, Failure> {
+    let file = File::parse(argument)?;
+    if file.prefix.is_some() {
+        return Err(refuse("a queue has no prefix"));
+    }
+    let found = if make {
+        SqliteTasks::open(&file.path).map(Some)
+    } else {
+        SqliteTasks::find(&file.path)
+    };
+    let tasks = found
+        .map_err(|error| file.refused(error))?
+        .ok_or_else(|| {
+            Failure::new(Exit::StoreUnusable, format!("there is no queue in {file}")).advise(
+                "is the path right? Programs that enqueue tasks make its tables, and so does 'dlock tasks setup'",
+            )
+        })?;
+    Ok(Queue {
+        store: Arc::new(tasks),
+        diagnosis: file.diagnosis(queue::SET_UP),
+    })
 }
 
 /// `locks.db` in the user's state directory.
@@ -67,6 +86,16 @@ impl File {
             prefix: Query::parse(&query, &["prefix"])?.take("prefix")?,
             default: false,
         })
+    }
+
+    fn diagnosis(&self, set_up: &'static str) -> Diagnosis {
+        Diagnosis {
+            shown: self.to_string(),
+            tables: None,
+            set_up,
+            if_silent: "is another program keeping it locked, or its disk full or gone? try again later",
+            is_refusal: |_| false,
+        }
     }
 
     fn refused(&self, error: OpenError) -> Failure {
@@ -111,11 +140,8 @@ impl Location for File {
         })??;
         Ok(Store {
             provider: Arc::new(provider),
-            shown: self.to_string(),
-            tables: None,
             seen: None,
-            if_silent: "is another program keeping it locked, or its disk full or gone? try again later",
-            is_refusal: |_| false,
+            diagnosis: self.diagnosis(SET_UP),
         })
     }
 

@@ -1,8 +1,14 @@
 //! What is a location, what is not, and what is said of it.
 
+use std::time::Duration;
+
 use dlock_testkit::memory::{MemoryProvider, MemoryStore};
 
-use super::*;
+use super::{
+    diagnosis::{Diagnosis, SET_UP},
+    tables::{Tables, TablesError},
+    *,
+};
 
 const SECRET: &str = "hunter2";
 
@@ -140,11 +146,14 @@ impl Tables for Prepared {
 async fn ends(tables: State, error: Error) -> (Exit, String) {
     let store = Store {
         provider: Arc::new(MemoryProvider::new(&MemoryStore::store_clock())),
-        shown: "memory".into(),
-        tables: Some(Arc::new(Prepared(tables))),
         seen: None,
-        if_silent: "is it up?",
-        is_refusal: |error| error.is::<fmt::Error>(),
+        diagnosis: Diagnosis {
+            shown: "memory".into(),
+            tables: Some(Arc::new(Prepared(tables))),
+            if_silent: "is it up?",
+            is_refusal: |error| error.is::<fmt::Error>(),
+            set_up: SET_UP,
+        },
     };
     let failure = store.acquire_failure("n", error).await;
     (failure.exit(), format!("{failure:?}"))

@@ -90,7 +90,7 @@ fn of_micros(micros: u64) -> SystemTime {
     UNIX_EPOCH + Duration::from_micros(micros)
 }
 
-fn to_json(value: &impl Serialize) -> Result<String, Failure> {
+pub(super) fn to_json(value: &impl Serialize) -> Result<String, Failure> {
     let text = serde_json::to_string_pretty(value)
         .map_err(|error| Failure::new(Exit::System, "can't write JSON").because(error))?;
     Ok(text + "\n")

@@ -36,6 +36,8 @@ mod status;
 mod support;
 #[cfg(feature = "sqlite")]
 mod tasks;
+#[cfg(feature = "postgres")]
+mod tasks_postgres;
 #[cfg(feature = "sqlite")]
 mod terminal;
 #[cfg(feature = "sqlite")]

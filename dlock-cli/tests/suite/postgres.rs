@@ -36,7 +36,7 @@ fn start(settings: &[&str]) -> Service {
 }
 
 /// The server that tests share which do no harm to it.
-fn shared() -> &'static Service {
+pub(crate) fn shared() -> &'static Service {
     static SERVER: OnceLock<Service> = OnceLock::new();
     SERVER.get_or_init(|| start(&[]))
 }
@@ -45,7 +45,7 @@ fn execute(service: &Service, sql: &str) {
     execute_in(service, "postgres", sql);
 }
 
-fn execute_in(service: &Service, database: &str, sql: &str) {
+pub(crate) fn execute_in(service: &Service, database: &str, sql: &str) {
     let mut config = Config::new();
     config
         .host("127.0.0.1")
@@ -69,7 +69,7 @@ fn database(service: &Service) -> String {
 }
 
 /// The URL of a new database, with these credentials and this end.
-fn url(service: &Service, credentials: &str, end: &str) -> String {
+pub(crate) fn url(service: &Service, credentials: &str, end: &str) -> String {
     let (port, name) = (service.place().port(), database(service));
     format!("postgres://{credentials}@127.0.0.1:{port}/{name}{end}")
 }

@@ -186,6 +186,130 @@ fn tasks_are_cancelled_and_retried() {
     assert_eq!(queue.dlock(&["show", "99"]).code(), 1);
 }
 
+/// For programs, each task has an object, also one that is not there.
+#[test]
+fn changes_are_told_as_json() {
+    let queue = Queue::new();
+    for _ in 0..2 {
+        queue.add(task());
+    }
+    queue.take();
+    let cancelled = queue.dlock(&["cancel", "1", "2", "9", "--json"]);
+    assert_eq!(cancelled.code(), 1, "{cancelled:?}");
+    let rows: Value = serde_json::from_str(&cancelled.out).unwrap();
+    assert_eq!(
+        rows,
+        json!([
+            {"id": 1, "was": "running", "became": "asked"},
+            {"id": 2, "was": "ready", "became": "cancelled"},
+            {"id": 9, "was": null, "became": null},
+        ])
+    );
+    let retried = queue.dlock(&["retry", "2", "1", "--json"]);
+    assert_eq!(retried.code(), 1, "{retried:?}");
+    let rows: Value = serde_json::from_str(&retried.out).unwrap();
+    assert_eq!(
+        rows,
+        json!([
+            {"id": 2, "enqueued": 2, "key_of": null},
+            {"id": 1, "enqueued": null, "key_of": null},
+        ])
+    );
+}
+
+#[test]
+fn tasks_are_enqueued() {
+    let queue = Queue::new();
+    let words = [
+        "enqueue",
+        "resize",
+        r#"{"image": 7}"#,
+        "--queue",
+        "images",
+        "--key",
+        "7",
+    ];
+    let added = queue.dlock(&[&words[..], &["--priority", "2", "--max-attempts", "3"]].concat());
+    assert_eq!(
+        (added.code(), added.out.as_str()),
+        (0, "task 1 is enqueued\n"),
+        "{added:?}"
+    );
+    let shown = queue.json(&["show", "1"]);
+    for (what, value) in [
+        ("kind", json!("resize")),
+        ("queue", json!("images")),
+        ("payload", json!({"image": 7})),
+        ("key", json!("7")),
+        ("priority", json!(2)),
+        ("max_attempts", json!(3)),
+        ("state", json!("ready")),
+    ] {
+        assert_eq!(shown[what], value, "{what}: {shown}");
+    }
+    let again = queue.dlock(&words);
+    assert_eq!(
+        (again.code(), again.out.as_str()),
+        (
+            0,
+            "nothing is enqueued: task 1 has this key, and has not ended\n"
+        )
+    );
+    assert_eq!(queue.json(&words), json!({"id": 1, "new": false}));
+    assert_eq!(
+        queue.json(&["enqueue", "a", "--in", "1h"]),
+        json!({"id": 2, "new": true})
+    );
+    let later = queue.dlock(&["enqueue", "a", "--at", "2099-01-01T00:00:00Z"]);
+    assert_eq!(later.code(), 0, "{later:?}");
+    assert_eq!(queue.json(&["show", "2"])["state"], "scheduled");
+    let shown = queue.json(&["show", "3"]);
+    assert_eq!(
+        (&shown["run_at"], &shown["payload"]),
+        (&json!("2099-01-01T00:00:00Z"), &Value::Null)
+    );
+    for (words, code, why) in [
+        (&["a", "{image"][..], 64, "the payload is no JSON"),
+        (&["a", "--in", "-1s"], 64, "--in"),
+        (&["a", "--at", "tomorrow"], 64, "2026-12-01T09:00:00Z"),
+        (
+            &["a", "--in", "1s", "--at", "2099-01-01T00:00:00Z"],
+            64,
+            "cannot be used with",
+        ),
+        (
+            &["a", "--priority", "10"],
+            64,
+            "priority 10 is not possible",
+        ),
+        (
+            &["a", "--max-attempts", "0"],
+            64,
+            "0 attempts are not possible",
+        ),
+        (&["", "1"], 64, "kind of a task has 0 bytes"),
+    ] {
+        let refused = queue.dlock(&[&["enqueue"], words].concat());
+        assert_eq!(refused.code(), code, "{words:?}: {refused:?}");
+        assert!(refused.err.contains(why), "{words:?}: {refused:?}");
+    }
+    assert_eq!(queue.json(&["list"]).as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn setup_makes_a_queue_once() {
+    let queue = Queue::new();
+    let new = format!("sqlite:{}", queue.folder.path().join("new.db").display());
+    for _ in 0..2 {
+        let made = queue.scene.finish(["tasks", "setup", "--store", &new]);
+        assert_eq!((made.code(), made.out), (0, format!("ready: {new}\n")));
+    }
+    let counts = queue
+        .scene
+        .finish(["tasks", "counts", "--json", "--database", &new]);
+    assert_eq!((counts.code(), counts.out.as_str()), (0, "[]\n"));
+}
+
 #[test]
 fn what_is_no_queue_is_said_and_nothing_made() {
     let queue = Queue::new();
@@ -201,7 +325,7 @@ fn what_is_no_queue_is_said_and_nothing_made() {
         (&["tasks", "counts"][..], 64),
         (
             &["tasks", "counts", "--database", "mysql://u:secret@h/d"],
-            64,
+            78,
         ),
         (&["tasks", "show", "0", "--database", &argument], 64),
         (

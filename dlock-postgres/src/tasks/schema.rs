@@ -29,7 +29,7 @@ const FUNCTIONS: [(&str, u32); 18] = [
     ("move", 1),
     ("enqueue", 1),
     ("periodic", 1),
-    ("claim", 1),
+    ("claim", 2),
     ("end", 1),
     ("finish", 1),
     ("release", 1),

@@ -4,6 +4,7 @@ use dlock_core::{FencingToken, ProviderError};
 use dlock_tasks::{
     Claim, ClaimKey, Claimed, ClaimedTask, Enqueued, FailedAttempt, NewTask, State, TaskId, When,
 };
+use serde_json::Value;
 use std::time::{Duration, UNIX_EPOCH};
 
 use super::{
@@ -135,7 +136,11 @@ impl Work<'_> {
         room: usize,
     ) -> Result<(Due, Now), Failure> {
         let mut due = Due::default();
-        let parameters = (queue, priority, micros(self.now()));
+        let kinds = claim
+            .kinds
+            .as_ref()
+            .map(|kinds| Value::from(kinds.as_slice()).to_string());
+        let parameters = (queue, priority, micros(self.now()), kinds);
         let now = self.walk(
             include_str!("../sql/tasks/due.sql"),
             parameters,

@@ -13,7 +13,7 @@ use dlock_core::{FencingToken, LeaseWatch, ProviderError};
 use serde::{Serialize, de::DeserializeOwned};
 use tokio::sync::watch;
 
-use crate::{BadJson, ClaimKey, ClaimedTask, Kept, State, TaskId, TaskStore};
+use crate::{BadJson, ClaimKey, ClaimedTask, Kept, State, Stop, TaskId, TaskStore};
 
 /// A handler's task: its lease, its token, and what earlier attempts have left. Cheap to clone.
 #[derive(Clone)]
@@ -37,7 +37,7 @@ pub enum CheckpointError {
     Lost {
         /// The task.
         id: TaskId,
-        /// What it is doing, if it is there.
+        /// What the store says that it is doing, if the store was asked and knows it.
         state: Option<State>,
     },
     /// It cannot be written as JSON.
@@ -103,8 +103,43 @@ impl Context {
         self.0.lease.is_valid()
     }
 
+    /// An error as soon as nobody waits for the handler any more: for `context.check()?` between the steps of a handler
+    /// that [blocks its thread](crate::Worker::handle_blocking), and so cannot be dropped. That is when the task is
+    /// lost, when the time limit or the grace time is over, when the worker is gone, and when somebody wants the task
+    /// cancelled.
+    ///
+    /// Like [`is_valid`](Self::is_valid) it is computed from the clock, and tells of this instant only.
+    ///
+    /// # Errors
+    /// What to return: as an answer of the handler it does no harm in any of these cases.
+    pub fn check(&self) -> Result<(), Stop> {
+        let Inner {
+            lease, stopping, ..
+        } = &*self.0;
+        let why = if !lease.is_valid() {
+            "the handler is not waited for any more, or the task is lost"
+        } else if lease.asked() {
+            "the task is to be cancelled"
+        } else if stopping.has_changed().is_err() {
+            "the worker is gone"
+        } else {
+            return Ok(());
+        };
+        Err(why.into())
+    }
+
+    /// Resolves when the next renewal of the lease is overdue or was refused, or the lease has ended. The task is still
+    /// this worker's, but is lost soon unless a renewal succeeds: what takes long and cannot be undone should wait.
+    ///
+    /// # Cancel safety
+    /// Cancel safe: it only watches.
+    pub fn unsure(&self) -> impl Future<Output = ()> + Send + use<> {
+        self.0.lease.unsure()
+    }
+
     /// Resolves when the task is lost, before another worker can have it. The worker drops the handler's future
-    /// by itself then; this is for what the handler has started elsewhere.
+    /// by itself then; this is for what the handler has started elsewhere. For a blocking handler it resolves also when
+    /// its time limit or the grace time is over.
     ///
     /// # Cancel safety
     /// Cancel safe: it only watches.
@@ -145,6 +180,8 @@ impl Context {
 
     /// Leaves something for the next attempt, at most 4096 bytes as JSON. The latest call wins.
     ///
+    /// A blocking handler calls it by `tokio::runtime::Handle::current().block_on(context.keep(..))`.
+    ///
     /// # Errors
     /// [`CheckpointError::Lost`]: stop. Otherwise what earlier calls have left stands, or this.
     ///
@@ -154,6 +191,10 @@ impl Context {
         let value = serde_json::to_value(checkpoint).map_err(BadJson::checkpoint)?;
         let number = self.0.checkpoints.fetch_add(1, Ordering::SeqCst) + 1;
         let id = self.id();
+        // It would be a heartbeat: of a lease that the worker has left to run out, none may follow.
+        if !self.is_valid() {
+            return Err(CheckpointError::Lost { id, state: None });
+        }
         match self.0.store.checkpoint(self.key(), number, &value).await? {
             Kept::Kept => Ok(()),
             Kept::Lost(state) => Err(CheckpointError::Lost { id, state }),

@@ -1,15 +1,21 @@
 //! Which code runs which kind of task.
 
-use std::{collections::BTreeMap, future::Future, pin::Pin, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, future::Future, sync::Arc, time::Duration};
 
 use serde::Serialize;
 use serde_json::Value;
+use tokio::task::{JoinHandle, spawn, spawn_blocking};
 
-use super::Context;
+use super::{Context, held::Held};
 use crate::{BadJson, ClaimedTask, How, Payload, Stop, backoff::backoff, outcome::chain};
 
-type Running = Pin<Box<dyn Future<Output = Result<Value, Stop>> + Send>>;
-type Handler = Arc<dyn Fn(Context, Value) -> Running + Send + Sync>;
+/// What a handler answers.
+pub(super) type Answer = Result<Value, Stop>;
+/// Begins to run a task. It holds the lease until it has ended, however it ends.
+type Handler = Arc<dyn Fn(Context, Value, Held) -> JoinHandle<Answer> + Send + Sync>;
+
+/// How long a task waits for a worker that has a handler, if its store has given it to one that has none.
+const ELSEWHERE: Duration = Duration::from_secs(60);
 
 #[derive(Clone, Default)]
 pub(super) struct Handlers(BTreeMap<&'static str, Handler>);
@@ -23,36 +29,75 @@ impl Handlers {
         O: Serialize + 'static,
     {
         let handler = Arc::new(handler);
-        let run = move |context: Context, payload: Value| -> Running {
+        let begin = move |context: Context, payload: Value, held: Held| {
             let handler = Arc::clone(&handler);
-            Box::pin(async move {
-                // A payload of another release may be readable by a later one.
-                let payload = serde_json::from_value(payload).map_err(BadJson::payload)?;
-                let output = handler(context, payload).await?;
-                serde_json::to_value(output)
-                    .map_err(BadJson::output)
-                    .map_err(Stop::discard)
+            // A task of its own, so that a panic is the handler's.
+            spawn(async move {
+                let _held = held;
+                let output = handler(context, read(payload)?).await?;
+                written(&output)
             })
         };
-        self.0.insert(P::KIND, Arc::new(run));
+        self.0.insert(P::KIND, Arc::new(begin));
     }
 
-    /// Begins to run a task. A kind without a handler fails: another worker may have one.
-    pub(super) fn run(&self, context: Context, task: &ClaimedTask) -> Running {
+    pub(super) fn add_blocking<P, F, O>(&mut self, handler: F)
+    where
+        P: Payload,
+        F: Fn(Context, P) -> Result<O, Stop> + Send + Sync + 'static,
+        O: Serialize + 'static,
+    {
+        let handler = Arc::new(handler);
+        let begin = move |context: Context, payload: Value, held: Held| {
+            let handler = Arc::clone(&handler);
+            spawn_blocking(move || {
+                let _held = held;
+                let output = handler(context, read(payload)?)?;
+                written(&output)
+            })
+        };
+        self.0.insert(P::KIND, Arc::new(begin));
+    }
+
+    /// What a claim may get. A kind without a handler is left to workers that have one: while a new release takes the
+    /// place of an old one, workers of the old one would use up the attempts of tasks that only the new one knows.
+    pub(super) fn kinds(&self) -> impl Iterator<Item = &'static str> {
+        self.0.keys().copied()
+    }
+
+    pub(super) fn begin(
+        &self,
+        context: Context,
+        task: &ClaimedTask,
+        held: Held,
+    ) -> JoinHandle<Answer> {
         if let Some(handler) = self.0.get(task.kind.as_str()) {
-            return handler(context, task.payload.clone());
+            return handler(context, task.payload.clone(), held);
         }
-        let kinds: Vec<_> = self.0.keys().collect();
-        let error = format!(
-            "this worker has no handler for tasks of the kind {:?}; it has {kinds:?}",
-            task.kind
+        tracing::error!(
+            task = %task.key.id, kind = task.kind, has = ?self.0.keys(),
+            "the store has given out a task of a kind that was not asked for; it waits for another worker"
         );
-        Box::pin(std::future::ready(Err(Stop::from(error))))
+        spawn(async move {
+            let _held = held;
+            Err(Stop::Snooze(ELSEWHERE))
+        })
     }
 }
 
+/// A payload of another release may be readable by a later one.
+fn read<P: Payload>(payload: Value) -> Result<P, BadJson> {
+    serde_json::from_value(payload).map_err(BadJson::payload)
+}
+
+fn written(output: &impl Serialize) -> Answer {
+    serde_json::to_value(output)
+        .map_err(BadJson::output)
+        .map_err(Stop::discard)
+}
+
 /// How a task ends whose handler has answered.
-pub(super) fn ending(answer: Result<Value, Stop>, attempt: u32) -> How {
+pub(super) fn ending(answer: Answer, attempt: u32) -> How {
     match answer {
         Ok(output) => How::Complete(output),
         Err(Stop::Retry { error, after }) => failed(&chain(error.as_ref()), attempt, after),

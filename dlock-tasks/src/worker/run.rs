@@ -3,6 +3,7 @@
 use std::{future::Future, pin::pin, sync::Arc, time::Duration};
 
 use dlock_core::{ErrorKind, ProviderError, Sent};
+use futures_util::future::OptionFuture;
 use tokio::{
     sync::{mpsc, watch},
     task::JoinSet,
@@ -11,7 +12,7 @@ use tokio::{
 use uuid::Uuid;
 
 use super::{Worker, endings, periodic, task};
-use crate::{Claim, Claimed, ClaimedTask, Ending, How};
+use crate::{Claim, Claimed, ClaimedTask, Ending, How, limits};
 
 /// How often a worker forgets ended tasks, a quarter more or less, and how many at a time.
 const PRUNE_EVERY: Duration = Duration::from_secs(600);
@@ -24,10 +25,11 @@ pub(super) async fn run(
     worker: &Arc<Worker>,
     stop: impl Future<Output = ()> + Send,
 ) -> Result<(), ProviderError> {
+    worker.check()?;
+    let settings = &worker.settings;
     let (stopping, _) = watch::channel(false);
-    let most = worker.settings.concurrency.max(1);
-    // Those of all running tasks, and as many that wait for the store.
-    let (sender, endings) = mpsc::channel(2 * most);
+    // Room for what runs, while as many endings wait for the store.
+    let (sender, endings) = mpsc::channel(settings.concurrency.saturating_mul(2));
     // A periodic task that cannot be enqueued at all ends the worker in good order, too.
     let stop = async {
         tokio::select! {
@@ -36,19 +38,19 @@ pub(super) async fn run(
             error = periodic::enqueue(worker) => error,
         }
     };
+    // Every lease has run out by then: others have the tasks, and most endings would be lost.
+    let patience = settings.grace + settings.lease;
     let writing = async {
-        let settings = &worker.settings;
         let mut stopping = stopping.subscribe();
         let too_long = async {
             // The sender outlives this.
             drop(stopping.wait_for(|stopping| *stopping).await);
-            sleep(settings.grace + settings.lease).await;
+            sleep(patience).await;
         };
         tokio::select! {
             biased;
             () = endings::write(Arc::clone(&settings.store), endings) => {}
-            // Every lease has run out by now: others have the tasks, and most endings would be lost.
-            () = too_long => tracing::error!("some tasks could not be ended, since the store did not answer"),
+            () = too_long => tracing::error!("some tasks could not be ended, since the store did not answer or their handlers did not end"),
         }
     };
     let working = async {
@@ -56,8 +58,17 @@ pub(super) async fn run(
         let ended = claim_and_run(worker, &mut running, &sender, &stopping, stop).await;
         // The handlers are told; they end, or are given back.
         stopping.send_replace(true);
-        while let Some(ended) = running.join_next().await {
-            deliver(&sender, ended).await;
+        let all = async {
+            while let Some(ended) = running.join_next().await {
+                deliver(&sender, ended).await;
+            }
+        };
+        if timeout(patience, all).await.is_err() {
+            let tasks = running.len();
+            tracing::error!(
+                tasks,
+                "handlers go on after the worker has ended, since they await nothing"
+            );
         }
         drop(sender);
         ended
@@ -67,11 +78,12 @@ pub(super) async fn run(
         () = prune(worker) => Ok(()),
     };
     // What was lost at the end is given back by now, or its lease runs out.
-    drop(timeout(worker.settings.grace, worker.client.close()).await);
+    drop(timeout(settings.grace, worker.client.close()).await);
     ended
 }
 
-type Running = JoinSet<Option<Ending>>;
+/// What ends with endings to write: a task, or a claim whose answer came too late.
+type Running = JoinSet<Vec<Ending>>;
 
 /// Until it is told to stop, or the store cannot be used any more.
 async fn claim_and_run(
@@ -82,65 +94,81 @@ async fn claim_and_run(
     stop: impl Future<Output = Result<(), ProviderError>> + Send,
 ) -> Result<(), ProviderError> {
     let settings = &worker.settings;
-    let most = settings.concurrency.max(1);
+    let most = settings.concurrency;
     let mut stop = pin!(stop);
     // There is nothing before this instant, as far as the store knew.
     let mut idle_until = Instant::now();
+    // A claim under way: endings do not wait for its answer.
+    let mut claiming = None;
     loop {
-        // Each running task has a place for its ending, so that nothing here ever waits for the store to end one.
+        // Every task that runs has a place for its ending: while endings cannot be written, no more tasks are claimed.
         let places = sender.capacity().saturating_sub(running.len());
-        let room = places.min(most - running.len());
-        if room > 0 && idle_until <= Instant::now() {
-            let mut claiming = pin!(claim(worker, room));
-            let claimed = tokio::select! {
-                biased;
-                claimed = &mut claiming => claimed?,
-                stopped = &mut stop => {
-                    // It may have been applied, so its answer is waited for.
-                    let late = timeout(settings.grace, claiming).await;
-                    for task in late.map_or(Vec::new(), |late| late.map_or(Vec::new(), |late| late.tasks)) {
-                        let given_back = Some(Ending::new(task.key, How::GiveBack));
-                        deliver(sender, Ok(given_back)).await;
-                    }
-                    return stopped;
-                }
-            };
-            if claimed.tasks.len() < room {
-                let next = claimed.next.unwrap_or(settings.poll);
-                let pause = next.min(settings.poll).min(LONGEST_IDLE);
-                idle_until = Instant::now() + pause.max(Duration::from_millis(1));
-            }
-            for task in claimed.tasks {
-                let stopping = stopping.subscribe();
-                running.spawn(task::run(Arc::clone(worker), task, claimed.sent, stopping));
-            }
+        let room = places.min(most - running.len()).min(limits::MOST);
+        if claiming.is_none() && room > 0 && idle_until <= Instant::now() {
+            let worker = Arc::clone(worker);
+            claiming = Some(Box::pin(
+                async move { (room, claim(&worker, room, warn).await) },
+            ));
         }
-        let one_more = running.len() + 1;
+        let may_claim = claiming.is_none() && room > 0;
+        let beside = running.len() + 1;
+        let waits_for_endings = claiming.is_none() && places == 0 && beside <= most;
         tokio::select! {
             biased;
-            stopped = &mut stop => return stopped,
+            Some((room, claimed)) = OptionFuture::from(claiming.as_mut()) => {
+                claiming = None;
+                let Got { tasks, next, sent } = claimed?;
+                if tasks.len() < room {
+                    let pause = next.unwrap_or(settings.poll).min(settings.poll).min(LONGEST_IDLE);
+                    idle_until = Instant::now() + pause.max(Duration::from_millis(1));
+                }
+                for task in tasks {
+                    let task = task::run(Arc::clone(worker), task, sent, stopping.subscribe());
+                    running.spawn(async move { task.await.into_iter().collect() });
+                }
+            }
+            stopped = &mut stop => {
+                // It may have been applied, so its answer is waited for.
+                if let Some(claiming) = claiming {
+                    let late = timeout(settings.grace, claiming);
+                    running.spawn(async move { late.await.map_or(Vec::new(), |(_, late)| given_back(late)) });
+                }
+                return stopped;
+            }
             Some(ended) = running.join_next() => deliver(sender, ended).await,
-            // Until one more task has a place; nobody else waits for places.
-            _ = sender.reserve_many(one_more), if places == 0 => {}
-            () = sleep_until(idle_until), if room > 0 => {}
+            () = sleep_until(idle_until), if may_claim => {}
+            _ = sender.reserve_many(beside), if waits_for_endings => {}
         }
     }
 }
 
+/// What becomes of a claim that is answered when the worker stops.
+fn given_back(late: Result<Got, ProviderError>) -> Vec<Ending> {
+    let tasks = late.map_or(Vec::new(), |late| late.tasks).into_iter();
+    tasks
+        .map(|task| Ending::new(task.key, How::GiveBack))
+        .collect()
+}
+
 /// What a claim got, and when it was sent first.
-struct Got {
-    tasks: Vec<ClaimedTask>,
+pub(super) struct Got {
+    pub(super) tasks: Vec<ClaimedTask>,
     next: Option<Duration>,
-    sent: Sent,
+    pub(super) sent: Sent,
 }
 
 /// Asks until there is an answer.
-async fn claim(worker: &Worker, room: usize) -> Result<Got, ProviderError> {
+pub(super) async fn claim(
+    worker: &Worker,
+    room: usize,
+    trouble: impl Fn(ProviderError) + Send,
+) -> Result<Got, ProviderError> {
     let settings = &worker.settings;
     let mut pause = Duration::from_millis(50);
     loop {
         let mut claim = Claim::new("", Uuid::new_v4(), settings.lease)
-            .queues(settings.queue.iter())
+            .queues(settings.queues.iter())
+            .kinds(worker.handlers.kinds())
             .max(room)
             .owner(settings.owner.as_str());
         // V1: the leases count from the first sending, whichever copy of the claim was applied.
@@ -151,7 +179,7 @@ async fn claim(worker: &Worker, room: usize) -> Result<Got, ProviderError> {
             match settings.store.claim(&claim).await {
                 Ok(Claimed { tasks, next, .. }) => return Ok(Got { tasks, next, sent }),
                 Err(error) if error.kind() == ErrorKind::Fatal => return Err(error),
-                Err(error) => tracing::warn!(%error, "no tasks can be claimed"),
+                Err(error) => trouble(error),
             }
             claim = claim.repeated();
             sleep(pause).await;
@@ -160,14 +188,22 @@ async fn claim(worker: &Worker, room: usize) -> Result<Got, ProviderError> {
     }
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "others keep it")]
+fn warn(error: ProviderError) {
+    tracing::warn!(%error, "no tasks can be claimed");
+}
+
 async fn deliver(
     sender: &mpsc::Sender<Ending>,
-    ended: Result<Option<Ending>, tokio::task::JoinError>,
+    ended: Result<Vec<Ending>, tokio::task::JoinError>,
 ) {
     match ended {
-        // The receiver lives as long as the loop.
-        Ok(Some(ending)) => drop(sender.send(ending).await),
-        Ok(None) => {}
+        Ok(endings) => {
+            for ending in endings {
+                // The receiver lives as long as the loop.
+                drop(sender.send(ending).await);
+            }
+        }
         Err(error) => tracing::error!(%error, "a task's own loop panicked"),
     }
 }

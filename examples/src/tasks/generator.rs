@@ -30,7 +30,13 @@ pub async fn generate(options: Options) -> Result<(), Failure> {
         .duration(options.lease)
         .provider(provider)
         .build()?;
-    println!("{}: waits for its turn", options.name);
+    println!(
+        "{}: waits for its turn (a task each {:?}, --seed {}, {})",
+        options.name,
+        options.every,
+        options.seed,
+        options.file.display()
+    );
     tokio::select! {
         () = stopped() => {}
         ended = async {

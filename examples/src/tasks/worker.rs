@@ -47,7 +47,13 @@ pub async fn work(options: Options) -> Result<(), Failure> {
         tasks,
         options,
     });
-    println!("{}: works", desk.options.name);
+    println!(
+        "{}: works (lease {:?}, --seed {}, {})",
+        desk.options.name,
+        desk.options.lease,
+        desk.options.seed,
+        desk.options.file.display()
+    );
     worker
         .handle(move |context, task| Arc::clone(&desk).sleep(context, task))
         .run(stopped())

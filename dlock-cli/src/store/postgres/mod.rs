@@ -14,14 +14,17 @@ use dlock_postgres::{
         Manager, ManagerConfig, Pool, RecyclingMethod,
         tokio_postgres::{self, config::Host},
     },
+    tasks::PostgresTasks,
 };
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use self::address::{Database, Place};
 use super::{
-    Location, Store, Tables, TablesError,
+    Location, Queue, Store,
+    diagnosis::{Diagnosis, SET_UP},
     pgpass::{self, Wanted},
-    query, refuse,
+    query, queue, refuse,
+    tables::{Tables, TablesError},
 };
 use crate::{
     display::harmless,
@@ -35,12 +38,15 @@ const PORT: u16 = 5432;
 
 /// Makes a location of `postgres://..`.
 pub(super) fn parse(argument: &OsStr) -> Result<Box<dyn Location>, Failure> {
+    database(argument).map(|database| Box::new(database) as _)
+}
+
+fn database(argument: &OsStr) -> Result<Database, Failure> {
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let url = argument
         .to_str()
         .ok_or_else(|| refuse("a URL is UTF-8, and this is not"))?;
     Database::parse(url, &variable, std::env::home_dir().as_deref())
-        .map(|database| Box::new(database) as _)
 }
 
 impl Database {
@@ -65,10 +71,12 @@ impl Database {
     }
 }
 
-#[async_trait]
-impl Location for Database {
-    async fn open(&self) -> Result<Store, Failure> {
-        let unusable = |what| Failure::new(Exit::StoreUnusable, format!("{what} the store {self}"));
+impl Database {
+    fn unusable(&self, what: &str) -> Failure {
+        Failure::new(Exit::StoreUnusable, format!("{what} the store {self}"))
+    }
+
+    fn pool(&self) -> Result<Pool, Failure> {
         let mut config = self.config.clone();
         if config.get_password().is_none()
             && let Some(password) = self.password_of_file()
@@ -80,10 +88,50 @@ impl Location for Database {
             recycling_method: RecyclingMethod::Fast,
         };
         let manager = Manager::from_config(config, MakeRustlsConnect::new(tls), recycling);
-        let pool = Pool::builder(manager)
+        Pool::builder(manager)
             .max_size(CONNECTIONS)
             .build()
-            .map_err(|error| unusable("no connections for").because(error))?;
+            .map_err(|error| self.unusable("no connections for").because(error))
+    }
+
+    fn diagnosis(&self, tables: Arc<dyn Tables>, set_up: &'static str) -> Diagnosis {
+        Diagnosis {
+            shown: self.to_string(),
+            tables: Some(tables),
+            set_up,
+            if_silent: "is the database up, and can this machine reach it? try again later",
+            is_refusal,
+        }
+    }
+}
+
+/// Opens the queue of `postgres://..`.
+pub(super) fn queue(argument: &OsStr, _make: bool) -> Result<Queue, Failure> {
+    let database = database(argument)?;
+    let Place {
+        schema,
+        table: None,
+        prefix: None,
+    } = &database.place
+    else {
+        return Err(refuse(
+            "a queue has neither a table nor a prefix of its own: name another schema, with schema=NAME",
+        ));
+    };
+    let tasks = PostgresTasks::builder()
+        .pool(database.pool()?)
+        .schema(schema.as_deref().unwrap_or("dlock"))
+        .build()
+        .map_err(|error| database.unusable("can't open").because(error))?;
+    Ok(Queue {
+        store: Arc::new(tasks.clone()),
+        diagnosis: database.diagnosis(Arc::new(tasks), queue::SET_UP),
+    })
+}
+
+#[async_trait]
+impl Location for Database {
+    async fn open(&self) -> Result<Store, Failure> {
         let Place {
             schema,
             table,
@@ -91,19 +139,16 @@ impl Location for Database {
         } = &self.place;
         // All of one type, whatever is set.
         let provider = PostgresProvider::builder()
-            .pool(pool)
+            .pool(self.pool()?)
             .schema(schema.as_deref().unwrap_or("dlock"))
             .table(table.as_deref().unwrap_or("lock"))
             .prefix(prefix.as_deref().unwrap_or_default())
             .build()
-            .map_err(|error| unusable("can't open").because(error))?;
+            .map_err(|error| self.unusable("can't open").because(error))?;
         Ok(Store {
             provider: Arc::new(provider.clone()),
-            shown: self.to_string(),
-            tables: Some(Arc::new(provider)),
             seen: None,
-            if_silent: "is the database up, and can this machine reach it? try again later",
-            is_refusal,
+            diagnosis: self.diagnosis(Arc::new(provider), SET_UP),
         })
     }
 }
@@ -144,6 +189,37 @@ impl Tables for PostgresProvider {
     async fn obstacle(&self) -> Option<Box<dyn StdError + Send + Sync>> {
         let obstacle = PostgresProvider::obstacle(self).await.ok()??;
         Some(obstacle.into())
+    }
+}
+
+#[async_trait]
+impl Tables for PostgresTasks {
+    async fn make(&self) -> Result<(), TablesError> {
+        self.create_schema().await.map_err(|error| match error {
+            SchemaError::Store(error) => TablesError::Store(error),
+            SchemaError::Differs { table, lacks } => TablesError::Wrong(format!(
+                "{}; choose another schema, with schema=NAME",
+                differs(&table, &lacks)
+            )),
+            other => TablesError::Wrong(other.to_string()),
+        })
+    }
+
+    async fn check(&self) -> Result<(), TablesError> {
+        self.verify_schema().await.map_err(|error| match error {
+            SchemaError::Store(error) => TablesError::Store(error),
+            SchemaError::Differs { table, lacks }
+                if lacks
+                    .iter()
+                    .any(|lack| lack.contains(&format!("the table {table} "))) =>
+            {
+                TablesError::Missing(format!(
+                    "there is no table {table} in this database, and so no queue"
+                ))
+            }
+            SchemaError::Differs { table, lacks } => TablesError::Missing(differs(&table, &lacks)),
+            other => TablesError::Wrong(other.to_string()),
+        })
     }
 }
 

@@ -3,4 +3,4 @@
 SELECT (f.shown).id, (f.shown).token, (f.shown).queue, (f.shown).kind, (f.shown).payload::pg_catalog.text,
     (f.shown).attempt, (f.shown).max_attempts, (f.shown).checkpoint::pg_catalog.text, f.wait, f.swept,
     (f.shown).priority, (f.shown).run_at
-FROM {claim}($1, $2, $3, $4, $5, $6, $7, $8, $9) AS f
+FROM {claim}($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) AS f

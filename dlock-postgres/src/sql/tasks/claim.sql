@@ -2,7 +2,8 @@
 -- Parameters: the queues, the first that has a task first; the claim's uuid; at most so many tasks; the lease in
 -- milliseconds; the worker's label; whether this repeats a claim that had no answer; after which instants, in
 -- microseconds of Unix time, and numbers to look, for each queue and priority, both null to look from the
--- beginning; whether to do that if there are too few tasks after them.
+-- beginning; whether to do that if there are too few tasks after them; the kinds, null for any: tasks of other kinds
+-- are passed over, unless they are to end whoever asks.
 -- Result: a row for each task, in the order in which they should run; then one without a task that says in how
 -- many microseconds a task falls due or a lease runs out, null if there were as many as were asked for, or
 -- nothing is to come; and how many microseconds a look from the beginning took, null if there was none. Without
@@ -17,7 +18,8 @@
 -- planner may only walk along the index, however it estimates, and compiles nothing.
 CREATE OR REPLACE FUNCTION {claim}(
     p_queues pg_catalog.text[], p_uuid pg_catalog.uuid, p_max integer, p_duration bigint, p_owner pg_catalog.text,
-    p_again boolean, p_instants bigint[], p_numbers bigint[], p_sweep boolean
+    p_again boolean, p_instants bigint[], p_numbers bigint[], p_sweep boolean,
+    p_kinds pg_catalog.text[]
 ) RETURNS TABLE (shown {task}, wait bigint, swept bigint)
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET lock_timeout = '2s'
 SET plan_cache_mode = force_generic_plan SET enable_hashjoin = off SET enable_mergejoin = off
@@ -86,6 +88,8 @@ BEGIN
                         AND (t.uuid IS NULL OR t.released OR t.expiry <= v_now)
                         -- A3: a uuid that is used up begins no second term.
                         AND (t.uuid IS DISTINCT FROM p_uuid
+                            OR t.attempt >= t.max_attempts OR t.asked AND NOT t.released)
+                        AND (p_kinds IS NULL OR t.kind = ANY (p_kinds)
                             OR t.attempt >= t.max_attempts OR t.asked AND NOT t.released)
                         AND {sound}(t)
                     ORDER BY t.run_at, t.id

@@ -236,3 +236,40 @@ pub async fn queues_are_claimed_in_their_order<F: TaskFixture>(stage: Stage<F>) 
     let got: Vec<_> = got.into_iter().map(|task| task.queue).collect();
     assert_eq!(got, ["a", "b"]);
 }
+
+/// A worker gets what it has handlers for, and the rest waits with all its attempts; also before tasks of its own.
+/// What no worker will run any more ends whoever asks.
+pub async fn tasks_of_other_kinds_wait_for_other_workers<F: TaskFixture>(stage: Stage<F>) {
+    let first = stage.add(task("other")).await;
+    let own = stage.add(task("b")).await;
+    let some = |lease| claim(lease).kinds(["a", "b"]).max(5);
+    let got = stage.claimed(&some(LONG)).await.tasks;
+    let ids: Vec<_> = got.iter().map(|task| task.key.id).collect();
+    assert_eq!(ids, [own]);
+    let none = stage.claimed(&some(LONG)).await;
+    assert!(none.tasks.is_empty(), "{none:?}");
+    assert_ne!(none.next, Some(Duration::ZERO), "nothing comes by asking");
+    assert_eq!(
+        (stage.state(first).await, stage.task(first).await.attempt),
+        (State::Ready, 0)
+    );
+
+    // A claim that is given back is no reason to hand it to others.
+    let other = stage.take(LONG).await;
+    assert_eq!(other.key.id, first);
+    stage.finish(other.key, How::GiveBack).await;
+    assert!(stage.claimed(&some(LONG)).await.tasks.is_empty());
+    let other = stage.take(stage.short).await;
+    assert_eq!(other.key.id, first);
+    stage.cancel(first, false).await;
+    let began = Instant::now();
+    while stage.state(first).await != State::Cancelled {
+        assert!(stage.claimed(&some(LONG)).await.tasks.is_empty());
+        assert!(began.elapsed() < PATIENCE, "it is not cancelled");
+        sleep(stage.short / 20).await;
+    }
+
+    let wrong = stage.store.claim(&claim(LONG).kinds([""; 0])).await;
+    let error = wrong.err().unwrap_or_else(|| panic!("no kind is one"));
+    assert!(error.to_string().contains("names one at least"), "{error}");
+}

@@ -1,0 +1,103 @@
+//! `dlock tasks enqueue`.
+
+use std::{io::Read, slice};
+
+use dlock_core::ErrorKind;
+use dlock_tasks::{Enqueued, NewTask, When};
+use serde_json::{Value, json};
+
+use super::{rows, within_bounds};
+use crate::{
+    arguments::EnqueueArguments,
+    exit::{Exit, Failure},
+    output,
+    store::Queue,
+};
+
+pub(super) async fn enqueue(
+    queue: &Queue,
+    arguments: &EnqueueArguments,
+    json: bool,
+) -> Result<(), Failure> {
+    let task = task(arguments)?;
+    // What cannot be kept at all is no matter of the store.
+    if let Err(error) = task.check() {
+        return Err(Failure::new(Exit::Usage, "can't add the task").because(error));
+    }
+    let added = match within_bounds(queue.store.enqueue(slice::from_ref(&task))).await {
+        Ok(added) => added,
+        Err(error) => {
+            let doing = match error.kind() {
+                ErrorKind::Unknown => "can't tell whether the task was added",
+                _ => "can't add the task",
+            };
+            return Err(queue.failure(doing, error).await);
+        }
+    };
+    let Some(&added) = added.first() else {
+        return Err(Failure::new(
+            Exit::StoreUnusable,
+            "the store did not say what became of the task",
+        ));
+    };
+    let (id, is_new) = (added.id(), matches!(added, Enqueued::New(_)));
+    if json {
+        output::write(&rows::to_json(&json!({"id": id, "new": is_new}))?)?;
+    } else if is_new {
+        output::line(format_args!("task {id} is enqueued"))?;
+    } else {
+        output::line(format_args!(
+            "nothing is enqueued: task {id} has this key, and has not ended"
+        ))?;
+    }
+    Ok(())
+}
+
+fn task(arguments: &EnqueueArguments) -> Result<NewTask, Failure> {
+    let EnqueueArguments {
+        kind,
+        payload,
+        queue,
+        key,
+        priority,
+        delay,
+        at,
+        max_attempts,
+    } = arguments;
+    let when = match (delay, at) {
+        (Some(delay), _) => When::In(*delay),
+        (None, Some(at)) => When::At(*at),
+        (None, None) => When::Now,
+    };
+    Ok(NewTask::builder()
+        .kind(kind)
+        .payload(read(payload.as_deref())?)
+        .queue(queue)
+        .key_opt(key.clone())
+        .priority(*priority)
+        .when(when)
+        .max_attempts(*max_attempts)
+        .build())
+}
+
+fn read(payload: Option<&str>) -> Result<Value, Failure> {
+    let mut input = String::new();
+    let text = match payload {
+        None => return Ok(Value::Null),
+        Some("-") => {
+            std::io::stdin()
+                .read_to_string(&mut input)
+                .map_err(|error| {
+                    Failure::new(Exit::Usage, "can't read the payload from standard input")
+                        .because(error)
+                })?;
+            &input
+        }
+        Some(text) => text,
+    };
+    serde_json::from_str(text).map_err(|error| {
+        Failure::new(Exit::Usage, "the payload is no JSON")
+            .because(error)
+            .advise("text is JSON in double quotes of its own: '\"text\"'")
+    })
+}

@@ -1,0 +1,247 @@
+//! A worker for tests: runs what there is to run, and says what became of it (J3).
+
+use std::{
+    collections::BTreeMap,
+    slice,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use dlock_core::{ErrorKind, ProviderError, Sent};
+use tokio::{
+    sync::watch,
+    task::JoinSet,
+    time::{sleep, timeout},
+};
+
+use super::{Worker, run, task};
+use crate::{ClaimedTask, Ended, Ending, Filter, How, State, TaskId};
+
+/// How long until the store is asked again: whether a handler that runs has enqueued something, or for a task that
+/// is ready and was not given out.
+const AGAIN: Duration = Duration::from_millis(20);
+
+/// What a [drain](Worker::drain) has run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Drained {
+    /// Each attempt, in the order in which they ended.
+    pub attempts: Vec<Attempt>,
+}
+
+/// An attempt of a task, and what became of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Attempt {
+    /// The task.
+    pub id: TaskId,
+    /// Its kind.
+    pub kind: String,
+    /// The number of the attempt, from 1 on.
+    pub attempt: u32,
+    /// What the task was after it; `None` if it was lost.
+    pub state: Option<State>,
+    /// Why it failed, if it did: what the handler said, or that the task was lost. A snoozed one has not failed.
+    pub error: Option<String>,
+}
+
+impl Drained {
+    /// Those that failed. A test that expects none asserts that this is empty, and its message shows what went wrong.
+    #[must_use]
+    pub fn failed(&self) -> Vec<&Attempt> {
+        let attempts = self.attempts.iter();
+        attempts.filter(|attempt| attempt.error.is_some()).collect()
+    }
+}
+
+/// Why a queue was not drained.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DrainError {
+    /// The store cannot be used, or the worker has no handlers.
+    #[error(transparent)]
+    Store(ProviderError),
+    /// It took too long. The handlers that ran were dropped, and their tasks are given back.
+    #[error("the queue was not drained within {within:?}: {}", waited_for(.running))]
+    TooLong {
+        /// How long it was to take at most.
+        within: Duration,
+        /// The tasks whose handlers had not ended, and their kinds.
+        running: BTreeMap<TaskId, String>,
+        /// What was run until then.
+        drained: Drained,
+        /// The newest error of the store, if it had one that may pass.
+        source: Option<ProviderError>,
+    },
+}
+
+fn waited_for(running: &BTreeMap<TaskId, String>) -> String {
+    if running.is_empty() {
+        return "no handler runs, so either the store does not answer, or it does not give out a task that is ready"
+            .to_owned();
+    }
+    let tasks = running.iter();
+    let tasks: Vec<_> = tasks
+        .map(|(id, kind)| format!("task {id} ({kind})"))
+        .collect();
+    format!("{} had not ended", tasks.join(", "))
+}
+
+pub(super) async fn drain(worker: Arc<Worker>, within: Duration) -> Result<Drained, DrainError> {
+    worker.check().map_err(DrainError::Store)?;
+    let drain = Drain {
+        worker,
+        progress: Arc::default(),
+    };
+    let ended = timeout(within, drain.all()).await;
+    let mut progress = drain.progress();
+    let drained = std::mem::take(&mut progress.drained);
+    match ended {
+        Ok(Ok(())) => Ok(drained),
+        Ok(Err(error)) => Err(DrainError::Store(error)),
+        Err(_) => Err(DrainError::TooLong {
+            within,
+            running: std::mem::take(&mut progress.running),
+            drained,
+            source: progress.trouble.take(),
+        }),
+    }
+}
+
+struct Drain {
+    worker: Arc<Worker>,
+    progress: Arc<Mutex<Progress>>,
+}
+
+#[derive(Default)]
+struct Progress {
+    drained: Drained,
+    running: BTreeMap<TaskId, String>,
+    trouble: Option<ProviderError>,
+}
+
+impl Drain {
+    fn progress(&self) -> std::sync::MutexGuard<'_, Progress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn all(&self) -> Result<(), ProviderError> {
+        let most = self.worker.settings.concurrency;
+        // Nobody tells the handlers to stop.
+        let (_told, stopping) = watch::channel(false);
+        let mut running = JoinSet::new();
+        loop {
+            let room = most - running.len();
+            if room > 0 {
+                let trouble = |error| self.progress().trouble = Some(error);
+                let got = run::claim(&self.worker, room, trouble).await?;
+                for task in got.tasks {
+                    let attempt = self.attempt(task, got.sent, stopping.clone());
+                    running.spawn(attempt);
+                }
+            }
+            if !running.is_empty() {
+                // It may enqueue something before it ends, and wait for that.
+                if let Ok(Some(ended)) = timeout(AGAIN, running.join_next()).await {
+                    ended.map_err(|error| ProviderError::fatal(error.to_string()))??;
+                }
+            } else if self.is_nothing_ready().await? {
+                return Ok(());
+            } else {
+                sleep(AGAIN).await;
+            }
+        }
+    }
+
+    fn attempt(
+        &self,
+        task: ClaimedTask,
+        sent: Sent,
+        stopping: watch::Receiver<bool>,
+    ) -> impl Future<Output = Result<(), ProviderError>> + Send + use<> {
+        let own = Self {
+            worker: Arc::clone(&self.worker),
+            progress: Arc::clone(&self.progress),
+        };
+        async move {
+            let (id, kind, number) = (task.key.id, task.kind.clone(), task.attempt);
+            own.progress().running.insert(id, kind.clone());
+            let ending = task::run(Arc::clone(&own.worker), task, sent, stopping).await;
+            let (state, error) = match ending {
+                None => (
+                    None,
+                    Some("the task was lost while its handler ran".to_owned()),
+                ),
+                Some(ending) => own.finish(ending).await?,
+            };
+            let mut progress = own.progress();
+            progress.running.remove(&id);
+            progress.drained.attempts.push(Attempt {
+                id,
+                kind,
+                attempt: number,
+                state,
+                error,
+            });
+            Ok(())
+        }
+    }
+
+    /// Writes an ending until there is an answer.
+    async fn finish(
+        &self,
+        ending: Ending,
+    ) -> Result<(Option<State>, Option<String>), ProviderError> {
+        let store = &self.worker.settings.store;
+        let ended = loop {
+            match store.finish(slice::from_ref(&ending)).await {
+                Ok(ended) => break ended.first().copied(),
+                Err(error) if error.kind() == ErrorKind::Fatal => return Err(error),
+                Err(error) => self.progress().trouble = Some(error),
+            }
+            sleep(AGAIN).await;
+        };
+        Ok(match (ended, ending.how) {
+            (Some(Ended::Own(state)), How::Fail { error, .. } | How::Discard { error }) => {
+                (Some(state), Some(error))
+            }
+            (Some(Ended::Own(state)), _) => (Some(state), None),
+            (_, how) => {
+                let error = format!("the task was lost before it was ended: {how:?}");
+                (None, Some(error))
+            }
+        })
+    }
+
+    /// A claim that got nothing does not say so: stores may leave some tasks for the next one.
+    async fn is_nothing_ready(&self) -> Result<bool, ProviderError> {
+        let settings = &self.worker.settings;
+        for queue in &settings.queues {
+            for state in [State::Ready, State::Stalled] {
+                let of = Filter::default()
+                    .queue(Some(queue.clone()))
+                    .state(Some(state));
+                let mut after = None;
+                loop {
+                    let page = match settings.store.list(&of.clone().after(after)).await {
+                        Ok(page) => page,
+                        Err(error) if error.kind() == ErrorKind::Fatal => return Err(error),
+                        Err(error) => {
+                            self.progress().trouble = Some(error);
+                            return Ok(false);
+                        }
+                    };
+                    let own = |kind: &str| self.worker.handlers.kinds().any(|own| own == kind);
+                    if page.iter().any(|task| own(&task.kind)) {
+                        return Ok(false);
+                    }
+                    match page.last() {
+                        Some(last) => after = Some(last.id),
+                        None => break,
+                    }
+                }
+            }
+        }
+        Ok(true)
+    }
+}

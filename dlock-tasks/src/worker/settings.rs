@@ -1,0 +1,100 @@
+//! What a worker is made with.
+
+#![expect(unreachable_pub, reason = "the builder is public")]
+
+use std::{sync::Arc, time::Duration};
+
+use dlock_core::{Client, DLock};
+use typed_builder::TypedBuilder;
+
+use super::{Worker, handlers::Handlers};
+use crate::{Ages, NewTask, TaskStore};
+
+/// Why there is no worker.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// It would never run a task.
+    #[error("a worker with a concurrency of 0 would run no task: 1 or more is possible")]
+    Concurrency,
+    /// What no lease can have: its duration, or the label of the worker.
+    #[error(transparent)]
+    Lease(#[from] dlock_core::BuildError),
+}
+
+#[derive(Clone, TypedBuilder)]
+#[builder(
+    builder_type(vis = "pub", name = WorkerBuilder, doc = "Makes a [`Worker`]; made by [`Worker::builder`]."),
+    build_method(into = Result<Worker, BuildError>, doc = "The worker, without handlers yet.\n\n# Errors\n[`BuildError`] if there can be no such worker."),
+    mutators(
+        /// A queue that it works for; `default` if none is given. One that is given later comes after the others:
+        /// its tasks run when those have none that is ready, so a queue that is always full keeps it waiting.
+        pub fn queue(&mut self, queue: impl Into<String>) {
+            self.queues.push(queue.into());
+        }
+
+        /// Several queues that it works for, in this order; see [`queue`](Self::queue).
+        pub fn queues(&mut self, queues: impl IntoIterator<Item: Into<String>>) {
+            self.queues.extend(queues.into_iter().map(Into::into));
+        }
+    )
+)]
+pub(crate) struct Settings {
+    #[builder(setter(transform = |store: impl TaskStore| Arc::new(store) as Arc<dyn TaskStore>, doc = "Where the tasks are."))]
+    pub(super) store: Arc<dyn TaskStore>,
+    #[builder(via_mutators)]
+    pub(super) queues: Vec<String>,
+    #[builder(
+        default = 8,
+        setter(doc = "How many tasks it runs at a time: 1 or more, 8 if not given.")
+    )]
+    pub(super) concurrency: usize,
+    #[builder(default = Duration::from_secs(30), setter(doc = "The lease of each task: how long another worker waits when this one dies, 30 s if not given. It is renewed every third of it, and a handler is stopped at four fifths if no renewal succeeds."))]
+    pub(super) lease: Duration,
+    #[builder(default = Duration::from_secs(1), setter(doc = "How often an idle worker asks for tasks that it was not told of; 1 s if not given."))]
+    pub(super) poll: Duration,
+    #[builder(
+        default,
+        setter(
+            strip_option(fallback = timeout_opt),
+            doc = "How long a handler may take. The attempt of one that takes longer has failed: the handler is dropped, or if it is a blocking one told so by its context, and its lease is not renewed any more. No limit if not given."
+        )
+    )]
+    pub(super) timeout: Option<Duration>,
+    #[builder(default = Duration::from_secs(10), setter(doc = "How long handlers may go on when the worker is told to stop, 10 s if not given. Tasks that have not ended by then are given back, and the attempt does not count."))]
+    pub(super) grace: Duration,
+    #[builder(
+        default,
+        setter(
+            doc = "How long ended tasks are kept: a day, a week if they did not succeed. Every worker forgets older ones now and then."
+        )
+    )]
+    pub(super) keep: Ages,
+    #[builder(default, setter(into, doc = "Label of this worker, for people."))]
+    pub(super) owner: String,
+}
+
+impl From<Settings> for Result<Worker, BuildError> {
+    fn from(mut settings: Settings) -> Self {
+        if settings.concurrency == 0 {
+            return Err(BuildError::Concurrency);
+        }
+        if settings.queues.is_empty() {
+            settings.queues.push(NewTask::QUEUE.to_owned());
+        }
+        let client = Client::new(settings.store.claims());
+        let lock = DLock::builder()
+            .name("claim")
+            .duration(settings.lease)
+            .owner(settings.owner.as_str())
+            .provider(client.clone())
+            .build()?;
+        Ok(Worker {
+            settings,
+            handlers: Handlers::default(),
+            periodic: Vec::new(),
+            lock,
+            client,
+        })
+    }
+}
