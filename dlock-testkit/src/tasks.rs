@@ -4,8 +4,12 @@
 //! `tests/tasks.rs` of `dlock-sqlite` begins with one of a few lines.
 
 mod cases;
+pub mod memory;
 
-use std::{future::Future, time::Duration};
+use std::{
+    future::Future,
+    time::{Duration, SystemTime},
+};
 
 use dlock_core::{
     Name, Provider,
@@ -18,7 +22,7 @@ use dlock_tasks::{
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
-use crate::stall;
+use crate::{runner::paused_runtime, stall};
 
 #[doc(hidden)]
 pub use self::cases::*;
@@ -28,18 +32,53 @@ pub trait TaskFixture: Sized + Send + Sync {
     /// The store.
     type Store: TaskStore;
 
+    /// Runs each case in paused virtual time. Only for stores in this process that take all their time from tokio.
+    const PAUSED: bool = false;
+
     /// Starts an empty store.
     fn start() -> impl Future<Output = Self> + Send;
 
     /// A way to it, with connections of its own.
     fn store(&self) -> impl Future<Output = Self::Store> + Send;
+
+    /// The time by the store's clock, at least nearly. The machine's, unless the store has another.
+    #[must_use]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "what is tested is the store's clock, and this is most stores'"
+    )]
+    fn now(&self) -> SystemTime {
+        SystemTime::now()
+    }
 }
 
 /// Makes one test of each case: `task_store!(Fixture)`.
 #[macro_export]
 macro_rules! task_store {
     ($fixture:ty) => {
-        $crate::task_store! { @cases $fixture:
+        $crate::__for_each_task_case! { $crate::__task_store, $fixture }
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __task_store {
+    ($fixture:ty: $($case:ident)*) => {
+        $(
+            #[::core::prelude::v1::test]
+            fn $case() {
+                $crate::tasks::run::<$fixture, _>($crate::tasks::$case);
+            }
+        )*
+    };
+}
+
+/// Hands something and the list of all cases to a macro.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __for_each_task_case {
+    ($callback:path, $($with:tt)*) => {
+        $callback! { $($with)*:
             completed_task_has_its_output
             completion_by_another_claim_is_lost
             two_claims_get_different_tasks
@@ -81,14 +120,6 @@ macro_rules! task_store {
             periodic_task_that_cannot_be_kept_is_refused
         }
     };
-    (@cases $fixture:ty: $($case:ident)*) => {
-        $(
-            #[::core::prelude::v1::test]
-            fn $case() {
-                $crate::tasks::run::<$fixture, _>($crate::tasks::$case);
-            }
-        )*
-    };
 }
 
 /// Runs a case on a store of its own, with longer leases if the machine is too slow for these.
@@ -96,6 +127,10 @@ macro_rules! task_store {
 pub fn run<F: TaskFixture, Fut: Future<Output = ()> + Send>(
     case: impl Fn(Stage<F>) -> Fut + Copy + Send + Sync,
 ) {
+    if F::PAUSED {
+        paused_runtime().block_on(async { case(Stage::new(F::start().await, SHORT).await).await });
+        return;
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -107,19 +142,13 @@ pub fn run<F: TaskFixture, Fut: Future<Output = ()> + Send>(
         drop(store.counts().await);
     };
     runtime.block_on(stall::rounds(leases, ask, |_, short, _| async move {
-        let fixture = F::start().await;
-        let store = fixture.store().await;
-        let stage = Stage {
-            fixture,
-            store,
-            short,
-        };
-        case(stage).await;
+        case(Stage::new(F::start().await, short).await).await;
     }));
 }
 
 /// The lease of claims whose end a case waits for, in its first round.
-const SHORT: Duration = Duration::from_millis(400);
+#[doc(hidden)]
+pub const SHORT: Duration = Duration::from_millis(400);
 /// The lease of those that no case may see the end of.
 const LONG: Duration = Duration::from_secs(600);
 /// How long anything that must happen may take on a busy machine.
@@ -141,6 +170,16 @@ impl<F: TaskFixture> std::fmt::Debug for Stage<F> {
 }
 
 impl<F: TaskFixture> Stage<F> {
+    /// On a store that was started. `short`: the lease of claims whose end the case waits for.
+    pub async fn new(fixture: F, short: Duration) -> Self {
+        let store = fixture.store().await;
+        Self {
+            fixture,
+            store,
+            short,
+        }
+    }
+
     /// Adds a task.
     async fn add(&self, task: NewTask) -> TaskId {
         let added = self.store.enqueue(&[task]).await;
