@@ -4,6 +4,8 @@
 //! `tests/tasks.rs` of `dlock-sqlite` begins with one of a few lines.
 
 mod cases;
+#[doc(hidden)]
+pub mod columns;
 pub mod memory;
 
 use std::{
@@ -86,12 +88,15 @@ macro_rules! __for_each_task_case {
             expired_claim_goes_to_another_worker_and_its_own_is_lost
             expired_claim_that_nobody_took_can_still_be_completed
             heartbeats_keep_a_task_and_overtaken_ones_change_nothing
+            heartbeats_of_one_call_are_answered_in_their_order
             repeated_claim_answers_what_it_holds
             identity_that_is_used_up_claims_nothing_twice
             late_copy_of_a_claim_is_told_apart_by_its_token
             failed_task_comes_again_and_dies_after_its_last_attempt
             repeated_ending_answers_as_the_first
             discarded_task_is_dead_at_once
+            errors_of_the_newest_attempts_are_kept
+            endings_of_one_call_are_answered_in_their_order
             given_back_and_snoozed_attempts_do_not_count
             worker_that_dies_in_the_last_attempt_leaves_a_dead_task
             priorities_and_ages_decide_the_order
@@ -252,6 +257,12 @@ impl<F: TaskFixture> Stage<F> {
         let task = self.store.task(id).await;
         let task = task.unwrap_or_else(|error| panic!("{error:?}"));
         task.unwrap_or_else(|| panic!("there is no task {id}"))
+    }
+
+    /// What is left of the lease of the first task of a claim.
+    async fn remaining(&self, claimed: &Claimed) -> Option<Duration> {
+        let task = self.task(claimed.tasks[0].key.id).await;
+        task.holder.map(|holder| holder.remaining)
     }
 
     async fn state(&self, id: TaskId) -> State {
