@@ -63,13 +63,12 @@ impl Provider for Columns {
     async fn acquire(&self, request: &Acquire) -> Result<AcquireOutcome, ProviderError> {
         request.check()?;
         let queue = request.name.as_str();
-        let task = NewTask::builder().kind("lock").queue(queue).key("lock");
-        self.store
-            .enqueue(&[task.max_attempts(1000).build()])
-            .await?;
-        let claim = Claim::new(queue, request.new, request.duration)
-            .owner(request.owner.as_str())
-            .repeated();
+        if self.seats.seat(queue).await?.is_none() {
+            let task = NewTask::builder().kind("lock").queue(queue).key("lock");
+            let task = task.max_attempts(1000).build();
+            self.store.enqueue(&[task]).await?;
+        }
+        let mut claim = Claim::new(queue, request.new, request.duration).owner(&*request.owner);
         let began = Instant::now();
         while began.elapsed() < SWEEP {
             let claimed = self.store.claim(&claim).await?;
@@ -89,11 +88,12 @@ impl Provider for Columns {
                         self.release(&gone).await?; // A6
                     }
                     false if !over => return Ok(AcquireOutcome::Held(record)), // A7
-                    _ => {}
+                    true => claim = claim.repeated(),
+                    false => {}
                 }
             }
-            // Two looks that do not agree, or a store that looks for free tasks now and then.
-            sleep(Duration::from_millis(5)).await;
+            // A repeat, two looks that do not agree, or a store that looks for free tasks now and then.
+            sleep(Duration::from_millis(1)).await;
         }
         Err(ProviderError::unknown("a free task is not given out"))
     }
