@@ -117,6 +117,8 @@ mod suite {
     dlock_testkit::task_store!(super::Postgres);
 }
 
+#[path = "tasks/columns.rs"]
+mod columns;
 #[path = "tasks/cost.rs"]
 mod cost;
 #[path = "tasks/durability.rs"]

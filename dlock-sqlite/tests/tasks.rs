@@ -23,6 +23,9 @@ mod suite {
     dlock_testkit::task_store!(super::Sqlite);
 }
 
+#[path = "tasks/columns.rs"]
+mod columns;
+
 mod own {
     #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 

@@ -8,7 +8,8 @@
 //! - [`storage`] proves storage that checks fencing tokens.
 //! - `wire` and `proxy` (a feature, `wire`) do to the connections between a driver and its server what
 //!   networks do: lost replies, resets, silence, delays, by script or by seed.
-//! - `tasks` (a feature) is the suite for stores of tasks, `dlock_tasks::TaskStore`.
+//! - `tasks` (a feature) is the suite for stores of tasks, `dlock_tasks::TaskStore`, and a store in memory for tests of
+//!   code that uses a queue.
 //!
 //! # Adopting the suite
 //! A fixture says how to start the store and how to make a provider on it; a macro does the rest.

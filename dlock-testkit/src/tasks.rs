@@ -4,8 +4,14 @@
 //! `tests/tasks.rs` of `dlock-sqlite` begins with one of a few lines.
 
 mod cases;
+#[doc(hidden)]
+pub mod columns;
+pub mod memory;
 
-use std::{future::Future, time::Duration};
+use std::{
+    future::Future,
+    time::{Duration, SystemTime},
+};
 
 use dlock_core::{
     Name, Provider,
@@ -18,7 +24,7 @@ use dlock_tasks::{
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
-use crate::stall;
+use crate::{runner::paused_runtime, stall};
 
 #[doc(hidden)]
 pub use self::cases::*;
@@ -28,18 +34,53 @@ pub trait TaskFixture: Sized + Send + Sync {
     /// The store.
     type Store: TaskStore;
 
+    /// Runs each case in paused virtual time. Only for stores in this process that take all their time from tokio.
+    const PAUSED: bool = false;
+
     /// Starts an empty store.
     fn start() -> impl Future<Output = Self> + Send;
 
     /// A way to it, with connections of its own.
     fn store(&self) -> impl Future<Output = Self::Store> + Send;
+
+    /// The time by the store's clock, at least nearly. The machine's, unless the store has another.
+    #[must_use]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "what is tested is the store's clock, and this is most stores'"
+    )]
+    fn now(&self) -> SystemTime {
+        SystemTime::now()
+    }
 }
 
 /// Makes one test of each case: `task_store!(Fixture)`.
 #[macro_export]
 macro_rules! task_store {
     ($fixture:ty) => {
-        $crate::task_store! { @cases $fixture:
+        $crate::__for_each_task_case! { $crate::__task_store, $fixture }
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __task_store {
+    ($fixture:ty: $($case:ident)*) => {
+        $(
+            #[::core::prelude::v1::test]
+            fn $case() {
+                $crate::tasks::run::<$fixture, _>($crate::tasks::$case);
+            }
+        )*
+    };
+}
+
+/// Hands something and the list of all cases to a macro.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __for_each_task_case {
+    ($callback:path, $($with:tt)*) => {
+        $callback! { $($with)*:
             completed_task_has_its_output
             completion_by_another_claim_is_lost
             two_claims_get_different_tasks
@@ -47,12 +88,15 @@ macro_rules! task_store {
             expired_claim_goes_to_another_worker_and_its_own_is_lost
             expired_claim_that_nobody_took_can_still_be_completed
             heartbeats_keep_a_task_and_overtaken_ones_change_nothing
+            heartbeats_of_one_call_are_answered_in_their_order
             repeated_claim_answers_what_it_holds
             identity_that_is_used_up_claims_nothing_twice
             late_copy_of_a_claim_is_told_apart_by_its_token
             failed_task_comes_again_and_dies_after_its_last_attempt
             repeated_ending_answers_as_the_first
             discarded_task_is_dead_at_once
+            errors_of_the_newest_attempts_are_kept
+            endings_of_one_call_are_answered_in_their_order
             given_back_and_snoozed_attempts_do_not_count
             worker_that_dies_in_the_last_attempt_leaves_a_dead_task
             priorities_and_ages_decide_the_order
@@ -82,14 +126,6 @@ macro_rules! task_store {
             periodic_task_that_cannot_be_kept_is_refused
         }
     };
-    (@cases $fixture:ty: $($case:ident)*) => {
-        $(
-            #[::core::prelude::v1::test]
-            fn $case() {
-                $crate::tasks::run::<$fixture, _>($crate::tasks::$case);
-            }
-        )*
-    };
 }
 
 /// Runs a case on a store of its own, with longer leases if the machine is too slow for these.
@@ -97,6 +133,10 @@ macro_rules! task_store {
 pub fn run<F: TaskFixture, Fut: Future<Output = ()> + Send>(
     case: impl Fn(Stage<F>) -> Fut + Copy + Send + Sync,
 ) {
+    if F::PAUSED {
+        paused_runtime().block_on(async { case(Stage::new(F::start().await, SHORT).await).await });
+        return;
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -108,19 +148,13 @@ pub fn run<F: TaskFixture, Fut: Future<Output = ()> + Send>(
         drop(store.counts().await);
     };
     runtime.block_on(stall::rounds(leases, ask, |_, short, _| async move {
-        let fixture = F::start().await;
-        let store = fixture.store().await;
-        let stage = Stage {
-            fixture,
-            store,
-            short,
-        };
-        case(stage).await;
+        case(Stage::new(F::start().await, short).await).await;
     }));
 }
 
 /// The lease of claims whose end a case waits for, in its first round.
-const SHORT: Duration = Duration::from_millis(400);
+#[doc(hidden)]
+pub const SHORT: Duration = Duration::from_millis(400);
 /// The lease of those that no case may see the end of.
 const LONG: Duration = Duration::from_secs(600);
 /// How long anything that must happen may take on a busy machine.
@@ -142,6 +176,16 @@ impl<F: TaskFixture> std::fmt::Debug for Stage<F> {
 }
 
 impl<F: TaskFixture> Stage<F> {
+    /// On a store that was started. `short`: the lease of claims whose end the case waits for.
+    pub async fn new(fixture: F, short: Duration) -> Self {
+        let store = fixture.store().await;
+        Self {
+            fixture,
+            store,
+            short,
+        }
+    }
+
     /// Adds a task.
     async fn add(&self, task: NewTask) -> TaskId {
         let added = self.store.enqueue(&[task]).await;
@@ -214,6 +258,12 @@ impl<F: TaskFixture> Stage<F> {
         let task = self.store.task(id).await;
         let task = task.unwrap_or_else(|error| panic!("{error:?}"));
         task.unwrap_or_else(|| panic!("there is no task {id}"))
+    }
+
+    /// What is left of the lease of the first task of a claim.
+    async fn remaining(&self, claimed: &Claimed) -> Option<Duration> {
+        let task = self.task(claimed.tasks[0].key.id).await;
+        task.holder.map(|holder| holder.remaining)
     }
 
     async fn state(&self, id: TaskId) -> State {

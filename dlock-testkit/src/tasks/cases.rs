@@ -22,7 +22,7 @@ use std::{
 
 use dlock_core::{
     ErrorKind, Provider,
-    provider::{Acquire, ReleaseOutcome},
+    provider::{Acquire, ReleaseOutcome, Renew, RenewOutcome},
 };
 use dlock_tasks::{
     Ages, Claim, ClaimKey, Count, Ended, Ending, Enqueued, Filter, How, Kept, NewTask, Served,

@@ -10,8 +10,8 @@
 //! - [`election`] tells stories of elections on a real store: leaders that crash, are cut off, slow, or put out
 //!   of office.
 //! - [`outage`] counts how often a store that is down is asked.
-//! - [`planted`] proves the provider's suite: providers with a bug, and which cases catch it. The bugs of the
-//!   frontend are in `proof/mutants`.
+//! - [`planted`] proves the suites: providers and stores of tasks with a bug, and which cases catch it. The bugs of
+//!   the frontend are in `proof/mutants`.
 //! - `metrics` and `traces` (a feature, `metrics`) keep what a program tells its recorder and its subscriber.
 //! - [`overhead`] measures what the frontend adds to a provider's calls, [`scale`] what a crowd of leases costs.
 

@@ -8,6 +8,7 @@ mod caught;
 mod provider;
 mod release;
 mod renew;
+mod tasks;
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -28,6 +29,10 @@ use dlock_testkit::{
 };
 
 use self::provider::{PlantedProvider, Rows};
+
+pub use self::tasks::{
+    PlantedQueue, PlantedTasks, TASK_CASES, TaskCase, TaskFlaw, caught_of_tasks,
+};
 
 /// Runs one case against the memory provider with one flaw, in paused time: what it panicked with,
 /// if it did. Panics are reported through the process's panic hook as well.

@@ -96,7 +96,13 @@ pub async fn repeated_claim_answers_what_it_holds<F: TaskFixture>(stage: Stage<F
     let claim = claim(LONG).max(2);
     let first = stage.claimed(&claim).await;
     assert_eq!(first.tasks.len(), 2);
+    let left = stage.remaining(&first).await;
+    sleep(stage.short / 20).await;
     let again = stage.claimed(&claim.clone().repeated()).await;
+    assert!(
+        stage.remaining(&first).await < left,
+        "a repeat extends no lease"
+    );
     assert_eq!(
         again.tasks, first.tasks,
         "no other task, and no other token"
@@ -158,6 +164,11 @@ pub async fn late_copy_of_a_claim_is_told_apart_by_its_token<F: TaskFixture>(sta
         Ended::Lost(Some(State::Running))
     );
     stage.is_lost(first, 1).await;
+    let record = stage.store.claims().read(&name(first)).await;
+    assert!(
+        matches!(record, Ok(None)),
+        "that of the newest claim: {record:?}"
+    );
     assert_eq!(stage.complete(late).await, Ended::Own(State::Succeeded));
     assert_eq!(
         stage.complete(first).await,

@@ -200,3 +200,53 @@ pub async fn given_back_and_snoozed_attempts_do_not_count<F: TaskFixture>(stage:
         stage.nothing().await;
     }
 }
+
+/// The newest ten.
+pub async fn errors_of_the_newest_attempts_are_kept<F: TaskFixture>(stage: Stage<F>) {
+    const ATTEMPTS: u32 = 12;
+    let new = NewTask::builder().kind("a").max_attempts(ATTEMPTS).build();
+    let id = stage.add(new).await;
+    for attempt in 1..=ATTEMPTS {
+        let key = stage.eventually(LONG).await.key;
+        let failed = How::Fail {
+            error: attempt.to_string(),
+            retry_in: Duration::ZERO,
+        };
+        stage.finish(key, failed).await;
+    }
+    let dead = stage.task(id).await;
+    let kept: Vec<_> = dead.errors.iter().map(|one| one.attempt).collect();
+    assert_eq!(kept, (3..=ATTEMPTS).collect::<Vec<_>>());
+    assert_eq!(dead.errors[9].error, "12");
+}
+
+/// K5: each by itself.
+pub async fn endings_of_one_call_are_answered_in_their_order<F: TaskFixture>(stage: Stage<F>) {
+    let mut keys = Vec::new();
+    for _ in 0..4 {
+        stage.add(task("a")).await;
+        keys.push(stage.take(LONG).await.key);
+    }
+    let complete = |key| Ending::new(key, How::Complete(Value::Null));
+    let stranger = ClaimKey::new(keys[1].id, Uuid::new_v4(), keys[1].token);
+    let endings = [
+        Ending::new(keys[3], How::Snooze(LONG)),
+        complete(stranger),
+        complete(keys[0]),
+        Ending::new(keys[2], How::GiveBack),
+        complete(keys[0]),
+    ];
+    let answers = [
+        Ended::Own(State::Scheduled),
+        Ended::Lost(Some(State::Running)),
+        Ended::Own(State::Succeeded),
+        Ended::Own(State::Ready),
+        Ended::Own(State::Succeeded),
+    ];
+    for _ in ["first", "repeat"] {
+        let ended = stage.store.finish(&endings).await;
+        assert_eq!(ended.ok().as_deref(), Some(&answers[..]));
+    }
+    assert_eq!(stage.state(keys[1].id).await, State::Running);
+    assert_eq!(stage.store.finish(&[]).await.ok(), Some(Vec::new()));
+}

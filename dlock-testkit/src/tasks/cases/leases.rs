@@ -33,6 +33,27 @@ pub async fn heartbeats_keep_a_task_and_overtaken_ones_change_nothing<F: TaskFix
     stage.eventually(LONG).await;
 }
 
+/// Each by itself, as of any lease.
+pub async fn heartbeats_of_one_call_are_answered_in_their_order<F: TaskFixture>(stage: Stage<F>) {
+    let mut keys = Vec::new();
+    for _ in 0..3 {
+        stage.add(task("a")).await;
+        keys.push(stage.take(LONG).await.key);
+    }
+    stage.complete(keys[1]).await;
+    stage.cancel(keys[2].id, false).await;
+    let order = [keys[2], keys[1], keys[0], keys[2]];
+    let beats = order.map(|key| Renew::new(name(key), key.uuid, 1));
+    let outcomes = stage.store.claims().renew_many(&beats).await;
+    let outcomes: Vec<_> = outcomes.into_iter().map(Result::ok).collect();
+    let renewed = |asked| Some(RenewOutcome::Renewed { asked });
+    let lost = Some(RenewOutcome::Lost(None));
+    assert_eq!(
+        outcomes,
+        [renewed(true), lost, renewed(false), renewed(true)]
+    );
+}
+
 pub async fn checkpoint_reaches_the_next_attempt<F: TaskFixture>(stage: Stage<F>) {
     stage.add(task("a")).await;
     let first = stage.take(LONG).await;

@@ -4,13 +4,12 @@ use super::*;
 
 const SCHEDULE: &str = "nightly";
 
-/// An instant so many seconds ago. The store's clock may be another one.
-#[expect(clippy::disallowed_methods, reason = "what is tested is the store's")]
-fn ago(seconds: u64) -> SystemTime {
-    SystemTime::now() - Duration::from_secs(seconds)
-}
-
 impl<F: TaskFixture> Stage<F> {
+    /// An instant so many seconds ago.
+    fn ago(&self, seconds: u64) -> SystemTime {
+        self.fixture.now() - Duration::from_secs(seconds)
+    }
+
     async fn serve(&self, instant: SystemTime, task: &NewTask) -> Served {
         let served = self.store.enqueue_periodic(SCHEDULE, instant, task).await;
         served.unwrap_or_else(|error| panic!("{error:?}"))
@@ -20,18 +19,18 @@ impl<F: TaskFixture> Stage<F> {
 /// Neither a new name nor a repeat adds a task, and no instant has one after a later one.
 pub async fn instant_of_a_schedule_has_one_task<F: TaskFixture>(stage: Stage<F>) {
     let new = task("report");
-    let first = ago(3600);
+    let first = stage.ago(3600);
     assert_eq!(stage.serve(first, &new).await, Served::Begun);
     assert_eq!(stage.serve(first, &new).await, Served::Before);
     stage.nothing().await;
 
-    let instant = ago(1800);
+    let instant = stage.ago(1800);
     let served = stage.serve(instant, &new).await;
     let Served::Enqueued(Enqueued::New(id)) = served else {
         panic!("{served:?}");
     };
     assert_eq!(stage.serve(instant, &new).await, Served::Before);
-    assert_eq!(stage.serve(ago(2400), &new).await, Served::Before);
+    assert_eq!(stage.serve(stage.ago(2400), &new).await, Served::Before);
     let claimed = stage.take(LONG).await;
     assert_eq!((claimed.key.id, &*claimed.kind), (id, "report"));
     stage.nothing().await;
@@ -46,8 +45,8 @@ pub async fn instant_of_a_schedule_has_one_task<F: TaskFixture>(stage: Stage<F>)
 /// Whoever asks at the same time. services.md 25.
 pub async fn workers_of_one_schedule_add_one_task<F: TaskFixture>(stage: Stage<F>) {
     let new = task("report");
-    stage.serve(ago(3600), &new).await;
-    for instant in [ago(60), ago(30), ago(0)] {
+    stage.serve(stage.ago(3600), &new).await;
+    for instant in [stage.ago(60), stage.ago(30), stage.ago(0)] {
         let mut stores = Vec::new();
         for _ in 0..4 {
             stores.push(stage.fixture.store().await);
@@ -67,8 +66,8 @@ pub async fn workers_of_one_schedule_add_one_task<F: TaskFixture>(stage: Stage<F
 /// A worker whose clock is ahead.
 pub async fn instant_to_come_is_not_served<F: TaskFixture>(stage: Stage<F>) {
     let new = task("report");
-    stage.serve(ago(3600), &new).await;
-    let early = ago(0) + Duration::from_secs(600);
+    stage.serve(stage.ago(3600), &new).await;
+    let early = stage.ago(0) + Duration::from_secs(600);
     let served = stage.serve(early, &new).await;
     let Served::NotYet(wait) = served else {
         panic!("{served:?}");
@@ -78,20 +77,20 @@ pub async fn instant_to_come_is_not_served<F: TaskFixture>(stage: Stage<F>) {
     stage.nothing().await;
 
     // It keeps no instant before it back.
-    let served = stage.serve(ago(60), &new).await;
+    let served = stage.serve(stage.ago(60), &new).await;
     assert!(matches!(served, Served::Enqueued(_)), "{served:?}");
 }
 
 /// K9: one that takes long is not there twice, and its schedule goes on.
 pub async fn periodic_task_whose_key_is_in_use_is_not_added<F: TaskFixture>(stage: Stage<F>) {
     let new = NewTask::builder().kind("report").key("report").build();
-    stage.serve(ago(3600), &new).await;
-    let served = stage.serve(ago(1800), &new).await;
+    stage.serve(stage.ago(3600), &new).await;
+    let served = stage.serve(stage.ago(1800), &new).await;
     let Served::Enqueued(Enqueued::New(id)) = served else {
         panic!("{served:?}");
     };
     let first = stage.take(LONG).await;
-    let instant = ago(900);
+    let instant = stage.ago(900);
     let duplicate = Served::Enqueued(Enqueued::Duplicate(id));
     assert_eq!(stage.serve(instant, &new).await, duplicate);
     assert_eq!(
@@ -105,8 +104,8 @@ pub async fn periodic_task_whose_key_is_in_use_is_not_added<F: TaskFixture>(stag
 /// What cannot be kept serves no instant.
 pub async fn periodic_task_that_cannot_be_kept_is_refused<F: TaskFixture>(stage: Stage<F>) {
     let new = task("report");
-    stage.serve(ago(3600), &new).await;
-    let instant = ago(60);
+    stage.serve(stage.ago(3600), &new).await;
+    let instant = stage.ago(60);
     let refused = [
         (SCHEDULE, task("")),
         ("", new.clone()),

@@ -1,0 +1,257 @@
+//! The reference store of tasks: the rules of the contract in memory, for tests of code that uses a queue, and to read
+//! how a store answers. What it answers is decided by a table of tasks, each of whose methods is one call: `claiming`
+//! (K3, K4), `leases` (K1, R, L), `ending` (K5), `keeping` (K9, K10) and `showing`. Nothing there locks, waits or reads
+//! a clock.
+
+mod claiming;
+mod ending;
+mod keeping;
+mod leases;
+mod showing;
+#[doc(hidden)]
+pub mod table;
+
+use std::{
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, SystemTime},
+};
+
+use async_trait::async_trait;
+use dlock_core::{
+    Name, Provider, ProviderError, Record,
+    provider::{
+        Acquire, AcquireOutcome, Capabilities, Discipline, Durability, Release, ReleaseOutcome,
+        Renew, RenewOutcome, Sharing,
+    },
+};
+use dlock_tasks::{
+    Ages, Claim, ClaimKey, ClaimName, Claimed, Count, Ended, Ending, Enqueued, Filter, Kept,
+    NewTask, Served, State, Task, TaskId, TaskStore, limits,
+};
+use serde_json::Value;
+use tokio::time::Instant;
+
+use self::table::Table;
+
+/// A queue in this process's memory; clones share it. It passes the suite, and forgets everything when it is dropped.
+///
+/// Its clock begins with the machine's and goes on as [`tokio::time::Instant`] does: in a test with paused time, leases
+/// end and tasks fall due when the test's time says so, at once as soon as everybody sleeps.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use dlock_tasks::{NewTask, TaskStore, When};
+/// use dlock_testkit::tasks::memory::MemoryTasks;
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() -> Result<(), dlock_core::ProviderError> {
+/// let tasks = MemoryTasks::new();
+/// let tomorrow = When::In(Duration::from_secs(86_400));
+/// let report = NewTask::builder().kind("report").when(tomorrow).build();
+/// let added = tasks.enqueue(&[report]).await?;
+/// # assert_eq!(added.len(), 1);
+/// # Ok(()) }
+/// ```
+#[derive(Clone)]
+pub struct MemoryTasks {
+    table: Arc<Mutex<Table>>,
+    began: Instant,
+    began_at: SystemTime,
+    claims: Arc<Sharing>,
+}
+
+impl Default for MemoryTasks {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl MemoryTasks {
+    /// A queue without tasks, at this time of the machine's.
+    #[must_use]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the store's clock begins with the machine's"
+    )]
+    pub fn new() -> Self {
+        Self::starting_at(SystemTime::now())
+    }
+
+    /// A queue without tasks, whose clock shows this time now: runs in paused time have the same tokens then.
+    #[must_use]
+    pub fn starting_at(now: SystemTime) -> Self {
+        Self {
+            table: Arc::default(),
+            began: Instant::now(),
+            began_at: now,
+            claims: Arc::default(),
+        }
+    }
+
+    /// The time by the store's clock.
+    #[must_use]
+    pub fn now(&self) -> SystemTime {
+        self.began_at + self.began.elapsed()
+    }
+
+    /// One call: nobody else sees the table meanwhile.
+    #[doc(hidden)]
+    pub fn call<T>(&self, call: impl FnOnce(&mut Table, SystemTime) -> T) -> T {
+        // No call panics between two related changes, so a poisoned table is whole.
+        let mut table: MutexGuard<'_, Table> =
+            self.table.lock().unwrap_or_else(PoisonError::into_inner);
+        call(&mut table, self.now())
+    }
+}
+
+#[async_trait]
+impl TaskStore for MemoryTasks {
+    async fn enqueue(&self, tasks: &[NewTask]) -> Result<Vec<Enqueued>, ProviderError> {
+        limits::many(tasks.len())?;
+        tasks.iter().try_for_each(|task| task.check().map(drop))?;
+        Ok(self.call(|table, now| tasks.iter().map(|task| table.add(task, now)).collect()))
+    }
+
+    async fn enqueue_periodic(
+        &self,
+        schedule: &str,
+        instant: SystemTime,
+        task: &NewTask,
+    ) -> Result<Served, ProviderError> {
+        limits::schedule(schedule)?;
+        task.check()?;
+        Ok(self.call(|table, now| table.serve(schedule, instant, task, now)))
+    }
+
+    async fn claim(&self, claim: &Claim) -> Result<Claimed, ProviderError> {
+        claim.check()?;
+        self.call(|table, now| table.claim(claim, now))
+    }
+
+    async fn finish(&self, endings: &[Ending]) -> Result<Vec<Ended>, ProviderError> {
+        limits::many(endings.len())?;
+        endings.iter().try_for_each(|one| one.check().map(drop))?;
+        Ok(self.call(|table, now| endings.iter().map(|one| table.finish(one, now)).collect()))
+    }
+
+    async fn checkpoint(
+        &self,
+        key: &ClaimKey,
+        number: u64,
+        checkpoint: &Value,
+    ) -> Result<Kept, ProviderError> {
+        limits::checkpoint(checkpoint)?;
+        Ok(self.call(|table, now| table.checkpoint(key, number, checkpoint, now)))
+    }
+
+    fn claims(&self) -> Arc<dyn Provider> {
+        Arc::new(Claims(self.clone()))
+    }
+
+    async fn cancel(&self, id: TaskId, force: bool) -> Result<Option<State>, ProviderError> {
+        Ok(self.call(|table, now| table.cancel(id, force, now)))
+    }
+
+    async fn retry(&self, id: TaskId) -> Result<Option<Enqueued>, ProviderError> {
+        Ok(self.call(|table, now| table.retry(id, now)))
+    }
+
+    async fn task(&self, id: TaskId) -> Result<Option<Task>, ProviderError> {
+        Ok(self.call(|table, now| table.task(id, now)))
+    }
+
+    async fn list(&self, filter: &Filter) -> Result<Vec<Task>, ProviderError> {
+        Ok(self.call(|table, now| table.list(filter, now)))
+    }
+
+    async fn counts(&self) -> Result<Vec<Count>, ProviderError> {
+        Ok(self.call(|table, now| table.counts(now)))
+    }
+
+    async fn prune(&self, ages: Ages, most: usize) -> Result<usize, ProviderError> {
+        Ok(self.call(|table, now| table.prune(ages, most, now)))
+    }
+}
+
+/// The claims of a queue as leases.
+struct Claims(MemoryTasks);
+
+fn name(name: &Name) -> Result<ClaimName, ProviderError> {
+    ClaimName::try_from(name).map_err(|error| ProviderError::fatal(error.to_string()))
+}
+
+#[async_trait]
+impl Provider for Claims {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::new("memory", Discipline::StoreClock)
+            .batch(true)
+            .durability(Durability::Volatile)
+    }
+
+    async fn acquire(&self, _: &Acquire) -> Result<AcquireOutcome, ProviderError> {
+        Err(ProviderError::fatal(
+            "a task is claimed by its queue, not acquired by its name: see TaskStore::claim",
+        ))
+    }
+
+    async fn renew(&self, request: &Renew) -> Result<RenewOutcome, ProviderError> {
+        request.check()?;
+        let name = name(&request.name)?;
+        Ok(self.0.call(|table, now| table.renew(name, request, now)))
+    }
+
+    async fn renew_many(&self, requests: &[Renew]) -> Vec<Result<RenewOutcome, ProviderError>> {
+        let mut outcomes = Vec::new();
+        for request in requests {
+            outcomes.push(self.renew(request).await);
+        }
+        outcomes
+    }
+
+    async fn release(&self, request: &Release) -> Result<ReleaseOutcome, ProviderError> {
+        if request.closing.is_some() {
+            return Err(ProviderError::fatal(
+                "a task is not closed: complete it, or snooze it",
+            ));
+        }
+        let name = name(&request.name)?;
+        Ok(self.0.call(|table, now| table.release(name, request, now)))
+    }
+
+    async fn read(&self, name: &Name) -> Result<Option<Record>, ProviderError> {
+        let name = self::name(name)?;
+        Ok(self.0.call(|table, now| table.record(name, now)))
+    }
+
+    fn sharing(&self) -> Option<&Sharing> {
+        Some(&self.0.claims)
+    }
+}
+
+impl fmt::Debug for MemoryTasks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tasks = self.call(|table, _| table.rows.len());
+        f.debug_struct("MemoryTasks")
+            .field("tasks", &tasks)
+            .finish_non_exhaustive()
+    }
+}
+
+/// So long after an instant, or as late as an instant can be.
+fn later(instant: SystemTime, by: Duration) -> SystemTime {
+    const NEVER: Duration = Duration::from_secs(1 << 60);
+    let end = || SystemTime::UNIX_EPOCH + NEVER;
+    instant.checked_add(by).unwrap_or_else(end)
+}
+
+/// How long it is until an instant, if that is to come.
+fn until(instant: SystemTime, now: SystemTime) -> Duration {
+    instant.duration_since(now).unwrap_or_default()
+}
+
+/// Unix time in microseconds.
+fn micros(instant: SystemTime) -> u64 {
+    let since = instant.duration_since(SystemTime::UNIX_EPOCH);
+    u64::try_from(since.unwrap_or_default().as_micros()).unwrap_or(u64::MAX)
+}

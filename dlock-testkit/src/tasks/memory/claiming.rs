@@ -1,0 +1,141 @@
+//! Which tasks a claim gets (K3), and which nobody gets any more (K4).
+
+use std::time::{Duration, SystemTime};
+
+use dlock_core::{FencingToken, ProviderError, Record};
+use dlock_tasks::{Claim, ClaimKey, Claimed, ClaimedTask, State, TaskId};
+
+use super::{
+    later, micros,
+    table::{Row, Table, Term},
+    until,
+};
+
+impl Table {
+    pub(super) fn claim(
+        &mut self,
+        claim: &Claim,
+        now: SystemTime,
+    ) -> Result<Claimed, ProviderError> {
+        self.sweep(claim, now);
+        let mut ids = Vec::new();
+        if claim.again {
+            ids = self.in_order(claim, |row| {
+                is_of(row, claim) && row.state(now) == State::Running
+            }); // A2
+        }
+        let held = ids.len();
+        ids.extend(self.in_order(claim, |row| {
+            let due = row.run_at <= now && matches!(row.state(now), State::Ready | State::Stalled); // A4, A5
+            due && !is_of(row, claim) // A3
+        }));
+        // What it holds is answered, however little it asks for now.
+        ids.truncate(held.max(claim.max));
+        let mut tasks = Vec::new();
+        for (place, id) in ids.into_iter().enumerate() {
+            if place >= held {
+                self.take(id, claim, now)?;
+            }
+            tasks.extend(self.rows.get(&id).and_then(claimed));
+        }
+        let next = if tasks.len() < claim.max {
+            self.next(claim, now)
+        } else {
+            None
+        };
+        Ok(Claimed::new(tasks, next))
+    }
+
+    /// Ends what nobody claims any more: tasks that were to be cancelled, and those whose last worker did not come back.
+    fn sweep(&mut self, claim: &Claim, now: SystemTime) {
+        for row in self
+            .rows
+            .values_mut()
+            .filter(|row| claim.queues.contains(&row.new.queue))
+        {
+            let free = matches!(row.state(now), State::Ready | State::Stalled);
+            if free && row.is_asked() {
+                row.end(State::Cancelled, None, false, now);
+            } else if free && row.attempt >= row.new.max_attempts {
+                silence(row, now);
+                row.end(State::Dead, None, false, now);
+            }
+        }
+    }
+
+    /// Begins a term (T1, T2) and an attempt: every field of the old term goes.
+    fn take(&mut self, id: TaskId, claim: &Claim, now: SystemTime) -> Result<(), ProviderError> {
+        let next = micros(now).max(self.last_token + 1);
+        let token = FencingToken::new(next)
+            .ok_or_else(|| ProviderError::fatal(format!("{next} is no fencing token")))?;
+        let Some(row) = self.rows.get_mut(&id) else {
+            return Ok(());
+        };
+        if row.held().is_some() {
+            silence(row, now);
+        }
+        row.term = Some(Term {
+            record: Record::new(claim.uuid, &claim.owner, now, token, claim.lease),
+            expiry: later(now, claim.lease),
+        });
+        row.attempt += 1;
+        row.checkpoints = 0;
+        self.last_token = next;
+        Ok(())
+    }
+
+    /// The tasks of a claim's queues, in the order in which they should run.
+    fn in_order(&self, claim: &Claim, which: impl Fn(&Row) -> bool) -> Vec<TaskId> {
+        let place = |row: &Row| {
+            claim
+                .queues
+                .iter()
+                .position(|queue| *queue == row.new.queue)
+        };
+        let rows = self.rows.values().filter(|row| which(row));
+        let mut rows: Vec<_> = rows
+            .filter_map(|row| Some((place(row)?, row.new.priority, row.run_at, row.id)))
+            .collect();
+        rows.sort_unstable();
+        rows.into_iter().map(|(.., id)| id).collect()
+    }
+
+    /// When a task of these queues falls due, or a lease runs out.
+    fn next(&self, claim: &Claim, now: SystemTime) -> Option<Duration> {
+        let rows = self
+            .rows
+            .values()
+            .filter(|row| claim.queues.contains(&row.new.queue));
+        rows.filter_map(|row| match row.state(now) {
+            State::Scheduled => Some(until(row.run_at, now)),
+            State::Running => row.held().map(|term| until(term.expiry, now)),
+            _ => None,
+        })
+        .min()
+    }
+}
+
+/// Whether the identity of the newest term is that of this claim.
+fn is_of(row: &Row, claim: &Claim) -> bool {
+    row.term
+        .as_ref()
+        .is_some_and(|term| term.record.uuid == claim.uuid)
+}
+
+/// An attempt whose worker was not heard of again.
+fn silence(row: &mut Row, now: SystemTime) {
+    let owner = row.held().map_or("", |term| &term.record.owner);
+    let error = format!("the lease of worker {owner:?} ran out, and nothing was heard of it");
+    row.failed(&error, now);
+}
+
+fn claimed(row: &Row) -> Option<ClaimedTask> {
+    let record = &row.term.as_ref()?.record;
+    let key = ClaimKey::new(row.id, record.uuid, record.token);
+    let new = row.new.clone();
+    Some(
+        ClaimedTask::new(key, new.queue, new.kind, new.payload)
+            .attempt(row.attempt, new.max_attempts)
+            .checkpoint(row.checkpoint.clone()),
+    )
+}

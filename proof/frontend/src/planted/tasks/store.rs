@@ -1,0 +1,169 @@
+//! The memory store with one flaw.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::SystemTime,
+};
+
+use async_trait::async_trait;
+use dlock_core::{Provider, ProviderError};
+use dlock_tasks::{
+    Ages, Claim, ClaimKey, Claimed, Count, Ended, Ending, Enqueued, Filter, Kept, NewTask, Served,
+    State, Task, TaskId, TaskStore,
+};
+use dlock_testkit::tasks::memory::{MemoryTasks, table::Row};
+use serde_json::Value;
+
+use super::{TaskFlaw, beats::PlantedBeats};
+
+/// A store of tasks with at most one flaw.
+#[derive(Clone, Debug)]
+pub struct PlantedTasks {
+    pub(super) inner: MemoryTasks,
+    pub(super) flaw: Option<TaskFlaw>,
+    /// How often each task was claimed since it was retried, for flaws of tokens.
+    pub(super) claims: Arc<Mutex<BTreeMap<TaskId, Claims>>>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Claims {
+    pub(super) number: u64,
+    pub(super) retried: bool,
+}
+
+impl PlantedTasks {
+    pub(super) fn over(inner: MemoryTasks, flaw: Option<TaskFlaw>) -> Self {
+        Self {
+            inner,
+            flaw,
+            claims: Arc::default(),
+        }
+    }
+
+    pub(super) fn has(&self, flaw: TaskFlaw) -> bool {
+        self.flaw == Some(flaw)
+    }
+
+    /// Changes a task behind everybody's back.
+    pub(super) fn edit<T>(
+        &self,
+        id: TaskId,
+        edit: impl FnOnce(&mut Row, SystemTime) -> T,
+    ) -> Option<T> {
+        self.inner
+            .call(|table, now| table.rows.get_mut(&id).map(|row| edit(row, now)))
+    }
+
+    /// Changes all tasks.
+    pub(super) fn edit_all(&self, mut edit: impl FnMut(&mut Row, SystemTime)) {
+        self.inner
+            .call(|table, now| table.rows.values_mut().for_each(|row| edit(row, now)));
+    }
+
+    pub(super) fn rows(&self) -> BTreeMap<TaskId, Row> {
+        self.inner.call(|table, _| table.rows.clone())
+    }
+
+    pub(super) fn claims_of(&self, id: TaskId) -> Claims {
+        let claims = self.claims.lock().unwrap_or_else(PoisonError::into_inner);
+        claims.get(&id).copied().unwrap_or_default()
+    }
+
+    pub(super) fn count(&self, id: TaskId, claims: Claims) {
+        let mut all = self.claims.lock().unwrap_or_else(PoisonError::into_inner);
+        all.insert(id, claims);
+    }
+
+    /// The newest claim of a task.
+    pub(super) fn newest(&self, id: TaskId) -> Option<ClaimKey> {
+        self.edit(id, |row, _| {
+            let record = &row.term.as_ref()?.record;
+            Some(ClaimKey::new(id, record.uuid, record.token))
+        })?
+    }
+}
+
+#[async_trait]
+impl TaskStore for PlantedTasks {
+    async fn enqueue(&self, tasks: &[NewTask]) -> Result<Vec<Enqueued>, ProviderError> {
+        self.add(tasks).await
+    }
+
+    async fn enqueue_periodic(
+        &self,
+        schedule: &str,
+        instant: SystemTime,
+        task: &NewTask,
+    ) -> Result<Served, ProviderError> {
+        self.serve(schedule, instant, task).await
+    }
+
+    async fn claim(&self, claim: &Claim) -> Result<Claimed, ProviderError> {
+        self.take(claim).await
+    }
+
+    async fn finish(&self, endings: &[Ending]) -> Result<Vec<Ended>, ProviderError> {
+        self.end(endings).await
+    }
+
+    async fn checkpoint(
+        &self,
+        key: &ClaimKey,
+        number: u64,
+        checkpoint: &Value,
+    ) -> Result<Kept, ProviderError> {
+        self.keep(key, number, checkpoint).await
+    }
+
+    fn claims(&self) -> Arc<dyn Provider> {
+        Arc::new(PlantedBeats(self.clone()))
+    }
+
+    async fn cancel(&self, id: TaskId, force: bool) -> Result<Option<State>, ProviderError> {
+        self.stop(id, force).await
+    }
+
+    async fn retry(&self, id: TaskId) -> Result<Option<Enqueued>, ProviderError> {
+        self.again(id).await
+    }
+
+    async fn task(&self, id: TaskId) -> Result<Option<Task>, ProviderError> {
+        self.inner.task(id).await
+    }
+
+    async fn list(&self, filter: &Filter) -> Result<Vec<Task>, ProviderError> {
+        let mut filter = filter.clone();
+        match self.flaw {
+            Some(TaskFlaw::ListIgnoresQueue) => filter.queue = None,
+            Some(TaskFlaw::ListIgnoresState) => filter.state = None,
+            Some(TaskFlaw::ListIgnoresPlace) => filter.after = None,
+            Some(TaskFlaw::ListIsUnlimited) => filter.limit = 1000,
+            _ => {}
+        }
+        let mut tasks = self.inner.list(&filter).await?;
+        if self.has(TaskFlaw::EndedIsNotListed) {
+            tasks.retain(|task| !task.state.has_ended());
+        }
+        Ok(tasks)
+    }
+
+    async fn counts(&self) -> Result<Vec<Count>, ProviderError> {
+        let mut counts = self.inner.counts().await?;
+        if self.has(TaskFlaw::EndedIsNotCounted) {
+            counts.retain(|count| !count.state.has_ended());
+        }
+        if self.has(TaskFlaw::StalledIsRunning) {
+            for count in &mut counts {
+                if count.state == State::Stalled {
+                    count.state = State::Running;
+                }
+            }
+        }
+        Ok(counts)
+    }
+
+    async fn prune(&self, ages: Ages, most: usize) -> Result<usize, ProviderError> {
+        self.forget(ages, most).await
+    }
+}
