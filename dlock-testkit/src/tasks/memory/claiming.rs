@@ -92,7 +92,8 @@ impl Table {
                 .iter()
                 .position(|queue| *queue == row.new.queue)
         };
-        let rows = self.rows.values().filter(|row| which(row));
+        let rows = self.rows.values().filter(|row| suits(row, claim));
+        let rows = rows.filter(|row| which(row));
         let mut rows: Vec<_> = rows
             .filter_map(|row| Some((place(row)?, row.new.priority, row.run_at, row.id)))
             .collect();
@@ -100,12 +101,9 @@ impl Table {
         rows.into_iter().map(|(.., id)| id).collect()
     }
 
-    /// When a task of these queues falls due, or a lease runs out.
+    /// When a task of these queues and kinds falls due, or its lease runs out.
     fn next(&self, claim: &Claim, now: SystemTime) -> Option<Duration> {
-        let rows = self
-            .rows
-            .values()
-            .filter(|row| claim.queues.contains(&row.new.queue));
+        let rows = self.rows.values().filter(|row| suits(row, claim));
         rows.filter_map(|row| match row.state(now) {
             State::Scheduled => Some(until(row.run_at, now)),
             State::Running => row.held().map(|term| until(term.expiry, now)),
@@ -113,6 +111,13 @@ impl Table {
         })
         .min()
     }
+}
+
+/// Whether a claim is for tasks of this queue and kind.
+fn suits(row: &Row, claim: &Claim) -> bool {
+    let Row { new, .. } = row;
+    let kinds = claim.kinds.as_ref();
+    claim.queues.contains(&new.queue) && kinds.is_none_or(|kinds| kinds.contains(&new.kind))
 }
 
 /// Whether the identity of the newest term is that of this claim.

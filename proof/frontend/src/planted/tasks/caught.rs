@@ -101,12 +101,14 @@ caught! {
         given_back_and_snoozed_attempts_do_not_count task_of_later_is_not_given_out_before;
         QueuesAreReversed: queues_are_claimed_in_their_order;
         AnyQueueIsClaimed: queues_are_claimed_in_their_order;
+        KindsAreIgnored: tasks_of_other_kinds_wait_for_other_workers;
+        NoKindIsAny: tasks_of_other_kinds_wait_for_other_workers;
         NextIsNotTold: expired_claim_goes_to_another_worker_and_its_own_is_lost
         task_of_later_is_not_given_out_before;
         NextIgnoresLeases: expired_claim_goes_to_another_worker_and_its_own_is_lost;
         NextIsLate: expired_claim_goes_to_another_worker_and_its_own_is_lost task_of_later_is_not_given_out_before;
         OwnerIsLost: completed_task_has_its_output expired_claim_goes_to_another_worker_and_its_own_is_lost;
-        ClaimIsUnchecked: what_cannot_be_kept_is_refused_as_a_whole;
+        ClaimIsUnchecked: tasks_of_other_kinds_wait_for_other_workers what_cannot_be_kept_is_refused_as_a_whole;
         CheckpointIsCleared: checkpoint_reaches_the_next_attempt;
         CheckpointsGoOn: checkpoint_reaches_the_next_attempt;
         CancelledIsClaimed: waiting_task_is_cancelled_at_once counts_and_lists_tell_the_states;

@@ -66,6 +66,8 @@ impl PlantedTasks {
             Some(Flaw::AgainIsIgnored) => claim.again = false,
             Some(Flaw::AgainExceeds) if claim.again => claim.max *= 2,
             Some(Flaw::MostIsIgnored) => claim.max = 10_000,
+            Some(Flaw::KindsAreIgnored) if claim.check().is_ok() => claim.kinds = None,
+            Some(Flaw::NoKindIsAny) => claim.kinds = claim.kinds.filter(|kinds| !kinds.is_empty()),
             Some(Flaw::QueuesAreReversed) => claim.queues.reverse(),
             Some(Flaw::AnyQueueIsClaimed) if claim.check().is_ok() => {
                 claim
