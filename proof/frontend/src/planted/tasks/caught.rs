@@ -73,11 +73,12 @@ caught! {
         expired_claim_goes_to_another_worker_and_its_own_is_lost
         heartbeats_keep_a_task_and_overtaken_ones_change_nothing heartbeats_of_one_call_are_answered_in_their_order
         endings_of_one_call_are_answered_in_their_order task_of_later_is_not_given_out_before
-        counts_and_lists_tell_the_states instant_of_a_schedule_has_one_task workers_of_one_schedule_add_one_task;
+        tasks_of_other_kinds_wait_for_other_workers counts_and_lists_tell_the_states
+        instant_of_a_schedule_has_one_task workers_of_one_schedule_add_one_task;
         ExpiredIsLeft: expired_claim_goes_to_another_worker_and_its_own_is_lost
         heartbeats_keep_a_task_and_overtaken_ones_change_nothing identity_that_is_used_up_claims_nothing_twice
-        worker_that_dies_in_the_last_attempt_leaves_a_dead_task asked_task_whose_worker_dies_is_cancelled
-        checkpoint_of_a_claim_that_is_over_is_lost;
+        worker_that_dies_in_the_last_attempt_leaves_a_dead_task tasks_of_other_kinds_wait_for_other_workers
+        asked_task_whose_worker_dies_is_cancelled checkpoint_of_a_claim_that_is_over_is_lost;
         ClaimIsInTwoSteps: many_workers_get_every_task_once;
         AgainIsIgnored: repeated_claim_answers_what_it_holds;
         AgainExceeds: repeated_claim_answers_what_it_holds;
@@ -93,7 +94,7 @@ caught! {
         AttemptIsNotCounted: expired_claim_goes_to_another_worker_and_its_own_is_lost;
         PoisonIsTriedForEver: worker_that_dies_in_the_last_attempt_leaves_a_dead_task;
         SilenceIsNotKept: expired_claim_goes_to_another_worker_and_its_own_is_lost;
-        AskedIsClaimed: asked_task_whose_worker_dies_is_cancelled;
+        AskedIsClaimed: tasks_of_other_kinds_wait_for_other_workers asked_task_whose_worker_dies_is_cancelled;
         PrioritiesAreReversed: priorities_and_ages_decide_the_order;
         PrioritiesAreIgnored: priorities_and_ages_decide_the_order;
         NewestIsFirst: two_claims_get_different_tasks priorities_and_ages_decide_the_order;
