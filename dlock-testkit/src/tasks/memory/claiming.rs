@@ -27,7 +27,9 @@ impl Table {
         let held = ids.len();
         ids.extend(self.in_order(claim, |row| {
             let due = row.run_at <= now && matches!(row.state(now), State::Ready | State::Stalled); // A4, A5
-            due && !is_of(row, claim) // A3
+            let kinds = claim.kinds.as_ref();
+            let wanted = kinds.is_none_or(|kinds| kinds.contains(&row.new.kind));
+            due && wanted && !is_of(row, claim) // A3
         }));
         // What it holds is answered, however little it asks for now.
         ids.truncate(held.max(claim.max));
