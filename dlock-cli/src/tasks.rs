@@ -37,7 +37,9 @@ async fn run(arguments: &TasksArguments) -> Result<ExitCode, Failure> {
     let (store, json) = (&*queue.store, arguments.json);
     match &arguments.what {
         TasksCommand::Counts => {
-            let counts = answer(&queue, "can't count the tasks", store.counts()).await?;
+            let mut counts = answer(&queue, "can't count the tasks", store.counts()).await?;
+            // Each store has an order of its own.
+            counts.sort();
             output::write(&rows::counts(&counts, json)?)?;
         }
         TasksCommand::List {

@@ -143,7 +143,7 @@ impl Worker {
     ///
     /// # Cancel safety
     /// Dropping the future drops the handlers; their tasks are given back in the background when that is done, if the
-    /// runtime goes on.
+    /// runtime goes on. What a claim gets whose answer had not come by then waits for the end of its lease.
     pub async fn run(self, stop: impl Future<Output = ()> + Send) -> Result<(), ProviderError> {
         run::run(&Arc::new(self), stop).await
     }

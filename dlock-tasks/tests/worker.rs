@@ -707,11 +707,16 @@ async fn next_attempt_begins_where_the_last_one_has_left() {
 async fn tasks_of_a_run_that_is_dropped_are_given_back() {
     let shop = Shop::new();
     let id = shop.add(say("a")).await;
-    let run = Run::of(worker(&shop.store).handle(|_, _: Say| async {
-        pending::<()>().await;
-        Ok(())
+    let begun = Arc::new(Notify::new());
+    let begins = Arc::clone(&begun);
+    let run = Run::of(worker(&shop.store).handle(move |_, _: Say| {
+        begins.notify_one();
+        async {
+            pending::<()>().await;
+            Ok(())
+        }
     }));
-    shop.until(id, State::Running).await;
+    begun.notified().await;
     let began = Instant::now();
     run.running.abort();
     let task = shop.until(id, State::Ready).await;

@@ -256,14 +256,13 @@ fn tasks_are_enqueued() {
         )
     );
     assert_eq!(queue.json(&words), json!({"id": 1, "new": false}));
-    assert_eq!(
-        queue.json(&["enqueue", "a", "--in", "1h"]),
-        json!({"id": 2, "new": true})
-    );
-    let later = queue.dlock(&["enqueue", "a", "--at", "2099-01-01T00:00:00Z"]);
-    assert_eq!(later.code(), 0, "{later:?}");
-    assert_eq!(queue.json(&["show", "2"])["state"], "scheduled");
-    let shown = queue.json(&["show", "3"]);
+    let add = |words: &[&str]| {
+        let added = queue.json(&[&["enqueue", "a"], words].concat());
+        assert_eq!(added["new"], true, "{added}");
+        queue.json(&["show", &added["id"].to_string()])
+    };
+    assert_eq!(add(&["--in", "1h"])["state"], "scheduled");
+    let shown = add(&["--at", "2099-01-01T00:00:00Z"]);
     assert_eq!(
         (&shown["run_at"], &shown["payload"]),
         (&json!("2099-01-01T00:00:00Z"), &Value::Null)

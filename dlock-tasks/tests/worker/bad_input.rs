@@ -96,7 +96,6 @@ async fn checkpoint_that_is_too_large_is_refused_and_the_last_one_stays() {
 #[tokio::test]
 async fn worker_stops_although_its_store_is_silent() {
     let shop = Shop::new();
-    let idle = Run::of(worker(&shop.other()).handle(|_, _: Say| async { Ok(()) }));
     let ids = [shop.add(say("a")).await, shop.add(say("b")).await];
     let lease = Duration::from_secs(1);
     let go = Arc::new(AtomicBool::new(false));
@@ -110,7 +109,6 @@ async fn worker_stops_although_its_store_is_silent() {
             Ok(())
         }
     }));
-    drop(idle);
     for id in ids {
         shop.until(id, State::Running).await;
     }

@@ -207,8 +207,11 @@ async fn task_of_a_blocking_handler_that_goes_on_is_taken_when_its_lease_ends() 
 async fn blocking_handlers_are_told_when_the_grace_time_is_over() {
     let shop = Shop::new();
     let (gives_up, is_done) = (shop.add(say("gives up")).await, shop.add(say("done")).await);
+    let begun = Arc::<AtomicU32>::default();
+    let begins = Arc::clone(&begun);
     let run = Run::of(
-        worker(&shop.store).handle_blocking(|context: Context, say: Say| {
+        worker(&shop.store).handle_blocking(move |context: Context, say: Say| {
+            begins.fetch_add(1, Ordering::SeqCst);
             let stop = until_told(&context);
             if say.word == "done" {
                 Ok(())
@@ -217,9 +220,7 @@ async fn blocking_handlers_are_told_when_the_grace_time_is_over() {
             }
         }),
     );
-    for id in [gives_up, is_done] {
-        shop.until(id, State::Running).await;
-    }
+    until("begun", || begun.load(Ordering::SeqCst) == 2).await;
     let began = Instant::now();
     run.stop().await;
     assert!(began.elapsed() >= Duration::from_millis(300), "no grace");
@@ -261,16 +262,18 @@ async fn task_of_a_blocking_handler_whose_run_is_dropped_is_given_back_when_it_r
     let shop = Shop::new();
     let id = shop.add(say("a")).await;
     let (gate, told) = (Gate::default(), Arc::<AtomicBool>::default());
-    let (passes, tells) = (gate.clone(), Arc::clone(&told));
+    let begun = Arc::<AtomicBool>::default();
+    let (passes, tells, begins) = (gate.clone(), Arc::clone(&told), Arc::clone(&begun));
     let run = Run::of(
         worker(&shop.store).handle_blocking(move |context: Context, _: Say| {
+            begins.store(true, Ordering::SeqCst);
             until_told(&context);
             tells.store(true, Ordering::SeqCst);
             passes.pass();
             Ok(())
         }),
     );
-    shop.until(id, State::Running).await;
+    until("begun", || begun.load(Ordering::SeqCst)).await;
     run.running.abort();
     until("told", || told.load(Ordering::SeqCst)).await;
     sleep(Duration::from_millis(200)).await;

@@ -27,7 +27,9 @@ impl Table {
         let held = ids.len();
         ids.extend(self.in_order(claim, |row| {
             let due = row.run_at <= now && matches!(row.state(now), State::Ready | State::Stalled); // A4, A5
-            due && !is_of(row, claim) // A3
+            let kinds = claim.kinds.as_ref();
+            let wanted = kinds.is_none_or(|kinds| kinds.contains(&row.new.kind));
+            due && wanted && !is_of(row, claim) // A3
         }));
         // What it holds is answered, however little it asks for now.
         ids.truncate(held.max(claim.max));
@@ -92,8 +94,7 @@ impl Table {
                 .iter()
                 .position(|queue| *queue == row.new.queue)
         };
-        let rows = self.rows.values().filter(|row| suits(row, claim));
-        let rows = rows.filter(|row| which(row));
+        let rows = self.rows.values().filter(|row| which(row));
         let mut rows: Vec<_> = rows
             .filter_map(|row| Some((place(row)?, row.new.priority, row.run_at, row.id)))
             .collect();
@@ -101,9 +102,12 @@ impl Table {
         rows.into_iter().map(|(.., id)| id).collect()
     }
 
-    /// When a task of these queues and kinds falls due, or its lease runs out.
+    /// When a task of these queues falls due, or a lease runs out.
     fn next(&self, claim: &Claim, now: SystemTime) -> Option<Duration> {
-        let rows = self.rows.values().filter(|row| suits(row, claim));
+        let rows = self
+            .rows
+            .values()
+            .filter(|row| claim.queues.contains(&row.new.queue));
         rows.filter_map(|row| match row.state(now) {
             State::Scheduled => Some(until(row.run_at, now)),
             State::Running => row.held().map(|term| until(term.expiry, now)),
@@ -111,13 +115,6 @@ impl Table {
         })
         .min()
     }
-}
-
-/// Whether a claim is for tasks of this queue and kind.
-fn suits(row: &Row, claim: &Claim) -> bool {
-    let Row { new, .. } = row;
-    let kinds = claim.kinds.as_ref();
-    claim.queues.contains(&new.queue) && kinds.is_none_or(|kinds| kinds.contains(&new.kind))
 }
 
 /// Whether the identity of the newest term is that of this claim.

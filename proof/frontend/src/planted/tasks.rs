@@ -195,8 +195,8 @@ flaws! {
         TimeIsIgnored "a task is given out before its time (K3)";
         QueuesAreReversed "the last queue of a claim is the first (K3)";
         AnyQueueIsClaimed "a claim gets tasks of all queues (K3)";
-        KindsAreIgnored "a claim gets tasks of all kinds (K3)";
-        NoKindIsAny "a claim of no kind gets tasks of any";
+        AnyKindIsClaimed "a claim gets tasks of all kinds (K3)";
+        OtherKindsAreNotSwept "a claim leaves what is to end, if it is of another kind (K4)";
         NextIsNotTold "a claim does not say when there is something";
         NextIgnoresLeases "a claim does not say when a lease ends";
         NextIsLate "a claim says that there is something later than there is";

@@ -73,12 +73,13 @@ caught! {
         expired_claim_goes_to_another_worker_and_its_own_is_lost
         heartbeats_keep_a_task_and_overtaken_ones_change_nothing heartbeats_of_one_call_are_answered_in_their_order
         endings_of_one_call_are_answered_in_their_order task_of_later_is_not_given_out_before
-        tasks_of_other_kinds_wait_for_other_workers counts_and_lists_tell_the_states
-        instant_of_a_schedule_has_one_task workers_of_one_schedule_add_one_task;
+        counts_and_lists_tell_the_states instant_of_a_schedule_has_one_task workers_of_one_schedule_add_one_task
+        tasks_of_other_kinds_wait_for_other_workers;
         ExpiredIsLeft: expired_claim_goes_to_another_worker_and_its_own_is_lost
         heartbeats_keep_a_task_and_overtaken_ones_change_nothing identity_that_is_used_up_claims_nothing_twice
-        worker_that_dies_in_the_last_attempt_leaves_a_dead_task tasks_of_other_kinds_wait_for_other_workers
-        asked_task_whose_worker_dies_is_cancelled checkpoint_of_a_claim_that_is_over_is_lost;
+        worker_that_dies_in_the_last_attempt_leaves_a_dead_task asked_task_whose_worker_dies_is_cancelled
+        checkpoint_of_a_claim_that_is_over_is_lost
+        tasks_of_other_kinds_wait_for_other_workers;
         ClaimIsInTwoSteps: many_workers_get_every_task_once;
         AgainIsIgnored: repeated_claim_answers_what_it_holds;
         AgainExceeds: repeated_claim_answers_what_it_holds;
@@ -94,7 +95,8 @@ caught! {
         AttemptIsNotCounted: expired_claim_goes_to_another_worker_and_its_own_is_lost;
         PoisonIsTriedForEver: worker_that_dies_in_the_last_attempt_leaves_a_dead_task;
         SilenceIsNotKept: expired_claim_goes_to_another_worker_and_its_own_is_lost;
-        AskedIsClaimed: tasks_of_other_kinds_wait_for_other_workers asked_task_whose_worker_dies_is_cancelled;
+        AskedIsClaimed: asked_task_whose_worker_dies_is_cancelled
+        tasks_of_other_kinds_wait_for_other_workers;
         PrioritiesAreReversed: priorities_and_ages_decide_the_order;
         PrioritiesAreIgnored: priorities_and_ages_decide_the_order;
         NewestIsFirst: two_claims_get_different_tasks priorities_and_ages_decide_the_order;
@@ -102,14 +104,15 @@ caught! {
         given_back_and_snoozed_attempts_do_not_count task_of_later_is_not_given_out_before;
         QueuesAreReversed: queues_are_claimed_in_their_order;
         AnyQueueIsClaimed: queues_are_claimed_in_their_order;
-        KindsAreIgnored: tasks_of_other_kinds_wait_for_other_workers;
-        NoKindIsAny: tasks_of_other_kinds_wait_for_other_workers;
+        AnyKindIsClaimed: tasks_of_other_kinds_wait_for_other_workers;
+        OtherKindsAreNotSwept: tasks_of_other_kinds_wait_for_other_workers;
         NextIsNotTold: expired_claim_goes_to_another_worker_and_its_own_is_lost
         task_of_later_is_not_given_out_before;
         NextIgnoresLeases: expired_claim_goes_to_another_worker_and_its_own_is_lost;
         NextIsLate: expired_claim_goes_to_another_worker_and_its_own_is_lost task_of_later_is_not_given_out_before;
         OwnerIsLost: completed_task_has_its_output expired_claim_goes_to_another_worker_and_its_own_is_lost;
-        ClaimIsUnchecked: tasks_of_other_kinds_wait_for_other_workers what_cannot_be_kept_is_refused_as_a_whole;
+        ClaimIsUnchecked: what_cannot_be_kept_is_refused_as_a_whole
+        tasks_of_other_kinds_wait_for_other_workers;
         CheckpointIsCleared: checkpoint_reaches_the_next_attempt;
         CheckpointsGoOn: checkpoint_reaches_the_next_attempt;
         CancelledIsClaimed: waiting_task_is_cancelled_at_once counts_and_lists_tell_the_states;

@@ -47,6 +47,18 @@ impl PlantedTasks {
             &before,
             claimed.as_ref().map_or(&[], |claimed| &claimed.tasks),
         );
+        if self.has(Flaw::OtherKindsAreNotSwept)
+            && let Some(kinds) = &claim.kinds
+        {
+            let others = before
+                .iter()
+                .filter(|(_, old)| !kinds.contains(&old.new.kind));
+            self.inner.call(|table, _| {
+                table
+                    .rows
+                    .extend(others.map(|(id, old)| (*id, old.clone())))
+            });
+        }
         let mut claimed = claimed?;
         for task in &mut claimed.tasks {
             let Some(old) = before.get(&task.key.id) else {
@@ -66,8 +78,7 @@ impl PlantedTasks {
             Some(Flaw::AgainIsIgnored) => claim.again = false,
             Some(Flaw::AgainExceeds) if claim.again => claim.max *= 2,
             Some(Flaw::MostIsIgnored) => claim.max = 10_000,
-            Some(Flaw::KindsAreIgnored) if claim.check().is_ok() => claim.kinds = None,
-            Some(Flaw::NoKindIsAny) => claim.kinds = claim.kinds.filter(|kinds| !kinds.is_empty()),
+            Some(Flaw::AnyKindIsClaimed) if claim.check().is_ok() => claim.kinds = None,
             Some(Flaw::QueuesAreReversed) => claim.queues.reverse(),
             Some(Flaw::AnyQueueIsClaimed) if claim.check().is_ok() => {
                 claim
