@@ -25,6 +25,8 @@ mod suite {
 
 #[path = "tasks/columns.rs"]
 mod columns;
+#[path = "tasks/rows.rs"]
+mod rows;
 
 mod own {
     #![expect(clippy::unwrap_used, reason = "helpers of tests")]
