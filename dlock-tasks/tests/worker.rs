@@ -307,7 +307,7 @@ async fn tasks_run_and_keep_their_output() {
     run.stop().await;
 }
 
-/// V6: a handler may take longer than its lease.
+/// V6, 004-12: a handler may take longer than its lease.
 #[tokio::test]
 async fn long_task_is_kept_by_heartbeats() {
     let shop = Shop::new();
@@ -331,7 +331,7 @@ async fn long_task_is_kept_by_heartbeats() {
     second.stop().await;
 }
 
-/// J1: each answer of a handler, and what is none.
+/// J1, 28: each answer of a handler, and what is none.
 #[tokio::test]
 async fn answers_decide_what_becomes_of_a_task() {
     let shop = Shop::new();
@@ -469,7 +469,7 @@ async fn task_that_is_lost_is_dropped_before_another_worker_has_it() {
     second.stop().await;
 }
 
-/// A2: a claim whose answer is lost keeps no task from running.
+/// A2, 004-11: a claim whose answer is lost keeps no task from running.
 #[tokio::test]
 async fn claim_without_an_answer_is_repeated() {
     let shop = Shop::new();
@@ -490,7 +490,7 @@ async fn claim_without_an_answer_is_repeated() {
     run.stop().await;
 }
 
-/// E2: an ending whose answer is lost is repeated, and its work not.
+/// E2, 16: an ending whose answer is lost is repeated, and its work not.
 #[tokio::test]
 async fn ending_without_an_answer_is_repeated() {
     let shop = Shop::new();
