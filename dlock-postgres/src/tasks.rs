@@ -516,8 +516,25 @@ impl TaskStore for PostgresTasks {
             limit => limit,
         };
         let queue = filter.queue.as_deref();
-        let rows = self.page(filter.after, queue, filter.state, limit).await?;
-        rows.iter().map(row::shown).collect()
+        let (mut tasks, mut after) = (Vec::new(), filter.after);
+        // One row that somebody has damaged hides no other, so a page that has some is filled up.
+        while tasks.len() < limit {
+            let room = limit - tasks.len();
+            let rows = self.page(after, queue, filter.state, room).await?;
+            for row in &rows {
+                after = row::listed(row)?;
+                match row::shown(row) {
+                    Ok(task) => tasks.push(task),
+                    Err(error) => {
+                        tracing::warn!(error = &error as &dyn Error, "a task is passed over")
+                    }
+                }
+            }
+            if rows.len() < room {
+                break;
+            }
+        }
+        Ok(tasks)
     }
 
     async fn counts(&self) -> Result<Vec<Count>, ProviderError> {

@@ -25,6 +25,8 @@ mod suite {
 
 #[path = "tasks/columns.rs"]
 mod columns;
+#[path = "tasks/rows.rs"]
+mod rows;
 
 mod own {
     #![expect(clippy::unwrap_used, reason = "helpers of tests")]
@@ -77,7 +79,7 @@ mod own {
         connection.query_row(count, [], |row| row.get(0)).unwrap()
     }
 
-    /// K7: both are kept, or neither.
+    /// K7, 22: both are kept, or neither.
     #[tokio::test]
     async fn tasks_are_added_and_completed_with_the_data_or_not_at_all() {
         let (_folder, mut connection, tasks) = shop();
@@ -120,7 +122,7 @@ mod own {
         assert_eq!(purchases(&connection), 1);
     }
 
-    /// K7: nothing of a worker that is too late is kept.
+    /// K7, 22: nothing of a worker that is too late is kept.
     #[tokio::test]
     async fn work_of_a_stale_claim_cannot_be_committed_with_its_ending() {
         let (_folder, mut connection, tasks) = shop();
@@ -202,7 +204,7 @@ mod own {
         assert!(error.to_string().contains("`dlock_task`"), "{error}");
     }
 
-    /// Nor writes anything: a look is all that there is to it.
+    /// 20: nor writes anything; a look is all that there is to it.
     #[tokio::test]
     async fn idle_worker_takes_no_write_lock() {
         let (_folder, connection, tasks) = shop();

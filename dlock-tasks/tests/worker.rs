@@ -336,7 +336,7 @@ async fn tasks_run_and_keep_their_output() {
     run.stop().await;
 }
 
-/// V6: a handler may take longer than its lease.
+/// V6, 004-12: a handler may take longer than its lease.
 #[tokio::test]
 async fn long_task_is_kept_by_heartbeats() {
     let shop = Shop::new();
@@ -360,7 +360,7 @@ async fn long_task_is_kept_by_heartbeats() {
     second.stop().await;
 }
 
-/// J1: each answer of a handler, and what is none.
+/// J1, 28: each answer of a handler, and what is none.
 #[tokio::test]
 async fn answers_decide_what_becomes_of_a_task() {
     let shop = Shop::new();
@@ -536,7 +536,7 @@ async fn queues_are_worked_off_in_their_order() {
     assert_eq!(*words.lock().unwrap(), ["fast", "fast", "slow", "slow"]);
 }
 
-/// A2: a claim whose answer is lost keeps no task from running.
+/// A2, 004-11: a claim whose answer is lost keeps no task from running.
 #[tokio::test]
 async fn claim_without_an_answer_is_repeated() {
     let shop = Shop::new();
@@ -557,7 +557,7 @@ async fn claim_without_an_answer_is_repeated() {
     run.stop().await;
 }
 
-/// E2: an ending whose answer is lost is repeated, and its work not.
+/// E2, 16: an ending whose answer is lost is repeated, and its work not.
 #[tokio::test]
 async fn ending_without_an_answer_is_repeated() {
     let shop = Shop::new();

@@ -116,6 +116,8 @@ macro_rules! __for_each_task_case {
             checkpoint_of_a_claim_that_is_over_is_lost
             release_of_a_claim_gives_the_task_back
             what_cannot_be_kept_is_refused_as_a_whole
+            what_is_refused_uses_no_number
+            calls_without_an_answer_can_be_repeated
             counts_and_lists_tell_the_states
             ended_tasks_are_forgotten_by_age
             claims_cannot_be_acquired

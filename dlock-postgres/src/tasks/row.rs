@@ -54,6 +54,12 @@ pub(super) fn end_of_claim(
     Ok((span("wait", 8)?, span("swept", 9)?))
 }
 
+/// The number of a row of `list.sql`.
+pub(super) fn listed(row: &Row) -> Result<Option<TaskId>, ProviderError> {
+    let id = value(row, "id", 11).map_err(|flaw| error::bad_answer(&flaw))?;
+    Ok(TaskId::new(id))
+}
+
 /// A task as `list.sql` shows it.
 pub(super) fn shown(row: &Row) -> Result<Task, ProviderError> {
     let id: i64 = value(row, "id", 11).map_err(|flaw| error::bad_answer(&flaw))?;

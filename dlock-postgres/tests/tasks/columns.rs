@@ -29,7 +29,7 @@ struct Table(Client);
 impl Seats for Table {
     async fn seat(&self, queue: &str) -> Result<Option<ClaimName>, ProviderError> {
         const SEAT: &str =
-            "SELECT id || '/' || token FROM task WHERE queue = $1 AND uuid IS NOT NULL";
+            "SELECT id || '/' || token FROM dlock_task WHERE queue = $1 AND uuid IS NOT NULL";
         let row = self.0.query_opt(SEAT, &[&queue]).await;
         let row = row.map_err(|error| ProviderError::unknown(error.to_string()))?;
         let parsed = |seat: &str| seat.parse().unwrap_or_else(|error| panic!("{error}"));

@@ -1,7 +1,7 @@
 //! What a person or another program may have done to rows.
 
 use dlock_core::{ErrorKind, FencingToken, Name, provider::Renew};
-use dlock_tasks::{How, State, TaskStore};
+use dlock_tasks::{Filter, How, State, TaskId, TaskStore};
 use dlock_testkit::tasks::TaskFixture;
 use serde_json::Value;
 
@@ -46,6 +46,18 @@ async fn damaged_row_keeps_nobody_from_the_others() {
         let claimed = tasks.claim(&claim(LONG).max(5)).await.unwrap();
         let got: Vec<_> = claimed.tasks.iter().map(|task| task.key.id).collect();
         assert_eq!(got, [added[1].id()], "{damage}");
+        // Whether it can be shown or not: the other one can, on a page that has room for one.
+        let seen = match tasks.task(bad).await {
+            Ok(_) => bad,
+            Err(_) => added[1].id(),
+        };
+        let page = Filter::default().after(TaskId::new(bad.get() - 1)).limit(1);
+        let listed = tasks
+            .list(&page)
+            .await
+            .unwrap_or_else(|error| panic!("{damage}: {error}"));
+        let listed: Vec<_> = listed.into_iter().map(|task| task.id).collect();
+        assert_eq!(listed, [seen], "{damage}");
         finish(&tasks, claimed.tasks[0].key, How::Complete(Value::Null)).await;
         tasks.counts().await.unwrap();
         if !["token", "attempt", "uuid"]

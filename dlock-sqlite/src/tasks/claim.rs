@@ -231,7 +231,7 @@ impl Work<'_> {
 }
 
 /// One row that somebody has damaged keeps nobody from the others.
-fn pass_over(failure: Failure) -> Result<(), Failure> {
+pub(super) fn pass_over(failure: Failure) -> Result<(), Failure> {
     let Failure::Answer(error) = failure else {
         return Err(failure);
     };

@@ -147,7 +147,7 @@ impl Work<'_> {
         })
     }
 
-    fn task_of(&self, row: &Row<'_>, now: Now) -> Result<Task, Failure> {
+    pub(super) fn task_of(&self, row: &Row<'_>, now: Now) -> Result<Task, Failure> {
         let seat = self.seat_of(row, now)?;
         let id = seat.id.get();
         let task = || {

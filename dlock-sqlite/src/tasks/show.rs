@@ -6,6 +6,7 @@ use dlock_tasks::{Count, Filter, Holder, State, Task, TaskId};
 use rusqlite::{Params, Row};
 
 use super::{
+    claim::pass_over,
     database::Work,
     row::{self, errors, instant, json, micros},
 };
@@ -29,21 +30,38 @@ impl Work<'_> {
         };
         let after = filter.after.map_or(0, TaskId::get);
         let mut tasks = Vec::new();
+        // One row that somebody has damaged hides no other.
         if !filter.state.is_some_and(State::has_ended) {
             let parameters = (&filter.queue, after);
-            let now = self.now();
-            self.each(include_str!("../sql/tasks/list.sql"), parameters, |task| {
-                if filter.state.is_none_or(|state| task.state(now) == state) {
-                    tasks.push(shown(task, now));
-                }
-                Ok(tasks.len() < limit)
-            })?;
+            self.walk(
+                include_str!("../sql/tasks/list.sql"),
+                parameters,
+                |row, now| {
+                    match self.task_of(row, now) {
+                        Ok(task) if filter.state.is_none_or(|state| task.state(now) == state) => {
+                            tasks.push(shown(task, now));
+                        }
+                        Ok(_) => {}
+                        Err(failure) => pass_over(failure)?,
+                    }
+                    Ok(tasks.len() < limit)
+                },
+            )?;
         }
         if filter.state.is_none_or(State::has_ended) {
-            let state = filter.state.map(State::as_str);
-            let most = i64::try_from(limit).unwrap_or(i64::MAX);
-            let parameters = (&filter.queue, after, state, most);
-            tasks.extend(self.of_done(include_str!("../sql/tasks/list_done.sql"), parameters)?);
+            let (room, state) = (tasks.len() + limit, filter.state.map(State::as_str));
+            let parameters = (&filter.queue, after, state);
+            self.each_done(
+                include_str!("../sql/tasks/list_done.sql"),
+                parameters,
+                |ended| {
+                    match ended {
+                        Ok(task) => tasks.push(task),
+                        Err(failure) => pass_over(failure)?,
+                    }
+                    Ok(tasks.len() < room)
+                },
+            )?;
         }
         tasks.sort_unstable_by_key(|task| task.id);
         tasks.truncate(limit);
@@ -51,21 +69,39 @@ impl Work<'_> {
     }
 
     pub(super) fn done(&self, id: TaskId) -> Result<Option<Task>, Failure> {
-        Ok(self
-            .of_done(include_str!("../sql/tasks/one_done.sql"), [id.get()])?
-            .pop())
+        let mut found = None;
+        self.each_done(
+            include_str!("../sql/tasks/one_done.sql"),
+            [id.get()],
+            |task| {
+                found = Some(task?);
+                Ok(false)
+            },
+        )?;
+        Ok(found)
     }
 
-    fn of_done(&self, sql: &str, parameters: impl Params) -> Result<Vec<Task>, Failure> {
+    /// Walks over tasks that have ended until `each` returns `false`.
+    fn each_done(
+        &self,
+        sql: &str,
+        parameters: impl Params,
+        mut each: impl FnMut(Result<Task, Failure>) -> Result<bool, Failure>,
+    ) -> Result<(), Failure> {
         let mut statement = self.connection.prepare_cached(sql)?;
         let mut rows = statement.query(parameters)?;
-        let mut tasks = Vec::new();
         while let Some(row) = rows.next()? {
             let id: i64 = row.get(0)?;
-            let task = ended(row).map_err(|error| self.bad_row(id, &error.to_string()))?;
-            tasks.push(task.ok_or_else(|| self.bad_row(id, "its state is none"))?);
+            let task = match ended(row) {
+                Ok(Some(task)) => Ok(task),
+                Ok(None) => Err(self.bad_row(id, "its state is none")),
+                Err(error) => Err(self.bad_row(id, &error.to_string())),
+            };
+            if !each(task)? {
+                break;
+            }
         }
-        Ok(tasks)
+        Ok(())
     }
 
     pub(super) fn counts(&self) -> Result<Vec<Count>, Failure> {
@@ -102,10 +138,11 @@ impl Work<'_> {
     fn has_run_out(&self, row: &Row<'_>) -> Result<bool, Failure> {
         use crate::boot::Relation;
 
-        let boot = Boot::parse(&row.get::<_, String>(3)?);
+        let boot = row.get::<_, Option<String>>(3)?;
+        let boot = boot.and_then(|boot| Boot::parse(&boot));
         let relation = boot.map(|boot| self.clock.boot().relation(boot));
         Ok(match relation {
-            Some(Relation::Same) => row.get(4)?,
+            Some(Relation::Same) => row.get::<_, Option<bool>>(4)?.unwrap_or_default(),
             Some(Relation::Over) => true,
             Some(Relation::Strange) | None => false,
         })

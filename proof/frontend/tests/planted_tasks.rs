@@ -1,4 +1,4 @@
-//! Every planted bug of a store of tasks is caught, by exactly the cases that it names, and every case is needed.
+//! 14: every planted bug of a store of tasks is caught, by exactly the cases that it names, and every case is needed.
 
 use std::{collections::BTreeSet, panic, sync::Mutex, thread};
 

@@ -10,7 +10,7 @@ pub async fn two_claims_get_different_tasks<F: TaskFixture>(stage: Stage<F>) {
     stage.nothing().await;
 }
 
-/// K3: as many as there are, each once, whoever asks at the same time.
+/// K3: as many as there are, each once, whoever asks at the same time. 004-8.
 pub async fn many_workers_get_every_task_once<F: TaskFixture>(stage: Stage<F>) {
     const TASKS: usize = 200;
     const WORKERS: usize = 8;
@@ -88,7 +88,7 @@ pub async fn expired_claim_goes_to_another_worker_and_its_own_is_lost<F: TaskFix
     );
 }
 
-/// A2.
+/// A2. 004-11.
 pub async fn repeated_claim_answers_what_it_holds<F: TaskFixture>(stage: Stage<F>) {
     for _ in 0..3 {
         stage.add(task("a")).await;
@@ -141,7 +141,7 @@ pub async fn identity_that_is_used_up_claims_nothing_twice<F: TaskFixture>(stage
     );
 }
 
-/// K5: the identity alone does not tell two terms apart.
+/// K5: the identity alone does not tell two terms apart. 004-1.
 pub async fn late_copy_of_a_claim_is_told_apart_by_its_token<F: TaskFixture>(stage: Stage<F>) {
     stage.add(task("a")).await;
     let mine = claim(LONG);
@@ -176,7 +176,7 @@ pub async fn late_copy_of_a_claim_is_told_apart_by_its_token<F: TaskFixture>(sta
     );
 }
 
-/// K4: no poison task is tried for ever.
+/// K4: no poison task is tried for ever. 28.
 pub async fn worker_that_dies_in_the_last_attempt_leaves_a_dead_task<F: TaskFixture>(
     stage: Stage<F>,
 ) {

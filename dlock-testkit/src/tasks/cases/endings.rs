@@ -2,6 +2,7 @@
 
 use super::*;
 
+/// 004-9: the lease ends with the task.
 pub async fn completed_task_has_its_output<F: TaskFixture>(stage: Stage<F>) {
     let new = NewTask::builder()
         .kind("resize")
@@ -35,7 +36,7 @@ pub async fn completed_task_has_its_output<F: TaskFixture>(stage: Stage<F>) {
     stage.nothing().await;
 }
 
-/// E3, and K5: by identity and token, both.
+/// E3, and K5: by identity and token, both. What is not one's own is no success. 004-7.
 pub async fn completion_by_another_claim_is_lost<F: TaskFixture>(stage: Stage<F>) {
     let id = stage.add(task("a")).await;
     let key = stage.take(LONG).await.key;

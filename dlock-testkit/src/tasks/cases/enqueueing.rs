@@ -41,6 +41,7 @@ pub async fn key_is_used_once_at_a_time<F: TaskFixture>(stage: Stage<F>) {
     assert!(second.key.token > claimed.key.token, "(I3)");
 }
 
+/// 24.
 pub async fn many_writers_of_one_key_add_one_task<F: TaskFixture>(stage: Stage<F>) {
     let mut writers = Vec::new();
     for _ in 0..8 {
@@ -118,4 +119,93 @@ pub async fn what_cannot_be_kept_is_refused_as_a_whole<F: TaskFixture>(stage: St
         .await;
     assert_eq!(ended.map_err(|error| error.kind()), Err(ErrorKind::Fatal));
     assert_eq!(stage.state(id).await, State::Running, "nothing was changed");
+}
+
+/// 004-10: numbers are of what is in the queue.
+pub async fn what_is_refused_uses_no_number<F: TaskFixture>(stage: Stage<F>) {
+    let keyed = || NewTask::builder().kind("a").key("one").build();
+    let first = stage.add(keyed()).await;
+    for _ in 0..3 {
+        assert_eq!(stage.add(keyed()).await, first);
+        assert!(stage.store.enqueue(&[task("a"), task("")]).await.is_err());
+    }
+    let taken = stage.take(LONG).await;
+    stage.nothing().await;
+    assert_eq!(stage.add(keyed()).await, first, "while it runs");
+    stage.complete(taken.key).await;
+    let next = stage.add(task("a")).await;
+    assert_eq!(next.get(), first.get() + 1);
+}
+
+/// 16: every call is repeated as one does that had no answer, and nothing is done twice.
+pub async fn calls_without_an_answer_can_be_repeated<F: TaskFixture>(stage: Stage<F>) {
+    let (store, twice) = (&stage.store, ["sent", "sent again"]);
+    let keyed = |key: &str| NewTask::builder().kind("a").key(key).build();
+    let mut ids = Vec::new();
+    for key in ["done", "back", "asked", "dead"] {
+        for _ in twice {
+            ids.push(stage.add(keyed(key)).await);
+        }
+    }
+    ids.dedup();
+    let mut ask = claim(LONG).max(4);
+    let mut answers = Vec::new();
+    for _ in twice {
+        answers.push(stage.claimed(&ask).await.tasks);
+        ask = ask.repeated();
+    }
+    assert_eq!(answers[0], answers[1], "claim");
+    let keys: Vec<_> = answers[0].iter().map(|task| task.key).collect();
+    assert_eq!(keys.iter().map(|key| key.id).collect::<Vec<_>>(), ids);
+    for _ in twice {
+        assert!(!stage.is_asked(keys[0], 1).await, "heartbeat");
+        let kept = store.checkpoint(&keys[0], 1, &json!("half")).await;
+        assert_eq!(kept.ok(), Some(Kept::Kept), "checkpoint");
+    }
+    for _ in twice {
+        assert_eq!(stage.complete(keys[0]).await, Ended::Own(State::Succeeded));
+        let released = store.claims().release(&release(keys[1])).await;
+        assert!(
+            matches!(released, Ok(ReleaseOutcome::Released)),
+            "{released:?}"
+        );
+        assert_eq!(stage.cancel(ids[2], false).await, Some(State::Running));
+        let discard = How::Discard {
+            error: "x".to_owned(),
+        };
+        assert_eq!(
+            stage.finish(keys[3], discard).await,
+            Ended::Own(State::Dead)
+        );
+    }
+    let (instant, new) = (stage.fixture.now() - PATIENCE, keyed("periodic"));
+    for _ in twice {
+        let served = store
+            .enqueue_periodic("hourly", instant - PATIENCE, &new)
+            .await;
+        assert!(served.is_ok(), "{served:?}");
+    }
+    for _ in twice {
+        let served = store.enqueue_periodic("hourly", instant, &new).await;
+        assert!(served.is_ok(), "{served:?}");
+    }
+    for _ in twice {
+        assert!(store.retry(ids[3]).await.is_ok());
+    }
+    for _ in twice {
+        let ages = Ages::new(Duration::ZERO, Duration::ZERO);
+        assert!(store.prune(ages, 10).await.is_ok());
+    }
+    let states = async |state| {
+        let every = Filter::default().state(Some(state));
+        let tasks = store.list(&every).await;
+        let tasks = tasks.unwrap_or_else(|error| panic!("{error:?}"));
+        let seen = tasks.into_iter().map(|task| (task.key, task.attempt));
+        seen.collect::<Vec<_>>()
+    };
+    let seen = |key: &str, attempt| (Some(key.to_owned()), attempt);
+    let ready = [seen("back", 0), seen("dead", 0), seen("periodic", 0)];
+    assert_eq!(states(State::Ready).await, ready);
+    assert_eq!(states(State::Running).await, [seen("asked", 1)]);
+    assert_eq!(states(State::Succeeded).await, []);
 }

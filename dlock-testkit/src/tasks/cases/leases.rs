@@ -54,6 +54,7 @@ pub async fn heartbeats_of_one_call_are_answered_in_their_order<F: TaskFixture>(
     );
 }
 
+/// 27.
 pub async fn checkpoint_reaches_the_next_attempt<F: TaskFixture>(stage: Stage<F>) {
     stage.add(task("a")).await;
     let first = stage.take(LONG).await;
@@ -88,7 +89,7 @@ pub async fn checkpoint_of_a_claim_that_is_over_is_lost<F: TaskFixture>(stage: S
     assert_eq!(late.ok(), lost(Some(State::Succeeded)));
 }
 
-/// L1, L2.
+/// L1, L2. 004-5: a release that is repeated, or too late, leaves the task as it is.
 pub async fn release_of_a_claim_gives_the_task_back<F: TaskFixture>(stage: Stage<F>) {
     stage.add(task("a")).await;
     let key = stage.take(LONG).await.key;

@@ -19,7 +19,7 @@ pub async fn waiting_task_is_cancelled_at_once<F: TaskFixture>(stage: Stage<F>) 
     stage.nothing().await;
 }
 
-/// B3: the next heartbeat tells, and no later attempt comes.
+/// B3: the next heartbeat tells, and no later attempt comes. 26.
 pub async fn running_task_is_asked_to_stop<F: TaskFixture>(stage: Stage<F>) {
     for how in [
         How::GiveBack,

@@ -209,6 +209,7 @@ flaws! {
     asking {
         EnqueueIsNotAtomic "tasks before one that is refused are added";
         EnqueueIsUnchecked "what cannot be kept is left out";
+        RefusalUsesNumber "a task that is not added uses a number";
         PayloadIsText "a payload is kept without what is no ASCII";
         KeyCountsIfReady "a key is unique among tasks that nobody has (K9)";
         KeyCountsForEver "a key stays used when its task has ended (K9)";

@@ -56,7 +56,15 @@ impl PlantedTasks {
             }),
             _ => {}
         }
-        self.inner.enqueue(&tasks).await
+        let added = self.inner.enqueue(&tasks).await;
+        if self.has(Flaw::RefusalUsesNumber) {
+            let is_new = |added: &Enqueued| matches!(added, Enqueued::New(_));
+            let used = added.iter().flatten().filter(|one| is_new(one)).count();
+            let refused = tasks.len() - used;
+            self.inner
+                .call(|table, _| table.last_id += i64::from(refused > 0));
+        }
+        added
     }
 
     /// Adds tasks as if some were not there.
