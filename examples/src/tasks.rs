@@ -71,14 +71,24 @@ impl Options {
         };
         let mut words = env::args().skip(1);
         while let Some(option) = words.next() {
-            let usage = || Failure::new(format!("{option:?}: usage: {usage}"));
-            let value = words.next().ok_or_else(usage)?;
+            if option == "--help" {
+                println!("usage: {usage}");
+                process::exit(0);
+            }
+            let value = words
+                .next()
+                .ok_or_else(|| Failure::new(format!("{option:?} needs a value; usage: {usage}")))?;
+            let usage = || {
+                Failure::new(format!(
+                    "{option:?} with {value:?} is not possible; usage: {usage}"
+                ))
+            };
             let number = || value.parse::<f64>().ok().filter(|number| *number >= 0.0);
             let seconds = || number().and_then(|number| Duration::try_from_secs_f64(number).ok());
             let share = || number().filter(|number| *number <= 1.0);
             match option.as_str() {
-                "--file" => options.file = value.into(),
-                "--name" => options.name = value,
+                "--file" => options.file = PathBuf::from(&value),
+                "--name" => options.name.clone_from(&value),
                 "--lease" => options.lease = seconds().ok_or_else(usage)?,
                 "--poll" => options.poll = seconds().ok_or_else(usage)?,
                 "--every" => options.every = seconds().ok_or_else(usage)?,

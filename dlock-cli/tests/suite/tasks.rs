@@ -269,7 +269,7 @@ fn tasks_are_enqueued() {
     );
     for (words, code, why) in [
         (&["a", "{image"][..], 64, "the payload is no JSON"),
-        (&["a", "--in", "-1s"], 64, "--in"),
+        (&["a", "--in=-1s"], 64, "--in <TIME>"),
         (&["a", "--at", "tomorrow"], 64, "2026-12-01T09:00:00Z"),
         (
             &["a", "--in", "1s", "--at", "2099-01-01T00:00:00Z"],

@@ -2,7 +2,10 @@
 
 use std::{
     process,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     thread,
     time::Duration,
 };
@@ -10,7 +13,7 @@ use std::{
 use dlock::{
     sqlite::{
         rusqlite::{Connection, TransactionBehavior},
-        tasks::SqliteTasks,
+        tasks::{SqliteTasks, TransactionError},
     },
     tasks::{Context, Stop, Worker},
 };
@@ -25,6 +28,8 @@ struct Desk {
     tasks: SqliteTasks,
     data: Mutex<Connection>,
     random: Mutex<fastrand::Rng>,
+    /// It was told to stop.
+    stops: AtomicBool,
 }
 
 /// Runs one task after the other until it is told to stop.
@@ -44,6 +49,7 @@ pub async fn work(options: Options) -> Result<(), Failure> {
     let desk = Arc::new(Desk {
         data: Mutex::new(options.data()?),
         random: Mutex::new(fastrand::Rng::with_seed(options.seed)),
+        stops: AtomicBool::new(false),
         tasks,
         options,
     });
@@ -54,9 +60,14 @@ pub async fn work(options: Options) -> Result<(), Failure> {
         desk.options.seed,
         desk.options.file.display()
     );
+    let handled = Arc::clone(&desk);
     worker
-        .handle(move |context, task| Arc::clone(&desk).sleep(context, task))
-        .run(stopped())
+        .handle(move |context, task| Arc::clone(&handled).sleep(context, task))
+        .run(async {
+            stopped().await;
+            println!("{}: stops", desk.options.name);
+            desk.stops.store(true, Ordering::SeqCst);
+        })
         .await?;
     Ok(())
 }
@@ -68,7 +79,8 @@ impl Desk {
         let (attempt, token) = (context.attempt(), context.token());
         println!("{name}: task {id}, {seconds} s, attempt {attempt}, token {token}");
         let leaves = Leaves {
-            what: format!("{name}: abandons task {id}"),
+            desk: &self,
+            context: &context,
             done: false,
         };
         let middle = seconds / 2;
@@ -103,6 +115,16 @@ impl Desk {
         Ok(transaction.commit()?)
     }
 
+    /// What the store says to a completion that comes too late. Nothing is kept, whatever it says.
+    fn too_late(&self, context: &Context) -> Option<TransactionError> {
+        let mut data = self.data.lock().unwrap_or_else(PoisonError::into_inner);
+        let transaction = data.transaction_with_behavior(TransactionBehavior::Immediate);
+        let transaction = transaction.ok()?;
+        self.tasks
+            .complete_in(&transaction, context.key(), ().into())
+            .err()
+    }
+
     /// What `--crash` and `--stall` ask for.
     fn misfortune(&self, who: &str) {
         let mut random = self.random.lock().unwrap_or_else(PoisonError::into_inner);
@@ -119,22 +141,33 @@ impl Desk {
     }
 }
 
-/// Says so when a handler is dropped in the middle.
-struct Leaves {
-    what: String,
+/// Says so when a handler is dropped in the middle, and why.
+struct Leaves<'a> {
+    desk: &'a Desk,
+    context: &'a Context,
     done: bool,
 }
 
-impl Leaves {
+impl Leaves<'_> {
     fn done(mut self) {
         self.done = true;
     }
 }
 
-impl Drop for Leaves {
+impl Drop for Leaves<'_> {
     fn drop(&mut self) {
-        if !self.done {
-            println!("{}", self.what);
+        if self.done {
+            return;
+        }
+        let (name, id) = (&self.desk.options.name, self.context.id());
+        if self.desk.stops.load(Ordering::SeqCst) {
+            println!("{name}: abandons task {id}, and gives it back");
+            return;
+        }
+        println!("{name}: abandons task {id}, whose lease is lost");
+        // For the show: what a worker meets that has noticed nothing.
+        if let Some(refused) = self.desk.too_late(self.context) {
+            println!("{name}: could not complete it any more: {refused}");
         }
     }
 }

@@ -33,6 +33,10 @@ fn tasks_of_lost_workers_are_done_by_others_once() {
     let stood = line("== b stands still");
     let rest = &printed[printed.find(stood).unwrap()..];
     assert!(rest.contains("b: abandons task"), "{printed}");
+    assert!(
+        rest.contains("b: could not complete it any more: the claim of task"),
+        "{printed}"
+    );
     let results = line(" results of ");
     let words: Vec<&str> = results.split_whitespace().collect();
     assert_eq!(words[1], words[4], "{results}");
