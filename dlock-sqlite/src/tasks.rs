@@ -40,6 +40,7 @@ mod periodic;
 mod repeat;
 mod row;
 mod show;
+mod wakeups;
 
 use std::{
     fmt,
@@ -49,7 +50,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use dlock_core::{Provider, ProviderError};
+use dlock_core::{Provider, ProviderError, provider::Wakeups};
 use dlock_tasks::{
     Ages, Claim, ClaimKey, Claimed, Count, Ended, Ending, Enqueued, Filter, How, Kept, NewTask,
     Served, State, Task, TaskId, TaskStore, limits,
@@ -334,6 +335,14 @@ impl TaskStore for SqliteTasks {
 
     fn claims(&self) -> Arc<dyn Provider> {
         Arc::clone(&self.beats) as Arc<dyn Provider>
+    }
+
+    /// Hints about what any program has committed, within a few milliseconds.
+    async fn watch(&self, queues: &[String]) -> Result<Option<Wakeups>, ProviderError> {
+        let opened = wakeups::open(self.path.to_path_buf(), queues.to_vec());
+        opened.map(Some).map_err(|error| {
+            ProviderError::not_applied("no thread to look for tasks").with_source(error)
+        })
     }
 
     async fn cancel(&self, id: TaskId, force: bool) -> Result<Option<State>, ProviderError> {
