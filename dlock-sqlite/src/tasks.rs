@@ -29,6 +29,9 @@
 //! # Ok(()) }
 //! ```
 //!
+//! An idle worker hears of a task a few milliseconds after the commit that made it ready, by whatever program: a thread
+//! of its own looks whether the database has changed, as long as the worker waits, and writes nothing.
+//!
 //! What decides that a lease is over is the clock of locks, see the [documentation of the crate](crate): the
 //! machine's, which counts suspends and cannot be set. When a task falls due is decided by the wall clock.
 

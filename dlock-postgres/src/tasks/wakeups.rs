@@ -80,3 +80,51 @@ async fn pass_on(mut heard: Wakeups, sender: WakeupSender) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::timeout;
+
+    use super::*;
+
+    const SHORT: Duration = Duration::from_millis(1);
+
+    /// So those that were silent because of it are found; and no hint waits for one that is not read.
+    #[tokio::test(start_paused = true)]
+    async fn notification_is_hinted_at_once_and_once_more() {
+        let (said, heard) = Wakeups::channel(9);
+        let (sender, mut stream) = Wakeups::channel(1);
+        let passing = tokio::spawn(pass_on(heard, sender));
+        let began = Instant::now();
+        for _ in 0..3 {
+            assert!(said.send(Wakeup::Everyone));
+        }
+        let first = timeout(SHORT, stream.next()).await;
+        assert_eq!(first, Ok(Some(Wakeup::Everyone)));
+        // The second notification came before the first hint was read, or after.
+        drop(timeout(SHORT, stream.next()).await);
+        let again = timeout(AGAIN, stream.next()).await;
+        assert_eq!(again, Ok(Some(Wakeup::Everyone)));
+        assert!(began.elapsed() >= AGAIN);
+        assert!(timeout(10 * AGAIN, stream.next()).await.is_err());
+
+        for _ in 0..9 {
+            assert!(said.send(Wakeup::Everyone));
+        }
+        tokio::time::sleep(10 * AGAIN).await;
+        assert!(!said.is_full(), "what is said waits for what is read");
+        assert_eq!(stream.next().await, Some(Wakeup::Everyone));
+        drop(said);
+        assert_eq!(stream.next().await, None);
+        passing.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn nobody_listens_for_a_stream_that_was_dropped() {
+        let (_said, heard) = Wakeups::channel(9);
+        let (sender, stream) = Wakeups::channel(1);
+        let passing = tokio::spawn(pass_on(heard, sender));
+        drop(stream);
+        passing.await.unwrap();
+    }
+}

@@ -177,21 +177,6 @@ async fn transactions_of_one_time_notify_once() {
     }
 }
 
-/// Those that were left out are found nevertheless.
-#[tokio::test]
-async fn notification_is_followed_by_a_second_hint() {
-    let queue = Postgres::start().await;
-    let tasks = queue.listening(2).await;
-    let mut stream = listen(&tasks).await;
-    tasks.enqueue(&[task()]).await.unwrap();
-    for _ in 0..2 {
-        let heard = timeout(PATIENCE, stream.next()).await;
-        assert_eq!(heard.unwrap(), Some(Wakeup::Everyone));
-    }
-    let third = timeout(Duration::from_millis(300), stream.next()).await;
-    assert!(third.is_err(), "{third:?}");
-}
-
 #[tokio::test]
 async fn session_may_keep_silent() {
     let queue = Postgres::start().await;

@@ -22,18 +22,20 @@ use dlock_core::{
 use dlock_tasks::NewTask;
 
 use super::{
+    BUSY,
     database::{Database, Work},
     row::micros,
 };
 use crate::{error::OpenError, store::Failure};
 
-/// How often. A worker hears of a task after half of it on average.
+/// How often, and how often after a second in which nobody has written anything. A worker hears of a task after half
+/// of it on average.
 const EVERY: Duration = Duration::from_millis(5);
+const SELDOM: Duration = Duration::from_millis(20);
+const SILENCE: Duration = Duration::from_secs(1);
 /// Or, where a look takes long because the queue is full of tasks that others have, so many times as long as the last
 /// one took: looks get a twentieth of one processor at most.
 const RESTING: u32 = 19;
-/// How long a look may wait for a process that writes, in a database without a write-ahead log.
-const BUSY: Duration = Duration::from_millis(100);
 /// The name of the thread, for people.
 const THREAD: &str = "dlock-watch";
 
@@ -63,10 +65,20 @@ fn look_while_somebody_listens(
     };
     database.only_look()?;
     let clock = database.clock().clone();
-    // What has not been looked at yet may have changed since the stream was asked for.
+    // Unknown yet: something may have changed since the stream was asked for.
     let (mut seen, mut due) = (None, None);
+    let clock = database.clock().clone();
+    let since = |began: i64| {
+        let span = clock.now().instant.saturating_sub(began);
+        Duration::from_nanos(span.unsigned_abs())
+    };
+    let mut changed = clock.now().instant;
     while !sender.is_closed() {
-        let mut pause = EVERY;
+        let mut pause = if since(changed) < SILENCE {
+            EVERY
+        } else {
+            SELDOM
+        };
         let version = if sender.is_full() {
             seen
         } else {
@@ -74,7 +86,7 @@ fn look_while_somebody_listens(
         };
         // Unknown while somebody keeps all readers out.
         if version.is_some() && version != seen {
-            let began = clock.now().instant;
+            changed = clock.now().instant;
             let found = database.read(|work| work.look(queues))?;
             seen = version;
             let is_sooner = found
@@ -85,8 +97,7 @@ fn look_while_somebody_listens(
                 // Nobody else sends: it is closed.
                 break;
             }
-            let took = clock.now().instant.saturating_sub(began);
-            pause = EVERY.max(Duration::from_nanos(took.unsigned_abs()) * RESTING);
+            pause = (since(changed) * RESTING).clamp(EVERY, SILENCE);
         }
         thread::sleep(pause);
     }

@@ -3,8 +3,8 @@
 //!
 //! All idle workers of a queue hear the same hint. The first to ask gets the task; the others learn only by asking
 //! that there is nothing left, and each of their claims is work for the store. So a worker that asked in vain takes its
-//! time with the next hint, and more each time, until it gets a task: the more workers there are for a task, the more
-//! of them are still waiting when it is taken, and one that has no competitors never waits.
+//! time with the next hint, and more each time, until it gets a task: the claims of many workers do not meet, and hints
+//! that come meanwhile have no claims of their own. One that has no competitors never waits.
 
 use std::{future::pending, sync::Arc, time::Duration};
 
