@@ -488,9 +488,9 @@ impl TaskStore for PostgresTasks {
         Arc::clone(&self.beats) as Arc<dyn Provider>
     }
 
-    async fn watch(&self, queues: &[String]) -> Result<Option<Wakeups>, ProviderError> {
+    async fn watch(&self, claim: &Claim) -> Result<Option<Wakeups>, ProviderError> {
         match &self.listen {
-            Some(connect) => self.listen(connect, queues).await.map(Some),
+            Some(connect) => self.listen(connect, &claim.queues).await.map(Some),
             None => Ok(None),
         }
     }

@@ -341,8 +341,8 @@ impl TaskStore for SqliteTasks {
     }
 
     /// Hints about what any program has committed, within a few milliseconds.
-    async fn watch(&self, queues: &[String]) -> Result<Option<Wakeups>, ProviderError> {
-        let opened = wakeups::open(self.path.to_path_buf(), queues.to_vec());
+    async fn watch(&self, claim: &Claim) -> Result<Option<Wakeups>, ProviderError> {
+        let opened = wakeups::open(self.path.to_path_buf(), claim.clone());
         opened.map(Some).map_err(|error| {
             ProviderError::not_applied("no thread to look for tasks").with_source(error)
         })

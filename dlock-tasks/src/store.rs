@@ -63,8 +63,8 @@ pub trait TaskStore: Send + Sync + 'static {
     /// task back. Nothing can be acquired here.
     fn claims(&self) -> Arc<dyn Provider>;
 
-    /// Opens a stream of hints that a claim of these queues may find something, or that [`Claimed::next`] has come
-    /// nearer (K6). `None`, the default: this store has none, and workers poll.
+    /// Opens a stream of hints that claims of these queues and kinds may find something, or that [`Claimed::next`] has
+    /// come nearer (K6); nothing else of `claim` matters. `None`, the default: this store has none, and workers poll.
     ///
     /// What is enqueued, retried, given back or left for a later attempt from the return of this call on is hinted
     /// once claims see it, or the stream ends. A task of later need not be, if another one falls due before it. Of which
@@ -76,8 +76,8 @@ pub trait TaskStore: Send + Sync + 'static {
     ///
     /// # Cancel safety
     /// Dropping the future or the stream ends what the store does for it.
-    async fn watch(&self, queues: &[String]) -> Result<Option<Wakeups>, ProviderError> {
-        let _ = queues;
+    async fn watch(&self, claim: &Claim) -> Result<Option<Wakeups>, ProviderError> {
+        let _ = claim;
         Ok(None)
     }
 

@@ -127,8 +127,10 @@ impl TaskStore for Fake {
     fn claims(&self) -> Arc<dyn Provider> {
         Arc::new(Beats)
     }
-    async fn watch(&self, queues: &[String]) -> Result<Option<Wakeups>, ProviderError> {
-        assert_eq!(queues, ["default"]);
+    async fn watch(&self, claim: &Claim) -> Result<Option<Wakeups>, ProviderError> {
+        assert_eq!(claim.queues, ["default"]);
+        let kinds = claim.kinds.as_deref().unwrap();
+        assert_eq!(kinds, [Nothing::KIND]);
         self.0.watched.fetch_add(1, Ordering::SeqCst);
         let answer = self.0.streams.lock().unwrap().pop_front();
         match answer {

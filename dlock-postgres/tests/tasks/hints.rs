@@ -10,20 +10,28 @@ use dlock_postgres::{
     deadpool_postgres::tokio_postgres::{AsyncMessage, Client, NoTls},
     tasks::PostgresTasks,
 };
-use dlock_tasks::{How, NewTask, Served, TaskStore, Worker};
+use dlock_tasks::{Context, How, NewTask, Payload, Served, TaskStore, Worker};
 use dlock_test_servers::postgres::postgres;
 use dlock_testkit::tasks::TaskFixture;
+use serde::{Deserialize, Serialize};
 use tokio::{
     sync::mpsc,
     time::{Instant, sleep, timeout},
 };
 use uuid::Uuid;
 
-use crate::{LONG, Postgres, connect, finish, pool, server, take, task};
+use crate::{LONG, Postgres, claim, connect, finish, pool, server, take, task};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 /// The transaction that this text, which no queue has, was said in is the last one.
 const END: &str = "the end";
+
+#[derive(Serialize, Deserialize)]
+struct Nothing;
+
+impl Payload for Nothing {
+    const KIND: &'static str = "nothing";
+}
 
 /// Hears all that is said of this queue's schema.
 struct Ear {
@@ -71,7 +79,7 @@ impl Ear {
 }
 
 async fn listen(tasks: &PostgresTasks) -> Wakeups {
-    let hints = tasks.watch(&[NewTask::QUEUE.into()]).await;
+    let hints = tasks.watch(&claim(LONG)).await;
     hints.unwrap().expect("it listens")
 }
 
@@ -194,7 +202,7 @@ async fn session_may_keep_silent() {
 #[tokio::test]
 async fn store_that_does_not_listen_has_no_hints() {
     let tasks = Postgres::start().await.tasks(1).await;
-    assert!(tasks.watch(&["default".into()]).await.unwrap().is_none());
+    assert!(tasks.watch(&claim(LONG)).await.unwrap().is_none());
 }
 
 /// The worker then opens another one.
@@ -235,8 +243,10 @@ async fn idle_worker_that_listens_writes_nothing() {
     let worker = Worker::builder()
         .store(tasks)
         .poll(Duration::from_millis(10))
-        .build()
-        .unwrap();
+        .build();
+    let worker = worker
+        .unwrap()
+        .handle(|_: Context, _: Nothing| async { Ok(()) });
     let xid = || async {
         let sql = "SELECT pg_snapshot_xmax(pg_current_snapshot())::text";
         let row = client.query_one(sql, &[]).await.unwrap();

@@ -11,7 +11,7 @@ use dlock_tasks::{Ages, Filter, How, NewTask, TaskStore};
 use dlock_testkit::tasks::TaskFixture;
 use serde_json::json;
 
-use crate::{LONG, Postgres, finish, pool, server, take, task};
+use crate::{LONG, Postgres, claim, finish, pool, server, take, task};
 
 /// The statements of the documentation.
 fn documented() -> Vec<String> {
@@ -48,7 +48,7 @@ async fn role_with_the_rights_that_are_listed_can_make_every_call() {
     tasks.verify_schema().await.unwrap();
     // Everything is there, so there is nothing to create.
     tasks.create_schema().await.unwrap();
-    let hints = tasks.watch(&[NewTask::QUEUE.into()]).await;
+    let hints = tasks.watch(&claim(LONG)).await;
     let mut hints = hints.unwrap().unwrap();
     let keyed = NewTask::builder().kind("a").key("k").build();
     tasks

@@ -19,10 +19,11 @@ use dlock_core::{
     provider::{Wakeup, WakeupSender, Wakeups},
 };
 
-use dlock_tasks::NewTask;
+use dlock_tasks::Claim;
 
 use super::{
     BUSY,
+    claim::{kinds, places},
     database::{Database, Work},
     row::micros,
 };
@@ -39,11 +40,11 @@ const RESTING: u32 = 19;
 /// The name of the thread, for people.
 const THREAD: &str = "dlock-watch";
 
-/// Opens a stream of hints about these queues.
-pub(super) fn open(path: PathBuf, queues: Vec<String>) -> io::Result<Wakeups> {
+/// Opens a stream of hints about what this claim is for.
+pub(super) fn open(path: PathBuf, claim: Claim) -> io::Result<Wakeups> {
     let (sender, wakeups) = Wakeups::channel(1);
     let look = move || {
-        if let Err(error) = look_while_somebody_listens(&path, &queues, &sender) {
+        if let Err(error) = look_while_somebody_listens(&path, &claim, &sender) {
             tracing::debug!(
                 error = &error as &dyn std::error::Error,
                 "cannot look for tasks; workers poll"
@@ -57,7 +58,7 @@ pub(super) fn open(path: PathBuf, queues: Vec<String>) -> io::Result<Wakeups> {
 
 fn look_while_somebody_listens(
     path: &Path,
-    queues: &[String],
+    claim: &Claim,
     sender: &WakeupSender,
 ) -> Result<(), Blind> {
     let Some(database) = Database::open(path, false, BUSY)? else {
@@ -87,7 +88,7 @@ fn look_while_somebody_listens(
         // Unknown while somebody keeps all readers out.
         if version.is_some() && version != seen {
             changed = clock.now().instant;
-            let found = database.read(|work| work.look(queues))?;
+            let found = database.read(|work| work.look(claim))?;
             seen = version;
             let is_sooner = found
                 .due
@@ -113,14 +114,11 @@ struct Found {
 }
 
 impl Work<'_> {
-    fn look(&self, queues: &[String]) -> Result<Found, Failure> {
+    fn look(&self, claim: &Claim) -> Result<Found, Failure> {
         let (mut something, mut due) = (false, None);
-        let priorities = || 0..=NewTask::LAST_PRIORITY;
-        let places = queues
-            .iter()
-            .flat_map(|queue| priorities().map(move |priority| (queue, priority)));
-        for (queue, priority) in places {
-            let parameters = (queue, priority, micros(self.now()));
+        for (queue, priority) in places(claim) {
+            let now = micros(self.now());
+            let parameters = (queue, priority, now, kinds(claim));
             self.walk(
                 include_str!("../sql/tasks/due.sql"),
                 parameters,
@@ -134,8 +132,10 @@ impl Work<'_> {
                     Ok(!something)
                 },
             )?;
-            let next: Option<Option<i64>> =
-                self.value(include_str!("../sql/tasks/next.sql"), parameters)?;
+            let next: Option<Option<i64>> = self.value(
+                include_str!("../sql/tasks/next.sql"),
+                (queue, priority, now),
+            )?;
             due = due.into_iter().chain(next.flatten()).min();
         }
         Ok(Found { something, due })

@@ -9,9 +9,18 @@ use dlock_sqlite::{
     rusqlite::{Connection, TransactionBehavior},
     tasks::SqliteTasks,
 };
-use dlock_tasks::{NewTask, TaskStore, Worker};
+use dlock_tasks::{Claim, Context, NewTask, Payload, TaskStore, Worker};
+use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 use tokio::time::{Instant, sleep, timeout};
+use uuid::Uuid;
+
+#[derive(Serialize, Deserialize)]
+struct Nothing;
+
+impl Payload for Nothing {
+    const KIND: &'static str = "nothing";
+}
 
 const PATIENCE: Duration = Duration::from_secs(30);
 const TICK: Duration = Duration::from_millis(5);
@@ -23,7 +32,9 @@ fn shop() -> (TempDir, SqliteTasks) {
 }
 
 async fn listen(tasks: &SqliteTasks) -> Wakeups {
-    let hints = tasks.watch(&[NewTask::QUEUE.into()]).await;
+    let hints = tasks
+        .watch(&Claim::new(NewTask::QUEUE, Uuid::nil(), PATIENCE))
+        .await;
     hints.unwrap().unwrap()
 }
 
@@ -90,8 +101,10 @@ async fn idle_worker_writes_nothing() {
     let mut others = listen(&tasks).await;
     let before = version(&connection);
     let worker = Worker::builder().store(tasks.clone()).poll(TICK).build();
-    let idle = sleep(Duration::from_millis(300));
-    worker.unwrap().run(idle).await.unwrap();
+    let worker = worker
+        .unwrap()
+        .handle(|_: Context, _: Nothing| async { Ok(()) });
+    worker.run(sleep(Duration::from_millis(300))).await.unwrap();
     assert_eq!(version(&connection), before);
     let heard = timeout(TICK, others.next()).await;
     assert!(heard.is_err(), "{heard:?}");

@@ -12,7 +12,7 @@ use dlock_core::{ProviderError, provider::Wakeups};
 use futures_util::future::BoxFuture;
 use tokio::time::{Instant, error::Elapsed, sleep_until, timeout};
 
-use crate::TaskStore;
+use crate::{Claim, TaskStore};
 
 /// How long opening the stream may take, and how long to wait before it is tried again, at first and at most.
 const OPEN_LIMIT: Duration = Duration::from_secs(10);
@@ -22,10 +22,10 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 const FIRST_SPREAD: Duration = Duration::from_millis(1);
 const LONGEST_SPREAD: Duration = Duration::from_millis(64);
 
-/// The hints about a worker's queues.
+/// The hints about a worker's queues and kinds.
 pub(super) struct Hints {
     store: Arc<dyn TaskStore>,
-    queues: Vec<String>,
+    wanted: Claim,
     stream: Stream,
     /// Before the stream is opened again.
     pause: Duration,
@@ -46,10 +46,10 @@ enum Stream {
 }
 
 impl Hints {
-    pub(super) fn new(store: &Arc<dyn TaskStore>, queues: &[String]) -> Self {
+    pub(super) fn new(store: &Arc<dyn TaskStore>, wanted: Claim) -> Self {
         Self {
             store: Arc::clone(store),
-            queues: queues.to_vec(),
+            wanted,
             stream: Stream::Closed(Instant::now()),
             pause: FIRST_PAUSE,
             is_heard: false,
@@ -86,8 +86,8 @@ impl Hints {
             match &mut self.stream {
                 Stream::Closed(until) => {
                     sleep_until(*until).await;
-                    let (store, queues) = (Arc::clone(&self.store), self.queues.clone());
-                    let open = async move { timeout(OPEN_LIMIT, store.watch(&queues)).await };
+                    let (store, wanted) = (Arc::clone(&self.store), self.wanted.clone());
+                    let open = async move { timeout(OPEN_LIMIT, store.watch(&wanted)).await };
                     self.stream = Stream::Opening(Box::pin(open));
                 }
                 Stream::Opening(opening) => match opening.await {

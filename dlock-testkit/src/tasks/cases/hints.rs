@@ -12,8 +12,8 @@ impl<F: TaskFixture> Stage<F> {
     /// A stream of each of two ways to the store. `None`: the fixture says that there are none, and it is so.
     async fn streams(&self) -> Option<[Wakeups; 2]> {
         let other = self.fixture.store().await;
-        let queues = [NewTask::QUEUE.to_owned()];
-        let (here, there) = (self.store.watch(&queues).await, other.watch(&queues).await);
+        let wanted = claim(LONG).kinds(["a"]);
+        let (here, there) = (self.store.watch(&wanted).await, other.watch(&wanted).await);
         match (here, there) {
             (Ok(Some(here)), Ok(Some(there))) => {
                 assert!(
@@ -144,11 +144,15 @@ pub async fn heartbeats_claims_and_other_queues_are_not_hinted<F: TaskFixture>(s
     stage.add(task("a")).await;
     let key = stage.take(LONG).await.key;
     drain(&mut stream).await;
+    // Nobody takes this one, and nobody is to ask for it again and again.
+    stage.add(task("other")).await;
+    drain(&mut stream).await;
     let elsewhere = NewTask::builder().kind("a").queue("elsewhere").build();
     let mut heard = 0;
     for n in 1..=TIMES {
         stage.renew(key, n).await;
-        stage.nothing().await;
+        let claimed = stage.claimed(&claim(LONG).kinds(["a"])).await;
+        assert!(claimed.tasks.is_empty(), "{claimed:?}");
         stage.add(elsewhere.clone()).await;
         let mut claim = claim(LONG);
         claim.queues = vec![elsewhere.queue.clone()];
