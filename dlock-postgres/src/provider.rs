@@ -8,7 +8,7 @@ use dlock_core::{
     Name, Provider, ProviderError, Record,
     provider::{
         Acquire, AcquireOutcome, Capabilities, Discipline, Durability, Prefix, Release,
-        ReleaseOutcome, Renew, RenewOutcome, Sharing, Wakeups,
+        ReleaseOutcome, Renew, RenewOutcome, Sharing, Wakeup, Wakeups,
     },
 };
 
@@ -175,7 +175,10 @@ impl Provider for PostgresProvider {
             return Ok(None);
         };
         let hints = Arc::clone(&self.hints);
-        wakeups::open(connect, hints, self.connections.limit())
+        // Those of other prefixes are none of ours.
+        let read = move |text: &str| hints.name(text).map(Wakeup::Name);
+        let (channel, limit) = (self.hints.channel(), self.connections.limit());
+        wakeups::open(connect, channel, Box::new(read), limit)
             .await
             .map(Some)
     }

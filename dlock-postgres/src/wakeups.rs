@@ -1,4 +1,4 @@
-//! Wake-ups: one connection beside the pool, which listens to what releases say (W3).
+//! Wake-ups: one connection beside the pool, which listens to what releases say (W3), and those who enqueue tasks.
 //!
 //! The stream ends when the connection does, and when it falls silent: the session is asked again
 //! and again whether it listens. Opening it anew, and waking everyone then, is the frontend's.
@@ -42,6 +42,9 @@ type Opening = Pin<Box<dyn Future<Output = Result<(Client, Messages), Error>> + 
 type Messages =
     Box<dyn FnMut(&mut Context<'_>) -> Poll<Option<Result<AsyncMessage, Error>>> + Send>;
 
+/// What the text of a notification hints at; `None` if it is none of ours.
+pub(crate) type Read = Box<dyn Fn(&str) -> Option<Wakeup> + Send + Sync>;
+
 /// How to open connections with these settings.
 pub(crate) fn connector(
     config: Config,
@@ -73,7 +76,8 @@ pub(crate) fn connector(
 /// Until it returns nothing runs but this future; dropping it closes the connection.
 pub(crate) async fn open(
     connect: &Connect,
-    hints: Arc<Hints>,
+    channel: &str,
+    read: Read,
     limit: Duration,
 ) -> Result<Wakeups, ProviderError> {
     let (sender, wakeups) = Wakeups::channel(ROOM);
@@ -81,10 +85,11 @@ pub(crate) async fn open(
         let (client, messages) = connect().await.map_err(error::no_channel)?;
         let mut channel = Channel {
             client,
+            name: channel.to_owned(),
             inbox: Inbox {
                 messages,
                 sender,
-                hints,
+                read,
             },
         };
         channel.listen().await?;
@@ -100,6 +105,7 @@ pub(crate) async fn open(
 /// An open connection that listens.
 struct Channel {
     client: Client,
+    name: String,
     inbox: Inbox,
 }
 
@@ -107,23 +113,29 @@ struct Channel {
 struct Inbox {
     messages: Messages,
     sender: WakeupSender,
-    hints: Arc<Hints>,
+    read: Read,
 }
 
 impl Channel {
     async fn listen(&mut self) -> Result<(), ProviderError> {
-        let Self { client, inbox } = self;
-        let listen = format!("LISTEN \"{}\"", inbox.hints.channel());
+        let Self {
+            client,
+            inbox,
+            name,
+        } = self;
+        let listen = format!("LISTEN \"{name}\"");
         inbox.until(client.batch_execute(&listen)).await?;
         self.check().await
     }
 
     /// Asks the session whether it listens. One that a pooler lends to others may not.
     async fn check(&mut self) -> Result<(), ProviderError> {
-        let Self { client, inbox } = self;
-        let hints = Arc::clone(&inbox.hints);
-        let channel = hints.channel();
-        let parameters: [(&(dyn ToSql + Sync), Type); 1] = [(&channel, Type::TEXT)];
+        let Self {
+            client,
+            inbox,
+            name,
+        } = self;
+        let parameters: [(&(dyn ToSql + Sync), Type); 1] = [(name, Type::TEXT)];
         let asked = client.query_typed(STILL_LISTENS, &parameters);
         if inbox.until(asked).await?.is_empty() {
             return Err(error::deaf());
@@ -189,9 +201,8 @@ impl Inbox {
             Some(Err(error)) => return Err(error::no_channel(error)),
             None => return Err(error::channel_closed()),
         };
-        // Those of other prefixes are none of ours.
-        let ours = self.hints.name(hint.payload());
-        if ours.is_some_and(|name| !self.sender.send(Wakeup::Name(name))) {
+        let ours = (self.read)(hint.payload());
+        if ours.is_some_and(|wakeup| !self.sender.send(wakeup)) {
             return Err(error::too_many_hints());
         }
         Ok(())

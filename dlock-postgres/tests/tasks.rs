@@ -88,6 +88,16 @@ impl Postgres {
         tasks.build().unwrap()
     }
 
+    /// One that hears of tasks.
+    async fn listening(&self, connections: usize) -> PostgresTasks {
+        let config = server().await;
+        let tasks = PostgresTasks::builder()
+            .pool(pool(config.clone(), connections))
+            .schema(&self.schema)
+            .listen(config, NoTls);
+        tasks.build().unwrap()
+    }
+
     /// A connection beside all pools, whose unqualified names are those of the queue.
     async fn client(&self) -> Client {
         let client = connect(&server().await).await;
@@ -109,7 +119,7 @@ impl TaskFixture for Postgres {
     }
 
     async fn store(&self) -> PostgresTasks {
-        self.tasks(4).await
+        self.listening(4).await
     }
 }
 
@@ -123,6 +133,8 @@ mod columns;
 mod cost;
 #[path = "tasks/durability.rs"]
 mod durability;
+#[path = "tasks/hints.rs"]
+mod hints;
 #[path = "tasks/rights.rs"]
 mod rights;
 #[path = "tasks/rows.rs"]

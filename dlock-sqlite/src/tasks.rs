@@ -29,6 +29,9 @@
 //! # Ok(()) }
 //! ```
 //!
+//! An idle worker hears of a task a few milliseconds after the commit that made it ready, by whatever program: a thread
+//! of its own looks whether the database has changed, as long as the worker waits, and writes nothing.
+//!
 //! What decides that a lease is over is the clock of locks, see the [documentation of the crate](crate): the
 //! machine's, which counts suspends and cannot be set. When a task falls due is decided by the wall clock.
 
@@ -40,6 +43,7 @@ mod periodic;
 mod repeat;
 mod row;
 mod show;
+mod wakeups;
 
 use std::{
     fmt,
@@ -49,7 +53,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use dlock_core::{Provider, ProviderError};
+use dlock_core::{Provider, ProviderError, provider::Wakeups};
 use dlock_tasks::{
     Ages, Claim, ClaimKey, Claimed, Count, Ended, Ending, Enqueued, Filter, How, Kept, NewTask,
     Served, State, Task, TaskId, TaskStore, limits,
@@ -334,6 +338,14 @@ impl TaskStore for SqliteTasks {
 
     fn claims(&self) -> Arc<dyn Provider> {
         Arc::clone(&self.beats) as Arc<dyn Provider>
+    }
+
+    /// Hints about what any program has committed, within a few milliseconds.
+    async fn watch(&self, claim: &Claim) -> Result<Option<Wakeups>, ProviderError> {
+        let opened = wakeups::open(self.path.to_path_buf(), claim.clone());
+        opened.map(Some).map_err(|error| {
+            ProviderError::not_applied("no thread to look for tasks").with_source(error)
+        })
     }
 
     async fn cancel(&self, id: TaskId, force: bool) -> Result<Option<State>, ProviderError> {

@@ -27,6 +27,8 @@ mod suite {
 mod columns;
 #[path = "tasks/rows.rs"]
 mod rows;
+#[path = "tasks/hints.rs"]
+mod hints;
 
 mod own {
     #![expect(clippy::unwrap_used, reason = "helpers of tests")]

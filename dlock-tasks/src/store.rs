@@ -6,7 +6,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use dlock_core::{Provider, ProviderError};
+use dlock_core::{Provider, ProviderError, provider::Wakeups};
 use serde_json::Value;
 
 use crate::{
@@ -62,6 +62,24 @@ pub trait TaskStore: Send + Sync + 'static {
     /// The claims as leases, whose names are [`ClaimKey::name`]: a renewal is a heartbeat, a release gives the
     /// task back. Nothing can be acquired here.
     fn claims(&self) -> Arc<dyn Provider>;
+
+    /// Opens a stream of hints that claims of these queues and kinds may find something, or that [`Claimed::next`] has
+    /// come nearer (K6); nothing else of `claim` matters. `None`, the default: this store has none, and workers poll.
+    ///
+    /// What is enqueued, retried, given back or left for a later attempt from the return of this call on is hinted
+    /// once claims see it, or the stream ends. A task of later need not be, if another one falls due before it. Of which
+    /// kind a hint is does not matter. One that nobody has read yet stands for all that follow, so a stream needs room for
+    /// one.
+    ///
+    /// A hint is never truth. It may be false, and a worker that missed one finds the task with its next poll: so a
+    /// store may leave some out under load. Neither heartbeats nor claims of others may bring about many of them.
+    ///
+    /// # Cancel safety
+    /// Dropping the future or the stream ends what the store does for it.
+    async fn watch(&self, claim: &Claim) -> Result<Option<Wakeups>, ProviderError> {
+        let _ = claim;
+        Ok(None)
+    }
 
     /// Cancels a task, and answers what it was doing: one that nobody has ends at once. The worker of one
     /// that runs is asked to stop, and learns that from its next heartbeat; with `force` the task ends at

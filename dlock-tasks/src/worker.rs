@@ -5,6 +5,7 @@ mod drain;
 mod endings;
 mod handlers;
 mod held;
+mod hints;
 mod periodic;
 mod run;
 mod settings;

@@ -37,6 +37,10 @@ pub trait TaskFixture: Sized + Send + Sync {
     /// Runs each case in paused virtual time. Only for stores in this process that take all their time from tokio.
     const PAUSED: bool = false;
 
+    /// Whether the store sends hints ([`TaskStore::watch`]). One that does not says so here: then the cases about hints
+    /// make sure that it has none.
+    const HINTS: bool = true;
+
     /// Starts an empty store.
     fn start() -> impl Future<Output = Self> + Send;
 
@@ -126,6 +130,10 @@ macro_rules! __for_each_task_case {
             instant_to_come_is_not_served
             periodic_task_whose_key_is_in_use_is_not_added
             periodic_task_that_cannot_be_kept_is_refused
+            what_is_enqueued_is_hinted_to_everyone
+            what_comes_back_is_hinted
+            heartbeats_claims_and_other_queues_are_not_hinted
+            hint_that_was_not_read_stands_for_all
         }
     };
 }

@@ -57,6 +57,12 @@ impl WakeupSender {
         self.0.is_closed()
     }
 
+    /// Whether the next hint would find no room: nobody has read the earlier ones yet.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.0.capacity() == 0
+    }
+
     /// Resolves when the stream was dropped: nobody listens any more.
     pub async fn closed(&self) {
         self.0.closed().await;

@@ -21,12 +21,14 @@ const TABLES: [&str; 4] = ["task", "done", "schedule", "layout"];
 /// The functions and their versions. A function that takes, answers or does something else than before has the next
 /// version, which is part of its name: so processes of two releases can work on one queue while one replaces the
 /// other.
-const FUNCTIONS: [(&str, u32); 18] = [
+const FUNCTIONS: [(&str, u32); 20] = [
     ("sound", 1),
     ("state", 1),
     ("silence", 1),
     ("failed", 1),
     ("move", 1),
+    ("bucket", 1),
+    ("tell", 1),
     ("enqueue", 1),
     ("periodic", 1),
     ("claim", 2),
@@ -42,13 +44,17 @@ const FUNCTIONS: [(&str, u32); 18] = [
     ("retry", 1),
 ];
 
+/// Where hints are heard: one for all queues of a database, whose hints begin with the schema.
+pub(super) const CHANNEL: &str = "dlock_task";
+
 /// The functions that anybody may call. Their names stay.
 const PUBLIC: [&str; 2] = ["dlock_enqueue", "dlock_complete"];
 
 /// What makes the schema.
-const FILES: [&str; 14] = [
+const FILES: [&str; 15] = [
     include_str!("../sql/tasks/tables.sql"),
     include_str!("../sql/tasks/move.sql"),
+    include_str!("../sql/tasks/tell.sql"),
     include_str!("../sql/tasks/enqueue.sql"),
     include_str!("../sql/tasks/periodic.sql"),
     include_str!("../sql/tasks/claim.sql"),
@@ -135,6 +141,7 @@ pub(super) struct Statements {
     pub(super) prune: String,
     pub(super) complete: String,
     pub(super) checkpoint_strictly: String,
+    pub(super) hints: String,
     inspect: String,
     version: String,
 }
@@ -169,6 +176,7 @@ impl Schema {
             prune: plain(include_str!("../sql/tasks/prune.sql")),
             complete: self.fill("SELECT FROM {complete}($1, $2, $3, $4)"),
             checkpoint_strictly: self.fill("SELECT FROM {checkpoint_strictly}($1, $2, $3, $4, $5)"),
+            hints: plain(include_str!("../sql/tasks/hints.sql")),
             inspect: plain(include_str!("../sql/tasks/inspect.sql")),
             version: plain(include_str!("../sql/tasks/version.sql")),
         }
@@ -188,7 +196,8 @@ impl Schema {
     fn fill(&self, sql: &str) -> String {
         let mut filled = sql
             .replace("{schema}", &self.0)
-            .replace("{version}", &LAYOUT.to_string());
+            .replace("{version}", &LAYOUT.to_string())
+            .replace("{channel}", CHANNEL);
         for table in TABLES {
             filled = filled.replace(&format!("{{{table}}}"), &self.table(table));
         }

@@ -2,11 +2,21 @@
 
 use std::{sync::Arc, time::Duration};
 
-use deadpool_postgres::Pool;
+use deadpool_postgres::{
+    Pool,
+    tokio_postgres::{
+        Config, Socket,
+        tls::{MakeTlsConnect, TlsConnect},
+    },
+};
 use typed_builder::TypedBuilder;
 
 use super::{PostgresTasks, beats::Beats, schema::Schema};
-use crate::{connections::Connections, error::BuildError};
+use crate::{
+    connections::Connections,
+    error::BuildError,
+    wakeups::{Connect, connector},
+};
 
 /// What a queue is built from.
 #[derive(TypedBuilder)]
@@ -31,6 +41,15 @@ pub(crate) struct Settings {
         doc = "How long one call may take, the wait for a connection included; 5 s by default."
     ))]
     call_timeout: Duration,
+    #[builder(default, setter(
+        transform = |config: Config, tls: impl MakeTlsConnect<
+            Socket,
+            Stream: Send + 'static,
+            TlsConnect: TlsConnect<Socket, Future: Send> + Send,
+        > + Clone + Send + Sync + 'static| Some(connector(config, tls)),
+        doc = "Wakes idle workers as soon as there may be something for them, instead of letting them find out at their next poll: one connection of its own for each worker, which listens.\n\nThe settings lead to the same database as the pool, and to the server itself: a pooler would lend the session to others. Those who enqueue need not configure anything. Where the connection cannot be opened or breaks, the worker polls, and it is tried again."
+    ))]
+    listen: Option<Connect>,
 }
 
 impl PostgresTasks {
@@ -43,8 +62,12 @@ impl PostgresTasks {
     /// };
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let database: Config = "host=localhost user=app dbname=app connect_timeout=3".parse()?;
-    /// let pool = Pool::builder(Manager::new(database, NoTls)).max_size(8).build()?;
-    /// let tasks = PostgresTasks::builder().pool(pool).schema("queue").build()?;
+    /// let pool = Pool::builder(Manager::new(database.clone(), NoTls)).max_size(8).build()?;
+    /// let tasks = PostgresTasks::builder()
+    ///     .pool(pool)
+    ///     .schema("queue")
+    ///     .listen(database, NoTls)
+    ///     .build()?;
     /// # Ok(()) }
     /// ```
     pub fn builder() -> PostgresTasksBuilder {
@@ -58,6 +81,7 @@ impl From<Settings> for Result<PostgresTasks, BuildError> {
             pool,
             schema,
             call_timeout: timeout,
+            listen,
         } = settings;
         if !(Duration::from_millis(1)..=Duration::from_secs(60)).contains(&timeout) {
             return Err(BuildError::CallTimeout { timeout });
@@ -72,6 +96,7 @@ impl From<Settings> for Result<PostgresTasks, BuildError> {
             statements,
             beats: Arc::new(beats),
             marks: Arc::default(),
+            listen,
         })
     }
 }

@@ -6,12 +6,12 @@ use dlock_core::{
     Name,
     provider::{Release, Renew},
 };
-use dlock_postgres::tasks::PostgresTasks;
+use dlock_postgres::{deadpool_postgres::tokio_postgres::NoTls, tasks::PostgresTasks};
 use dlock_tasks::{Ages, Filter, How, NewTask, TaskStore};
 use dlock_testkit::tasks::TaskFixture;
 use serde_json::json;
 
-use crate::{LONG, Postgres, finish, pool, server, take, task};
+use crate::{LONG, Postgres, claim, finish, pool, server, take, task};
 
 /// The statements of the documentation.
 fn documented() -> Vec<String> {
@@ -41,17 +41,21 @@ async fn role_with_the_rights_that_are_listed_can_make_every_call() {
     let mut config = server().await;
     config.user(&role);
     let tasks = PostgresTasks::builder()
-        .pool(pool(config, 2))
-        .schema(&queue.schema);
+        .pool(pool(config.clone(), 2))
+        .schema(&queue.schema)
+        .listen(config, NoTls);
     let tasks = tasks.build().unwrap();
     tasks.verify_schema().await.unwrap();
     // Everything is there, so there is nothing to create.
     tasks.create_schema().await.unwrap();
+    let hints = tasks.watch(&claim(LONG)).await;
+    let mut hints = hints.unwrap().unwrap();
     let keyed = NewTask::builder().kind("a").key("k").build();
     tasks
         .enqueue(&[task(), keyed.clone(), keyed])
         .await
         .unwrap();
+    hints.next().await.unwrap();
     // The first call begins the schedule, the second one serves an instant of it.
     for seconds in [2, 1] {
         let instant = SystemTime::now() - Duration::from_secs(seconds);

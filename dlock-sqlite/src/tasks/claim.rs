@@ -136,11 +136,7 @@ impl Work<'_> {
         room: usize,
     ) -> Result<(Due, Now), Failure> {
         let mut due = Due::default();
-        let kinds = claim
-            .kinds
-            .as_ref()
-            .map(|kinds| Value::from(kinds.as_slice()).to_string());
-        let parameters = (queue, priority, micros(self.now()), kinds);
+        let parameters = (queue, priority, micros(self.now()), kinds(claim));
         let now = self.walk(
             include_str!("../sql/tasks/due.sql"),
             parameters,
@@ -243,7 +239,7 @@ pub(super) fn pass_over(failure: Failure) -> Result<(), Failure> {
 }
 
 /// Each queue of a claim with each priority, in the order in which tasks run.
-fn places(claim: &Claim) -> impl Iterator<Item = (&str, u8)> {
+pub(super) fn places(claim: &Claim) -> impl Iterator<Item = (&str, u8)> {
     let priorities = 0..=NewTask::LAST_PRIORITY;
     let queues = claim.queues.iter();
     queues.flat_map(move |queue| {
@@ -251,6 +247,12 @@ fn places(claim: &Claim) -> impl Iterator<Item = (&str, u8)> {
             .clone()
             .map(|priority| (queue.as_str(), priority))
     })
+}
+
+/// The kinds of a claim as `due.sql` takes them.
+pub(super) fn kinds(claim: &Claim) -> Option<String> {
+    let kinds = claim.kinds.as_ref();
+    kinds.map(|kinds| Value::from(kinds.as_slice()).to_string())
 }
 
 fn sooner(one: Option<Duration>, other: Option<Duration>) -> Option<Duration> {

@@ -82,6 +82,25 @@ impl Database {
         &self.clock
     }
 
+    /// Nothing is ever written over this connection. A few pages are all it reads.
+    pub(super) fn only_look(&self) -> rusqlite::Result<()> {
+        self.connection
+            .execute_batch("PRAGMA query_only = ON; PRAGMA cache_size = -256")
+    }
+
+    /// SQLite's number of the state of the database, which another connection's commit changes; it means nothing to
+    /// other connections. `None` if somebody keeps all readers out.
+    pub(super) fn version(&self) -> rusqlite::Result<Option<i64>> {
+        let version = self
+            .connection
+            .prepare_cached("PRAGMA data_version")?
+            .query_row([], |row| row.get(0));
+        match version {
+            Err(error) if is_busy(&error) => Ok(None),
+            version => version.map(Some),
+        }
+    }
+
     /// Looks at one state of the database.
     pub(super) fn read<T>(
         &self,

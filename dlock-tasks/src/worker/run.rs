@@ -11,7 +11,7 @@ use tokio::{
 };
 use uuid::Uuid;
 
-use super::{Worker, endings, periodic, task};
+use super::{Worker, endings, hints::Hints, periodic, task};
 use crate::{Claim, Claimed, ClaimedTask, Ending, How, limits};
 
 /// How often a worker forgets ended tasks, a quarter more or less, and how many at a time.
@@ -98,6 +98,7 @@ async fn claim_and_run(
     let mut stop = pin!(stop);
     // There is nothing before this instant, as far as the store knew.
     let mut idle_until = Instant::now();
+    let mut hints = Hints::new(&settings.store, wanted(worker));
     // A claim under way: endings do not wait for its answer.
     let mut claiming = None;
     loop {
@@ -118,6 +119,7 @@ async fn claim_and_run(
             Some((room, claimed)) = OptionFuture::from(claiming.as_mut()) => {
                 claiming = None;
                 let Got { tasks, next, sent } = claimed?;
+                hints.asked(!tasks.is_empty());
                 if tasks.len() < room {
                     let pause = next.unwrap_or(settings.poll).min(settings.poll).min(LONGEST_IDLE);
                     idle_until = Instant::now() + pause.max(Duration::from_millis(1));
@@ -137,6 +139,7 @@ async fn claim_and_run(
             }
             Some(ended) = running.join_next() => deliver(sender, ended).await,
             () = sleep_until(idle_until), if may_claim => {}
+            delay = hints.next(), if may_claim => idle_until = idle_until.min(Instant::now() + delay),
             _ = sender.reserve_many(beside), if waits_for_endings => {}
         }
     }
@@ -157,6 +160,15 @@ pub(super) struct Got {
     pub(super) sent: Sent,
 }
 
+/// A new claim of what the worker has handlers for.
+fn wanted(worker: &Worker) -> Claim {
+    let settings = &worker.settings;
+    Claim::new("", Uuid::new_v4(), settings.lease)
+        .queues(settings.queues.iter())
+        .kinds(worker.handlers.kinds())
+        .owner(settings.owner.as_str())
+}
+
 /// Asks until there is an answer.
 pub(super) async fn claim(
     worker: &Worker,
@@ -166,11 +178,7 @@ pub(super) async fn claim(
     let settings = &worker.settings;
     let mut pause = Duration::from_millis(50);
     loop {
-        let mut claim = Claim::new("", Uuid::new_v4(), settings.lease)
-            .queues(settings.queues.iter())
-            .kinds(worker.handlers.kinds())
-            .max(room)
-            .owner(settings.owner.as_str());
+        let mut claim = wanted(worker).max(room);
         // V1: the leases count from the first sending, whichever copy of the claim was applied.
         let sent = worker.client.sent();
         let began = Instant::now();

@@ -9,6 +9,7 @@
 mod claims;
 mod endings;
 mod enqueueing;
+mod hints;
 mod leases;
 mod periodic;
 mod showing;
@@ -35,7 +36,7 @@ use uuid::Uuid;
 use super::{LONG, PATIENCE, Stage, TaskFixture, claim, name, release, task};
 
 pub use self::{
-    claims::*, endings::*, enqueueing::*, leases::*, periodic::*, showing::*, stopping::*,
+    claims::*, endings::*, enqueueing::*, hints::*, leases::*, periodic::*, showing::*, stopping::*,
 };
 
 fn next(token: dlock_core::FencingToken) -> dlock_core::FencingToken {

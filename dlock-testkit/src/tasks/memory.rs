@@ -12,6 +12,7 @@ mod showing;
 pub mod table;
 
 use std::{
+    collections::BTreeSet,
     fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, SystemTime},
@@ -22,7 +23,7 @@ use dlock_core::{
     Name, Provider, ProviderError, Record,
     provider::{
         Acquire, AcquireOutcome, Capabilities, Discipline, Durability, Release, ReleaseOutcome,
-        Renew, RenewOutcome, Sharing,
+        Renew, RenewOutcome, Sharing, Wakeup, WakeupSender, Wakeups,
     },
 };
 use dlock_tasks::{
@@ -59,6 +60,8 @@ pub struct MemoryTasks {
     began: Instant,
     began_at: SystemTime,
     claims: Arc<Sharing>,
+    /// Who hears of which queues.
+    listeners: Arc<Mutex<Vec<(Vec<String>, WakeupSender)>>>,
 }
 
 impl Default for MemoryTasks {
@@ -86,6 +89,7 @@ impl MemoryTasks {
             began: Instant::now(),
             began_at: now,
             claims: Arc::default(),
+            listeners: Arc::default(),
         }
     }
 
@@ -105,12 +109,42 @@ impl MemoryTasks {
     }
 }
 
+impl MemoryTasks {
+    /// There may be something to claim: these tasks were added, or came back.
+    fn tell(&self, tasks: impl IntoIterator<Item = TaskId>) {
+        let queue_of =
+            |id| self.call(|table, _| table.rows.get(&id).map(|row| row.new.queue.clone()));
+        let queues: BTreeSet<String> = tasks.into_iter().filter_map(queue_of).collect();
+        self.listeners().retain(|(theirs, sender)| {
+            let concerns = theirs.iter().any(|queue| queues.contains(queue));
+            // One that was not read stands for this one.
+            !concerns || sender.send(Wakeup::Everyone) || !sender.is_closed()
+        });
+    }
+
+    fn listeners(&self) -> MutexGuard<'_, Vec<(Vec<String>, WakeupSender)>> {
+        let listeners = self.listeners.lock();
+        listeners.unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A task that was added.
+fn new(enqueued: &Enqueued) -> Option<TaskId> {
+    match enqueued {
+        Enqueued::New(id) => Some(*id),
+        _ => None,
+    }
+}
+
 #[async_trait]
 impl TaskStore for MemoryTasks {
     async fn enqueue(&self, tasks: &[NewTask]) -> Result<Vec<Enqueued>, ProviderError> {
         limits::many(tasks.len())?;
         tasks.iter().try_for_each(|task| task.check().map(drop))?;
-        Ok(self.call(|table, now| tasks.iter().map(|task| table.add(task, now)).collect()))
+        let add = |table: &mut Table, now| tasks.iter().map(|task| table.add(task, now)).collect();
+        let added: Vec<Enqueued> = self.call(add);
+        self.tell(added.iter().filter_map(new));
+        Ok(added)
     }
 
     async fn enqueue_periodic(
@@ -121,7 +155,11 @@ impl TaskStore for MemoryTasks {
     ) -> Result<Served, ProviderError> {
         limits::schedule(schedule)?;
         task.check()?;
-        Ok(self.call(|table, now| table.serve(schedule, instant, task, now)))
+        let served = self.call(|table, now| table.serve(schedule, instant, task, now));
+        if let Served::Enqueued(added) = &served {
+            self.tell(new(added));
+        }
+        Ok(served)
     }
 
     async fn claim(&self, claim: &Claim) -> Result<Claimed, ProviderError> {
@@ -132,7 +170,17 @@ impl TaskStore for MemoryTasks {
     async fn finish(&self, endings: &[Ending]) -> Result<Vec<Ended>, ProviderError> {
         limits::many(endings.len())?;
         endings.iter().try_for_each(|one| one.check().map(drop))?;
-        Ok(self.call(|table, now| endings.iter().map(|one| table.finish(one, now)).collect()))
+        let finish =
+            |table: &mut Table, now| endings.iter().map(|one| table.finish(one, now)).collect();
+        let ended: Vec<Ended> = self.call(finish);
+        let comes_back =
+            |ended: &Ended| matches!(ended, Ended::Own(State::Ready | State::Scheduled));
+        let back = endings
+            .iter()
+            .zip(&ended)
+            .filter(|(_, ended)| comes_back(ended));
+        self.tell(back.map(|(ending, _)| ending.key.id));
+        Ok(ended)
     }
 
     async fn checkpoint(
@@ -149,12 +197,20 @@ impl TaskStore for MemoryTasks {
         Arc::new(Claims(self.clone()))
     }
 
+    async fn watch(&self, claim: &Claim) -> Result<Option<Wakeups>, ProviderError> {
+        let (sender, wakeups) = Wakeups::channel(1);
+        self.listeners().push((claim.queues.clone(), sender));
+        Ok(Some(wakeups))
+    }
+
     async fn cancel(&self, id: TaskId, force: bool) -> Result<Option<State>, ProviderError> {
         Ok(self.call(|table, now| table.cancel(id, force, now)))
     }
 
     async fn retry(&self, id: TaskId) -> Result<Option<Enqueued>, ProviderError> {
-        Ok(self.call(|table, now| table.retry(id, now)))
+        let retried = self.call(|table, now| table.retry(id, now));
+        self.tell(retried.iter().filter_map(new));
+        Ok(retried)
     }
 
     async fn task(&self, id: TaskId) -> Result<Option<Task>, ProviderError> {
@@ -216,7 +272,11 @@ impl Provider for Claims {
             ));
         }
         let name = name(&request.name)?;
-        Ok(self.0.call(|table, now| table.release(name, request, now)))
+        let released = self.0.call(|table, now| table.release(name, request, now));
+        if released == ReleaseOutcome::Released {
+            self.0.tell([name.id]);
+        }
+        Ok(released)
     }
 
     async fn read(&self, name: &Name) -> Result<Option<Record>, ProviderError> {

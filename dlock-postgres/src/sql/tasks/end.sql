@@ -40,6 +40,7 @@ BEGIN
                     attempt = CASE p_how WHEN 'fail' THEN t.attempt ELSE greatest(t.attempt - 1, 0) END,
                     errors = CASE p_how WHEN 'fail' THEN {failed}(t.errors, t.attempt, v_now, p_error) ELSE t.errors END
                 WHERE t.id = p_id;
+                PERFORM {tell}(ARRAY[v_task.queue]);
             END IF;
             RETURN;
         END IF;

@@ -57,6 +57,7 @@ BEGIN
         SELECT array_agg(g.place), array_agg(g.number) INTO v_places, v_numbers
         FROM given AS g WHERE g.number IN (SELECT a.id FROM added AS a);
         IF v_places IS NOT NULL THEN
+            PERFORM {tell}(p_queues);
             RETURN QUERY SELECT u.place, u.number, true FROM unnest(v_places, v_numbers) AS u (place, number);
             IF cardinality(v_places) = cardinality(v_open) THEN
                 RETURN;

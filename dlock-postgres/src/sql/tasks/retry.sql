@@ -36,6 +36,7 @@ BEGIN
         END IF;
         IF FOUND THEN
             is_new := true;
+            PERFORM {tell}(ARRAY[v_done.queue]);
             IF v_done.state <> 'succeeded' THEN
                 DELETE FROM {done} AS d WHERE d.id = p_id;
             END IF;

@@ -6,7 +6,7 @@ const SCHEDULE: &str = "nightly";
 
 impl<F: TaskFixture> Stage<F> {
     /// An instant so many seconds ago.
-    fn ago(&self, seconds: u64) -> SystemTime {
+    pub(super) fn ago(&self, seconds: u64) -> SystemTime {
         self.fixture.now() - Duration::from_secs(seconds)
     }
 

@@ -244,6 +244,9 @@ flaws! {
     store {
         EndedIsNotCounted "counts leave out what has ended";
         StalledIsRunning "counts take a lease that is over for one that goes on";
+        NothingIsHinted "nothing is hinted (K6)";
+        BeatsAreHinted "heartbeats are hinted (K6)";
+        UnreadHintIsTheLast "nobody hears anything after a hint that was not read (K6)";
         ListIgnoresQueue "a list ignores the queue";
         ListIgnoresState "a list ignores the state";
         ListIgnoresPlace "a list begins anew";

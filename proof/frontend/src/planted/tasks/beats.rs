@@ -46,6 +46,7 @@ impl Provider for PlantedBeats {
 
     async fn renew(&self, request: &Renew) -> Result<RenewOutcome, ProviderError> {
         let own = &self.0;
+        own.hint_beat();
         let mut request = request.clone();
         let key = key(&request.name, request.uuid)?;
         // There is no flaw of the token alone: the token is the name.

@@ -154,6 +154,10 @@ caught! {
     PruneIsUnlimited: ended_tasks_are_forgotten_by_age;
     EndedIsNotCounted: counts_and_lists_tell_the_states;
     StalledIsRunning: counts_and_lists_tell_the_states;
+    NothingIsHinted: what_is_enqueued_is_hinted_to_everyone what_comes_back_is_hinted
+        heartbeats_claims_and_other_queues_are_not_hinted hint_that_was_not_read_stands_for_all;
+    BeatsAreHinted: heartbeats_claims_and_other_queues_are_not_hinted;
+    UnreadHintIsTheLast: hint_that_was_not_read_stands_for_all;
     ListIgnoresQueue: counts_and_lists_tell_the_states;
     ListIgnoresState: calls_without_an_answer_can_be_repeated counts_and_lists_tell_the_states;
     ListIgnoresPlace: counts_and_lists_tell_the_states;

@@ -2,12 +2,15 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::SystemTime,
 };
 
 use async_trait::async_trait;
-use dlock_core::{Provider, ProviderError};
+use dlock_core::{
+    Provider, ProviderError,
+    provider::{Wakeup, WakeupSender, Wakeups},
+};
 use dlock_tasks::{
     Ages, Claim, ClaimKey, Claimed, Count, Ended, Ending, Enqueued, Filter, Kept, NewTask, Served,
     State, Task, TaskId, TaskStore,
@@ -24,6 +27,7 @@ pub struct PlantedTasks {
     pub(super) flaw: Option<TaskFlaw>,
     /// How often each task was claimed since it was retried, for flaws of tokens.
     pub(super) claims: Arc<Mutex<BTreeMap<TaskId, Claims>>>,
+    listeners: Arc<Mutex<Vec<WakeupSender>>>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -38,6 +42,7 @@ impl PlantedTasks {
             inner,
             flaw,
             claims: Arc::default(),
+            listeners: Arc::default(),
         }
     }
 
@@ -84,6 +89,39 @@ impl PlantedTasks {
     }
 }
 
+impl PlantedTasks {
+    /// Passes the hints of the store on; with some of its own, or until one is not read.
+    async fn listen(&self, claim: &Claim) -> Result<Option<Wakeups>, ProviderError> {
+        let Some(mut heard) = self.inner.watch(claim).await? else {
+            return Ok(None);
+        };
+        let (sender, wakeups) = Wakeups::channel(1);
+        self.listeners().push(sender.clone());
+        let deaf = self.has(TaskFlaw::UnreadHintIsTheLast);
+        tokio::spawn(async move {
+            while let Some(hint) = heard.next().await {
+                if !sender.send(hint) && deaf {
+                    return;
+                }
+            }
+        });
+        Ok(Some(wakeups))
+    }
+
+    fn listeners(&self) -> MutexGuard<'_, Vec<WakeupSender>> {
+        let listeners = self.listeners.lock();
+        listeners.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A heartbeat was sent.
+    pub(super) fn hint_beat(&self) {
+        if self.has(TaskFlaw::BeatsAreHinted) {
+            self.listeners()
+                .retain(|sender| sender.send(Wakeup::Everyone) || !sender.is_closed());
+        }
+    }
+}
+
 #[async_trait]
 impl TaskStore for PlantedTasks {
     async fn enqueue(&self, tasks: &[NewTask]) -> Result<Vec<Enqueued>, ProviderError> {
@@ -118,6 +156,18 @@ impl TaskStore for PlantedTasks {
 
     fn claims(&self) -> Arc<dyn Provider> {
         Arc::new(PlantedBeats(self.clone()))
+    }
+
+    async fn watch(&self, claim: &Claim) -> Result<Option<Wakeups>, ProviderError> {
+        if self.has(TaskFlaw::NothingIsHinted) {
+            let (sender, wakeups) = Wakeups::channel(1);
+            self.listeners().push(sender);
+            return Ok(Some(wakeups));
+        }
+        if self.has(TaskFlaw::BeatsAreHinted) || self.has(TaskFlaw::UnreadHintIsTheLast) {
+            return self.listen(claim).await;
+        }
+        self.inner.watch(claim).await
     }
 
     async fn cancel(&self, id: TaskId, force: bool) -> Result<Option<State>, ProviderError> {

@@ -1,0 +1,188 @@
+//! K6: whoever waits for tasks hears of them.
+
+use dlock_core::provider::Wakeups;
+use tokio::time::timeout;
+
+use super::*;
+
+/// Without a hint for so long, none is on its way any more. A later one is taken for the next one.
+const QUIET: Duration = Duration::from_millis(120);
+
+impl<F: TaskFixture> Stage<F> {
+    /// A stream of each of two ways to the store. `None`: the fixture says that there are none, and it is so.
+    async fn streams(&self) -> Option<[Wakeups; 2]> {
+        let other = self.fixture.store().await;
+        let wanted = claim(LONG).kinds(["a"]);
+        let (here, there) = (self.store.watch(&wanted).await, other.watch(&wanted).await);
+        match (here, there) {
+            (Ok(Some(here)), Ok(Some(there))) => {
+                assert!(
+                    F::HINTS,
+                    "the store sends hints, and its fixture says that it has none"
+                );
+                Some([here, there])
+            }
+            (Ok(None), Ok(None)) => {
+                assert!(
+                    !F::HINTS,
+                    "the store sends no hints: TaskFixture::HINTS can say so"
+                );
+                None
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+async fn hears(stream: &mut Wakeups, what: &str) {
+    match timeout(PATIENCE, stream.next()).await {
+        Ok(Some(_)) => {}
+        Ok(None) => panic!("{what}: the stream ended, with the store in good health"),
+        Err(_) => panic!("{what}: no hint"),
+    }
+}
+
+/// Takes what is there, and how many hints it were.
+async fn drain(stream: &mut Wakeups) -> usize {
+    let mut heard = 0;
+    while let Ok(hint) = timeout(QUIET, stream.next()).await {
+        assert!(
+            hint.is_some(),
+            "the stream ended, with the store in good health"
+        );
+        heard += 1;
+    }
+    heard
+}
+
+pub async fn what_is_enqueued_is_hinted_to_everyone<F: TaskFixture>(stage: Stage<F>) {
+    for _ in 0..2 {
+        let Some(mut streams) = stage.streams().await else {
+            return;
+        };
+        // At once, and again.
+        for when in [When::Now, When::In(LONG), When::Now] {
+            let id = stage
+                .add(NewTask::builder().kind("a").when(when).build())
+                .await;
+            for stream in &mut streams {
+                hears(stream, &format!("{when:?}")).await;
+            }
+            // A task of later is hinted only if it is the next.
+            stage.cancel(id, true).await;
+            for stream in &mut streams {
+                drain(stream).await;
+            }
+        }
+    }
+}
+
+pub async fn what_comes_back_is_hinted<F: TaskFixture>(stage: Stage<F>) {
+    let fail = |retry_in| How::Fail {
+        error: "x".into(),
+        retry_in,
+    };
+    for how in [
+        How::GiveBack,
+        fail(Duration::ZERO),
+        How::Snooze(Duration::ZERO),
+        fail(LONG),
+        How::Snooze(LONG),
+    ] {
+        let Some([mut stream, _]) = stage.streams().await else {
+            return;
+        };
+        let id = stage.add(task("a")).await;
+        let key = stage.take(LONG).await.key;
+        assert_eq!(key.id, id);
+        drain(&mut stream).await;
+        stage.finish(key, how.clone()).await;
+        hears(&mut stream, &format!("{how:?}")).await;
+        stage.cancel(id, true).await;
+    }
+
+    let Some([mut stream, _]) = stage.streams().await else {
+        return;
+    };
+    stage.add(task("a")).await;
+    let key = stage.take(LONG).await.key;
+    drain(&mut stream).await;
+    let released = stage.store.claims().release(&release(key)).await;
+    assert_eq!(released.ok(), Some(ReleaseOutcome::Released));
+    hears(&mut stream, "release").await;
+
+    for how in [
+        How::Discard { error: "x".into() },
+        How::Complete(Value::Null),
+    ] {
+        let key = stage.take(LONG).await.key;
+        stage.finish(key, how.clone()).await;
+        drain(&mut stream).await;
+        let retried = stage.store.retry(key.id).await;
+        assert!(matches!(retried, Ok(Some(Enqueued::New(_)))), "{retried:?}");
+        hears(&mut stream, &format!("retry after {how:?}")).await;
+    }
+
+    stage.take(LONG).await;
+    drain(&mut stream).await;
+    for before in [2, 1] {
+        let served = stage
+            .store
+            .enqueue_periodic("s", stage.ago(before), &task("a"))
+            .await;
+        assert!(served.is_ok(), "{served:?}");
+    }
+    hears(&mut stream, "periodic").await;
+}
+
+/// Now and then one may be false.
+pub async fn heartbeats_claims_and_other_queues_are_not_hinted<F: TaskFixture>(stage: Stage<F>) {
+    const TIMES: u64 = 60;
+    let Some([mut stream, _]) = stage.streams().await else {
+        return;
+    };
+    stage.add(task("a")).await;
+    let key = stage.take(LONG).await.key;
+    drain(&mut stream).await;
+    // Nobody takes this one, and nobody is to ask for it again and again.
+    stage.add(task("other")).await;
+    drain(&mut stream).await;
+    let elsewhere = NewTask::builder().kind("a").queue("elsewhere").build();
+    let mut heard = 0;
+    for n in 1..=TIMES {
+        stage.renew(key, n).await;
+        let claimed = stage.claimed(&claim(LONG).kinds(["a"])).await;
+        assert!(claimed.tasks.is_empty(), "{claimed:?}");
+        stage.add(elsewhere.clone()).await;
+        let mut claim = claim(LONG);
+        claim.queues = vec![elsewhere.queue.clone()];
+        stage.claimed(&claim).await;
+        // Time for a look at each of them, and for what is read to be read.
+        while timeout(Duration::from_millis(8), stream.next())
+            .await
+            .is_ok()
+        {
+            heard += 1;
+            assert!(heard <= TIMES / 4, "{heard} hints of nothing in {n} rounds");
+        }
+    }
+    stage.add(task("a")).await;
+    hears(&mut stream, "after many of nothing").await;
+}
+
+pub async fn hint_that_was_not_read_stands_for_all<F: TaskFixture>(stage: Stage<F>) {
+    let Some([mut stream, _]) = stage.streams().await else {
+        return;
+    };
+    for _ in 0..300 {
+        stage.add(task("a")).await;
+    }
+    hears(&mut stream, "the first").await;
+    drain(&mut stream).await;
+    let most = 1000;
+    let claimed = stage.claimed(&claim(LONG).max(most)).await;
+    assert_eq!(claimed.tasks.len(), 300);
+    drain(&mut stream).await;
+    stage.add(task("a")).await;
+    hears(&mut stream, "the last").await;
+}
