@@ -5,13 +5,19 @@ use std::{
     time::Duration,
 };
 
-use dlock_postgres::deadpool_postgres::tokio_postgres::{AsyncMessage, Client, NoTls};
-use dlock_tasks::{How, NewTask, TaskStore};
+use dlock_core::{Name, provider::Renew};
+use dlock_postgres::{
+    deadpool_postgres::tokio_postgres::{AsyncMessage, Client, Config, NoTls},
+    tasks::PostgresTasks,
+};
+use dlock_tasks::{ClaimedTask, Ending, How, NewTask, TaskStore};
+use dlock_test_servers::postgres::postgres;
 use dlock_testkit::tasks::TaskFixture;
+use serde_json::Value;
 
 use tokio::time::Instant;
 
-use crate::{LONG, Postgres, finish, server, take, task};
+use crate::{LONG, Postgres, claim, connect, finish, pool, server, take, task};
 
 /// A queue of some thousand tasks, with statistics.
 async fn filled() -> (Postgres, Client) {
@@ -117,6 +123,56 @@ async fn claim_locks_no_more_than_it_gives_out() {
     assert_eq!(in_place, 5, "a claim has changed an index");
 }
 
+/// 20: over 95 % of what claims and heartbeats change stays on its page, and adds no entry to an index.
+#[tokio::test]
+async fn claims_and_heartbeats_change_rows_in_place() {
+    const TASKS: usize = 1000;
+    const BEATS: u64 = 2;
+    // On a server of its own: open transactions of other tests keep old versions from being cleaned up.
+    let service = postgres(&[]).await.unwrap();
+    let mut config = Config::new();
+    config.host("127.0.0.1").port(service.place().port());
+    config.user("postgres").dbname("postgres");
+    let tasks = PostgresTasks::builder()
+        .pool(pool(config.clone(), 1))
+        .build()
+        .unwrap();
+    tasks.create_schema().await.unwrap();
+    tasks.enqueue(&vec![task(); TASKS]).await.unwrap();
+    for _ in 0..TASKS / 10 {
+        let claimed = tasks.claim(&claim(LONG).max(10)).await.unwrap().tasks;
+        for n in 1..=BEATS {
+            let beat = |task: &ClaimedTask| {
+                let name = Name::new(task.key.name().to_string()).unwrap();
+                Renew::new(name, task.key.uuid, n)
+            };
+            let beats: Vec<_> = claimed.iter().map(beat).collect();
+            let renewed = tasks.claims().renew_many(&beats).await;
+            assert!(renewed.iter().all(Result::is_ok), "{renewed:?}");
+        }
+        let end = |task: &ClaimedTask| Ending::new(task.key, How::Complete(Value::Null));
+        let endings: Vec<_> = claimed.iter().map(end).collect();
+        tasks.finish(&endings).await.unwrap();
+    }
+    // The server counts what a session has done a while later, at its end at the latest.
+    drop(tasks);
+    let client = connect(&config).await;
+    let seen = "SELECT pg_stat_clear_snapshot(), n_tup_upd, n_tup_hot_upd FROM pg_stat_user_tables
+        WHERE relname = 'dlock_task'";
+    let began = Instant::now();
+    loop {
+        let row = client.query_one(seen, &[]).await.unwrap();
+        let (updated, in_place): (i64, i64) = (row.get(1), row.get(2));
+        if updated == i64::try_from(TASKS).unwrap() * 3 {
+            assert!(in_place * 100 >= updated * 95, "{in_place} of {updated}");
+            break;
+        }
+        assert!(began.elapsed() < LONG / 10, "{updated} updates are counted");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+/// 20.
 #[tokio::test]
 async fn claim_that_finds_nothing_writes_nothing() {
     let queue = Postgres::start().await;

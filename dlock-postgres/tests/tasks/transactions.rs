@@ -26,7 +26,7 @@ async fn purchases(client: &Client) -> i64 {
     client.query_one(count, &[]).await.unwrap().get(0)
 }
 
-/// Both are kept, or neither.
+/// K7, 22: both are kept, or neither.
 #[tokio::test]
 async fn tasks_are_added_and_completed_with_the_data_or_not_at_all() {
     let (mut client, tasks) = shop().await;
@@ -80,7 +80,7 @@ async fn tasks_are_added_and_completed_with_the_data_or_not_at_all() {
     assert_eq!(purchases(&client).await, 1);
 }
 
-/// Not even by somebody who overlooks the error.
+/// 22: not even by somebody who overlooks the error.
 #[tokio::test]
 async fn work_of_a_stale_claim_cannot_be_committed() {
     let (mut client, tasks) = shop().await;
