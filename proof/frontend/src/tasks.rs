@@ -1,0 +1,5 @@
+//! How the queue is proved: a store of tasks behind something that meddles with its calls.
+
+mod behind;
+
+pub use self::behind::{Answer, Behind, Call, Passage};
