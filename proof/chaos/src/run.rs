@@ -129,7 +129,11 @@ async fn act(arguments: &Run, seed: u64, files: &Path) -> Result<Figures, Failur
 }
 
 /// All at once, until the time is over and a scripted pause has bitten.
-pub(crate) async fn strike(nemesis: &Nemesis<'_>, store: &mut dyn Store, seed: u64) -> Result<(), Failure> {
+pub(crate) async fn strike(
+    nemesis: &Nemesis<'_>,
+    store: &mut dyn Store,
+    seed: u64,
+) -> Result<(), Failure> {
     let mut random = fastrand::Rng::with_seed(seed);
     let [workers, whole, wire, traps] = [(); 4].map(|()| random.fork());
     tokio::try_join!(

@@ -111,7 +111,9 @@ pub(super) async fn all(store: &impl TaskStore) -> Result<Vec<Task>, Failure> {
     let mut all: Vec<Task> = Vec::new();
     loop {
         let after = all.last().map(|task| task.id);
-        let page = store.list(&Filter::default().after(after).limit(1000)).await?;
+        let page = store
+            .list(&Filter::default().after(after).limit(1000))
+            .await?;
         if page.is_empty() {
             return Ok(all);
         }

@@ -120,7 +120,9 @@ async fn act<S: Shop>(
     let cancelled = customer.await?;
     let mut complaints = Vec::new();
     if !all_ended(&shop.tasks()).await {
-        complaints.push(format!("not every task has ended {RECOVERY:?} after the last fault"));
+        complaints.push(format!(
+            "not every task has ended {RECOVERY:?} after the last fault"
+        ));
     }
     complaints.extend(fleet.end().await?);
     let evidence = Evidence::gather(&shop, files, &history(files)?, cancelled).await?;
@@ -138,11 +140,7 @@ async fn act<S: Shop>(
 
 /// A customer whom no fault of a worker touches: it enqueues until the faults are over, and cancels some. The
 /// tasks that it wanted cancelled.
-async fn enqueue(
-    tasks: impl TaskStore,
-    seed: u64,
-    over: watch::Receiver<bool>,
-) -> BTreeSet<i64> {
+async fn enqueue(tasks: impl TaskStore, seed: u64, over: watch::Receiver<bool>) -> BTreeSet<i64> {
     let mut random = fastrand::Rng::with_seed(seed.rotate_left(17));
     let mut cancelled = BTreeSet::new();
     while !*over.borrow() {

@@ -8,11 +8,7 @@ use std::{collections::BTreeMap, fmt};
 use dlock_tasks::State;
 use serde_json::{Value, json};
 
-use super::{
-    errand::How,
-    evidence::Evidence,
-    note::What,
-};
+use super::{errand::How, evidence::Evidence, note::What};
 use crate::{nemesis::BITTEN, store::Kind};
 
 /// The figures of a run, and what is wrong with it.
@@ -81,12 +77,16 @@ impl Figures {
             ("looks", 10 * self.seconds),
             ("ticks", self.seconds / 5),
         ] {
-            floor(what, self.counts.get(what).copied().unwrap_or_default(), least);
+            floor(
+                what,
+                self.counts.get(what).copied().unwrap_or_default(),
+                least,
+            );
         }
         let mut blows = vec!["worker killed", "worker paused", BITTEN];
         if self.networked {
             floor("faults on the wire", self.struck as u64, 1);
-            blows.extend(["store killed", "partition"]);
+            blows.push("store killed");
         } else {
             blows.push("file locked");
         }
@@ -114,7 +114,10 @@ fn counts(evidence: &Evidence) -> BTreeMap<&'static str, u64> {
     count("attempts", noted(|what| matches!(what, What::Began { .. })));
     count("looks", noted(|what| matches!(what, What::Look { .. })));
     count("completed within", noted(|what| *what == What::Completed));
-    count("late completions refused", noted(|what| *what == What::Refused));
+    count(
+        "late completions refused",
+        noted(|what| *what == What::Refused),
+    );
     count(
         "checkpoints found",
         noted(|what| matches!(what, What::Began { found: 1.., .. })),

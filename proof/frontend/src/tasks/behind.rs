@@ -19,7 +19,10 @@ use self::claims::Claims;
 
 /// What is asked of a store.
 #[derive(Clone, Debug)]
-#[expect(clippy::exhaustive_enums, reason = "a passage decides about every call")]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "a passage decides about every call"
+)]
 pub enum Call {
     /// [`TaskStore::enqueue`].
     Enqueue(Vec<NewTask>),
@@ -47,7 +50,10 @@ pub enum Call {
 
 /// What a store answers.
 #[derive(Clone, Debug)]
-#[expect(clippy::exhaustive_enums, reason = "a passage decides about every answer")]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "a passage decides about every answer"
+)]
 pub enum Answer {
     /// To an enqueue.
     Enqueued(Vec<Enqueued>),

@@ -1,22 +1,26 @@
 //! A server: the queue's, with a schema of two tables beside it.
 
-use std::net::SocketAddr;
+use std::{net::SocketAddr, time::Duration};
 
 use async_trait::async_trait;
 use dlock_postgres::{
     deadpool_postgres::{
         Manager, Pool,
-        tokio_postgres::{Client, NoTls},
+        tokio_postgres::{Client, NoTls, Row},
     },
     tasks::{PostgresTasks, TransactionError},
 };
 use dlock_tasks::{ClaimKey, NewTask};
 use serde_json::Value;
+use tokio::time::timeout;
 use uuid::Uuid;
 
 use super::{Completion, Shop};
 use crate::{cli::Failure, store::postgres_config};
 
+/// How long a transaction may take. What it has locked is given to nobody, so its connection is closed then: a
+/// server that waits for the rest of a message obeys no time-out of its own.
+const LONGEST: Duration = Duration::from_secs(2);
 /// How many connections a worker's queue has.
 const POOL: usize = 4;
 
@@ -31,11 +35,34 @@ impl PostgresShop {
     async fn connect(&self) -> Result<Client, Failure> {
         let (client, connection) = postgres_config(self.server).connect(NoTls).await?;
         tokio::spawn(connection);
-        // A wire that says nothing keeps no row locked for long.
-        client
-            .batch_execute("SET idle_in_transaction_session_timeout = 1000; SET statement_timeout = 5000")
-            .await?;
         Ok(client)
+    }
+
+    async fn placed(&self, order: Uuid, task: NewTask) -> Result<(), Failure> {
+        let mut client = self.connect().await?;
+        let transaction = client.transaction().await?;
+        let insert = "INSERT INTO shop.orders VALUES ($1)";
+        transaction.execute(insert, &[&order.to_string()]).await?;
+        self.tasks.enqueue_in(&transaction, &[task]).await?;
+        transaction.commit().await?;
+        Ok(())
+    }
+
+    async fn completed(&self, key: ClaimKey, next: NewTask) -> Result<Completion, Failure> {
+        let mut client = self.connect().await?;
+        let transaction = client.transaction().await?;
+        let insert = "INSERT INTO shop.effect VALUES ($1, $2)";
+        let (task, token) = (key.id.get(), key.token.get().cast_signed());
+        transaction.execute(insert, &[&task, &token]).await?;
+        let completed = self.tasks.complete_in(&transaction, &key, Value::Null);
+        match completed.await {
+            Ok(()) => {}
+            Err(TransactionError::Lost { .. }) => return Ok(Completion::Refused),
+            Err(error) => return Err(error.into()),
+        }
+        self.tasks.enqueue_in(&transaction, &[next]).await?;
+        transaction.commit().await?;
+        Ok(Completion::Done)
     }
 }
 
@@ -66,38 +93,17 @@ impl Shop for PostgresShop {
     }
 
     async fn place(&self, order: Uuid, task: NewTask) -> Result<(), Failure> {
-        let mut client = self.connect().await?;
-        let transaction = client.transaction().await?;
-        let insert = "INSERT INTO shop.orders VALUES ($1)";
-        transaction.execute(insert, &[&order.to_string()]).await?;
-        self.tasks.enqueue_in(&transaction, &[task]).await?;
-        transaction.commit().await?;
-        Ok(())
+        timeout(LONGEST, self.placed(order, task)).await?
     }
 
     async fn complete(&self, key: ClaimKey, next: NewTask) -> Result<Completion, Failure> {
-        let mut client = self.connect().await?;
-        let transaction = client.transaction().await?;
-        let insert = "INSERT INTO shop.effect VALUES ($1, $2)";
-        let (task, token) = (key.id.get(), key.token.get().cast_signed());
-        transaction.execute(insert, &[&task, &token]).await?;
-        let completed = self.tasks.complete_in(&transaction, &key, Value::Null);
-        match completed.await {
-            Ok(()) => {}
-            Err(TransactionError::Lost { .. }) => return Ok(Completion::Refused),
-            Err(error) => return Err(error.into()),
-        }
-        self.tasks.enqueue_in(&transaction, &[next]).await?;
-        transaction.commit().await?;
-        Ok(Completion::Done)
+        timeout(LONGEST, self.completed(key, next)).await?
     }
 
     async fn orders(&self) -> Result<Vec<Uuid>, Failure> {
         let client = self.connect().await?;
         let rows = client.query("SELECT number FROM shop.orders", &[]).await?;
-        let number = |row: &dlock_postgres::deadpool_postgres::tokio_postgres::Row| {
-            row.get::<_, &str>(0).parse()
-        };
+        let number = |row: &Row| row.get::<_, &str>(0).parse();
         let numbers: Result<_, uuid::Error> = rows.iter().map(number).collect();
         Ok(numbers?)
     }
@@ -107,9 +113,7 @@ impl Shop for PostgresShop {
         let rows = client
             .query("SELECT task, token FROM shop.effect", &[])
             .await?;
-        let effect = |row: &dlock_postgres::deadpool_postgres::tokio_postgres::Row| {
-            (row.get(0), row.get::<_, i64>(1).cast_unsigned())
-        };
+        let effect = |row: &Row| (row.get(0), row.get::<_, i64>(1).cast_unsigned());
         Ok(rows.iter().map(effect).collect())
     }
 }

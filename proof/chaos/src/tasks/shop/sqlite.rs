@@ -29,7 +29,9 @@ impl SqliteShop {
     /// Something in a transaction of its own, which is kept if it answers `Ok`.
     async fn transact<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Transaction<'_>, &SqliteTasks) -> Result<T, TransactionError> + Send + 'static,
+        work: impl FnOnce(&Transaction<'_>, &SqliteTasks) -> Result<T, TransactionError>
+        + Send
+        + 'static,
     ) -> Result<T, TransactionError> {
         let Self { tasks, file } = self.clone();
         let done = spawn_blocking(move || {
