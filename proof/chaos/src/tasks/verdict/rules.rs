@@ -35,6 +35,7 @@ pub(super) fn broken(evidence: &Evidence) -> Vec<String> {
             wrong.push(format!("an effect of task {id}, which is not there"));
         }
     }
+    wrong.extend(stale(evidence));
     wrong.extend(orders(evidence));
     wrong.extend(accounts(evidence));
     wrong.extend(ticks(evidence));
@@ -66,6 +67,24 @@ fn end(evidence: &Evidence, id: i64, task: &Ended) -> Option<String> {
         _ => false,
     };
     (!may).then(|| format!("task {id} ({how:?}) is {state} after {attempt} attempts"))
+}
+
+/// K5, K7: what a claim has completed nobody claims any more, so a completion beside a later claim was a stale one's.
+fn stale(evidence: &Evidence) -> Vec<String> {
+    let mut newest: BTreeMap<i64, u64> = BTreeMap::new();
+    for note in &evidence.notes {
+        if matches!(note.what, What::Began { .. }) {
+            let token = newest.entry(note.task).or_default();
+            *token = note.token.max(*token);
+        }
+    }
+    let effects = evidence.effects.iter().filter_map(|(task, token)| {
+        let later = newest.get(task).filter(|newest| *newest > token)?;
+        Some(format!(
+            "task {task} was completed with token {token}, though {later} had begun it"
+        ))
+    });
+    effects.collect()
 }
 
 /// Rows and tasks that were written in one transaction are both there; and what was acknowledged is.
