@@ -98,10 +98,15 @@ impl Scene {
     }
 
     pub(super) fn term_with(&self, name: &str, plan: Plan) -> Arc<Term> {
+        let number = self.granted.fetch_add(1, Ordering::SeqCst);
+        self.term_of(number, name, plan)
+    }
+
+    /// A lease that was granted to the request with this number.
+    pub(super) fn term_of(&self, number: usize, name: &str, plan: Plan) -> Arc<Term> {
         let store = Arc::clone(&self.store);
         let name = Name::new(name).unwrap();
         let state = store.names.get(&name, &store.clock);
-        let number = self.granted.fetch_add(1, Ordering::SeqCst);
         let identity = (Uuid::from_u128(number as u128), FencingToken::MAX);
         let sent = self.now();
         Term::new(store, state, name, Arc::new(plan), identity, sent, true)

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use uuid::Uuid;
 
-use crate::{lease::Term, time::HolderInstant};
+use crate::{Name, lease::Term, time::HolderInstant};
 
 /// A term that is renewed, and how its renewals go.
 pub(super) struct Entry {
@@ -26,7 +26,11 @@ pub(super) enum Health {
 /// Terms by an instant: when each is due, or when each ends. A term is in at most one
 /// queue and knows its key there, so that leaving takes it out at once.
 #[derive(Default)]
-pub(super) struct TimerQueue(BTreeMap<(HolderInstant, Uuid), Entry>);
+pub(super) struct TimerQueue(BTreeMap<Key, Entry>);
+
+/// The instant, and which term: one request can be granted many names (a claim of tasks is), whose terms
+/// have one identity and are due together. No term has both in common with another.
+type Key = (HolderInstant, Uuid, Name);
 
 impl Entry {
     pub(super) fn with(self, health: Health) -> Self {
@@ -37,17 +41,19 @@ impl Entry {
 impl TimerQueue {
     pub(super) fn insert(&mut self, at: HolderInstant, entry: Entry) {
         entry.term.queue_key.set(at);
-        self.0.insert((at, entry.term.uuid), entry);
+        let key = (at, entry.term.uuid, entry.term.name.clone());
+        self.0.insert(key, entry);
     }
 
     /// Takes a term out, if it is in this queue.
     pub(super) fn remove(&mut self, term: &Term) -> Option<Entry> {
-        self.0.remove(&(term.queue_key.get(), term.uuid))
+        let key = (term.queue_key.get(), term.uuid, term.name.clone());
+        self.0.remove(&key)
     }
 
     /// The first one's instant.
     pub(super) fn first_at(&self) -> Option<HolderInstant> {
-        self.0.first_key_value().map(|((at, _), _)| *at)
+        self.0.first_key_value().map(|((at, ..), _)| *at)
     }
 
     pub(super) fn first(&self) -> Option<&Entry> {

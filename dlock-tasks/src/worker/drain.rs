@@ -134,7 +134,7 @@ impl Drain {
             let room = most - running.len();
             if room > 0 {
                 let trouble = |error| self.progress().trouble = Some(error);
-                let got = run::claim(&self.worker, room, trouble).await?;
+                let got = run::claim(&self.worker, room, &stopping, trouble).await?;
                 for task in got.tasks {
                     let attempt = self.attempt(task, got.sent, stopping.clone());
                     running.spawn(attempt);

@@ -106,10 +106,10 @@ async fn claim_and_run(
         let places = sender.capacity().saturating_sub(running.len());
         let room = places.min(most - running.len()).min(limits::MOST);
         if claiming.is_none() && room > 0 && idle_until <= Instant::now() {
-            let worker = Arc::clone(worker);
-            claiming = Some(Box::pin(
-                async move { (room, claim(&worker, room, warn).await) },
-            ));
+            let (worker, stopping) = (Arc::clone(worker), stopping.subscribe());
+            claiming = Some(Box::pin(async move {
+                (room, claim(&worker, room, &stopping, warn).await)
+            }));
         }
         let may_claim = claiming.is_none() && room > 0;
         let beside = running.len() + 1;
@@ -169,10 +169,12 @@ fn wanted(worker: &Worker) -> Claim {
         .owner(settings.owner.as_str())
 }
 
-/// Asks until there is an answer.
+/// Asks until there is an answer, or the worker is to stop: what was sent before that is still repeated, since it may
+/// hold tasks.
 pub(super) async fn claim(
     worker: &Worker,
     room: usize,
+    stopping: &watch::Receiver<bool>,
     trouble: impl Fn(ProviderError) + Send,
 ) -> Result<Got, ProviderError> {
     let settings = &worker.settings;
@@ -192,6 +194,10 @@ pub(super) async fn claim(
             claim = claim.repeated();
             sleep(pause).await;
             pause = (pause * 2).min(LONGEST_IDLE);
+        }
+        if *stopping.borrow() {
+            let (tasks, next) = (Vec::new(), None);
+            return Ok(Got { tasks, next, sent });
         }
     }
 }

@@ -5,10 +5,10 @@ use std::{process::ExitCode, time::Duration};
 use clap::{Args, Parser, Subcommand};
 
 use crate::{
-    orders::Orders,
+    orders::{Load, Orders},
     run::{self, Sabotage},
     store::Kind,
-    worker,
+    tasks, worker,
 };
 
 /// What every part of the program may fail with.
@@ -28,6 +28,10 @@ enum Command {
     ///
     /// Exit code 0: nothing is broken. 1: something is, or the run proves nothing. 2: there was no run.
     Run(Box<Run>),
+    /// Runs workers of a queue while a nemesis breaks things, and judges what became of their tasks.
+    ///
+    /// Exit codes as of `run`. On stores that have a queue: `postgres` and `sqlite`.
+    Tasks(Box<Run>),
     /// One worker. The controller starts it.
     #[command(hide = true)]
     Worker {
@@ -83,10 +87,10 @@ impl Run {
     }
 
     /// The command that runs it again.
-    pub(crate) fn command(&self, seed: u64) -> String {
+    pub(crate) fn command(&self, part: &str, seed: u64) -> String {
         let leases: Vec<String> = self.leases.iter().map(u64::to_string).collect();
         let mut command = format!(
-            "cargo run -p dlock-chaos --features {store} -- run --store {store} --seed {seed} \
+            "cargo run -p dlock-chaos --features {store} -- {part} --store {store} --seed {seed} \
              --seconds {} --workers {} --leases {}",
             self.seconds,
             self.workers,
@@ -105,9 +109,13 @@ impl Run {
 pub fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Run(arguments) => block_on(run::run(&arguments)),
+        Command::Tasks(arguments) => block_on(tasks::run(&arguments)),
         Command::Worker { orders } => serde_json::from_str::<Orders>(&orders)
             .map_err(Into::into)
-            .and_then(|orders| block_on(worker::work(orders)))
+            .and_then(|orders| match orders.load {
+                Load::Locks => block_on(worker::work(orders)),
+                Load::Tasks => block_on(tasks::work(orders)),
+            })
             .map(|()| true),
         #[cfg(feature = "dynamodb")]
         Command::Dynamodb { file, port } => {

@@ -4,6 +4,7 @@
 //! One program plays every part:
 //! - `dlock-chaos run` is the controller. It starts the store, a proxy and a process for each worker,
 //!   the storage that the workers write to, and the nemesis; in the end it gives the verdict.
+//! - `dlock-chaos tasks` does the same to the workers of a queue, and judges what became of their tasks.
 //! - `dlock-chaos worker` is one worker, `dlock-chaos dynamodb` a DynamoDB-compatible server. The
 //!   controller starts them.
 //!
@@ -20,6 +21,7 @@ mod run;
 mod stalls;
 mod storage;
 mod store;
+mod tasks;
 mod tether;
 mod verdict;
 mod worker;

@@ -4,7 +4,7 @@ use std::{fmt, fs, io, net::SocketAddr, path::Path, time::Duration};
 
 use clap::ValueEnum;
 use dlock_core::provider::Discipline;
-use dlock_proof::history::{Header, Line, Log, folder, keep, read_all};
+use dlock_proof::history::{Header, Line, Log, Micros, folder, keep, read_all};
 use dlock_testkit::proxy::Proxy;
 use tokio::time::Instant;
 
@@ -13,7 +13,7 @@ use crate::{
     fleet::Fleet,
     limits::{RECOVERY, SLACK, TAKEOVER, until},
     nemesis::{BITTEN, Nemesis, Tally},
-    orders::Orders,
+    orders::{Load, Orders},
     stalls::SlowAnswers,
     storage::Storage,
     store::{Kind, Place, Store, backend},
@@ -75,14 +75,26 @@ pub(crate) async fn run(arguments: &Run) -> Result<bool, Failure> {
 /// Everything but the verdict.
 async fn act(arguments: &Run, seed: u64, files: &Path) -> Result<Figures, Failure> {
     let log = Log::append(files.join("controller.jsonl"))?;
-    log.header(header(arguments, seed));
+    log.header(header(arguments, "run", seed));
     let mut store = backend(arguments.store)?.start(files).await?;
     let place = store.place().to_string();
     let provider = backend(arguments.store)?.connect(&place).await?;
     let _slow = SlowAnswers::watch(&log, provider).await?;
     let checks = arguments.sabotage != Some(Sabotage::Unfenced);
     let storage = Storage::start(log.clone(), checks).await?;
-    let (orders, proxies) = orders(arguments, seed, &store.place(), &storage, files).await?;
+    let template = Orders {
+        name: String::new(),
+        load: Load::Locks,
+        store: arguments.store,
+        place: String::new(),
+        storage: storage.address(),
+        history: files.to_owned(),
+        seed,
+        leases: arguments.leases.clone(),
+        locks: LOCKS.map(str::to_owned).to_vec(),
+        until: Micros::MAX,
+    };
+    let (orders, proxies) = orders(&template, arguments.workers, &store.place()).await?;
     let networked = !proxies.is_empty();
     let fleet = Fleet::start(orders, proxies, files, &log)?;
     let tally = Tally::default();
@@ -117,7 +129,11 @@ async fn act(arguments: &Run, seed: u64, files: &Path) -> Result<Figures, Failur
 }
 
 /// All at once, until the time is over and a scripted pause has bitten.
-async fn strike(nemesis: &Nemesis<'_>, store: &mut dyn Store, seed: u64) -> Result<(), Failure> {
+pub(crate) async fn strike(
+    nemesis: &Nemesis<'_>,
+    store: &mut dyn Store,
+    seed: u64,
+) -> Result<(), Failure> {
     let mut random = fastrand::Rng::with_seed(seed);
     let [workers, whole, wire, traps] = [(); 4].map(|()| random.fork());
     tokio::try_join!(
@@ -145,17 +161,15 @@ async fn recovered(fleet: &Fleet, storage: &Storage) -> bool {
     until(RECOVERY, || storage.all_have_written(&tasks, &locks)).await
 }
 
-/// What the workers are told, and their ways to the store.
-async fn orders(
-    arguments: &Run,
-    seed: u64,
+/// What so many workers are told, and their ways to the store.
+pub(crate) async fn orders(
+    template: &Orders,
+    workers: u8,
     place: &Place,
-    storage: &Storage,
-    files: &Path,
 ) -> io::Result<(Vec<Orders>, Vec<Proxy>)> {
-    let mut random = fastrand::Rng::with_seed(!seed);
+    let mut random = fastrand::Rng::with_seed(!template.seed);
     let (mut orders, mut proxies) = (Vec::new(), Vec::new());
-    for _ in 0..arguments.workers {
+    for _ in 0..workers {
         let seed = random.u64(..);
         let place = match place {
             Place::File(_) => place.to_string(),
@@ -167,20 +181,15 @@ async fn orders(
             }
         };
         orders.push(Orders {
-            name: String::new(),
-            store: arguments.store,
             place,
-            storage: storage.address(),
-            history: files.to_owned(),
             seed,
-            leases: arguments.leases.clone(),
-            locks: LOCKS.map(str::to_owned).to_vec(),
+            ..template.clone()
         });
     }
     Ok((orders, proxies))
 }
 
-fn header(arguments: &Run, seed: u64) -> Header {
+pub(crate) fn header(arguments: &Run, part: &str, seed: u64) -> Header {
     let discipline = match arguments.store {
         Kind::Dynamodb => Discipline::Observer,
         Kind::Postgres | Kind::Redis | Kind::Sqlite => Discipline::StoreClock,
@@ -189,7 +198,7 @@ fn header(arguments: &Run, seed: u64) -> Header {
     let mut header = Header::new(title, discipline, arguments.lease());
     let micros = |span: Duration| u64::try_from(span.as_micros()).unwrap_or(u64::MAX);
     header.seed = Some(seed);
-    header.command = arguments.command(seed);
+    header.command = arguments.command(part, seed);
     // The longest that any waiter of these leases sleeps, with wake-ups or without.
     header.poll =
         micros((arguments.lease() / 3).clamp(Duration::from_secs(1), Duration::from_secs(5)));
@@ -198,7 +207,7 @@ fn header(arguments: &Run, seed: u64) -> Header {
 }
 
 /// What all processes wrote, in one.
-fn history(files: &Path) -> Result<Vec<Line>, Failure> {
+pub(crate) fn history(files: &Path) -> Result<Vec<Line>, Failure> {
     let mut paths = Vec::new();
     for entry in fs::read_dir(files)? {
         let path = entry?.path();

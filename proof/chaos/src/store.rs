@@ -12,6 +12,9 @@ mod server;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 
+#[cfg(feature = "postgres")]
+pub(crate) use self::postgres::config as postgres_config;
+
 use std::{
     fmt,
     net::SocketAddr,

@@ -13,6 +13,8 @@
 //! - [`planted`] proves the suites: providers and stores of tasks with a bug, and which cases catch it. The bugs of
 //!   the frontend are in `proof/mutants`.
 //! - `metrics` and `traces` (a feature, `metrics`) keep what a program tells its recorder and its subscriber.
+//! - [`tasks`] does the same to the queue: its simulation, its cancellation, and the passages that meddle with its
+//!   store's calls.
 //! - [`overhead`] measures what the frontend adds to a provider's calls, [`scale`] what a crowd of leases costs.
 
 pub mod cancelling;
@@ -26,6 +28,7 @@ pub mod overhead;
 pub mod planted;
 pub mod scale;
 pub mod simulation;
+pub mod tasks;
 #[cfg(feature = "metrics")]
 pub mod traces;
 

@@ -13,6 +13,7 @@ use crate::{Part, panicked};
 
 pub(crate) const PART: Part = Part {
     name: "cancelling",
+    of: "frontend",
     plays: |bug| bug.left_behind.is_some(),
     alone: || left_behind().into_iter().collect(),
     play,

@@ -16,6 +16,7 @@ use crate::{Part, panicked};
 
 pub(crate) const PART: Part = Part {
     name: "frontend",
+    of: "frontend",
     plays: |_| true,
     alone,
     play,

@@ -10,6 +10,7 @@ mod cancelling;
 mod frontend;
 mod noticed;
 mod simulation;
+mod tasks;
 mod wire;
 
 use std::{
@@ -27,6 +28,8 @@ use dlock_mutants::{Bug, Mutants};
 /// What a part plays, and how.
 struct Part {
     name: &'static str,
+    /// Whose bugs they are.
+    of: &'static str,
     /// Whether this bug is one of its own.
     plays: fn(&Bug) -> bool,
     /// Why the checks are wrong without a bug.
@@ -35,11 +38,12 @@ struct Part {
     play: fn(&Bug) -> Result<(), String>,
 }
 
-const PARTS: [Part; 4] = [
+const PARTS: [Part; 5] = [
     frontend::PART,
     simulation::PART,
     cancelling::PART,
     wire::PART,
+    tasks::PART,
 ];
 
 fn main() -> ExitCode {
@@ -54,7 +58,7 @@ fn main() -> ExitCode {
         .iter()
         .find(|name| bugs.iter().all(|bug| bug.name != **name))
     {
-        eprintln!("{unknown} is neither a part (frontend, simulation, cancelling, wire) nor a bug");
+        eprintln!("{unknown} is neither a part (frontend, simulation, cancelling, wire, tasks) nor a bug");
         return ExitCode::from(2);
     }
     // Thousands of expected panics.
@@ -89,8 +93,8 @@ fn main() -> ExitCode {
             wrong.len()
         );
         println!(
-            "figures: {{\"planted\": \"in the frontend ({})\", \"bugs\": {played}}}",
-            part.name
+            "figures: {{\"planted\": \"in the {} ({})\", \"bugs\": {played}}}",
+            part.of, part.name
         );
         complaints += wrong.len();
     }

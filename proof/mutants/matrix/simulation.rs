@@ -13,7 +13,8 @@ use crate::Part;
 
 pub(crate) const PART: Part = Part {
     name: "simulation",
-    plays: |bug| bug.unseen.is_none(),
+    of: "frontend",
+    plays: |bug| bug.unseen.is_none() && bug.tasks.is_empty(),
     // The test that plays seeds without a bug plays more of them.
     alone: Vec::new,
     play,

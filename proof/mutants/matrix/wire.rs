@@ -17,6 +17,7 @@ use crate::Part;
 
 pub(crate) const PART: Part = Part {
     name: "wire",
+    of: "frontend",
     plays: |bug| !bug.wire.is_empty(),
     // The suite itself runs among the tests of dlock-testkit.
     alone: Vec::new,

@@ -9,8 +9,11 @@ use std::{
 
 use crate::{Edit, Mutants, apply};
 
-/// The crate whose copy gets the bugs.
+/// The crate whose copy knows what is on.
 const MUTATED: &str = "dlock-core";
+
+/// Another one whose copy gets bugs, and asks the first.
+const TASKS: &str = "dlock-tasks";
 
 /// The matrix calls what only the copy has. So it stands where cargo does not look for it, but in the
 /// copy.
@@ -85,18 +88,19 @@ fn read(root: &Path, below: &Path, files: &mut Files) -> io::Result<()> {
 
 /// Writes the bugs into the files, and says what each is called.
 fn plant(files: &mut Files, mutants: &Mutants) -> Result<Vec<String>, Box<dyn Error>> {
-    let sources = Path::new(MUTATED).join("src");
-    let mut edits: BTreeMap<&str, Vec<(usize, &Edit)>> = BTreeMap::new();
+    let mut edits: BTreeMap<(&str, &str), Vec<(usize, &Edit)>> = BTreeMap::new();
     for (number, bug) in mutants.bugs.iter().enumerate() {
         for edit in &bug.edits {
-            edits.entry(&edit.file).or_default().push((number, edit));
+            let file = (&*edit.package, &*edit.file);
+            edits.entry(file).or_default().push((number, edit));
         }
     }
     let mut wrong = Vec::new();
-    for (file, edits) in edits {
+    for ((package, file), edits) in edits {
+        let path = Path::new(package).join("src").join(file);
         let content = files
-            .get_mut(&sources.join(file))
-            .ok_or_else(|| format!("mutants.toml names {file}, which {MUTATED} does not have"))?;
+            .get_mut(&path)
+            .ok_or_else(|| format!("a bug names {file}, which {package} does not have"))?;
         match apply(str::from_utf8(content)?, &edits) {
             Ok(mutated) => *content = mutated.into_bytes(),
             Err((bug, refused)) => {
@@ -114,15 +118,24 @@ fn plant(files: &mut Files, mutants: &Mutants) -> Result<Vec<String>, Box<dyn Er
 /// The module that knows what is on.
 fn add_switches(files: &mut Files, names: &[String]) -> Result<(), Box<dyn Error>> {
     let sources = Path::new(MUTATED).join("src");
-    let root = files
-        .get_mut(&sources.join("lib.rs"))
-        .ok_or_else(|| format!("{MUTATED} has no lib.rs"))?;
-    // What a bug leaves unused is no mistake.
-    let source = str::from_utf8(root)?;
-    let with_switches = format!(
-        "#![allow(warnings, clippy::all)]\n{source}\nmod planted;\n#[doc(hidden)]\npub use self::planted::plant;\n"
-    );
-    *root = with_switches.into_bytes();
+    for (package, module) in [
+        (
+            MUTATED,
+            "mod planted;\n#[doc(hidden)]\npub use self::planted::{is_on as is_planted, plant};",
+        ),
+        (
+            TASKS,
+            "mod planted {\n    pub(crate) use dlock_core::is_planted as is_on;\n}",
+        ),
+    ] {
+        let root = files
+            .get_mut(&Path::new(package).join("src/lib.rs"))
+            .ok_or_else(|| format!("{package} has no lib.rs"))?;
+        // What a bug leaves unused is no mistake.
+        let source = str::from_utf8(root)?;
+        let with_switches = format!("#![allow(warnings, clippy::all)]\n{source}\n{module}\n");
+        *root = with_switches.into_bytes();
+    }
     let switches = format!(
         "const NAMES: &[&str] = &{names:?};\n{}",
         include_str!("switches.rs.in")

@@ -8,7 +8,10 @@ use serde::Deserialize;
 #[derive(Clone, Debug, Deserialize)]
 #[non_exhaustive]
 pub struct Edit {
-    /// Below `dlock-core/src`.
+    /// The crate; `dlock-core` if it is not given.
+    #[serde(default = "core", rename = "crate")]
+    pub package: String,
+    /// Below its `src`.
     pub file: String,
     /// A part of the source that contains `find` once, where the whole file contains it more often.
     pub within: Option<String>,
@@ -18,6 +21,10 @@ pub struct Edit {
     /// What is made of it.
     #[serde(flatten)]
     pub change: Change,
+}
+
+fn core() -> String {
+    "dlock-core".to_owned()
 }
 
 /// What an edit makes of the source that it found.

@@ -1,4 +1,4 @@
-//! `mutants.toml`: the bugs and what catches them.
+//! `mutants.toml` and `tasks.toml`: the bugs of the frontend and those of the queue, and what catches them.
 
 use serde::Deserialize;
 
@@ -14,7 +14,7 @@ pub struct Mutants {
     pub bugs: Vec<Bug>,
 }
 
-/// One bug of the frontend.
+/// One bug of the frontend, or of the queue.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -24,10 +24,15 @@ pub struct Bug {
     /// What goes wrong, and the rule that says so.
     pub what: String,
     /// The cases of the frontend that fail because of it, in one discipline at least: exactly these.
+    #[serde(default)]
     pub cases: String,
     /// The rules of the simulation of which one is the first to be broken.
     #[serde(default)]
     pub rules: String,
+    /// Of a bug of the queue, instead of `rules`: the rules of its own simulation of which one is the first to be
+    /// broken.
+    #[serde(default)]
+    pub tasks: String,
     /// A seed that shows it, where that is not one of the first few.
     pub seed: Option<u64>,
     /// Instead of `rules`: why no run of the simulation shows it.
@@ -57,7 +62,14 @@ impl Mutants {
     /// If the file is damaged.
     #[must_use]
     pub fn listed() -> Self {
-        Self::parse(include_str!("../mutants.toml"))
-            .unwrap_or_else(|error| panic!("mutants.toml: {error}"))
+        let files = [
+            ("mutants.toml", include_str!("../mutants.toml")),
+            ("tasks.toml", include_str!("../tasks.toml")),
+        ];
+        let parsed = files.map(|(file, text)| {
+            Self::parse(text).unwrap_or_else(|error| panic!("{file}: {error}"))
+        });
+        let bugs = parsed.into_iter().flat_map(|parsed| parsed.bugs).collect();
+        Self { bugs }
     }
 }

@@ -31,6 +31,14 @@ fn every_bug_has_a_name_and_edits_of_its_own() {
     assert_eq!(names.len(), bugs.len(), "two bugs have one name");
     for bug in &bugs {
         assert!(!bug.edits.is_empty(), "{} changes nothing", bug.name);
+        if !bug.tasks.is_empty() {
+            assert!(
+                bug.rules.is_empty() && bug.unseen.is_none(),
+                "{}: a bug of the queue is not played in the frontend's simulation",
+                bug.name
+            );
+            continue;
+        }
         assert_ne!(
             bug.rules.is_empty(),
             bug.unseen.is_none(),

@@ -74,6 +74,21 @@ async fn scheduler_is_woken_for_what_it_would_oversleep_and_for_nothing_else() {
     assert!(joins("due much later", plan_of(LEASE)));
 }
 
+/// One request may be granted several names, as a claim of tasks is: they have its identity, and are due together.
+#[tokio::test]
+async fn leases_of_one_request_are_all_renewed_and_leave_one_by_one() {
+    let scene = Scene::new(true);
+    let terms = ["one", "two", "three"].map(|name| scene.term_of(7, name, plan_of(LEASE)));
+    let schedule = schedule(&scene, &terms);
+    assert!(schedule.remove(&terms[1]).is_some(), "another one left");
+    assert!(schedule.remove(&terms[1]).is_none());
+    scene.hand.advance(DUE);
+    let mut sent: Vec<_> = schedule.step().sent();
+    sent.sort_by_key(|term| term.name.to_string());
+    let names: Vec<&str> = sent.iter().map(|term| term.name.as_str()).collect();
+    assert_eq!(names, ["one", "three"]);
+}
+
 #[tokio::test]
 async fn lease_renewed_by_hand_meanwhile_is_not_due_any_more() {
     let scene = Scene::new(true);

@@ -79,7 +79,8 @@ fn on(server: SocketAddr) -> Result<PostgresProvider, Failure> {
     Ok(provider.build()?)
 }
 
-fn config(server: SocketAddr) -> Config {
+/// How to reach it.
+pub(crate) fn config(server: SocketAddr) -> Config {
     let mut config = Config::new();
     config
         .host(server.ip().to_string())

@@ -52,18 +52,24 @@ impl Store for File {
 
     async fn suffer(&mut self, blow: Blow) -> Result<(), Failure> {
         if let Blow::Occupy(time) = blow {
-            let connection = Connection::open(&self.0)?;
-            connection.busy_timeout(SIGNAL)?;
-            match connection.execute_batch("BEGIN IMMEDIATE") {
-                Ok(()) => {
-                    sleep(time).await;
-                    connection.execute_batch("ROLLBACK")?;
-                }
-                // A worker that stands still has it: it is occupied all the same.
-                Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => {}
-                Err(error) => return Err(error.into()),
+            let file = self.0.clone();
+            // Beside the other hands: one that stands still may have it, until one of them lets it go on.
+            if let Some(connection) = spawn_blocking(move || occupied(&file)).await?? {
+                sleep(time).await;
+                connection.execute_batch("ROLLBACK")?;
             }
         }
         Ok(())
+    }
+}
+
+/// A connection that keeps the file locked. `None` if somebody else has it for long: it is occupied all the same.
+fn occupied(file: &Path) -> Result<Option<Connection>, rusqlite::Error> {
+    let connection = Connection::open(file)?;
+    connection.busy_timeout(SIGNAL)?;
+    match connection.execute_batch("BEGIN IMMEDIATE") {
+        Ok(()) => Ok(Some(connection)),
+        Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => Ok(None),
+        Err(error) => Err(error),
     }
 }

@@ -1,0 +1,119 @@
+//! A server: the queue's, with a schema of two tables beside it.
+
+use std::{net::SocketAddr, time::Duration};
+
+use async_trait::async_trait;
+use dlock_postgres::{
+    deadpool_postgres::{
+        Manager, Pool,
+        tokio_postgres::{Client, NoTls, Row},
+    },
+    tasks::{PostgresTasks, TransactionError},
+};
+use dlock_tasks::{ClaimKey, NewTask};
+use serde_json::Value;
+use tokio::time::timeout;
+use uuid::Uuid;
+
+use super::{Completion, Shop};
+use crate::{cli::Failure, store::postgres_config};
+
+/// How long a transaction may take. What it has locked is given to nobody, so its connection is closed then: a
+/// server that waits for the rest of a message obeys no time-out of its own.
+const LONGEST: Duration = Duration::from_secs(2);
+/// How many connections a worker's queue has.
+const POOL: usize = 4;
+
+#[derive(Clone, Debug)]
+pub(in crate::tasks) struct PostgresShop {
+    tasks: PostgresTasks,
+    server: SocketAddr,
+}
+
+impl PostgresShop {
+    /// A connection of its own, which ends when it is dropped.
+    async fn connect(&self) -> Result<Client, Failure> {
+        let (client, connection) = postgres_config(self.server).connect(NoTls).await?;
+        tokio::spawn(connection);
+        Ok(client)
+    }
+
+    async fn placed(&self, order: Uuid, task: NewTask) -> Result<(), Failure> {
+        let mut client = self.connect().await?;
+        let transaction = client.transaction().await?;
+        let insert = "INSERT INTO shop.orders VALUES ($1)";
+        transaction.execute(insert, &[&order.to_string()]).await?;
+        self.tasks.enqueue_in(&transaction, &[task]).await?;
+        transaction.commit().await?;
+        Ok(())
+    }
+
+    async fn completed(&self, key: ClaimKey, next: NewTask) -> Result<Completion, Failure> {
+        let mut client = self.connect().await?;
+        let transaction = client.transaction().await?;
+        let insert = "INSERT INTO shop.effect VALUES ($1, $2)";
+        let (task, token) = (key.id.get(), key.token.get().cast_signed());
+        transaction.execute(insert, &[&task, &token]).await?;
+        let completed = self.tasks.complete_in(&transaction, &key, Value::Null);
+        match completed.await {
+            Ok(()) => {}
+            Err(TransactionError::Lost { .. }) => return Ok(Completion::Refused),
+            Err(error) => return Err(error.into()),
+        }
+        self.tasks.enqueue_in(&transaction, &[next]).await?;
+        transaction.commit().await?;
+        Ok(Completion::Done)
+    }
+}
+
+#[async_trait]
+impl Shop for PostgresShop {
+    type Tasks = PostgresTasks;
+
+    async fn create(place: &str) -> Result<Self, Failure> {
+        let shop = Self::open(place).await?;
+        shop.tasks.create_schema().await?;
+        let client = shop.connect().await?;
+        let tables = "CREATE SCHEMA shop; CREATE TABLE shop.orders (number text NOT NULL); \
+                      CREATE TABLE shop.effect (task bigint NOT NULL, token bigint NOT NULL)";
+        client.batch_execute(tables).await?;
+        Ok(shop)
+    }
+
+    async fn open(place: &str) -> Result<Self, Failure> {
+        let server = place.parse()?;
+        let manager = Manager::new(postgres_config(server), NoTls);
+        let pool = Pool::builder(manager).max_size(POOL).build()?;
+        let tasks = PostgresTasks::builder().pool(pool).build()?;
+        Ok(Self { tasks, server })
+    }
+
+    fn tasks(&self) -> PostgresTasks {
+        self.tasks.clone()
+    }
+
+    async fn place(&self, order: Uuid, task: NewTask) -> Result<(), Failure> {
+        timeout(LONGEST, self.placed(order, task)).await?
+    }
+
+    async fn complete(&self, key: ClaimKey, next: NewTask) -> Result<Completion, Failure> {
+        timeout(LONGEST, self.completed(key, next)).await?
+    }
+
+    async fn orders(&self) -> Result<Vec<Uuid>, Failure> {
+        let client = self.connect().await?;
+        let rows = client.query("SELECT number FROM shop.orders", &[]).await?;
+        let number = |row: &Row| row.get::<_, &str>(0).parse();
+        let numbers: Result<_, uuid::Error> = rows.iter().map(number).collect();
+        Ok(numbers?)
+    }
+
+    async fn effects(&self) -> Result<Vec<(i64, u64)>, Failure> {
+        let client = self.connect().await?;
+        let rows = client
+            .query("SELECT task, token FROM shop.effect", &[])
+            .await?;
+        let effect = |row: &Row| (row.get(0), row.get::<_, i64>(1).cast_unsigned());
+        Ok(rows.iter().map(effect).collect())
+    }
+}

@@ -1,0 +1,135 @@
+//! A file: the queue's, with two tables beside it.
+
+use std::{path::PathBuf, time::Duration};
+
+use async_trait::async_trait;
+use dlock_sqlite::{
+    OpenError,
+    tasks::{SqliteTasks, TransactionError},
+};
+use dlock_tasks::{ClaimKey, NewTask};
+use rusqlite::{Connection, Transaction, TransactionBehavior};
+use serde_json::Value;
+use tokio::task::spawn_blocking;
+use uuid::Uuid;
+
+use super::{Completion, Shop};
+use crate::cli::Failure;
+
+/// How long a transaction waits for other writers.
+const BUSY: Duration = Duration::from_secs(5);
+
+#[derive(Clone, Debug)]
+pub(in crate::tasks) struct SqliteShop {
+    tasks: SqliteTasks,
+    file: PathBuf,
+}
+
+impl SqliteShop {
+    /// Something in a transaction of its own, which is kept if it answers `Ok`.
+    async fn transact<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Transaction<'_>, &SqliteTasks) -> Result<T, TransactionError>
+        + Send
+        + 'static,
+    ) -> Result<T, TransactionError> {
+        let Self { tasks, file } = self.clone();
+        let done = spawn_blocking(move || {
+            let mut connection = Connection::open(file)?;
+            connection.busy_timeout(BUSY)?;
+            let transaction =
+                connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let answer = work(&transaction, &tasks)?;
+            transaction.commit()?;
+            Ok(answer)
+        });
+        // Its thread is gone: the process ends.
+        done.await
+            .unwrap_or_else(|_| Err(rusqlite::Error::InvalidQuery.into()))
+    }
+}
+
+#[async_trait]
+impl Shop for SqliteShop {
+    type Tasks = SqliteTasks;
+
+    async fn create(place: &str) -> Result<Self, Failure> {
+        let shop = Self::open(place).await?;
+        shop.transact(|transaction, _| {
+            transaction.execute_batch(
+                "CREATE TABLE IF NOT EXISTS orders (number TEXT NOT NULL) STRICT;
+                 CREATE TABLE IF NOT EXISTS effect (task INTEGER NOT NULL, token INTEGER NOT NULL) STRICT",
+            )?;
+            Ok(())
+        })
+        .await?;
+        Ok(shop)
+    }
+
+    async fn open(place: &str) -> Result<Self, Failure> {
+        let file = PathBuf::from(place);
+        loop {
+            let path = file.clone();
+            match spawn_blocking(move || SqliteTasks::open(path)).await? {
+                Ok(tasks) => return Ok(Self { tasks, file }),
+                // "Try again", it says.
+                Err(OpenError::Busy { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    fn tasks(&self) -> SqliteTasks {
+        self.tasks.clone()
+    }
+
+    async fn place(&self, order: Uuid, task: NewTask) -> Result<(), Failure> {
+        let placed = self.transact(move |transaction, tasks| {
+            let number = order.to_string();
+            transaction.execute("INSERT INTO orders VALUES (?1)", [number])?;
+            tasks.enqueue_in(transaction, &[task])?;
+            Ok(())
+        });
+        Ok(placed.await?)
+    }
+
+    async fn complete(&self, key: ClaimKey, next: NewTask) -> Result<Completion, Failure> {
+        let completed = self.transact(move |transaction, tasks| {
+            let effect = (key.id.get(), key.token.get().cast_signed());
+            transaction.execute("INSERT INTO effect VALUES (?1, ?2)", effect)?;
+            tasks.complete_in(transaction, &key, Value::Null)?;
+            tasks.enqueue_in(transaction, &[next])?;
+            Ok(())
+        });
+        match completed.await {
+            Ok(()) => Ok(Completion::Done),
+            Err(TransactionError::Lost { .. }) => Ok(Completion::Refused),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    async fn orders(&self) -> Result<Vec<Uuid>, Failure> {
+        let numbers: Vec<String> = self
+            .transact(|transaction, _| {
+                let mut all = transaction.prepare("SELECT number FROM orders")?;
+                let rows = all.query_map([], |row| row.get(0))?;
+                Ok(rows.collect::<Result<_, rusqlite::Error>>()?)
+            })
+            .await?;
+        let parsed: Result<_, uuid::Error> = numbers.iter().map(|number| number.parse()).collect();
+        Ok(parsed?)
+    }
+
+    async fn effects(&self) -> Result<Vec<(i64, u64)>, Failure> {
+        let effects = self.transact(|transaction, _| {
+            let mut all = transaction.prepare("SELECT task, token FROM effect")?;
+            let rows = all.query_map([], |row| Ok((row.get(0)?, row.get::<_, i64>(1)?)))?;
+            Ok(rows.collect::<Result<Vec<_>, rusqlite::Error>>()?)
+        });
+        let effects = effects.await?;
+        Ok(effects
+            .into_iter()
+            .map(|(task, token)| (task, token.cast_unsigned()))
+            .collect())
+    }
+}

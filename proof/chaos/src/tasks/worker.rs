@@ -1,0 +1,118 @@
+//! One worker process: it enqueues errands, and runs the worker that does them.
+
+use std::{sync::Arc, time::Duration};
+
+use dlock_proof::tasks::Behind;
+use dlock_tasks::{Context, NewTask, Periodic, Schedule, Stop, TaskStore, Worker};
+use tokio::{sync::watch, time::sleep};
+use uuid::Uuid;
+
+use super::{
+    QUEUE,
+    errand::{Errand, Tick},
+    handler::{Desk, handle},
+    late::Late,
+    note::{Notes, What},
+    shop::{self, Shop},
+};
+use crate::{cli::Failure, orders::Orders, store::Kind, tether::until_let_go};
+
+/// How many tasks a process runs at a time.
+const AT_A_TIME: usize = 8;
+
+/// Works until the standard input closes, then ends in good order.
+pub(crate) async fn work(orders: Orders) -> Result<(), Failure> {
+    match orders.store {
+        #[cfg(feature = "postgres")]
+        Kind::Postgres => serve::<shop::PostgresShop>(orders).await,
+        #[cfg(feature = "sqlite")]
+        Kind::Sqlite => serve::<shop::SqliteShop>(orders).await,
+        other => Err(format!("{other} has no queue here").into()),
+    }
+}
+
+async fn serve<S: Shop>(orders: Orders) -> Result<(), Failure> {
+    let mut let_go = until_let_go();
+    let shop = tokio::select! {
+        shop = S::open(&orders.place) => shop?,
+        _ = let_go.wait_for(|gone| *gone) => return Ok(()),
+    };
+    let desk = Arc::new(Desk {
+        shop: shop.clone(),
+        notes: Notes::open(&orders.history.with_extension("notes"), &orders.name)?,
+        process: orders.name.clone(),
+        storage: orders.storage,
+    });
+    let mut random = fastrand::Rng::with_seed(orders.seed);
+    let leases = &orders.leases;
+    let lease = leases[random.usize(..leases.len())];
+    let late = Late::new(Duration::from_millis(2 * lease), random.u64(..));
+    let enqueuing = tokio::spawn(enqueue(
+        Arc::clone(&desk),
+        (lease, orders.until),
+        random,
+        let_go.clone(),
+    ));
+    let handling = Arc::clone(&desk);
+    let lease = Duration::from_millis(lease);
+    let tick = NewTask::of(&Tick {})?.queue(QUEUE).build();
+    let worker = Worker::builder()
+        .store(Behind::new(shop.tasks(), late))
+        .queue(QUEUE)
+        .concurrency(AT_A_TIME)
+        .lease(lease)
+        .grace(2 * lease)
+        .poll(Duration::from_millis(100))
+        .owner(orders.name.as_str())
+        .build()?
+        .handle(move |context, errand: Errand| handle(Arc::clone(&handling), context, errand))
+        .handle(|_: Context, _: Tick| async { Ok::<_, Stop>(()) })
+        .periodic(Periodic::new(
+            "tick",
+            Schedule::every(Duration::from_secs(1))?,
+            tick,
+        ));
+    let stop = async {
+        // An error: whoever held the other end is gone, too.
+        drop(let_go.wait_for(|gone| *gone).await);
+        desk.notes.note(None, What::Stopping);
+    };
+    worker.run(stop).await?;
+    enqueuing.await?;
+    Ok(())
+}
+
+/// Enqueues errands until then, half of them with an order in one transaction. What fails is what the run is about.
+async fn enqueue<S: Shop>(
+    desk: Arc<Desk<S>>,
+    (lease, until): (u64, u64),
+    mut random: fastrand::Rng,
+    let_go: watch::Receiver<bool>,
+) {
+    while desk.notes.now() < until && !*let_go.borrow() {
+        let mut errand = Errand::drawn(lease, &mut random);
+        if random.bool() {
+            let order = Uuid::new_v4();
+            errand.order = Some(order);
+            if let Some(task) = task(&errand, &mut random)
+                && desk.shop.place(order, task).await.is_ok()
+            {
+                desk.notes.note(None, What::Placed { order });
+            }
+        } else if let Some(task) = task(&errand, &mut random) {
+            drop(desk.shop.tasks().enqueue(&[task]).await);
+        }
+        sleep(Duration::from_millis(random.u64(..160))).await;
+    }
+}
+
+/// An errand as a task.
+pub(super) fn task(errand: &Errand, random: &mut fastrand::Rng) -> Option<NewTask> {
+    let task = NewTask::of(errand).ok()?;
+    Some(
+        task.queue(QUEUE)
+            .priority(random.u8(3..7))
+            .max_attempts(errand.how.attempts())
+            .build(),
+    )
+}

@@ -1,0 +1,33 @@
+//! The real [`Worker`](dlock_tasks::Worker) in a simulated world: several processes that crash, are dropped, stop and
+//! start again, with clocks that drift, over a network that loses, delays and repeats, all in virtual time.
+//!
+//! A [`Plan`] says as plain data what happens; [`Plan::from_seed`] draws one, [`Plan::run`] plays it. While it runs,
+//! every call of a worker, and what the store makes of it, is compared with what the rules demand. Whatever must not
+//! be is a [`Violation`]; virtual time needs no slack.
+//!
+//! The instants of schedules are asked for by a loop of the simulation's own: the worker's reads the machine's wall
+//! clock, which stands still here.
+//!
+//! ```
+//! use dlock_proof::tasks::simulation::Plan;
+//!
+//! let run = Plan::from_seed(7).run();
+//! assert!(run.violations.is_empty(), "{:#?}", run.violations);
+//! assert!(run.figures.grants > 0);
+//! ```
+
+mod generate;
+mod handler;
+mod monitor;
+mod plan;
+mod process;
+mod report;
+mod wire;
+mod world;
+
+pub use self::{
+    monitor::Violation,
+    plan::{Effect, End, Fault, How, Life, Plan, TaskPlan, WorkerPlan},
+    report::Figures,
+    world::Run,
+};

@@ -1,0 +1,127 @@
+//! Plans from seeds.
+
+use std::time::Duration;
+
+use fastrand::Rng;
+
+use super::plan::{Effect, End, Fault, How, Life, Plan, TaskPlan, WorkerPlan};
+
+/// How long things go wrong.
+const STORMY: u64 = 60_000;
+
+impl Plan {
+    /// The plan of a seed.
+    #[must_use]
+    pub fn from_seed(seed: u64) -> Self {
+        let random = &mut Rng::with_seed(seed);
+        let lease = millis(random, 1000, 10_000);
+        let workers = (0..random.usize(2..=4)).map(|_| worker(random, lease));
+        let workers: Vec<_> = workers.collect();
+        let tasks = (0..random.usize(4..=24)).map(|_| task(random, lease));
+        let tasks = tasks.collect();
+        let calm = random.u32(0..8) == 0;
+        let faults = (0..if calm { 0 } else { random.usize(1..=8) })
+            .map(|_| fault(random, workers.len(), lease))
+            .collect();
+        let period = random.bool().then(|| millis(random, 1000, 8000));
+        Self {
+            seed,
+            workers,
+            tasks,
+            faults,
+            period,
+        }
+    }
+}
+
+fn worker(random: &mut Rng, lease: Duration) -> WorkerPlan {
+    let latency = random.u64(0..40);
+    let mut lives = Vec::new();
+    let mut from = random.u64(0..3000);
+    for _ in 0..random.usize(0..4) {
+        let to = from + random.u64(1..20_000);
+        let end = match random.u32(0..4) {
+            0 => End::Stop,
+            1 => End::Drop,
+            _ => End::Crash,
+        };
+        lives.push(Life {
+            from: Duration::from_millis(from),
+            to: Duration::from_millis(to),
+            end,
+        });
+        from = to + random.u64(0..5000);
+    }
+    lives.push(Life {
+        from: Duration::from_millis(from),
+        to: Duration::MAX,
+        end: End::Stop,
+    });
+    WorkerPlan {
+        rate: 0.9 + 0.2 * random.f64(),
+        latency: (latency / 4, latency),
+        // Mostly that of the others.
+        lease: match random.u32(0..4) {
+            0 => millis(random, 1000, 10_000),
+            _ => lease,
+        },
+        concurrency: random.usize(1..=4),
+        grace: millis(random, 100, 5000),
+        timeout: (random.u32(0..3) == 0).then(|| millis(random, 1000, 20_000)),
+        lives,
+    }
+}
+
+fn task(random: &mut Rng, lease: Duration) -> TaskPlan {
+    let how = match random.u32(0..16) {
+        0 => How::Fails(random.u32(1..4), Some(millis(random, 0, 4000))),
+        1 => How::Fails(random.u32(1..4), None),
+        2 => How::Panics,
+        3 | 4 => How::Steps(random.u64(2..6)),
+        5 => How::Snoozes(millis(random, 0, 4000)),
+        6 => How::Discards,
+        7 => How::Hangs,
+        _ => How::Succeeds,
+    };
+    let takes = match random.u32(0..4) {
+        0 => Duration::ZERO,
+        1 => lease.mul_f64(0.5 + 2.0 * random.f64()),
+        _ => millis(random, 0, 1500),
+    };
+    TaskPlan {
+        at: millis(random, 0, 50_000),
+        how,
+        takes,
+        priority: random.u8(0..10),
+        max_attempts: if random.u32(0..3) == 0 {
+            random.u32(1..4)
+        } else {
+            30
+        },
+        cancel: (random.u32(0..8) == 0).then(|| (millis(random, 0, 6000), random.bool())),
+    }
+}
+
+fn fault(random: &mut Rng, workers: usize, lease: Duration) -> Fault {
+    let span = lease.mul_f64(1.5 * random.f64());
+    let effect = match random.u32(0..9) {
+        0 | 1 => Effect::LoseRequest,
+        2 | 3 => Effect::LoseReply,
+        4 => Effect::DelayRequest(span),
+        5 => Effect::DelayReply(span),
+        6 => Effect::Duplicate(span),
+        7 => Effect::Refuse,
+        _ => Effect::Doubt,
+    };
+    Fault {
+        worker: (random.u32(0..3) > 0).then(|| random.usize(..workers)),
+        from: millis(random, 0, STORMY),
+        lasting: lease.mul_f64(0.1 + 2.4 * random.f64()),
+        effect,
+        chance: if random.bool() { 1.0 } else { 0.3 },
+    }
+}
+
+fn millis(random: &mut Rng, from: u64, to: u64) -> Duration {
+    Duration::from_millis(random.u64(from..=to))
+}

@@ -1,0 +1,186 @@
+//! The way between a process and the store: it takes time, loses, delays and repeats, as the plan says, and
+//! tells the monitor what passes.
+
+use std::{
+    future::pending,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use dlock_core::ProviderError;
+use tokio::{
+    sync::oneshot,
+    time::{Instant, sleep, timeout},
+};
+
+use super::{
+    monitor::{Monitor, ProcessId},
+    plan::{Effect, Fault, Plan},
+};
+use crate::tasks::{Answer, Call, Passage};
+
+/// The longest that a driver waits for an answer.
+const LONGEST: Duration = Duration::from_secs(5);
+
+/// One process's way to the store.
+#[derive(Clone)]
+pub(super) struct Wire(Arc<Inner>);
+
+struct Inner {
+    process: ProcessId,
+    monitor: Monitor,
+    start: Instant,
+    faults: Vec<Fault>,
+    latency: (u64, u64),
+    patience: Duration,
+    dead: AtomicBool,
+    random: Mutex<fastrand::Rng>,
+}
+
+impl Wire {
+    pub(super) fn new(
+        plan: &Plan,
+        worker: usize,
+        process: ProcessId,
+        (monitor, start): (Monitor, Instant),
+        random: fastrand::Rng,
+    ) -> Self {
+        let own = |fault: &&Fault| fault.worker.is_none_or(|whose| whose == worker);
+        Self(Arc::new(Inner {
+            process,
+            monitor,
+            start,
+            faults: plan.faults.iter().filter(own).copied().collect(),
+            latency: plan.workers[worker].latency,
+            patience: (plan.workers[worker].lease / 6).min(LONGEST),
+            dead: AtomicBool::new(false),
+            random: Mutex::new(random),
+        }))
+    }
+
+    /// Nothing of this process is sent or heard any more.
+    pub(super) fn cut(&self) {
+        self.0.dead.store(true, Ordering::Relaxed);
+    }
+
+    fn is_cut(&self) -> bool {
+        self.0.dead.load(Ordering::Relaxed)
+    }
+
+    /// What happens to a call that is sent now.
+    fn effect(&self) -> Option<Effect> {
+        let now = self.0.start.elapsed();
+        let faults = self.0.faults.iter();
+        faults
+            .filter(|fault| fault.from <= now && now < fault.from + fault.lasting)
+            .find(|fault| self.random().f64() < fault.chance)
+            .map(|fault| fault.effect)
+    }
+
+    fn latency(&self) -> Duration {
+        let (from, to) = self.0.latency;
+        Duration::from_millis(self.random().u64(from..=to))
+    }
+
+    fn random(&self) -> std::sync::MutexGuard<'_, fastrand::Rng> {
+        self.0.random.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A call travels, whether or not its caller waits.
+    async fn deliver<A, F, Fut>(
+        self,
+        call: Call,
+        effect: Option<Effect>,
+        ask: F,
+        reply: oneshot::Sender<Result<A, ProviderError>>,
+    ) where
+        A: Clone + Into<Answer> + Send + Sync + 'static,
+        F: Fn() -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<A, ProviderError>> + Send + 'static,
+    {
+        sleep(self.latency()).await;
+        match effect {
+            Some(Effect::LoseRequest) => return pending().await,
+            Some(Effect::DelayRequest(by)) => sleep(by).await,
+            _ => {}
+        }
+        let answer = match effect {
+            Some(Effect::Refuse) => Err(ProviderError::not_applied("the store is down")),
+            _ => self.apply(&call, &ask).await,
+        };
+        let answer = match effect {
+            Some(Effect::LoseReply) => return pending().await,
+            Some(Effect::Doubt) => Err(ProviderError::unknown("a fault lost the reply")),
+            Some(Effect::DelayReply(by)) => {
+                sleep(by).await;
+                answer
+            }
+            Some(Effect::Duplicate(after)) => {
+                let again = self.clone();
+                tokio::spawn(async move {
+                    sleep(after).await;
+                    drop(again.apply(&call, &ask).await);
+                });
+                answer
+            }
+            _ => answer,
+        };
+        sleep(self.latency()).await;
+        drop(reply.send(answer));
+    }
+
+    /// The store gets a call. It answers in the same instant.
+    async fn apply<A, F, Fut>(&self, call: &Call, ask: &F) -> Result<A, ProviderError>
+    where
+        A: Clone + Into<Answer>,
+        F: Fn() -> Fut,
+        Fut: Future<Output = Result<A, ProviderError>>,
+    {
+        let before = self.0.monitor.before(call);
+        let answer = ask().await;
+        if let Ok(answer) = &answer {
+            let answer = answer.clone().into();
+            self.0
+                .monitor
+                .applied(self.0.process, call, before, &answer);
+        }
+        answer
+    }
+}
+
+#[async_trait]
+impl Passage for Wire {
+    async fn pass<A, F, Fut>(&self, call: Call, ask: F) -> Result<A, ProviderError>
+    where
+        A: Clone + Into<Answer> + Send + Sync + 'static,
+        F: Fn() -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<A, ProviderError>> + Send + 'static,
+    {
+        if self.is_cut() {
+            return pending().await;
+        }
+        let Inner {
+            process,
+            monitor,
+            patience,
+            ..
+        } = &*self.0;
+        let effect = self.effect();
+        monitor.called(*process, &call, effect.is_some());
+        let (reply, answered) = oneshot::channel();
+        tokio::spawn(self.clone().deliver(call.clone(), effect, ask, reply));
+        let answer = match timeout(*patience, answered).await {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(_)) | Err(_) => Err(ProviderError::unknown("no answer in time")),
+        };
+        if self.is_cut() {
+            return pending().await;
+        }
+        monitor.answered(*process, &call, &answer.clone().map(Into::into));
+        answer
+    }
+}

@@ -1,0 +1,56 @@
+//! Runs of the queue's simulation with each of its bugs: the first rule that is broken is one that the file lists.
+
+use std::{sync::mpsc, time::Duration};
+
+use dlock_mutants::Bug;
+use dlock_proof::tasks::simulation::Plan;
+
+use crate::{Part, panicked};
+
+pub(crate) const PART: Part = Part {
+    name: "tasks",
+    of: "queue",
+    plays: |bug| !bug.tasks.is_empty(),
+    // The test that plays seeds without a bug plays more of them.
+    alone: Vec::new,
+    play,
+};
+
+/// A bug that this many seeds do not show survives.
+const SEEDS: u64 = 300;
+
+/// A run that takes so long never ends.
+const LIMIT: Duration = Duration::from_secs(120);
+
+fn play(bug: &Bug) -> Result<(), String> {
+    // The seed that has shown it before saves the search.
+    let mut seeds = bug.seed.into_iter().chain(0..SEEDS);
+    let caught = seeds.find_map(|seed| Some((seed, first_of(seed)?)));
+    let Some((seed, (rule, what))) = caught else {
+        return Err(format!("survives {SEEDS} seeds"));
+    };
+    println!("{}: {rule}, seed {seed}: {what}", bug.name);
+    let listed = bug.tasks.split_whitespace().any(|listed| listed == rule);
+    listed.then_some(()).ok_or_else(|| {
+        format!(
+            "is caught by {rule}, and listed for {:?}: {what}",
+            bug.tasks
+        )
+    })
+}
+
+/// The first violation of a seed.
+fn first_of(seed: u64) -> Option<(String, String)> {
+    let (found, first) = mpsc::channel();
+    let failed = panicked(LIMIT, move || {
+        let run = Plan::from_seed(seed).run();
+        drop(found.send(run.violations.into_iter().next()));
+    });
+    match failed {
+        Some(what) => Some(("hang".to_owned(), what)),
+        None => {
+            let violation = first.try_recv().ok().flatten()?;
+            Some((violation.rule.to_owned(), violation.what))
+        }
+    }
+}
