@@ -40,7 +40,8 @@ caught! {
     ErrorsAreEndless: errors_of_the_newest_attempts_are_kept;
     DiscardedComesAgain: repeated_ending_answers_as_the_first discarded_task_is_dead_at_once
         retried_task_begins_anew_with_a_larger_token calls_without_an_answer_can_be_repeated
-        counts_and_lists_tell_the_states ended_tasks_are_forgotten_by_age;
+        counts_and_lists_tell_the_states ended_tasks_are_forgotten_by_age
+        what_comes_back_is_hinted;
     GivenBackCounts: given_back_and_snoozed_attempts_do_not_count;
     SnoozedCounts: given_back_and_snoozed_attempts_do_not_count;
     SnoozedComesAtOnce: repeated_ending_answers_as_the_first endings_of_one_call_are_answered_in_their_order
@@ -76,7 +77,8 @@ caught! {
         heartbeats_keep_a_task_and_overtaken_ones_change_nothing heartbeats_of_one_call_are_answered_in_their_order
         endings_of_one_call_are_answered_in_their_order task_of_later_is_not_given_out_before
         what_is_refused_uses_no_number counts_and_lists_tell_the_states instant_of_a_schedule_has_one_task
-        workers_of_one_schedule_add_one_task tasks_of_other_kinds_wait_for_other_workers;
+        workers_of_one_schedule_add_one_task tasks_of_other_kinds_wait_for_other_workers
+        heartbeats_claims_and_other_queues_are_not_hinted;
     ExpiredIsLeft: expired_claim_goes_to_another_worker_and_its_own_is_lost
         heartbeats_keep_a_task_and_overtaken_ones_change_nothing identity_that_is_used_up_claims_nothing_twice
         worker_that_dies_in_the_last_attempt_leaves_a_dead_task asked_task_whose_worker_dies_is_cancelled
@@ -105,7 +107,8 @@ caught! {
         given_back_and_snoozed_attempts_do_not_count task_of_later_is_not_given_out_before;
     QueuesAreReversed: queues_are_claimed_in_their_order;
     AnyQueueIsClaimed: queues_are_claimed_in_their_order;
-    AnyKindIsClaimed: tasks_of_other_kinds_wait_for_other_workers;
+    AnyKindIsClaimed: tasks_of_other_kinds_wait_for_other_workers
+        heartbeats_claims_and_other_queues_are_not_hinted;
     OtherKindsAreNotSwept: tasks_of_other_kinds_wait_for_other_workers;
     NextIsNotTold: expired_claim_goes_to_another_worker_and_its_own_is_lost task_of_later_is_not_given_out_before;
     NextIgnoresLeases: expired_claim_goes_to_another_worker_and_its_own_is_lost;

@@ -17,6 +17,7 @@ use dlock_tasks::{
 };
 use dlock_testkit::tasks::memory::{MemoryTasks, table::Row};
 use serde_json::Value;
+use tokio::task::yield_now;
 
 use super::{TaskFlaw, beats::PlantedBeats};
 
@@ -125,7 +126,12 @@ impl PlantedTasks {
 #[async_trait]
 impl TaskStore for PlantedTasks {
     async fn enqueue(&self, tasks: &[NewTask]) -> Result<Vec<Enqueued>, ProviderError> {
-        self.add(tasks).await
+        let added = self.add(tasks).await;
+        if self.has(TaskFlaw::UnreadHintIsTheLast) {
+            // Until the hint has been passed on.
+            yield_now().await;
+        }
+        added
     }
 
     async fn enqueue_periodic(
