@@ -56,7 +56,7 @@ impl PlantedTasks {
             self.inner.call(|table, _| {
                 table
                     .rows
-                    .extend(others.map(|(id, old)| (*id, old.clone())))
+                    .extend(others.map(|(id, old)| (*id, old.clone())));
             });
         }
         let mut claimed = claimed?;
