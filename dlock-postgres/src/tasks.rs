@@ -547,7 +547,7 @@ impl TaskStore for PostgresTasks {
                 match row::shown(row) {
                     Ok(task) => tasks.push(task),
                     Err(error) => {
-                        tracing::warn!(error = &error as &dyn Error, "a task is passed over")
+                        tracing::warn!(error = &error as &dyn Error, "a task is passed over");
                     }
                 }
             }

@@ -58,6 +58,10 @@ async fn role_with_the_rights_that_are_listed_can_make_every_call() {
     hints.next().await.unwrap();
     // The first call begins the schedule, the second one serves an instant of it.
     for seconds in [2, 1] {
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "what is tested is the store's clock"
+        )]
         let instant = SystemTime::now() - Duration::from_secs(seconds);
         let served = tasks.enqueue_periodic("s", instant, &task()).await;
         served.unwrap();
