@@ -65,7 +65,6 @@ fn look_while_somebody_listens(
         return Err(Blind::Gone);
     };
     database.only_look()?;
-    let clock = database.clock().clone();
     // Unknown yet: something may have changed since the stream was asked for.
     let (mut seen, mut due) = (None, None);
     let clock = database.clock().clone();

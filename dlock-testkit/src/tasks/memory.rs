@@ -61,8 +61,10 @@ pub struct MemoryTasks {
     began_at: SystemTime,
     claims: Arc<Sharing>,
     /// Who hears of which queues.
-    listeners: Arc<Mutex<Vec<(Vec<String>, WakeupSender)>>>,
+    listeners: Arc<Mutex<Listeners>>,
 }
+
+type Listeners = Vec<(Vec<String>, WakeupSender)>;
 
 impl Default for MemoryTasks {
     fn default() -> Self {
@@ -122,7 +124,7 @@ impl MemoryTasks {
         });
     }
 
-    fn listeners(&self) -> MutexGuard<'_, Vec<(Vec<String>, WakeupSender)>> {
+    fn listeners(&self) -> MutexGuard<'_, Listeners> {
         let listeners = self.listeners.lock();
         listeners.unwrap_or_else(PoisonError::into_inner)
     }
