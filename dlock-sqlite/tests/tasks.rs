@@ -25,10 +25,10 @@ mod suite {
 
 #[path = "tasks/columns.rs"]
 mod columns;
-#[path = "tasks/rows.rs"]
-mod rows;
 #[path = "tasks/hints.rs"]
 mod hints;
+#[path = "tasks/rows.rs"]
+mod rows;
 
 mod own {
     #![expect(clippy::unwrap_used, reason = "helpers of tests")]
