@@ -28,6 +28,16 @@ pub(super) struct Diagnosis {
 }
 
 /// How to have the tables of locks made.
+#[cfg_attr(
+    not(any(
+        test,
+        feature = "dynamodb",
+        feature = "postgres",
+        feature = "redis",
+        feature = "sqlite"
+    )),
+    expect(dead_code, reason = "there is no store then")
+)]
 pub(super) const SET_UP: &str = "make it once: 'dlock setup', with the same --store";
 
 impl Diagnosis {

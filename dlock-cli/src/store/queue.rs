@@ -28,7 +28,7 @@ macro_rules! compiled_with {
     ($feature:literal, $open:path) => {{
         #[cfg(feature = $feature)]
         {
-            Some($open as Open)
+            Some($open)
         }
         #[cfg(not(feature = $feature))]
         {
@@ -42,7 +42,7 @@ impl Queue {
     pub(crate) fn open(database: &OsStr, make: bool) -> Result<Self, Failure> {
         let text = database.to_string_lossy();
         let scheme = scheme(&text);
-        let open = match scheme {
+        let open: Option<Open> = match scheme {
             Some("sqlite") => compiled_with!("sqlite", super::sqlite::queue),
             Some("postgres" | "postgresql") => compiled_with!("postgres", super::postgres::queue),
             _ => {
