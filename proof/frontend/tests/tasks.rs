@@ -133,3 +133,17 @@ fn seed_repeats_itself() {
         );
     }
 }
+
+#[test]
+fn worker_that_is_dropped_leaves_nothing_behind() {
+    let tally = dlock_proof::tasks::cancelling::worker();
+    println!("{tally:?}");
+    assert!(tally.dropped > 300, "{tally:?}");
+}
+
+#[test]
+fn call_that_is_dropped_is_applied_as_a_whole_or_not_at_all() {
+    let tally = dlock_proof::tasks::cancelling::calls();
+    println!("{tally:?}");
+    assert!(tally.dropped > 40, "{tally:?}");
+}

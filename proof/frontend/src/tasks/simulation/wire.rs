@@ -28,7 +28,7 @@ const LONGEST: Duration = Duration::from_secs(5);
 
 /// One process's way to the store.
 #[derive(Clone)]
-pub(super) struct Wire(Arc<Inner>);
+pub(in crate::tasks) struct Wire(Arc<Inner>);
 
 struct Inner {
     process: ProcessId,
