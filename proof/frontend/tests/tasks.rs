@@ -18,7 +18,7 @@ use std::{
 use dlock_proof::tasks::simulation::{Figures, Plan};
 
 /// How many seeds every test run plays.
-const SEEDS: u64 = 200;
+const SEEDS: u64 = 150;
 
 /// Seeds that failed once, and what they showed.
 const FAILED_ONCE: &[(u64, &str)] = &[];

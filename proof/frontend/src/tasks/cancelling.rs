@@ -23,7 +23,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 pub use self::calls::calls;
 use super::simulation::{
-    Effect, Fault, How, Life, Plan, TaskPlan, WorkerPlan,
+    Calls, Effect, Fault, How, Life, Plan, TaskPlan, WorkerPlan,
     inside::{End, Monitor, Parts, Planned, Process, Surroundings},
 };
 
@@ -138,6 +138,7 @@ fn surroundings(weather: Option<Effect>) -> Surroundings {
     let worker = WorkerPlan {
         rate: 1.0,
         latency: (3, 3),
+        patience: LEASE / 6,
         lease: LEASE,
         concurrency: 4,
         grace: Duration::from_millis(300),
@@ -160,6 +161,7 @@ fn surroundings(weather: Option<Effect>) -> Surroundings {
         worker: Some(0),
         from: Duration::ZERO,
         lasting: Duration::from_millis(700),
+        calls: Calls::All,
         effect,
         chance: 1.0,
     };

@@ -37,7 +37,7 @@ pub(super) mod inside {
 
 pub use self::{
     monitor::Violation,
-    plan::{Effect, End, Fault, How, Life, Plan, TaskPlan, WorkerPlan},
+    plan::{Calls, Effect, End, Fault, How, Life, Plan, TaskPlan, WorkerPlan},
     report::Figures,
     world::Run,
 };
