@@ -18,7 +18,7 @@ use std::{
 use dlock_proof::tasks::simulation::{Figures, Plan};
 
 /// How many seeds every test run plays.
-const SEEDS: u64 = 200;
+const SEEDS: u64 = 150;
 
 /// Seeds that failed once, and what they showed.
 const FAILED_ONCE: &[(u64, &str)] = &[];
@@ -132,4 +132,18 @@ fn seed_repeats_itself() {
             "{seed}"
         );
     }
+}
+
+#[test]
+fn worker_that_is_dropped_leaves_nothing_behind() {
+    let tally = dlock_proof::tasks::cancelling::worker();
+    println!("{tally:?}");
+    assert!(tally.dropped > 300, "{tally:?}");
+}
+
+#[test]
+fn call_that_is_dropped_is_applied_as_a_whole_or_not_at_all() {
+    let tally = dlock_proof::tasks::cancelling::calls();
+    println!("{tally:?}");
+    assert!(tally.dropped > 40, "{tally:?}");
 }

@@ -180,3 +180,6 @@ impl fmt::Display for Figures {
         )
     }
 }
+
+#[cfg(test)]
+mod tests;

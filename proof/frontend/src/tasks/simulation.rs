@@ -25,9 +25,19 @@ mod report;
 mod wire;
 mod world;
 
+/// What the cancellation of the worker is made of, too.
+pub(super) mod inside {
+    pub(in crate::tasks) use super::{
+        handler::Planned,
+        monitor::Monitor,
+        plan::End,
+        process::{Parts, Process, Surroundings},
+    };
+}
+
 pub use self::{
     monitor::Violation,
-    plan::{Effect, End, Fault, How, Life, Plan, TaskPlan, WorkerPlan},
+    plan::{Calls, Effect, End, Fault, How, Life, Plan, TaskPlan, WorkerPlan},
     report::Figures,
     world::Run,
 };

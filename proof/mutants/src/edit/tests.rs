@@ -4,7 +4,7 @@ const SOURCE: &str = "fn due(&self) -> u64 {\n    let every = self.plan\n       
 
 fn edit(find: &str, change: Change) -> Edit {
     Edit {
-        package: core(),
+        package: String::new(),
         file: String::new(),
         within: None,
         find: find.to_owned(),

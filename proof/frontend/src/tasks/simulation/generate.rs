@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use fastrand::Rng;
 
-use super::plan::{Effect, End, Fault, How, Life, Plan, TaskPlan, WorkerPlan};
+use super::plan::{Calls, Effect, End, Fault, How, Life, Plan, TaskPlan, WorkerPlan};
 
 /// How long things go wrong.
 const STORMY: u64 = 60_000;
@@ -18,11 +18,27 @@ impl Plan {
         let workers = (0..random.usize(2..=4)).map(|_| worker(random, lease));
         let workers: Vec<_> = workers.collect();
         let tasks = (0..random.usize(4..=24)).map(|_| task(random, lease));
-        let tasks = tasks.collect();
+        let mut tasks: Vec<_> = tasks.collect();
+        // Some are there when a worker is about to stop, and may be claimed just then.
+        for worker in &workers {
+            let stops = worker.lives.iter().filter(|life| life.end == End::Stop);
+            for life in stops.filter(|life| life.to < Duration::MAX) {
+                let before = millis(random, 0, 2 * worker.latency.1);
+                let at = life.to.saturating_sub(before);
+                tasks.push(TaskPlan {
+                    at,
+                    cancel: None,
+                    ..task(random, lease)
+                });
+            }
+        }
         let calm = random.u32(0..8) == 0;
-        let faults = (0..if calm { 0 } else { random.usize(1..=8) })
+        let mut faults: Vec<_> = (0..if calm { 0 } else { random.usize(1..=8) })
             .map(|_| fault(random, workers.len(), lease))
             .collect();
+        if !calm && random.bool() {
+            faults.extend(eclipse(random, workers.len(), lease));
+        }
         let period = random.bool().then(|| millis(random, 1000, 8000));
         Self {
             seed,
@@ -35,7 +51,15 @@ impl Plan {
 }
 
 fn worker(random: &mut Rng, lease: Duration) -> WorkerPlan {
-    let latency = random.u64(0..40);
+    // Mostly that of the others.
+    let lease = match random.u32(0..4) {
+        0 => millis(random, 1000, 10_000),
+        _ => lease,
+    };
+    // So that a heartbeat has its answer in time.
+    let most = u64::try_from(lease.as_millis() / 20).unwrap_or(40);
+    let most = if random.bool() { most } else { most.min(40) };
+    let latency = random.u64(0..=most);
     let mut lives = Vec::new();
     let mut from = random.u64(0..3000);
     for _ in 0..random.usize(0..4) {
@@ -60,11 +84,12 @@ fn worker(random: &mut Rng, lease: Duration) -> WorkerPlan {
     WorkerPlan {
         rate: 0.9 + 0.2 * random.f64(),
         latency: (latency / 4, latency),
-        // Mostly that of the others.
-        lease: match random.u32(0..4) {
-            0 => millis(random, 1000, 10_000),
-            _ => lease,
+        patience: if random.bool() {
+            lease / 6
+        } else {
+            Duration::from_secs(5)
         },
+        lease,
         concurrency: random.usize(1..=4),
         grace: millis(random, 100, 5000),
         timeout: (random.u32(0..3) == 0).then(|| millis(random, 1000, 20_000)),
@@ -117,9 +142,33 @@ fn fault(random: &mut Rng, workers: usize, lease: Duration) -> Fault {
         worker: (random.u32(0..3) > 0).then(|| random.usize(..workers)),
         from: millis(random, 0, STORMY),
         lasting: lease.mul_f64(0.1 + 2.4 * random.f64()),
+        calls: Calls::All,
         effect,
         chance: if random.bool() { 1.0 } else { 0.3 },
     }
+}
+
+/// A claim whose answer comes late or is repeated late, and no heartbeat after it: believing for too long shows.
+fn eclipse(random: &mut Rng, workers: usize, lease: Duration) -> [Fault; 2] {
+    let worker = Some(random.usize(..workers));
+    let from = millis(random, 0, STORMY);
+    let effect = if random.bool() {
+        Effect::LoseReply
+    } else {
+        Effect::DelayReply(lease.mul_f64(0.3 + 0.4 * random.f64()))
+    };
+    let fault = |calls, effect, leases| Fault {
+        worker,
+        from,
+        lasting: lease.mul_f64(leases),
+        calls,
+        effect,
+        chance: 1.0,
+    };
+    [
+        fault(Calls::Claims, effect, 0.1 + 0.3 * random.f64()),
+        fault(Calls::Heartbeats, Effect::LoseRequest, 2.5),
+    ]
 }
 
 fn millis(random: &mut Rng, from: u64, to: u64) -> Duration {

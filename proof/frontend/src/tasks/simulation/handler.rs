@@ -18,9 +18,9 @@ const HANGS: Duration = Duration::from_secs(60);
 
 /// A task of the plan.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Planned {
+pub(in crate::tasks) struct Planned {
     /// Its place in the plan.
-    pub(super) place: usize,
+    pub(in crate::tasks) place: usize,
 }
 
 impl Payload for Planned {

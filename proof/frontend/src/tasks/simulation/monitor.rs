@@ -38,11 +38,11 @@ pub struct Violation {
 
 /// A life of a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct ProcessId(usize);
+pub(in crate::tasks) struct ProcessId(usize);
 
 /// Watches one run. Clones share.
 #[derive(Clone)]
-pub(super) struct Monitor(Arc<Mutex<State>>);
+pub(in crate::tasks) struct Monitor(Arc<Mutex<State>>);
 
 struct State {
     store: MemoryTasks,
@@ -101,7 +101,7 @@ struct Held {
 }
 
 impl Monitor {
-    pub(super) fn new(store: MemoryTasks) -> Self {
+    pub(in crate::tasks) fn new(store: MemoryTasks) -> Self {
         Self(Arc::new(Mutex::new(State {
             store,
             start: Instant::now(),
@@ -124,7 +124,7 @@ impl Monitor {
     }
 
     /// A new life.
-    pub(super) fn process(&self, plan: &WorkerPlan) -> ProcessId {
+    pub(in crate::tasks) fn process(&self, plan: &WorkerPlan) -> ProcessId {
         let mut state = self.state();
         state.processes.push(Process {
             plan: plan.clone(),
@@ -137,11 +137,11 @@ impl Monitor {
         ProcessId(state.processes.len() - 1)
     }
 
-    pub(super) fn called(&self, process: ProcessId, call: &Call, struck: bool) {
+    pub(in crate::tasks) fn called(&self, process: ProcessId, call: &Call, struck: bool) {
         self.state().called(process, call, struck);
     }
 
-    pub(super) fn answered(
+    pub(in crate::tasks) fn answered(
         &self,
         process: ProcessId,
         call: &Call,
@@ -163,55 +163,58 @@ impl Monitor {
     }
 
     /// Compares all beliefs with the store.
-    pub(super) fn sweep(&self) {
+    pub(in crate::tasks) fn sweep(&self) {
         self.state().look();
     }
 
     /// The worker of this process is told to stop.
-    pub(super) fn stops(&self, process: ProcessId) {
+    pub(in crate::tasks) fn stops(&self, process: ProcessId) {
         let mut state = self.state();
         state.processes[process.0].life = Life::Stopping(Instant::now());
         state.figures.stops += 1;
     }
 
     /// The process is killed.
-    pub(super) fn dies(&self, process: ProcessId) {
+    pub(in crate::tasks) fn dies(&self, process: ProcessId) {
         let mut state = self.state();
         state.processes[process.0].life = Life::Dead;
         state.figures.crashes += 1;
     }
 
     /// The future of the worker is dropped.
-    pub(super) fn drops(&self, process: ProcessId) {
+    pub(in crate::tasks) fn drops(&self, process: ProcessId) {
         let mut state = self.state();
         state.processes[process.0].life = Life::Over;
         state.figures.drops += 1;
     }
 
     /// The worker that was told to stop has returned.
-    pub(super) fn returned(&self, process: ProcessId) {
+    pub(in crate::tasks) fn returned(&self, process: ProcessId) {
         self.state().returned(process);
     }
 
     /// How long nothing of a process is held any more after its end.
-    pub(super) fn nothing_left(&self, process: ProcessId, after: &str) {
+    pub(in crate::tasks) fn nothing_left(&self, process: ProcessId, after: &str) {
         self.state().nothing_left(process, after);
     }
 
-    pub(super) fn cancels(&self, task: TaskId) {
+    pub(in crate::tasks) fn cancels(&self, task: TaskId) {
         self.state().cancelled.insert(task);
     }
 
-    pub(super) fn complain(&self, rule: &'static str, what: impl Into<String>) {
+    pub(in crate::tasks) fn complain(&self, rule: &'static str, what: impl Into<String>) {
         self.state().complain(rule, what);
     }
 
-    pub(super) fn failed(&self) -> bool {
+    pub(in crate::tasks) fn failed(&self) -> bool {
         !self.state().violations.is_empty()
     }
 
     /// Everything is over: what was wrong, and the figures.
-    pub(super) fn finish(&self, ends: &BTreeMap<TaskId, How>) -> (Vec<Violation>, Figures) {
+    pub(in crate::tasks) fn finish(
+        &self,
+        ends: &BTreeMap<TaskId, How>,
+    ) -> (Vec<Violation>, Figures) {
         let mut state = self.state();
         if state.violations.is_empty() {
             state.judge(ends);

@@ -26,6 +26,8 @@ pub struct WorkerPlan {
     pub rate: f64,
     /// How long a call takes each way, in milliseconds: from, to.
     pub latency: (u64, u64),
+    /// How long its driver waits for an answer.
+    pub patience: Duration,
     /// The lease of its claims.
     pub lease: Duration,
     /// How many tasks it runs at a time.
@@ -110,10 +112,24 @@ pub struct Fault {
     pub from: Duration,
     /// For how long.
     pub lasting: Duration,
-    /// What happens to a call.
+    /// To which calls.
+    pub calls: Calls,
+    /// What happens to one.
     pub effect: Effect,
     /// To which part of the calls.
     pub chance: f64,
+}
+
+/// Which calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "a plan is made of them")]
+pub enum Calls {
+    /// Any.
+    All,
+    /// Claims.
+    Claims,
+    /// Heartbeats.
+    Heartbeats,
 }
 
 /// What happens to a call.

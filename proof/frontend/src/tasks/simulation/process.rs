@@ -24,15 +24,24 @@ const HANGS: Duration = Duration::from_secs(120);
 
 /// What all processes live in.
 #[derive(Clone)]
-pub(super) struct Surroundings {
-    pub(super) plan: Arc<Plan>,
-    pub(super) store: MemoryTasks,
-    pub(super) monitor: Monitor,
-    pub(super) start: Instant,
+pub(in crate::tasks) struct Surroundings {
+    pub(in crate::tasks) plan: Arc<Plan>,
+    pub(in crate::tasks) store: MemoryTasks,
+    pub(in crate::tasks) monitor: Monitor,
+    pub(in crate::tasks) start: Instant,
+}
+
+/// What a life is made of.
+pub(in crate::tasks) struct Parts {
+    pub(in crate::tasks) id: ProcessId,
+    pub(in crate::tasks) store: Behind<MemoryTasks, Wire>,
+    pub(in crate::tasks) client: Client,
+    pub(in crate::tasks) worker: Worker,
+    wire: Wire,
 }
 
 /// A life that has begun.
-pub(super) struct Process {
+pub(in crate::tasks) struct Process {
     id: ProcessId,
     wire: Wire,
     client: Client,
@@ -43,9 +52,9 @@ pub(super) struct Process {
     lease: Duration,
 }
 
-impl Process {
-    /// Starts life number `life` of a worker.
-    pub(super) fn start(around: &Surroundings, worker: usize, life: usize) -> Self {
+impl Parts {
+    /// Those of life number `life` of a worker.
+    pub(in crate::tasks) fn new(around: &Surroundings, worker: usize, life: usize) -> Self {
         let Surroundings {
             plan,
             store,
@@ -80,6 +89,28 @@ impl Process {
                 let what = (super::plan::How::Succeeds, Duration::ZERO);
                 handle(ticks.clone(), id, what, context)
             });
+        Self {
+            id,
+            store,
+            client,
+            worker: built,
+            wire,
+        }
+    }
+}
+
+impl Process {
+    /// Starts life number `life` of a worker.
+    pub(in crate::tasks) fn start(around: &Surroundings, worker: usize, life: usize) -> Self {
+        let Parts {
+            id,
+            store,
+            client,
+            worker: built,
+            wire,
+        } = Parts::new(around, worker, life);
+        let plan = &around.plan;
+        let lease = plan.workers[worker].lease;
         let (stop, mut stopped) = watch::channel(false);
         let worker = tokio::spawn(built.run(async move {
             // The sender lives as long as the process.
@@ -96,13 +127,13 @@ impl Process {
             stop,
             worker,
             ticking,
-            monitor: monitor.clone(),
-            lease: settings.lease,
+            monitor: around.monitor.clone(),
+            lease,
         }
     }
 
     /// Lives until then, or until the worker returns, which it must not.
-    pub(super) async fn until(&mut self, end: impl Future<Output = ()>) {
+    pub(in crate::tasks) async fn until(&mut self, end: impl Future<Output = ()>) {
         tokio::select! {
             biased;
             () = end => {}
@@ -113,7 +144,7 @@ impl Process {
     }
 
     /// Ends it.
-    pub(super) async fn end(mut self, how: End) {
+    pub(in crate::tasks) async fn end(mut self, how: End) {
         if let Some(ticking) = self.ticking.take() {
             ticking.abort();
         }

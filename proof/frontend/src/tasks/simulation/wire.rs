@@ -19,16 +19,13 @@ use tokio::{
 
 use super::{
     monitor::{Monitor, ProcessId},
-    plan::{Effect, Fault, Plan},
+    plan::{Calls, Effect, Fault, Plan},
 };
 use crate::tasks::{Answer, Call, Passage};
 
-/// The longest that a driver waits for an answer.
-const LONGEST: Duration = Duration::from_secs(5);
-
 /// One process's way to the store.
 #[derive(Clone)]
-pub(super) struct Wire(Arc<Inner>);
+pub(in crate::tasks) struct Wire(Arc<Inner>);
 
 struct Inner {
     process: ProcessId,
@@ -56,7 +53,7 @@ impl Wire {
             start,
             faults: plan.faults.iter().filter(own).copied().collect(),
             latency: plan.workers[worker].latency,
-            patience: (plan.workers[worker].lease / 6).min(LONGEST),
+            patience: plan.workers[worker].patience,
             dead: AtomicBool::new(false),
             random: Mutex::new(random),
         }))
@@ -72,11 +69,17 @@ impl Wire {
     }
 
     /// What happens to a call that is sent now.
-    fn effect(&self) -> Option<Effect> {
+    fn effect(&self, call: &Call) -> Option<Effect> {
         let now = self.0.start.elapsed();
         let faults = self.0.faults.iter();
+        let meant = |calls| match calls {
+            Calls::All => true,
+            Calls::Claims => matches!(call, Call::Claim(_)),
+            Calls::Heartbeats => matches!(call, Call::Renew(_)),
+        };
         faults
             .filter(|fault| fault.from <= now && now < fault.from + fault.lasting)
+            .filter(|fault| meant(fault.calls))
             .find(|fault| self.random().f64() < fault.chance)
             .map(|fault| fault.effect)
     }
@@ -169,7 +172,7 @@ impl Passage for Wire {
             patience,
             ..
         } = &*self.0;
-        let effect = self.effect();
+        let effect = self.effect(&call);
         monitor.called(*process, &call, effect.is_some());
         let (reply, answered) = oneshot::channel();
         tokio::spawn(self.clone().deliver(call.clone(), effect, ask, reply));
