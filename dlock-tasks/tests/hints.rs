@@ -1,6 +1,6 @@
 //! When an idle worker asks because of a hint, on a store that answers as a test says, in virtual time.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests")]
 
 use std::{
     collections::VecDeque,
