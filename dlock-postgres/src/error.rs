@@ -339,6 +339,17 @@ pub(crate) fn of_one_row(error: &ProviderError) -> bool {
         .is_some_and(|class| matches!(class, "22" | "23" | "40" | "55"))
 }
 
+/// Whether the transaction was rolled back because of what others did at the same time, so that the same may
+/// succeed now.
+#[cfg(feature = "tasks")]
+pub(crate) fn is_conflict(error: &ProviderError) -> bool {
+    const CONFLICTS: [SqlState; 2] = [
+        SqlState::T_R_SERIALIZATION_FAILURE,
+        SqlState::T_R_DEADLOCK_DETECTED,
+    ];
+    code(error).is_some_and(|code| CONFLICTS.contains(code))
+}
+
 /// The code with which the server refused a statement, and lives on.
 fn code(error: &ProviderError) -> Option<&SqlState> {
     error

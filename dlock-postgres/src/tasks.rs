@@ -95,6 +95,9 @@ pub use self::settings::PostgresTasksBuilder;
 /// How many tasks a page has, if nobody says.
 const PAGE: usize = 100;
 
+/// How often tasks are sent once more whose keys were added or ended by others at the same time.
+const MOST_CONFLICTS: usize = 5;
+
 /// The code of the error that a claim that is over raises in a transaction of the user's, see
 /// `sql/tasks/strict.sql`.
 const STALE: &str = "LK001";
@@ -369,15 +372,20 @@ impl fmt::Debug for PostgresTasks {
 impl TaskStore for PostgresTasks {
     async fn enqueue(&self, tasks: &[NewTask]) -> Result<Vec<Enqueued>, ProviderError> {
         let additions = Additions::new(tasks)?;
-        let rows = self
-            .connections
-            .query(
-                Caller::Other,
-                &self.statements.enqueue,
-                &additions.parameters(),
-            )
-            .await?;
-        in_order(tasks.len(), &rows, enqueued)
+        let (statement, parameters) = (&self.statements.enqueue, additions.parameters());
+        let mut conflicts = 0;
+        loop {
+            let answer = self
+                .connections
+                .query(Caller::Other, statement, &parameters);
+            match answer.await {
+                // Of a transaction that was rolled back: others added or ended tasks of the same keys meanwhile.
+                Err(error) if error::is_conflict(&error) && conflicts < MOST_CONFLICTS => {
+                    conflicts += 1;
+                }
+                answer => return in_order(tasks.len(), &answer?, enqueued),
+            }
+        }
     }
 
     async fn enqueue_periodic(

@@ -4,8 +4,9 @@
 -- payloads as JSON.
 -- Result: a row for each: its place in the arrays, from 1; the number of the task; whether it is new.
 --
--- Keys are inserted in their order, so two who add the same keys do not deadlock. Numbers are drawn in the order of
--- the arrays, and none for a key that is in use.
+-- Keys are inserted in their order, so two who add the same keys do not deadlock. Where that order cannot be kept,
+-- since a key comes free while later ones are inserted, that is a serialization failure: to be sent once more. Numbers
+-- are drawn in the order of the arrays, and none for a key that is in use.
 CREATE OR REPLACE FUNCTION {enqueue}(
     p_queues pg_catalog.text[], p_priorities integer[], p_delays bigint[], p_instants bigint[],
     p_max_attempts integer[], p_kinds pg_catalog.text[], p_keys pg_catalog.text[], p_payloads pg_catalog.text[]
@@ -18,6 +19,7 @@ DECLARE
     v_open bigint[] := ARRAY(SELECT generate_series(1, cardinality(p_queues)));
     v_places bigint[];
     v_numbers bigint[];
+    v_added boolean := false;
 BEGIN
     FOR round IN 1..5 LOOP
         -- K9: the key is in use.
@@ -31,6 +33,7 @@ BEGIN
             RETURN QUERY SELECT u.place, u.number, false FROM unnest(v_places, v_numbers) AS u (place, number);
             v_open := ARRAY(SELECT unnest(v_open) EXCEPT SELECT unnest(v_places) ORDER BY 1);
         END IF;
+        EXIT WHEN v_added AND cardinality(v_open) > 0;
 
         WITH given AS MATERIALIZED (
             SELECT u.place, nextval('{schema}.dlock_task_id_seq') AS number
@@ -57,6 +60,7 @@ BEGIN
         SELECT array_agg(g.place), array_agg(g.number) INTO v_places, v_numbers
         FROM given AS g WHERE g.number IN (SELECT a.id FROM added AS a);
         IF v_places IS NOT NULL THEN
+            v_added := true;
             PERFORM {tell}(p_queues);
             RETURN QUERY SELECT u.place, u.number, true FROM unnest(v_places, v_numbers) AS u (place, number);
             IF cardinality(v_places) = cardinality(v_open) THEN
