@@ -3,7 +3,7 @@
 use std::{future::Future, time::Duration};
 
 use anyhow::Result;
-use awa::{Client, InsertOpts, JobArgs, JobResult, QueueConfig};
+use awa::{Client, JobArgs, JobResult, QueueConfig};
 use serde::{Deserialize, Serialize};
 use sqlx::{PgPool, postgres::PgPoolOptions};
 
@@ -20,14 +20,20 @@ pub(crate) struct Awa {
 
 impl Awa {
     pub(crate) async fn open(url: &str, pool: u32) -> Result<Self> {
-        let pool = PgPoolOptions::new().max_connections(pool).connect(url).await?;
+        let pool = PgPoolOptions::new()
+            .max_connections(pool)
+            .connect(url)
+            .await?;
         Ok(Self { pool })
     }
 }
 
 impl Queue for Awa {
     async fn setup(&self) -> Result<()> {
-        Ok(awa::migrations::run(&self.pool).await?)
+        // Its future cannot be sent to another thread.
+        let (pool, runtime) = (self.pool.clone(), tokio::runtime::Handle::current());
+        let migrate = move || runtime.block_on(awa::migrations::run(&pool));
+        Ok(tokio::task::spawn_blocking(migrate).await??)
     }
 
     async fn enqueue(&self, tasks: usize, stamp: Stamp) -> Result<()> {

@@ -32,7 +32,10 @@ pub(crate) struct Graphile {
 
 impl Graphile {
     pub(crate) async fn open(url: &str, pool: u32) -> Result<Self> {
-        let pool = PgPoolOptions::new().max_connections(pool).connect(url).await?;
+        let pool = PgPoolOptions::new()
+            .max_connections(pool)
+            .connect(url)
+            .await?;
         let utils = tokio::sync::OnceCell::new();
         Ok(Self { pool, utils })
     }

@@ -19,7 +19,10 @@ pub(crate) struct Pgmq {
 
 impl Pgmq {
     pub(crate) async fn open(url: &str, pool: u32) -> Result<Self> {
-        let pool = PgPoolOptions::new().max_connections(pool).connect(url).await?;
+        let pool = PgPoolOptions::new()
+            .max_connections(pool)
+            .connect(url)
+            .await?;
         Ok(Self { pool })
     }
 }
@@ -30,7 +33,9 @@ impl Queue for Pgmq {
             .await
             .install_sql_from_embedded()
             .await?;
-        sqlx::query("SELECT pgmq.create('bench')").execute(&self.pool).await?;
+        sqlx::query("SELECT pgmq.create('bench')")
+            .execute(&self.pool)
+            .await?;
         Ok(())
     }
 

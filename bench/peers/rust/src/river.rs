@@ -30,7 +30,10 @@ pub(crate) struct River {
 
 impl River {
     pub(crate) async fn open(url: &str, pool: u32) -> Result<Self> {
-        let pool = PgPoolOptions::new().max_connections(pool).connect(url).await?;
+        let pool = PgPoolOptions::new()
+            .max_connections(pool)
+            .connect(url)
+            .await?;
         Ok(Self { pool })
     }
 
@@ -48,7 +51,9 @@ impl River {
 
 impl Queue for River {
     async fn setup(&self) -> Result<()> {
-        PostgresMigrator::new(self.pool.clone()).migrate_up().await?;
+        PostgresMigrator::new(self.pool.clone())
+            .migrate_up()
+            .await?;
         Ok(())
     }
 
