@@ -9,7 +9,7 @@ import pg from "pg";
 
 const now = () => Math.round((performance.timeOrigin + performance.now()) * 1000);
 const logger = new Logger(() => (level, message) => {
-  if (level === "error" || level === "warning") console.error(message);
+  if (level === "error") console.error(message);
 });
 const [verb, ...rest] = process.argv.slice(2);
 const numbers = rest.map(Number);
@@ -18,6 +18,7 @@ const pgPool = new pg.Pool({
   max: verb === "work" ? numbers[1] : 10,
 });
 pgPool.on("error", (error) => console.error(error));
+pgPool.on("connect", (client) => client.on("error", (error) => console.error(error)));
 
 const enqueue = (utils, tasks, at) =>
   utils.addJobs(Array.from({ length: tasks }, () => ({ identifier: "noop", payload: { at } })));

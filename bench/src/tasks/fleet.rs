@@ -3,7 +3,7 @@
 use std::{
     process::Stdio,
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -19,6 +19,7 @@ use tokio::{
 };
 
 use super::{Entry, place::Place};
+use crate::clock::Moment;
 
 /// Longer than any process takes to start or to stop.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -71,6 +72,7 @@ pub(crate) struct Crew {
     child: Child,
     input: Option<ChildStdin>,
     ran: Arc<AtomicU64>,
+    first: Arc<OnceLock<(Moment, u64)>>,
     began: watch::Receiver<u64>,
     said: JoinHandle<Result<Said>>,
 }
@@ -95,6 +97,8 @@ impl Crew {
         let (ready, mut is_ready) = watch::channel(false);
         let (beginning, began) = watch::channel(0);
         let count = Arc::clone(&ran);
+        let first = Arc::new(OnceLock::new());
+        let is_first = Arc::clone(&first);
         let said = tokio::spawn(async move {
             let mut said = Said::default();
             let mut lines = BufReader::new(output).lines();
@@ -102,7 +106,11 @@ impl Crew {
                 let words: Vec<&str> = line.split(' ').collect();
                 match words[..] {
                     ["ready"] => drop(ready.send_replace(true)),
-                    ["ran", number] => count.store(number.parse()?, Ordering::Relaxed),
+                    ["ran", number] => {
+                        let number = number.parse()?;
+                        is_first.get_or_init(|| (Moment::now(), number));
+                        count.store(number, Ordering::Relaxed);
+                    }
                     ["began", at] => drop(beginning.send_replace(at.parse()?)),
                     ["seen", at, took] => said.seen.push((at.parse()?, took.parse()?)),
                     ["claim", at, took] => said.claims.push((at.parse()?, took.parse()?)),
@@ -119,6 +127,7 @@ impl Crew {
             input: child.stdin.take(),
             child,
             ran,
+            first,
             began,
             said,
         })
@@ -127,6 +136,11 @@ impl Crew {
     /// How many tasks it has run.
     pub(crate) fn ran(&self) -> u64 {
         self.ran.load(Ordering::Relaxed)
+    }
+
+    /// When it said for the first time that it has run tasks, and how many.
+    pub(crate) fn first(&self) -> Option<(Moment, u64)> {
+        self.first.get().copied()
     }
 
     /// When its first task began that does not end, in microseconds of Unix time.

@@ -1,7 +1,7 @@
 //! riverqueue: River in Rust. Its pause between two fetches is the shortest that it allows, since with the one that it
 //! has by default (100 ms) it can run no more than its concurrency ten times a second.
 
-use std::{future::Future, time::Duration};
+use std::{future::Future, sync::OnceLock, time::Duration};
 
 use anyhow::Result;
 use riverqueue::{
@@ -26,6 +26,8 @@ async fn noop(_: WorkContext, job: Job<Noop>) -> Result<WorkOutcome, BoxError> {
 
 pub(crate) struct River {
     pool: PgPool,
+    /// The one that enqueues.
+    producer: OnceLock<Client>,
 }
 
 impl River {
@@ -34,7 +36,8 @@ impl River {
             .max_connections(pool)
             .connect(url)
             .await?;
-        Ok(Self { pool })
+        let producer = OnceLock::new();
+        Ok(Self { pool, producer })
     }
 
     fn client(&self, concurrency: usize) -> Result<Client> {
@@ -59,7 +62,14 @@ impl Queue for River {
 
     async fn enqueue(&self, tasks: usize, stamp: Stamp) -> Result<()> {
         let jobs = (0..tasks).map(|_| Noop { at: stamp.at });
-        self.client(1)?.insert_many(jobs).await?;
+        let producer = match self.producer.get() {
+            Some(producer) => producer,
+            None => {
+                let client = self.client(1)?;
+                self.producer.get_or_init(|| client)
+            }
+        };
+        producer.insert_many(jobs).await?;
         Ok(())
     }
 

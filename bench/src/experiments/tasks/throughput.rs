@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
+use futures_util::future::try_join_all;
 use tokio::time::sleep;
 
 use super::{with, words};
@@ -60,13 +61,11 @@ async fn through(
     }
 
     let before = place.counts().await?;
-    let mut crews = Vec::new();
-    for _ in 0..processes {
-        crews.push(Crew::start(entry, place, CONCURRENCY, POOL, &[]).await?);
-    }
+    // At the same time: some programs take long to start.
+    let starting = (0..processes).map(|_| Crew::start(entry, place, CONCURRENCY, POOL, &[]));
+    let crews = try_join_all(starting).await?;
     let ran = || crews.iter().map(Crew::ran).sum::<u64>() as f64;
     let begin = Moment::now();
-    let mut first = None;
     while ran() < number {
         ensure!(
             Moment::now().since(begin) < PATIENCE,
@@ -74,9 +73,6 @@ async fn through(
             ran()
         );
         sleep(Duration::from_millis(1)).await;
-        if first.is_none() && ran() > 0.0 {
-            first = Some((Moment::now(), ran()));
-        }
     }
     let running = place.counts().await?.since(before);
     while place.pending(entry).await? > 0 {
@@ -88,10 +84,12 @@ async fn through(
     }
     let end = Moment::now();
     let wal = place.counts().await?.since(before).wal_bytes;
+    let firsts = crews.iter().filter_map(Crew::first);
+    let first = firsts.min_by_key(|(moment, _)| *moment);
+    let (began, already) = first.map_or((begin, 0.0), |(moment, ran)| (moment, ran as f64));
     for crew in crews {
         crew.stop().await?;
     }
-    let (began, already) = first.unwrap_or((begin, 0.0));
     let mut figures = figures([
         ("enqueued_per_second", number / enqueued),
         (
