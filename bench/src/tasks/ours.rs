@@ -1,9 +1,13 @@
-//! Our queue as a program under measurement: a `Worker` with its defaults but for the concurrency.
+//! Our queue as a program under measurement: a `Worker` with its defaults but for the concurrency, woken by the
+//! server.
 
 use std::{future::Future, sync::Arc, time::Duration};
 
 use anyhow::{Context as _, Result};
-use deadpool_postgres::{Manager, Pool, tokio_postgres::NoTls};
+use deadpool_postgres::{
+    Manager, Pool,
+    tokio_postgres::{Config, NoTls},
+};
 use dlock_postgres::tasks::PostgresTasks;
 use dlock_sqlite::tasks::SqliteTasks;
 use dlock_tasks::{Context, NewTask, Payload, TaskStore, Worker};
@@ -41,9 +45,11 @@ pub(crate) struct Ours {
 
 /// A queue on the server at this address.
 pub(crate) fn postgres(url: &str, pool: u32) -> Result<PostgresTasks> {
-    let manager = Manager::new(url.parse()?, NoTls);
+    let database: Config = url.parse()?;
+    let manager = Manager::new(database.clone(), NoTls);
     let pool = Pool::builder(manager).max_size(pool as usize).build()?;
-    Ok(PostgresTasks::builder().pool(pool).build()?)
+    let tasks = PostgresTasks::builder().pool(pool).listen(database, NoTls);
+    Ok(tasks.build()?)
 }
 
 impl Ours {

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::SystemTime};
 
 use async_trait::async_trait;
-use dlock_core::{Provider, ProviderError};
+use dlock_core::{Provider, ProviderError, provider::Wakeups};
 use dlock_tasks::{
     Ages, Claim, ClaimKey, Claimed, Count, Ended, Ending, Enqueued, Filter, Kept, NewTask, Served,
     State, Task, TaskId, TaskStore,
@@ -64,6 +64,10 @@ impl TaskStore for Timed {
 
     fn claims(&self) -> Arc<dyn Provider> {
         self.store.claims()
+    }
+
+    async fn watch(&self, claim: &Claim) -> Result<Option<Wakeups>, ProviderError> {
+        self.store.watch(claim).await
     }
 
     async fn cancel(&self, id: TaskId, force: bool) -> Result<Option<State>, ProviderError> {

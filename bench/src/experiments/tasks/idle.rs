@@ -17,8 +17,9 @@ use crate::{
     },
 };
 
-/// How long a worker has to come to rest.
-const REST: Duration = Duration::from_secs(5);
+/// How long a worker has to come to rest, and the server: 15 s after the last change it notes by itself which
+/// transactions there are.
+const REST: Duration = Duration::from_secs(17);
 
 pub(crate) async fn measure(bench: &Bench) -> Result<()> {
     for entry in bench.queues() {

@@ -43,7 +43,7 @@ pub(crate) async fn measure(bench: &Bench) -> Result<()> {
         case,
     };
     let sizes = &bench.sizes.queue;
-    for fillfactor in ["50", "70", "100"] {
+    for fillfactor in ["35", "50", "70", "100"] {
         with(
             bench,
             at("tasks: updates", fillfactor),
