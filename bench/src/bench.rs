@@ -16,7 +16,8 @@ use crate::{
     results::{Figures, Sample},
     servers::Servers,
     sizes::Sizes,
-    systems::{Entry, Places, SYSTEMS, Store, System},
+    systems::{Entry, Kind, Places, SYSTEMS, Store, System},
+    tasks::{self, QUEUES},
 };
 
 /// A run under way.
@@ -24,6 +25,10 @@ pub(crate) struct Bench {
     pub(crate) servers: Servers,
     pub(crate) sizes: Sizes,
     pub(crate) stores: Vec<Store>,
+    /// Names of queues; all if empty.
+    pub(crate) queues: Vec<String>,
+    /// Those of others that can be run, by name.
+    pub(crate) queue_peers: Vec<&'static str>,
     pub(crate) progress: ProgressBar,
     samples: RefCell<Vec<Sample>>,
     failures: RefCell<Vec<String>>,
@@ -50,6 +55,8 @@ impl Bench {
             servers,
             sizes,
             stores,
+            queues: Vec::new(),
+            queue_peers: Vec::new(),
             progress,
             samples: RefCell::default(),
             failures: RefCell::default(),
@@ -65,6 +72,15 @@ impl Bench {
     /// The systems on a store, in the order of the tables.
     pub(crate) fn systems(&self, store: Store) -> impl Iterator<Item = &'static Entry> {
         SYSTEMS.iter().filter(move |entry| entry.store == store)
+    }
+
+    /// The queues to measure, in the order of the tables.
+    pub(crate) fn queues(&self) -> impl Iterator<Item = &'static tasks::Entry> {
+        QUEUES.iter().filter(|queue| {
+            self.stores.contains(&queue.store)
+                && (self.queues.is_empty() || self.queues.iter().any(|name| name == queue.name))
+                && (queue.kind != Kind::Peer || self.queue_peers.contains(&queue.name))
+        })
     }
 
     /// All systems that can wait.
@@ -91,12 +107,12 @@ impl Bench {
         format!("{what}-{}", self.names.fetch_add(1, Ordering::Relaxed))
     }
 
-    pub(crate) fn note(&self, at: At<'_>, entry: &Entry, figures: Figures) {
+    fn keep(&self, at: At<'_>, store: Store, system: &str, figures: Figures) {
         self.samples.borrow_mut().push(Sample {
             run: at.run,
             experiment: at.experiment.to_owned(),
-            store: entry.store,
-            system: entry.name.to_owned(),
+            store,
+            system: system.to_owned(),
             case: at.case.to_owned(),
             figures,
         });
@@ -104,22 +120,34 @@ impl Bench {
 
     /// Notes what was measured, or that it failed: one system that fails does not end the run.
     pub(crate) fn settle(&self, at: At<'_>, entry: &Entry, measured: Result<Figures>) {
+        self.settle_as(at, entry.store, entry.name, measured);
+    }
+
+    /// The same for a queue.
+    pub(crate) fn settle_queue(&self, at: At<'_>, entry: &tasks::Entry, measured: Result<Figures>) {
+        self.settle_as(at, entry.store, entry.name, measured);
+    }
+
+    fn settle_as(&self, at: At<'_>, store: Store, system: &str, measured: Result<Figures>) {
         match measured {
-            Ok(figures) => self.note(at, entry, figures),
+            Ok(figures) => self.keep(at, store, system, figures),
             Err(error) => {
                 let At {
                     run,
                     experiment,
                     case,
                 } = at;
-                let failure = format!(
-                    "run {run}, {experiment} {case}: {} on {}: {error:#}",
-                    entry.name, entry.store
-                );
-                self.progress.suspend(|| eprintln!("failed: {failure}"));
-                self.failures.borrow_mut().push(failure);
+                self.fail(format!(
+                    "run {run}, {experiment} {case}: {system} on {store}: {error:#}"
+                ));
             }
         }
+    }
+
+    /// Notes that something could not be measured.
+    pub(crate) fn fail(&self, failure: String) {
+        self.progress.suspend(|| eprintln!("failed: {failure}"));
+        self.failures.borrow_mut().push(failure);
     }
 
     pub(crate) fn finish(self) -> (Vec<Sample>, Vec<String>) {

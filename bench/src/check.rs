@@ -6,19 +6,20 @@ use crate::{
     results::Results,
     systems::{Kind, SYSTEMS, Store, ours::Waiting},
     table::{Table, number},
+    tasks,
 };
 
 /// The row of the goals that a line belongs to, what is asked, and what came of it.
-struct Line {
-    row: &'static str,
-    store: Store,
-    asked: String,
+pub(crate) struct Line {
+    pub(crate) row: &'static str,
+    pub(crate) store: Store,
+    pub(crate) asked: String,
     measured: String,
-    verdict: Verdict,
+    pub(crate) verdict: Verdict,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Verdict {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
     Reached,
     Missed,
     /// Nothing is asked; the figure is shown.
@@ -33,8 +34,33 @@ const TAKEOVER: &str = "takeover after kill -9, D = 3 s";
 const WAITING: &str = "waiting";
 const MIX: &str = "processes of several tasks";
 
-/// The table, and whether everything that was asked was measured and reached.
+/// The table, and whether everything that was asked was measured and reached. What nobody measured is left out, be it
+/// the locks or the queue.
 pub(crate) fn render(results: &Results) -> (String, bool) {
+    let (queues, locks) = tasks::report::has(results);
+    let mut lines = Vec::new();
+    if locks || !queues {
+        lines.extend(of_locks(results));
+    }
+    if queues {
+        lines.extend(of_queues(results));
+    }
+    render_lines(&lines)
+}
+
+pub(crate) fn render_locks(results: &Results) -> String {
+    render_lines(&of_locks(results)).0
+}
+
+pub(crate) fn render_queues(results: &Results) -> String {
+    render_lines(&of_queues(results)).0
+}
+
+fn of_queues(results: &Results) -> Vec<Line> {
+    tasks::check::lines(&Medians::of(results), &results.sizes.queue.backlog)
+}
+
+fn of_locks(results: &Results) -> Vec<Line> {
     let check = Check(Medians::of(results));
     let mut lines = check.pairs();
     for store in Store::ALL {
@@ -46,9 +72,12 @@ pub(crate) fn render(results: &Results) -> (String, bool) {
     lines.extend(check.takeovers());
     lines.extend(check.waiting(results));
     lines.extend(check.mixes(results));
+    lines
+}
 
+fn render_lines(lines: &[Line]) -> (String, bool) {
     let mut table = Table::new(["figure", "store", "at least", "measured", ""]);
-    for line in &lines {
+    for line in lines {
         let verdict = match line.verdict {
             Verdict::Reached => "reached",
             Verdict::Missed => "NOT REACHED",
@@ -296,7 +325,7 @@ impl Check {
     }
 }
 
-fn at_most(
+pub(crate) fn at_most(
     row: &'static str,
     store: Store,
     asked: String,
@@ -314,7 +343,7 @@ fn at_most(
     )
 }
 
-fn at_least(
+pub(crate) fn at_least(
     row: &'static str,
     store: Store,
     asked: String,
@@ -366,7 +395,7 @@ fn judge(
     }
 }
 
-fn shown(
+pub(crate) fn shown(
     row: &'static str,
     store: Store,
     asked: &str,

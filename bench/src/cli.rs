@@ -37,6 +37,9 @@ pub(crate) enum Command {
     /// One of a run's other processes.
     #[command(hide = true)]
     Worker,
+    /// A queue as a process under measurement.
+    #[command(hide = true)]
+    Queue { queue: String, words: Vec<String> },
     /// The store that is compatible with DynamoDB.
     #[command(hide = true)]
     Dynamodb { port: u16 },
@@ -45,7 +48,7 @@ pub(crate) enum Command {
 /// What to measure.
 #[derive(Args, Debug)]
 pub(crate) struct Order {
-    /// Only these loads.
+    /// Only these loads; all of locks if none is named, and all of the queue with `tasks`.
     #[arg(long, value_enum, value_delimiter = ',')]
     pub(crate) only: Vec<Experiment>,
     /// Only these stores.
@@ -64,6 +67,18 @@ pub(crate) struct Order {
     /// The lease of the mixes, in seconds.
     #[arg(long)]
     pub(crate) mix_lease: Option<u64>,
+    /// Only these queues, by name, such as `dlock` or `River`.
+    #[arg(long, value_delimiter = ',')]
+    pub(crate) queues: Vec<String>,
+    /// Build and measure the queues of others, too. They need Go and Node.js.
+    #[arg(long)]
+    pub(crate) queue_peers: bool,
+    /// How long the queue is watched under an old snapshot, in seconds.
+    #[arg(long)]
+    pub(crate) snapshot_span: Option<u64>,
+    /// How many tasks that do nothing are run.
+    #[arg(long)]
+    pub(crate) queue_tasks: Option<usize>,
     /// One run with small sizes, about two minutes: to see that it works.
     #[arg(long)]
     pub(crate) quick: bool,

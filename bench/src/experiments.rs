@@ -9,6 +9,7 @@ mod mix;
 mod processes;
 mod renewals;
 mod takeover;
+mod tasks;
 mod throughput;
 mod uncontended;
 mod waiters;
@@ -47,14 +48,53 @@ pub(crate) enum Experiment {
     Growth,
     /// Bytes of log, capacity units.
     Costs,
+    /// Everything of the queue.
+    Tasks,
+    /// Tasks that do nothing: how many in a second, and what each costs.
+    TasksThroughput,
+    /// From enqueueing to start.
+    TasksLatency,
+    /// From the crash of a worker to the next start of its task.
+    TasksCrash,
+    /// A steady load under an old snapshot.
+    TasksSnapshot,
+    /// Claims with few tasks in the queue and with very many.
+    TasksBacklog,
+    /// What an idle worker asks and writes.
+    TasksIdle,
+    /// What decided the layout: updates by fillfactor, dead entries, priorities.
+    TasksLayout,
 }
 
 impl Experiment {
+    /// Of the queue, not of locks: measured only if asked for.
+    pub(crate) const fn is_of_the_queue(self) -> bool {
+        matches!(
+            self,
+            Self::Tasks
+                | Self::TasksThroughput
+                | Self::TasksLatency
+                | Self::TasksCrash
+                | Self::TasksSnapshot
+                | Self::TasksBacklog
+                | Self::TasksIdle
+                | Self::TasksLayout
+        )
+    }
+
     /// Measured in every run; the others are measured once, at the end.
     pub(crate) const fn repeats(self) -> bool {
         !matches!(
             self,
-            Self::Mix | Self::Waiters | Self::Renewals | Self::Growth | Self::Costs
+            Self::Mix
+                | Self::Waiters
+                | Self::Renewals
+                | Self::Growth
+                | Self::Costs
+                | Self::TasksSnapshot
+                | Self::TasksBacklog
+                | Self::TasksIdle
+                | Self::TasksLayout
         )
     }
 
@@ -73,6 +113,15 @@ impl Experiment {
             Self::Renewals => renewals::measure(bench).await,
             Self::Growth => growth::measure(bench).await,
             Self::Costs => costs::measure(bench).await,
+            // The steps have its parts.
+            Self::Tasks => Ok(()),
+            Self::TasksThroughput => tasks::throughput(bench, run).await,
+            Self::TasksLatency => tasks::latency(bench, run).await,
+            Self::TasksCrash => tasks::crash(bench, run).await,
+            Self::TasksSnapshot => tasks::snapshot(bench).await,
+            Self::TasksBacklog => tasks::backlog(bench).await,
+            Self::TasksIdle => tasks::idle(bench).await,
+            Self::TasksLayout => tasks::layout(bench).await,
         }
     }
 }

@@ -21,6 +21,7 @@ mod sizes;
 mod statistics;
 mod systems;
 mod table;
+mod tasks;
 mod worker;
 
 use std::process::ExitCode;
@@ -79,6 +80,12 @@ fn obey(command: Command) -> Result<ExitCode> {
             .enable_all()
             .build()?
             .block_on(worker::serve())
+            .map(|()| ExitCode::SUCCESS),
+        // As many threads as a user's program has.
+        Command::Queue { queue, words } => Builder::new_multi_thread()
+            .enable_all()
+            .build()?
+            .block_on(tasks::serve(&queue, &words))
             .map(|()| ExitCode::SUCCESS),
         Command::Dynamodb { port } => Builder::new_multi_thread()
             .worker_threads(2)

@@ -10,6 +10,7 @@ use crate::{
     results::Results,
     systems::{Entry, SYSTEMS},
     table::{Table, count, number},
+    tasks,
 };
 
 /// A table of one kind of load: its heading, what it is called in the samples, its columns.
@@ -168,6 +169,23 @@ const SECTIONS: &[Section] = &[
 
 /// The whole run.
 pub(crate) fn render(results: &Results) -> String {
+    let (queues, locks) = tasks::report::has(results);
+    let mut text = if locks || !queues {
+        render_locks(results)
+    } else {
+        head(results)
+    };
+    text.push_str(&tasks::report::render(results));
+    if !results.failures.is_empty() {
+        text.push_str("\n### What failed\n\n");
+        for failure in &results.failures {
+            text.push_str(&format!("- {failure}\n"));
+        }
+    }
+    text
+}
+
+fn render_locks(results: &Results) -> String {
     let medians = Medians::of(results);
     let mut text = head(results);
     for (number, section) in SECTIONS.iter().enumerate() {
@@ -186,12 +204,6 @@ pub(crate) fn render(results: &Results) -> String {
     }
     text.push_str(&crate::mixes::render(results));
     text.push_str(&crate::paper::render(results));
-    if !results.failures.is_empty() {
-        text.push_str("\n### What failed\n\n");
-        for failure in &results.failures {
-            text.push_str(&format!("- {failure}\n"));
-        }
-    }
     text
 }
 
@@ -293,40 +305,94 @@ fn head(results: &Results) -> String {
     text
 }
 
-/// Between these lines of a document stand the tables of a run.
-const BEGIN: &str = "<!-- figures: begin -->\n";
-const END: &str = "<!-- figures: end -->\n";
+/// Between these lines of a document stand the tables of a run: those of locks, and those of the queue.
+const LOCKS: [&str; 2] = ["<!-- figures: begin -->\n", "<!-- figures: end -->\n"];
+const QUEUE: [&str; 2] = [
+    "<!-- figures of the queue: begin -->\n",
+    "<!-- figures of the queue: end -->\n",
+];
 
-/// The document with the tables of this run in place of those that it has.
+/// The document with the tables of this run in place of those that it has; what was not measured stays.
 pub(crate) fn insert(results: &Results, document: &str) -> Result<String> {
-    let place = "the document has no place for figures: the lines of `report.rs`";
-    let (before, rest) = document.split_once(BEGIN).context(place)?;
-    let (_, after) = rest.split_once(END).context(place)?;
-    let (tables, check) = (render(results), check::render(results).0);
-    Ok(format!("{before}{BEGIN}\n{tables}{check}\n{END}{after}"))
+    let (queues, locks) = tasks::report::has(results);
+    let mut document = document.to_owned();
+    if locks || !queues {
+        let (tables, check) = (render_locks(results), check::render_locks(results));
+        document = between(LOCKS, &document, &format!("{tables}{check}"))?;
+    }
+    if queues {
+        let head = head(results);
+        let (tables, check) = (
+            tasks::report::render(results),
+            check::render_queues(results),
+        );
+        document = between(QUEUE, &document, &format!("{head}{tables}{check}"))?;
+    }
+    Ok(document)
+}
+
+fn between([begin, end]: [&str; 2], document: &str, text: &str) -> Result<String> {
+    let place = || {
+        format!(
+            "the document has no place for figures: {}",
+            begin.trim_end()
+        )
+    };
+    let (before, rest) = document.split_once(begin).with_context(place)?;
+    let (_, after) = rest.split_once(end).with_context(place)?;
+    Ok(format!("{before}{begin}\n{text}\n{end}{after}"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{machine::Machine, sizes::Sizes};
+    use crate::{
+        machine::Machine,
+        results::{Sample, figures},
+        sizes::Sizes,
+        systems::Store,
+    };
 
-    #[test]
-    fn tables_replace_what_stands_between_the_marks() -> Result<()> {
-        let results = Results {
+    fn results(experiment: Option<&str>) -> Results {
+        let sample = |experiment: &str| Sample {
+            run: 1,
+            experiment: experiment.to_owned(),
+            store: Store::Postgres,
+            system: "dlock".to_owned(),
+            case: String::new(),
+            figures: figures([("after_kill_ms", 3456.0)]),
+        };
+        Results {
             command: String::new(),
             began: 0,
             took_seconds: 77,
             machine: Machine::here(),
             sizes: Sizes::quick(),
             failures: Vec::new(),
-            samples: Vec::new(),
-        };
-        let once = insert(&results, &format!("a\n{BEGIN}old\n{END}z\n"))?;
+            samples: experiment.map(sample).into_iter().collect(),
+        }
+    }
+
+    #[test]
+    fn tables_replace_what_stands_between_the_marks() -> Result<()> {
+        let [begin, end] = LOCKS;
+        let results = results(None);
+        let once = insert(&results, &format!("a\n{begin}old\n{end}z\n"))?;
         assert!(once.starts_with("a\n") && once.ends_with("z\n"));
         assert!(once.contains("in 77 s") && !once.contains("old"));
         assert_eq!(insert(&results, &once)?, once);
         assert!(insert(&results, "no marks").is_err());
+        Ok(())
+    }
+
+    #[test]
+    fn run_of_the_queue_alone_leaves_the_tables_of_locks() -> Result<()> {
+        let ([begin, end], [queue, queue_end]) = (LOCKS, QUEUE);
+        let document = format!("{begin}locks\n{end}{queue}old\n{queue_end}");
+        let filled = insert(&results(Some("tasks: crash")), &document)?;
+        assert!(filled.contains("locks\n") && !filled.contains("old"));
+        assert!(filled.contains("3456") && filled.contains("queue: crash of a worker"));
+        assert!(!filled.contains("hand-off across processes"));
         Ok(())
     }
 }

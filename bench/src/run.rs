@@ -12,7 +12,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::{
     bench::Bench, check, cli::Order, clock::Moment, experiments::Experiment, machine::Machine,
-    plots, report, results::Results, servers::Servers, sizes::Sizes, systems::Store,
+    plots, report, results::Results, servers::Servers, sizes::Sizes, systems::Store, tasks,
 };
 
 pub(crate) async fn run(order: Order) -> Result<ExitCode> {
@@ -23,11 +23,18 @@ pub(crate) async fn run(order: Order) -> Result<ExitCode> {
         mixes,
         mix_span,
         mix_lease,
+        queues,
+        queue_peers,
+        snapshot_span,
+        queue_tasks,
         quick,
         output,
         plots,
     } = order;
-    let stores = if stores.is_empty() {
+    let only_queues = !only.is_empty() && only.iter().all(|one| one.is_of_the_queue());
+    let stores = if stores.is_empty() && only_queues {
+        vec![Store::Postgres, Store::SQLite]
+    } else if stores.is_empty() {
         Store::ALL.to_vec()
     } else {
         stores
@@ -46,6 +53,12 @@ pub(crate) async fn run(order: Order) -> Result<ExitCode> {
     if let Some(lease) = mix_lease {
         sizes.mix_lease = Duration::from_secs(lease);
     }
+    if let Some(span) = snapshot_span {
+        sizes.queue.snapshot = Duration::from_secs(span);
+    }
+    if let Some(tasks) = queue_tasks {
+        sizes.queue.tasks = tasks;
+    }
     let began = Moment::now();
     let machine = Machine::here();
     let steps = steps(&only, sizes.runs);
@@ -56,7 +69,11 @@ pub(crate) async fn run(order: Order) -> Result<ExitCode> {
     progress.set_message("starting servers");
 
     let servers = Servers::start(&stores).await?;
-    let bench = Bench::new(servers, sizes.clone(), stores, progress.clone());
+    let mut bench = Bench::new(servers, sizes.clone(), stores, progress.clone());
+    bench.queues = queues;
+    if queue_peers {
+        bench.queue_peers = build_peers(&bench).await;
+    }
     for (experiment, run) in steps {
         experiment.measure(&bench, run).await?;
         progress.inc(1);
@@ -92,9 +109,46 @@ pub(crate) async fn run(order: Order) -> Result<ExitCode> {
     })
 }
 
+/// Builds the queues of others; those that can be run.
+async fn build_peers(bench: &Bench) -> Vec<&'static str> {
+    let (mut built, mut tried) = (Vec::new(), Vec::new());
+    let peers = tasks::report::peers(Store::Postgres);
+    let chosen = |name| bench.queues.is_empty() || bench.queues.iter().any(|one| one == name);
+    for peer in peers.filter(|peer| chosen(peer.name)) {
+        bench
+            .progress
+            .set_message(format!("building {}", peer.name));
+        let place = peer.program.folder();
+        let known = tried.iter().find(|(folder, _)| *folder == place);
+        let works = match known {
+            Some((_, works)) => *works,
+            None => {
+                let result = peer.program.build().await;
+                let works = result.is_ok();
+                if let Err(error) = result {
+                    bench.fail(format!("{} is not measured: {error:#}", peer.name));
+                }
+                tried.push((place, works));
+                works
+            }
+        };
+        if works {
+            built.push(peer.name);
+        }
+    }
+    built
+}
+
 /// Every run measures everything that repeats; then comes what is measured once.
 fn steps(only: &[Experiment], runs: u32) -> Vec<(Experiment, u32)> {
-    let wanted = |experiment: &Experiment| only.is_empty() || only.contains(experiment);
+    let wanted = |experiment: &Experiment| {
+        let all = if experiment.is_of_the_queue() {
+            only.contains(&Experiment::Tasks)
+        } else {
+            only.is_empty()
+        };
+        *experiment != Experiment::Tasks && (all || only.contains(experiment))
+    };
     let all = Experiment::value_variants().iter().copied().filter(wanted);
     let (repeated, once): (Vec<_>, Vec<_>) = all.partition(|experiment| experiment.repeats());
     let mut steps = Vec::new();

@@ -40,6 +40,27 @@ pub(crate) struct Sizes {
     pub(crate) mix: Duration,
     #[serde(default)]
     pub(crate) mix_lease: Duration,
+    #[serde(default)]
+    pub(crate) queue: QueueSizes,
+}
+
+/// The sizes of the queue's loads.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct QueueSizes {
+    /// Tasks that do nothing.
+    pub(crate) tasks: usize,
+    /// How long each rate of tasks is offered.
+    pub(crate) latency: Duration,
+    /// How long an old snapshot is open.
+    pub(crate) snapshot: Duration,
+    /// How long an idle worker is watched.
+    pub(crate) idle: Duration,
+    /// Tasks in the queue while claims are timed, few and many.
+    pub(crate) backlog: Vec<usize>,
+    /// Tasks that are claimed and beat, for the share of updates that touch no index.
+    pub(crate) updates: usize,
+    /// Dead entries of the index that claims walk along.
+    pub(crate) dead: usize,
 }
 
 impl Sizes {
@@ -69,6 +90,15 @@ impl Sizes {
             ],
             mix: millis(10_000),
             mix_lease: millis(3000),
+            queue: QueueSizes {
+                tasks: 100_000,
+                latency: millis(12_000),
+                snapshot: millis(60_000),
+                idle: millis(20_000),
+                backlog: vec![1_000, 1_000_000],
+                updates: 20_000,
+                dead: 1_000_000,
+            },
         }
     }
 
@@ -90,6 +120,15 @@ impl Sizes {
             names: vec![10, 1_000, 100_000],
             mixes: vec![mix(&[2, 1], 20)],
             mix: millis(5000),
+            queue: QueueSizes {
+                tasks: 3_000,
+                latency: millis(3_000),
+                snapshot: millis(5_000),
+                idle: millis(5_000),
+                backlog: vec![1_000, 50_000],
+                updates: 2_000,
+                dead: 50_000,
+            },
             ..Self::full(1)
         }
     }

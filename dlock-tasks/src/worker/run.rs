@@ -21,6 +21,10 @@ const PRUNE_MOST: usize = 1000;
 /// The longest that an idle worker sleeps.
 const LONGEST_IDLE: Duration = Duration::from_secs(5);
 
+/// How long a place stays empty so that one claim fills several: less than what a claim takes where commits wait for a
+/// disk.
+const GATHER: Duration = Duration::from_millis(1);
+
 pub(super) async fn run(
     worker: &Arc<Worker>,
     stop: impl Future<Output = ()> + Send,
@@ -137,7 +141,12 @@ async fn claim_and_run(
                 }
                 return stopped;
             }
-            Some(ended) = running.join_next() => deliver(sender, ended).await,
+            Some(ended) = running.join_next() => {
+                deliver(sender, ended).await;
+                if claiming.is_none() {
+                    gather(running, sender).await;
+                }
+            }
             () = sleep_until(idle_until), if may_claim => {}
             delay = hints.next(), if may_claim => idle_until = idle_until.min(Instant::now() + delay),
             _ = sender.reserve_many(beside), if waits_for_endings => {}
@@ -151,6 +160,19 @@ fn given_back(late: Result<Got, ProviderError>) -> Vec<Ending> {
     tasks
         .map(|task| Ending::new(task.key, How::GiveBack))
         .collect()
+}
+
+/// Makes room for the tasks that end at about the same time. A claim costs a transaction, however many tasks it gets:
+/// one claim for each task that ended would leave the others' places empty for as long as that takes.
+async fn gather(running: &mut Running, sender: &mpsc::Sender<Ending>) {
+    let mut time_is_up = pin!(sleep(GATHER));
+    while !running.is_empty() {
+        tokio::select! {
+            biased;
+            Some(ended) = running.join_next() => deliver(sender, ended).await,
+            () = &mut time_is_up => return,
+        }
+    }
 }
 
 /// What a claim got, and when it was sent first.

@@ -11,7 +11,8 @@
 -- checkpoint  what an attempt has left for the next one; checkpoints: the number of its newest of this claim
 --
 -- No index has a column that a claim, a heartbeat or a checkpoint changes, and each page has room for the claims
--- and heartbeats of its tasks: so nearly all of them add no entry to an index.
+-- and heartbeats of its tasks: so nearly all of them add no entry to an index. A claim makes a row half as long again,
+-- and one claim of many tasks takes all rows of a page at once, so the rows are to fill little more than a third of it.
 --
 -- dlock_task_schedule: periodic tasks. last: the newest instant that was served.
 --
@@ -49,7 +50,7 @@ CREATE TABLE IF NOT EXISTS {task} (
     expiry       pg_catalog.timestamptz,
     released     boolean,
     asked        boolean
-) WITH (fillfactor = 50);
+) WITH (fillfactor = 35);
 
 CREATE TABLE IF NOT EXISTS {done} (
     id           bigint                 PRIMARY KEY,
