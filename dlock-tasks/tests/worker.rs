@@ -6,8 +6,6 @@
 mod bad_input;
 #[path = "worker/blocking.rs"]
 mod blocking;
-#[path = "worker/claims.rs"]
-mod claims;
 #[path = "worker/drain.rs"]
 mod drain;
 
@@ -68,7 +66,6 @@ struct Faulty(Arc<Inner>);
 
 struct Inner {
     store: SqliteTasks,
-    claims: AtomicUsize,
     /// Calls that are applied and have no answer, by their name.
     lost_replies: Mutex<VecDeque<&'static str>>,
     endings: AtomicUsize,
@@ -124,7 +121,6 @@ impl TaskStore for Faulty {
         self.answered("enqueue_periodic", served.await)
     }
     async fn claim(&self, claim: &Claim) -> Result<Claimed, ProviderError> {
-        self.0.claims.fetch_add(1, Ordering::SeqCst);
         self.silence().await;
         if self.0.cut_off.load(Ordering::SeqCst) {
             return Err(ProviderError::not_applied("cut off"));
@@ -228,7 +224,6 @@ impl Shop {
     fn open(folder: &TempDir) -> Faulty {
         Faulty(Arc::new(Inner {
             store: SqliteTasks::open(folder.path().join("shop.db")).unwrap(),
-            claims: AtomicUsize::new(0),
             lost_replies: Mutex::default(),
             endings: AtomicUsize::new(0),
             down: AtomicBool::new(false),

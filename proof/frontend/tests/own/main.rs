@@ -2,6 +2,7 @@
 
 mod cancelling;
 mod cancelling_bites;
+mod claims;
 mod handing_over;
 mod history;
 mod recorder;
