@@ -109,11 +109,11 @@ fn everything_that_must_not_be_is_seen() {
         ("is cancelled", |it| it.task(3).state = State::Cancelled),
         ("is dead after 1", |it| it.task(2).state = State::Dead),
         ("effects in the database of task 1", |it| {
-            it.effects.push((1, 6))
+            it.effects.push((1, 6));
         }),
         ("effects in the database of task 1", |it| it.effects.clear()),
         ("effects in the database of task 3", |it| {
-            it.effects.push((3, 6))
+            it.effects.push((3, 6));
         }),
         ("which is not there", |it| it.effects.push((7, 6))),
         ("tasks that follow", |it| it.task(2).errand.parent = None),
@@ -121,7 +121,7 @@ fn everything_that_must_not_be_is_seen() {
         ("order", |it| it.orders.clear()),
         ("order", |it| {
             it.notes
-                .push(note(50, "a", 0, What::Placed { order: Uuid::nil() }))
+                .push(note(50, "a", 0, What::Placed { order: Uuid::nil() }));
         }),
         ("took token 5 after 6", |it| it.writes.reverse()),
         ("tasks of the clock", |it| it.ticks.extend_from_within(3..)),

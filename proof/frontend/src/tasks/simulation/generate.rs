@@ -16,7 +16,7 @@ impl Plan {
         let random = &mut Rng::with_seed(seed);
         let lease = millis(random, 1000, 10_000);
         let workers = (0..random.usize(2..=4)).map(|_| worker(random, lease));
-        let workers: Vec<_> = workers.collect();
+        let mut workers: Vec<_> = workers.collect();
         let tasks = (0..random.usize(4..=24)).map(|_| task(random, lease));
         let mut tasks: Vec<_> = tasks.collect();
         // Some are there when a worker is about to stop, and may be claimed just then.
@@ -37,7 +37,18 @@ impl Plan {
             .map(|_| fault(random, workers.len(), lease))
             .collect();
         if !calm && random.bool() {
-            faults.extend(eclipse(random, workers.len(), lease));
+            let number = random.usize(..workers.len());
+            let (from, worker) = (millis(random, 0, STORMY), &mut workers[number]);
+            faults.extend(eclipse(random, number, from, worker));
+            // What it claims just then takes longer than its lease.
+            tasks.extend((0..4).map(|_| TaskPlan {
+                at: from,
+                how: How::Succeeds,
+                takes: worker.lease.mul_f64(2.5),
+                priority: 0,
+                max_attempts: 30,
+                cancel: None,
+            }));
         }
         let period = random.bool().then(|| millis(random, 1000, 8000));
         Self {
@@ -148,17 +159,22 @@ fn fault(random: &mut Rng, workers: usize, lease: Duration) -> Fault {
     }
 }
 
-/// A claim whose answer comes late or is repeated late, and no heartbeat after it: believing for too long shows.
-fn eclipse(random: &mut Rng, workers: usize, lease: Duration) -> [Fault; 2] {
-    let worker = Some(random.usize(..workers));
-    let from = millis(random, 0, STORMY);
-    let effect = if random.bool() {
-        Effect::LoseReply
+/// A claim whose answer comes late or is repeated, and no heartbeat after it: believing for too long shows.
+fn eclipse(random: &mut Rng, number: usize, from: Duration, worker: &mut WorkerPlan) -> [Fault; 2] {
+    let lease = worker.lease;
+    let (effect, lasts) = if random.bool() {
+        worker.patience = lease / 6;
+        // The first one, and not its repeat.
+        (Effect::LoseReply, 0.16)
     } else {
-        Effect::DelayReply(lease.mul_f64(0.3 + 0.4 * random.f64()))
+        worker.patience = Duration::from_secs(5);
+        (
+            Effect::DelayReply(lease.mul_f64(0.3 + 0.4 * random.f64())),
+            0.4,
+        )
     };
     let fault = |calls, effect, leases| Fault {
-        worker,
+        worker: Some(number),
         from,
         lasting: lease.mul_f64(leases),
         calls,
@@ -166,7 +182,7 @@ fn eclipse(random: &mut Rng, workers: usize, lease: Duration) -> [Fault; 2] {
         chance: 1.0,
     };
     [
-        fault(Calls::Claims, effect, 0.1 + 0.3 * random.f64()),
+        fault(Calls::Claims, effect, lasts),
         fault(Calls::Heartbeats, Effect::LoseRequest, 2.5),
     ]
 }

@@ -55,7 +55,7 @@ struct State {
     running: BTreeMap<(TaskId, u64), (ClaimKey, Context)>,
     /// Identities that claims have had, and claims that were granted.
     uuids: HashSet<Uuid>,
-    granted: HashSet<ClaimKey>,
+    granted: HashMap<ClaimKey, ProcessId>,
     /// Attempts of each task that count.
     counted: BTreeMap<TaskId, i64>,
     /// The newest step of each task that is kept, by the token of the claim.
@@ -111,7 +111,7 @@ impl Monitor {
             attempts: HashMap::new(),
             running: BTreeMap::new(),
             uuids: HashSet::new(),
-            granted: HashSet::new(),
+            granted: HashMap::new(),
             counted: BTreeMap::new(),
             kept: HashMap::new(),
             served: None,
@@ -156,9 +156,15 @@ impl Monitor {
     }
 
     /// It has, in the same instant.
-    pub(super) fn applied(&self, process: ProcessId, call: &Call, before: Before, answer: &Answer) {
+    pub(super) fn applied(
+        &self,
+        process: ProcessId,
+        call: &Call,
+        before: &Before,
+        answer: &Answer,
+    ) {
         let mut state = self.state();
-        state.applied(process, call, &before, answer);
+        state.applied(process, call, before, answer);
         state.look();
     }
 

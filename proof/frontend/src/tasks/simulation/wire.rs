@@ -139,9 +139,9 @@ impl Wire {
     /// The store gets a call. It answers in the same instant.
     async fn apply<A, F, Fut>(&self, call: &Call, ask: &F) -> Result<A, ProviderError>
     where
-        A: Clone + Into<Answer>,
-        F: Fn() -> Fut,
-        Fut: Future<Output = Result<A, ProviderError>>,
+        A: Clone + Into<Answer> + Send + Sync,
+        F: Fn() -> Fut + Sync,
+        Fut: Future<Output = Result<A, ProviderError>> + Send,
     {
         let before = self.0.monitor.before(call);
         let answer = ask().await;
@@ -149,7 +149,7 @@ impl Wire {
             let answer = answer.clone().into();
             self.0
                 .monitor
-                .applied(self.0.process, call, before, &answer);
+                .applied(self.0.process, call, &before, &answer);
         }
         answer
     }

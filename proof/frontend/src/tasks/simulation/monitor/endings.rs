@@ -137,20 +137,19 @@ impl State {
         }
     }
 
-    /// Nothing is held by this process.
+    /// Nothing is held by this process. Where a fault has struck it, a claim that nobody waits for any more may still
+    /// be on its way; then it is about those that had a handler.
     pub(super) fn nothing_left(&mut self, process: ProcessId, after: &str) {
+        let calm = self.is_calm(process);
+        let holds = |key: &ClaimKey| {
+            self.granted.get(key) == Some(&process) && (calm || self.attempts.contains_key(key))
+        };
         let left = self.store.call(|table, now| {
-            let mut rows = table.rows.values();
-            let of = |uuid, token, id| {
-                let held = self.attempts.get(&ClaimKey::new(id, uuid, token));
-                held.is_some_and(|held| held.process == process)
-            };
+            let mut rows = table.rows.values().filter(|row| row.done.is_none());
             rows.find_map(|row| {
-                let term = row
-                    .held()
-                    .filter(|term| row.done.is_none() && term.expiry > now)?;
-                let record = &term.record;
-                of(record.uuid, record.token, row.id).then_some(row.id)
+                let term = row.held().filter(|term| term.expiry > now)?;
+                let key = ClaimKey::new(row.id, term.record.uuid, term.record.token);
+                holds(&key).then_some(row.id)
             })
         });
         if let Some(id) = left {
