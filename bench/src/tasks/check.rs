@@ -14,6 +14,10 @@ const SNAPSHOT: &str = "queue: old snapshot";
 const BACKLOG: &str = "queue: backlog";
 const IDLE: &str = "queue: idle worker";
 const CRASH: &str = "queue: crash of a worker";
+const UPDATES: &str = "queue: claims and heartbeats";
+
+/// That of the tables.
+const FILLFACTOR: &str = "35";
 
 /// The lease of the crash, a second for the next look, and a round trip on a busy machine.
 const CRASH_MS: f64 = 3000.0 + 1000.0 + 100.0;
@@ -28,6 +32,7 @@ pub(crate) fn lines(medians: &Medians, backlog: &[usize]) -> Vec<Line> {
     lines.extend(check.backlog(backlog));
     lines.extend(check.idle());
     lines.extend(check.crash());
+    lines.push(check.updates());
     lines
 }
 
@@ -187,6 +192,19 @@ impl Check<'_> {
                 "",
             ),
         ]
+    }
+
+    fn updates(&self) -> Line {
+        let share = self.ours("tasks: updates", STORE, FILLFACTOR, "hot_share");
+        let asked = "95 % of them touch no index".to_owned();
+        at_least(
+            UPDATES,
+            STORE,
+            asked,
+            share.map(|share| share * 100.0),
+            95.0,
+            "%",
+        )
     }
 
     fn crash(&self) -> Vec<Line> {

@@ -15,14 +15,16 @@ pub(crate) struct Place {
 }
 
 enum Kind {
-    Postgres {
-        name: String,
-        /// At the server's own database, where its counters are.
-        server: Client,
-        /// At this database.
-        client: Client,
-    },
+    Postgres(Box<Server>),
     Sqlite(PathBuf),
+}
+
+struct Server {
+    name: String,
+    /// At the server's own database, where its counters are.
+    counters: Client,
+    /// At this database.
+    client: Client,
 }
 
 /// What the server has counted so far.
@@ -59,18 +61,18 @@ impl Place {
         let port = bench.places().postgres.context("there is no Postgres")?;
         let url =
             |name: &str| format!("postgres://postgres@127.0.0.1:{port}/{name}?sslmode=disable");
-        let server = connect(&url("postgres")).await?;
-        server
+        let counters = connect(&url("postgres")).await?;
+        counters
             .batch_execute(&format!("CREATE DATABASE {name}"))
             .await?;
         let client = connect(&url(&name)).await?;
         Ok(Self {
             url: url(&name),
-            kind: Kind::Postgres {
+            kind: Kind::Postgres(Box::new(Server {
                 name,
-                server,
+                counters,
                 client,
-            },
+            })),
         })
     }
 
@@ -81,7 +83,7 @@ impl Place {
     /// A connection to it.
     pub(crate) fn client(&self) -> Result<&Client> {
         match &self.kind {
-            Kind::Postgres { client, .. } => Ok(client),
+            Kind::Postgres(server) => Ok(&server.client),
             Kind::Sqlite(_) => anyhow::bail!("an SQLite file has no server"),
         }
     }
@@ -89,7 +91,7 @@ impl Place {
     /// Runs statements, in either store.
     pub(crate) async fn execute(&self, sql: &str) -> Result<()> {
         match &self.kind {
-            Kind::Postgres { client, .. } => Ok(client.batch_execute(sql).await?),
+            Kind::Postgres(server) => Ok(server.client.batch_execute(sql).await?),
             Kind::Sqlite(file) => {
                 let (file, sql) = (file.clone(), sql.to_owned());
                 let work = move || Ok(rusqlite::Connection::open(file)?.execute_batch(&sql)?);
@@ -101,22 +103,26 @@ impl Place {
     /// Tasks that have not ended. One statement.
     pub(crate) async fn pending(&self, entry: &Entry) -> Result<i64> {
         match &self.kind {
-            Kind::Postgres { client, .. } => Ok(client.query_one(entry.pending, &[]).await?.get(0)),
+            Kind::Postgres(server) => {
+                let row = server.client.query_one(entry.pending, &[]).await?;
+                Ok(row.get(0))
+            }
             Kind::Sqlite(file) => pending_in(file, entry.pending),
         }
     }
 
     /// What its server has counted; nothing for SQLite.
     pub(crate) async fn counts(&self) -> Result<Counts> {
-        let Kind::Postgres { name, server, .. } = &self.kind else {
+        let Kind::Postgres(server) = &self.kind else {
             return Ok(Counts::default());
         };
         let row = server
+            .counters
             .query_one(
                 "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::float8, \
                  coalesce((SELECT sum(calls) FROM pg_stat_statements AS s JOIN pg_database AS d ON d.oid = s.dbid \
                  WHERE d.datname = $1), 0)::float8",
-                &[name],
+                &[&server.name],
             )
             .await?;
         Ok(Counts {
@@ -127,14 +133,15 @@ impl Place {
 
     pub(crate) async fn remove(self) -> Result<()> {
         match self.kind {
-            Kind::Postgres {
-                name,
-                server,
-                client,
-            } => {
+            Kind::Postgres(server) => {
+                let Server {
+                    name,
+                    counters,
+                    client,
+                } = *server;
                 drop(client);
                 let drop = format!("DROP DATABASE {name} WITH (FORCE)");
-                server.batch_execute(&drop).await?;
+                counters.batch_execute(&drop).await?;
             }
             Kind::Sqlite(file) => std::fs::remove_file(file)?,
         }
