@@ -46,6 +46,11 @@ enum Fate {
     Paused,
 }
 
+/// Whether a blow of this name strikes the wire.
+pub(crate) fn strikes_the_wire(blow: &str) -> bool {
+    Wire::ALL.iter().any(|wire| wire.name() == blow)
+}
+
 /// Blows in an order of their own each time round.
 struct Deck<T> {
     all: Vec<T>,

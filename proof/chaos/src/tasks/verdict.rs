@@ -9,7 +9,10 @@ use dlock_tasks::State;
 use serde_json::{Value, json};
 
 use super::{errand::How, evidence::Evidence, note::What};
-use crate::{nemesis::BITTEN, store::Kind};
+use crate::{
+    nemesis::{BITTEN, strikes_the_wire},
+    store::Kind,
+};
 
 /// The figures of a run, and what is wrong with it.
 #[derive(Debug, Default)]
@@ -83,10 +86,16 @@ impl Figures {
                 least,
             );
         }
+        // A short run has time for some of them only.
+        let those = |of: fn(&str) -> bool| {
+            let blows = self.blows.iter().filter(|(name, _)| of(name));
+            blows.map(|(_, times)| times).sum()
+        };
         let mut blows = vec!["worker killed", "worker paused", BITTEN];
         if self.networked {
-            floor("faults on the wire", self.struck as u64, 1);
-            blows.push("store killed");
+            floor("faults on the wire", those(strikes_the_wire), 2);
+            let store = |name: &str| name.starts_with("store ") || name == "connections killed";
+            floor("faults of the store", those(store), 1);
         } else {
             blows.push("file locked");
         }

@@ -2,7 +2,7 @@
 //!
 //! [`worker`] drops [`Worker::run`](dlock_tasks::Worker::run) after each of its polls, in paused time, while handlers
 //! work, leave checkpoints, fail and panic: over a network that works, and over ones that lose requests or answers.
-//! [`calls`](fn@calls) does it to each call of a [`TaskStore`](dlock_tasks::TaskStore). After each drop:
+//! [`calls`](fn@calls) does it to each call of a [`TaskStore`]. After each drop:
 //!
 //! - the client of the worker closes, and holds nothing;
 //! - after a lease at the latest nothing is held;

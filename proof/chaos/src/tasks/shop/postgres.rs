@@ -6,13 +6,13 @@ use async_trait::async_trait;
 use dlock_postgres::{
     deadpool_postgres::{
         Manager, Pool,
-        tokio_postgres::{Client, NoTls, Row},
+        tokio_postgres::{Client, Error, NoTls, Row},
     },
     tasks::{PostgresTasks, TransactionError},
 };
 use dlock_tasks::{ClaimKey, NewTask};
 use serde_json::Value;
-use tokio::time::timeout;
+use tokio::{task::JoinHandle, time::timeout};
 use uuid::Uuid;
 
 use super::{Completion, Shop};
@@ -30,17 +30,29 @@ pub(in crate::tasks) struct PostgresShop {
     server: SocketAddr,
 }
 
+/// A connection that is closed when this is dropped, whatever answers it still waits for.
+struct Connected {
+    client: Client,
+    connection: JoinHandle<Result<(), Error>>,
+}
+
+impl Drop for Connected {
+    fn drop(&mut self) {
+        self.connection.abort();
+    }
+}
+
 impl PostgresShop {
-    /// A connection of its own, which ends when it is dropped.
-    async fn connect(&self) -> Result<Client, Failure> {
+    /// A connection of its own.
+    async fn connect(&self) -> Result<Connected, Failure> {
         let (client, connection) = postgres_config(self.server).connect(NoTls).await?;
-        tokio::spawn(connection);
-        Ok(client)
+        let connection = tokio::spawn(connection);
+        Ok(Connected { client, connection })
     }
 
     async fn placed(&self, order: Uuid, task: NewTask) -> Result<(), Failure> {
-        let mut client = self.connect().await?;
-        let transaction = client.transaction().await?;
+        let mut own = self.connect().await?;
+        let transaction = own.client.transaction().await?;
         let insert = "INSERT INTO shop.orders VALUES ($1)";
         transaction.execute(insert, &[&order.to_string()]).await?;
         self.tasks.enqueue_in(&transaction, &[task]).await?;
@@ -49,8 +61,8 @@ impl PostgresShop {
     }
 
     async fn completed(&self, key: ClaimKey, next: NewTask) -> Result<Completion, Failure> {
-        let mut client = self.connect().await?;
-        let transaction = client.transaction().await?;
+        let mut own = self.connect().await?;
+        let transaction = own.client.transaction().await?;
         let insert = "INSERT INTO shop.effect VALUES ($1, $2)";
         let (task, token) = (key.id.get(), key.token.get().cast_signed());
         transaction.execute(insert, &[&task, &token]).await?;
@@ -73,10 +85,10 @@ impl Shop for PostgresShop {
     async fn create(place: &str) -> Result<Self, Failure> {
         let shop = Self::open(place).await?;
         shop.tasks.create_schema().await?;
-        let client = shop.connect().await?;
+        let own = shop.connect().await?;
         let tables = "CREATE SCHEMA shop; CREATE TABLE shop.orders (number text NOT NULL); \
                       CREATE TABLE shop.effect (task bigint NOT NULL, token bigint NOT NULL)";
-        client.batch_execute(tables).await?;
+        own.client.batch_execute(tables).await?;
         Ok(shop)
     }
 
@@ -101,16 +113,20 @@ impl Shop for PostgresShop {
     }
 
     async fn orders(&self) -> Result<Vec<Uuid>, Failure> {
-        let client = self.connect().await?;
-        let rows = client.query("SELECT number FROM shop.orders", &[]).await?;
+        let own = self.connect().await?;
+        let rows = own
+            .client
+            .query("SELECT number FROM shop.orders", &[])
+            .await?;
         let number = |row: &Row| row.get::<_, &str>(0).parse();
         let numbers: Result<_, uuid::Error> = rows.iter().map(number).collect();
         Ok(numbers?)
     }
 
     async fn effects(&self) -> Result<Vec<(i64, u64)>, Failure> {
-        let client = self.connect().await?;
-        let rows = client
+        let own = self.connect().await?;
+        let rows = own
+            .client
             .query("SELECT task, token FROM shop.effect", &[])
             .await?;
         let effect = |row: &Row| (row.get(0), row.get::<_, i64>(1).cast_unsigned());

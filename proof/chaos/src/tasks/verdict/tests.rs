@@ -238,4 +238,14 @@ fn run_with_too_little_of_anything_proves_nothing() {
         figures.blows.remove(blow);
         assert!(figures.lacks()[0].starts_with(blow), "{blow}");
     }
+    let mut networked = enough();
+    networked.networked = true;
+    networked
+        .blows
+        .extend([("latency", 2), ("store frozen", 1)]);
+    assert_eq!(networked.lacks(), [""; 0]);
+    networked
+        .blows
+        .extend([("latency", 1), ("store frozen", 0)]);
+    assert_eq!(networked.lacks().len(), 2);
 }
