@@ -14,7 +14,7 @@ use crate::{
     ask,
     exit::{Exit, Failure},
     output,
-    store::Queue,
+    store::{Queue, queues},
 };
 
 /// How long one answer may take.
@@ -33,7 +33,7 @@ async fn run(arguments: &TasksArguments) -> Result<ExitCode, Failure> {
             .advise("say --database sqlite:PATH or --database postgres://USER@HOST/DATABASE, or set DLOCK_DATABASE")
     })?;
     let make = matches!(arguments.what, TasksCommand::Setup);
-    let queue = Queue::open(&database, make)?;
+    let queue = queues::open(&database, make)?;
     let (store, json) = (&*queue.store, arguments.json);
     match &arguments.what {
         TasksCommand::Counts => {

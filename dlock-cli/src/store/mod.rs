@@ -18,6 +18,7 @@ mod postgres;
 ))]
 mod query;
 mod queue;
+pub(crate) mod queues;
 #[cfg(feature = "redis")]
 mod redis;
 #[cfg(feature = "sqlite")]

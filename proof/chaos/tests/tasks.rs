@@ -31,12 +31,14 @@ fn every_task_ends_once_on(store: &str) {
 
 #[cfg(feature = "postgres")]
 #[test]
+#[ignore = "the better part of a minute: .ci/run"]
 fn postgres_ends_every_task_and_none_twice() {
     every_task_ends_once_on("postgres");
 }
 
 #[cfg(feature = "sqlite")]
 #[test]
+#[ignore = "the better part of a minute: .ci/run"]
 fn sqlite_ends_every_task_and_none_twice() {
     every_task_ends_once_on("sqlite");
 }
