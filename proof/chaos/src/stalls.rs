@@ -25,8 +25,12 @@ use crate::cli::Failure;
 
 const BEAT: Duration = Duration::from_millis(20);
 
-/// What is no stall: a thread that wakes up so late, a store that takes so long for an answer.
+/// What is no stall: a thread that wakes up so late.
 const USUAL: Duration = Duration::from_millis(50);
+
+/// What is none, either: a store that takes so long for an answer. Half of what the shortest lease of a run, 300 ms,
+/// gives a renewal (a sixth of it): where answers take longer than that, it may be lost although nobody breaks anything.
+const USUAL_ANSWER: Duration = Duration::from_millis(25);
 
 /// A thread of a worker that does nothing but wake up and write a byte, as every line of the history is written
 /// before its task goes on: tells when that was late.
@@ -50,7 +54,7 @@ impl LateThreads {
                 if file.write_all(b".").is_err() {
                     return;
                 }
-                tell(&log, &process, due);
+                tell(&log, &process, due, USUAL);
             }
         })?;
         Ok(Self(watching))
@@ -78,7 +82,7 @@ impl SlowAnswers {
                 let asked = log.now();
                 let answer = provider.renew(&Renew::new(name.clone(), uuid, n)).await;
                 if answer.is_ok() {
-                    tell(&log, "", asked);
+                    tell(&log, "", asked, USUAL_ANSWER);
                 }
             }
         })))
@@ -92,9 +96,9 @@ impl Drop for SlowAnswers {
 }
 
 /// Tells of what has taken from then until now, if that is more than usual.
-fn tell(log: &Log, process: &str, from: Micros) {
+fn tell(log: &Log, process: &str, from: Micros, usual: Duration) {
     let to = log.now();
-    if to.saturating_sub(from) > micros(USUAL) {
+    if to.saturating_sub(from) > micros(usual) {
         let what = What::Fault {
             kind: STALL.into(),
             from,
@@ -118,7 +122,7 @@ mod tests {
         let log = Log::in_memory_on(dlock_core::Clock::system());
         let began = log.now();
         thread::sleep(4 * USUAL);
-        tell(&log, "worker-1", began);
+        tell(&log, "worker-1", began, USUAL);
         let [line] = &log.lines()[..] else {
             panic!("{:?}", log.lines())
         };
@@ -129,7 +133,7 @@ mod tests {
         assert!(to.is_some_and(|to| to - began >= 200_000), "{line}");
         // No time at all.
         let soon = log.now() + 1_000_000;
-        tell(&log, "worker-1", soon);
+        tell(&log, "worker-1", soon, USUAL);
         assert_eq!(log.lines().len(), 1);
     }
 }
