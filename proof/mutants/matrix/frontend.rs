@@ -17,7 +17,8 @@ use crate::{Part, panicked};
 pub(crate) const PART: Part = Part {
     name: "frontend",
     of: "frontend",
-    plays: |_| true,
+    // All but the queue's.
+    plays: |bug| bug.tasks.is_empty(),
     alone,
     play,
 };
