@@ -58,7 +58,9 @@ fn main() -> ExitCode {
         .iter()
         .find(|name| bugs.iter().all(|bug| bug.name != **name))
     {
-        eprintln!("{unknown} is neither a part (frontend, simulation, cancelling, wire, tasks) nor a bug");
+        eprintln!(
+            "{unknown} is neither a part (frontend, simulation, cancelling, wire, tasks) nor a bug"
+        );
         return ExitCode::from(2);
     }
     // Thousands of expected panics.
