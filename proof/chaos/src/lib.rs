@@ -21,6 +21,10 @@ mod run;
 mod stalls;
 mod storage;
 mod store;
+#[cfg_attr(
+    not(any(feature = "postgres", feature = "sqlite")),
+    expect(dead_code, unused_imports, reason = "other stores have no queues")
+)]
 mod tasks;
 mod tether;
 mod verdict;
