@@ -35,7 +35,7 @@
 //!
 //! # Wake-ups
 //! A worker whose store was built with [`listen`](PostgresTasksBuilder::listen) starts a task milliseconds after the
-//! commit that made it ready; others find it with their next poll. Whoever enqueues tells them with `NOTIFY`, on
+//! commit that made it ready; others find it with their next poll. The transaction that enqueues tells them with `NOTIFY`, on
 //! the channel `dlock_task`, also in SQL and in transactions of its own; among transactions that begin within 20 ms one at a
 //! time does so, since each that does makes the commits of the others that do wait for its own. What that leaves out is
 //! found 40 ms later, or with the next poll if a transaction takes longer than that.

@@ -1,4 +1,4 @@
-//! K6: hints follow from what the database says, whoever has written it.
+//! K6: hints follow from what the database says, written by any program.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 

@@ -1,5 +1,5 @@
 //! pgmq's functions, installed from the SQL that its crate carries, by the fewest calls: read many, delete them. A
-//! message that is being worked on is hidden for half a minute. Whoever finds nothing asks again after 100 ms, as
+//! message that is being worked on is hidden for half a minute. A worker that finds nothing asks again after 100 ms, as
 //! `pgmq.read_with_poll` does.
 
 use std::{future::Future, pin::pin, time::Duration};

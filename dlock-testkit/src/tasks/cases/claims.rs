@@ -10,7 +10,7 @@ pub async fn two_claims_get_different_tasks<F: TaskFixture>(stage: Stage<F>) {
     stage.nothing().await;
 }
 
-/// K3: as many as there are, each once, whoever asks at the same time. 004-8.
+/// K3: as many as there are, each once, though several workers ask at the same time. 004-8.
 pub async fn many_workers_get_every_task_once<F: TaskFixture>(stage: Stage<F>) {
     const TASKS: usize = 200;
     const WORKERS: usize = 8;
@@ -249,7 +249,7 @@ pub async fn queues_are_claimed_in_their_order<F: TaskFixture>(stage: Stage<F>) 
 }
 
 /// A worker gets what it has handlers for, and the rest waits with all its attempts; also before tasks of its own.
-/// What no worker will run any more ends whoever asks.
+/// A task that no worker will run any more ends with any claim.
 pub async fn tasks_of_other_kinds_wait_for_other_workers<F: TaskFixture>(stage: Stage<F>) {
     let first = stage.add(task("other")).await;
     let own = stage.add(task("b")).await;

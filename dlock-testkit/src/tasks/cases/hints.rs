@@ -1,4 +1,4 @@
-//! K6: whoever waits for tasks hears of them.
+//! K6: a worker that waits for tasks hears of them.
 
 use dlock_core::provider::Wakeups;
 use tokio::time::timeout;

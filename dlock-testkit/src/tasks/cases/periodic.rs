@@ -42,7 +42,7 @@ pub async fn instant_of_a_schedule_has_one_task<F: TaskFixture>(stage: Stage<F>)
     );
 }
 
-/// 25: whoever asks at the same time.
+/// 25: several workers ask at the same time.
 pub async fn workers_of_one_schedule_add_one_task<F: TaskFixture>(stage: Stage<F>) {
     let new = task("report");
     stage.serve(stage.ago(3600), &new).await;

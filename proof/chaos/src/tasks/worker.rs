@@ -73,7 +73,7 @@ async fn serve<S: Shop>(orders: Orders) -> Result<(), Failure> {
             tick,
         ));
     let stop = async {
-        // An error: whoever held the other end is gone, too.
+        // An error: the holder of the other end is gone, too.
         drop(let_go.wait_for(|gone| *gone).await);
         desk.notes.note(None, What::Stopping);
     };
