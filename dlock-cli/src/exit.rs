@@ -6,8 +6,16 @@
 use std::{error::Error as StdError, fmt, io::Write, process::ExitCode};
 
 use dlock_core::BuildError;
+use dlock_stores::{Program, StoreError, text::without_credentials};
 
-use crate::display::without_credentials;
+/// This program, as the errors of stores name it.
+pub(crate) const PROGRAM: Program = Program {
+    name: "dlock",
+    package: "dlock-cli",
+    set_up: "make it once: 'dlock setup', with the same --store",
+    set_up_queue: "make it once: 'dlock tasks setup', with the same --database",
+    warn: say,
+};
 
 /// Why `dlock` itself ends, as its exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,6 +113,23 @@ impl Failure {
 impl From<BuildError> for Failure {
     fn from(error: BuildError) -> Self {
         Self::new(Exit::Usage, error.to_string()).advise("see 'dlock run --help'")
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        let exit = if error.is_temporary() {
+            Exit::StoreUnreachable
+        } else {
+            Exit::StoreUnusable
+        };
+        Self {
+            exit,
+            message: error.to_string(),
+            advice: error.advice().map(str::to_owned),
+            // Says its message once more, which is left out, and then why.
+            source: Some(error.into()),
+        }
     }
 }
 

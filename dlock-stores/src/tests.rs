@@ -1,21 +1,35 @@
 //! What is a location, what is not, and what is said of it.
 
-use std::time::Duration;
+use std::{ffi::OsStr, fmt, sync::Arc};
 
+use async_trait::async_trait;
+use dlock_core::ProviderError;
 use dlock_testkit::memory::{MemoryProvider, MemoryStore};
 
-use super::{
-    diagnosis::{Diagnosis, SET_UP},
+use crate::{
+    Location, Program, Store, StoreError,
+    diagnosis::Diagnosis,
     tables::{Tables, TablesError},
-    *,
 };
+
+const PROGRAM: Program = Program {
+    name: "program",
+    package: "package",
+    set_up: "set up the locks",
+    set_up_queue: "set up the queue",
+    warn: |warning| panic!("{warning}"),
+};
+
+fn locate(argument: &str) -> Result<Location, StoreError> {
+    crate::locate(&PROGRAM, Some(OsStr::new(argument)))
+}
 
 const SECRET: &str = "hunter2";
 
 fn refusal(argument: &str) -> String {
-    let failure = locate(Some(OsStr::new(argument))).unwrap_err();
-    assert_eq!(failure.exit(), Exit::StoreUnusable, "{argument}");
-    format!("{failure:?}")
+    let error = locate(argument).unwrap_err();
+    assert!(!error.is_temporary(), "{argument}");
+    format!("{error:?}")
 }
 
 #[test]
@@ -65,10 +79,10 @@ fn every_kind_is_known_and_opened_or_its_feature_is_named() {
         ("rediss://h", "redis", cfg!(feature = "redis")),
         ("dynamodb:t", "dynamodb", cfg!(feature = "dynamodb")),
     ] {
-        match locate(Some(OsStr::new(argument))) {
+        match locate(argument) {
             Ok(_) => assert!(compiled, "{argument}"),
-            Err(failure) => {
-                let text = format!("{failure:?}");
+            Err(error) => {
+                let text = format!("{error:?}");
                 assert!(!compiled, "{argument}: {text}");
                 assert!(text.contains(&format!("--features {feature}")), "{text}");
             }
@@ -120,7 +134,7 @@ fn location_is_shown_without_its_secrets() {
             "dynamodb:arn:aws:dynamodb:eu-central-1:123456789012:table/locks",
         ),
     ] {
-        let location = locate(Some(OsStr::new(argument))).unwrap();
+        let location = locate(argument).unwrap();
         assert_eq!(location.to_string(), shown);
         assert!(!format!("{location:?}").contains(SECRET), "{location:?}");
     }
@@ -142,8 +156,8 @@ impl Tables for Prepared {
     }
 }
 
-/// How an acquire of a store with such tables ends that ended with such an error.
-async fn ends(tables: State, error: Error) -> (Exit, String) {
+/// What is said of such an error of a store with such tables, and whether it is a matter of time.
+async fn told(tables: State, error: ProviderError) -> (bool, String) {
     let store = Store {
         provider: Arc::new(MemoryProvider::new(&MemoryStore::store_clock())),
         seen: None,
@@ -152,39 +166,30 @@ async fn ends(tables: State, error: Error) -> (Exit, String) {
             tables: Some(Arc::new(Prepared(tables))),
             if_silent: "is it up?",
             is_refusal: |error| error.is::<fmt::Error>(),
-            set_up: SET_UP,
+            set_up: PROGRAM.set_up,
         },
     };
-    let failure = store.acquire_failure("n", error).await;
-    (failure.exit(), format!("{failure:?}"))
+    let error = store.failure("can't", error).await;
+    (error.is_temporary(), format!("{error:?}"))
 }
 
 #[tokio::test]
-async fn kind_of_error_and_state_of_the_tables_decide_the_end() {
-    let fatal = || ProviderError::fatal("refused");
-    let timeout = |source| Error::Timeout {
-        waited: Duration::ZERO,
-        holder: None,
-        source,
-    };
+async fn kind_of_error_and_state_of_the_tables_decide_what_is_told() {
     for error in [ProviderError::unknown("x"), ProviderError::not_applied("x")] {
-        let (exit, text) = ends(|| Ok(()), Error::Provider(error.clone())).await;
-        assert_eq!(exit, Exit::StoreUnreachable);
+        let (temporary, text) = told(|| Ok(()), error).await;
+        assert!(temporary, "{text}");
         assert!(text.contains("is it up?"), "{text}");
-        let (exit, _) = ends(|| Ok(()), timeout(Some(error))).await;
-        assert_eq!(exit, Exit::StoreUnreachable);
     }
     let refusal = ProviderError::not_applied("x").with_source(fmt::Error);
-    let (exit, text) = ends(|| Ok(()), Error::Provider(refusal)).await;
-    assert_eq!(exit, Exit::StoreUnreachable);
+    let (temporary, text) = told(|| Ok(()), refusal).await;
+    assert!(temporary, "{text}");
     assert!(
         text.contains("refuses") && !text.contains("is it up?"),
         "{text}"
     );
-    assert_eq!(ends(|| Ok(()), timeout(None)).await.0, Exit::NotAcquired);
     let states: [(State, &str); 4] = [
         (|| Ok(()), "refused"),
-        (|| Err(TablesError::Missing("none".into())), "dlock setup"),
+        (|| Err(TablesError::Missing("none".into())), PROGRAM.set_up),
         (|| Err(TablesError::Wrong("another".into())), "another"),
         (
             || Err(TablesError::Store(ProviderError::fatal("x"))),
@@ -192,8 +197,8 @@ async fn kind_of_error_and_state_of_the_tables_decide_the_end() {
         ),
     ];
     for (state, words) in states {
-        let (exit, text) = ends(state, Error::Provider(fatal())).await;
-        assert_eq!(exit, Exit::StoreUnusable);
+        let (temporary, text) = told(state, ProviderError::fatal("refused")).await;
+        assert!(!temporary, "{text}");
         assert!(text.contains(words), "{text}");
     }
 }

@@ -7,16 +7,12 @@ use dlock_redis::RedisProvider;
 use redis::{Client, ConnectionAddr, ConnectionInfo, ErrorKind, IntoConnectionInfo, RedisError};
 
 use super::{
-    Location, Store,
-    diagnosis::{Diagnosis, SET_UP},
+    Backend,
     query::{self, Query},
-    refuse, tls,
+    tls,
     url::{UNCLEAR, has_clear_credentials},
 };
-use crate::{
-    display::harmless,
-    exit::{Exit, Failure},
-};
+use crate::{Program, Store, StoreError, diagnosis::Diagnosis, text::harmless};
 
 /// A server, one of its databases, and what its locks are set apart by.
 struct Server {
@@ -25,19 +21,21 @@ struct Server {
     allow_eviction: bool,
 }
 
-/// Makes a location of `redis://..` or `rediss://..`.
-pub(super) fn parse(argument: &OsStr) -> Result<Box<dyn Location>, Failure> {
+/// Reads `redis://..` or `rediss://..`.
+pub(crate) fn parse(argument: &OsStr) -> Result<Box<dyn Backend>, StoreError> {
     let url = argument
         .to_str()
-        .ok_or_else(|| refuse("a URL is UTF-8, and this is not"))?;
+        .ok_or_else(|| StoreError::no_location("a URL is UTF-8, and this is not"))?;
     if !url.contains("://") {
-        return Err(refuse("a server is written redis://HOST or rediss://HOST"));
+        return Err(StoreError::no_location(
+            "a server is written redis://HOST or rediss://HOST",
+        ));
     }
     if !has_clear_credentials(url) {
-        return Err(refuse(UNCLEAR));
+        return Err(StoreError::no_location(UNCLEAR));
     }
     if url.contains('#') {
-        return Err(refuse(
+        return Err(StoreError::no_location(
             "nothing may follow a # in its URL; a certificate is always looked at, and SSL_CERT_FILE names others to trust",
         ));
     }
@@ -47,13 +45,13 @@ pub(super) fn parse(argument: &OsStr) -> Result<Box<dyn Location>, Failure> {
     let allow_eviction = match query.take("allow_eviction")?.as_deref() {
         None | Some("false") => false,
         Some("true") => true,
-        Some(_) => return Err(refuse("allow_eviction is true or false")),
+        Some(_) => return Err(StoreError::no_location("allow_eviction is true or false")),
     };
     // The driver's.
     let connection = format!("{url}?{}", query.rest())
         .into_connection_info()
         // The driver names what is wrong, and repeats nothing.
-        .map_err(|error| refuse("its URL can't be read").because(error))?;
+        .map_err(|error| StoreError::no_location("its URL can't be read").because(error))?;
     Ok(Box::new(Server {
         connection,
         prefix,
@@ -62,9 +60,9 @@ pub(super) fn parse(argument: &OsStr) -> Result<Box<dyn Location>, Failure> {
 }
 
 #[async_trait]
-impl Location for Server {
-    async fn open(&self) -> Result<Store, Failure> {
-        let unusable = || Failure::new(Exit::StoreUnusable, format!("can't open the store {self}"));
+impl Backend for Server {
+    async fn open(&self, program: &Program) -> Result<Store, StoreError> {
+        let unusable = || StoreError::unusable(format!("can't open the store {self}"));
         // The driver takes the process's default.
         drop(tls::cryptography());
         let client =
@@ -83,7 +81,7 @@ impl Location for Server {
                 tables: None,
                 if_silent: "is the server up, and can this machine reach it? try again later",
                 is_refusal,
-                set_up: SET_UP,
+                set_up: program.set_up,
             },
         })
     }

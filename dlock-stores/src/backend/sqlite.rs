@@ -2,7 +2,7 @@
 
 use std::{
     ffi::{OsStr, OsString},
-    fmt, fs, io,
+    fmt,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -11,12 +11,11 @@ use async_trait::async_trait;
 use dlock_sqlite::{OpenError, SqliteProvider, tasks::SqliteTasks};
 
 use super::{
-    Location, Queue, Store,
-    diagnosis::{Diagnosis, SET_UP},
+    Backend,
     query::{self, Query},
-    queue, refuse, state,
+    state,
 };
-use crate::exit::{Exit, Failure};
+use crate::{Program, Queue, Store, StoreError, diagnosis::Diagnosis};
 
 const SQLITE: &str = "sqlite:";
 
@@ -29,40 +28,15 @@ struct File {
     default: bool,
 }
 
-/// Makes a location of `sqlite:PATH`.
-pub(super) fn parse(argument: &OsStr) -> Result<Box<dyn Location>, Failure> {
+/// Reads `sqlite:PATH`.
+pub(crate) fn parse(argument: &OsStr) -> Result<Box<dyn Backend>, StoreError> {
     File::parse(argument).map(|file| Box::new(file) as _)
 }
 
-/// Opens the queue of `sqlite:PATH`; makes the file and its tables if told so.
-pub(super) fn queue(argument: &OsStr, make: bool) -> Result<Queue, Failure> {
-    let file = File::parse(argument)?;
-    if file.prefix.is_some() {
-        return Err(refuse("a queue has no prefix"));
-    }
-    let found = if make {
-        SqliteTasks::open(&file.path).map(Some)
-    } else {
-        SqliteTasks::find(&file.path)
-    };
-    let tasks = found
-        .map_err(|error| file.refused(error))?
-        .ok_or_else(|| {
-            Failure::new(Exit::StoreUnusable, format!("there is no queue in {file}")).advise(
-                "is the path right? Programs that enqueue tasks make its tables, and so does 'dlock tasks setup'",
-            )
-        })?;
-    Ok(Queue {
-        store: Arc::new(tasks),
-        diagnosis: file.diagnosis(queue::SET_UP),
-    })
-}
-
 /// `locks.db` in the user's state directory.
-pub(super) fn of_user() -> Result<Box<dyn Location>, Failure> {
+pub(crate) fn of_user() -> Result<Box<dyn Backend>, StoreError> {
     let directory = state::directory().ok_or_else(|| {
-        Failure::new(
-            Exit::StoreUnusable,
+        StoreError::unusable(
             "there is no place for the default store: this user has no home directory",
         )
         .advise("set HOME, or name a store: --store sqlite:PATH")
@@ -75,17 +49,27 @@ pub(super) fn of_user() -> Result<Box<dyn Location>, Failure> {
 }
 
 impl File {
-    fn parse(argument: &OsStr) -> Result<Self, Failure> {
+    fn parse(argument: &OsStr) -> Result<Self, StoreError> {
         let text = strip_prefix(argument, SQLITE).unwrap_or_default();
         let (path, query) = split_query(&text)?;
         if path.is_empty() {
-            return Err(refuse("it names no file"));
+            return Err(StoreError::no_location("it names no file"));
         }
         Ok(Self {
             path: path.into(),
             prefix: Query::parse(&query, &["prefix"])?.take("prefix")?,
             default: false,
         })
+    }
+
+    /// What opening the file yields, on a thread where it may block.
+    async fn opened<T: Send + 'static>(
+        &self,
+        open: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        tokio::task::spawn_blocking(open).await.map_err(|error| {
+            StoreError::unusable(format!("can't open the store {self}")).because(error)
+        })?
     }
 
     fn diagnosis(&self, set_up: &'static str) -> Diagnosis {
@@ -98,16 +82,17 @@ impl File {
         }
     }
 
-    fn refused(&self, error: OpenError) -> Failure {
-        let exit = match error {
+    fn refused(&self, error: OpenError) -> StoreError {
+        let doing = format!("can't open the store {self}");
+        let elsewhere = self.default && matches!(error, OpenError::FileSystem { .. });
+        let failure = match error {
             // These go away by themselves.
             OpenError::Busy { .. } | OpenError::Replaced { .. } | OpenError::Full { .. } => {
-                Exit::StoreUnreachable
+                StoreError::unreachable(doing)
             }
-            _ => Exit::StoreUnusable,
-        };
-        let elsewhere = self.default && matches!(error, OpenError::FileSystem { .. });
-        let failure = Failure::new(exit, format!("can't open the store {self}")).because(error);
+            _ => StoreError::unusable(doing),
+        }
+        .because(error);
         if elsewhere {
             // A home directory that comes over the network.
             failure.advise(
@@ -121,28 +106,60 @@ impl File {
 }
 
 #[async_trait]
-impl Location for File {
+impl Backend for File {
     /// Makes the file if it does not exist.
-    async fn open(&self) -> Result<Store, Failure> {
+    async fn open(&self, program: &Program) -> Result<Store, StoreError> {
         let file = self.clone();
-        let opening = tokio::task::spawn_blocking(move || {
-            if file.default {
-                make_directory(&file.path)?;
-            }
-            SqliteProvider::builder()
-                .path(&file.path)
-                .prefix(file.prefix.as_deref().unwrap_or_default())
-                .build()
-                .map_err(|error| file.refused(error))
-        });
-        let provider = opening.await.map_err(|error| {
-            Failure::new(Exit::StoreUnusable, format!("can't open the store {self}")).because(error)
-        })??;
+        let provider = self
+            .opened(move || {
+                if file.default {
+                    make_directory(&file.path)?;
+                }
+                SqliteProvider::builder()
+                    .path(&file.path)
+                    .prefix(file.prefix.as_deref().unwrap_or_default())
+                    .build()
+                    .map_err(|error| file.refused(error))
+            })
+            .await?;
         Ok(Store {
             provider: Arc::new(provider),
             seen: None,
-            diagnosis: self.diagnosis(SET_UP),
+            diagnosis: self.diagnosis(program.set_up),
         })
+    }
+
+    async fn open_queue(&self, program: &Program, make: bool) -> Result<Queue, StoreError> {
+        if self.prefix.is_some() {
+            return Err(StoreError::no_location("a queue has no prefix").advise("leave it out"));
+        }
+        let file = self.clone();
+        let tasks = self
+            .opened(move || {
+                if file.default && make {
+                    make_directory(&file.path)?;
+                }
+                let found = if make {
+                    SqliteTasks::open(&file.path).map(Some)
+                } else {
+                    SqliteTasks::find(&file.path)
+                };
+                found.map_err(|error| file.refused(error))
+            })
+            .await?
+            .ok_or_else(|| {
+                StoreError::unusable(format!("there is no queue in {self}")).advise(
+                    "is the path right? Programs that enqueue tasks make its tables, and so does 'dlock tasks setup'",
+                )
+            })?;
+        Ok(Queue {
+            tasks: Arc::new(tasks),
+            diagnosis: self.diagnosis(program.set_up_queue),
+        })
+    }
+
+    fn has_queues(&self) -> bool {
+        true
     }
 
     fn exists(&self) -> bool {
@@ -163,18 +180,15 @@ impl fmt::Display for File {
 }
 
 /// The directory of the default store. Nobody else's business, so nobody else may look.
-fn make_directory(file: &Path) -> Result<(), Failure> {
+fn make_directory(file: &Path) -> Result<(), StoreError> {
     let Some(directory) = file.parent() else {
         return Ok(());
     };
-    create_private(directory).map_err(|error| {
-        Failure::new(
-            Exit::StoreUnusable,
-            format!(
-                "can't make the directory {} of the default store",
-                directory.display()
-            ),
-        )
+    state::make_private(directory).map_err(|error| {
+        StoreError::unusable(format!(
+            "can't make the directory {} of the default store",
+            directory.display()
+        ))
         .because(error)
         .advise(
             "give this user permission to write there, or name another store: --store sqlite:PATH",
@@ -182,38 +196,25 @@ fn make_directory(file: &Path) -> Result<(), Failure> {
     })
 }
 
-#[cfg(unix)]
-fn create_private(directory: &Path) -> io::Result<()> {
-    use std::os::unix::fs::DirBuilderExt;
-    fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(directory)
-}
-
-#[cfg(not(unix))]
-fn create_private(directory: &Path) -> io::Result<()> {
-    fs::DirBuilder::new().recursive(true).create(directory)
-}
-
 /// The path, and what stands behind the last question mark: a path with one of its own takes another one.
 #[cfg(unix)]
-fn split_query(text: &OsStr) -> Result<(OsString, String), Failure> {
+fn split_query(text: &OsStr) -> Result<(OsString, String), StoreError> {
     use std::os::unix::ffi::{OsStrExt, OsStringExt};
     let bytes = text.as_bytes();
     let Some(at) = bytes.iter().rposition(|byte| *byte == b'?') else {
         return Ok((text.to_owned(), String::new()));
     };
-    let query = String::from_utf8(bytes[at + 1..].to_vec())
-        .map_err(|_| refuse("what follows the question mark is UTF-8, and this is not"))?;
+    let query = String::from_utf8(bytes[at + 1..].to_vec()).map_err(|_| {
+        StoreError::no_location("what follows the question mark is UTF-8, and this is not")
+    })?;
     Ok((OsString::from_vec(bytes[..at].to_vec()), query))
 }
 
 #[cfg(not(unix))]
-fn split_query(text: &OsStr) -> Result<(OsString, String), Failure> {
+fn split_query(text: &OsStr) -> Result<(OsString, String), StoreError> {
     let text = text
         .to_str()
-        .ok_or_else(|| refuse("a path is UTF-8, and this is not"))?;
+        .ok_or_else(|| StoreError::no_location("a path is UTF-8, and this is not"))?;
     let (path, query) = text.rsplit_once('?').unwrap_or((text, ""));
     Ok((path.into(), query.to_owned()))
 }
@@ -233,13 +234,15 @@ fn strip_prefix(text: &OsStr, prefix: &str) -> Option<OsString> {
 
 #[cfg(test)]
 mod tests {
+    use std::error::Error;
+
     use super::*;
 
     #[test]
     fn path_is_everything_behind_the_colon_up_to_the_last_question_mark() {
         for wrong in ["sqlite", "sqlite:", "SQLITE:x"] {
             let failure = File::parse(OsStr::new(wrong)).unwrap_err();
-            assert_eq!(failure.exit(), Exit::StoreUnusable, "{wrong}");
+            assert!(!failure.is_temporary(), "{wrong}");
         }
         for (text, path, prefix) in [
             ("sqlite:some dir/a%20b.db", "some dir/a%20b.db", None),
@@ -273,8 +276,9 @@ mod tests {
                 default,
             };
             let failure = file.refused(error);
-            assert_eq!(failure.exit(), Exit::StoreUnusable);
-            format!("{failure} {failure:?}")
+            assert!(!failure.is_temporary());
+            let why = failure.source().expect("why").to_string();
+            format!("{failure}: {why}: {:?}", failure.advice())
         };
         let both = [told(true), told(false)];
         for told in &both {

@@ -1,8 +1,10 @@
 //! `postgres://USER@HOST/DATABASE`: one table of a database.
 //!
-//! What a URL and the environment say is read in `address`, whom a connection trusts in `trust`.
+//! What a URL and the environment say is read in `address`, whom a connection trusts in `trust`, the password
+//! file in `pgpass`.
 
 mod address;
+mod pgpass;
 mod trust;
 
 use std::{error::Error as StdError, ffi::OsStr, fmt, sync::Arc};
@@ -18,17 +20,16 @@ use dlock_postgres::{
 };
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use self::address::{Database, Place};
-use super::{
-    Location, Queue, Store,
-    diagnosis::{Diagnosis, SET_UP},
-    pgpass::{self, Wanted},
-    query, queue, refuse,
-    tables::{Tables, TablesError},
+use self::{
+    address::{Database, Place},
+    pgpass::Wanted,
 };
+use super::{Backend, query};
 use crate::{
-    display::harmless,
-    exit::{Exit, Failure},
+    Program, Queue, Store, StoreError,
+    diagnosis::Diagnosis,
+    tables::{Tables, TablesError},
+    text::harmless,
 };
 
 /// One for a renewal, and some for a waiter that asks and looks at the same time.
@@ -36,22 +37,19 @@ const CONNECTIONS: usize = 4;
 /// Where a server listens, if nobody says otherwise.
 const PORT: u16 = 5432;
 
-/// Makes a location of `postgres://..`.
-pub(super) fn parse(argument: &OsStr) -> Result<Box<dyn Location>, Failure> {
-    database(argument).map(|database| Box::new(database) as _)
-}
-
-fn database(argument: &OsStr) -> Result<Database, Failure> {
+/// Reads `postgres://..`.
+pub(crate) fn parse(argument: &OsStr) -> Result<Box<dyn Backend>, StoreError> {
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let url = argument
         .to_str()
-        .ok_or_else(|| refuse("a URL is UTF-8, and this is not"))?;
-    Database::parse(url, &variable, std::env::home_dir().as_deref())
+        .ok_or_else(|| StoreError::no_location("a URL is UTF-8, and this is not"))?;
+    let database = Database::parse(url, &variable, std::env::home_dir().as_deref())?;
+    Ok(Box::new(database))
 }
 
 impl Database {
     /// The password of the file, for whom we connect as if the URL and the environment had none.
-    fn password_of_file(&self) -> Option<String> {
+    fn password_of_file(&self, program: &Program) -> Option<String> {
         let Self { config, .. } = self;
         let host = match config.get_hosts().first() {
             Some(Host::Tcp(host)) => host.as_str(),
@@ -67,19 +65,26 @@ impl Database {
             database: config.get_dbname().unwrap_or(user),
             user,
         };
-        pgpass::look_up(self.password_file.as_deref()?, wanted)
+        let file = self.password_file.as_deref()?;
+        pgpass::look_up(file, wanted).unwrap_or_else(|error| {
+            (program.warn)(format_args!(
+                "the password file {} is ignored: {error}",
+                file.display()
+            ));
+            None
+        })
     }
 }
 
 impl Database {
-    fn unusable(&self, what: &str) -> Failure {
-        Failure::new(Exit::StoreUnusable, format!("{what} the store {self}"))
+    fn unusable(&self, what: &str) -> StoreError {
+        StoreError::unusable(format!("{what} the store {self}"))
     }
 
-    fn pool(&self) -> Result<Pool, Failure> {
+    fn pool(&self, program: &Program) -> Result<Pool, StoreError> {
         let mut config = self.config.clone();
         if config.get_password().is_none()
-            && let Some(password) = self.password_of_file()
+            && let Some(password) = self.password_of_file(program)
         {
             config.password(password);
         }
@@ -105,33 +110,9 @@ impl Database {
     }
 }
 
-/// Opens the queue of `postgres://..`.
-pub(super) fn queue(argument: &OsStr, _make: bool) -> Result<Queue, Failure> {
-    let database = database(argument)?;
-    let Place {
-        schema,
-        table: None,
-        prefix: None,
-    } = &database.place
-    else {
-        return Err(refuse(
-            "a queue has neither a table nor a prefix of its own: name another schema, with schema=NAME",
-        ));
-    };
-    let tasks = PostgresTasks::builder()
-        .pool(database.pool()?)
-        .schema(schema.as_deref().unwrap_or("dlock"))
-        .build()
-        .map_err(|error| database.unusable("can't open").because(error))?;
-    Ok(Queue {
-        store: Arc::new(tasks.clone()),
-        diagnosis: database.diagnosis(Arc::new(tasks), queue::SET_UP),
-    })
-}
-
 #[async_trait]
-impl Location for Database {
-    async fn open(&self) -> Result<Store, Failure> {
+impl Backend for Database {
+    async fn open(&self, program: &Program) -> Result<Store, StoreError> {
         let Place {
             schema,
             table,
@@ -139,7 +120,7 @@ impl Location for Database {
         } = &self.place;
         // All of one type, whatever is set.
         let provider = PostgresProvider::builder()
-            .pool(self.pool()?)
+            .pool(self.pool(program)?)
             .schema(schema.as_deref().unwrap_or("dlock"))
             .table(table.as_deref().unwrap_or("lock"))
             .prefix(prefix.as_deref().unwrap_or_default())
@@ -148,8 +129,34 @@ impl Location for Database {
         Ok(Store {
             provider: Arc::new(provider.clone()),
             seen: None,
-            diagnosis: self.diagnosis(Arc::new(provider), SET_UP),
+            diagnosis: self.diagnosis(Arc::new(provider), program.set_up),
         })
+    }
+
+    async fn open_queue(&self, program: &Program, _make: bool) -> Result<Queue, StoreError> {
+        let Place {
+            schema,
+            table: None,
+            prefix: None,
+        } = &self.place
+        else {
+            return Err(StoreError::no_location(
+                "a queue has neither a table nor a prefix of its own: name another schema, with schema=NAME",
+            ));
+        };
+        let tasks = PostgresTasks::builder()
+            .pool(self.pool(program)?)
+            .schema(schema.as_deref().unwrap_or("dlock"))
+            .build()
+            .map_err(|error| self.unusable("can't open").because(error))?;
+        Ok(Queue {
+            tasks: Arc::new(tasks.clone()),
+            diagnosis: self.diagnosis(Arc::new(tasks), program.set_up_queue),
+        })
+    }
+
+    fn has_queues(&self) -> bool {
+        true
     }
 }
 
@@ -225,7 +232,7 @@ impl Tables for PostgresTasks {
 
 fn differs(table: &str, lacks: &[String]) -> String {
     let lacks = lacks.join(", ");
-    format!("the table {table} is not as this 'dlock' needs it: {lacks}")
+    format!("the table {table} is not as this version of dlock needs it: {lacks}")
 }
 
 impl fmt::Display for Database {

@@ -14,10 +14,9 @@ use dlock_postgres::deadpool_postgres::tokio_postgres::{
 
 use super::trust::{Mode, Roots};
 use crate::{
-    exit::Failure,
-    store::{
+    StoreError,
+    backend::{
         query::Query,
-        refuse,
         url::{UNCLEAR, has_clear_credentials},
     },
 };
@@ -55,38 +54,38 @@ const CONNECT: Duration = Duration::from_secs(5);
 const UNACKNOWLEDGED: Duration = Duration::from_secs(15);
 
 /// A database.
-pub(super) struct Database {
-    pub(super) config: Config,
-    pub(super) mode: Mode,
-    pub(super) roots: Roots,
-    pub(super) password_file: Option<PathBuf>,
-    pub(super) place: Place,
+pub(crate) struct Database {
+    pub(crate) config: Config,
+    pub(crate) mode: Mode,
+    pub(crate) roots: Roots,
+    pub(crate) password_file: Option<PathBuf>,
+    pub(crate) place: Place,
 }
 
 /// Where in the database the locks are, as far as the URL says it.
 #[derive(Debug)]
-pub(super) struct Place {
-    pub(super) schema: Option<String>,
-    pub(super) table: Option<String>,
-    pub(super) prefix: Option<String>,
+pub(crate) struct Place {
+    pub(crate) schema: Option<String>,
+    pub(crate) table: Option<String>,
+    pub(crate) prefix: Option<String>,
 }
 
 /// An environment variable that is not empty.
-pub(super) type Variable<'a> = &'a dyn Fn(&str) -> Option<String>;
+pub(crate) type Variable<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 impl Database {
-    pub(super) fn parse(
+    pub(crate) fn parse(
         url: &str,
         variable: Variable<'_>,
         home: Option<&Path>,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, StoreError> {
         if !url.contains("://") {
-            return Err(refuse(
+            return Err(StoreError::no_location(
                 "a database is written postgres://USER@HOST/DATABASE",
             ));
         }
         if !has_clear_credentials(url) {
-            return Err(refuse(UNCLEAR));
+            return Err(StoreError::no_location(UNCLEAR));
         }
         let (url, query) = url.split_once('?').unwrap_or((url, ""));
         let mut query = Query::parse(query, &PARAMETERS)?;
@@ -99,9 +98,9 @@ impl Database {
         let mut config: Config = format!("{url}?{}", query.rest())
             .parse()
             // The driver names what is wrong, and repeats no value.
-            .map_err(|error| refuse("its URL can't be read").because(error))?;
+            .map_err(|error| StoreError::no_location("its URL can't be read").because(error))?;
         if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
-            return Err(refuse("it names no host"));
+            return Err(StoreError::no_location("it names no host"));
         }
         complete(&mut config, variable);
         let roots = Roots::new(root.or_else(|| variable("PGSSLROOTCERT")), home);
@@ -158,7 +157,7 @@ fn all_sockets(config: &Config) -> bool {
 mod tests {
     use super::*;
 
-    fn database(url: &str, variables: &[(&str, &str)]) -> Result<Database, Failure> {
+    fn database(url: &str, variables: &[(&str, &str)]) -> Result<Database, StoreError> {
         let variable = |name: &str| {
             let found = variables.iter().find(|(key, _)| *key == name);
             found.map(|(_, value)| (*value).to_owned())

@@ -1,21 +1,20 @@
 //! What stands behind the question mark of a store: NAME=VALUE, joined by &.
 
-use super::refuse;
-use crate::{display::harmless, exit::Failure};
+use crate::{StoreError, text::harmless};
 
 /// The parameters of one store, to be taken one by one.
-pub(super) struct Query<'a>(Vec<(&'a str, &'a str)>);
+pub(crate) struct Query<'a>(Vec<(&'a str, &'a str)>);
 
 impl<'a> Query<'a> {
     /// Only these names. What else there is is not repeated: it may be a secret in the wrong place.
-    pub(super) fn parse(text: &'a str, known: &[&str]) -> Result<Self, Failure> {
+    pub(crate) fn parse(text: &'a str, known: &[&str]) -> Result<Self, StoreError> {
         let mut parameters = Vec::new();
         for parameter in text.split('&').filter(|parameter| !parameter.is_empty()) {
             match parameter.split_once('=') {
                 Some((name, value)) if known.contains(&name) => parameters.push((name, value)),
                 _ => {
                     let known = known.join(", ");
-                    return Err(refuse(&format!(
+                    return Err(StoreError::no_location(&format!(
                         "what follows the question mark is name=value, joined by &, with these names: {known}"
                     )));
                 }
@@ -25,7 +24,7 @@ impl<'a> Query<'a> {
     }
 
     /// The value of this parameter, without its percent signs; the last one, if there are several.
-    pub(super) fn take(&mut self, name: &str) -> Result<Option<String>, Failure> {
+    pub(crate) fn take(&mut self, name: &str) -> Result<Option<String>, StoreError> {
         let Self(parameters) = self;
         let found = parameters.iter().rfind(|(key, _)| *key == name);
         let value = found.map(|(_, value)| decoded(value)).transpose()?;
@@ -35,7 +34,7 @@ impl<'a> Query<'a> {
 
     /// What was not taken, as it was written.
     #[cfg(any(feature = "postgres", feature = "redis"))]
-    pub(super) fn rest(&self) -> String {
+    pub(crate) fn rest(&self) -> String {
         let Self(parameters) = self;
         let rest = parameters.iter();
         let rest: Vec<String> = rest
@@ -46,7 +45,7 @@ impl<'a> Query<'a> {
 }
 
 /// The parameters that are set, as a location shows them: with their question mark, or nothing.
-pub(super) fn shown(parameters: &[(&str, &Option<String>)]) -> String {
+pub(crate) fn shown(parameters: &[(&str, &Option<String>)]) -> String {
     let set = parameters.iter().filter_map(|(name, value)| {
         let value = value.as_ref()?;
         Some(format!("{name}={}", harmless(value)))
@@ -60,9 +59,12 @@ pub(super) fn shown(parameters: &[(&str, &Option<String>)]) -> String {
 }
 
 /// A value without its percent signs.
-fn decoded(value: &str) -> Result<String, Failure> {
-    let broken =
-        || refuse("a percent sign in its parameters is not followed by two hexadecimal digits");
+fn decoded(value: &str) -> Result<String, StoreError> {
+    let broken = || {
+        StoreError::no_location(
+            "a percent sign in its parameters is not followed by two hexadecimal digits",
+        )
+    };
     let mut pieces = value.split('%');
     let mut bytes = pieces.next().unwrap_or_default().as_bytes().to_vec();
     for piece in pieces {
@@ -73,7 +75,8 @@ fn decoded(value: &str) -> Result<String, Failure> {
         bytes.push(u8::from_str_radix(digits, 16).map_err(|_| broken())?);
         bytes.extend_from_slice(rest.as_bytes());
     }
-    String::from_utf8(bytes).map_err(|_| refuse("a value in its parameters is not UTF-8"))
+    String::from_utf8(bytes)
+        .map_err(|_| StoreError::no_location("a value in its parameters is not UTF-8"))
 }
 
 #[cfg(test)]

@@ -30,14 +30,11 @@ use rustls::{
     server::ParsedCertificate,
 };
 
-use crate::{
-    exit::{Exit, Failure},
-    store::{refuse, tls},
-};
+use crate::{StoreError, backend::tls};
 
 /// `sslmode`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Mode {
+pub(crate) enum Mode {
     Disable,
     Prefer,
     Require,
@@ -47,7 +44,7 @@ pub(super) enum Mode {
 
 /// `sslrootcert`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Roots {
+pub(crate) enum Roots {
     None,
     System,
     File(PathBuf),
@@ -55,7 +52,7 @@ pub(super) enum Roots {
 
 impl Roots {
     /// What was asked for, or the usual file if it exists.
-    pub(super) fn new(asked: Option<String>, home: Option<&Path>) -> Self {
+    pub(crate) fn new(asked: Option<String>, home: Option<&Path>) -> Self {
         match asked {
             Some(asked) if asked == "system" => Self::System,
             Some(file) => Self::File(file.into()),
@@ -68,15 +65,17 @@ impl Roots {
 }
 
 impl Mode {
-    pub(super) fn new(asked: Option<&str>, roots: &Roots) -> Result<Self, Failure> {
+    pub(crate) fn new(asked: Option<&str>, roots: &Roots) -> Result<Self, StoreError> {
         let mode = match (asked, roots) {
             // A client that trusts every authority must check the server's name.
             (None | Some("verify-full"), Roots::System) => Self::VerifyFull,
             (Some("prefer" | "require" | "verify-ca"), Roots::System) => {
-                return Err(refuse("sslrootcert=system takes sslmode=verify-full"));
+                return Err(StoreError::no_location(
+                    "sslrootcert=system takes sslmode=verify-full",
+                ));
             }
             (Some("verify-ca" | "verify-full"), Roots::None) => {
-                return Err(refuse(
+                return Err(StoreError::no_location(
                     "this sslmode takes the certificates to trust: sslrootcert=FILE or sslrootcert=system",
                 ));
             }
@@ -86,7 +85,7 @@ impl Mode {
             (Some("verify-ca"), _) => Self::VerifyCa,
             (Some("verify-full"), _) => Self::VerifyFull,
             (Some(_), _) => {
-                return Err(refuse(
+                return Err(StoreError::no_location(
                     "its sslmode is none of disable, prefer, require, verify-ca and verify-full",
                 ));
             }
@@ -96,16 +95,14 @@ impl Mode {
 }
 
 /// The settings of a connection.
-pub(super) fn settings(mode: Mode, roots: &Roots) -> Result<ClientConfig, Failure> {
+pub(crate) fn settings(mode: Mode, roots: &Roots) -> Result<ClientConfig, StoreError> {
     let provider = tls::cryptography();
     let trusted = match (mode, roots) {
         (Mode::Disable, _) | (_, Roots::None) => None,
         (_, Roots::System) => Some(of_system()?),
         (_, Roots::File(file)) => Some(of_file(file)?),
     };
-    let failed = |error| {
-        Failure::new(Exit::StoreUnusable, "TLS can't be set up for the store").because(error)
-    };
+    let failed = |error| StoreError::unusable("TLS can't be set up for the store").because(error);
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
         .map_err(failed)?;
@@ -120,14 +117,13 @@ pub(super) fn settings(mode: Mode, roots: &Roots) -> Result<ClientConfig, Failur
         .with_no_client_auth())
 }
 
-fn of_system() -> Result<Trusted, Failure> {
+fn of_system() -> Result<Trusted, StoreError> {
     let found = rustls_native_certs::load_native_certs();
     let trusted = Trusted::new(found.certs);
     if !trusted.roots.is_empty() {
         return Ok(trusted);
     }
-    let failure = Failure::new(
-        Exit::StoreUnusable,
+    let failure = StoreError::unusable(
         "this system has no certificates to trust, for sslrootcert=system",
     )
     .advise("install them (on Debian: ca-certificates), or name a file of them in SSL_CERT_FILE");
@@ -137,15 +133,12 @@ fn of_system() -> Result<Trusted, Failure> {
     })
 }
 
-fn of_file(file: &Path) -> Result<Trusted, Failure> {
+fn of_file(file: &Path) -> Result<Trusted, StoreError> {
     let failure = || {
-        Failure::new(
-            Exit::StoreUnusable,
-            format!(
-                "no certificate to trust can be read from {}",
-                file.display()
-            ),
-        )
+        StoreError::unusable(format!(
+            "no certificate to trust can be read from {}",
+            file.display()
+        ))
         .advise("sslrootcert names a file with certificates in the form PEM")
     };
     let certificates = CertificateDer::pem_file_iter(file)

@@ -9,7 +9,7 @@ use rustls::crypto::CryptoProvider;
 /// The cryptography of every connection. Drivers that make their own settings find it as the
 /// process's default; without one they would panic at the first connection.
 #[cfg(any(feature = "postgres", feature = "redis"))]
-pub(super) fn cryptography() -> Arc<CryptoProvider> {
+pub(crate) fn cryptography() -> Arc<CryptoProvider> {
     if CryptoProvider::get_default().is_none() {
         // Somebody else may be faster, with the same.
         rustls::crypto::ring::default_provider()
@@ -23,7 +23,7 @@ pub(super) fn cryptography() -> Arc<CryptoProvider> {
 
 /// What to do about a server that TLS did not accept; `None` for any other error. Asking such a
 /// server again does not help.
-pub(super) fn advice(error: &(dyn StdError + 'static)) -> Option<&'static str> {
+pub(crate) fn advice(error: &(dyn StdError + 'static)) -> Option<&'static str> {
     std::iter::successors(Some(error), |&error| next(error)).find_map(|error| {
         match error.downcast_ref::<rustls::Error>() {
             Some(rustls::Error::InvalidCertificate(_)) => Some(

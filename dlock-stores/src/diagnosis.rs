@@ -4,8 +4,12 @@ use std::{error::Error as StdError, fmt, sync::Arc, time::Duration};
 
 use dlock_core::{ErrorKind, ProviderError};
 
-use super::tables::{Tables, TablesError};
-use crate::exit::{Exit, Failure};
+#[cfg(any(feature = "dynamodb", feature = "postgres", feature = "redis"))]
+use crate::backend::tls;
+use crate::{
+    StoreError,
+    tables::{Tables, TablesError},
+};
 
 /// How long a look at a server's tables may take, once it has refused something.
 const LOOK: Duration = Duration::from_secs(10);
@@ -14,35 +18,22 @@ const GLANCE: Duration = Duration::from_secs(2);
 
 /// What is known of a store that can explain its errors.
 #[derive(Clone)]
-pub(super) struct Diagnosis {
+pub(crate) struct Diagnosis {
     /// What people may see of the store.
-    pub(super) shown: String,
+    pub(crate) shown: String,
     /// What has to be made before it can be used; `None` if opening did all.
-    pub(super) tables: Option<Arc<dyn Tables>>,
+    pub(crate) tables: Option<Arc<dyn Tables>>,
     /// How to have it made.
-    pub(super) set_up: &'static str,
+    pub(crate) set_up: &'static str,
     /// What to look at when it is silent.
-    pub(super) if_silent: &'static str,
+    pub(crate) if_silent: &'static str,
     /// Whether this is its own word: then it is up.
-    pub(super) is_refusal: fn(&(dyn StdError + 'static)) -> bool,
+    pub(crate) is_refusal: fn(&(dyn StdError + 'static)) -> bool,
 }
-
-/// How to have the tables of locks made.
-#[cfg_attr(
-    not(any(
-        test,
-        feature = "dynamodb",
-        feature = "postgres",
-        feature = "redis",
-        feature = "sqlite"
-    )),
-    expect(dead_code, reason = "there is no store then")
-)]
-pub(super) const SET_UP: &str = "make it once: 'dlock setup', with the same --store";
 
 impl Diagnosis {
     /// Makes what is needed; nothing if it is there.
-    pub(super) async fn set_up(&self) -> Result<(), Failure> {
+    pub(crate) async fn set_up(&self) -> Result<(), StoreError> {
         let Some(tables) = &self.tables else {
             return Ok(());
         };
@@ -55,9 +46,9 @@ impl Diagnosis {
     }
 
     /// The store has no answer: why, and what to do.
-    pub(super) async fn failure(&self, doing: &str, error: ProviderError) -> Failure {
+    pub(crate) async fn failure(&self, doing: &str, error: ProviderError) -> StoreError {
         #[cfg(any(feature = "dynamodb", feature = "postgres", feature = "redis"))]
-        if let Some(advice) = super::tls::advice(&error) {
+        if let Some(advice) = tls::advice(&error) {
             return self.unusable(doing).because(error).advise(advice);
         }
         match error.kind() {
@@ -69,14 +60,13 @@ impl Diagnosis {
                 Some(TablesError::Store(_)) | None => self.unusable(doing).because(error),
             },
             ErrorKind::NotApplied | ErrorKind::Unknown => match self.obstacle().await {
-                Some(obstacle) => Failure::new(
-                    Exit::StoreUnreachable,
-                    format!("{doing}: the store {self} takes no writes"),
-                )
-                .because(obstacle),
+                Some(obstacle) => {
+                    StoreError::unreachable(format!("{doing}: the store {self} takes no writes"))
+                        .because(obstacle)
+                }
                 None => {
                     let what = format!("{doing}: the store {self} {}", self.conduct(&error));
-                    let failure = Failure::new(Exit::StoreUnreachable, what);
+                    let failure = StoreError::unreachable(what);
                     let failure = if self.refuses(&error) {
                         failure
                     } else {
@@ -89,7 +79,7 @@ impl Diagnosis {
     }
 
     /// What a store does that gave no answer to a request.
-    pub(super) fn conduct(&self, error: &ProviderError) -> &'static str {
+    pub(crate) fn conduct(&self, error: &ProviderError) -> &'static str {
         if self.refuses(error) {
             "refuses for now"
         } else {
@@ -103,11 +93,8 @@ impl Diagnosis {
         std::iter::successors(Some(first), |&error| error.source()).any(self.is_refusal)
     }
 
-    fn unusable(&self, doing: &str) -> Failure {
-        Failure::new(
-            Exit::StoreUnusable,
-            format!("{doing}: the store {self} can't be used"),
-        )
+    fn unusable(&self, doing: &str) -> StoreError {
+        StoreError::unusable(format!("{doing}: the store {self} can't be used"))
     }
 
     /// What keeps a store from writing that may be up all the same.

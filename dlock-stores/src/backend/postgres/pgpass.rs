@@ -3,29 +3,21 @@
 
 use std::{fs, io, path::Path};
 
-use crate::exit::say;
-
 /// For whom a password is looked up.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Wanted<'a> {
-    pub(super) host: &'a str,
-    pub(super) port: u16,
-    pub(super) database: &'a str,
-    pub(super) user: &'a str,
+pub(crate) struct Wanted<'a> {
+    pub(crate) host: &'a str,
+    pub(crate) port: u16,
+    pub(crate) database: &'a str,
+    pub(crate) user: &'a str,
 }
 
 /// The password in this file; `None` if there is no file, or no line that fits.
-pub(super) fn look_up(file: &Path, wanted: Wanted<'_>) -> Option<String> {
+pub(crate) fn look_up(file: &Path, wanted: Wanted<'_>) -> io::Result<Option<String>> {
     match read_private(file) {
-        Ok(text) => find(&text, wanted),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        Err(error) => {
-            say(format_args!(
-                "the password file {} is ignored: {error}",
-                file.display()
-            ));
-            None
-        }
+        Ok(text) => Ok(find(&text, wanted)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
     }
 }
 
@@ -122,10 +114,10 @@ mod tests {
         fs::write(file.path(), "*:*:*:*:secret\n").unwrap();
         let mode = |mode| {
             fs::set_permissions(file.path(), fs::Permissions::from_mode(mode)).unwrap();
-            look_up(file.path(), WANTED)
+            look_up(file.path(), WANTED).ok()
         };
-        assert_eq!(mode(0o600).as_deref(), Some("secret"));
+        assert_eq!(mode(0o600), Some(Some("secret".to_owned())));
         assert_eq!(mode(0o640), None);
-        assert_eq!(look_up(Path::new("/no/such/file"), WANTED), None);
+        assert_eq!(look_up(Path::new("/no/such/file"), WANTED).unwrap(), None);
     }
 }

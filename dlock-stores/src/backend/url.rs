@@ -4,7 +4,7 @@
 ///
 /// A password with a bare `/`, `?`, `#` or `@` would be read as a part of the host or the path, and
 /// shown as such; so it is refused.
-pub(super) fn has_clear_credentials(url: &str) -> bool {
+pub(crate) fn has_clear_credentials(url: &str) -> bool {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     match rest.matches('@').count() {
@@ -15,7 +15,7 @@ pub(super) fn has_clear_credentials(url: &str) -> bool {
 }
 
 /// What to say of a URL that has none.
-pub(super) const UNCLEAR: &str = "where its user and password end is not clear: in them, write / ? # and @ as %2F %3F %23 and %40";
+pub(crate) const UNCLEAR: &str = "where its user and password end is not clear: in them, write / ? # and @ as %2F %3F %23 and %40";
 
 #[cfg(test)]
 mod tests {

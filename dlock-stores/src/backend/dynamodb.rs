@@ -26,15 +26,16 @@ use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
 use dlock_dynamodb::{DynamodbProvider, TableError};
 
 use super::{
-    Location, Seen, Store,
-    diagnosis::{Diagnosis, SET_UP},
+    Backend,
     query::{self, Query},
-    refuse, state,
-    tables::{Tables, TablesError},
+    state,
 };
 use crate::{
-    display::without_credentials,
-    exit::{Exit, Failure},
+    Program, Store, StoreError,
+    diagnosis::Diagnosis,
+    store::Seen,
+    tables::{Tables, TablesError},
+    text::without_credentials,
 };
 
 /// How long the search for a region and for credentials may take: it may end in asking the machine.
@@ -49,16 +50,16 @@ struct Table {
     prefix: Option<String>,
 }
 
-/// Makes a location of `dynamodb:TABLE`.
-pub(super) fn parse(argument: &OsStr) -> Result<Box<dyn Location>, Failure> {
+/// Reads `dynamodb:TABLE`.
+pub(crate) fn parse(argument: &OsStr) -> Result<Box<dyn Backend>, StoreError> {
     let text = argument
         .to_str()
-        .ok_or_else(|| refuse("a table's name is UTF-8, and this is not"))?;
+        .ok_or_else(|| StoreError::no_location("a table's name is UTF-8, and this is not"))?;
     let text = text.strip_prefix("dynamodb:").unwrap_or(text);
     let (name, query) = text.split_once('?').unwrap_or((text, ""));
     let is_name = |letter: char| letter.is_ascii_alphanumeric() || "_.-:/".contains(letter);
     if name.is_empty() || name.starts_with('/') || !name.chars().all(is_name) {
-        return Err(refuse(
+        return Err(StoreError::no_location(
             "what follows dynamodb: is no name of a table, and no ARN of one",
         ));
     }
@@ -70,7 +71,7 @@ pub(super) fn parse(argument: &OsStr) -> Result<Box<dyn Location>, Failure> {
         prefix: query.take("prefix")?,
     };
     if table.sort_key.is_some() && table.prefix.is_none() {
-        return Err(refuse(
+        return Err(StoreError::no_location(
             "in a table with a sort key the partition key's value is the prefix: add prefix=..",
         ));
     }
@@ -78,12 +79,12 @@ pub(super) fn parse(argument: &OsStr) -> Result<Box<dyn Location>, Failure> {
 }
 
 impl Table {
-    fn unusable(&self) -> Failure {
-        Failure::new(Exit::StoreUnusable, format!("can't open the store {self}"))
+    fn unusable(&self) -> StoreError {
+        StoreError::unusable(format!("can't open the store {self}"))
     }
 
     /// What this process's surroundings say of AWS, with credentials in hand.
-    async fn surroundings(&self) -> Result<(SdkConfig, Primed), Failure> {
+    async fn surroundings(&self) -> Result<(SdkConfig, Primed), StoreError> {
         let http = aws_smithy_http_client::Builder::new()
             .tls_provider(Provider::Rustls(CryptoMode::Ring))
             .build_https();
@@ -109,9 +110,7 @@ impl Table {
             ) => Err(self.unusable().because(error).advise(
                 "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or give this machine a role",
             )),
-            Err(error) => Err(Failure::new(
-                Exit::StoreUnreachable,
-                format!("no AWS credentials could be fetched for the store {self}"),
+            Err(error) => Err(StoreError::unreachable(format!("no AWS credentials could be fetched for the store {self}"),
             )
             .because(error)),
         }
@@ -131,8 +130,8 @@ impl Table {
 }
 
 #[async_trait]
-impl Location for Table {
-    async fn open(&self) -> Result<Store, Failure> {
+impl Backend for Table {
+    async fn open(&self, program: &Program) -> Result<Store, StoreError> {
         let Self {
             name,
             partition_key,
@@ -141,10 +140,9 @@ impl Location for Table {
         } = self.clone();
         let found = tokio::time::timeout(PATIENCE, self.surroundings()).await;
         let (config, credentials) = found.map_err(|_| {
-            Failure::new(
-                Exit::StoreUnreachable,
-                format!("no AWS region and credentials were found for the store {self} within {PATIENCE:?}"),
-            )
+            StoreError::unreachable(format!(
+                "no AWS region and credentials were found for the store {self} within {PATIENCE:?}"
+            ))
         })??;
         let client = Client::from_conf(
             Builder::from(&config)
@@ -167,7 +165,7 @@ impl Location for Table {
                 tables: Some(Arc::new(provider)),
                 if_silent: "can this machine reach DynamoDB, and is AWS_ENDPOINT_URL right if it is set? try again later",
                 is_refusal,
-                set_up: SET_UP,
+                set_up: program.set_up,
             },
         })
     }

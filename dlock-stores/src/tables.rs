@@ -8,7 +8,7 @@ use dlock_core::ProviderError;
 
 /// The schema or the table of a server.
 #[async_trait]
-pub(super) trait Tables: Send + Sync {
+pub(crate) trait Tables: Send + Sync {
     /// Makes what is missing; looks only, if all is there.
     async fn make(&self) -> Result<(), TablesError>;
 
@@ -27,7 +27,7 @@ pub(super) trait Tables: Send + Sync {
     not(any(test, feature = "dynamodb", feature = "postgres")),
     expect(dead_code, reason = "only servers with tables say so")
 )]
-pub(super) enum TablesError {
+pub(crate) enum TablesError {
     /// They can be made.
     #[error("{0}")]
     Missing(String),

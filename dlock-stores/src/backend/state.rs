@@ -1,10 +1,12 @@
 //! This user's state directory, where what a machine remembers from one run to the next belongs.
 
 use std::path::PathBuf;
+#[cfg(feature = "sqlite")]
+use std::{fs, io, path::Path};
 
 /// `$XDG_STATE_HOME/dlock`, by default in `~/.local/state` (the XDG base directory specification,
 /// which also says to ignore a relative path). `None` if the user has no home directory.
-pub(super) fn directory() -> Option<PathBuf> {
+pub(crate) fn directory() -> Option<PathBuf> {
     let named = std::env::var_os("XDG_STATE_HOME")
         .map(PathBuf::from)
         .filter(|path| path.is_absolute());
@@ -13,4 +15,19 @@ pub(super) fn directory() -> Option<PathBuf> {
         Some(home.join(".local/state"))
     };
     Some(named.or_else(home)?.join("dlock"))
+}
+
+/// Makes a directory that nobody else may look into.
+#[cfg(all(unix, feature = "sqlite"))]
+pub(crate) fn make_private(directory: &Path) -> io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt;
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(directory)
+}
+
+#[cfg(all(not(unix), feature = "sqlite"))]
+pub(crate) fn make_private(directory: &Path) -> io::Result<()> {
+    fs::DirBuilder::new().recursive(true).create(directory)
 }
