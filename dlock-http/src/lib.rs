@@ -1,0 +1,15 @@
+#![doc = include_str!("../README.md")]
+#![expect(
+    clippy::exhaustive_structs,
+    clippy::exhaustive_enums,
+    reason = "these are the shapes of version 1 of the interface: servers and clients write them out"
+)]
+
+pub mod leases;
+mod problem;
+mod text;
+
+pub use self::{
+    problem::{Code, Problem},
+    text::{Base64, Millis, Time},
+};
