@@ -61,5 +61,5 @@ pub use self::{
     },
     events::{End, EndCause, ReleaseEnd, State},
     lease::{Error, ParseTicketError, Ticket},
-    time::Clock,
+    time::{Clock, Stopwatch},
 };

@@ -4,8 +4,12 @@ mod clock;
 mod entropy;
 mod instant;
 mod plan;
+mod stopwatch;
 
-pub use self::clock::{Clock, Machine, ManualClock, Standstill};
+pub use self::{
+    clock::{Clock, Machine, ManualClock, Standstill},
+    stopwatch::Stopwatch,
+};
 #[cfg(test)]
 pub(crate) use self::plan::tests::plan_of;
 pub(crate) use self::{

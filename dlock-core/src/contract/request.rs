@@ -152,6 +152,21 @@ impl Closing {
         Ok(Self::drawn(system_uuid()?, lasts))
     }
 
+    /// The closing that another process has drawn and sent here.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Fatal`](crate::ErrorKind::Fatal) if the uuid is not of version 8, which tells it from a term's, or
+    /// the time is not of whole milliseconds within 100 ms and 24 h.
+    pub fn of(uuid: Uuid, lasts: Duration) -> Result<Self, ProviderError> {
+        let closing = Self { uuid, lasts };
+        if uuid.get_version_num() == 8 && closing.lasting(lasts) == closing {
+            return Ok(closing);
+        }
+        Err(ProviderError::fatal(
+            "a name is closed by a uuid of version 8, for 100 ms to 24 h in whole milliseconds",
+        ))
+    }
+
     /// Of random bytes that were drawn for it.
     pub(crate) fn drawn(random: Uuid, lasts: Duration) -> Self {
         let uuid = uuid::Builder::from_custom_bytes(random.into_bytes()).into_uuid();

@@ -1,0 +1,19 @@
+#![doc = include_str!("../README.md")]
+#![expect(
+    clippy::exhaustive_structs,
+    clippy::exhaustive_enums,
+    reason = "these are the shapes of version 1 of the interface: servers and clients write them out"
+)]
+
+#[cfg(feature = "client")]
+mod client;
+pub mod leases;
+mod problem;
+mod text;
+
+#[cfg(feature = "client")]
+pub use self::client::{HttpProvider, InvalidServer, Server};
+pub use self::{
+    problem::{Code, Problem},
+    text::{Base64, Millis, Time},
+};

@@ -1,0 +1,148 @@
+//! What requests carry, read with limits, and what is said of what cannot be read.
+
+use std::fmt::Write as _;
+
+use axum::{
+    extract::{FromRequest, FromRequestParts, Query, Request},
+    http::{HeaderMap, Method, Uri, header, request::Parts},
+};
+use dlock_http::{Code, Problem};
+use futures_util::StreamExt;
+use serde::de::DeserializeOwned;
+use serde_path_to_error::Segment;
+use tokio::time::timeout;
+
+use crate::{Service, problem::Refusal};
+
+/// The body of a request, as JSON.
+#[derive(Debug)]
+pub(crate) struct Body<T>(pub(crate) T);
+
+/// What is in the query of a request.
+#[derive(Debug)]
+pub(crate) struct Asked<T>(pub(crate) T);
+
+impl<T: DeserializeOwned> FromRequest<Service> for Body<T> {
+    type Rejection = Refusal;
+
+    async fn from_request(request: Request, service: &Service) -> Result<Self, Refusal> {
+        if !is_json(request.headers()) {
+            return Err(Refusal::new(
+                Code::NotJson,
+                "send the header Content-Type: application/json",
+            ));
+        }
+        let limits = &service.0.limits;
+        match timeout(limits.body_time, whole(request, limits.body)).await {
+            Ok(body) => parsed(&body?).map(Self),
+            Err(_elapsed) => Err(Code::TooSlow.into()),
+        }
+    }
+}
+
+impl<T: DeserializeOwned + Send> FromRequestParts<Service> for Asked<T> {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, service: &Service) -> Result<Self, Refusal> {
+        match Query::from_request_parts(parts, service).await {
+            Ok(Query(query)) => Ok(Self(query)),
+            Err(rejection) => Err(Refusal::new(Code::BadRequest, rejection.body_text())),
+        }
+    }
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let content = headers.get(header::CONTENT_TYPE);
+    let Some(content) = content.and_then(|content| content.to_str().ok()) else {
+        return false;
+    };
+    let essence = content.split(';').next().unwrap_or_default().trim();
+    essence.eq_ignore_ascii_case("application/json")
+}
+
+/// All of the body, unless it is too large.
+async fn whole(request: Request, most: usize) -> Result<Vec<u8>, Refusal> {
+    let mut stream = request.into_body().into_data_stream();
+    let mut body = Vec::new();
+    while let Some(part) = stream.next().await {
+        let part = part.map_err(|_| Refusal::new(Code::BadRequest, "the body broke off"))?;
+        if body.len() + part.len() > most {
+            return Err(Refusal::new(
+                Code::TooLarge,
+                format!("at most {most} bytes are taken"),
+            ));
+        }
+        body.extend_from_slice(&part);
+    }
+    Ok(body)
+}
+
+fn parsed<T: DeserializeOwned>(body: &[u8]) -> Result<T, Refusal> {
+    let mut json = serde_json::Deserializer::from_slice(body);
+    let value = serde_path_to_error::deserialize(&mut json).map_err(|error| {
+        let pointer = pointer(error.path());
+        Problem::new(Code::BadRequest)
+            .detail(error.inner().to_string())
+            .pointer(pointer)
+    })?;
+    json.end()
+        .map_err(|error| Refusal::new(Code::BadRequest, error.to_string()))?;
+    Ok(value)
+}
+
+/// As RFC 6901 writes it.
+fn pointer(path: &serde_path_to_error::Path) -> String {
+    let mut pointer = String::new();
+    for segment in path {
+        pointer.push('/');
+        match segment {
+            Segment::Seq { index } => {
+                // Writing to a String cannot fail.
+                let _ = write!(pointer, "{index}").is_ok();
+            }
+            Segment::Map { key } | Segment::Enum { variant: key } => {
+                pointer.push_str(&key.replace('~', "~0").replace('/', "~1"));
+            }
+            Segment::Unknown => pointer.push('?'),
+        }
+    }
+    pointer
+}
+
+pub(crate) async fn no_such_path(uri: Uri) -> Refusal {
+    let path = uri.path();
+    Refusal::new(
+        Code::NotFound,
+        format!("there is no {path:?}; /openapi.json lists what there is"),
+    )
+}
+
+pub(crate) async fn no_such_method(method: Method, uri: Uri) -> Refusal {
+    let path = uri.path();
+    Refusal::new(
+        Code::MethodNotAllowed,
+        format!("{path:?} has no method {method}; /openapi.json lists what there is"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use dlock_http::leases::{Acquire, RenewMany};
+
+    use super::*;
+
+    fn said<T: DeserializeOwned + std::fmt::Debug>(body: &str) -> String {
+        format!("{:?}", parsed::<T>(body.as_bytes()).unwrap_err())
+    }
+
+    #[test]
+    fn what_is_wrong_is_pointed_at() {
+        let renewals = r#"{"renewals": [{"name": "a", "uuid": "x", "n": 1}]}"#;
+        assert!(said::<RenewMany>(renewals).contains("\"/renewals/0/uuid\""));
+        let typo = r#"{"name": "a", "uuid": "00000000-0000-4000-8000-000000000000", "duration": 5}"#;
+        let typo = said::<Acquire>(typo);
+        assert!(typo.contains("unknown field `duration`"), "{typo}");
+        assert!(said::<RenewMany>(r#"{"renewals": []} {}"#).contains("trailing"));
+        assert!(said::<RenewMany>("").contains("EOF"));
+    }
+}

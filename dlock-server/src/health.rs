@@ -1,0 +1,62 @@
+//! Whether the server lives, whether it should get requests, and what its store can do.
+
+use axum::{Json, extract::State};
+use dlock_core::Name;
+use dlock_http::{
+    Code, Problem,
+    leases::{Capabilities, Done},
+};
+use std::sync::Arc;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use crate::{Service, calls::Class, problem::Refusal};
+
+pub(crate) fn routes() -> OpenApiRouter<Service> {
+    OpenApiRouter::new()
+        .routes(routes!(healthz))
+        .routes(routes!(readyz))
+        .routes(routes!(capabilities))
+}
+
+/// The server lives. Asks nobody.
+#[utoipa::path(get, path = "/healthz", tag = "server", responses((status = 200, description = "It lives.", body = Done)))]
+async fn healthz() -> Json<Done> {
+    Json(Done {})
+}
+
+/// The server should get requests: it is not about to stop, and its store answers.
+#[utoipa::path(
+    get,
+    path = "/readyz",
+    tag = "server",
+    responses(
+        (status = 200, description = "Send it requests.", body = Done),
+        (status = "default", description = "Do not, for the moment.", body = Problem),
+    ),
+)]
+async fn readyz(State(service): State<Service>) -> Result<Json<Done>, Refusal> {
+    if service.0.stopping.is_cancelled() {
+        return Err(Code::Stopping.into());
+    }
+    // A name that no namespace has.
+    let name = Name::new("readyz").map_err(|_| Refusal::from(Code::Fatal))?;
+    let provider = Arc::clone(&service.0.provider);
+    let limit = service.0.limits.call_time;
+    service
+        .0
+        .calls
+        .ask(Class::Hold, limit, async move { provider.read(&name).await })
+        .await?;
+    Ok(Json(Done {}))
+}
+
+/// What the store behind the server can do. Always the same answer.
+#[utoipa::path(
+    get,
+    path = "/v1/capabilities",
+    tag = "server",
+    responses((status = 200, description = "The store's abilities.", body = Capabilities)),
+)]
+async fn capabilities(State(service): State<Service>) -> Json<Capabilities> {
+    Json(Capabilities::new(service.0.provider.capabilities(), false))
+}

@@ -1,0 +1,385 @@
+//! `/v1/{namespace}/leases`: each request is one call of the store.
+
+mod list;
+mod watch;
+
+use std::{sync::Arc, time::Duration};
+
+use axum::{Json, extract::State};
+use dlock_core::{
+    ProviderError,
+    provider::{
+        self, AcquireOutcome, Admin, AskOutcome, ReleaseOutcome, RenewOutcome, RevokeOutcome,
+    },
+};
+use dlock_http::{
+    Code, Millis, Problem,
+    leases::{
+        Acquire, Acquired, Ask, Done, Force, Purge, Purged, Release, Renew, RenewAnswer, RenewMany,
+        Renewed, RenewedMany, Revoke,
+    },
+};
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use crate::{
+    Service,
+    body::Body,
+    calls::Class,
+    guard::{Allowed, AllowedEverywhere, ToAdmin, ToHold, ToKeep},
+    names::Namespace,
+    problem::{Refusal, not_possible, of_store},
+    waits,
+};
+
+/// The most renewals of one request.
+const MOST_RENEWALS: usize = 500;
+
+pub(crate) fn routes() -> OpenApiRouter<Service> {
+    OpenApiRouter::new()
+        .routes(routes!(acquire))
+        .routes(routes!(renew))
+        .routes(routes!(renew_many))
+        .routes(routes!(release))
+        .routes(routes!(ask))
+        .routes(routes!(revoke))
+        .routes(routes!(force))
+        .routes(routes!(purge))
+        .merge(list::routes())
+        .merge(watch::routes())
+}
+
+type Answer<T> = Result<Json<T>, Refusal>;
+
+impl Service {
+    /// One call of the store.
+    async fn ask<T, F>(
+        &self,
+        class: Class,
+        limit: Duration,
+        call: impl FnOnce(Arc<dyn Admin>) -> F,
+    ) -> Result<T, Refusal>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, ProviderError>> + Send + 'static,
+    {
+        let request = call(Arc::clone(&self.0.provider));
+        self.0.calls.ask(class, limit, request).await
+    }
+}
+
+/// Begins a term, if the name is free.
+#[utoipa::path(
+    post,
+    path = "/v1/{namespace}/leases/acquire",
+    tag = "leases",
+    request_body = Acquire,
+    responses(
+        (status = 200, description = "The term has begun.", body = Acquired),
+        (status = 409, description = "`held`, with the record; or `spent`.", body = Problem),
+        (status = "default", description = "See `code`.", body = Problem),
+    ),
+    params(("namespace" = String, Path, description = "1 to 63 of a-z, 0-9 and -")),
+)]
+async fn acquire(
+    State(service): State<Service>,
+    Allowed { namespace, .. }: Allowed<ToHold>,
+    Body(body): Body<Acquire>,
+) -> Answer<Acquired> {
+    let wait: Duration = body.wait_ms.into();
+    if wait > waits::LONGEST {
+        let detail = format!("a wait is at most {} ms", waits::LONGEST.as_millis());
+        let problem = Problem::new(Code::BadRequest).detail(detail);
+        return Err(problem.pointer("/wait_ms").into());
+    }
+    let name = namespace.stored(&body.name, "/name")?;
+    let mut request = body.into_request(name);
+    request.check().map_err(|error| not_possible(&error))?;
+    let mut waited = Duration::ZERO;
+    if !wait.is_zero() {
+        let done = waits::until_free(&service, request, wait).await?;
+        (waited, request) = (done.waited, done.request);
+    }
+    let limit = service.0.limits.call_time.min(request.duration / 6);
+    let outcome = service
+        .ask(Class::Acquire, limit, |store| async move {
+            store.acquire(&request).await
+        })
+        .await?;
+    match outcome {
+        AcquireOutcome::Acquired(token) => Ok(Json(Acquired {
+            token,
+            waited_ms: Millis::rounded_down(waited),
+        })),
+        AcquireOutcome::Held(record) => Err(refused(Code::Held, Some(record))),
+        AcquireOutcome::Spent => Err(Code::Spent.into()),
+    }
+}
+
+/// Extends a term by its duration.
+#[utoipa::path(
+    post,
+    path = "/v1/{namespace}/leases/renew",
+    tag = "leases",
+    request_body = Renew,
+    responses(
+        (status = 200, description = "The term goes on.", body = Renewed),
+        (status = 409, description = "`lost`: the term is over.", body = Problem),
+        (status = "default", description = "See `code`.", body = Problem),
+    ),
+    params(("namespace" = String, Path, description = "1 to 63 of a-z, 0-9 and -")),
+)]
+async fn renew(
+    State(service): State<Service>,
+    Allowed { namespace, .. }: Allowed<ToKeep>,
+    Body(body): Body<Renew>,
+) -> Answer<Renewed> {
+    let request = renewal(&namespace, &body, "/name")?;
+    let limit = service.0.limits.call_time;
+    let outcome = service
+        .ask(Class::Hold, limit, |store| async move {
+            store.renew(&request).await
+        })
+        .await?;
+    renewed(outcome).map(Json).map_err(Into::into)
+}
+
+/// Extends up to 500 terms, each by itself.
+#[utoipa::path(
+    post,
+    path = "/v1/{namespace}/leases/renew-many",
+    tag = "leases",
+    request_body = RenewMany,
+    responses(
+        (status = 200, description = "An answer for each, in their order.", body = RenewedMany),
+        (status = "default", description = "See `code`.", body = Problem),
+    ),
+    params(("namespace" = String, Path, description = "1 to 63 of a-z, 0-9 and -")),
+)]
+async fn renew_many(
+    State(service): State<Service>,
+    Allowed { namespace, .. }: Allowed<ToKeep>,
+    Body(RenewMany { renewals }): Body<RenewMany>,
+) -> Answer<RenewedMany> {
+    if renewals.len() > MOST_RENEWALS {
+        let detail = format!("at most {MOST_RENEWALS} renewals are taken at a time");
+        let problem = Problem::new(Code::BadRequest).detail(detail);
+        return Err(problem.pointer("/renewals").into());
+    }
+    let named = |(index, renewal): (usize, &Renew)| {
+        self::renewal(&namespace, renewal, &format!("/renewals/{index}/name"))
+    };
+    let requests: Vec<_> = renewals.iter().enumerate().map(named).collect::<Result<_, _>>()?;
+    let expected = requests.len();
+    let limit = service.0.limits.call_time;
+    let outcomes = service
+        .ask(Class::Hold, limit, |store| async move {
+            Ok(store.renew_many(&requests).await)
+        })
+        .await?;
+    if outcomes.len() != expected {
+        return Err(Code::Unknown.into());
+    }
+    let answers = outcomes.into_iter().map(|outcome| {
+        let answer = match outcome {
+            Ok(outcome) => renewed(outcome),
+            Err(error) => Err(of_store(&error)),
+        };
+        match answer {
+            Ok(renewed) => RenewAnswer::Renewed(renewed),
+            Err(problem) => RenewAnswer::Problem(Box::new(problem)),
+        }
+    });
+    Ok(Json(RenewedMany {
+        answers: answers.collect(),
+    }))
+}
+
+/// Gives a term back, or leaves its name closed.
+#[utoipa::path(
+    post,
+    path = "/v1/{namespace}/leases/release",
+    tag = "leases",
+    request_body = Release,
+    responses(
+        (status = 200, description = "It is given back, now or earlier.", body = Done),
+        (status = 409, description = "`not-held`: the record is not of this term.", body = Problem),
+        (status = "default", description = "See `code`.", body = Problem),
+    ),
+    params(("namespace" = String, Path, description = "1 to 63 of a-z, 0-9 and -")),
+)]
+async fn release(
+    State(service): State<Service>,
+    Allowed { namespace, .. }: Allowed<ToKeep>,
+    Body(body): Body<Release>,
+) -> Answer<Done> {
+    let name = namespace.stored(&body.name, "/name")?;
+    let request = body.into_request(name).map_err(|error| {
+        Refusal::from(
+            Problem::new(Code::BadRequest)
+                .detail(error.to_string())
+                .pointer("/closing"),
+        )
+    })?;
+    if request.closing.is_some() && !service.0.provider.capabilities().closing {
+        let problem = Problem::new(Code::BadRequest).detail("this store can close no names");
+        return Err(problem.pointer("/closing").into());
+    }
+    let limit = service.0.limits.call_time;
+    let outcome = service
+        .ask(Class::Hold, limit, |store| async move {
+            store.release(&request).await
+        })
+        .await?;
+    released(outcome)
+}
+
+/// Asks the holder to give the lock back. The holder learns it from its next renewal.
+#[utoipa::path(
+    post,
+    path = "/v1/{namespace}/leases/ask",
+    tag = "leases",
+    request_body = Ask,
+    responses(
+        (status = 200, description = "The holder is asked.", body = Done),
+        (status = 409, description = "`changed`: this term does not hold it.", body = Problem),
+        (status = "default", description = "See `code`.", body = Problem),
+    ),
+    params(("namespace" = String, Path, description = "1 to 63 of a-z, 0-9 and -")),
+)]
+async fn ask(
+    State(service): State<Service>,
+    Allowed { namespace, .. }: Allowed<ToHold>,
+    Body(Ask { name, uuid }): Body<Ask>,
+) -> Answer<Done> {
+    let request = provider::Ask::new(namespace.stored(&name, "/name")?, uuid);
+    let limit = service.0.limits.call_time;
+    let outcome = service
+        .ask(Class::List, limit, |store| async move {
+            store.ask(&request).await
+        })
+        .await?;
+    match outcome {
+        AskOutcome::Asked => Ok(Json(Done {})),
+        AskOutcome::Changed(record) => Err(refused(Code::Changed, record)),
+    }
+}
+
+/// Takes a term away from its holder without giving it to anybody: others get it when it has expired.
+#[utoipa::path(
+    post,
+    path = "/v1/{namespace}/leases/revoke",
+    tag = "leases",
+    request_body = Revoke,
+    responses(
+        (status = 200, description = "It is taken away, now or earlier.", body = Done),
+        (status = 409, description = "`changed`: the record is not as it was read.", body = Problem),
+        (status = "default", description = "See `code`.", body = Problem),
+    ),
+    params(("namespace" = String, Path, description = "1 to 63 of a-z, 0-9 and -")),
+)]
+async fn revoke(
+    State(service): State<Service>,
+    Allowed { namespace, .. }: Allowed<ToAdmin>,
+    Body(Revoke { name, version, new }): Body<Revoke>,
+) -> Answer<Done> {
+    let name = namespace.stored(&name, "/name")?;
+    let mut request =
+        provider::Revoke::new(name, version.into()).map_err(|error| of_store(&error))?;
+    request.new = new.unwrap_or(request.new);
+    let limit = service.0.limits.call_time;
+    let outcome = service
+        .ask(Class::List, limit, |store| async move {
+            store.revoke(&request).await
+        })
+        .await?;
+    match outcome {
+        RevokeOutcome::Revoked => Ok(Json(Done {})),
+        RevokeOutcome::Changed(record) => Err(refused(Code::Changed, record)),
+    }
+}
+
+/// Frees a lock at once, **while its holder may believe in it until its deadline**. Only the fencing token
+/// protects then; `revoke` is the safe way.
+#[utoipa::path(
+    post,
+    path = "/v1/{namespace}/leases/force",
+    tag = "leases",
+    request_body = Force,
+    responses(
+        (status = 200, description = "It is free.", body = Done),
+        (status = 409, description = "`not-held`: the record is not of this term.", body = Problem),
+        (status = "default", description = "See `code`.", body = Problem),
+    ),
+    params(("namespace" = String, Path, description = "1 to 63 of a-z, 0-9 and -")),
+)]
+async fn force(
+    State(service): State<Service>,
+    Allowed { namespace, .. }: Allowed<ToAdmin>,
+    Body(Force { name, uuid, token }): Body<Force>,
+) -> Answer<Done> {
+    let name = namespace.stored(&name, "/name")?;
+    tracing::warn!(lock = ?name, %uuid, %token, "force-releasing a lock");
+    let request = provider::Release::new(name, uuid, Some(token));
+    let limit = service.0.limits.call_time;
+    let outcome = service
+        .ask(Class::List, limit, |store| async move {
+            store.release(&request).await
+        })
+        .await?;
+    released(outcome)
+}
+
+/// Deletes records that expired more than 7 days ago, of all namespaces.
+#[utoipa::path(
+    post,
+    path = "/v1/purge",
+    tag = "leases",
+    request_body = Purge,
+    responses(
+        (status = 200, description = "How many there were.", body = Purged),
+        (status = "default", description = "See `code`.", body = Problem),
+    ),
+)]
+async fn purge(
+    State(service): State<Service>,
+    _allowed: AllowedEverywhere<ToAdmin>,
+    Body(Purge { limit: most }): Body<Purge>,
+) -> Answer<Purged> {
+    let limit = service.0.limits.call_time;
+    let deleted = service
+        .ask(Class::List, limit, |store| async move {
+            store.purge(most).await
+        })
+        .await?;
+    Ok(Json(Purged { deleted }))
+}
+
+fn renewal(
+    namespace: &Namespace,
+    body: &Renew,
+    pointer: &str,
+) -> Result<provider::Renew, Refusal> {
+    let request = provider::Renew::new(namespace.stored(&body.name, pointer)?, body.uuid, body.n);
+    request.check().map_err(|error| not_possible(&error))?;
+    Ok(request)
+}
+
+fn renewed(outcome: RenewOutcome) -> Result<Renewed, Problem> {
+    match outcome {
+        RenewOutcome::Renewed { asked } => Ok(Renewed { asked }),
+        RenewOutcome::Lost(record) => {
+            Err(Problem::new(Code::Lost).record(record.map(Into::into)))
+        }
+    }
+}
+
+fn released(outcome: ReleaseOutcome) -> Answer<Done> {
+    match outcome {
+        ReleaseOutcome::Released => Ok(Json(Done {})),
+        ReleaseOutcome::NotHeld(record) => Err(refused(Code::NotHeld, record)),
+    }
+}
+
+fn refused(code: Code, record: Option<dlock_core::Record>) -> Refusal {
+    Problem::new(code).record(record.map(Into::into)).into()
+}

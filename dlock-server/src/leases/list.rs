@@ -1,0 +1,141 @@
+//! One lease, or a page of them.
+
+use axum::{
+    Json,
+    extract::State,
+    response::{IntoResponse, Response},
+};
+use dlock_core::provider;
+use dlock_http::{
+    Code, Problem,
+    leases::{Lease, Page, Record, Unreadable},
+};
+use serde::Deserialize;
+use utoipa::IntoParams;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use crate::{
+    Service,
+    body::Asked,
+    calls::Class,
+    guard::{Allowed, ToLook, ToRead},
+    problem::Refusal,
+};
+
+/// The most records of a page.
+const MOST: usize = 1_000;
+
+pub(super) fn routes() -> OpenApiRouter<Service> {
+    OpenApiRouter::new()
+        .routes(routes!(list))
+        .routes(routes!(look))
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+struct Which {
+    /// Only names that start with this.
+    #[serde(default)]
+    prefix: String,
+    /// Only names after this one: `next` of the page before.
+    after: Option<String>,
+    /// At most so many, 100 if it is not given, and never more than 1,000.
+    limit: Option<usize>,
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+struct Named {
+    /// The name.
+    name: String,
+}
+
+/// A page of leases, in byte order of their names.
+#[utoipa::path(
+    get,
+    path = "/v1/{namespace}/leases",
+    tag = "leases",
+    params(Which, ("namespace" = String, Path, description = "1 to 63 of a-z, 0-9 and -")),
+    responses(
+        (status = 200, description = "The page.", body = Page),
+        (status = "default", description = "See `code`.", body = Problem),
+    ),
+)]
+async fn list(
+    State(service): State<Service>,
+    Allowed { namespace, .. }: Allowed<ToRead>,
+    Asked(Which {
+        prefix,
+        after,
+        limit,
+    }): Asked<Which>,
+) -> Result<Json<Page>, Refusal> {
+    let after = match after {
+        Some(after) => Some(namespace.stored(&after, "/after")?),
+        None => None,
+    };
+    let request = provider::List::new(format!("{}{prefix}", namespace.prefix()))
+        .after(after)
+        .limit(limit.unwrap_or(100).min(MOST));
+    let limit = service.0.limits.call_time;
+    let page = service
+        .ask(Class::List, limit, |store| async move {
+            store.list(&request).await
+        })
+        .await?;
+    let shown = |name: &dlock_core::Name| {
+        let name = namespace.shown(name.as_str()).unwrap_or_default();
+        name.to_owned()
+    };
+    Ok(Json(Page {
+        next: page.next.as_ref().map(shown),
+        unreadable: page
+            .unreadable
+            .iter()
+            .map(|(name, why)| Unreadable {
+                name: shown(name),
+                why: why.clone(),
+            })
+            .collect(),
+        leases: page
+            .records
+            .into_iter()
+            .map(|(name, record)| Lease {
+                name: shown(&name),
+                record: record.into(),
+            })
+            .collect(),
+    }))
+}
+
+/// One lease as the store has it now.
+#[utoipa::path(
+    get,
+    path = "/v1/{namespace}/leases/one",
+    tag = "leases",
+    params(Named, ("namespace" = String, Path, description = "1 to 63 of a-z, 0-9 and -")),
+    responses(
+        (status = 200, description = "The record.", body = Record),
+        (status = 404, description = "`not-found`: nobody has had this name.", body = Problem),
+        (status = "default", description = "See `code`.", body = Problem),
+    ),
+)]
+async fn look(
+    State(service): State<Service>,
+    Allowed { namespace, .. }: Allowed<ToLook>,
+    Asked(Named { name }): Asked<Named>,
+) -> Result<Response, Refusal> {
+    let name = namespace.stored(&name, "/name")?;
+    let limit = service.0.limits.call_time;
+    let record = service
+        .ask(Class::List, limit, |store| async move {
+            store.read(&name).await
+        })
+        .await?;
+    match record {
+        Some(record) => Ok(Json(Record::from(record)).into_response()),
+        None => Err(Code::NotFound.into()),
+    }
+}

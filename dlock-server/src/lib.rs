@@ -1,0 +1,22 @@
+#![doc = include_str!("../README.md")]
+
+mod body;
+mod calls;
+mod describe;
+mod guard;
+mod health;
+mod hints;
+mod leases;
+mod limits;
+mod names;
+mod problem;
+mod rights;
+mod service;
+mod waits;
+
+pub use self::{
+    guard::Peer,
+    limits::Limits,
+    rights::{InvalidRights, Right, Rights},
+    service::{Service, router},
+};

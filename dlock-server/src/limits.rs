@@ -1,0 +1,38 @@
+//! How much a server takes on.
+
+use std::time::Duration;
+
+/// How much a server takes on at a time. What is over is refused with nothing done, lists first; a renewal, a
+/// heartbeat, a release or the end of a task is never refused (N6).
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Limits {
+    /// Calls of the store under way: 256.
+    pub calls: usize,
+    /// Requests that wait for a lease or a task, and streams of hints: 1,000.
+    pub waits: usize,
+    /// Requests of one token in a second, renewals and the like left out: none.
+    pub rate: Option<u32>,
+    /// The body of a request, in bytes: 1 MiB.
+    pub body: usize,
+    /// How long a body may take: 10 s.
+    pub body_time: Duration,
+    /// How long a call of the store may take: 5 s, and no more than a sixth of the lease where that is known.
+    pub call_time: Duration,
+    /// Host names that the server is known under; none are checked if there are none.
+    pub hosts: Vec<String>,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            calls: 256,
+            waits: 1_000,
+            rate: None,
+            body: 1024 * 1024,
+            body_time: Duration::from_secs(10),
+            call_time: Duration::from_secs(5),
+            hosts: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! Namespaces, and the names that leases have in the store (N2).
+
+use dlock_core::Name;
+use dlock_http::{Code, Problem};
+
+/// 1 to 63 of `a-z`, `0-9` and `-`. What is in a namespace has its name and a slash before its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Namespace(String);
+
+impl Namespace {
+    pub(crate) fn new(text: &str) -> Option<Self> {
+        let allowed = |letter: u8| matches!(letter, b'a'..=b'z' | b'0'..=b'9' | b'-');
+        ((1..=63).contains(&text.len()) && text.bytes().all(allowed)).then(|| Self(text.to_owned()))
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// What everything in it begins with.
+    pub(crate) fn prefix(&self) -> String {
+        format!("{}/", self.0)
+    }
+
+    /// The name in the store. `pointer` is where the name stands in the body.
+    pub(crate) fn stored(&self, name: &str, pointer: &str) -> Result<Name, Problem> {
+        if name.is_empty() {
+            let problem = Problem::new(Code::BadRequest).detail("the name is empty");
+            return Err(problem.pointer(pointer));
+        }
+        Name::new(format!("{}/{name}", self.0)).map_err(|error| {
+            let detail = format!("{error}; the namespace and a slash are counted");
+            Problem::new(Code::BadRequest)
+                .detail(detail)
+                .pointer(pointer)
+        })
+    }
+
+    /// The name without the namespace, if it is one of this namespace.
+    pub(crate) fn shown<'name>(&self, stored: &'name str) -> Option<&'name str> {
+        stored.strip_prefix(&self.0)?.strip_prefix('/')
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_name_leads_into_another_namespace() {
+        for bad in ["", "A", "a_b", "a/b", "ü", "a.b", &"a".repeat(64)] {
+            assert_eq!(Namespace::new(bad), None, "{bad:?}");
+        }
+        let team = Namespace::new("team-1").unwrap();
+        let stored = team.stored("../other/door", "/name").unwrap();
+        assert_eq!(stored.as_str(), "team-1/../other/door");
+        assert_eq!(team.shown(stored.as_str()), Some("../other/door"));
+        assert_eq!(team.shown("team-10/door"), None);
+        assert!(team.stored("", "/name").is_err());
+        assert!(team.stored("a\0", "/name").is_err());
+        let longest = "x".repeat(Name::MAX_BYTES - "team-1/".len());
+        assert!(team.stored(&longest, "/name").is_ok());
+        assert!(team.stored(&format!("{longest}x"), "/name").is_err());
+    }
+}

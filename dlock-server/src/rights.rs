@@ -1,0 +1,329 @@
+//! Who may do what, and where.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    fmt,
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+
+use crate::names::Namespace;
+
+/// What somebody may do in a namespace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum Right {
+    /// Look at leases and tasks.
+    Read,
+    /// Have leases, look at single ones, wait for them, and ask their holders for them.
+    Hold,
+    /// Enqueue tasks.
+    Enqueue,
+    /// Claim tasks and end them.
+    Work,
+    /// Take leases away, cancel and retry tasks.
+    Admin,
+    /// Read the server's metrics; counts only as a right to `*`.
+    Metrics,
+}
+
+/// Who may do what, and where. Tokens are known by their SHA-256 alone.
+#[derive(Debug, Default)]
+pub struct Rights {
+    tokens: HashMap<[u8; 32], Arc<Holder>>,
+    certificates: HashMap<String, Arc<Holder>>,
+}
+
+/// Somebody with rights.
+#[derive(Debug)]
+pub(crate) struct Holder {
+    /// For the log.
+    pub(crate) name: String,
+    rights: BTreeMap<String, BTreeSet<Right>>,
+    pace: Mutex<Pace>,
+}
+
+/// A leaky bucket that holds the requests of one second.
+#[derive(Debug)]
+struct Pace {
+    full: f64,
+    at: Instant,
+}
+
+/// A file of rights that cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum InvalidRights {
+    /// It is not what such a file looks like.
+    #[error("the file of rights cannot be read: line {line}{why}")]
+    Toml {
+        /// The line, from 1 on.
+        line: usize,
+        /// What is wrong with it, if that can be said without what stands there, which may be a token.
+        why: String,
+    },
+    /// A hash is none.
+    #[error(
+        "the sha256 of token {name:?} is not 64 hexadecimal digits: printf %s \"$TOKEN\" | sha256sum prints them"
+    )]
+    Hash {
+        /// The token's name.
+        name: String,
+    },
+    /// A namespace is none.
+    #[error(
+        "{namespace:?} is no namespace: 1 to 63 of a-z, 0-9 and - are, and * stands for all of them"
+    )]
+    Namespace {
+        /// What stands there.
+        namespace: String,
+    },
+    /// Two entries are told apart by nothing.
+    #[error("{name:?} has the same token or certificate as an entry before it")]
+    Twice {
+        /// The second one.
+        name: String,
+    },
+}
+
+impl InvalidRights {
+    fn of_toml(text: &str, error: &toml::de::Error) -> Self {
+        let start = error.span().map_or(0, |span| span.start);
+        let before = text.get(..start).unwrap_or_default();
+        let names_fields = ["unknown field", "missing field"];
+        let message = error.message();
+        let harmless = names_fields.iter().any(|start| message.starts_with(start));
+        Self::Toml {
+            line: before.matches('\n').count() + 1,
+            why: if harmless {
+                format!(": {message}")
+            } else {
+                String::new()
+            },
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(default)]
+    token: Vec<Entry>,
+    #[serde(default)]
+    certificate: Vec<Certificate>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    name: String,
+    sha256: String,
+    rights: BTreeMap<String, BTreeSet<Right>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Certificate {
+    name: String,
+    rights: BTreeMap<String, BTreeSet<Right>>,
+}
+
+impl Rights {
+    /// Reads rights as TOML:
+    ///
+    /// ```toml
+    /// [[token]]
+    /// name = "billing"             # for the log
+    /// sha256 = "9f86d081884c7d65.."  # of the token: printf %s "$TOKEN" | sha256sum
+    /// rights = { "billing" = ["hold", "read"], "*" = ["read"] }
+    ///
+    /// [[certificate]]
+    /// name = "worker.example.com"  # a subject alternative name
+    /// rights = { "images" = ["work"] }
+    /// ```
+    ///
+    /// # Errors
+    /// [`InvalidRights`] with what to correct. It repeats no token.
+    pub fn parse(text: &str) -> Result<Self, InvalidRights> {
+        let File { token, certificate } =
+            toml::from_str(text).map_err(|error| InvalidRights::of_toml(text, &error))?;
+        let mut all = Self::default();
+        for Entry {
+            name,
+            sha256,
+            rights,
+        } in token
+        {
+            let Some(hash) = hash(&sha256) else {
+                return Err(InvalidRights::Hash { name });
+            };
+            let holder = Holder::new(name.clone(), rights)?;
+            if all.tokens.insert(hash, holder).is_some() {
+                return Err(InvalidRights::Twice { name });
+            }
+        }
+        for Certificate { name, rights } in certificate {
+            let holder = Holder::new(name.clone(), rights)?;
+            if all.certificates.insert(name.clone(), holder).is_some() {
+                return Err(InvalidRights::Twice { name });
+            }
+        }
+        Ok(all)
+    }
+
+    /// Who has this token.
+    pub(crate) fn of_token(&self, token: &str) -> Option<&Arc<Holder>> {
+        let hash: [u8; 32] = Sha256::digest(token).into();
+        self.tokens.get(&hash)
+    }
+
+    /// Who has a certificate with one of these names.
+    pub(crate) fn of_certificate(&self, names: &[String]) -> Option<&Arc<Holder>> {
+        names.iter().find_map(|name| self.certificates.get(name))
+    }
+}
+
+impl Holder {
+    fn new(
+        name: String,
+        rights: BTreeMap<String, BTreeSet<Right>>,
+    ) -> Result<Arc<Self>, InvalidRights> {
+        let wrong = rights
+            .keys()
+            .find(|namespace| *namespace != EVERYWHERE && Namespace::new(namespace).is_none());
+        if let Some(namespace) = wrong.cloned() {
+            return Err(InvalidRights::Namespace { namespace });
+        }
+        Ok(Arc::new(Self {
+            name,
+            rights,
+            pace: Mutex::new(Pace {
+                full: 0.0,
+                at: now(),
+            }),
+        }))
+    }
+
+    /// Whether they have one of these rights in this namespace, or everywhere.
+    pub(crate) fn may(&self, any: &[Right], namespace: Option<&Namespace>) -> bool {
+        let places = [namespace.map(Namespace::as_str), Some(EVERYWHERE)];
+        let mut rights = places
+            .into_iter()
+            .flatten()
+            .filter_map(|place| self.rights.get(place));
+        rights.any(|rights| any.iter().any(|right| rights.contains(right)))
+    }
+
+    /// Whether one more request is within so many in a second.
+    pub(crate) fn within(&self, rate: u32) -> bool {
+        let mut pace = self.pace.lock().unwrap_or_else(PoisonError::into_inner);
+        pace.admit(f64::from(rate), now())
+    }
+}
+
+impl Pace {
+    fn admit(&mut self, rate: f64, now: Instant) -> bool {
+        let passed: Duration = now.saturating_duration_since(self.at);
+        let left = (self.full - passed.as_secs_f64() * rate).max(0.0);
+        let fits = left + 1.0 <= rate;
+        *self = Self {
+            full: if fits { left + 1.0 } else { left },
+            at: now,
+        };
+        fits
+    }
+}
+
+/// The namespace that stands for all.
+const EVERYWHERE: &str = "*";
+
+#[expect(clippy::disallowed_methods, reason = "how fast requests come decides no lease")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+fn hash(hex: &str) -> Option<[u8; 32]> {
+    let digits = hex.as_bytes();
+    if digits.len() != 64 || !digits.iter().all(u8::is_ascii_hexdigit) {
+        return None;
+    }
+    let mut hash = [0; 32];
+    for (byte, pair) in hash.iter_mut().zip(digits.chunks_exact(2)) {
+        *byte = u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok()?;
+    }
+    Some(hash)
+}
+
+impl fmt::Display for Right {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Read => "read",
+            Self::Hold => "hold",
+            Self::Enqueue => "enqueue",
+            Self::Work => "work",
+            Self::Admin => "admin",
+            Self::Metrics => "metrics",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // printf %s secret | sha256sum
+    const SECRET: &str = "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b";
+
+    #[test]
+    fn right_counts_in_its_namespace_and_a_star_in_all() {
+        let file = format!(
+            "[[token]]\nname = \"ci\"\nsha256 = \"{SECRET}\"\nrights = {{ a = [\"hold\"], \"*\" = [\"read\"] }}"
+        );
+        let rights = Rights::parse(&file).unwrap();
+        let holder = rights.of_token("secret").unwrap();
+        let (a, b) = (Namespace::new("a"), Namespace::new("b"));
+        assert!(holder.may(&[Right::Hold], a.as_ref()));
+        assert!(!holder.may(&[Right::Hold], b.as_ref()));
+        assert!(holder.may(&[Right::Hold, Right::Read], b.as_ref()));
+        assert!(!holder.may(&[Right::Admin], a.as_ref()));
+        assert!(holder.may(&[Right::Read], None) && !holder.may(&[Right::Hold], None));
+        assert!(rights.of_token("Secret").is_none() && rights.of_token("").is_none());
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_file_is_said_without_its_tokens() {
+        let entry = |sha256: &str, namespace: &str| {
+            format!(
+                "[[token]]\nname = \"ci\"\nsha256 = \"{sha256}\"\nrights = {{ \"{namespace}\" = [\"hold\"] }}\n"
+            )
+        };
+        for (file, said) in [
+            (entry("secret", "a"), "sha256sum"),
+            ("[[token]]\nname = 1\ntoken = \"secret\"".to_owned(), "line 2"),
+            (entry(SECRET, "A"), "no namespace"),
+            (entry(SECRET, "a").repeat(2), "same token"),
+            (entry(SECRET, "a") + "more = 1", "line 5: unknown field"),
+        ] {
+            let error = Rights::parse(&file).unwrap_err().to_string();
+            assert!(error.contains(said), "{error}");
+            assert!(!error.contains("secret"), "{error}");
+        }
+    }
+
+    #[test]
+    fn requests_of_a_second_fit_and_no_more() {
+        let start = now();
+        let mut pace = Pace {
+            full: 0.0,
+            at: start,
+        };
+        let at = |millis| start + Duration::from_millis(millis);
+        let admitted = (0..20).filter(|_| pace.admit(10.0, at(0))).count();
+        assert_eq!(admitted, 10);
+        assert!(!pace.admit(10.0, at(50)) && pace.admit(10.0, at(151)));
+    }
+}

@@ -1,0 +1,95 @@
+//! What all requests share, and the router.
+
+use std::{
+    fmt,
+    sync::{Arc, PoisonError, RwLock},
+};
+
+use axum::{Router, middleware};
+use dlock_core::{Clock, provider::Admin};
+use tokio_util::sync::CancellationToken;
+use utoipa_axum::router::OpenApiRouter;
+
+use crate::{
+    Limits, Rights, body, calls::Calls, describe, guard, health, hints::Hints, leases, waits::Waits,
+};
+
+/// A store, and the terms on which it is served. Clones serve the same one.
+#[derive(Clone)]
+pub struct Service(pub(crate) Arc<Shared>);
+
+/// What all requests share.
+pub(crate) struct Shared {
+    pub(crate) provider: Arc<dyn Admin>,
+    /// `None`: anybody may do anything.
+    pub(crate) rights: RwLock<Option<Arc<Rights>>>,
+    pub(crate) limits: Limits,
+    pub(crate) calls: Calls,
+    pub(crate) waits: Waits,
+    pub(crate) hints: Hints,
+    pub(crate) clock: Clock,
+    pub(crate) stopping: CancellationToken,
+}
+
+impl Service {
+    /// The locks of this store, for whoever can reach the server: see [`rights`](Self::rights).
+    #[must_use]
+    pub fn new(provider: Arc<dyn Admin>, limits: Limits) -> Self {
+        Self(Arc::new(Shared {
+            hints: Hints::new(Arc::clone(&provider)),
+            provider,
+            rights: RwLock::new(None),
+            calls: Calls::new(limits.calls),
+            waits: Waits::new(limits.waits),
+            limits,
+            clock: Clock::system(),
+            stopping: CancellationToken::new(),
+        }))
+    }
+
+    /// From now on only those who have a right may do what it is for. May be called again with other rights while
+    /// requests are served; those under way go on.
+    pub fn restrict(&self, rights: Rights) {
+        let mut current = self.0.rights.write().unwrap_or_else(PoisonError::into_inner);
+        *current = Some(Arc::new(rights));
+    }
+
+    /// Who may do what, at the moment.
+    #[must_use]
+    pub(crate) fn rights(&self) -> Option<Arc<Rights>> {
+        let current = self.0.rights.read().unwrap_or_else(PoisonError::into_inner);
+        current.clone()
+    }
+
+    /// Answers those who wait, and says `stopping` to new waits and at `/readyz`. Everything else is served until the
+    /// server closes its connections: renewals and releases above all.
+    pub fn stop(&self) {
+        self.0.stopping.cancel();
+    }
+}
+
+impl fmt::Debug for Service {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Service")
+            .field("backend", &self.0.provider.capabilities().backend)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Everything that the server answers.
+#[must_use]
+pub fn router(service: &Service) -> Router {
+    let (router, description) = OpenApiRouter::with_openapi(describe::openapi())
+        .merge(leases::routes())
+        .merge(health::routes())
+        .split_for_parts();
+    router
+        .merge(describe::routes(description))
+        .fallback(body::no_such_path)
+        .method_not_allowed_fallback(body::no_such_method)
+        .layer(middleware::from_fn_with_state(
+            service.clone(),
+            guard::check,
+        ))
+        .with_state(service.clone())
+}
