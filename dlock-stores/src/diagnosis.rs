@@ -45,6 +45,18 @@ impl Diagnosis {
         }
     }
 
+    /// Looks whether there is what is needed.
+    pub(crate) async fn check(&self, doing: &str) -> Result<(), StoreError> {
+        let Some(tables) = &self.tables else {
+            return Ok(());
+        };
+        match tables.check().await {
+            Ok(()) => Ok(()),
+            Err(TablesError::Store(error)) => Err(self.failure(doing, error).await),
+            Err(error) => Err(self.lacks(doing, error)),
+        }
+    }
+
     /// The store has no answer: why, and what to do.
     pub(crate) async fn failure(&self, doing: &str, error: ProviderError) -> StoreError {
         #[cfg(any(feature = "dynamodb", feature = "postgres", feature = "redis"))]
@@ -53,10 +65,9 @@ impl Diagnosis {
         }
         match error.kind() {
             ErrorKind::Fatal => match self.lacking().await {
-                Some(error @ TablesError::Missing(_)) => {
-                    self.unusable(doing).because(error).advise(self.set_up)
+                Some(lacking @ (TablesError::Missing(_) | TablesError::Wrong(_))) => {
+                    self.lacks(doing, lacking)
                 }
-                Some(error @ TablesError::Wrong(_)) => self.unusable(doing).because(error),
                 Some(TablesError::Store(_)) | None => self.unusable(doing).because(error),
             },
             ErrorKind::NotApplied | ErrorKind::Unknown => match self.obstacle().await {
@@ -91,6 +102,17 @@ impl Diagnosis {
     fn refuses(&self, error: &ProviderError) -> bool {
         let first = error as &(dyn StdError + 'static);
         std::iter::successors(Some(first), |&error| error.source()).any(self.is_refusal)
+    }
+
+    /// The tables are not there, or not what they should be.
+    fn lacks(&self, doing: &str, error: TablesError) -> StoreError {
+        let can_be_made = matches!(error, TablesError::Missing(_));
+        let lacks = self.unusable(doing).because(error);
+        if can_be_made {
+            lacks.advise(self.set_up)
+        } else {
+            lacks
+        }
     }
 
     fn unusable(&self, doing: &str) -> StoreError {

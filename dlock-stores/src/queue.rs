@@ -3,7 +3,7 @@
 use std::{fmt, sync::Arc};
 
 use dlock_core::ProviderError;
-use dlock_tasks::TaskStore;
+use dlock_tasks::{Filter, TaskStore};
 
 use crate::{StoreError, diagnosis::Diagnosis};
 
@@ -27,6 +27,19 @@ impl Queue {
     /// The store gave no answer, refuses, or has something else in the place of the tables.
     pub async fn set_up(&self) -> Result<(), StoreError> {
         self.diagnosis.set_up().await
+    }
+
+    /// Asks the store whether there is what a queue needs.
+    ///
+    /// # Errors
+    /// It is not there, or the store gave no answer or refuses.
+    pub async fn check(&self) -> Result<(), StoreError> {
+        let doing = "can't use it for tasks";
+        self.diagnosis.check(doing).await?;
+        match self.tasks.list(&Filter::default().limit(1)).await {
+            Ok(_) => Ok(()),
+            Err(error) => Err(self.failure(doing, error).await),
+        }
     }
 
     /// The queue has no answer: why, and what to do. May ask the store, for some seconds.

@@ -3,7 +3,7 @@
 use std::{fmt, path::PathBuf, sync::Arc};
 
 use dlock_core::{
-    Client, ProviderError,
+    Client, Name, ProviderError,
     provider::{Admin, Discipline},
 };
 
@@ -57,6 +57,22 @@ impl Store {
     /// The store gave no answer, refuses, or has something else in the place of the tables.
     pub async fn set_up(&self) -> Result<(), StoreError> {
         self.diagnosis.set_up().await
+    }
+
+    /// Asks the store whether there is what locks need.
+    ///
+    /// # Errors
+    /// It is not there, or the store gave no answer or refuses.
+    pub async fn check(&self) -> Result<(), StoreError> {
+        let doing = "can't use it for locks";
+        self.diagnosis.check(doing).await?;
+        // A store that needs nothing made can still be out of reach, or refuse us. Any name will do.
+        let name =
+            Name::new("check").map_err(|error| StoreError::unusable(doing).because(error))?;
+        match self.provider.read(&name).await {
+            Ok(_) => Ok(()),
+            Err(error) => Err(self.failure(doing, error).await),
+        }
     }
 
     /// The store has no answer: why, and what to do. May ask the store, for some seconds.
