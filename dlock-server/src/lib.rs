@@ -8,6 +8,7 @@ mod health;
 mod hints;
 mod leases;
 mod limits;
+pub mod listen;
 mod names;
 mod problem;
 mod rights;
