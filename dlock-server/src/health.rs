@@ -45,7 +45,11 @@ async fn readyz(State(service): State<Service>) -> Result<Json<Done>, Refusal> {
     service
         .0
         .calls
-        .ask(Class::Hold, limit, async move { provider.read(&name).await })
+        .ask(
+            Class::Hold,
+            limit,
+            async move { provider.read(&name).await },
+        )
         .await?;
     Ok(Json(Done {}))
 }

@@ -11,6 +11,7 @@ mod limits;
 pub mod listen;
 mod names;
 mod problem;
+pub mod program;
 mod rights;
 mod service;
 mod waits;

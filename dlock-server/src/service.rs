@@ -50,7 +50,11 @@ impl Service {
     /// From now on only those who have a right may do what it is for. May be called again with other rights while
     /// requests are served; those under way go on.
     pub fn restrict(&self, rights: Rights) {
-        let mut current = self.0.rights.write().unwrap_or_else(PoisonError::into_inner);
+        let mut current = self
+            .0
+            .rights
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
         *current = Some(Arc::new(rights));
     }
 
