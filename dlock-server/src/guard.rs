@@ -65,6 +65,8 @@ needs! {
     ToKeep: Hold; false
     /// What takes something away from others.
     ToAdmin: Admin; true
+    /// The server's metrics.
+    ToMeasure: Metrics; true
 }
 
 /// Somebody who may do this in this namespace.

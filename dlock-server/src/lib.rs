@@ -8,6 +8,7 @@ mod health;
 mod hints;
 mod leases;
 mod limits;
+mod measure;
 mod names;
 mod problem;
 mod rights;
@@ -17,6 +18,7 @@ mod waits;
 pub use self::{
     guard::Peer,
     limits::Limits,
+    measure::describe as describe_metrics,
     rights::{InvalidRights, Right, Rights},
     service::{Service, router},
 };

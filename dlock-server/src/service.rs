@@ -11,7 +11,8 @@ use tokio_util::sync::CancellationToken;
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::{
-    Limits, Rights, body, calls::Calls, describe, guard, health, hints::Hints, leases, waits::Waits,
+    Limits, Rights, body, calls::Calls, describe, guard, health, hints::Hints, leases, measure,
+    waits::Waits,
 };
 
 /// A store, and the terms on which it is served. Clones serve the same one.
@@ -29,7 +30,12 @@ pub(crate) struct Shared {
     pub(crate) hints: Hints,
     pub(crate) clock: Clock,
     pub(crate) stopping: CancellationToken,
+    /// Writes the metrics down; `None` if nobody keeps them.
+    pub(crate) metrics: Option<Metrics>,
 }
+
+/// Writes metrics down as Prometheus reads them.
+pub(crate) type Metrics = Box<dyn Fn() -> String + Send + Sync>;
 
 impl Service {
     /// The locks of this store, for whoever can reach the server: see [`rights`](Self::rights).
@@ -44,7 +50,18 @@ impl Service {
             limits,
             clock: Clock::system(),
             stopping: CancellationToken::new(),
+            metrics: None,
         }))
+    }
+
+    /// Serves `/metrics` from here: the recorder that is installed writes them down as Prometheus reads them. Before
+    /// the service is cloned; a clone that is in use already keeps what it has.
+    #[must_use]
+    pub fn metrics(mut self, shown: impl Fn() -> String + Send + Sync + 'static) -> Self {
+        if let Some(shared) = Arc::get_mut(&mut self.0) {
+            shared.metrics = Some(Box::new(shown));
+        }
+        self
     }
 
     /// From now on only those who have a right may do what it is for. May be called again with other rights while
@@ -82,6 +99,7 @@ pub fn router(service: &Service) -> Router {
     let (router, description) = OpenApiRouter::with_openapi(describe::openapi())
         .merge(leases::routes())
         .merge(health::routes())
+        .merge(measure::routes())
         .split_for_parts();
     router
         .merge(describe::routes(description))
@@ -91,5 +109,6 @@ pub fn router(service: &Service) -> Router {
             service.clone(),
             guard::check,
         ))
+        .layer(middleware::from_fn(measure::measure))
         .with_state(service.clone())
 }

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::support::{Api, acquire, uuid};
 
 /// What each path needs, one of these. Nothing else is served to those without rights but what is at the end.
-const NEEDS: [(&str, &str, &[&str]); 12] = [
+const NEEDS: [(&str, &str, &[&str]); 13] = [
     ("POST", "leases/acquire", &["hold"]),
     ("POST", "leases/renew", &["hold"]),
     ("POST", "leases/renew-many", &["hold"]),
@@ -18,6 +18,7 @@ const NEEDS: [(&str, &str, &[&str]); 12] = [
     // A stream has no end that a test could wait for: it is refused as a whole for the missing rights alone.
     ("GET", "leases/watch", &["read", "hold"]),
     ("POST", "/v1/purge", &["admin"]),
+    ("GET", "/metrics", &["metrics"]),
     ("GET", "/v1/nothing/at/all", &[]),
 ];
 
