@@ -9,6 +9,7 @@
 mod client;
 pub mod leases;
 mod problem;
+pub mod tasks;
 mod text;
 
 #[cfg(feature = "client")]
