@@ -2,16 +2,18 @@
 
 use std::{
     fmt,
-    sync::{Arc, PoisonError, RwLock},
+    sync::{Arc, OnceLock, PoisonError, RwLock},
 };
 
 use axum::{Router, middleware};
 use dlock_core::{Clock, provider::Admin};
+use dlock_tasks::TaskStore;
 use tokio_util::sync::CancellationToken;
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::{
-    Limits, Rights, body, calls::Calls, describe, guard, health, hints::Hints, leases, waits::Waits,
+    Limits, Rights, body, calls::Calls, describe, guard, health, hints::Hints, leases, tasks,
+    tasks::Tasks, waits::Waits,
 };
 
 /// A store, and the terms on which it is served. Clones serve the same one.
@@ -21,6 +23,7 @@ pub struct Service(pub(crate) Arc<Shared>);
 /// What all requests share.
 pub(crate) struct Shared {
     pub(crate) provider: Arc<dyn Admin>,
+    pub(crate) tasks: OnceLock<Tasks>,
     /// `None`: anybody may do anything.
     pub(crate) rights: RwLock<Option<Arc<Rights>>>,
     pub(crate) limits: Limits,
@@ -38,6 +41,7 @@ impl Service {
         Self(Arc::new(Shared {
             hints: Hints::new(Arc::clone(&provider)),
             provider,
+            tasks: OnceLock::new(),
             rights: RwLock::new(None),
             calls: Calls::new(limits.calls),
             waits: Waits::new(limits.waits),
@@ -45,6 +49,13 @@ impl Service {
             clock: Clock::system(),
             stopping: CancellationToken::new(),
         }))
+    }
+
+    /// Serves the tasks of this store, too, from now on. A service has one store of tasks: the first.
+    #[must_use]
+    pub fn with_tasks(self, store: Arc<dyn TaskStore>) -> Self {
+        self.0.tasks.get_or_init(|| Tasks::new(store));
+        self
     }
 
     /// From now on only those who have a right may do what it is for. May be called again with other rights while
@@ -81,6 +92,7 @@ impl fmt::Debug for Service {
 pub fn router(service: &Service) -> Router {
     let (router, description) = OpenApiRouter::with_openapi(describe::openapi())
         .merge(leases::routes())
+        .merge(tasks::routes())
         .merge(health::routes())
         .split_for_parts();
     router
