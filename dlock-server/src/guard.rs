@@ -4,7 +4,7 @@ use std::{fmt, marker::PhantomData, sync::Arc};
 
 use axum::{
     extract::{FromRequestParts, RawPathParams, Request, State},
-    http::{HeaderMap, HeaderValue, Method, Uri, header, request::Parts},
+    http::{HeaderMap, HeaderValue, Uri, header, request::Parts},
     middleware::Next,
     response::{IntoResponse, Response},
 };

@@ -306,7 +306,7 @@ mod tests {
             ("[[token]]\nname = 1\ntoken = \"secret\"".to_owned(), "line 2"),
             (entry(SECRET, "A"), "no namespace"),
             (entry(SECRET, "a").repeat(2), "same token"),
-            (entry(SECRET, "a") + "more = 1", "line 4: unknown field"),
+            (entry(SECRET, "a") + "more = 1", "line 5: unknown field"),
         ] {
             let error = Rights::parse(&file).unwrap_err().to_string();
             assert!(error.contains(said), "{error}");

@@ -1,0 +1,10 @@
+//! The server as its clients see it.
+
+mod conformance;
+mod description;
+mod overload;
+mod refusals;
+mod rights;
+mod support;
+mod waiting;
+mod wire;

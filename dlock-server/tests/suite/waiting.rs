@@ -1,0 +1,158 @@
+//! Waiting inside of a request (N5).
+
+use std::{sync::Arc, time::Duration};
+
+use dlock_server::Limits;
+use dlock_testkit::{
+    faults::{Faulty, Op},
+    memory::{MemoryProvider, MemoryStore},
+};
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep};
+
+use crate::support::{ACQUIRE, Answer, Api, RELEASE, acquire, uuid};
+
+fn waiting(name: &str, number: u32, wait: u64) -> Value {
+    let mut body = acquire(name, number);
+    body["wait_ms"] = json!(wait);
+    body
+}
+
+async fn release(api: &Api, number: u32) -> Answer {
+    api.post(RELEASE, json!({"name": "door", "uuid": uuid(number)})).await
+}
+
+fn store(wakeups: bool) -> Faulty<MemoryProvider> {
+    Faulty::new(MemoryProvider::new(&MemoryStore::store_clock()).wakeups(wakeups))
+}
+
+#[tokio::test(start_paused = true)]
+async fn waiter_gets_the_lease_when_it_is_released_and_learns_how_long_it_waited() {
+    for wakeups in [true, false] {
+        let api = Api::before(store(wakeups), Limits::default());
+        assert_eq!(api.post(ACQUIRE, acquire("door", 1)).await.status, 200);
+        let start = Instant::now();
+        let (waited, _) = tokio::join!(api.post(ACQUIRE, waiting("door", 2, 20_000)), async {
+            sleep(Duration::from_secs(3)).await;
+            release(&api, 1).await
+        });
+        assert_eq!(waited.status, 200, "{waited:?}");
+        let passed = start.elapsed();
+        let poll = Duration::from_millis(if wakeups { 50 } else { 150 });
+        assert!(passed < Duration::from_secs(3) + poll, "{passed:?}");
+        let told = waited.body["waited_ms"].as_u64().unwrap();
+        // The last look that showed another's uuid was sent after the release.
+        assert!(told <= 3_200, "{told}");
+        // One ask, however long it took.
+        assert_eq!(api.store.count(Op::Acquire), 2);
+    }
+}
+
+/// The clock of the wait is the real one: a wait of some time is told as no more than that.
+#[tokio::test]
+async fn waited_time_is_never_more_than_has_passed() {
+    let api = Api::new();
+    assert_eq!(api.post(ACQUIRE, acquire("door", 1)).await.status, 200);
+    let start = Instant::now();
+    let (waited, _) = tokio::join!(api.post(ACQUIRE, waiting("door", 2, 20_000)), async {
+        sleep(Duration::from_millis(300)).await;
+        release(&api, 1).await
+    });
+    let passed = start.elapsed();
+    let told = Duration::from_millis(waited.body["waited_ms"].as_u64().unwrap());
+    assert!(told >= Duration::from_millis(300) && told <= passed, "{told:?} of {passed:?}");
+}
+
+#[tokio::test]
+async fn waiter_gets_a_lease_that_runs_out() {
+    let api = Api::new();
+    let mut short = acquire("door", 1);
+    short["duration_ms"] = json!(300);
+    assert_eq!(api.post(ACQUIRE, short).await.status, 200);
+    let waited = api.post(ACQUIRE, waiting("door", 2, 20_000)).await;
+    assert_eq!(waited.status, 200, "{waited:?}");
+}
+
+/// On a store whose clock decides nothing the server observes for the waiter, and claims only what it has seen.
+#[tokio::test]
+async fn waiter_outlasts_a_dead_holder_also_where_only_observers_can_tell() {
+    let store = Faulty::new(MemoryProvider::new(&MemoryStore::observer()));
+    let api = Api::before(store, Limits::default());
+    let mut short = acquire("door", 1);
+    short["duration_ms"] = json!(400);
+    assert_eq!(api.post(ACQUIRE, short).await.status, 200);
+    let start = Instant::now();
+    let waited = api.post(ACQUIRE, waiting("door", 2, 20_000)).await;
+    assert_eq!(waited.status, 200, "{waited:?}");
+    assert!(start.elapsed() >= Duration::from_millis(400));
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_has_waited_longest_gets_it_first() {
+    let api = Api::new();
+    assert_eq!(api.post(ACQUIRE, acquire("door", 1)).await.status, 200);
+    let order = std::sync::Mutex::new(Vec::new());
+    let waiter = |number: u32| {
+        let (api, order) = (&api, &order);
+        async move {
+            sleep(Duration::from_millis(10 * u64::from(number))).await;
+            let answer = api.post(ACQUIRE, waiting("door", number, 20_000)).await;
+            assert_eq!(answer.status, 200, "{number}: {answer:?}");
+            order.lock().unwrap().push(number);
+            release(api, number).await;
+        }
+    };
+    let crowd = futures_util::future::join_all((2..10).map(waiter));
+    tokio::join!(crowd, async {
+        sleep(Duration::from_secs(1)).await;
+        release(&api, 1).await
+    });
+    assert_eq!(*order.lock().unwrap(), (2..10).collect::<Vec<_>>());
+}
+
+#[tokio::test(start_paused = true)]
+async fn time_that_is_up_is_answered_by_who_has_the_lease() {
+    let api = Api::new();
+    assert_eq!(api.post(ACQUIRE, acquire("door", 1)).await.status, 200);
+    let start = Instant::now();
+    let waited = api.post(ACQUIRE, waiting("door", 2, 2_000)).await;
+    assert_eq!((waited.status, waited.code()), (409, "held"));
+    assert_eq!(waited.body["record"]["uuid"], uuid(1));
+    assert!((2_000..2_100).contains(&start.elapsed().as_millis()));
+}
+
+/// A client that hangs up must not get the lease later, when it does not know.
+#[tokio::test(start_paused = true)]
+async fn nothing_is_asked_for_a_waiter_that_has_gone() {
+    let api = Arc::new(Api::new());
+    assert_eq!(api.post(ACQUIRE, acquire("door", 1)).await.status, 200);
+    let gone = {
+        let api = Arc::clone(&api);
+        tokio::spawn(async move { api.post(ACQUIRE, waiting("door", 2, 20_000)).await })
+    };
+    sleep(Duration::from_secs(1)).await;
+    gone.abort();
+    release(&api, 1).await;
+    sleep(Duration::from_secs(30)).await;
+    assert_eq!(api.store.count(Op::Acquire), 1);
+    // Its turn is over as well.
+    assert_eq!(api.post(ACQUIRE, waiting("door", 3, 1_000)).await.status, 200);
+}
+
+#[tokio::test(start_paused = true)]
+async fn server_that_stops_answers_those_who_wait_and_serves_those_who_hold() {
+    let api = Api::new();
+    assert_eq!(api.post(ACQUIRE, acquire("door", 1)).await.status, 200);
+    assert_eq!(api.get("/readyz").await.status, 200);
+    let (waited, ()) = tokio::join!(api.post(ACQUIRE, waiting("door", 2, 20_000)), async {
+        sleep(Duration::from_secs(1)).await;
+        api.service.stop();
+    });
+    assert_eq!((waited.status, waited.code()), (503, "stopping"));
+    let ready = api.get("/readyz").await;
+    assert_eq!((ready.status, ready.code()), (503, "stopping"));
+    assert_eq!(api.get("/healthz").await.status, 200);
+    let renew = json!({"name": "door", "uuid": uuid(1), "n": 1});
+    assert_eq!(api.post("/v1/default/leases/renew", renew).await.status, 200);
+    assert_eq!(release(&api, 1).await.status, 200);
+}

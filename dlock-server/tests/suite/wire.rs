@@ -1,0 +1,58 @@
+//! A provider behind a server keeps its promises when the wire to the server breaks, and when a server goes.
+
+use std::{net::SocketAddr, time::Duration};
+
+use dlock_core::{DLock, Provider, provider::{Acquire, AcquireOutcome}};
+use dlock_http::HttpProvider;
+use dlock_testkit::{proxy::Proxy, wire::Wired};
+use uuid::Uuid;
+
+use crate::support::{Served, connect, serve};
+
+struct Http(Served);
+
+impl Wired for Http {
+    type Provider = HttpProvider;
+
+    /// What the store can do is asked once, at the beginning.
+    const HANDSHAKE: usize = 0;
+
+    async fn start() -> Self {
+        Self(Served::start().await)
+    }
+
+    fn server(&self) -> SocketAddr {
+        self.0.address
+    }
+
+    async fn provider(&self, address: SocketAddr, limit: Duration) -> HttpProvider {
+        connect(&[address], limit).await
+    }
+}
+
+dlock_testkit::wire_conformance!(Http);
+
+/// N1: nothing of a lease is in a server.
+#[tokio::test(flavor = "multi_thread")]
+async fn lease_goes_on_at_the_next_server_when_one_is_gone() {
+    let served = Served::start().await;
+    let second = serve(&served.file).await;
+    let proxy = Proxy::start(served.address).await.unwrap();
+    let provider = connect(&[proxy.address(), second], Duration::from_secs(10)).await;
+    let lock = DLock::builder()
+        .name("door")
+        .duration(Duration::from_secs(10))
+        .provider(provider.clone())
+        .build()
+        .unwrap();
+    let mut lease = lock.acquire().await.unwrap();
+    proxy.refuse().await;
+    proxy.reset();
+    lease.renew().await.unwrap();
+    let rival = Acquire::new("door".try_into().unwrap(), Uuid::new_v4(), Duration::from_secs(10));
+    let refused = provider.acquire(&rival).await.unwrap();
+    assert!(matches!(refused, AcquireOutcome::Held(_)), "{refused:?}");
+    lease.release().await.unwrap();
+    let granted = provider.acquire(&rival).await.unwrap();
+    assert!(matches!(granted, AcquireOutcome::Acquired(_)), "{granted:?}");
+}
