@@ -13,7 +13,7 @@ pub mod tasks;
 mod text;
 
 #[cfg(feature = "client")]
-pub use self::client::{HttpProvider, InvalidServer, Server};
+pub use self::client::{HttpProvider, HttpTasks, InvalidServer, Server};
 pub use self::{
     problem::{Code, Problem},
     text::{Base64, Millis, Time},

@@ -182,7 +182,7 @@ impl Ending {
         tasks::Ending::new(ClaimKey::new(self.id, self.uuid, self.token), how)
     }
 
-    /// As a server is asked; `None` if this version has no word for it.
+    /// As a server is asked, with so much of an error as is kept; `None` if this version has no word for it.
     #[must_use]
     pub fn of(ending: &tasks::Ending) -> Option<Self> {
         let how = match &ending.how {
@@ -190,12 +190,10 @@ impl Ending {
                 output: output.clone(),
             },
             tasks::How::Fail { error, retry_in } => How::Fail {
-                error: error.clone(),
+                error: kept(error),
                 retry_in_ms: Millis::rounded_up(*retry_in),
             },
-            tasks::How::Discard { error } => How::Discard {
-                error: error.clone(),
-            },
+            tasks::How::Discard { error } => How::Discard { error: kept(error) },
             tasks::How::Snooze(time) => How::Snooze {
                 for_ms: Millis::rounded_up(*time),
             },
@@ -210,6 +208,11 @@ impl Ending {
             how,
         })
     }
+}
+
+fn kept(error: &str) -> String {
+    let end = error.floor_char_boundary(tasks::FailedAttempt::MAX_ERROR);
+    error[..end].to_owned()
 }
 
 #[cfg(test)]
