@@ -93,7 +93,7 @@ pub struct Holder {
 
 /// Answer to `GET ?queue=&state=&after=&limit=`: a page of tasks, by number.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = TaskPage))]
 pub struct Page {
     /// The tasks. There may be none although there are more.
     pub tasks: Vec<Task>,
@@ -174,7 +174,7 @@ pub struct Pruned {
 
 /// Data of an event `tasks` of `GET events`: a claim may find something. A hint, never truth.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = TaskHint))]
 pub struct Hint {}
 
 impl Prune {
