@@ -103,7 +103,7 @@ impl HttpTasks {
             return Err(ProviderError::unknown(why));
         }
         let answers = answers.into_iter().map(|answer| match answer {
-            EndingAnswer::Ended(wire::Ended { state }) => Ok(Ended::Own(state)),
+            EndingAnswer::Ended(wire::Ended { became }) => Ok(Ended::Own(became)),
             EndingAnswer::Problem(problem) => match refused::<()>(*problem)? {
                 Err(problem) if problem.code == Code::Lost => Ok(Ended::Lost(state(&problem))),
                 Err(problem) => Err(unexpected(&problem)),
@@ -259,7 +259,7 @@ impl TaskStore for HttpTasks {
     async fn cancel(&self, id: TaskId, force: bool) -> Result<Option<State>, ProviderError> {
         let body = wire::Cancel { force };
         let said: Said<wire::Cancelled> = self.post(&format!("tasks/{id}/cancel"), &body).await?;
-        Ok(found(said)?.map(|cancelled| cancelled.state))
+        Ok(found(said)?.map(|cancelled| cancelled.was))
     }
 
     async fn retry(&self, id: TaskId) -> Result<Option<Enqueued>, ProviderError> {

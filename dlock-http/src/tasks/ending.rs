@@ -72,7 +72,7 @@ pub struct Endings {
 pub struct Ended {
     /// What became of the task then: `scheduled`, `ready`, `succeeded`, `dead` or `cancelled`.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
-    pub state: State,
+    pub became: State,
 }
 
 /// Answer to [`Endings`].
@@ -88,11 +88,10 @@ pub struct EndedMany {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(untagged)]
 pub enum EndingAnswer {
-    // Tried first: a problem may have a state, too.
-    /// The claim was over before, or nobody knows.
-    Problem(Box<Problem>),
     /// It is over now.
     Ended(Ended),
+    /// The claim was over before, or nobody knows.
+    Problem(Box<Problem>),
 }
 
 macro_rules! endings {
@@ -226,7 +225,7 @@ mod tests {
         let many = EndedMany {
             answers: vec![
                 EndingAnswer::Problem(Box::new(lost)),
-                EndingAnswer::Ended(Ended { state: State::Dead }),
+                EndingAnswer::Ended(Ended { became: State::Dead }),
             ],
         };
         let text = serde_json::to_string(&many).unwrap();

@@ -140,7 +140,7 @@ pub struct Cancel {
 pub struct Cancelled {
     /// What the task was doing: if it was `running`, and without force, it still is.
     #[cfg_attr(feature = "openapi", schema(value_type = String))]
-    pub state: State,
+    pub was: State,
 }
 
 /// `POST {id}/retry`: enqueues a task that has ended once more.

@@ -51,7 +51,7 @@ async fn cancel(
             store.cancel(id, force).await
         })
         .await?;
-    was.map(|state| Json(Cancelled { state }))
+    was.map(|was| Json(Cancelled { was }))
         .ok_or_else(|| Code::NotFound.into())
 }
 

@@ -192,7 +192,7 @@ async fn finish(
     let lost_ones = lost_ones.map(|(id, _)| *id).collect();
     let mut seen = whose::states(service, namespace, lost_ones).await.into_iter();
     let answers = answers.into_iter().map(|answer| match answer {
-        tasks::Ended::Own(state) => Ok(Ended { state }),
+        tasks::Ended::Own(became) => Ok(Ended { became }),
         tasks::Ended::Lost(state) => Err(lost(state, seen.next().flatten())),
         _ => Err(Problem::new(Code::Fatal)),
     });

@@ -29,7 +29,7 @@ async fn repeated_ending_answers_as_the_first_and_anothers_is_lost() {
         assert_eq!(lost.body["state"], "running");
         for _ in ["first", "repeat"] {
             let ended = api.post(&path, with(&key, more())).await;
-            assert_eq!((ended.status, &ended.body), (200, &json!({"state": state})), "{how}");
+            assert_eq!((ended.status, &ended.body), (200, &json!({"became": state})), "{how}");
         }
         let lost = api.post(&path, with(&stranger, more())).await;
         assert_eq!((lost.status, &lost.body["state"]), (409, &json!(state)), "{how}");
@@ -57,8 +57,6 @@ async fn endings_of_one_request_are_answered_each_by_itself() {
     .enumerate()
     {
         let id = add(&api).await;
-        let mut mine = claim(u32::try_from(number).unwrap());
-        mine["queues"] = json!(["default"]);
         let (taken, key) = take(&api, u32::try_from(number).unwrap()).await;
         assert_eq!(taken, id);
         endings.push(with(&key, json!({"id": id, "how": how})));
@@ -67,12 +65,11 @@ async fn endings_of_one_request_are_answered_each_by_itself() {
     for _ in ["first", "repeat"] {
         let body = json!({"endings": endings});
         let answers = api.post(&format!("{TASKS}/endings"), body).await.body["answers"].take();
-        let states: Vec<_> = (0..6).map(|index| answers[index]["state"].clone()).collect();
-        let expected = ["succeeded", "ready", "dead", "scheduled", "ready", "running"];
-        assert_eq!(states, expected.map(|state| json!(state)), "{answers}");
-        let codes: Vec<_> = (0..6).map(|index| answers[index]["code"].is_null()).collect();
-        assert_eq!(codes, [true, true, true, true, true, false]);
-        assert_eq!(answers[5]["code"], "lost");
+        let became: Vec<_> = (0..5).map(|index| answers[index]["became"].clone()).collect();
+        let expected = ["succeeded", "ready", "dead", "scheduled", "ready"];
+        assert_eq!(became, expected.map(|state| json!(state)), "{answers}");
+        let lost = &answers[5];
+        assert_eq!((&lost["code"], &lost["state"]), (&json!("lost"), &json!("running")));
     }
 }
 
@@ -91,7 +88,7 @@ async fn heartbeats_keep_claims_and_tell_of_those_that_are_over() {
         async move { api.post(&path, json!({"force": force})).await }
     };
     let asked = cancel(&beats[1]["id"], false).await;
-    assert_eq!((asked.status, &asked.body), (200, &json!({"state": "running"})));
+    assert_eq!((asked.status, &asked.body), (200, &json!({"was": "running"})));
     assert_eq!(cancel(&beats[2]["id"], true).await.status, 200);
     let path = format!("{TASKS}/heartbeat");
     let answers = api.post(&path, json!({"heartbeats": beats})).await.body["answers"].take();

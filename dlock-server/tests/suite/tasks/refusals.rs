@@ -94,7 +94,7 @@ async fn only_what_has_ended_is_retried() {
     assert_eq!((refused.status, refused.code()), (409, "changed"));
     assert_eq!(refused.body["state"], "ready");
     let cancelled = api.post(&format!("{TASKS}/{id}/cancel"), json!({})).await;
-    assert_eq!(cancelled.body, json!({"state": "ready"}));
+    assert_eq!(cancelled.body, json!({"was": "ready"}));
     assert_eq!(retry().await.body, json!({"id": id, "duplicate": false}));
     let (_, key) = take(&api, 1).await;
     api.post(&format!("{TASKS}/{id}/complete"), key).await;

@@ -155,7 +155,7 @@ async fn server_that_stops_answers_those_who_wait_and_serves_those_who_work() {
         assert_eq!((waited.status, waited.code()), (503, "stopping"));
     }
     let done = api.post(&format!("{TASKS}/{id}/complete"), key).await;
-    assert_eq!((done.status, &done.body["state"]), (200, &json!("succeeded")));
+    assert_eq!((done.status, &done.body["became"]), (200, &json!("succeeded")));
 }
 
 #[tokio::test(start_paused = true)]
