@@ -3,6 +3,8 @@
 use dlock_core::Name;
 use dlock_http::{Code, Problem};
 
+use crate::problem::Refusal;
+
 /// The most bytes of the name of a queue or a schedule, as stores have it.
 const LONGEST_LABEL: usize = 128;
 
@@ -40,7 +42,7 @@ impl Namespace {
     }
 
     /// The name of a queue or a schedule in the store.
-    pub(crate) fn stored_label(&self, name: &str, pointer: &str) -> Result<String, Problem> {
+    pub(crate) fn stored_label(&self, name: &str, pointer: &str) -> Result<String, Refusal> {
         let stored = format!("{}/{name}", self.0);
         let wrong = if name.is_empty() {
             "the name is empty".to_owned()
@@ -52,7 +54,7 @@ impl Namespace {
         } else {
             return Ok(stored);
         };
-        Err(Problem::new(Code::BadRequest).detail(wrong).pointer(pointer))
+        Err(Problem::new(Code::BadRequest).detail(wrong).pointer(pointer).into())
     }
 
     /// The name without the namespace, if it is one of this namespace.

@@ -1,6 +1,7 @@
 //! The store of tasks: each call is one request to a server, or one for each part of it.
 
 mod claims;
+mod endings;
 
 use std::{
     fmt,
@@ -23,20 +24,16 @@ use self::claims::HttpClaims;
 use super::{
     events,
     provider::unexpected,
-    server::{Said, Server, read, refused},
+    server::{Said, Server, read},
 };
 use crate::{
     Code, Millis, Problem, Time,
     leases::{Capabilities, Done},
-    tasks::{self as wire, EndingAnswer},
+    tasks as wire,
 };
 
 /// How long a call may take. After it, nobody knows.
 const LIMIT: Duration = Duration::from_secs(10);
-/// The most endings of one request, and how many bytes of outputs: half of the body that a server takes.
-const MOST: usize = 500;
-const MOST_BYTES: usize = 512 * 1024;
-
 /// Tasks behind a server of dlock.
 ///
 /// As safe as the store behind the server: a worker's claims have its own uuids, and it counts their leases by its own
@@ -92,26 +89,6 @@ impl HttpTasks {
         let path = self.server.path(rest);
         within(LIMIT, self.server.get(&path, query)).await
     }
-
-    /// Ends so many claims as go into one request.
-    async fn end(&self, endings: Vec<wire::Ending>) -> Result<Vec<Ended>, ProviderError> {
-        let sent = endings.len();
-        let body = wire::Endings { endings };
-        let wire::EndedMany { answers } = expected(self.post("tasks/endings", &body).await?)?;
-        if answers.len() != sent {
-            let why = "the server answered more or fewer endings than were sent";
-            return Err(ProviderError::unknown(why));
-        }
-        let answers = answers.into_iter().map(|answer| match answer {
-            EndingAnswer::Ended(wire::Ended { became }) => Ok(Ended::Own(became)),
-            EndingAnswer::Problem(problem) => match refused::<()>(*problem)? {
-                Err(problem) if problem.code == Code::Lost => Ok(Ended::Lost(state(&problem))),
-                Err(problem) => Err(unexpected(&problem)),
-                Ok(()) => Err(ProviderError::unknown("no answer")),
-            },
-        });
-        answers.collect()
-    }
 }
 
 /// An answer, if it comes in time.
@@ -141,29 +118,6 @@ fn found<T>(said: Said<T>) -> Result<Option<T>, ProviderError> {
 /// What the task is doing, if the problem says so.
 fn state(problem: &Problem) -> Option<State> {
     problem.state.as_deref()?.parse().ok()
-}
-
-/// Endings in parts of which each fits into a request.
-fn parts(endings: &[Ending]) -> Result<Vec<Vec<wire::Ending>>, ProviderError> {
-    let mut parts = vec![Vec::new()];
-    let mut bytes = 0;
-    for ending in endings {
-        let output = ending.check()?.map_or(0, |text| text.len());
-        let Some(ending) = wire::Ending::of(ending) else {
-            return Err(ProviderError::fatal("this version has no such ending"));
-        };
-        bytes += output;
-        match parts.last_mut() {
-            Some(part) if part.len() < MOST && (bytes <= MOST_BYTES || part.is_empty()) => {
-                part.push(ending);
-            }
-            _ => {
-                bytes = output;
-                parts.push(vec![ending]);
-            }
-        }
-    }
-    Ok(parts)
 }
 
 #[async_trait]
@@ -215,7 +169,7 @@ impl TaskStore for HttpTasks {
     async fn finish(&self, endings: &[Ending]) -> Result<Vec<Ended>, ProviderError> {
         limits::many(endings.len())?;
         let mut ended = Vec::with_capacity(endings.len());
-        for part in parts(endings)? {
+        for part in endings::parts(endings)? {
             if !part.is_empty() {
                 ended.extend(self.end(part).await?);
             }

@@ -199,7 +199,9 @@ impl Ending {
             tasks::How::GiveBack => How::GiveBack {},
             _ => return None,
         };
-        let ClaimKey { id, uuid, token, .. } = ending.key;
+        let ClaimKey {
+            id, uuid, token, ..
+        } = ending.key;
         Some(Self {
             id,
             uuid,
@@ -225,7 +227,9 @@ mod tests {
         let many = EndedMany {
             answers: vec![
                 EndingAnswer::Problem(Box::new(lost)),
-                EndingAnswer::Ended(Ended { became: State::Dead }),
+                EndingAnswer::Ended(Ended {
+                    became: State::Dead,
+                }),
             ],
         };
         let text = serde_json::to_string(&many).unwrap();

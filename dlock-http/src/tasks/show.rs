@@ -279,3 +279,42 @@ impl From<Holder> for tasks::Holder {
         )
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn output_that_is_null_is_not_none() {
+        let start = SystemTime::UNIX_EPOCH;
+        let task = tasks::Task::builder()
+            .id(TaskId::new(1).unwrap())
+            .queue("q".to_owned())
+            .kind("a".to_owned())
+            .priority(5)
+            .state(State::Succeeded)
+            .run_at(start)
+            .enqueued_at(start)
+            .ended_at(Some(start))
+            .attempt(2)
+            .max_attempts(20)
+            .key(None)
+            .payload(Value::Null)
+            .checkpoint(None)
+            .output(Some(Value::Null))
+            .errors(vec![tasks::FailedAttempt::new(
+                1,
+                1_764_044_043_250_001,
+                "x",
+            )])
+            .holder(None)
+            .build();
+        let text = serde_json::to_string(&Task::from(task.clone())).unwrap();
+        assert!(
+            text.contains("\"at\":\"2025-11-25T04:14:03.250001Z\""),
+            "{text}"
+        );
+        let read: Task = serde_json::from_str(&text).unwrap();
+        assert_eq!(tasks::Task::from(read), task);
+    }
+}

@@ -81,9 +81,11 @@ async fn retry(
     let seen = whose::task(&service, &namespace, id).await?;
     let limit = service.0.limits.call_time;
     let added = service
-        .ask_tasks(Class::List, limit, |store| async move {
-            store.retry(id).await
-        })
+        .ask_tasks(
+            Class::List,
+            limit,
+            |store| async move { store.retry(id).await },
+        )
         .await?;
     added.map(|added| Json(added.into())).ok_or_else(|| {
         let problem = Problem::new(Code::Changed).detail("the task has not ended");

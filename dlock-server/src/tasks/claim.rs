@@ -81,9 +81,8 @@ fn wrong_wait(body: &Claim) -> Option<String> {
 fn of_store(namespace: &Namespace, mut body: Claim) -> Result<tasks::Claim, Refusal> {
     let queues = std::mem::take(&mut body.queues);
     let each = queues.iter().enumerate();
-    let stored = each.map(|(index, queue)| {
-        namespace.stored_label(queue, &format!("/queues/{index}"))
-    });
+    let stored =
+        each.map(|(index, queue)| namespace.stored_label(queue, &format!("/queues/{index}")));
     let claim = body.into_claim(stored.collect::<Result<_, _>>()?);
     claim.check().map_err(|error| not_possible(&error))?;
     Ok(claim)
@@ -98,9 +97,11 @@ pub(super) async fn ask(
     let limit = service.0.limits.call_time.min(claim.lease / 6);
     let claim = claim.clone();
     service
-        .ask_tasks(class, limit, |store| async move {
-            store.claim(&claim).await
-        })
+        .ask_tasks(
+            class,
+            limit,
+            |store| async move { store.claim(&claim).await },
+        )
         .await
 }
 
@@ -115,7 +116,9 @@ fn answer(namespace: &Namespace, claimed: tasks::Claimed, waited: Duration) -> R
     if tasks.is_empty() {
         let mut nothing = StatusCode::NO_CONTENT.into_response();
         if let Some(Millis(next)) = next_ms {
-            nothing.headers_mut().insert(NEXT_MS, HeaderValue::from(next));
+            nothing
+                .headers_mut()
+                .insert(NEXT_MS, HeaderValue::from(next));
         }
         return nothing;
     }

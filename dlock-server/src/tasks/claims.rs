@@ -1,6 +1,7 @@
 //! Claims as leases: heartbeats, giving back, and a look.
 
 use axum::{Json, extract::State};
+use dlock_core::FencingToken;
 use dlock_core::{
     Name,
     provider::{self, ReleaseOutcome, RenewOutcome},
@@ -10,7 +11,6 @@ use dlock_http::{
     leases::{Done, Record, RenewAnswer, Renewed, RenewedMany},
     tasks::{Heartbeat, Heartbeats, Key},
 };
-use dlock_core::FencingToken;
 use dlock_tasks::{ClaimKey, TaskId};
 use serde::Deserialize;
 use utoipa::IntoParams;

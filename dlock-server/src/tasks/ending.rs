@@ -56,14 +56,12 @@ async fn endings(
         return Err(problem.pointer("/endings").into());
     }
     let each = endings.into_iter().enumerate();
-    let checked = each.map(|(index, ending)| {
-        checked(ending).map_err(|problem| problem.pointer(format!("/endings/{index}")))
-    });
+    let checked = each.map(|(index, ending)| checked(ending, Some(format!("/endings/{index}"))));
     let endings: Vec<_> = checked.collect::<Result<_, _>>()?;
     let answers = finish(&service, &namespace, endings).await?;
     let answers = answers.into_iter().map(|answer| match answer {
         Ok(ended) => EndingAnswer::Ended(ended),
-        Err(problem) => EndingAnswer::Problem(Box::new(problem)),
+        Err(problem) => EndingAnswer::Problem(problem),
     });
     Ok(Json(EndedMany {
         answers: answers.collect(),
@@ -157,18 +155,23 @@ async fn checkpoint(
 }
 
 async fn one(service: &Service, namespace: &Namespace, ending: Ending) -> Answer<Ended> {
-    let ending = checked(ending)?;
-    let answer = finish(service, namespace, vec![ending]).await?.pop();
-    let answer = answer.unwrap_or_else(|| Err(Problem::new(Code::Unknown)));
-    answer.map(Json).map_err(Into::into)
+    let ending = checked(ending, None)?;
+    match finish(service, namespace, vec![ending]).await?.pop() {
+        Some(Ok(ended)) => Ok(Json(ended)),
+        Some(Err(problem)) => Err((*problem).into()),
+        None => Err(Code::Unknown.into()),
+    }
 }
 
-fn checked(ending: Ending) -> Result<tasks::Ending, Problem> {
+/// An ending that a store can keep. `pointer` is where it stands in the body, if it is not all of it.
+fn checked(ending: Ending, pointer: Option<String>) -> Result<tasks::Ending, Refusal> {
     let ending = ending.into_ending();
-    match ending.check() {
-        Ok(_text) => Ok(ending),
-        Err(error) => Err(Problem::new(Code::BadRequest).detail(error.to_string())),
+    if let Err(error) = ending.check() {
+        let mut problem = Problem::new(Code::BadRequest).detail(error.to_string());
+        problem.pointer = pointer;
+        return Err(problem.into());
     }
+    Ok(ending)
 }
 
 /// As many answers as endings.
@@ -176,7 +179,7 @@ async fn finish(
     service: &Service,
     namespace: &Namespace,
     endings: Vec<tasks::Ending>,
-) -> Result<Vec<Result<Ended, Problem>>, Refusal> {
+) -> Result<Vec<Result<Ended, Box<Problem>>>, Refusal> {
     let ids: Vec<TaskId> = endings.iter().map(|ending| ending.key.id).collect();
     let limit = service.0.limits.call_time;
     let answers = service
@@ -190,11 +193,13 @@ async fn finish(
     let lost_ones = ids.iter().zip(&answers);
     let lost_ones = lost_ones.filter(|(_, answer)| matches!(answer, tasks::Ended::Lost(_)));
     let lost_ones = lost_ones.map(|(id, _)| *id).collect();
-    let mut seen = whose::states(service, namespace, lost_ones).await.into_iter();
+    let mut seen = whose::states(service, namespace, lost_ones)
+        .await
+        .into_iter();
     let answers = answers.into_iter().map(|answer| match answer {
         tasks::Ended::Own(became) => Ok(Ended { became }),
-        tasks::Ended::Lost(state) => Err(lost(state, seen.next().flatten())),
-        _ => Err(Problem::new(Code::Fatal)),
+        tasks::Ended::Lost(state) => Err(Box::new(lost(state, seen.next().flatten()))),
+        _ => Err(Box::new(Problem::new(Code::Fatal))),
     });
     Ok(answers.collect())
 }

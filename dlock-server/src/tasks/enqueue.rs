@@ -96,11 +96,7 @@ async fn periodic(
 }
 
 /// A task as the store keeps it. `pointer` is where it stands in the body.
-fn to_keep(
-    namespace: &Namespace,
-    task: NewTask,
-    pointer: &str,
-) -> Result<tasks::NewTask, Refusal> {
+fn to_keep(namespace: &Namespace, task: NewTask, pointer: &str) -> Result<tasks::NewTask, Refusal> {
     let queue = namespace.stored_label(&task.queue, &format!("{pointer}/queue"))?;
     let kept = task.into_task(queue).and_then(|task| {
         task.check()?;

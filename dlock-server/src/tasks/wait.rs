@@ -77,7 +77,11 @@ pub(super) async fn for_tasks(
         if !claimed.tasks.is_empty() {
             return Ok((claimed, sent));
         }
-        let poll = if turn.is_some() { POLL_WITH_HINTS } else { POLL };
+        let poll = if turn.is_some() {
+            POLL_WITH_HINTS
+        } else {
+            POLL
+        };
         let pause = claimed.next.map_or(poll, |next| next.clamp(APART, poll));
         let again = (Instant::now() + pause).min(deadline);
         tokio::select! {
@@ -93,12 +97,7 @@ pub(super) async fn for_tasks(
 }
 
 /// Listens from now on, if the store has hints and answers.
-async fn listen(
-    service: &Service,
-    claim: &Claim,
-    turn: &mut Option<Listener>,
-    deadline: Instant,
-) {
+async fn listen(service: &Service, claim: &Claim, turn: &mut Option<Listener>, deadline: Instant) {
     if let Some(listener) = turn {
         return listener.skip();
     }
@@ -117,5 +116,5 @@ async fn hint(turn: &mut Option<Listener>) {
         return;
     }
     *turn = None;
-    pending().await
+    pending::<()>().await;
 }

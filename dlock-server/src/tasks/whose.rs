@@ -13,9 +13,11 @@ pub(super) async fn task(
 ) -> Result<Task, Refusal> {
     let limit = service.0.limits.call_time;
     let task = service
-        .ask_tasks(Class::List, limit, |store| async move {
-            store.task(id).await
-        })
+        .ask_tasks(
+            Class::List,
+            limit,
+            |store| async move { store.task(id).await },
+        )
         .await?;
     task.and_then(|task| shown(namespace, task))
         .ok_or_else(|| Code::NotFound.into())

@@ -10,7 +10,11 @@ use crate::support::uuid;
 
 const ENDINGS: [(&str, &str, fn() -> Value); 5] = [
     ("complete", "succeeded", || json!({"output": {"a": null}})),
-    ("fail", "scheduled", || json!({"error": "no disk", "retry_in_ms": 60_000})),
+    (
+        "fail",
+        "scheduled",
+        || json!({"error": "no disk", "retry_in_ms": 60_000}),
+    ),
     ("discard", "dead", || json!({"error": "no use"})),
     ("snooze", "scheduled", || json!({"for_ms": 60_000})),
     ("give-back", "ready", || json!({})),
@@ -29,10 +33,18 @@ async fn repeated_ending_answers_as_the_first_and_anothers_is_lost() {
         assert_eq!(lost.body["state"], "running");
         for _ in ["first", "repeat"] {
             let ended = api.post(&path, with(&key, more())).await;
-            assert_eq!((ended.status, &ended.body), (200, &json!({"became": state})), "{how}");
+            assert_eq!(
+                (ended.status, &ended.body),
+                (200, &json!({"became": state})),
+                "{how}"
+            );
         }
         let lost = api.post(&path, with(&stranger, more())).await;
-        assert_eq!((lost.status, &lost.body["state"]), (409, &json!(state)), "{how}");
+        assert_eq!(
+            (lost.status, &lost.body["state"]),
+            (409, &json!(state)),
+            "{how}"
+        );
         let task = api.get(&format!("{TASKS}/{id}")).await.body;
         assert_eq!(task["state"], state, "{how}");
         if how == "complete" {
@@ -65,11 +77,16 @@ async fn endings_of_one_request_are_answered_each_by_itself() {
     for _ in ["first", "repeat"] {
         let body = json!({"endings": endings});
         let answers = api.post(&format!("{TASKS}/endings"), body).await.body["answers"].take();
-        let became: Vec<_> = (0..5).map(|index| answers[index]["became"].clone()).collect();
+        let became: Vec<_> = (0..5)
+            .map(|index| answers[index]["became"].clone())
+            .collect();
         let expected = ["succeeded", "ready", "dead", "scheduled", "ready"];
         assert_eq!(became, expected.map(|state| json!(state)), "{answers}");
         let lost = &answers[5];
-        assert_eq!((&lost["code"], &lost["state"]), (&json!("lost"), &json!("running")));
+        assert_eq!(
+            (&lost["code"], &lost["state"]),
+            (&json!("lost"), &json!("running"))
+        );
     }
 }
 
@@ -88,13 +105,19 @@ async fn heartbeats_keep_claims_and_tell_of_those_that_are_over() {
         async move { api.post(&path, json!({"force": force})).await }
     };
     let asked = cancel(&beats[1]["id"], false).await;
-    assert_eq!((asked.status, &asked.body), (200, &json!({"was": "running"})));
+    assert_eq!(
+        (asked.status, &asked.body),
+        (200, &json!({"was": "running"}))
+    );
     assert_eq!(cancel(&beats[2]["id"], true).await.status, 200);
     let path = format!("{TASKS}/heartbeat");
     let answers = api.post(&path, json!({"heartbeats": beats})).await.body["answers"].take();
     assert_eq!(answers[0], json!({"asked": false}));
     assert_eq!(answers[1], json!({"asked": true}));
-    assert_eq!((&answers[2]["code"], &answers[2]["state"]), (&json!("lost"), &json!("cancelled")));
+    assert_eq!(
+        (&answers[2]["code"], &answers[2]["state"]),
+        (&json!("lost"), &json!("cancelled"))
+    );
     assert_eq!(answers.as_array().unwrap().len(), 3);
 }
 
@@ -102,7 +125,9 @@ async fn heartbeats_keep_claims_and_tell_of_those_that_are_over() {
 async fn heartbeat_extends_a_lease_and_none_revives_one() {
     let (api, _) = api();
     add(&api).await;
-    let claimed = api.post(CLAIM, with(&claim(1), json!({"lease_ms": 1_000}))).await;
+    let claimed = api
+        .post(CLAIM, with(&claim(1), json!({"lease_ms": 1_000})))
+        .await;
     let (id, key) = key(1, &claimed);
     let beat = async |n: u64| {
         let beat = with(&key, json!({"id": id, "n": n}));
@@ -125,14 +150,25 @@ async fn checkpoint_reaches_the_next_attempt_and_a_late_one_does_not() {
     let (_, first) = take(&api, 1).await;
     let path = format!("{TASKS}/{id}/checkpoint");
     let left = json!({"number": 1, "checkpoint": null});
-    assert_eq!(api.post(&path, with(&first, left.clone())).await.status, 200);
-    let back = api.post(&format!("{TASKS}/{id}/give-back"), first.clone()).await;
+    assert_eq!(
+        api.post(&path, with(&first, left.clone())).await.status,
+        200
+    );
+    let back = api
+        .post(&format!("{TASKS}/{id}/give-back"), first.clone())
+        .await;
     assert_eq!(back.status, 200);
     let second = api.post(CLAIM, claim(2)).await;
     // One that is `null` is not none.
-    assert_eq!(second.body["tasks"][0].get("checkpoint"), Some(&Value::Null));
+    assert_eq!(
+        second.body["tasks"][0].get("checkpoint"),
+        Some(&Value::Null)
+    );
     let late = api.post(&path, with(&first, left)).await;
-    assert_eq!((late.status, late.code(), &late.body["state"]), (409, "lost", &json!("running")));
+    assert_eq!(
+        (late.status, late.code(), &late.body["state"]),
+        (409, "lost", &json!("running"))
+    );
 }
 
 /// A claim is a lease, and can be read and given back as one.
@@ -142,13 +178,20 @@ async fn claim_is_read_and_released_as_a_lease() {
     let id = add(&api).await;
     let (_, key) = take(&api, 1).await;
     let token = &key["token"];
-    let lease = api.get(&format!("{TASKS}/lease?id={id}&token={token}")).await;
+    let lease = api
+        .get(&format!("{TASKS}/lease?id={id}&token={token}"))
+        .await;
     assert_eq!((lease.status, &lease.body["uuid"]), (200, &json!(uuid(1))));
     let other = api.get(&format!("{TASKS}/lease?id={id}&token=7")).await;
     assert_eq!((other.status, other.code()), (404, "not-found"));
     let body = with(&key, json!({"id": id}));
     for _ in ["first", "repeat"] {
-        assert_eq!(api.post(&format!("{TASKS}/release"), body.clone()).await.status, 200);
+        assert_eq!(
+            api.post(&format!("{TASKS}/release"), body.clone())
+                .await
+                .status,
+            200
+        );
     }
     let (again, _) = take(&api, 2).await;
     assert_eq!(again, id);

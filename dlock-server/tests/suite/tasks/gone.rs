@@ -115,7 +115,10 @@ async fn claim_goes_on_at_the_next_server_when_its_own_is_gone() {
     };
     assert_eq!(ended, [Ended::Own(State::Succeeded)]);
     let task = tasks.task(key.id).await.unwrap().unwrap();
-    assert_eq!((task.state, task.output), (State::Succeeded, Some(json!(7))));
+    assert_eq!(
+        (task.state, task.output),
+        (State::Succeeded, Some(json!(7)))
+    );
     let other = Claim::new(NewTask::QUEUE, Uuid::new_v4(), lease);
     assert_eq!(tasks.claim(&other).await.unwrap().tasks.len(), 1);
 }

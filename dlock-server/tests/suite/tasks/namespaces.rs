@@ -17,17 +17,33 @@ async fn task_of_another_namespace_is_as_if_it_were_not_there() {
     let id = add(&api).await;
     let none = api.get(&format!("{OTHER}/99")).await;
     let read = api.get(&format!("{OTHER}/{id}")).await;
-    assert_eq!((read.status, read.code(), &read.body), (404, "not-found", &none.body));
+    assert_eq!(
+        (read.status, read.code(), &read.body),
+        (404, "not-found", &none.body)
+    );
     for change in ["cancel", "retry"] {
         let refused = post(&api, &format!("{id}/{change}"), json!({})).await;
-        assert_eq!((refused.status, &refused.body), (404, &none.body), "{change}");
+        assert_eq!(
+            (refused.status, &refused.body),
+            (404, &none.body),
+            "{change}"
+        );
     }
     assert_eq!(api.get(OTHER).await.body, json!({"tasks": []}));
-    assert_eq!(api.get(&format!("{OTHER}?queue=default")).await.body, json!({"tasks": []}));
-    assert_eq!(api.get(&format!("{OTHER}/counts")).await.body, json!({"counts": []}));
+    assert_eq!(
+        api.get(&format!("{OTHER}?queue=default")).await.body,
+        json!({"tasks": []})
+    );
+    assert_eq!(
+        api.get(&format!("{OTHER}/counts")).await.body,
+        json!({"counts": []})
+    );
     assert_eq!(post(&api, "claim", claim(1)).await.status, 204);
     let task = api.get(&format!("{TASKS}/{id}")).await.body;
-    assert_eq!((&task["state"], &task["queue"]), (&json!("ready"), &json!("default")));
+    assert_eq!(
+        (&task["state"], &task["queue"]),
+        (&json!("ready"), &json!("default"))
+    );
     let counts = api.get(&format!("{TASKS}/counts")).await.body;
     let expected = json!([{"queue": "default", "state": "ready", "tasks": 1}]);
     assert_eq!(counts["counts"], expected);
@@ -49,15 +65,31 @@ async fn guessed_claims_of_another_namespace_tell_nothing() {
             ("give-back", json!({})),
             ("checkpoint", json!({"number": 1, "checkpoint": 1})),
         ] {
-            told.push(post(&api, &format!("{id}/{how}"), with(&guess, more)).await.body);
+            told.push(
+                post(&api, &format!("{id}/{how}"), with(&guess, more))
+                    .await
+                    .body,
+            );
         }
         let ending = numbered(id, json!({"how": {"give-back": {}}}));
-        told.push(post(&api, "endings", json!({"endings": [ending]})).await.body);
+        told.push(
+            post(&api, "endings", json!({"endings": [ending]}))
+                .await
+                .body,
+        );
         let beat = numbered(id, json!({"n": 1}));
-        told.push(post(&api, "heartbeat", json!({"heartbeats": [beat]})).await.body);
+        told.push(
+            post(&api, "heartbeat", json!({"heartbeats": [beat]}))
+                .await
+                .body,
+        );
         told.push(post(&api, "release", numbered(id, json!({}))).await.body);
         let token = &key["token"];
-        told.push(api.get(&format!("{OTHER}/lease?id={id}&token={token}")).await.body);
+        told.push(
+            api.get(&format!("{OTHER}/lease?id={id}&token={token}"))
+                .await
+                .body,
+        );
         told
     };
     let (there, nowhere) = (tell(id).await, tell(99).await);
@@ -91,7 +123,11 @@ async fn pages_go_on_where_others_tasks_lie_between() {
     }
     let (mut seen, mut after, mut pages) = (Vec::new(), Value::Null, 0);
     loop {
-        let from = if after.is_null() { String::new() } else { format!("&after={after}") };
+        let from = if after.is_null() {
+            String::new()
+        } else {
+            format!("&after={after}")
+        };
         let page = api.get(&format!("{TASKS}?limit=3{from}")).await.body;
         let tasks = page["tasks"].as_array().unwrap();
         assert!(tasks.len() <= 3);
@@ -104,26 +140,44 @@ async fn pages_go_on_where_others_tasks_lie_between() {
         }
     }
     assert_eq!(seen, own);
-    assert!(pages > 3, "one page was to end in the middle of others' tasks");
+    assert!(
+        pages > 3,
+        "one page was to end in the middle of others' tasks"
+    );
     // Of one queue, a page has what there is.
-    let page = api.get(&format!("{TASKS}?queue=default&limit=9")).await.body;
+    let page = api
+        .get(&format!("{TASKS}?queue=default&limit=9"))
+        .await
+        .body;
     assert_eq!(page["tasks"].as_array().unwrap().len(), 9);
 }
 
 #[tokio::test]
 async fn schedules_of_one_namespace_are_not_those_of_another() {
     let (api, _) = api();
-    let periodic = |instant: &str| {
-        json!({"schedule": "nightly", "instant": instant, "task": {"kind": "report"}})
-    };
+    let periodic = |instant: &str| json!({"schedule": "nightly", "instant": instant, "task": {"kind": "report"}});
     let serve = async |base: &str, instant: &str| {
-        api.post(&format!("{base}/periodic"), periodic(instant)).await.body
+        api.post(&format!("{base}/periodic"), periodic(instant))
+            .await
+            .body
     };
-    assert_eq!(serve(TASKS, "2026-01-01T00:00:00Z").await, json!({"served": "begun"}));
+    assert_eq!(
+        serve(TASKS, "2026-01-01T00:00:00Z").await,
+        json!({"served": "begun"})
+    );
     let served = serve(TASKS, "2026-01-02T00:00:00Z").await;
-    assert_eq!(served, json!({"served": "enqueued", "id": 1, "duplicate": false}));
-    assert_eq!(serve(TASKS, "2026-01-02T00:00:00Z").await, json!({"served": "before"}));
-    assert_eq!(serve(OTHER, "2026-01-02T00:00:00Z").await, json!({"served": "begun"}));
+    assert_eq!(
+        served,
+        json!({"served": "enqueued", "id": 1, "duplicate": false})
+    );
+    assert_eq!(
+        serve(TASKS, "2026-01-02T00:00:00Z").await,
+        json!({"served": "before"})
+    );
+    assert_eq!(
+        serve(OTHER, "2026-01-02T00:00:00Z").await,
+        json!({"served": "begun"})
+    );
     let early = serve(TASKS, "2999-01-01T00:00:00Z").await;
     assert_eq!(early["served"], "not-yet");
 }

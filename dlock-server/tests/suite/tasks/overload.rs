@@ -21,7 +21,9 @@ async fn heartbeats_and_endings_pass_when_claims_take_all_of_the_store() {
         // The crowd's first calls are under way.
         sleep(Duration::from_millis(100)).await;
         let beat = with(&key, json!({"id": id, "n": 1}));
-        let beat = api.post(&format!("{TASKS}/heartbeat"), json!({"heartbeats": [beat]})).await;
+        let beat = api
+            .post(&format!("{TASKS}/heartbeat"), json!({"heartbeats": [beat]}))
+            .await;
         let left = with(&key, json!({"number": 1, "checkpoint": 1}));
         let left = api.post(&format!("{TASKS}/{id}/checkpoint"), left).await;
         let list = api.get(TASKS).await;
@@ -29,11 +31,16 @@ async fn heartbeats_and_endings_pass_when_claims_take_all_of_the_store() {
         // What it is lost to is not looked up now.
         let other = with(&key, json!({"uuid": uuid(9)}));
         let lost = api.post(&format!("{TASKS}/{id}/complete"), other).await;
-        let done = api.post(&format!("{TASKS}/{id}/complete"), key.clone()).await;
+        let done = api
+            .post(&format!("{TASKS}/{id}/complete"), key.clone())
+            .await;
         assert_eq!([beat.status, left.status, done.status], [200; 3]);
         assert_eq!(beat.body["answers"][0], json!({"asked": false}));
         assert_eq!([list.code(), new.code()], ["overloaded"; 2]);
-        assert_eq!((lost.status, lost.code(), lost.body.get("state")), (409, "lost", None));
+        assert_eq!(
+            (lost.status, lost.code(), lost.body.get("state")),
+            (409, "lost", None)
+        );
     };
     let (crowd, ()) = tokio::join!(futures_util::future::join_all(crowd), worker);
     let shed = crowd.iter().filter(|answer| answer.code() == "overloaded");
@@ -61,12 +68,20 @@ async fn rate_holds_back_new_tasks_and_no_ending() {
         statuses.push(api.post(CLAIM, claim(2)).await.status);
     }
     // More only if 400 requests take many seconds.
-    assert!(statuses.iter().filter(|status| **status != 429).count() < 390, "{statuses:?}");
+    assert!(
+        statuses.iter().filter(|status| **status != 429).count() < 390,
+        "{statuses:?}"
+    );
     for n in 1..20 {
         let beat = with(&key, json!({"id": id, "n": n}));
         let body = json!({"heartbeats": [beat]});
-        assert_eq!(api.post(&format!("{TASKS}/heartbeat"), body).await.status, 200);
-        let done = api.post(&format!("{TASKS}/{id}/complete"), key.clone()).await;
+        assert_eq!(
+            api.post(&format!("{TASKS}/heartbeat"), body).await.status,
+            200
+        );
+        let done = api
+            .post(&format!("{TASKS}/{id}/complete"), key.clone())
+            .await;
         assert_eq!(done.status, 200);
     }
 }

@@ -57,7 +57,11 @@ async fn time_that_is_up_has_no_task() {
     let later = json!({"tasks": [{"kind": "a", "run_in_ms": 90_000}]});
     assert_eq!(api.post(TASKS, later).await.status, 200);
     let nothing = api.post(CLAIM, claim(2)).await;
-    let next: u64 = nothing.headers["dlock-next-ms"].to_str().unwrap().parse().unwrap();
+    let next: u64 = nothing.headers["dlock-next-ms"]
+        .to_str()
+        .unwrap()
+        .parse()
+        .unwrap();
     assert_eq!((nothing.status, next), (204, 90_000));
 }
 
@@ -88,7 +92,10 @@ async fn who_has_waited_longest_gets_the_task_and_the_others_cost_nothing() {
     };
     let (_, claims) = tokio::join!(crowd, busy);
     assert_eq!(*order.lock().unwrap(), (1..=CROWD).collect::<Vec<_>>());
-    assert!(claims <= 2 * CROWD as usize + 2, "{claims} claims for {CROWD} tasks");
+    assert!(
+        claims <= 2 * CROWD as usize + 2,
+        "{claims} claims for {CROWD} tasks"
+    );
 }
 
 /// The clock of the wait is the real one: the lease may count from there, and not from later than its claim.
@@ -102,7 +109,10 @@ async fn waited_time_is_never_more_than_has_passed() {
     });
     let passed = start.elapsed();
     let told = Duration::from_millis(waited.body["waited_ms"].as_u64().unwrap());
-    assert!(told >= Duration::from_millis(300) && told <= passed, "{told:?} of {passed:?}");
+    assert!(
+        told >= Duration::from_millis(300) && told <= passed,
+        "{told:?} of {passed:?}"
+    );
     add(&api).await;
     let at_once = api.post(CLAIM, waiting(2, 20_000)).await;
     assert_eq!(at_once.body["waited_ms"], 0);
@@ -115,7 +125,10 @@ async fn repeat_does_not_wait() {
     let mut again = waiting(1, 1_000);
     again["again"] = json!(true);
     let refused = api.post(CLAIM, again).await;
-    assert_eq!((refused.status, &refused.body["pointer"]), (400, &json!("/wait_ms")));
+    assert_eq!(
+        (refused.status, &refused.body["pointer"]),
+        (400, &json!("/wait_ms"))
+    );
     assert_eq!(store.claims(), 0);
 }
 
@@ -155,7 +168,10 @@ async fn server_that_stops_answers_those_who_wait_and_serves_those_who_work() {
         assert_eq!((waited.status, waited.code()), (503, "stopping"));
     }
     let done = api.post(&format!("{TASKS}/{id}/complete"), key).await;
-    assert_eq!((done.status, &done.body["became"]), (200, &json!("succeeded")));
+    assert_eq!(
+        (done.status, &done.body["became"]),
+        (200, &json!("succeeded"))
+    );
 }
 
 #[tokio::test(start_paused = true)]

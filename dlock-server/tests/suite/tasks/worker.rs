@@ -34,7 +34,11 @@ async fn connect(address: SocketAddr) -> HttpTasks {
 }
 
 async fn add(tasks: &HttpTasks, images: u32) {
-    let new = |image| NewTask::builder().kind(Resize::KIND).payload(serde_json::json!({"image": image}));
+    let new = |image| {
+        NewTask::builder()
+            .kind(Resize::KIND)
+            .payload(serde_json::json!({"image": image}))
+    };
     let new: Vec<_> = (0..images).map(|image| new(image).build()).collect();
     tasks.enqueue(&new).await.unwrap();
 }
@@ -132,7 +136,9 @@ async fn worker_hears_that_its_task_is_to_stop() {
 async fn worker_goes_on_at_the_next_server() {
     let served = Served::start().await;
     let second = serve(&served.file).await;
-    let proxy = dlock_testkit::proxy::Proxy::start(served.address).await.unwrap();
+    let proxy = dlock_testkit::proxy::Proxy::start(served.address)
+        .await
+        .unwrap();
     let servers = servers(&[proxy.address(), second], Duration::from_secs(60));
     let tasks = HttpTasks::connect(servers).await.unwrap();
     let runs = Arc::new(AtomicUsize::new(0));
