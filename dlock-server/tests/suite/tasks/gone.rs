@@ -10,7 +10,7 @@ use serde_json::json;
 use tokio::{
     io::AsyncWriteExt,
     net::{TcpListener, TcpStream},
-    time::sleep,
+    time::{Instant, sleep},
 };
 use uuid::Uuid;
 
@@ -56,6 +56,7 @@ async fn connection_that_breaks_ends_its_wait() {
          Content-Length: {}\r\n\r\n{body}",
         body.len()
     );
+    let began = Instant::now();
     let mut client = TcpStream::connect(address).await.unwrap();
     client.write_all(request.as_bytes()).await.unwrap();
     let is_full = async || api.post(CLAIM, waiting(2, 1)).await.code() == "overloaded";
@@ -63,6 +64,10 @@ async fn connection_that_breaks_ends_its_wait() {
     drop(client);
     let is_free = async || api.post(CLAIM, waiting(3, 1)).await.status == 204;
     eventually("the place of a client that has gone is never free", is_free).await;
+    assert!(
+        began.elapsed() < Duration::from_secs(20),
+        "only the end of the wait has freed it"
+    );
     add(&api).await;
     assert_eq!(api.post(CLAIM, claim(4)).await.status, 200);
 }
