@@ -10,11 +10,13 @@ use serde_json::json;
 use tokio::{
     io::AsyncWriteExt,
     net::{TcpListener, TcpStream},
-    time::{Instant, sleep},
+    time::{Instant, sleep, timeout},
 };
 use uuid::Uuid;
 
-use super::{CLAIM, TASKS, Watched, add, api, claim, eventually, store::Fault, take, waiting};
+use super::{
+    CLAIM, PATIENCE, TASKS, Watched, add, api, claim, eventually, store::Fault, take, waiting,
+};
 use crate::support::{Api, Served, limits, serve, servers};
 
 /// The task would be leased to nobody.
@@ -139,6 +141,7 @@ async fn hints_end_with_the_connection() {
     let mut hints = tasks.watch(&mine).await.unwrap().unwrap();
     proxy.refuse().await;
     proxy.reset();
-    while let Some(_false_one) = hints.next().await {}
+    let end = async { while let Some(_false_one) = hints.next().await {} };
+    timeout(PATIENCE, end).await.unwrap();
     assert!(tasks.watch(&mine).await.is_err());
 }
