@@ -61,8 +61,11 @@ async fn connection_that_breaks_ends_its_wait() {
     let began = Instant::now();
     let mut client = TcpStream::connect(address).await.unwrap();
     client.write_all(request.as_bytes()).await.unwrap();
-    let is_full = async || api.post(CLAIM, waiting(2, 1)).await.code() == "overloaded";
-    eventually("the client never waits", is_full).await;
+    // Once at once, and once in line.
+    let waits = async || store.claims() >= 2;
+    eventually("the client does not wait", waits).await;
+    let shed = api.post(CLAIM, waiting(2, 1)).await;
+    assert_eq!(shed.code(), "overloaded");
     drop(client);
     let is_free = async || api.post(CLAIM, waiting(3, 1)).await.status == 204;
     eventually("the place of a client that has gone is never free", is_free).await;
