@@ -67,6 +67,14 @@ needs! {
     ToAdmin: Admin; true
     /// The server's metrics.
     ToMeasure: Metrics; true
+    /// New tasks.
+    ToEnqueue: Enqueue; true
+    /// Claims, and looks at them.
+    ToClaim: Work; true
+    /// Keeping a claim, and ending it.
+    ToWork: Work; false
+    /// Hints of tasks.
+    ToHear: Read, Work; true
 }
 
 /// Somebody who may do this in this namespace.

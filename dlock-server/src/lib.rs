@@ -13,6 +13,7 @@ mod names;
 mod problem;
 mod rights;
 mod service;
+mod tasks;
 mod waits;
 
 pub use self::{

@@ -92,7 +92,7 @@ async fn metrics(
     State(service): State<Service>,
     _allowed: AllowedEverywhere<ToMeasure>,
 ) -> Result<Response, Refusal> {
-    let Some(shown) = &service.0.metrics else {
+    let Some(shown) = service.0.metrics.get() else {
         return Err(Refusal::new(Code::NotFound, "this server keeps no metrics"));
     };
     let text = [(header::CONTENT_TYPE, "text/plain; version=0.0.4")];

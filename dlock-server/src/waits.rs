@@ -205,5 +205,8 @@ async fn pause_for(hints: &mut Option<Listener>, name: &Name, pause: Duration) {
     };
     // At least a millisecond: a store that says the same again at once would be asked without end.
     let pause = pause.clamp(Duration::from_millis(1), poll);
-    let _ = tokio::time::timeout(pause, hinted).await.is_ok();
+    tokio::select! {
+        () = hinted => {}
+        () = sleep(pause) => {}
+    }
 }

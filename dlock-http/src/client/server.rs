@@ -246,7 +246,7 @@ fn address(text: &str) -> Result<Url, InvalidServer> {
 }
 
 /// What the server said.
-async fn read<T: DeserializeOwned>(response: Response) -> Result<Said<T>, ProviderError> {
+pub(crate) async fn read<T: DeserializeOwned>(response: Response) -> Result<Said<T>, ProviderError> {
     let status = response.status();
     let is_problem = response
         .headers()

@@ -6,5 +6,6 @@ mod overload;
 mod refusals;
 mod rights;
 mod support;
+mod tasks;
 mod waiting;
 mod wire;
