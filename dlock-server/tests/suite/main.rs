@@ -1,5 +1,11 @@
 //! The server as its clients see it.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a panic is how a test says what is wrong"
+)]
+
 mod conformance;
 mod description;
 mod overload;
