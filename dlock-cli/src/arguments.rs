@@ -7,12 +7,10 @@ use std::{
 };
 
 use clap::{Args, Subcommand};
+use dlock_stores::Location;
 use dlock_tasks::{NewTask, State, TaskId};
 
-use crate::{
-    exit::Failure,
-    store::{self, Location},
-};
+use crate::exit::{Failure, PROGRAM};
 
 /// Arguments of `dlock run`.
 #[derive(Debug, Args)]
@@ -242,11 +240,11 @@ pub(crate) struct StoreArguments {
 }
 
 impl StoreArguments {
-    pub(crate) fn location(&self) -> Result<Box<dyn Location>, Failure> {
+    pub(crate) fn location(&self) -> Result<Location, Failure> {
         // Empty, the variable says as little as if it were not set; an empty argument is a mistake.
         let variable = || env::var_os("DLOCK_STORE").filter(|store| !store.is_empty());
         let store = self.store.clone().or_else(variable);
-        store::locate(store.as_deref())
+        Ok(dlock_stores::locate(&PROGRAM, store.as_deref())?)
     }
 }
 

@@ -3,11 +3,9 @@
 use std::{process::ExitCode, time::Duration};
 
 use dlock_core::{Name, ProviderError};
+use dlock_stores::{Location, Store};
 
-use crate::{
-    exit::{Exit, Failure},
-    store::{Location, Store},
-};
+use crate::exit::{Exit, Failure};
 
 /// How long one answer may take.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -28,9 +26,9 @@ pub(crate) fn main(
 
 /// Opens a store that is there: looking at locks makes no file. `None`: nobody named a store, and the
 /// default one has not been made yet.
-pub(crate) async fn open(location: &dyn Location) -> Result<Option<Store>, Failure> {
+pub(crate) async fn open(location: &Location) -> Result<Option<Store>, Failure> {
     if location.exists() {
-        location.open().await.map(Some)
+        Ok(Some(location.open().await?))
     } else if location.is_default() {
         Ok(None)
     } else {
@@ -64,7 +62,7 @@ pub(crate) async fn answer_within<T>(
     });
     match answer {
         Ok(answer) => Ok(answer),
-        Err(error) => Err(store.failure(doing, error).await),
+        Err(error) => Err(store.failure(doing, error).await.into()),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::{io::Write, process::ExitCode};
 
 use clap::{Parser, Subcommand};
-
+use dlock_stores::text::without_credentials;
 use tracing_subscriber::{
     EnvFilter, Layer, filter::filter_fn, layer::SubscriberExt, util::SubscriberInitExt,
 };
@@ -13,7 +13,6 @@ use crate::{
         ElectArguments, PurgeArguments, ReleaseArguments, RunArguments, SetupArguments,
         StatusArguments, TasksArguments,
     },
-    display::without_credentials,
     exit::{Exit, Failure, say},
     output, purge, release, setup, status, tasks,
 };

@@ -6,8 +6,19 @@
 use std::{error::Error as StdError, fmt, io::Write, process::ExitCode};
 
 use dlock_core::BuildError;
+use dlock_stores::{
+    Program, StoreError,
+    text::{with_causes, without_credentials},
+};
 
-use crate::display::without_credentials;
+/// This program, as the errors of stores name it.
+pub(crate) const PROGRAM: Program = Program {
+    name: "dlock",
+    package: "dlock-cli",
+    set_up: "make it once: 'dlock setup', with the same --store",
+    set_up_queue: "make it once: 'dlock tasks setup', with the same --database",
+    warn: say,
+};
 
 /// Why `dlock` itself ends, as its exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,23 +119,27 @@ impl From<BuildError> for Failure {
     }
 }
 
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        let exit = if error.is_temporary() {
+            Exit::StoreUnreachable
+        } else {
+            Exit::StoreUnusable
+        };
+        Self {
+            exit,
+            message: error.to_string(),
+            advice: error.advice().map(str::to_owned),
+            // Says its message once more, which is left out, and then why.
+            source: Some(error.into()),
+        }
+    }
+}
+
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)?;
-        let mut cause = self.source.as_deref().map(|source| source as &dyn StdError);
-        let mut last = self.message.clone();
-        while let Some(error) = cause {
-            let text = error.to_string();
-            cause = error.source();
-            // Transparent errors repeat the text of their source, others end with it, and the driver of
-            // Postgres has a text that says nothing without its source.
-            let says_nothing = text == "db error" && cause.is_some();
-            if !last.ends_with(&text) && !says_nothing {
-                write!(f, ": {text}")?;
-                last = text;
-            }
-        }
-        Ok(())
+        let source = self.source.as_deref().map(|source| source as &dyn StdError);
+        f.write_str(&with_causes(&self.message, source))
     }
 }
 
@@ -148,38 +163,5 @@ mod tests {
             ProviderError::fatal("no table").with_source(std::io::Error::other("disk gone"));
         let failure = Failure::new(Exit::StoreUnusable, "can't read").because(inner);
         assert_eq!(failure.to_string(), "can't read: no table: disk gone");
-    }
-
-    #[derive(Debug, thiserror::Error)]
-    #[error("{text}")]
-    struct Cause {
-        text: &'static str,
-        source: Option<Box<Self>>,
-    }
-
-    #[test]
-    fn what_a_cause_repeats_or_only_announces_is_left_out() {
-        let mut cause: Option<Box<Cause>> = None;
-        for text in [
-            "FATAL: no such user",
-            "db error",
-            "no such user",
-            "refused: no such user",
-            "refused: no such user",
-        ] {
-            let source = cause.take();
-            cause = Some(Box::new(Cause { text, source }));
-        }
-        let failure = Failure::new(Exit::StoreUnusable, "can't read").because(*cause.unwrap());
-        assert_eq!(
-            failure.to_string(),
-            "can't read: refused: no such user: FATAL: no such user"
-        );
-        let alone = Cause {
-            text: "db error",
-            source: None,
-        };
-        let failure = Failure::new(Exit::StoreUnusable, "can't read").because(alone);
-        assert_eq!(failure.to_string(), "can't read: db error");
     }
 }

@@ -18,11 +18,7 @@
 //! The helpers are this same program, started again with a hidden first argument. The guard and the
 //! anchor have no environment, and so no password of the store.
 //!
-//! Each kind of store is a feature, `sqlite` by default, and a file in `store`. Libraries of this
-//! workspace leave TLS and credentials to their users; this program is a user, and decides: rustls
-//! with ring for all stores, which takes no C compiler beyond what ring needs and no system library,
-//! and the certificates of the system (`rustls-native-certs`), since who runs a private authority
-//! has told the machine about it and not us.
+//! Each kind of store is a feature, `sqlite` by default; `dlock-stores` opens them.
 
 mod arguments;
 mod ask;
@@ -34,7 +30,6 @@ mod purge;
 mod release;
 mod setup;
 mod status;
-mod store;
 mod tasks;
 
 #[cfg(unix)]

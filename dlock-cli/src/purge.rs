@@ -19,10 +19,10 @@ async fn run(arguments: &PurgeArguments) -> Result<ExitCode, Failure> {
     let PurgeArguments { store } = arguments;
     let location = store.location()?;
     let mut purged: u64 = 0;
-    if let Some(store) = ask::open(&*location).await? {
+    if let Some(store) = ask::open(&location).await? {
         loop {
             let doing = format!("can't purge, after {purged} records");
-            let purge = store.provider.purge(BATCH);
+            let purge = store.provider().purge(BATCH);
             let batch = ask::answer_within(LIMIT, &store, &doing, purge).await?;
             purged += batch;
             if batch < BATCH as u64 {

@@ -9,14 +9,14 @@ use dlock_core::{
     Name, Record,
     provider::{ReleaseOutcome, Revoke, RevokeOutcome},
 };
+use dlock_stores::{Store, text::harmless};
 
 use crate::{
     arguments::ReleaseArguments,
     ask,
-    display::{Condition, Holding, harmless, span},
+    display::{Condition, Holding, span},
     exit::{Exit, Failure, say},
     output,
-    store::Store,
 };
 
 /// Runs `dlock release`.
@@ -42,7 +42,7 @@ async fn run(arguments: &ReleaseArguments) -> Result<ExitCode, Failure> {
         .advise("add --yes if it should not ask"));
     }
     let location = store.location()?;
-    let Some(store) = ask::open(&*location).await? else {
+    let Some(store) = ask::open(&location).await? else {
         return Err(ask::no_lock(&name));
     };
     let lock = Lock { name, store };
@@ -85,7 +85,7 @@ struct Lock {
 
 impl Lock {
     async fn read(&self) -> Result<Option<Record>, Failure> {
-        let reading = self.store.provider.read(&self.name);
+        let reading = self.store.provider().read(&self.name);
         ask::answer(&self.store, "can't read the lock", reading).await
     }
 
@@ -94,7 +94,7 @@ impl Lock {
         let name = &self.name;
         let revoking = async {
             let request = Revoke::new(name.clone(), record.version())?;
-            self.store.provider.revoke(&request).await
+            self.store.provider().revoke(&request).await
         };
         match ask::answer(&self.store, &self.doing(), revoking).await? {
             RevokeOutcome::Revoked => {}
@@ -133,7 +133,7 @@ impl Lock {
 
     /// Releases the term that was read (B2), although another process holds it.
     async fn force(&self, record: &Record) -> Result<(), Failure> {
-        let releasing = self.store.provider.force_release(&self.name, record);
+        let releasing = self.store.provider().force_release(&self.name, record);
         match ask::answer(&self.store, &self.doing(), releasing).await? {
             ReleaseOutcome::Released => {
                 output::line(format_args!("{:?} is free", self.name.as_str()))

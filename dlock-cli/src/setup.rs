@@ -18,7 +18,7 @@ async fn run(arguments: &SetupArguments) -> Result<ExitCode, Failure> {
     store.set_up().await?;
     // Any name: a store that needs nothing made can still be out of reach, or refuse us.
     let name = Name::new("setup")?;
-    ask::answer(&store, "can't read from it", store.provider.read(&name)).await?;
+    ask::answer(&store, "can't read from it", store.provider().read(&name)).await?;
     output::line(format_args!("ready: {store}"))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -7,6 +7,7 @@ mod rows;
 use std::process::ExitCode;
 
 use dlock_core::{Name, provider::List};
+use dlock_stores::Store;
 
 use self::{
     pattern::Pattern,
@@ -17,7 +18,6 @@ use crate::{
     ask,
     exit::{Exit, Failure},
     output,
-    store::Store,
 };
 
 /// How many records are read at once. Some stores have no order of names, and look at all of them for
@@ -40,7 +40,7 @@ async fn run(arguments: &StatusArguments) -> Result<ExitCode, Failure> {
     } = arguments;
     let name = name.as_ref().map(Name::new).transpose()?;
     let location = store.location()?;
-    let store = ask::open(&*location).await?;
+    let store = ask::open(&location).await?;
     let rows = Rows::new(*json);
     match (name, store) {
         (Some(name), store) => one(&name, store.as_ref(), rows).await?,
@@ -53,7 +53,7 @@ async fn run(arguments: &StatusArguments) -> Result<ExitCode, Failure> {
 /// One lock. In JSON it is an object, and no array.
 async fn one(name: &Name, store: Option<&Store>, mut rows: Rows) -> Result<(), Failure> {
     let record = match store {
-        Some(store) => ask::answer(store, DOING, store.provider.read(name)).await?,
+        Some(store) => ask::answer(store, DOING, store.provider().read(name)).await?,
         None => None,
     };
     let record = record.ok_or_else(|| ask::no_lock(name))?;
@@ -77,7 +77,7 @@ async fn all(store: &Store, held: Option<&str>, mut rows: Rows) -> Result<ExitCo
     let mut request = List::new(start).limit(PAGE);
     let mut flaws = 0;
     loop {
-        let page = ask::answer(store, DOING, store.provider.list(&request)).await?;
+        let page = ask::answer(store, DOING, store.provider().list(&request)).await?;
         let readable = page.records.iter();
         let mut found: Vec<Row> = readable
             .filter(|(name, _)| matches(name))

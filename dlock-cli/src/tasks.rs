@@ -7,14 +7,14 @@ mod rows;
 use std::{env, process::ExitCode, time::Duration};
 
 use dlock_core::ProviderError;
+use dlock_stores::Queue;
 use dlock_tasks::{Filter, TaskId};
 
 use crate::{
     arguments::{TasksArguments, TasksCommand},
     ask,
-    exit::{Exit, Failure},
+    exit::{Exit, Failure, PROGRAM},
     output,
-    store::{Queue, queues},
 };
 
 /// How long one answer may take.
@@ -33,8 +33,10 @@ async fn run(arguments: &TasksArguments) -> Result<ExitCode, Failure> {
             .advise("say --database sqlite:PATH or --database postgres://USER@HOST/DATABASE, or set DLOCK_DATABASE")
     })?;
     let make = matches!(arguments.what, TasksCommand::Setup);
-    let queue = queues::open(&database, make)?;
-    let (store, json) = (&*queue.store, arguments.json);
+    let queue = dlock_stores::locate_queue(&PROGRAM, &database)?
+        .open_queue(make)
+        .await?;
+    let (store, json) = (queue.tasks(), arguments.json);
     match &arguments.what {
         TasksCommand::Counts => {
             let mut counts = answer(&queue, "can't count the tasks", store.counts()).await?;
@@ -87,7 +89,7 @@ async fn answer<T>(
 ) -> Result<T, Failure> {
     match within_bounds(call).await {
         Ok(answer) => Ok(answer),
-        Err(error) => Err(queue.failure(doing, error).await),
+        Err(error) => Err(queue.failure(doing, error).await.into()),
     }
 }
 

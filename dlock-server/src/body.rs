@@ -136,7 +136,8 @@ mod tests {
     fn what_is_wrong_is_pointed_at() {
         let renewals = r#"{"renewals": [{"name": "a", "uuid": "x", "n": 1}]}"#;
         assert!(said::<RenewMany>(renewals).contains("\"/renewals/0/uuid\""));
-        let typo = r#"{"name": "a", "uuid": "00000000-0000-4000-8000-000000000000", "duration": 5}"#;
+        let typo =
+            r#"{"name": "a", "uuid": "00000000-0000-4000-8000-000000000000", "duration": 5}"#;
         let typo = said::<Acquire>(typo);
         assert!(typo.contains("unknown field `duration`"), "{typo}");
         assert!(said::<RenewMany>(r#"{"renewals": []} {}"#).contains("trailing"));

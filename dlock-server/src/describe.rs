@@ -11,7 +11,9 @@ pub(crate) fn openapi() -> OpenApi {
     let info = InfoBuilder::new()
         .title("dlock")
         .version("1")
-        .description(Some("Leases with fencing tokens, over the store you already run."))
+        .description(Some(
+            "Leases with fencing tokens, over the store you already run.",
+        ))
         .build();
     OpenApiBuilder::new().info(info).build()
 }

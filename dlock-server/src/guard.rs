@@ -10,12 +10,7 @@ use axum::{
 };
 use dlock_http::Code;
 
-use crate::{
-    Right, Service,
-    names::Namespace,
-    problem::Refusal,
-    rights::Holder,
-};
+use crate::{Right, Service, names::Namespace, problem::Refusal, rights::Holder};
 
 /// The names that the client's certificate was checked to have.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -240,9 +235,9 @@ mod tests {
     use super::*;
 
     fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
-        let pairs = pairs.iter().map(|(name, value)| {
-            (name.parse().unwrap(), HeaderValue::from_static(value))
-        });
+        let pairs = pairs
+            .iter()
+            .map(|(name, value)| (name.parse().unwrap(), HeaderValue::from_static(value)));
         pairs.collect()
     }
 
@@ -254,7 +249,10 @@ mod tests {
         assert_eq!(of("[::1]:7420").as_deref(), Some("[::1]"));
         assert_eq!(of("[::1]").as_deref(), Some("[::1]"));
         let absolute = Uri::from_static("http://a.example:1/x");
-        assert_eq!(host(&HeaderMap::new(), &absolute).as_deref(), Some("a.example"));
+        assert_eq!(
+            host(&HeaderMap::new(), &absolute).as_deref(),
+            Some("a.example")
+        );
     }
 
     #[test]
@@ -269,7 +267,11 @@ mod tests {
             (true, &[("origin", "http://b.example")]),
             (true, &[("origin", "null")]),
         ] {
-            assert_eq!(is_cross_site(&headers(pairs), Some("a.example")), foreign, "{pairs:?}");
+            assert_eq!(
+                is_cross_site(&headers(pairs), Some("a.example")),
+                foreign,
+                "{pairs:?}"
+            );
         }
     }
 }

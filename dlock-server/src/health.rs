@@ -45,7 +45,11 @@ async fn readyz(State(service): State<Service>) -> Result<Json<Done>, Refusal> {
     service
         .0
         .calls
-        .ask(Class::Hold, limit, async move { provider.read(&name).await })
+        .ask(
+            Class::Hold,
+            limit,
+            async move { provider.read(&name).await },
+        )
         .await?;
     Ok(Json(Done {}))
 }
@@ -59,5 +63,8 @@ async fn readyz(State(service): State<Service>) -> Result<Json<Done>, Refusal> {
 )]
 async fn capabilities(State(service): State<Service>) -> Json<Capabilities> {
     let has_tasks = service.0.tasks.get().is_some();
-    Json(Capabilities::new(service.0.provider.capabilities(), has_tasks))
+    Json(Capabilities::new(
+        service.0.provider.capabilities(),
+        has_tasks,
+    ))
 }

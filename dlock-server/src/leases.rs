@@ -168,7 +168,11 @@ async fn renew_many(
     let named = |(index, renewal): (usize, &Renew)| {
         self::renewal(&namespace, renewal, &format!("/renewals/{index}/name"))
     };
-    let requests: Vec<_> = renewals.iter().enumerate().map(named).collect::<Result<_, _>>()?;
+    let requests: Vec<_> = renewals
+        .iter()
+        .enumerate()
+        .map(named)
+        .collect::<Result<_, _>>()?;
     let expected = requests.len();
     let limit = service.0.limits.call_time;
     let outcomes = service
@@ -354,11 +358,7 @@ async fn purge(
     Ok(Json(Purged { deleted }))
 }
 
-fn renewal(
-    namespace: &Namespace,
-    body: &Renew,
-    pointer: &str,
-) -> Result<provider::Renew, Refusal> {
+fn renewal(namespace: &Namespace, body: &Renew, pointer: &str) -> Result<provider::Renew, Refusal> {
     let request = provider::Renew::new(namespace.stored(&body.name, pointer)?, body.uuid, body.n);
     request.check().map_err(|error| not_possible(&error))?;
     Ok(request)
@@ -367,9 +367,9 @@ fn renewal(
 fn renewed(outcome: RenewOutcome) -> Result<Renewed, Box<Problem>> {
     match outcome {
         RenewOutcome::Renewed { asked } => Ok(Renewed { asked }),
-        RenewOutcome::Lost(record) => {
-            Err(Box::new(Problem::new(Code::Lost).record(record.map(Into::into))))
-        }
+        RenewOutcome::Lost(record) => Err(Box::new(
+            Problem::new(Code::Lost).record(record.map(Into::into)),
+        )),
     }
 }
 

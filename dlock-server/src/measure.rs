@@ -37,7 +37,10 @@ pub fn describe() {
         "Requests that were refused since there was no room, by what they wanted"
     );
     describe_gauge!(CALLS, "Calls of the store that are under way");
-    describe_gauge!(WAITS, "Requests that wait for a lease or a task, and streams of hints");
+    describe_gauge!(
+        WAITS,
+        "Requests that wait for a lease or a task, and streams of hints"
+    );
 }
 
 pub(crate) fn shed(class: Class) {
@@ -57,7 +60,10 @@ pub(crate) async fn measure(path: Option<MatchedPath>, request: Request, next: N
     response
 }
 
-#[expect(clippy::disallowed_methods, reason = "how long a request took decides nothing")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "how long a request took decides nothing"
+)]
 fn now() -> Instant {
     Instant::now()
 }

@@ -51,11 +51,16 @@ impl Namespace {
             "the name has a NUL character".to_owned()
         } else if stored.len() > LONGEST_LABEL {
             let bytes = stored.len();
-            format!("the name has {bytes} bytes with the namespace and a slash: at most {LONGEST_LABEL} are possible")
+            format!(
+                "the name has {bytes} bytes with the namespace and a slash: at most {LONGEST_LABEL} are possible"
+            )
         } else {
             return Ok(stored);
         };
-        Err(Problem::new(Code::BadRequest).detail(wrong).pointer(pointer).into())
+        Err(Problem::new(Code::BadRequest)
+            .detail(wrong)
+            .pointer(pointer)
+            .into())
     }
 
     /// The name without the namespace, if it is one of this namespace.
@@ -84,7 +89,10 @@ mod tests {
         assert!(team.stored(&longest, "/name").is_ok());
         assert!(team.stored(&format!("{longest}x"), "/name").is_err());
         let longest = "x".repeat(LONGEST_LABEL - "team-1/".len());
-        assert_eq!(team.stored_label(&longest, "/queue").unwrap().len(), LONGEST_LABEL);
+        assert_eq!(
+            team.stored_label(&longest, "/queue").unwrap().len(),
+            LONGEST_LABEL
+        );
         for bad in ["", "a\0", &format!("{longest}x")] {
             assert!(team.stored_label(bad, "/queue").is_err(), "{bad:?}");
         }

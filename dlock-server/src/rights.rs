@@ -241,7 +241,10 @@ impl Pace {
 /// The namespace that stands for all.
 const EVERYWHERE: &str = "*";
 
-#[expect(clippy::disallowed_methods, reason = "how fast requests come decides no lease")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "how fast requests come decides no lease"
+)]
 fn now() -> Instant {
     Instant::now()
 }
@@ -303,7 +306,10 @@ mod tests {
         };
         for (file, said) in [
             (entry("secret", "a"), "sha256sum"),
-            ("[[token]]\nname = 1\ntoken = \"secret\"".to_owned(), "line 2"),
+            (
+                "[[token]]\nname = 1\ntoken = \"secret\"".to_owned(),
+                "line 2",
+            ),
             (entry(SECRET, "A"), "no namespace"),
             (entry(SECRET, "a").repeat(2), "same token"),
             (entry(SECRET, "a") + "more = 1", "line 5: unknown field"),

@@ -12,8 +12,8 @@ use tokio_util::sync::CancellationToken;
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::{
-    Limits, Rights, body, calls::Calls, describe, guard, health, hints::Hints, leases, measure, tasks,
-    tasks::Tasks, waits::Waits,
+    Limits, Rights, body, calls::Calls, describe, guard, health, hints::Hints, leases, measure,
+    tasks, tasks::Tasks, waits::Waits,
 };
 
 /// A store, and the terms on which it is served. Clones serve the same one.
@@ -75,7 +75,11 @@ impl Service {
     /// From now on only those who have a right may do what it is for. May be called again with other rights while
     /// requests are served; those under way go on.
     pub fn restrict(&self, rights: Rights) {
-        let mut current = self.0.rights.write().unwrap_or_else(PoisonError::into_inner);
+        let mut current = self
+            .0
+            .rights
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
         *current = Some(Arc::new(rights));
     }
 

@@ -4,12 +4,14 @@ use std::fmt;
 
 use dlock_core::{Name, ProviderError};
 use dlock_election::{Leader, Next, Reason, Transition, Transitions};
+use dlock_stores::{
+    Store,
+    text::{harmless, without_credentials},
+};
 
 use crate::{
-    display::{harmless, without_credentials},
     exit::{Exit, Failure, say},
     output,
-    store::Store,
 };
 
 /// Prints the lines of one election.
@@ -55,7 +57,7 @@ impl Lines {
             match next {
                 Next::Transition(Transition::Ineligible { error }) => {
                     let doing = format!("can't lead {} until this is mended", self.name);
-                    self.failure(&store.failure(&doing, error).await)?;
+                    self.failure(&store.failure(&doing, error).await.into())?;
                 }
                 Next::Transition(transition) => self.transition(&transition)?,
                 // Standard output was blocked for very long.

@@ -7,6 +7,7 @@ use std::{ffi::OsString, process::ExitCode, time::Duration};
 
 use dlock_core::{Error, ErrorKind, Name};
 use dlock_election::{Coordinator, Election, Leadership};
+use dlock_stores::Store;
 use tokio::{
     sync::{mpsc, oneshot},
     task::JoinHandle,
@@ -20,7 +21,6 @@ use crate::{
     exit::{Exit, Failure},
     output,
     run::nested,
-    store::Store,
     supervise::{self, Cut, Ended, Program, Signals, Terms},
 };
 
@@ -102,7 +102,7 @@ impl Candidate {
         let name = self.name.as_str();
         let asking = async {
             let leader = self.election.leader().await?;
-            let provider = &self.store.provider;
+            let provider = self.store.provider();
             let asked = self.election.ask_leader_to_resign(provider).await?;
             Ok::<_, Error>(leader.filter(|_| asked))
         };
@@ -283,7 +283,7 @@ impl Candidate {
     async fn failure(&self, error: Error) -> Failure {
         let doing = format!("can't take part in the election {:?}", self.name.as_str());
         match error {
-            Error::Provider(error) => self.store.failure(&doing, error).await,
+            Error::Provider(error) => self.store.failure(&doing, error).await.into(),
             other => Failure::new(Exit::StoreUnreachable, doing).because(other),
         }
     }

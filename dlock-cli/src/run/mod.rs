@@ -6,13 +6,13 @@ mod waiting;
 use std::{ffi::OsString, process::ExitCode, time::Duration};
 
 use dlock_core::{DLock, EndCause, Name, ReleaseEnd as Release, State};
+use dlock_stores::Store;
 
 use self::waiting::{Patience, Waited};
 use crate::{
     arguments::RunArguments,
     ending::{self, Outcome},
     exit::{Exit, Failure, say},
-    store::Store,
     supervise::{self, Ended, Program, Signals, Terms},
 };
 

@@ -3,6 +3,7 @@
 use std::{convert::Infallible, io::IsTerminal, time::Duration};
 
 use dlock_core::{DLock, Error, ErrorKind, Holder, Lease, Record, TryAcquire};
+use dlock_stores::Store;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rustix::{
     process::{Signal, getpgrp},
@@ -14,7 +15,6 @@ use crate::{
     clock::HolderTime,
     display::{Condition, Holding, span},
     exit::{Exit, Failure, say},
-    store::Store,
     supervise::Signals,
 };
 
@@ -63,7 +63,21 @@ pub(super) async fn acquire(
             holder: Some(holder),
             ..
         }) => Err(refused(lock, &holder, store)),
-        Err(error) => Err(store.acquire_failure(lock.name().as_str(), error).await),
+        Err(error) => Err(failed(lock.name().as_str(), store, error).await),
+    }
+}
+
+/// An acquire ended without the lock, and not because somebody has it.
+async fn failed(name: &str, store: &Store, error: Error) -> Failure {
+    let doing = format!("can't acquire {name:?}");
+    match error {
+        Error::Provider(error)
+        | Error::Timeout {
+            holder: None,
+            source: Some(error),
+            ..
+        } => store.failure(&doing, error).await.into(),
+        other => Failure::new(Exit::NotAcquired, doing).because(other),
     }
 }
 
@@ -251,6 +265,25 @@ mod tests {
         assert!(matches!(fatal, Seen::Nothing));
         let silent = seen_after(Fault::UNKNOWN_BEFORE).await?;
         assert!(matches!(silent, Seen::Silent(_)));
+        Ok(())
+    }
+
+    #[cfg(feature = "sqlite")]
+    #[tokio::test]
+    async fn nobody_who_has_it_and_no_error_of_the_store_is_a_lock_not_acquired()
+    -> Result<(), Box<dyn std::error::Error>> {
+        let folder = tempfile::tempdir()?;
+        let location = format!("sqlite:{}", folder.path().join("locks.db").display());
+        let store = dlock_stores::locate(&crate::exit::PROGRAM, Some(location.as_ref()))?
+            .open()
+            .await?;
+        let silent = Error::Timeout {
+            waited: Duration::ZERO,
+            holder: None,
+            source: None,
+        };
+        let failure = failed("job", &store, silent).await;
+        assert_eq!(failure.exit(), Exit::NotAcquired);
         Ok(())
     }
 }

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use dlock_core::{Name, Record};
+use dlock_stores::text::harmless;
 use serde::Serialize;
 
 use crate::{
-    display::{Condition, harmless, instant, span},
+    display::{Condition, instant, span},
     exit::{Exit, Failure},
 };
 

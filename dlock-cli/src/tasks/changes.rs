@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use dlock_stores::Queue;
 use dlock_tasks::{Enqueued, State, TaskId};
 use serde_json::{Value, json};
 
@@ -9,7 +10,6 @@ use super::{answer, none, rows};
 use crate::{
     exit::{Exit, Failure},
     output,
-    store::Queue,
 };
 
 /// What was done so far. It is said also if an error comes in between.
@@ -69,7 +69,7 @@ pub(super) async fn cancel(
     let mut changes = Changes::new(json);
     let ended = async {
         for &id in ids {
-            let was = answer(queue, "can't cancel", queue.store.cancel(id, force)).await?;
+            let was = answer(queue, "can't cancel", queue.tasks().cancel(id, force)).await?;
             let (text, became) = match was {
                 None => {
                     changes.missing(&none(id), json!({"id": id, "was": null, "became": null}));
@@ -100,7 +100,7 @@ pub(super) async fn retry(queue: &Queue, ids: &[TaskId], json: bool) -> Result<E
     let mut changes = Changes::new(json);
     let ended = async {
         for &id in ids {
-            let enqueued = answer(queue, "can't retry", queue.store.retry(id)).await?;
+            let enqueued = answer(queue, "can't retry", queue.tasks().retry(id)).await?;
             let row = |new: Option<TaskId>, key: Option<TaskId>| json!({"id": id, "enqueued": new, "key_of": key});
             match enqueued {
                 Some(Enqueued::New(new)) => {

@@ -3,6 +3,7 @@
 use std::{io::Read, slice};
 
 use dlock_core::ErrorKind;
+use dlock_stores::Queue;
 use dlock_tasks::{Enqueued, NewTask, When};
 use serde_json::{Value, json};
 
@@ -11,7 +12,6 @@ use crate::{
     arguments::EnqueueArguments,
     exit::{Exit, Failure},
     output,
-    store::Queue,
 };
 
 pub(super) async fn enqueue(
@@ -24,14 +24,14 @@ pub(super) async fn enqueue(
     if let Err(error) = task.check() {
         return Err(Failure::new(Exit::Usage, "can't add the task").because(error));
     }
-    let added = match within_bounds(queue.store.enqueue(slice::from_ref(&task))).await {
+    let added = match within_bounds(queue.tasks().enqueue(slice::from_ref(&task))).await {
         Ok(added) => added,
         Err(error) => {
             let doing = match error.kind() {
                 ErrorKind::Unknown => "can't tell whether the task was added",
                 _ => "can't add the task",
             };
-            return Err(queue.failure(doing, error).await);
+            return Err(queue.failure(doing, error).await.into());
         }
     };
     let Some(&added) = added.first() else {

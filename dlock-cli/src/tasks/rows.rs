@@ -2,12 +2,13 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use dlock_stores::text::harmless;
 use dlock_tasks::{Count, FailedAttempt, State, Task};
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::{
-    display::{harmless, instant, span},
+    display::{instant, span},
     exit::{Exit, Failure},
 };
 

@@ -150,8 +150,14 @@ mod tests {
     #[test]
     fn events_are_read_and_the_rest_is_passed_over() {
         let door = || Wakeup::Name(Name::new("a door").unwrap());
-        assert_eq!(read("event: free\ndata: {\"name\":\"a door\"}\n\n"), [door()]);
-        assert_eq!(read("event:free\r\ndata:{\"name\":\"a door\"}\r\n\r\n"), [door()]);
+        assert_eq!(
+            read("event: free\ndata: {\"name\":\"a door\"}\n\n"),
+            [door()]
+        );
+        assert_eq!(
+            read("event:free\r\ndata:{\"name\":\"a door\"}\r\n\r\n"),
+            [door()]
+        );
         assert_eq!(read("event: everyone\ndata: {}\n\n"), [Wakeup::Everyone]);
         assert_eq!(read("event: tasks\ndata: {}\n\n"), [Wakeup::Everyone]);
         assert_eq!(read("event: free\ndata: nonsense\n\n"), [Wakeup::Everyone]);

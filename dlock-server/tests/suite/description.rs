@@ -75,9 +75,15 @@ impl Description {
         } else {
             of_status
         };
-        assert!(!response.is_null(), "{method} {path} does not describe {status}");
+        assert!(
+            !response.is_null(),
+            "{method} {path} does not describe {status}"
+        );
         if status == 204 {
-            assert!(response["content"].is_null() && body.is_null(), "{method} {path}");
+            assert!(
+                response["content"].is_null() && body.is_null(),
+                "{method} {path}"
+            );
             return;
         }
         let contents = response["content"].as_object().unwrap();
@@ -113,7 +119,8 @@ async fn every_path_is_described_once_and_for_a_right() {
     for (path, item) in paths {
         for (method, operation) in item.as_object().unwrap() {
             assert!(
-                operation["description"].as_str().is_some() || operation["summary"].as_str().is_some(),
+                operation["description"].as_str().is_some()
+                    || operation["summary"].as_str().is_some(),
                 "{method} {path} says nothing"
             );
         }
@@ -134,6 +141,14 @@ async fn answer_that_is_not_described_is_noticed() {
     };
     assert!(check(200, "application/json", answer.body));
     assert!(!check(200, "application/json", json!({"token": "1"})));
-    assert!(!check(200, "text/plain", json!({"token": 1, "waited_ms": 0})));
-    assert!(!check(409, "application/problem+json", json!({"code": "new"})));
+    assert!(!check(
+        200,
+        "text/plain",
+        json!({"token": 1, "waited_ms": 0})
+    ));
+    assert!(!check(
+        409,
+        "application/problem+json",
+        json!({"code": "new"})
+    ));
 }

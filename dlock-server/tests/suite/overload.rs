@@ -21,7 +21,9 @@ async fn renewals_and_releases_pass_when_the_store_is_slow_for_all_others() {
         let renew = json!({"name": "kept", "uuid": uuid(1), "n": 1});
         let renewed = api.post("/v1/default/leases/renew", renew).await;
         let list = api.get("/v1/default/leases").await;
-        let released = api.post(RELEASE, json!({"name": "kept", "uuid": uuid(1)})).await;
+        let released = api
+            .post(RELEASE, json!({"name": "kept", "uuid": uuid(1)}))
+            .await;
         (renewed.status, list, released.status)
     };
     let (crowd, (renewed, list, released)) = tokio::join!(crowd, holder);
@@ -44,7 +46,10 @@ async fn only_so_many_wait() {
         api.post(ACQUIRE, body)
     };
     let (one, two, three) = tokio::join!(waiting(2), waiting(3), waiting(4));
-    assert_eq!([one.code(), two.code(), three.code()], ["held", "held", "overloaded"]);
+    assert_eq!(
+        [one.code(), two.code(), three.code()],
+        ["held", "held", "overloaded"]
+    );
     assert_eq!(waiting(5).await.code(), "held");
 }
 
@@ -60,13 +65,23 @@ async fn rate_holds_back_new_leases_and_no_renewal() {
     api.token = Some("secret".to_owned());
     let mut codes = Vec::new();
     for number in 0..200 {
-        codes.push(api.post(ACQUIRE, acquire(&number.to_string(), number)).await.status);
+        codes.push(
+            api.post(ACQUIRE, acquire(&number.to_string(), number))
+                .await
+                .status,
+        );
     }
     // More only if 200 requests take many seconds.
-    assert!(codes.iter().filter(|status| **status == 200).count() < 190, "{codes:?}");
+    assert!(
+        codes.iter().filter(|status| **status == 200).count() < 190,
+        "{codes:?}"
+    );
     assert!(codes.contains(&429));
     for n in 1..20 {
         let renew = json!({"name": "0", "uuid": uuid(0), "n": n});
-        assert_eq!(api.post("/v1/default/leases/renew", renew).await.status, 200);
+        assert_eq!(
+            api.post("/v1/default/leases/renew", renew).await.status,
+            200
+        );
     }
 }

@@ -36,7 +36,10 @@ async fn request_that_cannot_be_meant_is_pointed_at() {
         ("/data", with("data", json!("%"))),
         ("/wait_ms", with("wait_ms", json!(25_001))),
         ("/owners", with("owners", json!("x"))),
-        ("/prev/uuid", with("prev", json!({"uuid": "", "renewals": 0}))),
+        (
+            "/prev/uuid",
+            with("prev", json!({"uuid": "", "renewals": 0})),
+        ),
     ] {
         let said = refused(&api, body).await;
         let expected = (400, "bad-request".to_owned(), pointer.to_owned());
@@ -58,16 +61,31 @@ async fn request_that_cannot_be_meant_is_pointed_at() {
 
 #[tokio::test]
 async fn body_that_is_none_is_refused() {
-    let limits = limits(|limits| { limits.body = 1_000; limits.body_time = Duration::from_millis(50) });
+    let limits = limits(|limits| {
+        limits.body = 1_000;
+        limits.body_time = Duration::from_millis(50);
+    });
     let api = Api::limited(limits);
     let text = acquire("door", 1).to_string();
     assert_eq!(api.post_raw(ACQUIRE, "{").await.code(), "bad-request");
     assert_eq!(api.post_raw(ACQUIRE, "x".repeat(1_001)).await.status, 413);
     let never = futures_util::stream::pending::<Result<Vec<u8>, std::io::Error>>();
-    assert_eq!(api.post_raw(ACQUIRE, Body::from_stream(never)).await.status, 408);
+    assert_eq!(
+        api.post_raw(ACQUIRE, Body::from_stream(never)).await.status,
+        408
+    );
     let broken = futures_util::stream::iter([Err::<Vec<u8>, _>(std::io::Error::other("gone"))]);
-    assert_eq!(api.post_raw(ACQUIRE, Body::from_stream(broken)).await.status, 400);
-    for content in [None, Some("text/plain"), Some("application/x-www-form-urlencoded")] {
+    assert_eq!(
+        api.post_raw(ACQUIRE, Body::from_stream(broken))
+            .await
+            .status,
+        400
+    );
+    for content in [
+        None,
+        Some("text/plain"),
+        Some("application/x-www-form-urlencoded"),
+    ] {
         let mut request = Request::post(ACQUIRE);
         if let Some(content) = content {
             request = request.header(header::CONTENT_TYPE, content);
@@ -93,7 +111,11 @@ async fn store_without_an_answer_is_told_from_one_that_refused() {
     ] {
         for (op, path, body) in [
             (Op::Acquire, ACQUIRE, acquire("door", 1)),
-            (Op::Release, RELEASE, json!({"name": "door", "uuid": uuid(1)})),
+            (
+                Op::Release,
+                RELEASE,
+                json!({"name": "door", "uuid": uuid(1)}),
+            ),
             (
                 Op::Renew,
                 "/v1/default/leases/renew",
@@ -103,7 +125,11 @@ async fn store_without_an_answer_is_told_from_one_that_refused() {
             api.store.next(op, fault);
             let answer = api.post(path, body).await;
             assert_eq!((answer.status, answer.code()), (status, code), "{path}");
-            assert_eq!(answer.body.get("detail"), None, "what the store said is for the log");
+            assert_eq!(
+                answer.body.get("detail"),
+                None,
+                "what the store said is for the log"
+            );
         }
         api.store.next(Op::Read, fault);
         assert_eq!(api.get("/readyz").await.status, status);
@@ -115,15 +141,26 @@ async fn store_without_an_answer_is_told_from_one_that_refused() {
 async fn repeat_answers_as_the_first_one_would_have() {
     let api = Api::new();
     api.store.next(Op::Acquire, Fault::UNKNOWN_AFTER);
-    assert_eq!(api.post(ACQUIRE, acquire("door", 1)).await.code(), "unknown");
+    assert_eq!(
+        api.post(ACQUIRE, acquire("door", 1)).await.code(),
+        "unknown"
+    );
     let granted = api.post(ACQUIRE, acquire("door", 1)).await;
     let again = api.post(ACQUIRE, acquire("door", 1)).await;
     assert_eq!((granted.status, &granted.body), (200, &again.body));
     let renew = json!({"name": "door", "uuid": uuid(1), "n": 1});
     api.store.next(Op::Renew, Fault::UNKNOWN_AFTER);
-    assert_eq!(api.post("/v1/default/leases/renew", renew.clone()).await.status, 504);
+    assert_eq!(
+        api.post("/v1/default/leases/renew", renew.clone())
+            .await
+            .status,
+        504
+    );
     let renewed = api.post("/v1/default/leases/renew", renew).await;
-    assert_eq!((renewed.status, renewed.body), (200, json!({"asked": false})));
+    assert_eq!(
+        (renewed.status, renewed.body),
+        (200, json!({"asked": false}))
+    );
     let release = json!({"name": "door", "uuid": uuid(1)});
     api.store.next(Op::Release, Fault::UNKNOWN_AFTER);
     assert_eq!(api.post(RELEASE, release.clone()).await.status, 504);
@@ -149,7 +186,9 @@ async fn contention_and_loss_are_never_a_success() {
     let many = api.post("/v1/default/leases/renew-many", many).await;
     assert_eq!(many.body["answers"][0]["code"], "lost");
     assert_eq!(many.body["answers"][1], json!({"asked": false}));
-    let not_held = api.post(RELEASE, json!({"name": "door", "uuid": uuid(2)})).await;
+    let not_held = api
+        .post(RELEASE, json!({"name": "door", "uuid": uuid(2)}))
+        .await;
     assert_eq!((not_held.status, not_held.code()), (409, "not-held"));
     let changed = json!({"name": "door", "version": {"uuid": uuid(1), "renewals": 0}});
     let changed = api.post("/v1/default/leases/revoke", changed).await;
@@ -170,7 +209,8 @@ async fn too_many_renewals_at_once_are_refused() {
 
 #[tokio::test]
 async fn page_of_another_site_can_do_nothing() {
-    let limits = limits(|limits| limits.hosts = vec!["127.0.0.1".to_owned(), "localhost".to_owned()]);
+    let limits =
+        limits(|limits| limits.hosts = vec!["127.0.0.1".to_owned(), "localhost".to_owned()]);
     let api = Api::limited(limits);
     let send = async |name: &str, value: &str, host: &str| {
         let request = Request::post(ACQUIRE)
@@ -185,8 +225,14 @@ async fn page_of_another_site_can_do_nothing() {
     assert_eq!(send("x-nothing", "", "evil.example").await, 421);
     assert_eq!(send("x-nothing", "", "127.0.0.1.evil.example").await, 421);
     assert_eq!(send("sec-fetch-site", "cross-site", "127.0.0.1").await, 403);
-    assert_eq!(send("origin", "http://evil.example", "127.0.0.1").await, 403);
-    assert_eq!(send("origin", "http://127.0.0.1:7420", "127.0.0.1:7420").await, 200);
+    assert_eq!(
+        send("origin", "http://evil.example", "127.0.0.1").await,
+        403
+    );
+    assert_eq!(
+        send("origin", "http://127.0.0.1:7420", "127.0.0.1:7420").await,
+        200
+    );
 }
 
 /// Names and labels are anybody's: they come back as they were, and as JSON alone.

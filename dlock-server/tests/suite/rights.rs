@@ -121,7 +121,11 @@ async fn who_is_unknown_gets_nothing_but_health() {
         api.token = token.map(ToOwned::to_owned);
         for (method, path, needs) in NEEDS {
             let expected = if needs.is_empty() { 404 } else { 401 };
-            assert_eq!(status(&api, method, path).await, expected, "{method} {path}");
+            assert_eq!(
+                status(&api, method, path).await,
+                expected,
+                "{method} {path}"
+            );
         }
         for open in ["/healthz", "/readyz", "/v1/capabilities", "/openapi.json"] {
             assert_eq!(api.get(open).await.status, 200, "{open}");
@@ -136,7 +140,9 @@ async fn no_right_and_no_such_namespace_look_the_same() {
     let mut api = Api::new();
     api.token = Some("secret".to_owned());
     api.restrict(&rights("hold", "*"));
-    let kept = api.post("/v1/kept/leases/acquire", acquire("door", 1)).await;
+    let kept = api
+        .post("/v1/kept/leases/acquire", acquire("door", 1))
+        .await;
     assert_eq!(kept.status, 200);
     api.restrict(&rights("hold", "team"));
     let kept = api.get("/v1/kept/leases/one?name=door").await;

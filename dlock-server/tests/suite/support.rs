@@ -72,7 +72,9 @@ fn remove_at_the_end(folder: &Path) -> io::Result<Child> {
 
 /// A provider behind servers, each of whose calls ends within this time.
 pub(crate) async fn connect(addresses: &[SocketAddr], limit: Duration) -> HttpProvider {
-    HttpProvider::connect(servers(addresses, limit)).await.unwrap()
+    HttpProvider::connect(servers(addresses, limit))
+        .await
+        .unwrap()
 }
 
 /// Servers, each of whose answers comes within this time.
@@ -152,10 +154,12 @@ impl Api {
         let response: Response = self.router.clone().oneshot(request).await.unwrap();
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
         let content = headers.get(header::CONTENT_TYPE).cloned();
-        let content = content.map_or_else(String::new, |content| content.to_str().unwrap().to_owned());
+        let content =
+            content.map_or_else(String::new, |content| content.to_str().unwrap().to_owned());
         let body = to_bytes(response.into_body(), usize::MAX).await.unwrap();
         let body: Value = serde_json::from_slice(&body).unwrap_or(Value::Null);
-        self.description.check(&method, &path, status, &content, &body);
+        self.description
+            .check(&method, &path, status, &content, &body);
         Answer {
             status,
             body,

@@ -62,8 +62,10 @@ async fn take(api: &Api, number: u32) -> (i64, Value) {
 
 fn with(body: &Value, more: Value) -> Value {
     let mut body = body.clone();
-    for (field, value) in more.as_object().unwrap() {
-        body[field] = value.clone();
+    if let Value::Object(more) = more {
+        for (field, value) in more {
+            body[field] = value;
+        }
     }
     body
 }

@@ -19,7 +19,8 @@ fn waiting(name: &str, number: u32, wait: u64) -> Value {
 }
 
 async fn release(api: &Api, number: u32) -> Answer {
-    api.post(RELEASE, json!({"name": "door", "uuid": uuid(number)})).await
+    api.post(RELEASE, json!({"name": "door", "uuid": uuid(number)}))
+        .await
 }
 
 fn store(wakeups: bool) -> Faulty<MemoryProvider> {
@@ -60,20 +61,31 @@ async fn waited_time_is_never_more_than_has_passed() {
     });
     let passed = start.elapsed();
     let told = Duration::from_millis(waited.body["waited_ms"].as_u64().unwrap());
-    assert!(told >= Duration::from_millis(300) && told <= passed, "{told:?} of {passed:?}");
+    assert!(
+        told >= Duration::from_millis(300) && told <= passed,
+        "{told:?} of {passed:?}"
+    );
 }
 
 /// What passed between the last look that showed another and the answer may be the term's already.
 #[tokio::test]
 async fn time_in_which_the_lease_may_have_begun_is_not_told() {
     let api = Api::new();
-    api.store.always(Op::Acquire, Fault::DelayReply(Duration::from_millis(500)));
+    api.store
+        .always(Op::Acquire, Fault::DelayReply(Duration::from_millis(500)));
     let waited = api.post(ACQUIRE, waiting("door", 1, 20_000)).await;
-    assert!(waited.body["waited_ms"].as_u64().unwrap() < 400, "{waited:?}");
+    assert!(
+        waited.body["waited_ms"].as_u64().unwrap() < 400,
+        "{waited:?}"
+    );
     api.store.clear();
-    api.store.always(Op::Read, Fault::DelayReply(Duration::from_millis(500)));
+    api.store
+        .always(Op::Read, Fault::DelayReply(Duration::from_millis(500)));
     let waited = api.post(ACQUIRE, waiting("window", 2, 20_000)).await;
-    assert!(waited.body["waited_ms"].as_u64().unwrap() < 400, "{waited:?}");
+    assert!(
+        waited.body["waited_ms"].as_u64().unwrap() < 400,
+        "{waited:?}"
+    );
 }
 
 /// A try that has its lease learns nothing of the time it waited then.
@@ -159,7 +171,10 @@ async fn nothing_is_asked_for_a_waiter_that_has_gone() {
     sleep(Duration::from_secs(30)).await;
     assert_eq!(api.store.count(Op::Acquire), 1);
     // Its turn is over as well.
-    assert_eq!(api.post(ACQUIRE, waiting("door", 3, 1_000)).await.status, 200);
+    assert_eq!(
+        api.post(ACQUIRE, waiting("door", 3, 1_000)).await.status,
+        200
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -176,6 +191,9 @@ async fn server_that_stops_answers_those_who_wait_and_serves_those_who_hold() {
     assert_eq!((ready.status, ready.code()), (503, "stopping"));
     assert_eq!(api.get("/healthz").await.status, 200);
     let renew = json!({"name": "door", "uuid": uuid(1), "n": 1});
-    assert_eq!(api.post("/v1/default/leases/renew", renew).await.status, 200);
+    assert_eq!(
+        api.post("/v1/default/leases/renew", renew).await.status,
+        200
+    );
     assert_eq!(release(&api, 1).await.status, 200);
 }

@@ -2,7 +2,10 @@
 
 use std::{net::SocketAddr, time::Duration};
 
-use dlock_core::{DLock, Provider, provider::{Acquire, AcquireOutcome}};
+use dlock_core::{
+    DLock, Provider,
+    provider::{Acquire, AcquireOutcome},
+};
 use dlock_http::HttpProvider;
 use dlock_testkit::{proxy::Proxy, wire::Wired};
 use uuid::Uuid;
@@ -49,10 +52,17 @@ async fn lease_goes_on_at_the_next_server_when_one_is_gone() {
     proxy.refuse().await;
     proxy.reset();
     lease.renew().await.unwrap();
-    let rival = Acquire::new("door".try_into().unwrap(), Uuid::new_v4(), Duration::from_secs(10));
+    let rival = Acquire::new(
+        "door".try_into().unwrap(),
+        Uuid::new_v4(),
+        Duration::from_secs(10),
+    );
     let refused = provider.acquire(&rival).await.unwrap();
     assert!(matches!(refused, AcquireOutcome::Held(_)), "{refused:?}");
     lease.release().await.unwrap();
     let granted = provider.acquire(&rival).await.unwrap();
-    assert!(matches!(granted, AcquireOutcome::Acquired(_)), "{granted:?}");
+    assert!(
+        matches!(granted, AcquireOutcome::Acquired(_)),
+        "{granted:?}"
+    );
 }

@@ -17,6 +17,7 @@ const ROOTS: &[&str] = &[
     "dlock-postgres/src/lib.rs",
     "dlock-redis/src/lib.rs",
     "dlock-sqlite/src/lib.rs",
+    "dlock-stores/src/lib.rs",
     "dlock-tasks/src/lib.rs",
 ];
 

@@ -8,7 +8,10 @@ use tokio::time::sleep;
 use super::{CLAIM, TASKS, add, api, claim, key, take, with};
 use crate::support::uuid;
 
-const ENDINGS: [(&str, &str, fn() -> Value); 5] = [
+/// How a claim can end, what the task becomes, and what the ending says of it.
+type Way = (&'static str, &'static str, fn() -> Value);
+
+const ENDINGS: [Way; 5] = [
     ("complete", "succeeded", || json!({"output": {"a": null}})),
     (
         "fail",

@@ -1,0 +1,158 @@
+//! Connections: how many there are, how long they may take, TLS on them, and how they end.
+//!
+//! An accept loop of its own, since `axum::serve` bounds neither the number of connections nor the time that a client
+//! may take for its headers, and knows no client certificates. What a request means is the router's business.
+
+mod activity;
+mod connection;
+mod tls;
+
+use std::{io, sync::Arc, time::Duration};
+
+use axum::Router;
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::Semaphore,
+    time::{sleep, timeout},
+};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+pub use self::tls::{Tls, TlsError, TlsFiles};
+
+/// How long the accept loop rests when the system has no more sockets.
+const REST: Duration = Duration::from_millis(500);
+
+/// What connections may take of a server.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Bounds {
+    /// Connections at a time: 10,000. Further ones wait in the system's queue until one of these ends, which it does
+    /// by itself when it is idle: a client that comes when it is crowded waits, rather than being sent away.
+    pub connections: usize,
+    /// How long a TLS handshake may take: 10 s.
+    pub handshake: Duration,
+    /// How long a client may take from its first byte, or from the connection's beginning, until the headers of its
+    /// request are there: 10 s.
+    pub head: Duration,
+    /// How long a connection without a request stays open: 2 min. Longer than clients pause between renewals of most
+    /// leases, so that these find it open.
+    pub idle: Duration,
+    /// The headers of a request, in bytes: 16 KiB.
+    pub head_size: u16,
+    /// Requests at a time on one HTTP/2 connection: 256.
+    pub streams: u32,
+    /// How long requests under way may take once the server stops: 10 s.
+    pub grace: Duration,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self {
+            connections: 10_000,
+            handshake: Duration::from_secs(10),
+            head: Duration::from_secs(10),
+            idle: Duration::from_secs(120),
+            head_size: 16 * 1024,
+            streams: 256,
+            grace: Duration::from_secs(10),
+        }
+    }
+}
+
+/// Serves a router on connections: HTTP/1.1 and, over TLS, HTTP/2 for clients that ask for it (ALPN).
+#[derive(Debug)]
+pub struct Server {
+    router: Router,
+    tls: Option<Arc<Tls>>,
+    bounds: Bounds,
+}
+
+/// What tells a connection that the server stops.
+#[derive(Clone, Debug)]
+struct Stop {
+    /// No new requests.
+    soon: CancellationToken,
+    /// No more requests at all.
+    now: CancellationToken,
+}
+
+impl Server {
+    /// Without TLS.
+    #[must_use]
+    pub const fn new(router: Router, bounds: Bounds) -> Self {
+        Self {
+            router,
+            tls: None,
+            bounds,
+        }
+    }
+
+    /// With TLS, and with it alone.
+    #[must_use]
+    pub fn tls(mut self, tls: Arc<Tls>) -> Self {
+        self.tls = Some(tls);
+        self
+    }
+
+    /// Serves until `stop` is cancelled. Then it accepts nobody any more, closes idle connections, and gives requests
+    /// under way [`Bounds::grace`] before it cuts them off; it returns when no connection is left.
+    ///
+    /// # Cancel safety
+    /// Dropping the future accepts nobody any more. Connections that are open stay so, until `stop` is cancelled or
+    /// they end by themselves.
+    pub async fn serve(self, listener: TcpListener, stop: CancellationToken) {
+        let server = Arc::new(self);
+        let grace = server.bounds.grace;
+        let places = Arc::new(Semaphore::new(server.bounds.connections));
+        let connections = TaskTracker::new();
+        let stop = Stop {
+            soon: stop,
+            now: CancellationToken::new(),
+        };
+        let accepting = async {
+            // Nobody closes the semaphore.
+            while let Ok(place) = Arc::clone(&places).acquire_owned().await {
+                let stream = accept(&listener).await;
+                let connection = connection::run(stream, Arc::clone(&server), stop.clone());
+                connections.spawn(async move {
+                    connection.await;
+                    drop(place);
+                });
+            }
+        };
+        stop.soon.run_until_cancelled(accepting).await;
+        drop(listener);
+        connections.close();
+        if timeout(grace, connections.wait()).await.is_err() {
+            let left = connections.len();
+            tracing::warn!(
+                connections = left,
+                ?grace,
+                "requests did not end in time and are cut off"
+            );
+            stop.now.cancel();
+            connections.wait().await;
+        }
+    }
+}
+
+/// The next connection.
+async fn accept(listener: &TcpListener) -> TcpStream {
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => return stream,
+            // Gone before it was accepted.
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::ConnectionAborted
+                        | io::ErrorKind::ConnectionRefused
+                        | io::ErrorKind::ConnectionReset
+                ) => {}
+            Err(error) => {
+                tracing::error!(%error, "no connection can be accepted; is the limit of open files too low? see ulimit -n");
+                sleep(REST).await;
+            }
+        }
+    }
+}

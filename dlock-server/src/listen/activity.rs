@@ -1,0 +1,324 @@
+//! What a connection is doing, and for how long it may.
+//!
+//! hyper's own limit for headers counts from the end of the request before, and so would close idle connections as
+//! early as slow ones; and it knows none for HTTP/2.
+
+use std::{
+    pin::Pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use axum::body::{Body, Bytes};
+use http_body::{Frame, SizeHint};
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    sync::Notify,
+    time::{Instant, sleep_until},
+};
+
+/// What a connection is doing.
+#[derive(Debug)]
+pub(super) struct Activity {
+    state: Mutex<State>,
+    /// The deadline may have come closer.
+    hurried: Notify,
+    head: Duration,
+    idle: Duration,
+    /// Whether bytes between requests are the beginning of one: those of HTTP/2 may be pings.
+    bytes_are_requests: bool,
+}
+
+#[derive(Debug)]
+struct State {
+    requests: usize,
+    /// What is waited for while there is no request.
+    next: Awaited,
+    since: Instant,
+}
+
+/// What a connection without a request waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Awaited {
+    /// The first byte of the first request.
+    First,
+    /// The rest of a request's headers.
+    Head,
+    /// A further request, if there is one.
+    Another,
+}
+
+impl Activity {
+    pub(super) fn new(head: Duration, idle: Duration, bytes_are_requests: bool) -> Arc<Self> {
+        Arc::new(Self {
+            state: Mutex::new(State {
+                requests: 0,
+                next: Awaited::First,
+                since: Instant::now(),
+            }),
+            hurried: Notify::new(),
+            head,
+            idle,
+            bytes_are_requests,
+        })
+    }
+
+    /// Waits until the client has taken too long for what was to come next.
+    pub(super) async fn overdue(&self) -> Awaited {
+        loop {
+            let (next, deadline) = self.deadline();
+            tokio::select! {
+                () = sleep_until(deadline) => {}
+                () = self.hurried.notified() => continue,
+            }
+            if let Some(next) = next
+                && self.deadline() == (Some(next), deadline)
+            {
+                return next;
+            }
+        }
+    }
+
+    /// Whether no byte of a request can have been read yet.
+    pub(super) fn is_untouched(&self) -> bool {
+        let state = self.state();
+        self.bytes_are_requests && state.requests == 0 && state.next == Awaited::First
+    }
+
+    /// The client was told that the connection ends: it has as long for that as for headers.
+    pub(super) fn expect_end(&self) {
+        let mut state = self.state();
+        state.next = Awaited::Head;
+        state.since = Instant::now();
+    }
+
+    /// What is waited for, and until when; while there are requests, when to look again.
+    fn deadline(&self) -> (Option<Awaited>, Instant) {
+        let State {
+            requests,
+            next,
+            since,
+        } = *self.state();
+        if requests > 0 {
+            return (None, Instant::now() + self.head);
+        }
+        let limit = match next {
+            Awaited::First | Awaited::Head => self.head,
+            Awaited::Another => self.idle,
+        };
+        (Some(next), since + limit)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The client has sent something.
+    fn received(&self) {
+        let mut state = self.state();
+        if !self.bytes_are_requests || state.requests > 0 {
+            return;
+        }
+        match state.next {
+            Awaited::Head => {}
+            // Since the connection's beginning.
+            Awaited::First => state.next = Awaited::Head,
+            Awaited::Another => {
+                state.next = Awaited::Head;
+                state.since = Instant::now();
+                self.hurried.notify_one();
+            }
+        }
+    }
+
+    /// A request's headers are there.
+    pub(super) fn begin(self: &Arc<Self>) -> UnderWay {
+        self.state().requests += 1;
+        UnderWay(Arc::clone(self))
+    }
+}
+
+/// A request, until it is dropped.
+#[derive(Debug)]
+pub(super) struct UnderWay(Arc<Activity>);
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        let mut state = self.0.state();
+        state.requests -= 1;
+        state.next = Awaited::Another;
+        state.since = Instant::now();
+        self.0.hurried.notify_one();
+    }
+}
+
+/// The body of an answer, whose request is under way for as long as it is sent.
+#[derive(Debug)]
+pub(super) struct Answer {
+    body: Body,
+    _request: UnderWay,
+}
+
+impl Answer {
+    pub(super) const fn new(body: Body, request: UnderWay) -> Self {
+        Self {
+            body,
+            _request: request,
+        }
+    }
+}
+
+impl http_body::Body for Answer {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// A stream that tells when something was read.
+#[derive(Debug)]
+pub(super) struct Watched<S> {
+    stream: S,
+    activity: Arc<Activity>,
+}
+
+impl<S> Watched<S> {
+    pub(super) const fn new(stream: S, activity: Arc<Activity>) -> Self {
+        Self { stream, activity }
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<std::io::Result<()>> {
+        let before = buffer.filled().len();
+        let read = Pin::new(&mut self.stream).poll_read(cx, buffer);
+        if buffer.filled().len() > before {
+            self.activity.received();
+        }
+        read
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Watched<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &[u8],
+    ) -> Poll<std::io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(cx, buffer)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffers: &[std::io::IoSlice<'_>],
+    ) -> Poll<std::io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(cx, buffers)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::{sleep, timeout};
+
+    use super::*;
+
+    const HEAD: Duration = Duration::from_secs(10);
+    const IDLE: Duration = Duration::from_secs(120);
+    const MOMENT: Duration = Duration::from_secs(1);
+
+    async fn overdue_within(activity: &Activity, time: Duration) -> Option<Awaited> {
+        timeout(time, activity.overdue()).await.ok()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn bytes_of_a_slow_client_win_it_no_time() {
+        let activity = Activity::new(HEAD, IDLE, true);
+        for _ in 0..9 {
+            sleep(MOMENT).await;
+            activity.received();
+        }
+        assert_eq!(
+            overdue_within(&activity, MOMENT * 2).await,
+            Some(Awaited::Head)
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn client_without_a_word_has_as_long_as_a_slow_one() {
+        let activity = Activity::new(HEAD, IDLE, true);
+        assert_eq!(overdue_within(&activity, HEAD - MOMENT).await, None);
+        assert_eq!(
+            overdue_within(&activity, MOMENT * 2).await,
+            Some(Awaited::First)
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn request_under_way_is_never_overdue() {
+        let activity = Activity::new(HEAD, IDLE, true);
+        let (one, other) = (activity.begin(), activity.begin());
+        drop(one);
+        assert_eq!(overdue_within(&activity, IDLE * 3).await, None);
+        drop(other);
+        assert_eq!(overdue_within(&activity, IDLE - MOMENT).await, None);
+        assert_eq!(
+            overdue_within(&activity, HEAD + MOMENT).await,
+            Some(Awaited::Another)
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn next_request_has_its_time_from_its_first_byte_on() {
+        let activity = Activity::new(HEAD, IDLE, true);
+        drop(activity.begin());
+        let waiting = tokio::spawn({
+            let activity = Arc::clone(&activity);
+            async move { (activity.overdue().await, Instant::now()) }
+        });
+        sleep(HEAD * 2).await;
+        activity.received();
+        let first_byte = Instant::now();
+        let (overdue, at) = waiting.await.unwrap();
+        assert_eq!(overdue, Awaited::Head);
+        assert!(at - first_byte >= HEAD && at - first_byte < HEAD + MOMENT);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn pings_are_no_requests() {
+        let activity = Activity::new(HEAD, IDLE, false);
+        drop(activity.begin());
+        activity.received();
+        assert_eq!(overdue_within(&activity, IDLE - MOMENT).await, None);
+    }
+}

@@ -1,0 +1,152 @@
+//! One connection, from its first byte to its end.
+
+use std::{convert::Infallible, error::Error, pin::pin, sync::Arc, time::Duration};
+
+use axum::http::Request;
+use hyper::{
+    body::Incoming,
+    server::conn::{http1, http2},
+    service::{Service, service_fn},
+};
+use hyper_util::{
+    rt::{TokioExecutor, TokioIo, TokioTimer},
+    server::graceful::GracefulConnection,
+    service::TowerToHyperService,
+};
+use socket2::{SockRef, TcpKeepalive};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::TcpStream,
+    time::timeout,
+};
+
+use super::{
+    Server, Stop,
+    activity::{Activity, Answer, Awaited, Watched},
+    tls,
+};
+use crate::Peer;
+
+/// How long a connection may be silent before the client is asked whether it is still there, by TCP and by pings of
+/// HTTP/2, and how long it has to answer.
+const SILENCE: Duration = Duration::from_secs(30);
+const ANSWER: Duration = Duration::from_secs(10);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Protocol {
+    Http1,
+    Http2,
+}
+
+/// Serves a connection until it ends.
+pub(super) async fn run(stream: TcpStream, server: Arc<Server>, stop: Stop) {
+    // What fails here fails with the first byte as well.
+    stream.set_nodelay(true).ok();
+    let probes = TcpKeepalive::new().with_time(SILENCE).with_interval(ANSWER);
+    SockRef::from(&stream).set_tcp_keepalive(&probes).ok();
+    let now = stop.now.clone();
+    now.run_until_cancelled(secured(stream, &server, &stop))
+        .await;
+}
+
+/// Agrees on TLS, if there is any.
+async fn secured(stream: TcpStream, server: &Server, stop: &Stop) {
+    let Some(tls) = &server.tls else {
+        return serve(stream, Protocol::Http1, None, server, stop).await;
+    };
+    let handshake = timeout(server.bounds.handshake, tls.acceptor().accept(stream));
+    let stream = match stop.soon.run_until_cancelled(handshake).await {
+        Some(Ok(Ok(stream))) => stream,
+        Some(Ok(Err(error))) => return tracing::debug!(%error, "no TLS with a client"),
+        Some(Err(_)) => return tracing::debug!("a client took too long for TLS"),
+        None => return,
+    };
+    let (_, session) = stream.get_ref();
+    let protocol = match session.alpn_protocol() {
+        Some(tls::HTTP2) => Protocol::Http2,
+        _ => Protocol::Http1,
+    };
+    let peer = session
+        .peer_certificates()
+        .and_then(<[_]>::first)
+        .map(|certificate| Peer::new(tls::names(certificate)));
+    serve(stream, protocol, peer, server, stop).await;
+}
+
+async fn serve<S>(stream: S, protocol: Protocol, peer: Option<Peer>, server: &Server, stop: &Stop)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let bounds = &server.bounds;
+    let activity = Activity::new(bounds.head, bounds.idle, protocol == Protocol::Http1);
+    let stream = TokioIo::new(Watched::new(stream, Arc::clone(&activity)));
+    let router = TowerToHyperService::new(server.router.clone());
+    let watched = Arc::clone(&activity);
+    let service = service_fn(move |mut request: Request<Incoming>| {
+        let under_way = watched.begin();
+        if let Some(peer) = &peer {
+            request.extensions_mut().insert(peer.clone());
+        }
+        let response = router.call(request);
+        async move {
+            let response = response.await?;
+            Ok::<_, Infallible>(response.map(|body| Answer::new(body, under_way)))
+        }
+    });
+    match protocol {
+        Protocol::Http1 => {
+            let connection = http1::Builder::new()
+                .timer(TokioTimer::new())
+                .header_read_timeout(None)
+                .max_header_size(bounds.head_size.into())
+                .serve_connection(stream, service);
+            until_the_end(connection, &activity, stop).await;
+        }
+        Protocol::Http2 => {
+            let connection = http2::Builder::new(TokioExecutor::new())
+                .timer(TokioTimer::new())
+                .max_header_list_size(bounds.head_size.into())
+                .max_concurrent_streams(bounds.streams)
+                .keep_alive_interval(SILENCE)
+                .keep_alive_timeout(ANSWER)
+                .serve_connection(stream, service);
+            until_the_end(connection, &activity, stop).await;
+        }
+    }
+}
+
+/// Runs a connection until it ends by itself, takes too long, or the server stops.
+async fn until_the_end<C>(connection: C, activity: &Activity, stop: &Stop)
+where
+    C: GracefulConnection<Error: Error + 'static>,
+{
+    let mut connection = pin!(connection);
+    let mut ending = false;
+    loop {
+        tokio::select! {
+            ended = connection.as_mut() => {
+                if let Err(error) = ended {
+                    tracing::debug!(error = &error as &dyn Error, "a connection broke");
+                }
+                return;
+            }
+            () = stop.soon.cancelled(), if !ending => {
+                // Who has sent nothing yet is told nothing.
+                if activity.is_untouched() {
+                    return;
+                }
+                ending = true;
+                connection.as_mut().graceful_shutdown();
+            }
+            overdue = activity.overdue() => {
+                if ending || overdue != Awaited::Another {
+                    return tracing::debug!(?overdue, "a client took too long");
+                }
+                // An idle client learns that no further request would be served: it may just be sending one.
+                ending = true;
+                activity.expect_end();
+                connection.as_mut().graceful_shutdown();
+            }
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! The program `dlock-server`. Everything is in the library beside it.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    dlock_server::program::main()
+}

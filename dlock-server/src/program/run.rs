@@ -1,0 +1,162 @@
+//! Serving, until a signal ends it.
+
+use std::{fs, path::Path, sync::Arc};
+
+use dlock_stores::text::with_causes;
+use tokio::net::{TcpListener, TcpSocket};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    failure::{Exit, Failure},
+    settings::Plan,
+    signals::{Signal, Signals},
+    stores::Stores,
+};
+use crate::{
+    Limits, Rights, Service,
+    listen::{Bounds, Server, Tls, TlsError},
+    router,
+};
+
+/// Connections that the system may keep for us until they are accepted.
+const BACKLOG: u32 = 1024;
+
+/// Serves until a signal comes, and stops.
+pub(super) async fn run(plan: &Plan) -> Result<(), Failure> {
+    // From here on a signal is not missed.
+    let mut signals = Signals::new()?;
+    raise_limit_of_files();
+    let rights = plan.tokens.as_deref().map(rights).transpose()?;
+    let tls = plan
+        .tls
+        .clone()
+        .map(Tls::open)
+        .transpose()
+        .map_err(no_tls)?
+        .map(Arc::new);
+    let stores = Stores::open(plan).await?;
+    if plan.setup {
+        stores.set_up().await?;
+    }
+    match stores.check().await {
+        Ok(()) => {}
+        // It may come back; meanwhile `/readyz` says it.
+        Err(error) if error.is_temporary() => {
+            tracing::warn!(
+                why = with_causes("", Some(&error)),
+                "starting without an answer of the store"
+            );
+        }
+        Err(error) => return Err(error.into()),
+    }
+    let listener = listen(plan)?;
+    let limits = Limits {
+        hosts: plan.hosts(),
+        ..Limits::default()
+    };
+    let service = Service::new(Arc::clone(stores.store.provider()), limits);
+    if let Some(rights) = rights {
+        service.restrict(rights);
+    }
+    let mut server = Server::new(router(&service), Bounds::default());
+    if let Some(tls) = &tls {
+        server = server.tls(Arc::clone(tls));
+    }
+    let address = listener.local_addr().unwrap_or(plan.listen);
+    let stop = CancellationToken::new();
+    let mut serving = tokio::spawn(server.serve(listener, stop.clone()));
+    tracing::info!(
+        url = plan.url(address),
+        store = %stores.store,
+        serves = stores.serves(),
+        "listening"
+    );
+    while signals.next().await == Signal::Reload {
+        reload(plan, &service, tls.as_deref());
+    }
+    tracing::info!("stopping");
+    service.stop();
+    stop.cancel();
+    tokio::select! {
+        ended = &mut serving => ended.map_err(|error| {
+            Failure::new(Exit::System, "serving ended").because(&error)
+        })?,
+        () = signals.stopped_again() => tracing::warn!("a second signal: requests under way are cut off"),
+    }
+    tracing::info!("stopped");
+    Ok(())
+}
+
+/// Reads what can change while the server runs. What can't be used changes nothing.
+fn reload(plan: &Plan, service: &Service, tls: Option<&Tls>) {
+    if let Some(path) = &plan.tokens {
+        match rights(path) {
+            Ok(rights) => {
+                service.restrict(rights);
+                tracing::info!(file = %path.display(), "tokens were read again");
+            }
+            Err(failure) => tracing::error!(why = %failure, "the tokens stay as they were"),
+        }
+    }
+    if let Some(tls) = tls {
+        match tls.reload() {
+            Ok(()) => tracing::info!("certificates were read again"),
+            Err(error) => {
+                tracing::error!(
+                    why = with_causes("", Some(&error)),
+                    "the certificates stay as they were"
+                );
+            }
+        }
+    }
+}
+
+/// What the file of tokens says.
+pub(super) fn rights(path: &Path) -> Result<Rights, Failure> {
+    let shown = path.display();
+    let text = fs::read_to_string(path).map_err(|error| {
+        Failure::unusable(format!("can't read the tokens in {shown}")).because(&error)
+    })?;
+    Rights::parse(&text).map_err(|error| {
+        Failure::unusable(format!("the tokens in {shown} can't be used")).because(&error)
+    })
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "it is what map_err hands on")]
+pub(super) fn no_tls(error: TlsError) -> Failure {
+    Failure::unusable("TLS can't be set up").because(&error)
+}
+
+fn listen(plan: &Plan) -> Result<TcpListener, Failure> {
+    let open = || {
+        let socket = if plan.listen.is_ipv4() {
+            TcpSocket::new_v4()
+        } else {
+            TcpSocket::new_v6()
+        }?;
+        // The one before may have left connections behind that are closing.
+        #[cfg(unix)]
+        socket.set_reuseaddr(true)?;
+        socket.bind(plan.listen)?;
+        socket.listen(BACKLOG)
+    };
+    open().map_err(|error: std::io::Error| {
+        Failure::new(Exit::System, format!("can't listen on {}", plan.listen))
+            .because(&error)
+            .advise("is another server running there? name another address, with --listen")
+    })
+}
+
+/// A connection is an open file, and the usual limit is far below our own.
+#[cfg(unix)]
+fn raise_limit_of_files() {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    if let Err(error) = setrlimit(Resource::Nofile, limit) {
+        tracing::warn!(%error, "the limit of open files can't be raised");
+    }
+}
+
+#[cfg(not(unix))]
+fn raise_limit_of_files() {}

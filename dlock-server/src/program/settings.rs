@@ -1,0 +1,256 @@
+//! What arguments, environment and file say, and what of it is refused.
+
+use std::{
+    ffi::OsStr,
+    fs,
+    net::{IpAddr, Ipv4Addr, SocketAddr},
+    path::{Path, PathBuf},
+};
+
+use clap::{Args, ValueEnum};
+use dlock_stores::{Location, Program};
+use serde::Deserialize;
+
+use super::failure::{Failure, say};
+use crate::listen::TlsFiles;
+
+/// This program, as the errors of stores name it.
+const PROGRAM: Program = Program {
+    name: "dlock-server",
+    package: "dlock-server",
+    set_up: "make it once: 'dlock setup' with the same --store, or 'dlock-server --setup'",
+    set_up_queue: "make it once: 'dlock tasks setup' with the same --store, or 'dlock-server --setup'",
+    warn: |warning| say(warning),
+};
+
+/// Where the server listens if nobody says otherwise.
+const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7420);
+
+/// What can be said on the command line and in the file, in the same words.
+#[derive(Debug, Default, Args, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct Settings {
+    /// Where to listen, as 127.0.0.1:7420 or [::]:7420; port 0 takes a free one [default: 127.0.0.1:7420]
+    #[arg(long, value_name = "ADDRESS", global = true)]
+    listen: Option<SocketAddr>,
+    // Help, not a doc comment: those want variables in backticks.
+    #[arg(
+        help = "Where locks and tasks are: sqlite:PATH, postgres://USER@HOST/DATABASE, redis://HOST or dynamodb:TABLE. \
+            Everybody on this machine sees a password that is given here: put the whole URL into DLOCK_STORE or the \
+            file [env: DLOCK_STORE] [default: dlock/locks.db in this user's state directory]",
+        long,
+        value_name = "STORE",
+        global = true
+    )]
+    pub(super) store: Option<String>,
+    /// The server's certificate and those that lead to its authority (PEM)
+    #[arg(long, value_name = "FILE", global = true)]
+    tls_cert: Option<PathBuf>,
+    /// The certificate's private key (PEM)
+    #[arg(long, value_name = "FILE", global = true)]
+    tls_key: Option<PathBuf>,
+    /// The authorities that sign certificates of clients (PEM)
+    #[arg(long, value_name = "FILE", global = true)]
+    client_ca: Option<PathBuf>,
+    /// Who may do what, and where (TOML)
+    #[arg(long, value_name = "FILE", global = true)]
+    tokens: Option<PathBuf>,
+    /// Serve without TLS on an address that others can reach, tokens included: behind a proxy that does TLS, say
+    #[arg(long, global = true)]
+    insecure: bool,
+    /// Make the tables of the store where they are missing
+    #[arg(long, global = true)]
+    setup: bool,
+    /// What lines of the log look like [default: text]
+    #[arg(long, value_name = "FORMAT", global = true)]
+    log_format: Option<LogFormat>,
+}
+
+/// What lines of the log look like.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum LogFormat {
+    #[default]
+    Text,
+    Json,
+}
+
+/// What is served, to whom and how.
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub(super) listen: SocketAddr,
+    pub(super) location: Location,
+    pub(super) tls: Option<TlsFiles>,
+    pub(super) tokens: Option<PathBuf>,
+    pub(super) setup: bool,
+    pub(super) log_format: LogFormat,
+}
+
+impl Settings {
+    /// With what the environment and the file say where the command line says nothing.
+    pub(super) fn completed(self, file: Option<&Path>) -> Result<Self, Failure> {
+        // Empty, the variable says as little as if it were not set.
+        let variable = std::env::var("DLOCK_STORE")
+            .ok()
+            .filter(|store| !store.is_empty());
+        let of_environment = Self {
+            store: variable,
+            ..Self::default()
+        };
+        let of_file = file.map(Self::read).transpose()?.unwrap_or_default();
+        Ok(self.or(of_environment).or(of_file))
+    }
+
+    fn or(self, other: Self) -> Self {
+        let Self {
+            listen,
+            store,
+            tls_cert,
+            tls_key,
+            client_ca,
+            tokens,
+            insecure,
+            setup,
+            log_format,
+        } = self;
+        Self {
+            listen: listen.or(other.listen),
+            store: store.or(other.store),
+            tls_cert: tls_cert.or(other.tls_cert),
+            tls_key: tls_key.or(other.tls_key),
+            client_ca: client_ca.or(other.client_ca),
+            tokens: tokens.or(other.tokens),
+            insecure: insecure || other.insecure,
+            setup: setup || other.setup,
+            log_format: log_format.or(other.log_format),
+        }
+    }
+
+    fn read(path: &Path) -> Result<Self, Failure> {
+        let shown = path.display();
+        let text = fs::read_to_string(path).map_err(|error| {
+            Failure::unusable(format!("can't read the configuration {shown}")).because(&error)
+        })?;
+        Self::parse(&text).map_err(|why| {
+            Failure::unusable(format!("the configuration {shown} can't be used: {why}"))
+        })
+    }
+
+    /// What is wrong is said without the values of the file: one may be a URL with a password.
+    fn parse(text: &str) -> Result<Self, String> {
+        toml::from_str(text).map_err(|error: toml::de::Error| {
+            let start = error.span().map_or(0, |span| span.start);
+            let line = text.get(..start).unwrap_or_default().matches('\n').count() + 1;
+            let message = error.message();
+            match message.split_once(", expected ") {
+                _ if message.starts_with("unknown field") => format!("line {line}: {message}"),
+                Some((_, expected)) => format!("line {line}: this should be {expected}"),
+                None => format!("line {line} is not what it should be"),
+            }
+        })
+    }
+}
+
+impl Plan {
+    pub(super) fn new(settings: Settings) -> Result<Self, Failure> {
+        let Settings {
+            listen,
+            store,
+            tls_cert,
+            tls_key,
+            client_ca,
+            tokens,
+            insecure,
+            setup,
+            log_format,
+        } = settings;
+        let listen = listen.unwrap_or(LISTEN);
+        let tls = match (tls_cert, tls_key) {
+            (Some(certificate), Some(key)) => Some(TlsFiles {
+                certificate,
+                key,
+                client_ca,
+                // With tokens there is another way to say who one is.
+                clients_must: tokens.is_none(),
+            }),
+            (None, None) if client_ca.is_some() => {
+                return Err(
+                    Failure::unusable("certificates of clients are a part of TLS")
+                        .advise("add tls-cert and tls-key to client-ca"),
+                );
+            }
+            (None, None) => None,
+            (Some(_), None) | (None, Some(_)) => {
+                return Err(Failure::unusable(
+                    "a certificate is of no use without its key, nor the key without the certificate",
+                )
+                .advise("say both, tls-cert and tls-key"));
+            }
+        };
+        let plan = Self {
+            listen,
+            location: dlock_stores::locate(&PROGRAM, store.as_deref().map(OsStr::new))?,
+            tls,
+            tokens,
+            setup,
+            log_format: log_format.unwrap_or_default(),
+        };
+        plan.check(insecure)?;
+        Ok(plan)
+    }
+
+    /// Whether everybody who can connect may do everything.
+    pub(super) fn is_open(&self) -> bool {
+        let certificates = self.tls.as_ref().is_some_and(|tls| tls.client_ca.is_some());
+        self.tokens.is_none() && !certificates
+    }
+
+    /// The names of this server, where only they tell its clients from a page in somebody's browser.
+    pub(super) fn hosts(&self) -> Vec<String> {
+        if !self.is_open() {
+            return Vec::new();
+        }
+        let mut hosts = vec![
+            "localhost".to_owned(),
+            "127.0.0.1".to_owned(),
+            "[::1]".to_owned(),
+        ];
+        let listen = match self.listen.ip() {
+            IpAddr::V4(address) => address.to_string(),
+            IpAddr::V6(address) => format!("[{address}]"),
+        };
+        if !hosts.contains(&listen) {
+            hosts.push(listen);
+        }
+        hosts
+    }
+
+    /// How clients reach it.
+    pub(super) fn url(&self, address: SocketAddr) -> String {
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        format!("{scheme}://{address}")
+    }
+
+    fn check(&self, insecure: bool) -> Result<(), Failure> {
+        let listen = self.listen;
+        if listen.ip().is_loopback() {
+            return Ok(());
+        }
+        if self.is_open() {
+            return Err(Failure::unusable(format!(
+                "everybody who can reach {listen} could take every lock: it is no loopback address, and nobody has to say who they are"
+            ))
+            .advise("name a file of tokens, with tokens, or the authority of your clients' certificates, with client-ca; or listen on 127.0.0.1"));
+        }
+        if self.tls.is_none() && !insecure {
+            return Err(Failure::unusable(format!(
+                "tokens would cross the network to {listen} for everybody to read: there is no TLS"
+            ))
+            .advise("add tls-cert and tls-key; or say insecure if something in front of this server does TLS"));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(all(test, feature = "sqlite"))]
+mod tests;

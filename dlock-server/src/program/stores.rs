@@ -1,0 +1,72 @@
+//! The locks and the tasks of the store.
+
+use std::time::Duration;
+
+use dlock_core::ProviderError;
+use dlock_stores::{Queue, Store, StoreError};
+
+use super::{failure::Failure, settings::Plan};
+
+/// How long a store may take to say whether it is set up.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The store, opened.
+#[derive(Debug)]
+pub(super) struct Stores {
+    pub(super) store: Store,
+    /// `None`: stores of its kind have no queues.
+    pub(super) queue: Option<Queue>,
+}
+
+impl Stores {
+    /// Opens both; makes what is missing of an embedded store. A server is not asked anything yet.
+    pub(super) async fn open(plan: &Plan) -> Result<Self, Failure> {
+        let location = &plan.location;
+        let store = location.open().await?;
+        let queue = if location.has_queues() {
+            Some(location.open_queue(true).await?)
+        } else {
+            None
+        };
+        Ok(Self { store, queue })
+    }
+
+    /// Makes the tables where they are missing.
+    pub(super) async fn set_up(&self) -> Result<(), Failure> {
+        self.store.set_up().await?;
+        if let Some(queue) = &self.queue {
+            queue.set_up().await?;
+        }
+        Ok(())
+    }
+
+    /// Asks whether there is all that they need.
+    pub(super) async fn check(&self) -> Result<(), StoreError> {
+        let late = |_| ProviderError::unknown(format!("no answer within {PATIENCE:?}"));
+        match tokio::time::timeout(PATIENCE, self.store.check())
+            .await
+            .map_err(late)
+        {
+            Ok(checked) => checked?,
+            Err(late) => return Err(self.store.failure("can't read locks", late).await),
+        }
+        let Some(queue) = &self.queue else {
+            return Ok(());
+        };
+        match tokio::time::timeout(PATIENCE, queue.check())
+            .await
+            .map_err(late)
+        {
+            Ok(checked) => checked,
+            Err(late) => Err(queue.failure("can't read tasks", late).await),
+        }
+    }
+
+    /// What is served, for people.
+    pub(super) const fn serves(&self) -> &'static str {
+        match self.queue {
+            Some(_) => "locks and tasks",
+            None => "locks",
+        }
+    }
+}

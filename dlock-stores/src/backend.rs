@@ -1,0 +1,58 @@
+//! The kinds of stores. Each has a file of its own; which there are, `location` knows.
+
+#[cfg(feature = "dynamodb")]
+pub(crate) mod dynamodb;
+#[cfg(feature = "postgres")]
+pub(crate) mod postgres;
+#[cfg(any(
+    feature = "dynamodb",
+    feature = "postgres",
+    feature = "redis",
+    feature = "sqlite"
+))]
+mod query;
+#[cfg(feature = "redis")]
+pub(crate) mod redis;
+#[cfg(feature = "sqlite")]
+pub(crate) mod sqlite;
+#[cfg(any(feature = "dynamodb", feature = "sqlite"))]
+mod state;
+#[cfg(any(feature = "dynamodb", feature = "postgres", feature = "redis"))]
+pub(crate) mod tls;
+#[cfg(any(feature = "postgres", feature = "redis"))]
+mod url;
+
+use std::fmt;
+
+use async_trait::async_trait;
+
+use crate::{Program, Queue, Store, StoreError};
+
+/// A store of one kind at its place, not opened yet. Its `Display` is for people, and has no secret.
+#[async_trait]
+pub(crate) trait Backend: fmt::Display + fmt::Debug + Send + Sync {
+    /// Opens the store. A server is not asked anything yet.
+    async fn open(&self, program: &Program) -> Result<Store, StoreError>;
+
+    /// Opens the queue, and makes its database if told so. A server is not asked anything yet.
+    async fn open_queue(&self, _program: &Program, _make: bool) -> Result<Queue, StoreError> {
+        Err(StoreError::unusable(format!(
+            "stores of this kind have no queues: {self}"
+        )))
+    }
+
+    /// Whether stores of this kind have queues.
+    fn has_queues(&self) -> bool {
+        false
+    }
+
+    /// Whether there is something already; always of a server.
+    fn exists(&self) -> bool {
+        true
+    }
+
+    /// Whether nobody asked for this one.
+    fn is_default(&self) -> bool {
+        false
+    }
+}

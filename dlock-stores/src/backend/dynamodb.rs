@@ -1,0 +1,261 @@
+//! `dynamodb:TABLE`: one table. Region, credentials and endpoint come from where all programs that
+//! use AWS have them: the environment, `~/.aws`, the machine's or the container's role.
+
+use std::{
+    error::Error as StdError,
+    ffi::OsStr,
+    fmt,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use aws_config::{BehaviorVersion, SdkConfig};
+use aws_credential_types::{
+    Credentials,
+    provider::{ProvideCredentials, SharedCredentialsProvider, error::CredentialsError, future},
+};
+use aws_sdk_dynamodb::{
+    Client,
+    config::Builder,
+    operation::{
+        get_item::GetItemError, query::QueryError, scan::ScanError, update_item::UpdateItemError,
+    },
+};
+use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
+use dlock_dynamodb::{DynamodbProvider, TableError};
+
+use super::{
+    Backend,
+    query::{self, Query},
+    state,
+};
+use crate::{
+    Program, Store, StoreError,
+    diagnosis::Diagnosis,
+    store::Seen,
+    tables::{Tables, TablesError},
+    text::without_credentials,
+};
+
+/// How long the search for a region and for credentials may take: it may end in asking the machine.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// A table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Table {
+    name: String,
+    partition_key: Option<String>,
+    sort_key: Option<String>,
+    prefix: Option<String>,
+}
+
+/// Reads `dynamodb:TABLE`.
+pub(crate) fn parse(argument: &OsStr) -> Result<Box<dyn Backend>, StoreError> {
+    let text = argument
+        .to_str()
+        .ok_or_else(|| StoreError::no_location("a table's name is UTF-8, and this is not"))?;
+    let text = text.strip_prefix("dynamodb:").unwrap_or(text);
+    let (name, query) = text.split_once('?').unwrap_or((text, ""));
+    let is_name = |letter: char| letter.is_ascii_alphanumeric() || "_.-:/".contains(letter);
+    if name.is_empty() || name.starts_with('/') || !name.chars().all(is_name) {
+        return Err(StoreError::no_location(
+            "what follows dynamodb: is no name of a table, and no ARN of one",
+        ));
+    }
+    let mut query = Query::parse(query, &["partition_key", "sort_key", "prefix"])?;
+    let table = Table {
+        name: name.to_owned(),
+        partition_key: query.take("partition_key")?,
+        sort_key: query.take("sort_key")?,
+        prefix: query.take("prefix")?,
+    };
+    if table.sort_key.is_some() && table.prefix.is_none() {
+        return Err(StoreError::no_location(
+            "in a table with a sort key the partition key's value is the prefix: add prefix=..",
+        ));
+    }
+    Ok(Box::new(table))
+}
+
+impl Table {
+    fn unusable(&self) -> StoreError {
+        StoreError::unusable(format!("can't open the store {self}"))
+    }
+
+    /// What this process's surroundings say of AWS, with credentials in hand.
+    async fn surroundings(&self) -> Result<(SdkConfig, Primed), StoreError> {
+        let http = aws_smithy_http_client::Builder::new()
+            .tls_provider(Provider::Rustls(CryptoMode::Ring))
+            .build_https();
+        let config = aws_config::defaults(BehaviorVersion::latest())
+            .http_client(http)
+            .load()
+            .await;
+        if config.region().is_none() {
+            return Err(self
+                .unusable()
+                .because("no AWS region is set")
+                .advise("set AWS_REGION, or a region in ~/.aws/config"));
+        }
+        let chain = config.credentials_provider().ok_or_else(|| {
+            self.unusable()
+                .because("there is nowhere to look for AWS credentials")
+        })?;
+        match chain.provide_credentials().await {
+            Ok(credentials) => Ok((config, Primed::new(credentials, chain))),
+            Err(
+                error @ (CredentialsError::CredentialsNotLoaded(_)
+                | CredentialsError::InvalidConfiguration(_)),
+            ) => Err(self.unusable().because(error).advise(
+                "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or give this machine a role",
+            )),
+            Err(error) => Err(StoreError::unreachable(format!("no AWS credentials could be fetched for the store {self}"),
+            )
+            .because(error)),
+        }
+    }
+}
+
+impl Table {
+    /// What tells this store from others: the endpoint too, since tables of several may have one name.
+    fn seen(&self, config: &SdkConfig) -> Option<Seen> {
+        let region = config.region().map_or("", |region| region.as_ref());
+        let endpoint = without_credentials(config.endpoint_url().unwrap_or_default());
+        Some(Seen {
+            folder: state::directory()?.join("seen"),
+            store: format!("{self} {region} {endpoint}"),
+        })
+    }
+}
+
+#[async_trait]
+impl Backend for Table {
+    async fn open(&self, program: &Program) -> Result<Store, StoreError> {
+        let Self {
+            name,
+            partition_key,
+            sort_key,
+            prefix,
+        } = self.clone();
+        let found = tokio::time::timeout(PATIENCE, self.surroundings()).await;
+        let (config, credentials) = found.map_err(|_| {
+            StoreError::unreachable(format!(
+                "no AWS region and credentials were found for the store {self} within {PATIENCE:?}"
+            ))
+        })??;
+        let client = Client::from_conf(
+            Builder::from(&config)
+                .credentials_provider(credentials)
+                .build(),
+        );
+        let provider = DynamodbProvider::builder()
+            .client(client)
+            .table_name(name)
+            .prefix(prefix.unwrap_or_default())
+            .partition_key(partition_key.unwrap_or_else(|| "name".to_owned()))
+            .sort_key_opt(sort_key)
+            .build()
+            .map_err(|error| self.unusable().because(error))?;
+        Ok(Store {
+            provider: Arc::new(provider.clone()),
+            seen: self.seen(&config),
+            diagnosis: Diagnosis {
+                shown: self.to_string(),
+                tables: Some(Arc::new(provider)),
+                if_silent: "can this machine reach DynamoDB, and is AWS_ENDPOINT_URL right if it is set? try again later",
+                is_refusal,
+                set_up: program.set_up,
+            },
+        })
+    }
+}
+
+#[async_trait]
+impl Tables for DynamodbProvider {
+    async fn make(&self) -> Result<(), TablesError> {
+        self.create_table().await.map_err(lacking)
+    }
+
+    async fn check(&self) -> Result<(), TablesError> {
+        self.verify_table().await.map_err(lacking)
+    }
+}
+
+fn lacking(error: TableError) -> TablesError {
+    match error {
+        TableError::Store(error) => TablesError::Store(error),
+        TableError::Missing { table } => TablesError::Missing(format!(
+            "there is no table {table:?} in this account and region"
+        )),
+        TableError::Key {
+            table,
+            expected,
+            found,
+        } => TablesError::Wrong(format!(
+            "the table {table:?} has the key {found}, and not {expected}: name it with partition_key=.. and sort_key=.., or choose another table"
+        )),
+        other => TablesError::Wrong(other.to_string()),
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            name,
+            partition_key,
+            sort_key,
+            prefix,
+        } = self;
+        write!(f, "dynamodb:{name}")?;
+        f.write_str(&query::shown(&[
+            ("partition_key", partition_key),
+            ("sort_key", sort_key),
+            ("prefix", prefix),
+        ]))
+    }
+}
+
+/// The service's own errors have the type of the operation; others only wrap the cause.
+fn is_refusal(error: &(dyn StdError + 'static)) -> bool {
+    error.is::<UpdateItemError>()
+        || error.is::<GetItemError>()
+        || error.is::<QueryError>()
+        || error.is::<ScanError>()
+}
+
+/// Credentials that were fetched already, and where to fetch others when they have expired.
+///
+/// A request gets a sixth of a lease, which may be less than the first search takes (a program that
+/// asks the user, a role to assume); the client remembers what it was given once.
+#[derive(Debug)]
+struct Primed {
+    first: Mutex<Option<Credentials>>,
+    chain: SharedCredentialsProvider,
+}
+
+impl Primed {
+    fn new(first: Credentials, chain: SharedCredentialsProvider) -> Self {
+        Self {
+            first: Mutex::new(Some(first)),
+            chain,
+        }
+    }
+}
+
+impl ProvideCredentials for Primed {
+    fn provide_credentials<'a>(&'a self) -> future::ProvideCredentials<'a>
+    where
+        Self: 'a,
+    {
+        let first = self
+            .first
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        match first {
+            Some(credentials) => future::ProvideCredentials::ready(Ok(credentials)),
+            None => self.chain.provide_credentials(),
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! `postgres://USER@HOST/DATABASE`: one table of a database.
+//!
+//! What a URL and the environment say is read in `address`, whom a connection trusts in `trust`, the password
+//! file in `pgpass`.
+
+mod address;
+mod pgpass;
+mod trust;
+
+use std::{error::Error as StdError, ffi::OsStr, fmt, sync::Arc};
+
+use async_trait::async_trait;
+use dlock_postgres::{
+    PostgresProvider, SchemaError,
+    deadpool_postgres::{
+        Manager, ManagerConfig, Pool, RecyclingMethod,
+        tokio_postgres::{self, config::Host},
+    },
+    tasks::PostgresTasks,
+};
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+use self::{
+    address::{Database, Place},
+    pgpass::Wanted,
+};
+use super::{Backend, query};
+use crate::{
+    Program, Queue, Store, StoreError,
+    diagnosis::Diagnosis,
+    tables::{Tables, TablesError},
+    text::harmless,
+};
+
+/// One for a renewal, and some for a waiter that asks and looks at the same time.
+const CONNECTIONS: usize = 4;
+/// Where a server listens, if nobody says otherwise.
+const PORT: u16 = 5432;
+
+/// Reads `postgres://..`.
+pub(crate) fn parse(argument: &OsStr) -> Result<Box<dyn Backend>, StoreError> {
+    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let url = argument
+        .to_str()
+        .ok_or_else(|| StoreError::no_location("a URL is UTF-8, and this is not"))?;
+    let database = Database::parse(url, &variable, std::env::home_dir().as_deref())?;
+    Ok(Box::new(database))
+}
+
+impl Database {
+    /// The password of the file, for whom we connect as if the URL and the environment had none.
+    fn password_of_file(&self, program: &Program) -> Option<String> {
+        let Self { config, .. } = self;
+        let host = match config.get_hosts().first() {
+            Some(Host::Tcp(host)) => host.as_str(),
+            // As PostgreSQL's programs do for a socket in the usual place.
+            #[cfg(unix)]
+            Some(Host::Unix(_)) => "localhost",
+            None => "",
+        };
+        let user = config.get_user()?;
+        let wanted = Wanted {
+            host,
+            port: config.get_ports().first().copied().unwrap_or(PORT),
+            database: config.get_dbname().unwrap_or(user),
+            user,
+        };
+        let file = self.password_file.as_deref()?;
+        pgpass::look_up(file, wanted).unwrap_or_else(|error| {
+            (program.warn)(format_args!(
+                "the password file {} is ignored: {error}",
+                file.display()
+            ));
+            None
+        })
+    }
+}
+
+impl Database {
+    fn unusable(&self, what: &str) -> StoreError {
+        StoreError::unusable(format!("{what} the store {self}"))
+    }
+
+    fn pool(&self, program: &Program) -> Result<Pool, StoreError> {
+        let mut config = self.config.clone();
+        if config.get_password().is_none()
+            && let Some(password) = self.password_of_file(program)
+        {
+            config.password(password);
+        }
+        let tls = trust::settings(self.mode, &self.roots)?;
+        let recycling = ManagerConfig {
+            recycling_method: RecyclingMethod::Fast,
+        };
+        let manager = Manager::from_config(config, MakeRustlsConnect::new(tls), recycling);
+        Pool::builder(manager)
+            .max_size(CONNECTIONS)
+            .build()
+            .map_err(|error| self.unusable("no connections for").because(error))
+    }
+
+    fn diagnosis(&self, tables: Arc<dyn Tables>, set_up: &'static str) -> Diagnosis {
+        Diagnosis {
+            shown: self.to_string(),
+            tables: Some(tables),
+            set_up,
+            if_silent: "is the database up, and can this machine reach it? try again later",
+            is_refusal,
+        }
+    }
+}
+
+#[async_trait]
+impl Backend for Database {
+    async fn open(&self, program: &Program) -> Result<Store, StoreError> {
+        let Place {
+            schema,
+            table,
+            prefix,
+        } = &self.place;
+        // All of one type, whatever is set.
+        let provider = PostgresProvider::builder()
+            .pool(self.pool(program)?)
+            .schema(schema.as_deref().unwrap_or("dlock"))
+            .table(table.as_deref().unwrap_or("lock"))
+            .prefix(prefix.as_deref().unwrap_or_default())
+            .build()
+            .map_err(|error| self.unusable("can't open").because(error))?;
+        Ok(Store {
+            provider: Arc::new(provider.clone()),
+            seen: None,
+            diagnosis: self.diagnosis(Arc::new(provider), program.set_up),
+        })
+    }
+
+    async fn open_queue(&self, program: &Program, _make: bool) -> Result<Queue, StoreError> {
+        let Place {
+            schema,
+            table: None,
+            prefix: None,
+        } = &self.place
+        else {
+            return Err(StoreError::no_location(
+                "a queue has neither a table nor a prefix of its own: name another schema, with schema=NAME",
+            ));
+        };
+        let tasks = PostgresTasks::builder()
+            .pool(self.pool(program)?)
+            .schema(schema.as_deref().unwrap_or("dlock"))
+            .build()
+            .map_err(|error| self.unusable("can't open").because(error))?;
+        Ok(Queue {
+            tasks: Arc::new(tasks.clone()),
+            diagnosis: self.diagnosis(Arc::new(tasks), program.set_up_queue),
+        })
+    }
+
+    fn has_queues(&self) -> bool {
+        true
+    }
+}
+
+fn is_refusal(error: &(dyn StdError + 'static)) -> bool {
+    error
+        .downcast_ref::<tokio_postgres::Error>()
+        .is_some_and(|error| error.as_db_error().is_some())
+}
+
+#[async_trait]
+impl Tables for PostgresProvider {
+    async fn make(&self) -> Result<(), TablesError> {
+        self.create_schema().await.map_err(|error| match error {
+            SchemaError::Store(error) => TablesError::Store(error),
+            // All that was missing has been made.
+            SchemaError::Differs { table, lacks } => TablesError::Wrong(format!(
+                "{}; choose another name, with table=NAME",
+                differs(&table, &lacks)
+            )),
+            other => TablesError::Wrong(other.to_string()),
+        })
+    }
+
+    async fn check(&self) -> Result<(), TablesError> {
+        self.verify_schema().await.map_err(|error| match error {
+            SchemaError::Store(error) => TablesError::Store(error),
+            SchemaError::Differs { table, lacks }
+                if lacks.iter().any(|lack| lack == "it does not exist") =>
+            {
+                TablesError::Missing(format!("there is no table {table} in this database"))
+            }
+            SchemaError::Differs { table, lacks } => TablesError::Missing(differs(&table, &lacks)),
+            other => TablesError::Wrong(other.to_string()),
+        })
+    }
+
+    async fn obstacle(&self) -> Option<Box<dyn StdError + Send + Sync>> {
+        let obstacle = PostgresProvider::obstacle(self).await.ok()??;
+        Some(obstacle.into())
+    }
+}
+
+#[async_trait]
+impl Tables for PostgresTasks {
+    async fn make(&self) -> Result<(), TablesError> {
+        self.create_schema().await.map_err(|error| match error {
+            SchemaError::Store(error) => TablesError::Store(error),
+            SchemaError::Differs { table, lacks } => TablesError::Wrong(format!(
+                "{}; choose another schema, with schema=NAME",
+                differs(&table, &lacks)
+            )),
+            other => TablesError::Wrong(other.to_string()),
+        })
+    }
+
+    async fn check(&self) -> Result<(), TablesError> {
+        self.verify_schema().await.map_err(|error| match error {
+            SchemaError::Store(error) => TablesError::Store(error),
+            SchemaError::Differs { table, lacks }
+                if lacks
+                    .iter()
+                    .any(|lack| lack.contains(&format!("the table {table} "))) =>
+            {
+                TablesError::Missing(format!(
+                    "there is no table {table} in this database, and so no queue"
+                ))
+            }
+            SchemaError::Differs { table, lacks } => TablesError::Missing(differs(&table, &lacks)),
+            other => TablesError::Wrong(other.to_string()),
+        })
+    }
+}
+
+fn differs(table: &str, lacks: &[String]) -> String {
+    let lacks = lacks.join(", ");
+    format!("the table {table} is not as this version of dlock needs it: {lacks}")
+}
+
+impl fmt::Display for Database {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { config, .. } = self;
+        f.write_str("postgres://")?;
+        if let Some(user) = config.get_user() {
+            write!(f, "{}@", harmless(user))?;
+        }
+        let ports = config.get_ports();
+        for (n, host) in config.get_hosts().iter().enumerate() {
+            let comma = if n > 0 { "," } else { "" };
+            match host {
+                Host::Tcp(host) if host.contains(':') => write!(f, "{comma}[{}]", harmless(host))?,
+                Host::Tcp(host) => write!(f, "{comma}{}", harmless(host))?,
+                #[cfg(unix)]
+                Host::Unix(path) => write!(f, "{comma}{}", harmless(&path.to_string_lossy()))?,
+            }
+            match ports.get(n).or(ports.first()) {
+                Some(&port) if port != PORT => write!(f, ":{port}")?,
+                _ => {}
+            }
+        }
+        if config.get_hosts().is_empty()
+            && let Some(address) = config.get_hostaddrs().first()
+        {
+            write!(f, "{address}")?;
+        }
+        if let Some(name) = config.get_dbname() {
+            write!(f, "/{}", harmless(name))?;
+        }
+        let Place {
+            schema,
+            table,
+            prefix,
+        } = &self.place;
+        f.write_str(&query::shown(&[
+            ("schema", schema),
+            ("table", table),
+            ("prefix", prefix),
+        ]))
+    }
+}
+
+// Not the settings: they know the password.
+impl fmt::Debug for Database {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Database({self}, {:?})", self.mode)
+    }
+}

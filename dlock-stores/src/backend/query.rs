@@ -1,0 +1,102 @@
+//! What stands behind the question mark of a store: NAME=VALUE, joined by &.
+
+use crate::{StoreError, text::harmless};
+
+/// The parameters of one store, to be taken one by one.
+pub(crate) struct Query<'a>(Vec<(&'a str, &'a str)>);
+
+impl<'a> Query<'a> {
+    /// Only these names. What else there is is not repeated: it may be a secret in the wrong place.
+    pub(crate) fn parse(text: &'a str, known: &[&str]) -> Result<Self, StoreError> {
+        let mut parameters = Vec::new();
+        for parameter in text.split('&').filter(|parameter| !parameter.is_empty()) {
+            match parameter.split_once('=') {
+                Some((name, value)) if known.contains(&name) => parameters.push((name, value)),
+                _ => {
+                    let known = known.join(", ");
+                    return Err(StoreError::no_location(&format!(
+                        "what follows the question mark is name=value, joined by &, with these names: {known}"
+                    )));
+                }
+            }
+        }
+        Ok(Self(parameters))
+    }
+
+    /// The value of this parameter, without its percent signs; the last one, if there are several.
+    pub(crate) fn take(&mut self, name: &str) -> Result<Option<String>, StoreError> {
+        let Self(parameters) = self;
+        let found = parameters.iter().rfind(|(key, _)| *key == name);
+        let value = found.map(|(_, value)| decoded(value)).transpose()?;
+        parameters.retain(|(key, _)| *key != name);
+        Ok(value)
+    }
+
+    /// What was not taken, as it was written.
+    #[cfg(any(feature = "postgres", feature = "redis"))]
+    pub(crate) fn rest(&self) -> String {
+        let Self(parameters) = self;
+        let rest = parameters.iter();
+        let rest: Vec<String> = rest
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect();
+        rest.join("&")
+    }
+}
+
+/// The parameters that are set, as a location shows them: with their question mark, or nothing.
+pub(crate) fn shown(parameters: &[(&str, &Option<String>)]) -> String {
+    let set = parameters.iter().filter_map(|(name, value)| {
+        let value = value.as_ref()?;
+        Some(format!("{name}={}", harmless(value)))
+    });
+    let set: Vec<String> = set.collect();
+    if set.is_empty() {
+        String::new()
+    } else {
+        format!("?{}", set.join("&"))
+    }
+}
+
+/// A value without its percent signs.
+fn decoded(value: &str) -> Result<String, StoreError> {
+    let broken = || {
+        StoreError::no_location(
+            "a percent sign in its parameters is not followed by two hexadecimal digits",
+        )
+    };
+    let mut pieces = value.split('%');
+    let mut bytes = pieces.next().unwrap_or_default().as_bytes().to_vec();
+    for piece in pieces {
+        let (digits, rest) = piece.split_at_checked(2).ok_or_else(broken)?;
+        if !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+            return Err(broken());
+        }
+        bytes.push(u8::from_str_radix(digits, 16).map_err(|_| broken())?);
+        bytes.extend_from_slice(rest.as_bytes());
+    }
+    String::from_utf8(bytes)
+        .map_err(|_| StoreError::no_location("a value in its parameters is not UTF-8"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_are_taken_decoded_and_the_rest_stays_as_it_is() {
+        let text = "prefix=a%26b%3D%25&host=x%2Fy&prefix=&options=-c%20x%3D1";
+        let mut query = Query::parse(text, &["host", "options", "prefix"]).unwrap();
+        assert_eq!(query.take("prefix").unwrap().as_deref(), Some(""));
+        assert_eq!(query.take("prefix").unwrap(), None);
+        #[cfg(any(feature = "postgres", feature = "redis"))]
+        assert_eq!(query.rest(), "host=x%2Fy&options=-c%20x%3D1");
+        let mut query = Query::parse("prefix=a%26b%3D%25", &["prefix"]).unwrap();
+        assert_eq!(query.take("prefix").unwrap().as_deref(), Some("a&b=%"));
+        for wrong in ["%", "%4", "%+4", "%zz", "%ff"] {
+            let text = format!("prefix={wrong}");
+            let mut query = Query::parse(&text, &["prefix"]).unwrap();
+            assert!(query.take("prefix").is_err(), "{wrong}");
+        }
+    }
+}

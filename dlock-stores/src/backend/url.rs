@@ -1,0 +1,47 @@
+//! What the URLs of servers have in common.
+
+/// Whether what is before the `@` is the user and the password, all of it and nothing else.
+///
+/// A password with a bare `/`, `?`, `#` or `@` would be read as a part of the host or the path, and
+/// shown as such; so it is refused.
+pub(crate) fn has_clear_credentials(url: &str) -> bool {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    match rest.matches('@').count() {
+        0 => true,
+        1 => authority.contains('@'),
+        _ => false,
+    }
+}
+
+/// What to say of a URL that has none.
+pub(crate) const UNCLEAR: &str = "where its user and password end is not clear: in them, write / ? # and @ as %2F %3F %23 and %40";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn password_with_a_bare_separator_is_unclear() {
+        for clear in [
+            "redis://h",
+            "redis://h/0",
+            "redis://u:p@h",
+            "redis://:p%40%2F@h:1/2?protocol=resp3",
+            "postgres:///db?host=/run",
+            "postgres://u@a:1,b:2/db",
+        ] {
+            assert!(has_clear_credentials(clear), "{clear}");
+        }
+        for unclear in [
+            "redis://u:p@ss@h",
+            "redis://u:p/ss@h",
+            "redis://u:p?ss@h",
+            "redis://:p#ss@h",
+            "redis://h/0?x=a@b",
+            "redis://u:p@h/x@y",
+        ] {
+            assert!(!has_clear_credentials(unclear), "{unclear}");
+        }
+    }
+}

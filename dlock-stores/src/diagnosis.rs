@@ -1,0 +1,139 @@
+//! What to tell people of a store that has no answer: why, and what to do.
+
+use std::{error::Error as StdError, fmt, sync::Arc, time::Duration};
+
+use dlock_core::{ErrorKind, ProviderError};
+
+#[cfg(any(feature = "dynamodb", feature = "postgres", feature = "redis"))]
+use crate::backend::tls;
+use crate::{
+    StoreError,
+    tables::{Tables, TablesError},
+};
+
+/// How long a look at a server's tables may take, once it has refused something.
+const LOOK: Duration = Duration::from_secs(10);
+/// The same once it did not answer: if it is gone, this fails as well.
+const GLANCE: Duration = Duration::from_secs(2);
+
+/// What is known of a store that can explain its errors.
+#[derive(Clone)]
+pub(crate) struct Diagnosis {
+    /// What people may see of the store.
+    pub(crate) shown: String,
+    /// What has to be made before it can be used; `None` if opening did all.
+    pub(crate) tables: Option<Arc<dyn Tables>>,
+    /// How to have it made.
+    pub(crate) set_up: &'static str,
+    /// What to look at when it is silent.
+    pub(crate) if_silent: &'static str,
+    /// Whether this is its own word: then it is up.
+    pub(crate) is_refusal: fn(&(dyn StdError + 'static)) -> bool,
+}
+
+impl Diagnosis {
+    /// Makes what is needed; nothing if it is there.
+    pub(crate) async fn set_up(&self) -> Result<(), StoreError> {
+        let Some(tables) = &self.tables else {
+            return Ok(());
+        };
+        let doing = "can't set it up";
+        match tables.make().await {
+            Ok(()) => Ok(()),
+            Err(TablesError::Store(error)) => Err(self.failure(doing, error).await),
+            Err(error) => Err(self.unusable(doing).because(error)),
+        }
+    }
+
+    /// Looks whether there is what is needed.
+    pub(crate) async fn check(&self, doing: &str) -> Result<(), StoreError> {
+        let Some(tables) = &self.tables else {
+            return Ok(());
+        };
+        match tables.check().await {
+            Ok(()) => Ok(()),
+            Err(TablesError::Store(error)) => Err(self.failure(doing, error).await),
+            Err(error) => Err(self.lacks(doing, error)),
+        }
+    }
+
+    /// The store has no answer: why, and what to do.
+    pub(crate) async fn failure(&self, doing: &str, error: ProviderError) -> StoreError {
+        #[cfg(any(feature = "dynamodb", feature = "postgres", feature = "redis"))]
+        if let Some(advice) = tls::advice(&error) {
+            return self.unusable(doing).because(error).advise(advice);
+        }
+        match error.kind() {
+            ErrorKind::Fatal => match self.lacking().await {
+                Some(lacking @ (TablesError::Missing(_) | TablesError::Wrong(_))) => {
+                    self.lacks(doing, lacking)
+                }
+                Some(TablesError::Store(_)) | None => self.unusable(doing).because(error),
+            },
+            ErrorKind::NotApplied | ErrorKind::Unknown => match self.obstacle().await {
+                Some(obstacle) => {
+                    StoreError::unreachable(format!("{doing}: the store {self} takes no writes"))
+                        .because(obstacle)
+                }
+                None => {
+                    let what = format!("{doing}: the store {self} {}", self.conduct(&error));
+                    let failure = StoreError::unreachable(what);
+                    let failure = if self.refuses(&error) {
+                        failure
+                    } else {
+                        failure.advise(self.if_silent)
+                    };
+                    failure.because(error)
+                }
+            },
+        }
+    }
+
+    /// What a store does that gave no answer to a request.
+    pub(crate) fn conduct(&self, error: &ProviderError) -> &'static str {
+        if self.refuses(error) {
+            "refuses for now"
+        } else {
+            "does not answer"
+        }
+    }
+
+    /// Whether the store itself said so.
+    fn refuses(&self, error: &ProviderError) -> bool {
+        let first = error as &(dyn StdError + 'static);
+        std::iter::successors(Some(first), |&error| error.source()).any(self.is_refusal)
+    }
+
+    /// The tables are not there, or not what they should be.
+    fn lacks(&self, doing: &str, error: TablesError) -> StoreError {
+        let can_be_made = matches!(error, TablesError::Missing(_));
+        let lacks = self.unusable(doing).because(error);
+        if can_be_made {
+            lacks.advise(self.set_up)
+        } else {
+            lacks
+        }
+    }
+
+    fn unusable(&self, doing: &str) -> StoreError {
+        StoreError::unusable(format!("{doing}: the store {self} can't be used"))
+    }
+
+    /// What keeps a store from writing that may be up all the same.
+    async fn obstacle(&self) -> Option<Box<dyn StdError + Send + Sync>> {
+        let look = self.tables.as_ref()?.obstacle();
+        tokio::time::timeout(GLANCE, look).await.ok()?
+    }
+
+    /// What is wrong with the tables of a store that refused something.
+    async fn lacking(&self) -> Option<TablesError> {
+        let look = self.tables.as_ref()?.check();
+        tokio::time::timeout(LOOK, look).await.ok()?.err()
+    }
+}
+
+impl fmt::Display for Diagnosis {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.shown)
+    }
+}

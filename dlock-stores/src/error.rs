@@ -1,0 +1,75 @@
+//! What went wrong with a store, why, and what to do.
+
+use std::{error::Error as StdError, fmt};
+
+/// A store can't be opened or used, or gave no answer.
+///
+/// Its text says what happened and leaves out why: that is its source. Neither has a password in it, but for
+/// what a driver says of a URL: show it through [`without_credentials`](crate::text::without_credentials).
+#[derive(Debug)]
+pub struct StoreError {
+    is_temporary: bool,
+    message: String,
+    source: Option<Box<dyn StdError + Send + Sync>>,
+    advice: Option<String>,
+}
+
+impl StoreError {
+    /// Somebody has to mend it.
+    pub(crate) fn unusable(message: impl Into<String>) -> Self {
+        Self {
+            is_temporary: false,
+            message: message.into(),
+            source: None,
+            advice: None,
+        }
+    }
+
+    /// The store did not answer, or refuses for now.
+    pub(crate) fn unreachable(message: impl Into<String>) -> Self {
+        Self {
+            is_temporary: true,
+            ..Self::unusable(message)
+        }
+    }
+
+    /// A text that is no location. It is not repeated: it may contain a password.
+    pub(crate) fn no_location(what: &str) -> Self {
+        Self::unusable(format!("this is not a store: {what}"))
+    }
+
+    pub(crate) fn because(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        self.source = Some(source.into());
+        self
+    }
+
+    pub(crate) fn advise(mut self, advice: impl Into<String>) -> Self {
+        self.advice = Some(advice.into());
+        self
+    }
+
+    /// Whether it may go away by itself: the store did not answer, or refuses for now. Otherwise somebody has
+    /// to mend the location, the store, or what it asks for.
+    #[must_use]
+    pub const fn is_temporary(&self) -> bool {
+        self.is_temporary
+    }
+
+    /// What to do, in words for whom the program belongs to.
+    #[must_use]
+    pub fn advice(&self) -> Option<&str> {
+        self.advice.as_deref()
+    }
+}
+
+impl fmt::Display for StoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl StdError for StoreError {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.source.as_deref().map(|source| source as _)
+    }
+}

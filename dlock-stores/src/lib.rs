@@ -1,0 +1,42 @@
+//! Opens the store of dlock that a URL names, or a queue of tasks in it: what the programs of this
+//! workspace share.
+//!
+//! | location | store | queue | feature |
+//! |---|---|---|---|
+//! | `sqlite:PATH` | yes | yes | `sqlite` |
+//! | `postgres://USER@HOST/DATABASE` | yes | yes | `postgres` |
+//! | `redis://HOST`, `rediss://HOST` | yes | no | `redis` |
+//! | `dynamodb:TABLE` | yes | no | `dynamodb` |
+//!
+//! Owns what the backends leave to their users: the form of such URLs and their settings, passwords from
+//! the environment and from files, TLS, what has to be made before a store can be used, and what to tell
+//! people when it can't. Leaves arguments, exit codes and what is printed to the program.
+//!
+//! Libraries of this workspace leave TLS and credentials to their users; this one is made for programs,
+//! and decides: rustls with ring for all stores, which takes no C compiler beyond what ring needs and no
+//! system library, and the certificates of the system (`rustls-native-certs`), since who runs a private
+//! authority has told the machine about it and not us.
+//!
+//! What is shown of a store, also in errors, never contains a password: a location is shown by its parts,
+//! never as it was written, and what can't be read as a location is not repeated at all.
+
+mod backend;
+mod diagnosis;
+mod error;
+mod location;
+mod program;
+mod queue;
+mod store;
+mod tables;
+pub mod text;
+
+pub use self::{
+    error::StoreError,
+    location::{Location, locate, locate_queue},
+    program::Program,
+    queue::Queue,
+    store::Store,
+};
+
+#[cfg(test)]
+mod tests;

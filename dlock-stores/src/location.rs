@@ -1,0 +1,246 @@
+//! Where a store is: reading what people write.
+
+use std::{ffi::OsStr, fmt};
+
+#[cfg(feature = "dynamodb")]
+use crate::backend::dynamodb;
+#[cfg(feature = "postgres")]
+use crate::backend::postgres;
+#[cfg(feature = "redis")]
+use crate::backend::redis;
+#[cfg(feature = "sqlite")]
+use crate::backend::sqlite;
+use crate::{Program, Queue, Store, StoreError, backend::Backend};
+
+/// Where a store is, not opened yet. Its `Display` is for people, and has no secret.
+pub struct Location {
+    backend: Box<dyn Backend>,
+    program: &'static Program,
+}
+
+/// Makes a location of the whole text, scheme included.
+type Parse = fn(&OsStr) -> Result<Box<dyn Backend>, StoreError>;
+
+/// A kind of store.
+struct Kind {
+    schemes: &'static [&'static str],
+    feature: &'static str,
+    form: &'static str,
+    has_queues: bool,
+    /// `None`: not compiled in.
+    parse: Option<Parse>,
+}
+
+macro_rules! compiled_with {
+    ($feature:literal, $parse:path) => {{
+        #[cfg(feature = $feature)]
+        {
+            Some($parse)
+        }
+        #[cfg(not(feature = $feature))]
+        {
+            None
+        }
+    }};
+}
+
+const KINDS: [Kind; 4] = [
+    Kind {
+        schemes: &["sqlite"],
+        feature: "sqlite",
+        form: "sqlite:PATH",
+        has_queues: true,
+        parse: compiled_with!("sqlite", sqlite::parse),
+    },
+    Kind {
+        schemes: &["postgres", "postgresql"],
+        feature: "postgres",
+        form: "postgres://USER@HOST/DATABASE",
+        has_queues: true,
+        parse: compiled_with!("postgres", postgres::parse),
+    },
+    Kind {
+        schemes: &["redis", "rediss"],
+        feature: "redis",
+        form: "redis://HOST or rediss://HOST",
+        has_queues: false,
+        parse: compiled_with!("redis", redis::parse),
+    },
+    Kind {
+        schemes: &["dynamodb"],
+        feature: "dynamodb",
+        form: "dynamodb:TABLE",
+        has_queues: false,
+        parse: compiled_with!("dynamodb", dynamodb::parse),
+    },
+];
+
+/// What `--store` says, or the file in the user's state directory.
+///
+/// # Errors
+/// The text is no location, the program was built without stores of its kind, or there is no place for
+/// the default.
+pub fn locate(program: &'static Program, argument: Option<&OsStr>) -> Result<Location, StoreError> {
+    let backend = match argument {
+        Some(argument) => parse(program, argument),
+        None => of_user(program),
+    }?;
+    Ok(Location { backend, program })
+}
+
+/// The same where only a queue is looked for: a kind of store that has none is refused.
+///
+/// # Errors
+/// As [`locate`].
+pub fn locate_queue(program: &'static Program, argument: &OsStr) -> Result<Location, StoreError> {
+    let text = argument.to_string_lossy();
+    let kind = scheme(&text).and_then(kind_of);
+    if kind.is_none_or(|kind| !kind.has_queues) {
+        return Err(StoreError::unusable("this is no database with tasks").advise(
+            "give one as sqlite:PATH or postgres://USER@HOST/DATABASE: queues are in databases of these kinds",
+        ));
+    }
+    locate(program, Some(argument))
+}
+
+impl Location {
+    /// Opens the store; makes the file of an embedded one. A server is not asked anything yet.
+    ///
+    /// # Errors
+    /// A file can't be opened, or the surroundings of a server's client are wrong: credentials, certificates.
+    pub async fn open(&self) -> Result<Store, StoreError> {
+        self.backend.open(self.program).await
+    }
+
+    /// Opens the queue in the store. Of an embedded one it makes the file and its tables if `make` says so;
+    /// otherwise a file without them is an error. A server is not asked anything yet.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open); and stores of this kind have no queues, or the location says more than a queue
+    /// takes (a prefix).
+    pub async fn open_queue(&self, make: bool) -> Result<Queue, StoreError> {
+        self.backend.open_queue(self.program, make).await
+    }
+
+    /// Whether stores of this kind have queues.
+    #[must_use]
+    pub fn has_queues(&self) -> bool {
+        self.backend.has_queues()
+    }
+
+    /// Whether there is something already; always of a server.
+    #[must_use]
+    pub fn exists(&self) -> bool {
+        self.backend.exists()
+    }
+
+    /// Whether nobody asked for this one.
+    #[must_use]
+    pub fn is_default(&self) -> bool {
+        self.backend.is_default()
+    }
+}
+
+impl fmt::Display for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.backend.fmt(f)
+    }
+}
+
+impl fmt::Debug for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Location").field(&self.backend).finish()
+    }
+}
+
+fn parse(program: &Program, argument: &OsStr) -> Result<Box<dyn Backend>, StoreError> {
+    let text = argument.to_string_lossy();
+    let Some(scheme) = scheme(&text) else {
+        return Err(refuse(program, "it does not say which kind of store it is"));
+    };
+    let Some(kind) = kind_of(scheme) else {
+        return Err(refuse(
+            program,
+            &format!("there is no kind of store {scheme:?}"),
+        ));
+    };
+    match kind.parse {
+        Some(parse) => parse(argument).map_err(|error| error.advise(give_one())),
+        None => Err(not_compiled(program, kind)),
+    }
+}
+
+fn kind_of(scheme: &str) -> Option<&'static Kind> {
+    KINDS.iter().find(|kind| kind.schemes.contains(&scheme))
+}
+
+/// What is before the first colon, if it looks like a scheme: anything else may be a secret that
+/// lost its beginning.
+fn scheme(text: &str) -> Option<&str> {
+    let (scheme, _) = text.split_once(':')?;
+    let plausible = scheme.len() <= 16
+        && scheme.starts_with(|first: char| first.is_ascii_alphabetic())
+        && scheme
+            .chars()
+            .all(|letter| letter.is_ascii_alphanumeric() || "+-.".contains(letter));
+    plausible.then_some(scheme)
+}
+
+#[cfg(feature = "sqlite")]
+fn of_user(_program: &Program) -> Result<Box<dyn Backend>, StoreError> {
+    sqlite::of_user()
+}
+
+#[cfg(not(feature = "sqlite"))]
+fn of_user(program: &Program) -> Result<Box<dyn Backend>, StoreError> {
+    if is_without_stores() {
+        return Err(refuse(program, "none was named"));
+    }
+    let name = program.name;
+    Err(StoreError::unusable(format!(
+        "no store was named, and this '{name}' has none that it could take by itself: it was built without the feature \"sqlite\"",
+    ))
+    .advise(format!("name one, with --store or in DLOCK_STORE: {}", forms())))
+}
+
+fn not_compiled(program: &Program, kind: &Kind) -> StoreError {
+    let Program { name, package, .. } = program;
+    StoreError::unusable(format!(
+        "this '{name}' was built without stores of the kind {:?}",
+        kind.schemes[0]
+    ))
+    .advise(format!(
+        "build it with that feature: cargo install --path {package} --features {}",
+        kind.feature
+    ))
+}
+
+/// A text of no kind of store.
+fn refuse(program: &Program, what: &str) -> StoreError {
+    let Program { name, package, .. } = program;
+    StoreError::no_location(what).advise(if is_without_stores() {
+        format!(
+            "this '{name}' was built without any store: build it with the features of those you use, \
+             cargo install --path {package} --features sqlite,postgres,redis,dynamodb"
+        )
+    } else {
+        give_one()
+    })
+}
+
+fn is_without_stores() -> bool {
+    KINDS.iter().all(|kind| kind.parse.is_none())
+}
+
+fn give_one() -> String {
+    format!("give one as {}", forms())
+}
+
+/// How the stores are written that this program can open.
+fn forms() -> String {
+    let compiled = KINDS.iter().filter(|kind| kind.parse.is_some());
+    compiled
+        .map(|kind| kind.form)
+        .collect::<Vec<_>>()
+        .join(", ")
+}

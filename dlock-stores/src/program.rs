@@ -1,0 +1,22 @@
+//! What the program that opens stores says of itself.
+
+use std::fmt;
+
+/// The program, as errors and their advice name it.
+#[derive(Clone, Copy, Debug)]
+#[expect(
+    clippy::exhaustive_structs,
+    reason = "a program says all of it, or does not compile"
+)]
+pub struct Program {
+    /// What it is called: "dlock".
+    pub name: &'static str,
+    /// The package that is built with the features of the stores: "dlock-cli".
+    pub package: &'static str,
+    /// How to have the tables of locks made: "make it once: 'dlock setup', with the same --store".
+    pub set_up: &'static str,
+    /// How to have the tables of a queue made.
+    pub set_up_queue: &'static str,
+    /// Tells people what is no error: a password file that is ignored, say.
+    pub warn: fn(fmt::Arguments<'_>),
+}

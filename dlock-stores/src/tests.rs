@@ -1,0 +1,204 @@
+//! What is a location, what is not, and what is said of it.
+
+use std::{ffi::OsStr, fmt, sync::Arc};
+
+use async_trait::async_trait;
+use dlock_core::ProviderError;
+use dlock_testkit::memory::{MemoryProvider, MemoryStore};
+
+use crate::{
+    Location, Program, Store, StoreError,
+    diagnosis::Diagnosis,
+    tables::{Tables, TablesError},
+};
+
+const PROGRAM: Program = Program {
+    name: "program",
+    package: "package",
+    set_up: "set up the locks",
+    set_up_queue: "set up the queue",
+    warn: |warning| panic!("{warning}"),
+};
+
+fn locate(argument: &str) -> Result<Location, StoreError> {
+    crate::locate(&PROGRAM, Some(OsStr::new(argument)))
+}
+
+const SECRET: &str = "hunter2";
+
+fn refusal(argument: &str) -> String {
+    let error = locate(argument).unwrap_err();
+    assert!(!error.is_temporary(), "{argument}");
+    format!("{error:?}")
+}
+
+#[test]
+fn what_is_no_store_is_refused_without_being_repeated() {
+    for wrong in [
+        "hunter2",
+        "hunter2@host",
+        "/tmp/hunter2.db",
+        "mysql://u:hunter2@host/db",
+        "POSTGRES://u:hunter2@host/db",
+        "u:hunter2@host",
+        "postgres:u:hunter2@host",
+        "postgres://u:hunter2@host:port/db",
+        "postgres://u:x@hunter2@host/db",
+        "postgres://u:x/hunter2@host/db",
+        "postgres://u@host/db?password=hunter2&sslmode=never",
+        "postgres://u:hunter2@host/db?hunter2",
+        "postgres://u:hunter2@host/db?hunter2=1",
+        "postgres://u:hunter2%FF@host/%FFhunter2",
+        "redis:u:hunter2@host",
+        "redis://:hunter2@",
+        "redis://:hunter2@host/hunter2",
+        "redis://:x@hunter2@host",
+        "rediss://:hunter2@host/#insecure",
+        "redis://:hunter2@host:hunter2",
+        "redis://:hunter2@host?hunter2=1",
+        "redis://:hunter2@host?allow_eviction=hunter2",
+        "sqlite:locks.db?hunter2=1",
+        "sqlite:locks.db?prefix=hunter2%ff",
+        "dynamodb:",
+        "dynamodb:table?hunter2=x",
+        "dynamodb:table?sort_key",
+        "dynamodb:table?sort_key=s",
+    ] {
+        let text = refusal(wrong);
+        assert!(!text.contains(SECRET), "{wrong}: {text}");
+    }
+}
+
+#[test]
+fn every_kind_is_known_and_opened_or_its_feature_is_named() {
+    for (argument, feature, compiled) in [
+        ("sqlite:x", "sqlite", cfg!(feature = "sqlite")),
+        ("postgres://h/d", "postgres", cfg!(feature = "postgres")),
+        ("postgresql://h/d", "postgres", cfg!(feature = "postgres")),
+        ("redis://h", "redis", cfg!(feature = "redis")),
+        ("rediss://h", "redis", cfg!(feature = "redis")),
+        ("dynamodb:t", "dynamodb", cfg!(feature = "dynamodb")),
+    ] {
+        match locate(argument) {
+            Ok(_) => assert!(compiled, "{argument}"),
+            Err(error) => {
+                let text = format!("{error:?}");
+                assert!(!compiled, "{argument}: {text}");
+                assert!(text.contains(&format!("--features {feature}")), "{text}");
+            }
+        }
+    }
+}
+
+#[cfg(all(feature = "postgres", feature = "redis", feature = "dynamodb"))]
+#[test]
+fn location_is_shown_without_its_secrets() {
+    for (argument, shown) in [
+        (
+            "postgresql://me:hunter2@db.example:5433/app?sslmode=require&application_name=hunter2",
+            "postgres://me@db.example:5433/app",
+        ),
+        (
+            "postgres://me:a%40hunter2@a,b:7/app?options=-c%20x%3Dhunter2",
+            "postgres://me@a,b:7/app",
+        ),
+        (
+            "postgres:///app?host=/run/postgresql&password=hunter2",
+            "postgres:///run/postgresql/app",
+        ),
+        ("postgres://[::1]/app", "postgres://[::1]/app"),
+        (
+            "redis://:hunter2@cache.example",
+            "redis://cache.example:6379/0",
+        ),
+        (
+            "rediss://me:hunter2@cache.example:7000/3?protocol=resp3",
+            "rediss://me@cache.example:7000/3",
+        ),
+        (
+            "postgres://h/app?schema=ours&table=locks&prefix=a%2Fb&password=hunter2&user=me",
+            "postgres://me@h/app?schema=ours&table=locks&prefix=a/b",
+        ),
+        (
+            "redis://:hunter2@h?prefix=billing&allow_eviction=true&protocol=resp3",
+            "redis://h:6379/0?prefix=billing",
+        ),
+        ("sqlite:l.db?prefix=billing", "sqlite:l.db?prefix=billing"),
+        ("dynamodb:locks", "dynamodb:locks"),
+        (
+            "dynamodb:locks?partition_key=p&sort_key=s&prefix=billing",
+            "dynamodb:locks?partition_key=p&sort_key=s&prefix=billing",
+        ),
+        (
+            "dynamodb:arn:aws:dynamodb:eu-central-1:123456789012:table/locks",
+            "dynamodb:arn:aws:dynamodb:eu-central-1:123456789012:table/locks",
+        ),
+    ] {
+        let location = locate(argument).unwrap();
+        assert_eq!(location.to_string(), shown);
+        assert!(!format!("{location:?}").contains(SECRET), "{location:?}");
+    }
+}
+
+type State = fn() -> Result<(), TablesError>;
+
+/// Tables in this state.
+struct Prepared(State);
+
+#[async_trait]
+impl Tables for Prepared {
+    async fn make(&self) -> Result<(), TablesError> {
+        self.0()
+    }
+
+    async fn check(&self) -> Result<(), TablesError> {
+        self.0()
+    }
+}
+
+/// What is said of such an error of a store with such tables, and whether it is a matter of time.
+async fn told(tables: State, error: ProviderError) -> (bool, String) {
+    let store = Store {
+        provider: Arc::new(MemoryProvider::new(&MemoryStore::store_clock())),
+        seen: None,
+        diagnosis: Diagnosis {
+            shown: "memory".into(),
+            tables: Some(Arc::new(Prepared(tables))),
+            if_silent: "is it up?",
+            is_refusal: |error| error.is::<fmt::Error>(),
+            set_up: PROGRAM.set_up,
+        },
+    };
+    let error = store.failure("can't", error).await;
+    (error.is_temporary(), format!("{error:?}"))
+}
+
+#[tokio::test]
+async fn kind_of_error_and_state_of_the_tables_decide_what_is_told() {
+    for error in [ProviderError::unknown("x"), ProviderError::not_applied("x")] {
+        let (temporary, text) = told(|| Ok(()), error).await;
+        assert!(temporary, "{text}");
+        assert!(text.contains("is it up?"), "{text}");
+    }
+    let refusal = ProviderError::not_applied("x").with_source(fmt::Error);
+    let (temporary, text) = told(|| Ok(()), refusal).await;
+    assert!(temporary, "{text}");
+    assert!(
+        text.contains("refuses") && !text.contains("is it up?"),
+        "{text}"
+    );
+    let states: [(State, &str); 4] = [
+        (|| Ok(()), "refused"),
+        (|| Err(TablesError::Missing("none".into())), PROGRAM.set_up),
+        (|| Err(TablesError::Wrong("another".into())), "another"),
+        (
+            || Err(TablesError::Store(ProviderError::fatal("x"))),
+            "refused",
+        ),
+    ];
+    for (state, words) in states {
+        let (temporary, text) = told(state, ProviderError::fatal("refused")).await;
+        assert!(!temporary, "{text}");
+        assert!(text.contains(words), "{text}");
+    }
+}
