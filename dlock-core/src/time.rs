@@ -6,12 +6,12 @@ mod instant;
 mod plan;
 mod stopwatch;
 
+#[cfg(test)]
+pub(crate) use self::plan::tests::plan_of;
 pub use self::{
     clock::{Clock, Machine, ManualClock, Standstill},
     stopwatch::Stopwatch,
 };
-#[cfg(test)]
-pub(crate) use self::plan::tests::plan_of;
 pub(crate) use self::{
     entropy::Entropy,
     instant::{ContenderInstant, HolderInstant},

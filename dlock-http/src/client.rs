@@ -1,11 +1,13 @@
-//! Locks behind a server: the provider, and what it sends requests with.
+//! Locks and tasks behind a server: the provider, the store of tasks, and what it sends requests with.
 
 mod admin;
 mod events;
 mod provider;
 mod server;
+mod tasks;
 
 pub use self::{
     provider::HttpProvider,
     server::{InvalidServer, Server},
+    tasks::HttpTasks,
 };

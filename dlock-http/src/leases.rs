@@ -367,9 +367,7 @@ impl Release {
     pub fn into_request(self, name: Name) -> Result<provider::Release, ProviderError> {
         let closing = self
             .closing
-            .map(|Closing { uuid, duration_ms }| {
-                provider::Closing::of(uuid, duration_ms.into())
-            })
+            .map(|Closing { uuid, duration_ms }| provider::Closing::of(uuid, duration_ms.into()))
             .transpose()?;
         Ok(provider::Release::new(name, self.uuid, self.token).closing(closing))
     }

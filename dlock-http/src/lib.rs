@@ -9,10 +9,11 @@
 mod client;
 pub mod leases;
 mod problem;
+pub mod tasks;
 mod text;
 
 #[cfg(feature = "client")]
-pub use self::client::{HttpProvider, InvalidServer, Server};
+pub use self::client::{HttpProvider, HttpTasks, InvalidServer, Server};
 pub use self::{
     problem::{Code, Problem},
     text::{Base64, Millis, Time},

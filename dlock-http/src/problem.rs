@@ -1,5 +1,6 @@
 //! What is answered instead of success: RFC 9457, with a code that a program can act on.
 
+use dlock_tasks::State;
 use serde::{Deserialize, Serialize};
 
 use crate::leases::Record;
@@ -159,6 +160,13 @@ impl Problem {
     #[must_use]
     pub fn record(mut self, record: Option<Record>) -> Self {
         self.record = record;
+        self
+    }
+
+    /// Says what the task is doing now.
+    #[must_use]
+    pub fn state(mut self, state: Option<State>) -> Self {
+        self.state = state.map(|state| state.to_string());
         self
     }
 }

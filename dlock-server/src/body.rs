@@ -1,7 +1,5 @@
 //! What requests carry, read with limits, and what is said of what cannot be read.
 
-use std::fmt::Write as _;
-
 use axum::{
     extract::{FromRequest, FromRequestParts, Query, Request},
     http::{HeaderMap, Method, Uri, header, request::Parts},
@@ -97,8 +95,7 @@ fn pointer(path: &serde_path_to_error::Path) -> String {
         pointer.push('/');
         match segment {
             Segment::Seq { index } => {
-                // Writing to a String cannot fail.
-                let _ = write!(pointer, "{index}").is_ok();
+                pointer.push_str(&index.to_string());
             }
             Segment::Map { key } | Segment::Enum { variant: key } => {
                 pointer.push_str(&key.replace('~', "~0").replace('/', "~1"));

@@ -10,9 +10,13 @@ use std::{
 
 use dlock_core::ProviderError;
 use dlock_http::{Code, Problem};
+use metrics::gauge;
 use tokio::time::timeout;
 
-use crate::problem::{Refusal, of_store};
+use crate::{
+    measure,
+    problem::{Refusal, of_store},
+};
 
 /// What is shed when there is too much, the first one first (N6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +36,18 @@ pub(crate) enum Class {
 }
 
 impl Class {
+    /// As metrics call it.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::List => "list",
+            Self::Wait => "wait",
+            Self::Enqueue => "enqueue",
+            Self::Acquire => "acquire",
+            Self::Claim => "claim",
+            Self::Hold => "hold",
+        }
+    }
+
     /// Which part of all calls may be under way for one of this class to begin, in percent.
     const fn share(self) -> Option<usize> {
         match self {
@@ -59,6 +75,7 @@ struct Call(Arc<AtomicUsize>);
 impl Drop for Call {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
+        gauge!(measure::CALLS).decrement(1);
     }
 }
 
@@ -72,9 +89,13 @@ impl Calls {
 
     fn begin(&self, class: Class) -> Result<Call, Refusal> {
         let before = self.under_way.fetch_add(1, Ordering::Relaxed);
+        gauge!(measure::CALLS).increment(1);
         let call = Call(Arc::clone(&self.under_way));
         match class.share() {
-            Some(share) if before * 100 >= self.most * share => Err(Code::Overloaded.into()),
+            Some(share) if before * 100 >= self.most * share => {
+                measure::shed(class);
+                Err(Code::Overloaded.into())
+            }
             _ => Ok(call),
         }
     }

@@ -60,6 +60,16 @@ needs! {
     ToKeep: Hold; false
     /// What takes something away from others.
     ToAdmin: Admin; true
+    /// The server's metrics.
+    ToMeasure: Metrics; true
+    /// New tasks.
+    ToEnqueue: Enqueue; true
+    /// Claims, and looks at them.
+    ToClaim: Work; true
+    /// Keeping a claim, and ending it.
+    ToWork: Work; false
+    /// Hints of tasks.
+    ToHear: Read, Work; true
 }
 
 /// Somebody who may do this in this namespace.

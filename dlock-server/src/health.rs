@@ -62,5 +62,9 @@ async fn readyz(State(service): State<Service>) -> Result<Json<Done>, Refusal> {
     responses((status = 200, description = "The store's abilities.", body = Capabilities)),
 )]
 async fn capabilities(State(service): State<Service>) -> Json<Capabilities> {
-    Json(Capabilities::new(service.0.provider.capabilities(), false))
+    let has_tasks = service.0.tasks.get().is_some();
+    Json(Capabilities::new(
+        service.0.provider.capabilities(),
+        has_tasks,
+    ))
 }

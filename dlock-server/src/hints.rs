@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use dlock_core::{
     ProviderError,
-    provider::{Admin, Wakeup},
+    provider::{Admin, Wakeup, Wakeups},
 };
 use tokio::sync::{Mutex, broadcast};
 
@@ -33,13 +33,22 @@ impl Hints {
     pub(crate) async fn listen(&self) -> Result<Option<Listener>, ProviderError> {
         let mut open = self.open.lock().await;
         if let Some(sender) = open.as_ref().and_then(broadcast::WeakSender::upgrade) {
-            return Ok(Some(Listener(sender.subscribe())));
+            return Ok(Some(Listener::of(&sender)));
         }
-        let Some(mut wakeups) = self.provider.watch().await? else {
+        let Some(wakeups) = self.provider.watch().await? else {
             return Ok(None);
         };
+        let (sender, listener) = Listener::share(wakeups);
+        *open = Some(sender);
+        Ok(Some(listener))
+    }
+}
+
+impl Listener {
+    /// The first listener to a stream, and where others join. The stream is dropped when the last one is.
+    pub(crate) fn share(mut wakeups: Wakeups) -> (broadcast::WeakSender<Wakeup>, Self) {
         let (sender, receiver) = broadcast::channel(BEHIND);
-        *open = Some(sender.downgrade());
+        let others = sender.downgrade();
         drop(tokio::spawn(async move {
             loop {
                 tokio::select! {
@@ -53,11 +62,19 @@ impl Hints {
                 }
             }
         }));
-        Ok(Some(Listener(receiver)))
+        (others, Self(receiver))
     }
-}
 
-impl Listener {
+    /// One more listener.
+    pub(crate) fn of(sender: &broadcast::Sender<Wakeup>) -> Self {
+        Self(sender.subscribe())
+    }
+
+    /// Forgets the hints that have come.
+    pub(crate) fn skip(&mut self) {
+        self.0 = self.0.resubscribe();
+    }
+
     /// The next hint; `None` if the stream from the store has ended.
     ///
     /// # Cancel safety

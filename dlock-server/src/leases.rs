@@ -140,7 +140,7 @@ async fn renew(
             store.renew(&request).await
         })
         .await?;
-    renewed(outcome).map(Json).map_err(Into::into)
+    renewed(outcome).map(Json).map_err(Refusal)
 }
 
 /// Extends up to 500 terms, each by itself.
@@ -186,11 +186,11 @@ async fn renew_many(
     let answers = outcomes.into_iter().map(|outcome| {
         let answer = match outcome {
             Ok(outcome) => renewed(outcome),
-            Err(error) => Err(of_store(&error)),
+            Err(error) => Err(Box::new(of_store(&error))),
         };
         match answer {
             Ok(renewed) => RenewAnswer::Renewed(renewed),
-            Err(problem) => RenewAnswer::Problem(Box::new(problem)),
+            Err(problem) => RenewAnswer::Problem(problem),
         }
     });
     Ok(Json(RenewedMany {
@@ -364,10 +364,12 @@ fn renewal(namespace: &Namespace, body: &Renew, pointer: &str) -> Result<provide
     Ok(request)
 }
 
-fn renewed(outcome: RenewOutcome) -> Result<Renewed, Problem> {
+fn renewed(outcome: RenewOutcome) -> Result<Renewed, Box<Problem>> {
     match outcome {
         RenewOutcome::Renewed { asked } => Ok(Renewed { asked }),
-        RenewOutcome::Lost(record) => Err(Problem::new(Code::Lost).record(record.map(Into::into))),
+        RenewOutcome::Lost(record) => Err(Box::new(
+            Problem::new(Code::Lost).record(record.map(Into::into)),
+        )),
     }
 }
 

@@ -9,16 +9,19 @@ mod hints;
 mod leases;
 mod limits;
 pub mod listen;
+mod measure;
 mod names;
 mod problem;
 pub mod program;
 mod rights;
 mod service;
+mod tasks;
 mod waits;
 
 pub use self::{
     guard::Peer,
     limits::Limits,
+    measure::describe as describe_metrics,
     rights::{InvalidRights, Right, Rights},
     service::{Service, router},
 };

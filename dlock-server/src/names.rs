@@ -1,7 +1,12 @@
-//! Namespaces, and the names that leases have in the store (N2).
+//! Namespaces, and the names that leases and queues have in the store (N2).
 
 use dlock_core::Name;
 use dlock_http::{Code, Problem};
+
+use crate::problem::Refusal;
+
+/// The most bytes of the name of a queue or a schedule, as stores have it.
+const LONGEST_LABEL: usize = 128;
 
 /// 1 to 63 of `a-z`, `0-9` and `-`. What is in a namespace has its name and a slash before its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,17 +28,39 @@ impl Namespace {
     }
 
     /// The name in the store. `pointer` is where the name stands in the body.
-    pub(crate) fn stored(&self, name: &str, pointer: &str) -> Result<Name, Problem> {
+    pub(crate) fn stored(&self, name: &str, pointer: &str) -> Result<Name, Refusal> {
         if name.is_empty() {
             let problem = Problem::new(Code::BadRequest).detail("the name is empty");
-            return Err(problem.pointer(pointer));
+            return Err(problem.pointer(pointer).into());
         }
         Name::new(format!("{}/{name}", self.0)).map_err(|error| {
             let detail = format!("{error}; the namespace and a slash are counted");
             Problem::new(Code::BadRequest)
                 .detail(detail)
                 .pointer(pointer)
+                .into()
         })
+    }
+
+    /// The name of a queue or a schedule in the store.
+    pub(crate) fn stored_label(&self, name: &str, pointer: &str) -> Result<String, Refusal> {
+        let stored = format!("{}/{name}", self.0);
+        let wrong = if name.is_empty() {
+            "the name is empty".to_owned()
+        } else if name.contains('\0') {
+            "the name has a NUL character".to_owned()
+        } else if stored.len() > LONGEST_LABEL {
+            let bytes = stored.len();
+            format!(
+                "the name has {bytes} bytes with the namespace and a slash: at most {LONGEST_LABEL} are possible"
+            )
+        } else {
+            return Ok(stored);
+        };
+        Err(Problem::new(Code::BadRequest)
+            .detail(wrong)
+            .pointer(pointer)
+            .into())
     }
 
     /// The name without the namespace, if it is one of this namespace.
@@ -61,5 +88,13 @@ mod tests {
         let longest = "x".repeat(Name::MAX_BYTES - "team-1/".len());
         assert!(team.stored(&longest, "/name").is_ok());
         assert!(team.stored(&format!("{longest}x"), "/name").is_err());
+        let longest = "x".repeat(LONGEST_LABEL - "team-1/".len());
+        assert_eq!(
+            team.stored_label(&longest, "/queue").unwrap().len(),
+            LONGEST_LABEL
+        );
+        for bad in ["", "a\0", &format!("{longest}x")] {
+            assert!(team.stored_label(bad, "/queue").is_err(), "{bad:?}");
+        }
     }
 }

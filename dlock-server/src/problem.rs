@@ -11,7 +11,7 @@ use dlock_http::{Code, Problem};
 
 /// A problem on its way out.
 #[derive(Clone, Debug)]
-pub(crate) struct Refusal(Box<Problem>);
+pub(crate) struct Refusal(pub(crate) Box<Problem>);
 
 impl Refusal {
     pub(crate) fn new(code: Code, detail: impl Into<String>) -> Self {

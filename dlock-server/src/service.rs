@@ -2,16 +2,18 @@
 
 use std::{
     fmt,
-    sync::{Arc, PoisonError, RwLock},
+    sync::{Arc, OnceLock, PoisonError, RwLock},
 };
 
 use axum::{Router, middleware};
 use dlock_core::{Clock, provider::Admin};
+use dlock_tasks::TaskStore;
 use tokio_util::sync::CancellationToken;
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::{
-    Limits, Rights, body, calls::Calls, describe, guard, health, hints::Hints, leases, waits::Waits,
+    Limits, Rights, body, calls::Calls, describe, guard, health, hints::Hints, leases, measure,
+    tasks, tasks::Tasks, waits::Waits,
 };
 
 /// A store, and the terms on which it is served. Clones serve the same one.
@@ -21,6 +23,7 @@ pub struct Service(pub(crate) Arc<Shared>);
 /// What all requests share.
 pub(crate) struct Shared {
     pub(crate) provider: Arc<dyn Admin>,
+    pub(crate) tasks: OnceLock<Tasks>,
     /// `None`: anybody may do anything.
     pub(crate) rights: RwLock<Option<Arc<Rights>>>,
     pub(crate) limits: Limits,
@@ -29,7 +32,12 @@ pub(crate) struct Shared {
     pub(crate) hints: Hints,
     pub(crate) clock: Clock,
     pub(crate) stopping: CancellationToken,
+    /// Writes the metrics down, if somebody keeps them.
+    pub(crate) metrics: OnceLock<Metrics>,
 }
+
+/// Writes metrics down as Prometheus reads them.
+pub(crate) type Metrics = Box<dyn Fn() -> String + Send + Sync>;
 
 impl Service {
     /// The locks of this store, for whoever can reach the server: see [`rights`](Self::rights).
@@ -38,13 +46,30 @@ impl Service {
         Self(Arc::new(Shared {
             hints: Hints::new(Arc::clone(&provider)),
             provider,
+            tasks: OnceLock::new(),
             rights: RwLock::new(None),
             calls: Calls::new(limits.calls),
             waits: Waits::new(limits.waits),
             limits,
             clock: Clock::system(),
             stopping: CancellationToken::new(),
+            metrics: OnceLock::new(),
         }))
+    }
+
+    /// Serves `/metrics`, too, from now on: the recorder that is installed writes them down as Prometheus reads them.
+    /// A service has one recorder: the first.
+    #[must_use]
+    pub fn with_metrics(self, shown: impl Fn() -> String + Send + Sync + 'static) -> Self {
+        self.0.metrics.get_or_init(|| Box::new(shown));
+        self
+    }
+
+    /// Serves the tasks of this store, too, from now on. A service has one store of tasks: the first.
+    #[must_use]
+    pub fn with_tasks(self, store: Arc<dyn TaskStore>) -> Self {
+        self.0.tasks.get_or_init(|| Tasks::new(store));
+        self
     }
 
     /// From now on only those who have a right may do what it is for. May be called again with other rights while
@@ -81,11 +106,12 @@ impl fmt::Debug for Service {
 }
 
 /// Everything that the server answers.
-#[must_use]
 pub fn router(service: &Service) -> Router {
     let (router, description) = OpenApiRouter::with_openapi(describe::openapi())
         .merge(leases::routes())
+        .merge(tasks::routes())
         .merge(health::routes())
+        .merge(measure::routes())
         .split_for_parts();
     router
         .merge(describe::routes(description))
@@ -95,5 +121,6 @@ pub fn router(service: &Service) -> Router {
             service.clone(),
             guard::check,
         ))
+        .layer(middleware::from_fn(measure::measure))
         .with_state(service.clone())
 }

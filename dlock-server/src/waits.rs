@@ -11,12 +11,13 @@ use dlock_core::{
     provider::{Acquire, Wakeup},
 };
 use dlock_http::Code;
+use metrics::gauge;
 use tokio::{
     sync::{OwnedMutexGuard, OwnedSemaphorePermit, Semaphore},
     time::{Instant, sleep, timeout_at},
 };
 
-use crate::{Service, calls::Class, hints::Listener, problem::Refusal};
+use crate::{Service, calls::Class, hints::Listener, measure, problem::Refusal};
 
 /// The longest wait.
 pub(crate) const LONGEST: Duration = Duration::from_secs(25);
@@ -34,6 +35,18 @@ pub(crate) struct Waits {
 }
 
 type Turn = tokio::sync::Mutex<()>;
+
+/// A place among those who wait.
+#[derive(Debug)]
+pub(crate) struct Place {
+    _room: OwnedSemaphorePermit,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        gauge!(measure::WAITS).decrement(1);
+    }
+}
 
 /// What a wait has come to.
 #[derive(Debug)]
@@ -53,10 +66,13 @@ impl Waits {
     }
 
     /// A place among those who wait, also for a stream.
-    pub(crate) fn enter(&self) -> Result<OwnedSemaphorePermit, Refusal> {
-        let room = Arc::clone(&self.room);
-        room.try_acquire_owned()
-            .map_err(|_| Code::Overloaded.into())
+    pub(crate) fn enter(&self) -> Result<Place, Refusal> {
+        let Ok(room) = Arc::clone(&self.room).try_acquire_owned() else {
+            measure::shed(Class::Wait);
+            return Err(Code::Overloaded.into());
+        };
+        gauge!(measure::WAITS).increment(1);
+        Ok(Place { _room: room })
     }
 
     fn turn(&self, name: &Name) -> Arc<Turn> {
@@ -189,5 +205,8 @@ async fn pause_for(hints: &mut Option<Listener>, name: &Name, pause: Duration) {
     };
     // At least a millisecond: a store that says the same again at once would be asked without end.
     let pause = pause.clamp(Duration::from_millis(1), poll);
-    let _ = tokio::time::timeout(pause, hinted).await.is_ok();
+    tokio::select! {
+        () = hinted => {}
+        () = sleep(pause) => {}
+    }
 }

@@ -288,3 +288,24 @@ pub(crate) fn system_uuid() -> Result<Uuid, ProviderError> {
     })?;
     Ok(uuid::Builder::from_random_bytes(bytes).into_uuid())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn closing_is_the_same_in_another_process_and_nothing_else_is_one() {
+        let drawn = Closing::new(Duration::from_micros(1_500)).unwrap();
+        assert_eq!(Closing::of(drawn.uuid(), drawn.lasts()).unwrap(), drawn);
+        let term = system_uuid().unwrap();
+        assert!(Closing::of(term, drawn.lasts()).is_err());
+        for lasts in [
+            Duration::ZERO,
+            Record::SHORTEST - Duration::from_millis(1),
+            Record::SHORTEST + Duration::from_nanos(1),
+            Record::LONGEST + Duration::from_millis(1),
+        ] {
+            assert!(Closing::of(drawn.uuid(), lasts).is_err(), "{lasts:?}");
+        }
+    }
+}

@@ -70,10 +70,7 @@ impl Admin for HttpProvider {
     }
 
     async fn purge(&self, limit: usize) -> Result<u64, ProviderError> {
-        let said: Said<wire::Purged> = self
-            .server
-            .post("v1/purge", &wire::Purge { limit })
-            .await?;
+        let said: Said<wire::Purged> = self.server.post("v1/purge", &wire::Purge { limit }).await?;
         let purged = said.map_err(|problem| unexpected(&problem))?;
         Ok(purged.deleted)
     }
@@ -95,6 +92,7 @@ impl Admin for HttpProvider {
 }
 
 fn named(text: &str) -> Result<Name, ProviderError> {
-    Name::new(text)
-        .map_err(|error| ProviderError::unknown("the answer has a name that is none").with_source(error))
+    Name::new(text).map_err(|error| {
+        ProviderError::unknown("the answer has a name that is none").with_source(error)
+    })
 }

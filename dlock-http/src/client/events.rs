@@ -8,7 +8,7 @@ use dlock_core::{
     provider::{Wakeup, WakeupSender, Wakeups},
 };
 use futures_util::StreamExt;
-use reqwest::{Method, Response, StatusCode, header::ACCEPT};
+use reqwest::{Method, RequestBuilder, Response, StatusCode, header::ACCEPT};
 use tokio::time::timeout;
 
 use super::server::Server;
@@ -21,38 +21,68 @@ const SILENCE: Duration = Duration::from_secs(30);
 /// The longest line that is kept: a name has 1,024 bytes at most, and escapes make six of one.
 const LONGEST_LINE: usize = 16 * 1024;
 
-/// Opens a stream of hints. It ends when the connection does.
-pub(super) async fn watch(server: &Server) -> Result<Wakeups, ProviderError> {
-    let path = server.path("leases/watch");
-    let response = server
-        .send(Method::GET, &path, |request| {
-            request.header(ACCEPT, "text/event-stream")
-        })
-        .await?;
-    let status = response.status();
-    if status != StatusCode::OK {
-        return Err(ProviderError::not_applied(format!(
-            "the server has no stream of hints: it answered {status}"
-        )));
+/// Opens the stream of hints that names may be free. It ends when the connection does.
+pub(super) async fn leases(server: &Server) -> Result<Wakeups, ProviderError> {
+    let response = open(server, "leases/watch", &[]).await?;
+    if response.status() != StatusCode::OK {
+        return Err(without_stream(response.status()));
     }
-    let (sender, wakeups) = Wakeups::channel(ROOM);
+    Ok(pass_on(response, ROOM, WakeupSender::send))
+}
+
+/// Opens the stream of hints that there may be tasks, as `query` says which. `None` if the server has none.
+pub(super) async fn tasks(
+    server: &Server,
+    query: &[(&str, &str)],
+) -> Result<Option<Wakeups>, ProviderError> {
+    let response = open(server, "tasks/events", query).await?;
+    match response.status() {
+        StatusCode::OK => {}
+        StatusCode::NOT_FOUND => return Ok(None),
+        status => return Err(without_stream(status)),
+    }
+    // One that nobody has read yet stands for all that follow.
+    let send = |sender: &WakeupSender, hint| sender.is_full() || sender.send(hint);
+    Ok(Some(pass_on(response, 1, send)))
+}
+
+async fn open(
+    server: &Server,
+    rest: &str,
+    query: &[(&str, &str)],
+) -> Result<Response, ProviderError> {
+    let fill = |request: RequestBuilder| request.header(ACCEPT, "text/event-stream").query(query);
+    server.send(Method::GET, &server.path(rest), fill).await
+}
+
+fn without_stream(status: StatusCode) -> ProviderError {
+    ProviderError::not_applied(format!(
+        "the server has no stream of hints: it answered {status}"
+    ))
+}
+
+/// How a hint is handed over; `false` ends the stream.
+type Send = fn(&WakeupSender, Wakeup) -> bool;
+
+fn pass_on(response: Response, room: usize, send: Send) -> Wakeups {
+    let (sender, wakeups) = Wakeups::channel(room);
     drop(tokio::spawn(async move {
         tokio::select! {
-            () = pump(response, &sender) => {}
+            () = pump(response, &sender, send) => {}
             () = sender.closed() => {}
         }
     }));
-    Ok(wakeups)
+    wakeups
 }
 
 /// Passes hints on until the stream ends or is silent for too long.
-async fn pump(response: Response, sender: &WakeupSender) {
+async fn pump(response: Response, sender: &WakeupSender, send: Send) {
     let mut parts = response.bytes_stream();
     let mut events = Events::default();
     while let Ok(Some(Ok(part))) = timeout(SILENCE, parts.next()).await {
         for &byte in &*part {
             if let Some(wakeup) = events.push(byte)
-                && !sender.send(wakeup)
+                && !send(sender, wakeup)
             {
                 return;
             }
@@ -103,7 +133,7 @@ fn hint(event: &str, data: &str) -> Option<Wakeup> {
     };
     match event {
         "free" => Some(named(data).map_or(Wakeup::Everyone, Wakeup::Name)),
-        "everyone" => Some(Wakeup::Everyone),
+        "everyone" | "tasks" => Some(Wakeup::Everyone),
         _ => None,
     }
 }
@@ -120,9 +150,16 @@ mod tests {
     #[test]
     fn events_are_read_and_the_rest_is_passed_over() {
         let door = || Wakeup::Name(Name::new("a door").unwrap());
-        assert_eq!(read("event: free\ndata: {\"name\":\"a door\"}\n\n"), [door()]);
-        assert_eq!(read("event:free\r\ndata:{\"name\":\"a door\"}\r\n\r\n"), [door()]);
+        assert_eq!(
+            read("event: free\ndata: {\"name\":\"a door\"}\n\n"),
+            [door()]
+        );
+        assert_eq!(
+            read("event:free\r\ndata:{\"name\":\"a door\"}\r\n\r\n"),
+            [door()]
+        );
         assert_eq!(read("event: everyone\ndata: {}\n\n"), [Wakeup::Everyone]);
+        assert_eq!(read("event: tasks\ndata: {}\n\n"), [Wakeup::Everyone]);
         assert_eq!(read("event: free\ndata: nonsense\n\n"), [Wakeup::Everyone]);
         assert_eq!(read(":\n\nevent: later\ndata: {}\n\ndata: {}\n\n"), []);
         assert_eq!(read("event: free\ndata: {\"name\":\"a door\"}\n"), []);

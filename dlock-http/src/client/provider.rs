@@ -71,7 +71,7 @@ pub(super) fn shown(problem: Problem) -> Option<Record> {
     problem.record.map(Into::into)
 }
 
-fn renewal(said: Said<wire::Renewed>) -> Result<RenewOutcome, ProviderError> {
+pub(super) fn renewal(said: Said<wire::Renewed>) -> Result<RenewOutcome, ProviderError> {
     match said {
         Ok(wire::Renewed { asked }) => Ok(RenewOutcome::Renewed { asked }),
         Err(problem) if problem.code == Code::Lost => Ok(RenewOutcome::Lost(shown(*problem))),
@@ -150,7 +150,7 @@ impl Provider for HttpProvider {
         if !self.capabilities.watch {
             return Ok(None);
         }
-        events::watch(&self.server).await.map(Some)
+        events::leases(&self.server).await.map(Some)
     }
 
     fn sharing(&self) -> Option<&Sharing> {

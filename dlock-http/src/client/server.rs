@@ -35,7 +35,9 @@ pub struct Server {
 #[non_exhaustive]
 pub enum InvalidServer {
     /// An address is none.
-    #[error("not the address of a server: https://HOST or http://HOST, without user, query and fragment")]
+    #[error(
+        "not the address of a server: https://HOST or http://HOST, without user, query and fragment"
+    )]
     Address,
     /// There is no address.
     #[error("no server was named")]
@@ -64,7 +66,10 @@ impl Server {
         client: Client,
         addresses: impl IntoIterator<Item = &'address str>,
     ) -> Result<Self, InvalidServer> {
-        let addresses: Arc<[Url]> = addresses.into_iter().map(address).collect::<Result<_, _>>()?;
+        let addresses: Arc<[Url]> = addresses
+            .into_iter()
+            .map(address)
+            .collect::<Result<_, _>>()?;
         if addresses.is_empty() {
             return Err(InvalidServer::None);
         }
@@ -246,7 +251,9 @@ fn address(text: &str) -> Result<Url, InvalidServer> {
 }
 
 /// What the server said.
-async fn read<T: DeserializeOwned>(response: Response) -> Result<Said<T>, ProviderError> {
+pub(crate) async fn read<T: DeserializeOwned>(
+    response: Response,
+) -> Result<Said<T>, ProviderError> {
     let status = response.status();
     let is_problem = response
         .headers()
@@ -270,12 +277,9 @@ async fn read<T: DeserializeOwned>(response: Response) -> Result<Said<T>, Provid
 pub(crate) fn refused<T>(problem: Problem) -> Result<Said<T>, ProviderError> {
     let said = problem.detail.as_deref().unwrap_or(&problem.title);
     Err(match problem.code {
-        Code::Held
-        | Code::Spent
-        | Code::Lost
-        | Code::NotHeld
-        | Code::Changed
-        | Code::NotFound => return Ok(Err(Box::new(problem))),
+        Code::Held | Code::Spent | Code::Lost | Code::NotHeld | Code::Changed | Code::NotFound => {
+            return Ok(Err(Box::new(problem)));
+        }
         Code::NotApplied | Code::Overloaded | Code::Stopping | Code::TooMany => {
             ProviderError::not_applied(format!("the server refused: {said}"))
         }
@@ -328,7 +332,13 @@ mod tests {
     #[test]
     fn address_has_no_secret() {
         for bad in [
-            "", "locks", "ftp://h", "https://u@h", "https://u:p@h", "https://h?x", "https://h#x",
+            "",
+            "locks",
+            "ftp://h",
+            "https://u@h",
+            "https://u:p@h",
+            "https://h?x",
+            "https://h#x",
             "unix:/x",
         ] {
             assert_eq!(address(bad).unwrap_err(), InvalidServer::Address, "{bad}");

@@ -79,6 +79,13 @@ impl Description {
             !response.is_null(),
             "{method} {path} does not describe {status}"
         );
+        if status == 204 {
+            assert!(
+                response["content"].is_null() && body.is_null(),
+                "{method} {path}"
+            );
+            return;
+        }
         let contents = response["content"].as_object().unwrap();
         let (essence, shape) = contents.iter().next().unwrap();
         if status == 200 {

@@ -1,10 +1,17 @@
 //! The server as its clients see it.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a panic is how a test says what is wrong"
+)]
+
 mod conformance;
 mod description;
 mod overload;
 mod refusals;
 mod rights;
 mod support;
+mod tasks;
 mod waiting;
 mod wire;

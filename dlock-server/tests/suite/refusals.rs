@@ -63,7 +63,7 @@ async fn request_that_cannot_be_meant_is_pointed_at() {
 async fn body_that_is_none_is_refused() {
     let limits = limits(|limits| {
         limits.body = 1_000;
-        limits.body_time = Duration::from_millis(50)
+        limits.body_time = Duration::from_millis(50);
     });
     let api = Api::limited(limits);
     let text = acquire("door", 1).to_string();

@@ -1,11 +1,14 @@
 //! Each path, each right, inside and outside of its namespace.
 
+use std::sync::Arc;
+
+use dlock_testkit::tasks::memory::MemoryTasks;
 use serde_json::json;
 
 use crate::support::{Api, acquire, uuid};
 
 /// What each path needs, one of these. Nothing else is served to those without rights but what is at the end.
-const NEEDS: [(&str, &str, &[&str]); 12] = [
+const NEEDS: [(&str, &str, &[&str]); 32] = [
     ("POST", "leases/acquire", &["hold"]),
     ("POST", "leases/renew", &["hold"]),
     ("POST", "leases/renew-many", &["hold"]),
@@ -18,6 +21,26 @@ const NEEDS: [(&str, &str, &[&str]); 12] = [
     // A stream has no end that a test could wait for: it is refused as a whole for the missing rights alone.
     ("GET", "leases/watch", &["read", "hold"]),
     ("POST", "/v1/purge", &["admin"]),
+    ("POST", "tasks", &["enqueue"]),
+    ("POST", "tasks/periodic", &["enqueue"]),
+    ("POST", "tasks/claim", &["work"]),
+    ("POST", "tasks/heartbeat", &["work"]),
+    ("POST", "tasks/release", &["work"]),
+    ("GET", "tasks/lease?id=1&token=1", &["work"]),
+    ("POST", "tasks/endings", &["work"]),
+    ("POST", "tasks/1/complete", &["work"]),
+    ("POST", "tasks/1/fail", &["work"]),
+    ("POST", "tasks/1/discard", &["work"]),
+    ("POST", "tasks/1/snooze", &["work"]),
+    ("POST", "tasks/1/give-back", &["work"]),
+    ("POST", "tasks/1/checkpoint", &["work"]),
+    ("GET", "tasks", &["read"]),
+    ("GET", "tasks/counts", &["read"]),
+    ("GET", "tasks/1", &["read"]),
+    ("POST", "tasks/1/cancel", &["admin"]),
+    ("POST", "tasks/1/retry", &["admin"]),
+    ("POST", "/v1/prune", &["admin"]),
+    ("GET", "/metrics", &["metrics"]),
     ("GET", "/v1/nothing/at/all", &[]),
 ];
 
@@ -47,7 +70,7 @@ async fn status(api: &Api, method: &str, path: &str) -> u16 {
 
 #[tokio::test]
 async fn only_its_own_rights_open_a_path_and_only_in_their_namespace() {
-    let mut api = Api::new();
+    let mut api = Api::new().with_tasks(Arc::new(MemoryTasks::new()));
     api.token = Some("secret".to_owned());
     for (method, path, needs) in NEEDS {
         for right in RIGHTS {
@@ -72,6 +95,21 @@ async fn only_its_own_rights_open_a_path_and_only_in_their_namespace() {
                 );
             }
         }
+    }
+}
+
+/// A stream that is opened does not end, so only refusals are seen above.
+#[tokio::test]
+async fn hints_of_tasks_are_for_those_who_look_and_those_who_work() {
+    let mut api = Api::new();
+    api.token = Some("secret".to_owned());
+    for right in RIGHTS {
+        api.restrict(&rights(right, "team"));
+        let opens = ["read", "work"].contains(&right);
+        // Without tasks there is nothing to hear.
+        let expected = if opens { 404 } else { 403 };
+        let path = "tasks/events?queue=images";
+        assert_eq!(status(&api, "GET", path).await, expected, "{right}");
     }
 }
 

@@ -17,7 +17,8 @@ use axum::{
 };
 use dlock_http::{HttpProvider, Server};
 use dlock_server::{Limits, Rights, Service, router};
-use dlock_sqlite::SqliteProvider;
+use dlock_sqlite::{SqliteProvider, tasks::SqliteTasks};
+use dlock_tasks::TaskStore;
 use dlock_testkit::{
     faults::Faulty,
     memory::{MemoryProvider, MemoryStore},
@@ -51,7 +52,8 @@ impl Served {
 /// One more server before this file.
 pub(crate) async fn serve(file: &Path) -> SocketAddr {
     let store = SqliteProvider::open(file).unwrap();
-    let service = Service::new(Arc::new(store), Limits::default());
+    let tasks = SqliteTasks::open(file.with_file_name("tasks.db")).unwrap();
+    let service = Service::new(Arc::new(store), Limits::default()).with_tasks(Arc::new(tasks));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     tokio::spawn(async move { axum::serve(listener, router(&service)).await });
@@ -70,13 +72,19 @@ fn remove_at_the_end(folder: &Path) -> io::Result<Child> {
 
 /// A provider behind servers, each of whose calls ends within this time.
 pub(crate) async fn connect(addresses: &[SocketAddr], limit: Duration) -> HttpProvider {
+    HttpProvider::connect(servers(addresses, limit))
+        .await
+        .unwrap()
+}
+
+/// Servers, each of whose answers comes within this time.
+pub(crate) fn servers(addresses: &[SocketAddr], limit: Duration) -> Server {
     let client = reqwest::Client::builder().timeout(limit).build().unwrap();
     let addresses: Vec<String> = addresses
         .iter()
         .map(|address| format!("http://{address}"))
         .collect();
-    let server = Server::new(client, addresses.iter().map(String::as_str)).unwrap();
-    HttpProvider::connect(server).await.unwrap()
+    Server::new(client, addresses.iter().map(String::as_str)).unwrap()
 }
 
 /// The router without a network, before a store in memory whose calls fail as told.
@@ -124,6 +132,12 @@ impl Api {
             router,
             token: None,
         }
+    }
+
+    /// The same, and these tasks.
+    pub(crate) fn with_tasks(mut self, tasks: Arc<dyn TaskStore>) -> Self {
+        self.service = self.service.with_tasks(tasks);
+        self
     }
 
     pub(crate) fn restrict(&self, rights: &str) {

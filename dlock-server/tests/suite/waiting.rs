@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use dlock_server::Limits;
 use dlock_testkit::{
-    faults::{Faulty, Op},
+    faults::{Fault, Faulty, Op},
     memory::{MemoryProvider, MemoryStore},
 };
 use serde_json::{Value, json};
@@ -65,6 +65,37 @@ async fn waited_time_is_never_more_than_has_passed() {
         told >= Duration::from_millis(300) && told <= passed,
         "{told:?} of {passed:?}"
     );
+}
+
+/// What passed between the last look that showed another and the answer may be the term's already.
+#[tokio::test]
+async fn time_in_which_the_lease_may_have_begun_is_not_told() {
+    let api = Api::new();
+    api.store
+        .always(Op::Acquire, Fault::DelayReply(Duration::from_millis(500)));
+    let waited = api.post(ACQUIRE, waiting("door", 1, 20_000)).await;
+    assert!(
+        waited.body["waited_ms"].as_u64().unwrap() < 400,
+        "{waited:?}"
+    );
+    api.store.clear();
+    api.store
+        .always(Op::Read, Fault::DelayReply(Duration::from_millis(500)));
+    let waited = api.post(ACQUIRE, waiting("window", 2, 20_000)).await;
+    assert!(
+        waited.body["waited_ms"].as_u64().unwrap() < 400,
+        "{waited:?}"
+    );
+}
+
+/// A try that has its lease learns nothing of the time it waited then.
+#[tokio::test]
+async fn repeat_of_a_wait_is_told_of_no_time() {
+    let api = Api::new();
+    assert_eq!(api.post(ACQUIRE, acquire("door", 1)).await.status, 200);
+    sleep(Duration::from_millis(50)).await;
+    let again = api.post(ACQUIRE, waiting("door", 1, 20_000)).await;
+    assert_eq!((again.status, &again.body["waited_ms"]), (200, &json!(0)));
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use crate::program::failure::Exit;
 const NOT_LOOPBACK: &str = "0.0.0.0:7420";
 
 fn settings(text: &str) -> Settings {
-    Settings::parse(text).unwrap()
+    Settings::parse(text).unwrap_or_else(|failure| panic!("{failure:?}"))
 }
 
 fn plan(text: &str) -> Result<Plan, Failure> {

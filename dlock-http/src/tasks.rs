@@ -1,0 +1,34 @@
+//! Tasks: what is sent to `/v1/{namespace}/tasks`, and what is answered.
+//!
+//! A claim is a lease. Its uuid is the client's, as is the clock that it is believed by. Queues and schedules are named
+//! without the namespace.
+
+mod claim;
+mod ending;
+mod new;
+mod show;
+
+pub use self::{
+    claim::{Claim, Claimed, ClaimedTask, Heartbeat, Heartbeats, Key},
+    ending::{
+        Checkpoint, Complete, Discard, Ended, EndedMany, Ending, EndingAnswer, Endings, Fail,
+        GiveBack, How, Snooze,
+    },
+    new::{Enqueue, EnqueuePeriodic, Enqueued, EnqueuedMany, NewTask, Served},
+    show::{
+        Cancel, Cancelled, Count, Counts, FailedAttempt, Hint, Holder, Page, Prune, Pruned, Retry,
+        Task,
+    },
+};
+
+/// The header of a claim that found nothing: in how many milliseconds a task falls due or a lease runs out, if the
+/// store knows.
+pub const NEXT_MS: &str = "dlock-next-ms";
+
+/// Tells `null`, which is a value, from a field that is not there.
+fn present<'de, D>(deserializer: D) -> Result<Option<serde_json::Value>, D::Error>
+where
+    D: serde::Deserializer<'de>,
+{
+    serde::Deserialize::deserialize(deserializer).map(Some)
+}

@@ -1,0 +1,106 @@
+//! What the server tells the `metrics` facade. Names and tokens of clients are no labels.
+
+use std::time::Instant;
+
+use axum::{
+    extract::{MatchedPath, Request, State},
+    http::header,
+    middleware::Next,
+    response::{IntoResponse, Response},
+};
+use dlock_http::{Code, Problem};
+use metrics::{counter, describe_counter, describe_gauge, describe_histogram, histogram};
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use crate::{
+    Service,
+    calls::Class,
+    guard::{AllowedEverywhere, ToMeasure},
+    problem::Refusal,
+};
+
+const REQUESTS: &str = "dlock_server_request_seconds";
+const SHED: &str = "dlock_server_shed_total";
+/// Gauges of what is under way.
+pub(crate) const CALLS: &str = "dlock_server_store_calls";
+pub(crate) const WAITS: &str = "dlock_server_waits";
+
+/// Units and help texts for the recorder that is installed.
+pub fn describe() {
+    describe_histogram!(
+        REQUESTS,
+        metrics::Unit::Seconds,
+        "How long requests took, by path and status; those that wait for a lease include the wait"
+    );
+    describe_counter!(
+        SHED,
+        "Requests that were refused since there was no room, by what they wanted"
+    );
+    describe_gauge!(CALLS, "Calls of the store that are under way");
+    describe_gauge!(
+        WAITS,
+        "Requests that wait for a lease or a task, and streams of hints"
+    );
+}
+
+pub(crate) fn shed(class: Class) {
+    counter!(SHED, "class" => class.name()).increment(1);
+}
+
+/// Measures each request.
+pub(crate) async fn measure(path: Option<MatchedPath>, request: Request, next: Next) -> Response {
+    let start = now();
+    let method = method(request.method());
+    let response = next.run(request).await;
+    // What was not found has no path of ours, and could be anything.
+    let path = path.map_or_else(|| "other".to_owned(), |path| path.as_str().to_owned());
+    let status = response.status().as_u16().to_string();
+    histogram!(REQUESTS, "method" => method, "path" => path, "status" => status)
+        .record(start.elapsed().as_secs_f64());
+    response
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "how long a request took decides nothing"
+)]
+fn now() -> Instant {
+    Instant::now()
+}
+
+/// A method may be any word; those that are served are few.
+fn method(method: &axum::http::Method) -> &'static str {
+    match method.as_str() {
+        "GET" => "GET",
+        "POST" => "POST",
+        "PUT" => "PUT",
+        "DELETE" => "DELETE",
+        _ => "other",
+    }
+}
+
+pub(crate) fn routes() -> OpenApiRouter<Service> {
+    OpenApiRouter::new().routes(routes!(metrics))
+}
+
+/// The server's metrics, as Prometheus reads them.
+#[utoipa::path(
+    get,
+    path = "/metrics",
+    tag = "server",
+    responses(
+        (status = 200, description = "The metrics.", body = String, content_type = "text/plain"),
+        (status = 404, description = "`not-found`: the server keeps none.", body = Problem),
+        (status = "default", description = "See `code`.", body = Problem),
+    ),
+)]
+async fn metrics(
+    State(service): State<Service>,
+    _allowed: AllowedEverywhere<ToMeasure>,
+) -> Result<Response, Refusal> {
+    let Some(shown) = service.0.metrics.get() else {
+        return Err(Refusal::new(Code::NotFound, "this server keeps no metrics"));
+    };
+    let text = [(header::CONTENT_TYPE, "text/plain; version=0.0.4")];
+    Ok((text, shown()).into_response())
+}

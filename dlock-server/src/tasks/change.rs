@@ -1,0 +1,119 @@
+//! What people do about tasks.
+
+use axum::{Json, extract::State};
+use dlock_http::{
+    Code, Problem,
+    tasks::{Cancel, Cancelled, Enqueued, Prune, Pruned, Retry},
+};
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use super::{Answer, Number, whose};
+use crate::{
+    Service,
+    body::Body,
+    calls::Class,
+    guard::{Allowed, AllowedEverywhere, ToAdmin},
+};
+
+pub(super) fn routes() -> OpenApiRouter<Service> {
+    OpenApiRouter::new()
+        .routes(routes!(cancel))
+        .routes(routes!(retry))
+        .routes(routes!(prune))
+}
+
+/// Ends a task that nobody has, and asks the worker of one that runs to stop.
+#[utoipa::path(
+    post,
+    path = "/v1/{namespace}/tasks/{id}/cancel",
+    tag = "tasks",
+    request_body = Cancel,
+    responses(
+        (status = 200, description = "What the task was doing.", body = Cancelled),
+        (status = 404, description = "`not-found`: the namespace has no task of this number.", body = Problem),
+        (status = "default", description = "See `code`.", body = Problem),
+    ),
+    params(
+        ("namespace" = String, Path, description = "1 to 63 of a-z, 0-9 and -"),
+        ("id" = i64, Path, description = "The number of the task"),
+    ),
+)]
+async fn cancel(
+    State(service): State<Service>,
+    Allowed { namespace, .. }: Allowed<ToAdmin>,
+    Number(id): Number,
+    Body(Cancel { force }): Body<Cancel>,
+) -> Answer<Cancelled> {
+    whose::task(&service, &namespace, id).await?;
+    let limit = service.0.limits.call_time;
+    let was = service
+        .ask_tasks(Class::List, limit, |store| async move {
+            store.cancel(id, force).await
+        })
+        .await?;
+    was.map(|was| Json(Cancelled { was }))
+        .ok_or_else(|| Code::NotFound.into())
+}
+
+/// Enqueues a task that has ended once more: under its number, or, if it succeeded, as a copy.
+#[utoipa::path(
+    post,
+    path = "/v1/{namespace}/tasks/{id}/retry",
+    tag = "tasks",
+    request_body = Retry,
+    responses(
+        (status = 200, description = "It is in the queue, or another one of its key is.", body = Enqueued),
+        (status = 404, description = "`not-found`: the namespace has no task of this number.", body = Problem),
+        (status = 409, description = "`changed`, with its `state`: it has not ended.", body = Problem),
+        (status = "default", description = "See `code`.", body = Problem),
+    ),
+    params(
+        ("namespace" = String, Path, description = "1 to 63 of a-z, 0-9 and -"),
+        ("id" = i64, Path, description = "The number of the task"),
+    ),
+)]
+async fn retry(
+    State(service): State<Service>,
+    Allowed { namespace, .. }: Allowed<ToAdmin>,
+    Number(id): Number,
+    Body(Retry {}): Body<Retry>,
+) -> Answer<Enqueued> {
+    let seen = whose::task(&service, &namespace, id).await?;
+    let limit = service.0.limits.call_time;
+    let added = service
+        .ask_tasks(
+            Class::List,
+            limit,
+            |store| async move { store.retry(id).await },
+        )
+        .await?;
+    added.map(|added| Json(added.into())).ok_or_else(|| {
+        let problem = Problem::new(Code::Changed).detail("the task has not ended");
+        problem.state(Some(seen.state)).into()
+    })
+}
+
+/// Forgets tasks that ended long ago, of all namespaces.
+#[utoipa::path(
+    post,
+    path = "/v1/prune",
+    tag = "tasks",
+    request_body = Prune,
+    responses(
+        (status = 200, description = "How many there were.", body = Pruned),
+        (status = "default", description = "See `code`.", body = Problem),
+    ),
+)]
+async fn prune(
+    State(service): State<Service>,
+    _allowed: AllowedEverywhere<ToAdmin>,
+    Body(prune): Body<Prune>,
+) -> Answer<Pruned> {
+    let limit = service.0.limits.call_time;
+    let deleted = service
+        .ask_tasks(Class::List, limit, |store| async move {
+            store.prune(prune.ages(), prune.limit).await
+        })
+        .await?;
+    Ok(Json(Pruned { deleted }))
+}

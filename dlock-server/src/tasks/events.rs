@@ -1,0 +1,102 @@
+//! Hints that a claim may find something, as server-sent events.
+
+use std::{convert::Infallible, time::Duration};
+
+use axum::{
+    extract::State,
+    response::sse::{Event, KeepAlive, Sse},
+};
+use dlock_http::{Code, Problem, tasks::Hint};
+use dlock_tasks::Claim;
+use futures_util::{Stream, stream};
+use tokio::time::timeout;
+use utoipa_axum::{router::OpenApiRouter, routes};
+use uuid::Uuid;
+
+use crate::{
+    Service,
+    body::Asked,
+    guard::{Allowed, ToHear},
+    names::Namespace,
+    problem::{Refusal, not_possible, of_store},
+};
+
+/// How often a stream shows that it is alive. A client that hears nothing for three times as long opens another.
+const ALIVE: Duration = Duration::from_secs(10);
+
+pub(super) fn routes() -> OpenApiRouter<Service> {
+    OpenApiRouter::new().routes(routes!(events))
+}
+
+/// Hints that claims of these queues and kinds may find something: events `tasks`. They are never truth. What comes
+/// from the status line on is hinted, or the stream ends.
+#[utoipa::path(
+    get,
+    path = "/v1/{namespace}/tasks/events",
+    tag = "tasks",
+    responses(
+        (status = 200, description = "Events `tasks`.", body = Hint, content_type = "text/event-stream"),
+        (status = 404, description = "`not-found`: the store has no hints.", body = Problem),
+        (status = "default", description = "See `code`.", body = Problem),
+    ),
+    params(
+        ("namespace" = String, Path, description = "1 to 63 of a-z, 0-9 and -"),
+        ("queue" = Vec<String>, Query, description = "A queue; may be given more than once"),
+        ("kind" = Option<Vec<String>>, Query, description = "A kind; may be given more than once. All, if none is"),
+    ),
+)]
+async fn events(
+    State(service): State<Service>,
+    Allowed { namespace, .. }: Allowed<ToHear>,
+    Asked(query): Asked<Vec<(String, String)>>,
+) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Refusal> {
+    let claim = wanted(&namespace, query)?;
+    let hints = &service.tasks()?.hints;
+    if service.0.stopping.is_cancelled() {
+        return Err(Code::Stopping.into());
+    }
+    let place = service.0.waits.enter()?;
+    let opened = timeout(service.0.limits.call_time, hints.listen(&claim)).await;
+    let listener = match opened {
+        Ok(Ok(Some(listener))) => listener,
+        Ok(Ok(None)) => return Err(Refusal::new(Code::NotFound, "this store has no hints")),
+        Ok(Err(error)) => return Err(of_store(&error).into()),
+        Err(_elapsed) => return Err(Code::NotApplied.into()),
+    };
+    let events = stream::unfold((listener, place), move |(mut listener, place)| {
+        let service = service.clone();
+        async move {
+            tokio::select! {
+                biased;
+                () = service.0.stopping.cancelled() => return None,
+                hint = listener.next() => drop(hint?),
+            }
+            // What has come meanwhile is hinted by this one, too.
+            listener.skip();
+            let event = Event::default().event("tasks").data("{}");
+            Some((Ok(event), (listener, place)))
+        }
+    });
+    Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(ALIVE)))
+}
+
+/// A claim of what the query names. It is not sent.
+fn wanted(namespace: &Namespace, query: Vec<(String, String)>) -> Result<Claim, Refusal> {
+    let (mut queues, mut kinds) = (Vec::new(), Vec::new());
+    for (field, value) in query {
+        match &*field {
+            "queue" => queues.push(namespace.stored_label(&value, "/queue")?),
+            "kind" => kinds.push(value),
+            _ => {
+                let detail = format!("unknown field `{field}`, expected `queue` or `kind`");
+                return Err(Refusal::new(Code::BadRequest, detail));
+            }
+        }
+    }
+    let mut claim = Claim::new("", Uuid::nil(), Duration::from_secs(1)).queues(queues);
+    if !kinds.is_empty() {
+        claim = claim.kinds(kinds);
+    }
+    claim.check().map_err(|error| not_possible(&error))?;
+    Ok(claim)
+}

@@ -1,0 +1,173 @@
+//! Tasks, pages of them, and how many there are.
+
+use axum::{Json, extract::State};
+use dlock_http::{
+    Problem,
+    tasks::{Count, Counts, Page, Task},
+};
+use dlock_tasks::{self as tasks, Filter, TaskId};
+use serde::Deserialize;
+use utoipa::IntoParams;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use super::{Answer, Number, whose};
+use crate::{
+    Service,
+    body::Asked,
+    calls::Class,
+    guard::{Allowed, ToRead},
+    names::Namespace,
+    problem::Refusal,
+};
+
+/// The most tasks of a page, and of one call of the store: each may have half a megabyte.
+const MOST: usize = 100;
+/// The most calls of the store for one page.
+const CALLS: usize = 10;
+
+pub(super) fn routes() -> OpenApiRouter<Service> {
+    OpenApiRouter::new()
+        .routes(routes!(list))
+        .routes(routes!(counts))
+        .routes(routes!(one))
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+struct Which {
+    /// Of this queue only.
+    queue: Option<String>,
+    /// In this state only.
+    #[param(value_type = Option<String>)]
+    state: Option<tasks::State>,
+    /// Only numbers after this one: `next` of the page before.
+    #[param(value_type = Option<i64>)]
+    after: Option<TaskId>,
+    /// At most so many, and never more than 100.
+    limit: Option<usize>,
+}
+
+/// A page of tasks, by number. Without a queue the server looks through those of other namespaces, too, so a page may
+/// be short or empty although there are more: `next` tells.
+#[utoipa::path(
+    get,
+    path = "/v1/{namespace}/tasks",
+    tag = "tasks",
+    params(Which, ("namespace" = String, Path, description = "1 to 63 of a-z, 0-9 and -")),
+    responses(
+        (status = 200, description = "The page.", body = Page),
+        (status = "default", description = "See `code`.", body = Problem),
+    ),
+)]
+async fn list(
+    State(service): State<Service>,
+    Allowed { namespace, .. }: Allowed<ToRead>,
+    Asked(which): Asked<Which>,
+) -> Answer<Page> {
+    let queue = which.queue.as_deref();
+    let queue = queue.map(|queue| namespace.stored_label(queue, "/queue"));
+    let filter = Filter::default()
+        .queue(queue.transpose()?)
+        .state(which.state);
+    let most = which.limit.unwrap_or(MOST).clamp(1, MOST);
+    page(&service, &namespace, filter, which.after, most)
+        .await
+        .map(Json)
+}
+
+async fn page(
+    service: &Service,
+    namespace: &Namespace,
+    filter: Filter,
+    mut after: Option<TaskId>,
+    most: usize,
+) -> Result<Page, Refusal> {
+    let mut page = Page::default();
+    // Of one queue, nothing is looked at in vain.
+    let at_a_time = if filter.queue.is_some() { most } else { MOST };
+    for _ in 0..CALLS {
+        let filter = filter.clone().after(after).limit(at_a_time);
+        let limit = service.0.limits.call_time;
+        let listed = service
+            .ask_tasks(Class::List, limit, |store| async move {
+                store.list(&filter).await
+            })
+            .await?;
+        let is_last = listed.len() < at_a_time;
+        for task in listed {
+            after = Some(task.id);
+            if let Some(task) = whose::shown(namespace, task) {
+                page.tasks.push(task.into());
+            }
+            if page.tasks.len() == most {
+                page.next = after;
+                return Ok(page);
+            }
+        }
+        if is_last {
+            return Ok(page);
+        }
+    }
+    page.next = after;
+    Ok(page)
+}
+
+/// How many tasks of each queue are in each state.
+#[utoipa::path(
+    get,
+    path = "/v1/{namespace}/tasks/counts",
+    tag = "tasks",
+    responses(
+        (status = 200, description = "Those that are not 0.", body = Counts),
+        (status = "default", description = "See `code`.", body = Problem),
+    ),
+    params(("namespace" = String, Path, description = "1 to 63 of a-z, 0-9 and -")),
+)]
+async fn counts(
+    State(service): State<Service>,
+    Allowed { namespace, .. }: Allowed<ToRead>,
+) -> Answer<Counts> {
+    let limit = service.0.limits.call_time;
+    let counts = service
+        .ask_tasks(
+            Class::List,
+            limit,
+            |store| async move { store.counts().await },
+        )
+        .await?;
+    let own = counts.into_iter().filter_map(|count| {
+        Some(Count {
+            queue: namespace.shown(&count.queue)?.to_owned(),
+            state: count.state,
+            tasks: count.tasks,
+        })
+    });
+    Ok(Json(Counts {
+        counts: own.collect(),
+    }))
+}
+
+/// One task as the store has it now.
+#[utoipa::path(
+    get,
+    path = "/v1/{namespace}/tasks/{id}",
+    tag = "tasks",
+    responses(
+        (status = 200, description = "The task.", body = Task),
+        (status = 404, description = "`not-found`: the namespace has no task of this number.", body = Problem),
+        (status = "default", description = "See `code`.", body = Problem),
+    ),
+    params(
+        ("namespace" = String, Path, description = "1 to 63 of a-z, 0-9 and -"),
+        ("id" = i64, Path, description = "The number of the task"),
+    ),
+)]
+async fn one(
+    State(service): State<Service>,
+    Allowed { namespace, .. }: Allowed<ToRead>,
+    Number(id): Number,
+) -> Answer<Task> {
+    let task = whose::task(&service, &namespace, id).await?;
+    Ok(Json(task.into()))
+}

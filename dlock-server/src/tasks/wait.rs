@@ -1,0 +1,120 @@
+//! Waiting for a task on behalf of a client: those who want the same stand in line, and the first of them claims at
+//! each hint. So a hint costs two claims at most, however many wait: that of the first, and that of the next, who asks
+//! whether there is another one.
+
+use std::{
+    collections::HashMap,
+    future::pending,
+    sync::{Arc, Mutex, PoisonError, Weak},
+    time::Duration,
+};
+
+use dlock_core::Stopwatch;
+use dlock_http::Code;
+use dlock_tasks::{Claim, Claimed};
+use tokio::time::{Instant, sleep, sleep_until, timeout_at};
+
+use super::{claim::ask, hints::Wanted};
+use crate::{Service, calls::Class, hints::Listener, problem::Refusal};
+
+/// The longest pause between two claims of the first in line, where there are no hints, or one may have been lost.
+const POLL: Duration = Duration::from_millis(200);
+const POLL_WITH_HINTS: Duration = Duration::from_secs(1);
+/// The shortest one: hints that come meanwhile have no claims of their own.
+const APART: Duration = Duration::from_millis(5);
+
+/// Those who wait, by what they wait for.
+#[derive(Default)]
+pub(super) struct Lines(Mutex<HashMap<Wanted, Weak<Line>>>);
+
+/// Whose turn it is, and what the first in line listens to. A mutex of tokio admits those who wait for it in their
+/// order.
+type Line = tokio::sync::Mutex<Option<Listener>>;
+
+impl Lines {
+    fn of(&self, claim: &Claim) -> Arc<Line> {
+        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        lines.retain(|_, line| line.strong_count() > 0);
+        let wanted = Wanted::from(claim);
+        if let Some(line) = lines.get(&wanted).and_then(Weak::upgrade) {
+            return line;
+        }
+        let line = Arc::new(Line::default());
+        lines.insert(wanted, Arc::downgrade(&line));
+        line
+    }
+}
+
+/// Claims until there is a task or the deadline has come. With what was claimed: how long, by the stopwatch, it
+/// certainly was not.
+///
+/// # Cancel safety
+/// A future that is dropped sends no further claim. One that is under way goes on, and what it gets is leased to its
+/// uuid.
+pub(super) async fn for_tasks(
+    service: &Service,
+    claim: &Claim,
+    deadline: Instant,
+    stopwatch: &Stopwatch,
+) -> Result<(Claimed, Duration), Refusal> {
+    let tasks = service.tasks()?;
+    let stopping = &service.0.stopping;
+    let _place = service.0.waits.enter()?;
+    let line = tasks.lines.of(claim);
+    let turn = tokio::select! {
+        biased;
+        () = stopping.cancelled() => return Err(Code::Stopping.into()),
+        turn = timeout_at(deadline, line.lock()) => turn,
+    };
+    let Ok(mut turn) = turn else {
+        return Ok((Claimed::default(), Duration::ZERO));
+    };
+    loop {
+        // First this, then the claim: a task that comes between the two is hinted.
+        listen(service, claim, &mut turn, deadline).await;
+        let sent = stopwatch.elapsed();
+        let claimed = ask(service, Class::Wait, claim).await?;
+        if !claimed.tasks.is_empty() {
+            return Ok((claimed, sent));
+        }
+        let poll = if turn.is_some() {
+            POLL_WITH_HINTS
+        } else {
+            POLL
+        };
+        let pause = claimed.next.map_or(poll, |next| next.clamp(APART, poll));
+        let again = (Instant::now() + pause).min(deadline);
+        tokio::select! {
+            biased;
+            () = stopping.cancelled() => return Err(Code::Stopping.into()),
+            () = hint(&mut turn) => sleep(APART).await,
+            () = sleep_until(again) => {}
+        }
+        if Instant::now() >= deadline {
+            return Ok((claimed, Duration::ZERO));
+        }
+    }
+}
+
+/// Listens from now on, if the store has hints and answers.
+async fn listen(service: &Service, claim: &Claim, turn: &mut Option<Listener>, deadline: Instant) {
+    if let Some(listener) = turn {
+        return listener.skip();
+    }
+    let Ok(tasks) = service.tasks() else { return };
+    let limit = (Instant::now() + service.0.limits.call_time).min(deadline);
+    if let Ok(Ok(opened)) = timeout_at(limit, tasks.hints.listen(claim)).await {
+        *turn = opened;
+    }
+}
+
+/// Until there is a hint. A stream that has ended has none, and another one is opened after the pause.
+async fn hint(turn: &mut Option<Listener>) {
+    if let Some(listener) = turn
+        && listener.next().await.is_some()
+    {
+        return;
+    }
+    *turn = None;
+    pending::<()>().await;
+}

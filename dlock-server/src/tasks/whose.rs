@@ -1,0 +1,54 @@
+//! Whether a task is of a namespace.
+
+use dlock_http::Code;
+use dlock_tasks::{State, Task, TaskId};
+
+use crate::{Service, calls::Class, names::Namespace, problem::Refusal};
+
+/// A task of this namespace, its queue as it is shown.
+pub(super) async fn task(
+    service: &Service,
+    namespace: &Namespace,
+    id: TaskId,
+) -> Result<Task, Refusal> {
+    let limit = service.0.limits.call_time;
+    let task = service
+        .ask_tasks(
+            Class::List,
+            limit,
+            |store| async move { store.task(id).await },
+        )
+        .await?;
+    task.and_then(|task| shown(namespace, task))
+        .ok_or_else(|| Code::NotFound.into())
+}
+
+/// A task as its namespace sees it, if it is of this one.
+pub(super) fn shown(namespace: &Namespace, mut task: Task) -> Option<Task> {
+    task.queue = namespace.shown(&task.queue)?.to_owned();
+    Some(task)
+}
+
+/// What each of these tasks is doing, if it is of this namespace. It says more of an answer that is known already, so
+/// nothing is said if the store cannot be asked.
+pub(super) async fn states(
+    service: &Service,
+    namespace: &Namespace,
+    ids: Vec<TaskId>,
+) -> Vec<Option<State>> {
+    let nothing = vec![None; ids.len()];
+    if ids.is_empty() {
+        return nothing;
+    }
+    let (limit, namespace) = (service.0.limits.call_time, namespace.clone());
+    let looked = service.ask_tasks(Class::List, limit, |store| async move {
+        let mut states = Vec::with_capacity(ids.len());
+        for id in ids {
+            let task = store.task(id).await?;
+            let own = task.filter(|task| namespace.shown(&task.queue).is_some());
+            states.push(own.map(|task| task.state));
+        }
+        Ok(states)
+    });
+    looked.await.unwrap_or(nothing)
+}

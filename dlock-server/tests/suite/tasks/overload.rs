@@ -1,0 +1,87 @@
+//! What is shed, and what never is (N6).
+
+use std::time::Duration;
+
+use dlock_testkit::tasks::memory::MemoryTasks;
+use serde_json::json;
+use tokio::time::sleep;
+
+use super::{CLAIM, TASKS, Watched, add, claim, take, with};
+use crate::support::{Api, limits, uuid};
+
+#[tokio::test(start_paused = true)]
+async fn heartbeats_and_endings_pass_when_claims_take_all_of_the_store() {
+    let store = Watched::new(MemoryTasks::new());
+    let api = Api::limited(limits(|limits| limits.calls = 8)).with_tasks(store.shared());
+    let id = add(&api).await;
+    let (_, key) = take(&api, 1).await;
+    store.let_claims_hang();
+    let crowd = (2..40).map(|number| api.post(CLAIM, claim(number)));
+    let worker = async {
+        // The crowd's first calls are under way.
+        sleep(Duration::from_millis(100)).await;
+        let beat = with(&key, json!({"id": id, "n": 1}));
+        let beat = api
+            .post(&format!("{TASKS}/heartbeat"), json!({"heartbeats": [beat]}))
+            .await;
+        let left = with(&key, json!({"number": 1, "checkpoint": 1}));
+        let left = api.post(&format!("{TASKS}/{id}/checkpoint"), left).await;
+        let list = api.get(TASKS).await;
+        let new = api.post(TASKS, json!({"tasks": [{"kind": "a"}]})).await;
+        // What it is lost to is not looked up now.
+        let other = with(&key, json!({"uuid": uuid(9)}));
+        let lost = api.post(&format!("{TASKS}/{id}/complete"), other).await;
+        let done = api
+            .post(&format!("{TASKS}/{id}/complete"), key.clone())
+            .await;
+        assert_eq!([beat.status, left.status, done.status], [200; 3]);
+        assert_eq!(beat.body["answers"][0], json!({"asked": false}));
+        assert_eq!([list.code(), new.code()], ["overloaded"; 2]);
+        assert_eq!(
+            (lost.status, lost.code(), lost.body.get("state")),
+            (409, "lost", None)
+        );
+    };
+    let (crowd, ()) = tokio::join!(futures_util::future::join_all(crowd), worker);
+    let shed = crowd.iter().filter(|answer| answer.code() == "overloaded");
+    let unanswered = crowd.iter().filter(|answer| answer.code() == "unknown");
+    assert_eq!((shed.count(), unanswered.count()), (30, 8));
+}
+
+#[tokio::test]
+async fn rate_holds_back_new_tasks_and_no_ending() {
+    let store = Watched::new(MemoryTasks::new());
+    let limits = limits(|limits| limits.rate = Some(3));
+    let mut api = Api::limited(limits).with_tasks(store.shared());
+    add(&api).await;
+    let (id, key) = take(&api, 1).await;
+    // printf %s secret | sha256sum
+    api.restrict(
+        "[[token]]\nname = \"somebody\"\nrights = { default = [\"enqueue\", \"work\"] }\n\
+         sha256 = \"2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b\"",
+    );
+    api.token = Some("secret".to_owned());
+    let mut statuses = Vec::new();
+    for _ in 0..200 {
+        let new = json!({"tasks": [{"kind": "a"}]});
+        statuses.push(api.post(TASKS, new).await.status);
+        statuses.push(api.post(CLAIM, claim(2)).await.status);
+    }
+    // More only if 400 requests take many seconds.
+    assert!(
+        statuses.iter().filter(|status| **status != 429).count() < 390,
+        "{statuses:?}"
+    );
+    for n in 1..20 {
+        let beat = with(&key, json!({"id": id, "n": n}));
+        let body = json!({"heartbeats": [beat]});
+        assert_eq!(
+            api.post(&format!("{TASKS}/heartbeat"), body).await.status,
+            200
+        );
+        let done = api
+            .post(&format!("{TASKS}/{id}/complete"), key.clone())
+            .await;
+        assert_eq!(done.status, 200);
+    }
+}

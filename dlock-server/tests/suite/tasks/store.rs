@@ -1,0 +1,167 @@
+//! A store whose claims are counted, and whose calls fail as told.
+
+use std::{
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    time::SystemTime,
+};
+
+use async_trait::async_trait;
+use dlock_core::{Provider, ProviderError, provider::Wakeups};
+use dlock_tasks::{
+    Ages, Claim, ClaimKey, Claimed, Count, Ended, Ending, Enqueued, Filter, Kept, NewTask, Served,
+    State, Task, TaskId, TaskStore,
+};
+use dlock_testkit::tasks::memory::MemoryTasks;
+use serde_json::Value;
+
+/// What becomes of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fault {
+    Refuse,
+    /// It is applied, and its answer is lost.
+    LoseReply,
+    Fatal,
+    /// It is never answered.
+    Hang,
+}
+
+#[derive(Clone)]
+pub(super) struct Watched(Arc<Inner>);
+
+struct Inner {
+    store: MemoryTasks,
+    claims: AtomicUsize,
+    next: Mutex<Option<Fault>>,
+    /// Claims are never answered.
+    claims_hang: AtomicBool,
+    has_hints: AtomicBool,
+}
+
+impl Watched {
+    pub(super) fn new(store: MemoryTasks) -> Self {
+        Self(Arc::new(Inner {
+            store,
+            claims: AtomicUsize::new(0),
+            next: Mutex::default(),
+            claims_hang: AtomicBool::new(false),
+            has_hints: AtomicBool::new(true),
+        }))
+    }
+
+    pub(super) fn shared(&self) -> Arc<dyn TaskStore> {
+        Arc::new(self.clone())
+    }
+
+    /// How many claims were sent.
+    pub(super) fn claims(&self) -> usize {
+        self.0.claims.load(Ordering::SeqCst)
+    }
+
+    /// What becomes of the next call.
+    pub(super) fn next(&self, fault: Fault) {
+        *self.0.next.lock().unwrap() = Some(fault);
+    }
+
+    pub(super) fn let_claims_hang(&self) {
+        self.0.claims_hang.store(true, Ordering::SeqCst);
+    }
+
+    pub(super) fn without_hints(self) -> Self {
+        self.0.has_hints.store(false, Ordering::SeqCst);
+        self
+    }
+
+    async fn call<T>(
+        &self,
+        call: impl Future<Output = Result<T, ProviderError>> + Send,
+    ) -> Result<T, ProviderError> {
+        let fault = self.0.next.lock().unwrap().take();
+        match fault {
+            None => call.await,
+            Some(Fault::Refuse) => Err(ProviderError::not_applied("secret")),
+            Some(Fault::Fatal) => Err(ProviderError::fatal("secret")),
+            Some(Fault::Hang) => std::future::pending().await,
+            Some(Fault::LoseReply) => {
+                call.await?;
+                Err(ProviderError::unknown("secret"))
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl TaskStore for Watched {
+    async fn enqueue(&self, tasks: &[NewTask]) -> Result<Vec<Enqueued>, ProviderError> {
+        self.call(self.0.store.enqueue(tasks)).await
+    }
+
+    async fn enqueue_periodic(
+        &self,
+        schedule: &str,
+        instant: SystemTime,
+        task: &NewTask,
+    ) -> Result<Served, ProviderError> {
+        let served = self.0.store.enqueue_periodic(schedule, instant, task);
+        self.call(served).await
+    }
+
+    async fn claim(&self, claim: &Claim) -> Result<Claimed, ProviderError> {
+        self.0.claims.fetch_add(1, Ordering::SeqCst);
+        if self.0.claims_hang.load(Ordering::SeqCst) {
+            std::future::pending::<()>().await;
+        }
+        self.call(self.0.store.claim(claim)).await
+    }
+
+    async fn finish(&self, endings: &[Ending]) -> Result<Vec<Ended>, ProviderError> {
+        self.call(self.0.store.finish(endings)).await
+    }
+
+    async fn checkpoint(
+        &self,
+        key: &ClaimKey,
+        number: u64,
+        checkpoint: &Value,
+    ) -> Result<Kept, ProviderError> {
+        let kept = self.0.store.checkpoint(key, number, checkpoint);
+        self.call(kept).await
+    }
+
+    fn claims(&self) -> Arc<dyn Provider> {
+        self.0.store.claims()
+    }
+
+    async fn watch(&self, claim: &Claim) -> Result<Option<Wakeups>, ProviderError> {
+        if self.0.has_hints.load(Ordering::SeqCst) {
+            return self.0.store.watch(claim).await;
+        }
+        Ok(None)
+    }
+
+    async fn cancel(&self, id: TaskId, force: bool) -> Result<Option<State>, ProviderError> {
+        self.call(self.0.store.cancel(id, force)).await
+    }
+
+    async fn retry(&self, id: TaskId) -> Result<Option<Enqueued>, ProviderError> {
+        self.call(self.0.store.retry(id)).await
+    }
+
+    async fn task(&self, id: TaskId) -> Result<Option<Task>, ProviderError> {
+        self.call(self.0.store.task(id)).await
+    }
+
+    async fn list(&self, filter: &Filter) -> Result<Vec<Task>, ProviderError> {
+        self.call(self.0.store.list(filter)).await
+    }
+
+    async fn counts(&self) -> Result<Vec<Count>, ProviderError> {
+        self.call(self.0.store.counts()).await
+    }
+
+    async fn prune(&self, ages: Ages, most: usize) -> Result<usize, ProviderError> {
+        self.call(self.0.store.prune(ages, most)).await
+    }
+}
