@@ -17,6 +17,7 @@ pub(crate) const PROGRAM: Program = Program {
     package: "dlock-cli",
     set_up: "make it once: 'dlock setup', with the same --store",
     set_up_queue: "make it once: 'dlock tasks setup', with the same --database",
+    serves_many: false,
     warn: say,
 };
 

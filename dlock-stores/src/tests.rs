@@ -17,6 +17,7 @@ const PROGRAM: Program = Program {
     package: "package",
     set_up: "set up the locks",
     set_up_queue: "set up the queue",
+    serves_many: false,
     warn: |warning| panic!("{warning}"),
 };
 

@@ -20,6 +20,7 @@ const PROGRAM: Program = Program {
     package: "dlock-server",
     set_up: "make it once: 'dlock setup' with the same --store, or 'dlock-server --setup'",
     set_up_queue: "make it once: 'dlock tasks setup' with the same --store, or 'dlock-server --setup'",
+    serves_many: true,
     warn: |warning| say(warning),
 };
 

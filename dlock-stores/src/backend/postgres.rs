@@ -1,20 +1,21 @@
 //! `postgres://USER@HOST/DATABASE`: one table of a database.
 //!
 //! What a URL and the environment say is read in `address`, whom a connection trusts in `trust`, the password
-//! file in `pgpass`.
+//! file in `pgpass`; what is wrong with its tables says `tables`.
 
 mod address;
 mod pgpass;
+mod tables;
 mod trust;
 
 use std::{error::Error as StdError, ffi::OsStr, fmt, sync::Arc};
 
 use async_trait::async_trait;
 use dlock_postgres::{
-    PostgresProvider, SchemaError,
+    PostgresProvider,
     deadpool_postgres::{
         Manager, ManagerConfig, Pool, RecyclingMethod,
-        tokio_postgres::{self, config::Host},
+        tokio_postgres::{self, Config, config::Host},
     },
     tasks::PostgresTasks,
 };
@@ -26,14 +27,13 @@ use self::{
 };
 use super::{Backend, query};
 use crate::{
-    Program, Queue, Store, StoreError,
-    diagnosis::Diagnosis,
-    tables::{Tables, TablesError},
-    text::harmless,
+    Program, Queue, Store, StoreError, diagnosis::Diagnosis, tables::Tables, text::harmless,
 };
 
 /// One for a renewal, and some for a waiter that asks and looks at the same time.
 const CONNECTIONS: usize = 4;
+/// For many who do that. Locks and tasks have as many each, of the hundred that a server usually lets in.
+const CONNECTIONS_FOR_MANY: usize = 16;
 /// Where a server listens, if nobody says otherwise.
 const PORT: u16 = 5432;
 
@@ -81,7 +81,8 @@ impl Database {
         StoreError::unusable(format!("{what} the store {self}"))
     }
 
-    fn pool(&self, program: &Program) -> Result<Pool, StoreError> {
+    /// How to connect, with the password.
+    fn connector(&self, program: &Program) -> Result<(Config, MakeRustlsConnect), StoreError> {
         let mut config = self.config.clone();
         if config.get_password().is_none()
             && let Some(password) = self.password_of_file(program)
@@ -89,12 +90,25 @@ impl Database {
             config.password(password);
         }
         let tls = trust::settings(self.mode, &self.roots)?;
+        Ok((config, MakeRustlsConnect::new(tls)))
+    }
+
+    fn pool(
+        &self,
+        (config, tls): (Config, MakeRustlsConnect),
+        program: &Program,
+    ) -> Result<Pool, StoreError> {
         let recycling = ManagerConfig {
             recycling_method: RecyclingMethod::Fast,
         };
-        let manager = Manager::from_config(config, MakeRustlsConnect::new(tls), recycling);
+        let manager = Manager::from_config(config, tls, recycling);
+        let connections = if program.serves_many {
+            CONNECTIONS_FOR_MANY
+        } else {
+            CONNECTIONS
+        };
         Pool::builder(manager)
-            .max_size(CONNECTIONS)
+            .max_size(connections)
             .build()
             .map_err(|error| self.unusable("no connections for").because(error))
     }
@@ -118,14 +132,20 @@ impl Backend for Database {
             table,
             prefix,
         } = &self.place;
+        let (config, tls) = self.connector(program)?;
+        let pool = self.pool((config.clone(), tls.clone()), program)?;
         // All of one type, whatever is set.
-        let provider = PostgresProvider::builder()
-            .pool(self.pool(program)?)
+        let builder = PostgresProvider::builder()
+            .pool(pool)
             .schema(schema.as_deref().unwrap_or("dlock"))
             .table(table.as_deref().unwrap_or("lock"))
-            .prefix(prefix.as_deref().unwrap_or_default())
-            .build()
-            .map_err(|error| self.unusable("can't open").because(error))?;
+            .prefix(prefix.as_deref().unwrap_or_default());
+        let built = if program.serves_many {
+            builder.listen(config, tls).build()
+        } else {
+            builder.build()
+        };
+        let provider = built.map_err(|error| self.unusable("can't open").because(error))?;
         Ok(Store {
             provider: Arc::new(provider.clone()),
             seen: None,
@@ -144,11 +164,17 @@ impl Backend for Database {
                 "a queue has neither a table nor a prefix of its own: name another schema, with schema=NAME",
             ));
         };
-        let tasks = PostgresTasks::builder()
-            .pool(self.pool(program)?)
-            .schema(schema.as_deref().unwrap_or("dlock"))
-            .build()
-            .map_err(|error| self.unusable("can't open").because(error))?;
+        let (config, tls) = self.connector(program)?;
+        let pool = self.pool((config.clone(), tls.clone()), program)?;
+        let builder = PostgresTasks::builder()
+            .pool(pool)
+            .schema(schema.as_deref().unwrap_or("dlock"));
+        let built = if program.serves_many {
+            builder.listen(config, tls).build()
+        } else {
+            builder.build()
+        };
+        let tasks = built.map_err(|error| self.unusable("can't open").because(error))?;
         Ok(Queue {
             tasks: Arc::new(tasks.clone()),
             diagnosis: self.diagnosis(Arc::new(tasks), program.set_up_queue),
@@ -164,75 +190,6 @@ fn is_refusal(error: &(dyn StdError + 'static)) -> bool {
     error
         .downcast_ref::<tokio_postgres::Error>()
         .is_some_and(|error| error.as_db_error().is_some())
-}
-
-#[async_trait]
-impl Tables for PostgresProvider {
-    async fn make(&self) -> Result<(), TablesError> {
-        self.create_schema().await.map_err(|error| match error {
-            SchemaError::Store(error) => TablesError::Store(error),
-            // All that was missing has been made.
-            SchemaError::Differs { table, lacks } => TablesError::Wrong(format!(
-                "{}; choose another name, with table=NAME",
-                differs(&table, &lacks)
-            )),
-            other => TablesError::Wrong(other.to_string()),
-        })
-    }
-
-    async fn check(&self) -> Result<(), TablesError> {
-        self.verify_schema().await.map_err(|error| match error {
-            SchemaError::Store(error) => TablesError::Store(error),
-            SchemaError::Differs { table, lacks }
-                if lacks.iter().any(|lack| lack == "it does not exist") =>
-            {
-                TablesError::Missing(format!("there is no table {table} in this database"))
-            }
-            SchemaError::Differs { table, lacks } => TablesError::Missing(differs(&table, &lacks)),
-            other => TablesError::Wrong(other.to_string()),
-        })
-    }
-
-    async fn obstacle(&self) -> Option<Box<dyn StdError + Send + Sync>> {
-        let obstacle = PostgresProvider::obstacle(self).await.ok()??;
-        Some(obstacle.into())
-    }
-}
-
-#[async_trait]
-impl Tables for PostgresTasks {
-    async fn make(&self) -> Result<(), TablesError> {
-        self.create_schema().await.map_err(|error| match error {
-            SchemaError::Store(error) => TablesError::Store(error),
-            SchemaError::Differs { table, lacks } => TablesError::Wrong(format!(
-                "{}; choose another schema, with schema=NAME",
-                differs(&table, &lacks)
-            )),
-            other => TablesError::Wrong(other.to_string()),
-        })
-    }
-
-    async fn check(&self) -> Result<(), TablesError> {
-        self.verify_schema().await.map_err(|error| match error {
-            SchemaError::Store(error) => TablesError::Store(error),
-            SchemaError::Differs { table, lacks }
-                if lacks
-                    .iter()
-                    .any(|lack| lack.contains(&format!("the table {table} "))) =>
-            {
-                TablesError::Missing(format!(
-                    "there is no table {table} in this database, and so no queue"
-                ))
-            }
-            SchemaError::Differs { table, lacks } => TablesError::Missing(differs(&table, &lacks)),
-            other => TablesError::Wrong(other.to_string()),
-        })
-    }
-}
-
-fn differs(table: &str, lacks: &[String]) -> String {
-    let lacks = lacks.join(", ");
-    format!("the table {table} is not as this version of dlock needs it: {lacks}")
 }
 
 impl fmt::Display for Database {

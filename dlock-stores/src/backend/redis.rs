@@ -3,7 +3,7 @@
 use std::{error::Error as StdError, ffi::OsStr, fmt, sync::Arc};
 
 use async_trait::async_trait;
-use dlock_redis::RedisProvider;
+use dlock_redis::{Channels, RedisProvider};
 use redis::{Client, ConnectionAddr, ConnectionInfo, ErrorKind, IntoConnectionInfo, RedisError};
 
 use super::{
@@ -67,12 +67,16 @@ impl Backend for Server {
         drop(tls::cryptography());
         let client =
             Client::open(self.connection.clone()).map_err(|error| unusable().because(error))?;
-        let provider = RedisProvider::builder()
+        let builder = RedisProvider::builder()
             .client(client)
             .prefix(self.prefix.as_deref().unwrap_or("dlock"))
-            .allow_eviction(self.allow_eviction)
-            .build()
-            .map_err(|error| unusable().because(error))?;
+            .allow_eviction(self.allow_eviction);
+        let built = if program.serves_many {
+            builder.wakeups(Channels::Plain).build()
+        } else {
+            builder.build()
+        };
+        let provider = built.map_err(|error| unusable().because(error))?;
         Ok(Store {
             provider: Arc::new(provider),
             seen: None,
