@@ -41,6 +41,8 @@
 //! found 40 ms later. If a transaction goes on for longer than that, it is found with the next poll: within a second, or
 //! once more the time that the transaction went on for, 5 s at most.
 //!
+//! An idle worker that listens asks the server for tasks every 5 s, and every 20 s whether it still listens.
+//!
 //! The server refuses to prepare a transaction that has notified (`PREPARE TRANSACTION`). In a session with
 //! `SET dlock.hints = off` nobody is told: workers that listen find its tasks within 5 s, unless their
 //! [`poll`](dlock_tasks::WorkerBuilder::poll) says otherwise.
