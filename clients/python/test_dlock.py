@@ -411,6 +411,16 @@ class Case(unittest.TestCase):
         self.leases.append(lease)
         return lease
 
+    @contextlib.contextmanager
+    def dozing(self) -> Iterator[None]:
+        """Whoever would sleep moves the clock instead; no attempt is given up, however slow the machine is."""
+
+        def doze(until: float, span: float) -> None:
+            self.clock.time = max(self.clock.time, until)
+
+        with mock.patch("dlock._sleep", doze):
+            yield
+
     def until(self, lease: Lease) -> float:
         """When the client stops to believe."""
         return lease._until
@@ -432,16 +442,16 @@ class Belief(Case):
 
     def test_repeat_has_the_same_uuid_and_counts_from_the_first_sent(self) -> None:
         self.fake.plan("acquire", after(0.1, lose))
-        with self.clock.running(1):
+        with self.dozing():
             lease = self.acquire()
         first, second = self.fake.sent("acquire")
         self.assertEqual(first.body["uuid"], second.body["uuid"])
-        self.assertAlmostEqual(self.until(lease), 1000.0 + 0.8 * D, delta=0.05)
+        self.assertAlmostEqual(self.until(lease), 1000.0 + 0.8 * D)
         self.assertEqual(lease.token, 1)
 
     def test_each_try_after_an_answer_has_a_uuid_of_its_own(self) -> None:
         self.fake.usual["acquire"] = refusal("held", record=other())
-        with self.clock.running(4), self.assertRaises(Held):
+        with self.dozing(), self.assertRaises(Held):
             self.acquire(wait=3.0)
         uuids = [request.body["uuid"] for request in self.fake.sent("acquire")]
         self.assertGreater(len(uuids), 2)
@@ -454,13 +464,14 @@ class Belief(Case):
         first = self.acquire()
         first.release()
         random.seed(1)
-        self.acquire()
+        with self.dozing():
+            self.acquire()
         one, two = self.fake.sent("acquire")
         self.assertNotEqual(one.body["uuid"], two.body["uuid"])
 
     def test_spent_is_answered_by_a_fresh_try(self) -> None:
         self.fake.plan("acquire", refusal("spent"))
-        with self.clock.running(1):
+        with self.dozing():
             self.acquire()
         one, two = self.fake.sent("acquire")
         self.assertNotEqual(one.body["uuid"], two.body["uuid"])
@@ -477,7 +488,7 @@ class Belief(Case):
         same = [r for r in self.fake.sent("acquire") if r.body["uuid"] == first.body["uuid"]]
         self.assertGreater(len(same), 1)
         # The first was to wait, for half of the duration.
-        self.assertLess(same[-1].at - first.at, (1 / 2 + 1 / 3 + 0.1) * D)
+        self.assertLess(same[-1].at - first.at, (1 / 2 + 1 / 3 + 0.4) * D)
         eventually(lambda: first.body["uuid"] in [r.body["uuid"] for r in self.fake.sent("release")], "is given back")
         self.assertEqual(self.fake.store.records["a"]["uuid"], self.leases[0]._term)
 
@@ -499,7 +510,7 @@ class Belief(Case):
 
     def test_wait_does_not_count_for_a_repeated_try(self) -> None:
         self.fake.plan("acquire", after(0.4, drop), answer(200, {"token": 5, "waited_ms": 400}))
-        with self.clock.running(0.1):
+        with self.dozing():
             lease = self.acquire(wait=30)
         self.assertNotIn("wait_ms", self.fake.sent("acquire")[1].body)
         self.assertAlmostEqual(self.until(lease), 1000.0 + 0.8 * D)
@@ -522,7 +533,7 @@ class Belief(Case):
         for token in tokens:
             with self.subTest(token=token):
                 self.fake.plan("acquire", answer(200, {"token": token, "waited_ms": 0}))
-                with self.clock.running(1):
+                with self.dozing():
                     lease = self.acquire()
                 self.assertNotEqual(lease.token, token)
                 lease.release()
@@ -536,7 +547,7 @@ class Belief(Case):
             handler.server.store.acquire({**request.body, "wait_ms": 0})
 
         self.fake.plan("acquire", refuse_and_apply_later)
-        with self.clock.running(0.5):
+        with self.dozing():
             lease = self.acquire(wait=30)
             self.assertTrue(lease.valid)
         self.assertLess(self.fake.sent("acquire")[-1].at, 1000.0 + 0.95 * D)
@@ -546,7 +557,7 @@ class Belief(Case):
 
     def test_nobody_elses_version_is_claimed(self) -> None:
         self.fake.plan("acquire", refusal("held", record=other()), refusal("held", record={"uuid": ["x"]}))
-        with self.clock.running(1):
+        with self.dozing():
             self.acquire(wait=30)
         self.assertFalse([request for request in self.fake.sent("acquire") if "prev" in request.body])
 
@@ -570,6 +581,14 @@ class Renewals(Case):
         self.assertTrue(lease.valid)
         self.assertFalse(lease.unsure)
 
+    def test_renewal_is_due_a_third_after_the_sent_of_the_last_and_not_after_its_answer(self) -> None:
+        lease = self.acquire()
+        self.fake.plan("renew", after(0.1))
+        self.clock.advance(D / 3)
+        eventually(lambda: self.until(lease) > 1000.0 + D, "the first counts")
+        self.clock.advance(D / 3 - 0.1 + 0.001)
+        self.renewed(2)
+
     def test_hung_renewal_is_given_up_after_a_sixth_and_the_next_has_the_next_number(self) -> None:
         for fault in (hang, done_and_hang, drip, drip_headers):
             with self.subTest(fault=fault.__name__):
@@ -582,13 +601,13 @@ class Renewals(Case):
                 self.clock.advance(D / 6 - 0.01)
                 time.sleep(0.15)
                 self.assertEqual(len(self.fake.sent("renew")), before + 1, "not given up before")
-                self.clock.advance(0.02)
-                time.sleep(0.15)
-                self.clock.advance(0.04)
-                self.renewed(before + 2)
+                self.clock.advance(0.011)
+                with self.clock.running(0.05):
+                    self.renewed(before + 2)
                 second = self.fake.sent("renew")[-1]
                 self.assertEqual(second.body["n"], first.body["n"] + 1)
-                eventually(lambda: self.until(lease) == second.at + 0.8 * D, "the second counts")
+                # It was sent a little before it arrived, and long after the first.
+                eventually(lambda: -0.1 < self.until(lease) - second.at - 0.8 * D <= 0.0, "the second counts")
                 lease.release()
                 self.fake.store.records.clear()
 
@@ -668,7 +687,7 @@ class Renewals(Case):
         self.fake.plan("renew", *[NO_ANSWERS[name] for name in ("401", "overloaded", "garbage", "504")])
         self.clock.advance(D / 3)
         self.renewed(1)
-        with self.clock.running(0.3):
+        with self.clock.running(0.1):
             self.renewed(5)
             eventually(lambda: self.until(lease) > 1000.0 + D, "the fifth counts")
         self.assertTrue(lease.valid)
@@ -795,7 +814,7 @@ class Endings(Case):
     def test_release_is_repeated_until_it_is_answered(self) -> None:
         lease = self.acquire()
         self.fake.plan("release", drop, refusal("unknown"), refusal("not-applied"), answer(200, b"?"), lose)
-        with self.clock.running(0.5):
+        with self.dozing():
             self.assertIs(lease.release(), True)
         self.assertEqual(len(self.fake.sent("release")), 6)
 
@@ -805,7 +824,7 @@ class Endings(Case):
         renewal = eventually(lambda: self.fake.sent("renew"), "a renewal")[0]
         eventually(lambda: self.until(lease) > 1000.0 + 0.9 * D, "it counts")
         self.fake.usual["release"] = drop
-        with self.clock.running(2):
+        with self.dozing():
             self.assertIsNone(lease.release())
         last = self.fake.sent("release")[-1]
         self.assertGreater(last.at, renewal.at + 0.8 * D)
@@ -813,7 +832,7 @@ class Endings(Case):
 
     def test_not_held_after_a_repeat_is_no_loss(self) -> None:
         self.fake.plan("release", drop, refusal("not-held"))
-        with self.clock.running(0.5), self.server.lock("a", duration=D) as lease:
+        with self.dozing(), self.server.lock("a", duration=D) as lease:
             self.leases.append(lease)
 
     def test_not_held_to_the_only_release_is_loss(self) -> None:
@@ -907,7 +926,7 @@ class Refusals(Case):
                 with self.clock.running(4), self.assertRaises((Held, Unreachable)):
                     self.acquire(wait=1.5)
                 self.assertGreaterEqual(self.clock() - before, 1.4)
-                self.assertLess(self.clock() - before, 2.5)
+                self.assertLess(self.clock() - before, 6.0)
 
     def test_refusals_end_an_acquire_at_once(self) -> None:
         for code in ("bad-request", "unauthenticated", "forbidden", "too-large", "misdirected", "fatal"):
@@ -920,7 +939,7 @@ class Refusals(Case):
 
     def test_refusal_after_a_lost_reply_gives_back(self) -> None:
         self.fake.plan("acquire", lose, refusal("fatal"))
-        with self.clock.running(0.5), self.assertRaises(Refused):
+        with self.dozing(), self.assertRaises(Refused):
             self.acquire(wait=30)
         eventually(lambda: self.fake.store.records["a"]["released"], "is given back")
 
@@ -928,7 +947,7 @@ class Refusals(Case):
         for name, fault in NO_ANSWERS.items():
             if name in ("fatal", "401", "403", "400", "404", "409 held", "redirect"):
                 continue
-            with self.subTest(name), self.clock.running(10), self.assertRaises(Unreachable):
+            with self.subTest(name), self.dozing(), self.assertRaises(Unreachable):
                 self.fake.usual["acquire"] = fault
                 self.acquire()
             self.fake.usual["acquire"] = honest
@@ -937,18 +956,19 @@ class Refusals(Case):
 
     def test_waiting_for_ever_ends_when_nobody_answers_for_ten_seconds(self) -> None:
         self.fake.usual["acquire"] = refusal("not-applied")
-        with self.clock.running(30), self.assertRaises(Unreachable):
+        with self.dozing(), self.assertRaises(Unreachable):
             self.acquire(wait=None)
         self.assertGreater(self.clock() - 1000.0, 10.0)
         self.assertFalse(self.fake.sent("release"), "certainly nothing was done")
 
     def test_server_that_answers_at_once_is_not_asked_without_end(self) -> None:
-        for fault in (refusal("held", record=other()), refusal("spent"), refusal("not-applied")):
+        pauses = {"held": D / 10, "spent": D / 10, "not-applied": D / 60}
+        for code, pause in pauses.items():
             before = len(self.fake.sent("acquire"))
-            with self.clock.running(4), self.assertRaises((Held, Unreachable)):
-                self.fake.usual["acquire"] = fault
+            with self.dozing(), self.assertRaises((Held, Unreachable)):
+                self.fake.usual["acquire"] = refusal(code, record=other())
                 self.acquire(wait=2.0)
-            self.assertLessEqual(len(self.fake.sent("acquire")) - before, 2.0 / (D / 60) + 2)
+            self.assertLessEqual(len(self.fake.sent("acquire")) - before, 2.0 / (0.9 * pause) + 2, code)
 
     def test_wrong_arguments_are_told_before_anything_is_sent(self) -> None:
         for options in ({"duration": 0.09}, {"duration": 86_401.0}, {"duration": float("nan")}, {"wait": -1.0}):
@@ -1004,7 +1024,7 @@ class Waiting(Case):
             with self.subTest(fault=fault):
                 server = Server([self.fake.url, other.url])
                 self.fake.usual["acquire"] = fault
-                with self.clock.running(1):
+                with self.dozing(), self.clock.running(0.2):
                     lease = server.acquire("a", duration=D, wait=0)
                     self.leases.append(lease)
                 first, second = self.fake.sent("acquire")[-1], other.sent("acquire")[-1]
@@ -1015,7 +1035,7 @@ class Waiting(Case):
         with socket.socket() as gone:
             gone.bind(("127.0.0.1", 0))
             server = Server([f"http://127.0.0.1:{gone.getsockname()[1]}", self.fake.url])
-            with self.clock.running(0.5):
+            with self.dozing():
                 self.leases.append(server.acquire("a", duration=D, wait=0))
 
 
@@ -1031,7 +1051,7 @@ class Secrets(Case):
         lease.release()
         for fault in (echo, echo_in_status):
             self.fake.usual["acquire"] = fault
-            with self.subTest(fault=fault.__name__), self.clock.running(4):
+            with self.subTest(fault=fault.__name__), self.dozing():
                 with self.assertRaises(dlock.Error) as caught:
                     self.acquire()
                 self.assertNotIn(TOKEN, repr(caught.exception) + str(caught.exception))
@@ -1042,7 +1062,7 @@ class Secrets(Case):
         trap = self.start()
         for status in (301, 302, 303, 307, 308):
             self.fake.usual["acquire"] = answer(status, b"", Location=f"{trap.url}/v1/default/leases/acquire")
-            with self.subTest(status), self.clock.running(4), self.assertRaises(Unreachable):
+            with self.subTest(status), self.dozing(), self.assertRaises(Unreachable):
                 self.acquire()
         self.assertFalse(trap.requests)
 
@@ -1098,17 +1118,38 @@ class Tls(Case):
 
     def test_server_that_nobody_trusts_gets_no_token(self) -> None:
         self.server = Server(self.url, token=TOKEN)
-        with self.clock.running(0.5), self.assertRaises(Unreachable) as caught:
+        with self.dozing(), self.assertRaises(Unreachable) as caught:
             self.acquire()
         self.assertIn("certificate", str(caught.exception))
         self.assertFalse(self.secure.requests)
 
-    def test_handshake_that_hangs_is_given_up(self) -> None:
-        with socket.create_server(("127.0.0.1", 0)) as silent:
-            self.server = Server(f"https://localhost:{silent.getsockname()[1]}", tls=ssl.create_default_context())
-            with self.clock.running(4), self.assertRaises(Unreachable):
+    def test_handshake_of_one_byte_at_a_time_is_given_up(self) -> None:
+        stop = threading.Event()
+
+        def drip_handshakes(listener: socket.socket) -> None:
+            listener.settimeout(0.01)
+            clients: list[socket.socket] = []
+            while not stop.wait(0.01):
+                with contextlib.suppress(OSError):
+                    clients.append(listener.accept()[0])
+                    clients[-1].sendall(b"\x16\x03\x03\x40\x00\x02\x00\x3f\xfc")
+                for client in clients:
+                    with contextlib.suppress(OSError):
+                        client.sendall(b"x")
+            for client in clients:
+                client.close()
+
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            thread = threading.Thread(target=drip_handshakes, args=(listener,))
+            thread.start()
+            self.addCleanup(thread.join)
+            self.addCleanup(stop.set)
+            self.server = Server(f"https://127.0.0.1:{listener.getsockname()[1]}")
+            with self.clock.running(0.5), self.assertRaises(Unreachable):
                 self.acquire()
-            eventually(lambda: not any(t.name == dlock._THREAD for t in threading.enumerate()), "they end")
+            eventually(lambda: not any(t.name == dlock._THREAD for t in threading.enumerate()), "requests end")
+            stop.set()
+            thread.join()
 
 
 class Exclusion(unittest.TestCase):
