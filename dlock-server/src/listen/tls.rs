@@ -149,14 +149,13 @@ impl TlsFiles {
                 builder.with_client_cert_verifier(verifier)
             }
         };
+        let chain = certificates(&self.certificate)?;
         let key = PrivateKeyDer::from_pem_file(&self.key).map_err(|source| TlsError::Read {
             what: "a private key",
             path: self.key.clone(),
             source,
         })?;
-        let mut config = builder
-            .with_single_cert(certificates(&self.certificate)?, key)
-            .map_err(pair)?;
+        let mut config = builder.with_single_cert(chain, key).map_err(pair)?;
         config.alpn_protocols = vec![HTTP2.to_vec(), b"http/1.1".to_vec()];
         Ok(config)
     }

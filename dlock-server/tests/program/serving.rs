@@ -1,0 +1,59 @@
+//! What is served without a word of configuration.
+#![expect(clippy::unwrap_used, reason = "in a test, that is how it fails")]
+
+use std::io::Write;
+
+use dlock_sqlite::tasks::SqliteTasks;
+use serde_json::json;
+
+use crate::support::{ACQUIRE, RENEW, User, answer, send, term, uuid};
+
+#[test]
+fn locks_and_tasks_of_the_user_are_there_at_once() {
+    let user = User::new();
+    let served = user.serve(&[]);
+    assert_eq!(served.get("/readyz").0, 200);
+    assert_eq!(served.post(ACQUIRE, &term("job", 1, 0)).0, 200);
+    assert_eq!(served.post(ACQUIRE, &term("job", 2, 0)).0, 409);
+    assert!(SqliteTasks::find(user.file()).unwrap().is_some());
+}
+
+#[test]
+fn page_of_another_name_that_leads_here_is_refused() {
+    let user = User::new();
+    let served = user.serve(&[]);
+    let mut stream = served.connect();
+    stream
+        .write_all(b"GET /readyz HTTP/1.1\r\nhost: evil.example:7420\r\n\r\n")
+        .unwrap();
+    assert_eq!(answer(&mut stream).unwrap().0, 421);
+}
+
+#[test]
+fn renewals_pass_while_two_hundred_connections_do_nothing() {
+    let user = User::new();
+    let served = user.serve(&[]);
+    let mut holder = served.connect();
+    send(
+        &mut holder,
+        &format!("POST {ACQUIRE}"),
+        "",
+        &term("job", 1, 0).to_string(),
+    );
+    assert_eq!(answer(&mut holder).unwrap().0, 200);
+    let mut others = Vec::new();
+    for n in 0..200 {
+        let mut stream = served.connect();
+        if n % 2 == 0 {
+            stream
+                .write_all(b"POST /v1/default/leases/renew HTTP/1.1\r\nx: y")
+                .unwrap();
+        }
+        others.push(stream);
+    }
+    for n in 1..=20 {
+        let renewal = json!({"name": "job", "uuid": uuid(1), "n": n}).to_string();
+        send(&mut holder, &format!("POST {RENEW}"), "", &renewal);
+        assert_eq!(answer(&mut holder).unwrap().0, 200);
+    }
+}

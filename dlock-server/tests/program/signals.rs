@@ -1,0 +1,72 @@
+//! Stopping, and reading files again.
+#![expect(clippy::unwrap_used, reason = "in a test, that is how it fails")]
+
+use std::{thread::sleep, time::Duration};
+
+use rustix::process::Signal;
+use sha2::{Digest, Sha256};
+
+use crate::support::{ACQUIRE, User, answer, send, str, term};
+
+const LIST: &str = "/v1/default/leases?prefix=";
+
+/// What somebody is answered who waits for a lock while the server is told to stop; `None` if their request was not
+/// read in time.
+fn answer_at_the_end(signal: Signal, pause: Duration) -> Option<u16> {
+    let user = User::new();
+    let mut served = user.serve(&[]);
+    assert_eq!(served.post(ACQUIRE, &term("job", 1, 0)).0, 200);
+    let mut waiting = served.connect();
+    let wait = term("job", 2, 25_000).to_string();
+    send(&mut waiting, &format!("POST {ACQUIRE}"), "", &wait);
+    sleep(pause);
+    served.signal(signal);
+    assert_eq!(served.ended(), Some(0));
+    assert!(
+        served.log.last().unwrap().contains("stopped"),
+        "{:?}",
+        served.log
+    );
+    answer(&mut waiting).map(|(status, _)| status)
+}
+
+#[test]
+fn who_waits_is_answered_before_the_end() {
+    for signal in [Signal::TERM, Signal::INT] {
+        // A machine may be so busy that a request is read after the signal.
+        let status =
+            (1..10).find_map(|n| answer_at_the_end(signal, Duration::from_millis(200 * n)));
+        // The lock is held, or the server stops: both are true.
+        assert!(matches!(status, Some(409 | 503)), "{status:?}");
+    }
+}
+
+fn tokens(token: &str) -> String {
+    let hash = Sha256::digest(token);
+    let hex: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("[[token]]\nname = \"ci\"\nsha256 = \"{hex}\"\nrights = {{ \"*\" = [\"read\"] }}\n")
+}
+
+#[test]
+fn tokens_are_read_again_and_broken_ones_change_nothing() {
+    let user = User::new();
+    let file = user.write("tokens.toml", &tokens("old"));
+    let mut served = user.serve(&["--tokens", str(&file)]);
+    let status = |served: &crate::support::Served, token| served.status_with_token(LIST, token);
+    assert_eq!(status(&served, "old"), 200);
+    assert_eq!(status(&served, "new"), 401);
+
+    user.write("tokens.toml", &tokens("new"));
+    served.signal(Signal::HUP);
+    served.logged("tokens were read again");
+    assert_eq!(status(&served, "old"), 401);
+    assert_eq!(status(&served, "new"), 200);
+
+    user.write("tokens.toml", "token = \"hunter2\"");
+    served.signal(Signal::HUP);
+    let kept = served.logged("the tokens stay as they were");
+    assert!(!kept.to_string().contains("hunter2"), "{kept}");
+    assert_eq!(status(&served, "new"), 200);
+    served.signal(Signal::TERM);
+    assert_eq!(served.ended(), Some(0));
+}
