@@ -7,12 +7,13 @@
 //! | `run` | serving, until a signal ends it; a reload |
 //! | `signals` | SIGTERM and SIGINT stop, SIGHUP reads tokens and certificates again |
 //! | `check` | `dlock-server check`: everything but serving |
-//! | `log`, `failure` | what is told, to whom |
+//! | `log`, `metrics`, `failure` | what is told, to whom |
 
 mod arguments;
 mod check;
 mod failure;
 mod log;
+mod metrics;
 mod run;
 mod settings;
 mod signals;

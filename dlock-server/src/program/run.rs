@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     failure::{Exit, Failure},
+    metrics,
     settings::Plan,
     signals::{Signal, Signals},
     stores::Stores,
@@ -54,7 +55,12 @@ pub(super) async fn run(plan: &Plan) -> Result<(), Failure> {
         hosts: plan.hosts(),
         ..Limits::default()
     };
-    let service = Service::new(Arc::clone(stores.store.provider()), limits);
+    let metrics = metrics::keep()?;
+    let mut service = Service::new(Arc::clone(stores.store.provider()), limits)
+        .with_metrics(move || metrics.render());
+    if let Some(queue) = &stores.queue {
+        service = service.with_tasks(Arc::clone(queue.tasks()));
+    }
     if let Some(rights) = rights {
         service.restrict(rights);
     }

@@ -1,5 +1,4 @@
 //! `dlock-server check`.
-#![expect(clippy::unwrap_used, reason = "in a test, that is how it fails")]
 
 use crate::support::{User, str};
 

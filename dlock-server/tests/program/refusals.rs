@@ -1,5 +1,4 @@
 //! What does not start, and what is said then.
-#![expect(clippy::unwrap_used, reason = "in a test, that is how it fails")]
 
 use std::net::TcpListener;
 

@@ -1,5 +1,4 @@
 //! What is served without a word of configuration.
-#![expect(clippy::unwrap_used, reason = "in a test, that is how it fails")]
 
 use std::io::Write;
 
@@ -16,6 +15,12 @@ fn locks_and_tasks_of_the_user_are_there_at_once() {
     assert_eq!(served.post(ACQUIRE, &term("job", 1, 0)).0, 200);
     assert_eq!(served.post(ACQUIRE, &term("job", 2, 0)).0, 409);
     assert!(SqliteTasks::find(user.file()).unwrap().is_some());
+    let enqueued = served.post("/v1/default/tasks", &json!({"tasks": [{"kind": "resize"}]}));
+    assert_eq!(enqueued.0, 200, "{enqueued:?}");
+    let (status, metrics) = served.get("/metrics");
+    assert_eq!(status, 200);
+    let measured = r#"dlock_server_request_seconds_count{method="POST",path="/v1/{namespace}/leases/acquire",status="409"} 1"#;
+    assert!(metrics.as_str().unwrap().contains(measured), "{metrics}");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 use std::{thread::sleep, time::Duration};
 
+use dlock_test_servers::certificates::Certificates;
 use rustix::process::Signal;
 use sha2::{Digest, Sha256};
 
@@ -67,6 +68,29 @@ fn tokens_are_read_again_and_broken_ones_change_nothing() {
     let kept = served.logged("the tokens stay as they were");
     assert!(!kept.to_string().contains("hunter2"), "{kept}");
     assert_eq!(status(&served, "new"), 200);
+    served.signal(Signal::TERM);
+    assert_eq!(served.ended(), Some(0));
+}
+
+#[test]
+fn certificates_are_read_again_and_broken_ones_change_nothing() {
+    let user = User::new();
+    let certificates = Certificates::new(user.home(), "localhost").unwrap();
+    let mut served = user.serve(&[
+        "--tls-cert",
+        str(&certificates.certificate),
+        "--tls-key",
+        str(&certificates.key),
+    ]);
+    served.signal(Signal::HUP);
+    served.logged("certificates were read again");
+    std::fs::write(&certificates.certificate, "nothing").unwrap();
+    served.signal(Signal::HUP);
+    let kept = served.logged("the certificates stay as they were");
+    assert!(
+        kept["why"].as_str().unwrap().contains("certificate.pem"),
+        "{kept}"
+    );
     served.signal(Signal::TERM);
     assert_eq!(served.ended(), Some(0));
 }

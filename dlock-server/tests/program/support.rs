@@ -33,6 +33,10 @@ impl User {
         }
     }
 
+    pub(crate) fn home(&self) -> &Path {
+        self.home.path()
+    }
+
     /// The file that is used if no store is named.
     pub(crate) fn file(&self) -> PathBuf {
         self.home.path().join("dlock/locks.db")
@@ -88,8 +92,12 @@ impl User {
             address: String::new(),
         };
         let listening = served.logged("listening");
-        let url = listening["url"].as_str().unwrap();
-        served.address = url.strip_prefix("http://").unwrap().to_owned();
+        let (_, address) = listening["url"]
+            .as_str()
+            .unwrap()
+            .split_once("://")
+            .unwrap();
+        served.address = address.to_owned();
         served
     }
 }
@@ -199,7 +207,7 @@ pub(crate) fn send(stream: &mut TcpStream, what: &str, headers: &str, body: &str
     stream.write_all(request.as_bytes()).unwrap();
 }
 
-/// The status and the body of an answer; `None` if the connection ends before.
+/// The status and the body of an answer, JSON or text; `None` if the connection ends before.
 pub(crate) fn answer(stream: &mut TcpStream) -> Option<(u16, Value)> {
     let mut reader = BufReader::new(stream);
     let mut line = String::new();
@@ -216,7 +224,11 @@ pub(crate) fn answer(stream: &mut TcpStream) -> Option<(u16, Value)> {
     }
     let mut body = vec![0; length];
     reader.read_exact(&mut body).ok()?;
-    Some((status, serde_json::from_slice(&body).ok()?))
+    let text = String::from_utf8(body).ok()?;
+    Some((
+        status,
+        serde_json::from_str(&text).unwrap_or(Value::String(text)),
+    ))
 }
 
 /// What asks for a lock for half a minute.

@@ -16,7 +16,6 @@ const ROOTS: &[&str] = &[
     "dlock-election/src/lib.rs",
     "dlock-postgres/src/lib.rs",
     "dlock-redis/src/lib.rs",
-    "dlock-server/src/lib.rs",
     "dlock-sqlite/src/lib.rs",
     "dlock-stores/src/lib.rs",
     "dlock-tasks/src/lib.rs",
