@@ -1,10 +1,12 @@
 //! Locks and tasks behind a server.
 
+#![expect(clippy::unwrap_used, reason = "in a test, that is how it fails")]
+
 use std::sync::Arc;
 
 use dlock_server::{Limits, Rights, Service, router};
 use dlock_sqlite::{SqliteProvider, tasks::SqliteTasks};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::{net::TcpListener, runtime::Runtime};
 
@@ -89,11 +91,20 @@ fn tasks_are_seen_and_enqueued() {
     let served = Served::start();
     let scene = served.scene();
     let words = ["tasks", "--database", &served.url];
-    let added = scene.finish([&words[..], &["enqueue", "resize", "{}", "--queue", "images"]].concat());
+    let added = scene.finish(
+        [
+            &words[..],
+            &["enqueue", "resize", "{}", "--queue", "images"],
+        ]
+        .concat(),
+    );
     assert_eq!(added.code(), 0, "{added:?}");
     let counts = scene.finish([&words[..], &["counts", "--json"]].concat());
     let counts: Value = serde_json::from_str(&counts.out).unwrap();
-    assert_eq!(counts["images"]["ready"], 1, "{counts}");
+    assert_eq!(
+        counts[0],
+        json!({"queue": "images", "state": "ready", "tasks": 1})
+    );
 }
 
 // printf %s hunter2hunter2 | sha256sum
@@ -107,13 +118,13 @@ fn token_comes_from_the_environment_and_is_told_to_nobody() {
     let served = Served::start();
     served.service.restrict(Rights::parse(RIGHTS).unwrap());
     let without = served.scene().finish(TRY);
-    assert_ended(&without, 75, "give it a token");
+    assert_ended(&without, 78, "give it a token");
     let token = |token: &str| {
         let url = ("DLOCK_STORE", served.url.clone());
-        Scene::with(vec![url, ("DLOCK_TOKEN", token.to_owned())])
+        Scene::with(vec![url, ("DLOCK_SERVER_TOKEN", token.to_owned())])
     };
     let wrong = token("hunter3hunter3").finish(TRY);
-    assert_ended(&wrong, 75, "give it a token");
+    assert_ended(&wrong, 78, "give it a token");
     assert!(!wrong.err.contains("hunter3"), "{wrong:?}");
     assert_ended(&token("hunter2hunter2").finish(TRY), 0, "");
 }
@@ -122,10 +133,10 @@ fn token_comes_from_the_environment_and_is_told_to_nobody() {
 fn token_is_not_sent_in_the_clear() {
     let scene = Scene::with(vec![
         ("DLOCK_STORE", "http://locks.example".to_owned()),
-        ("DLOCK_TOKEN", "hunter2".to_owned()),
+        ("DLOCK_SERVER_TOKEN", "hunter2".to_owned()),
     ]);
     let refused = scene.finish(TRY);
-    assert_ended(&refused, 69, "use https");
+    assert_ended(&refused, 78, "use https");
     assert!(!refused.err.contains("hunter2"), "{refused:?}");
 }
 
@@ -135,5 +146,5 @@ fn what_is_no_server_of_dlock_is_told_so() {
     let url = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);
     let nobody = Scene::with(vec![("DLOCK_STORE", url)]).finish(TRY);
-    assert_ended(&nobody, 75, "cannot be reached");
+    assert_ended(&nobody, 69, "cannot be reached");
 }

@@ -20,7 +20,7 @@ const CONNECT: Duration = Duration::from_secs(5);
 /// How long the first answer may take, with its connection.
 const FIRST_ANSWER: Duration = Duration::from_secs(10);
 /// Where the token is.
-const TOKEN: &str = "DLOCK_TOKEN";
+const TOKEN: &str = "DLOCK_SERVER_TOKEN";
 
 /// A server, and one of its namespaces.
 struct Place {
@@ -59,8 +59,8 @@ impl Place {
             .redirect(reqwest::redirect::Policy::none())
             .build()
             .map_err(|error| unusable().because(error))?;
-        let mut server = Server::new(client, [self.url.as_str()])
-            .map_err(|error| unusable().because(error))?;
+        let mut server =
+            Server::new(client, [self.url.as_str()]).map_err(|error| unusable().because(error))?;
         if let Some(namespace) = &self.namespace {
             server = server
                 .namespace(namespace)
@@ -154,7 +154,9 @@ impl Backend for Place {
 
 /// What a server says of itself comes without an error of the connection.
 fn is_refusal(error: &(dyn StdError + 'static)) -> bool {
-    error.downcast_ref::<ProviderError>().is_some_and(|error| error.source().is_none())
+    error
+        .downcast_ref::<ProviderError>()
+        .is_some_and(|error| error.source().is_none())
 }
 
 impl fmt::Display for Place {
