@@ -41,7 +41,7 @@
 //! * Backends, each behind a feature of the same name; none is on by default, and a feature adds
 //!   names without changing behaviour: `dynamodb` (a DynamoDB table), `postgres` (one table of a
 //!   database), `redis` (Redis or Valkey: one server, replicas, a cluster), `sqlite` (one file, every
-//!   process of one host).
+//!   process of one host), `http` (a `dlock-server` before any of them).
 //! * The feature `tasks`: a queue of tasks whose claims are leases, in a database of yours.
 //! * The feature `election`: one leader among the instances of a service, and work that runs only there.
 //! * The feature `metrics` tells the `metrics` facade what happens, under the names of the module of
@@ -60,6 +60,9 @@ pub use dlock_dynamodb as dynamodb;
 #[cfg(feature = "election")]
 #[doc(inline)]
 pub use dlock_election as election;
+#[cfg(feature = "http")]
+#[doc(inline)]
+pub use dlock_http as http;
 #[cfg(feature = "postgres")]
 #[doc(inline)]
 pub use dlock_postgres as postgres;

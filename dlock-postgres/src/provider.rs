@@ -1,6 +1,6 @@
 //! The provider: clones, and what each answer of the database means. The rules themselves are in `sql/`.
 
-use std::{fmt, sync::Arc};
+use std::{fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use deadpool_postgres::tokio_postgres::types::Type;
@@ -17,8 +17,11 @@ use crate::{
     error::{self, BuildError},
     record,
     schema::{Schema, Statements},
-    wakeups::{self, Connect, Hints},
+    wakeups::{self, Connect, Hints, Listen},
 };
+
+/// How long the channel for wake-ups may be silent before the session is asked whether it still listens.
+const ASK_EVERY: Duration = Duration::from_secs(5);
 
 /// Locks in one table of a PostgreSQL database.
 ///
@@ -177,10 +180,13 @@ impl Provider for PostgresProvider {
         let hints = Arc::clone(&self.hints);
         // Those of other prefixes are none of ours.
         let read = move |text: &str| hints.name(text).map(Wakeup::Name);
-        let (channel, limit) = (self.hints.channel(), self.connections.limit());
-        wakeups::open(connect, channel, Box::new(read), limit)
-            .await
-            .map(Some)
+        let listen = Listen {
+            channel: self.hints.channel(),
+            read: Box::new(read),
+            limit: self.connections.limit(),
+            ask_every: ASK_EVERY,
+        };
+        wakeups::open(connect, listen).await.map(Some)
     }
 
     fn sharing(&self) -> Option<&Sharing> {

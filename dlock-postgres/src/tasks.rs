@@ -38,10 +38,14 @@
 //! commit that made it ready; others find it with their next poll. The transaction that enqueues tells them with `NOTIFY`, on
 //! the channel `dlock_task`, also in SQL and in transactions of its own; among transactions that begin within 20 ms one at a
 //! time does so, since each that does makes the commits of the others that do wait for its own. What that leaves out is
-//! found 40 ms later, or with the next poll if a transaction takes longer than that.
+//! found 40 ms later. If a transaction goes on for longer than that, it is found with the next poll: within a second, or
+//! once more the time that the transaction went on for, 5 s at most.
+//!
+//! An idle worker that listens asks the server for tasks every 5 s, and every 20 s whether it still listens.
 //!
 //! The server refuses to prepare a transaction that has notified (`PREPARE TRANSACTION`). In a session with
-//! `SET dlock.hints = off` nobody is told.
+//! `SET dlock.hints = off` nobody is told: workers that listen find its tasks within 5 s, unless their
+//! [`poll`](dlock_tasks::WorkerBuilder::poll) says otherwise.
 //!
 //! # Rights
 //! A role that uses the queue needs, here as `worker`:

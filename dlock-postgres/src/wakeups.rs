@@ -27,8 +27,6 @@ use tokio::time::{sleep, timeout};
 pub(crate) use self::hints::Hints;
 use crate::error;
 
-/// How long the session may say nothing before it is asked whether it still listens.
-const ASK_EVERY: Duration = Duration::from_secs(5);
 /// Hints that may wait for the frontend. When more come the stream ends, which wakes everyone.
 const ROOM: usize = 1024;
 const STILL_LISTENS: &str =
@@ -44,6 +42,16 @@ type Messages =
 
 /// What the text of a notification hints at; `None` if it is none of ours.
 pub(crate) type Read = Box<dyn Fn(&str) -> Option<Wakeup> + Send + Sync>;
+
+/// What a channel is opened for.
+pub(crate) struct Listen<'a> {
+    pub(crate) channel: &'a str,
+    pub(crate) read: Read,
+    /// How long opening it and each answer may take.
+    pub(crate) limit: Duration,
+    /// How long the session may say nothing before it is asked whether it still listens.
+    pub(crate) ask_every: Duration,
+}
 
 /// How to open connections with these settings.
 pub(crate) fn connector(
@@ -74,12 +82,13 @@ pub(crate) fn connector(
 ///
 /// # Cancel safety
 /// Until it returns nothing runs but this future; dropping it closes the connection.
-pub(crate) async fn open(
-    connect: &Connect,
-    channel: &str,
-    read: Read,
-    limit: Duration,
-) -> Result<Wakeups, ProviderError> {
+pub(crate) async fn open(connect: &Connect, listen: Listen<'_>) -> Result<Wakeups, ProviderError> {
+    let Listen {
+        channel,
+        read,
+        limit,
+        ask_every,
+    } = listen;
     let (sender, wakeups) = Wakeups::channel(ROOM);
     let opening = async {
         let (client, messages) = connect().await.map_err(error::no_channel)?;
@@ -96,7 +105,7 @@ pub(crate) async fn open(
         Ok(channel)
     };
     match timeout(limit, opening).await {
-        Ok(channel) => tokio::spawn(channel?.attend(limit)),
+        Ok(channel) => tokio::spawn(channel?.attend(limit, ask_every)),
         Err(_) => return Err(error::timed_out(false, limit)),
     };
     Ok(wakeups)
@@ -145,12 +154,12 @@ impl Channel {
 
     /// Passes hints on until nobody listens to us or we hear nothing any more. Ends with its
     /// runtime, and the connection with it.
-    async fn attend(mut self, limit: Duration) {
+    async fn attend(mut self, limit: Duration, ask_every: Duration) {
         let sender = self.inbox.sender.clone();
         let ended = tokio::select! {
             biased;
             () = sender.closed() => return,
-            ended = self.pass_on(limit) => ended,
+            ended = self.pass_on(limit, ask_every) => ended,
         };
         tracing::debug!(
             error = &ended as &dyn std::error::Error,
@@ -158,7 +167,7 @@ impl Channel {
         );
     }
 
-    async fn pass_on(&mut self, limit: Duration) -> ProviderError {
+    async fn pass_on(&mut self, limit: Duration, ask_every: Duration) -> ProviderError {
         loop {
             let silent = tokio::select! {
                 biased;
@@ -166,7 +175,7 @@ impl Channel {
                     Ok(()) => continue,
                     Err(ended) => return ended,
                 },
-                () = sleep(ASK_EVERY) => timeout(limit, self.check()).await,
+                () = sleep(ask_every) => timeout(limit, self.check()).await,
             };
             match silent {
                 Ok(Ok(())) => {}

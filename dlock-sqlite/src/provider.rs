@@ -154,8 +154,15 @@ impl Provider for SqliteProvider {
 
     async fn read(&self, name: &Name) -> Result<Option<Record>, ProviderError> {
         let key = Key::new(&self.prefix, name)?;
-        self.call(move |store| store.read(|view| requests::read(view, &key)))
-            .await
+        let watch = Arc::clone(&self.watch);
+        self.call(move |store| {
+            let record = store.read(|view| requests::read(view, &key))?;
+            if let Some(record) = record.as_ref().filter(|record| !record.released) {
+                watch.refused(&key, record);
+            }
+            Ok(record)
+        })
+        .await
     }
 
     async fn renew_many(&self, requests: &[Renew]) -> Vec<Result<RenewOutcome, ProviderError>> {
@@ -169,7 +176,7 @@ impl Provider for SqliteProvider {
             .unwrap_or_else(|error| requests.iter().map(|_| Err(error.clone())).collect())
     }
 
-    /// Hints about names on which somebody was refused through a provider of this file in this
+    /// Hints about names on which somebody was refused, or saw a holder, through a provider of this file in this
     /// process: at once when a provider of this process releases one, else within a few
     /// milliseconds.
     async fn watch(&self) -> Result<Option<Wakeups>, ProviderError> {

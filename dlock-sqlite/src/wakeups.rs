@@ -110,7 +110,7 @@ impl Watch {
         wakeups
     }
 
-    /// Somebody was refused by this record, and may wait. May start a thread: not in a caller's
+    /// Somebody was refused by this record, or has looked at it, and may wait. May start a thread: not in a caller's
     /// poll.
     pub(crate) fn refused(&self, key: &Key, record: &Record) {
         let shared = &self.0;

@@ -2,10 +2,13 @@
 
 #[cfg(feature = "dynamodb")]
 pub(crate) mod dynamodb;
+#[cfg(feature = "http")]
+pub(crate) mod http;
 #[cfg(feature = "postgres")]
 pub(crate) mod postgres;
 #[cfg(any(
     feature = "dynamodb",
+    feature = "http",
     feature = "postgres",
     feature = "redis",
     feature = "sqlite"
@@ -17,7 +20,12 @@ pub(crate) mod redis;
 pub(crate) mod sqlite;
 #[cfg(any(feature = "dynamodb", feature = "sqlite"))]
 mod state;
-#[cfg(any(feature = "dynamodb", feature = "postgres", feature = "redis"))]
+#[cfg(any(
+    feature = "dynamodb",
+    feature = "http",
+    feature = "postgres",
+    feature = "redis"
+))]
 pub(crate) mod tls;
 #[cfg(any(feature = "postgres", feature = "redis"))]
 mod url;

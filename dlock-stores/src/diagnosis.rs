@@ -4,7 +4,12 @@ use std::{error::Error as StdError, fmt, sync::Arc, time::Duration};
 
 use dlock_core::{ErrorKind, ProviderError};
 
-#[cfg(any(feature = "dynamodb", feature = "postgres", feature = "redis"))]
+#[cfg(any(
+    feature = "dynamodb",
+    feature = "http",
+    feature = "postgres",
+    feature = "redis"
+))]
 use crate::backend::tls;
 use crate::{
     StoreError,
@@ -59,7 +64,12 @@ impl Diagnosis {
 
     /// The store has no answer: why, and what to do.
     pub(crate) async fn failure(&self, doing: &str, error: ProviderError) -> StoreError {
-        #[cfg(any(feature = "dynamodb", feature = "postgres", feature = "redis"))]
+        #[cfg(any(
+            feature = "dynamodb",
+            feature = "http",
+            feature = "postgres",
+            feature = "redis"
+        ))]
         if let Some(advice) = tls::advice(&error) {
             return self.unusable(doing).because(error).advise(advice);
         }

@@ -7,6 +7,7 @@
 //! | `postgres://USER@HOST/DATABASE` | yes | yes | `postgres` |
 //! | `redis://HOST`, `rediss://HOST` | yes | no | `redis` |
 //! | `dynamodb:TABLE` | yes | no | `dynamodb` |
+//! | `https://HOST`, `http://HOST` | yes | yes | `http` |
 //!
 //! Owns what the backends leave to their users: the form of such URLs and their settings, passwords from
 //! the environment and from files, TLS, what has to be made before a store can be used, and what to tell

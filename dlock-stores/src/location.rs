@@ -4,6 +4,8 @@ use std::{ffi::OsStr, fmt};
 
 #[cfg(feature = "dynamodb")]
 use crate::backend::dynamodb;
+#[cfg(feature = "http")]
+use crate::backend::http;
 #[cfg(feature = "postgres")]
 use crate::backend::postgres;
 #[cfg(feature = "redis")]
@@ -44,7 +46,7 @@ macro_rules! compiled_with {
     }};
 }
 
-const KINDS: [Kind; 4] = [
+const KINDS: [Kind; 5] = [
     Kind {
         schemes: &["sqlite"],
         feature: "sqlite",
@@ -73,6 +75,13 @@ const KINDS: [Kind; 4] = [
         has_queues: false,
         parse: compiled_with!("dynamodb", dynamodb::parse),
     },
+    Kind {
+        schemes: &["https", "http"],
+        feature: "http",
+        form: "https://HOST",
+        has_queues: true,
+        parse: compiled_with!("http", http::parse),
+    },
 ];
 
 /// What `--store` says, or the file in the user's state directory.
@@ -97,7 +106,7 @@ pub fn locate_queue(program: &'static Program, argument: &OsStr) -> Result<Locat
     let kind = scheme(&text).and_then(kind_of);
     if kind.is_none_or(|kind| !kind.has_queues) {
         return Err(StoreError::unusable("this is no database with tasks").advise(
-            "give one as sqlite:PATH or postgres://USER@HOST/DATABASE: queues are in databases of these kinds",
+            "give one as sqlite:PATH, postgres://USER@HOST/DATABASE or https://HOST: queues are in databases of these kinds, and behind servers",
         ));
     }
     locate(program, Some(argument))
@@ -221,7 +230,7 @@ fn refuse(program: &Program, what: &str) -> StoreError {
     StoreError::no_location(what).advise(if is_without_stores() {
         format!(
             "this '{name}' was built without any store: build it with the features of those you use, \
-             cargo install --path {package} --features sqlite,postgres,redis,dynamodb"
+             cargo install --path {package} --features sqlite,postgres,redis,dynamodb,http"
         )
     } else {
         give_one()

@@ -72,7 +72,9 @@ pub trait TaskStore: Send + Sync + 'static {
     /// one.
     ///
     /// A hint is never truth. It may be false, and a worker that missed one finds the task with its next poll: so a
-    /// store may leave some out under load. Neither heartbeats nor claims of others may bring about many of them.
+    /// store may leave some out under load. That poll comes within a second of the latest hint, and within 5 s at any
+    /// other time: what is left out should lie close to a hint. Neither heartbeats nor claims of others may bring about
+    /// many of them.
     ///
     /// # Cancel safety
     /// Dropping the future or the stream ends what the store does for it.

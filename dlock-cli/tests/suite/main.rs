@@ -14,6 +14,8 @@ mod elect;
 mod exclusion;
 #[cfg(feature = "sqlite")]
 mod guarding;
+#[cfg(feature = "http")]
+mod http;
 #[cfg(feature = "sqlite")]
 mod nested;
 #[cfg(feature = "sqlite")]

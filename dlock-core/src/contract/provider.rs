@@ -149,9 +149,10 @@ pub trait Provider: Send + Sync + 'static {
     /// the store has none. When this returns, the channel listens: what is released from then on is
     /// hinted, or the stream ends.
     ///
-    /// Every waiter was refused, and polls again by the end of the record's `remaining` (W2). So a provider may
-    /// skip hints for names on which no acquire through it was refused since this returned, or none within the
-    /// last `remaining` and a second.
+    /// Every waiter was refused, or has seen the record that keeps it out, and polls again by the end of the
+    /// record's `remaining` (W2). So a provider may skip hints for names on which no acquire through it was refused
+    /// and no [`read`](Self::read) through it showed a holder since this returned, or none within the last
+    /// `remaining` and a second.
     ///
     /// # Errors
     /// As for the trait.

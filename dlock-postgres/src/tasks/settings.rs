@@ -47,7 +47,7 @@ pub(crate) struct Settings {
             Stream: Send + 'static,
             TlsConnect: TlsConnect<Socket, Future: Send> + Send,
         > + Clone + Send + Sync + 'static| Some(connector(config, tls)),
-        doc = "Wakes idle workers as soon as there may be something for them, instead of letting them find out at their next poll: one connection of its own for each worker, which listens.\n\nThe settings lead to the same database as the pool, and to the server itself: a pooler would lend the session to others. Those who enqueue need not configure anything. Where the connection cannot be opened or breaks, the worker polls, and it is tried again."
+        doc = "Wakes idle workers as soon as there may be something for them, instead of letting them find out at their next poll: one connection of its own for each worker, which listens.\n\nThe settings lead to the same database as the pool, and to the server itself: a pooler would lend the session to others, and the worker would hear of nothing while it takes the channel for open: tasks would wait for up to 5 s. Those who enqueue need not configure anything. Where the connection cannot be opened or breaks, the worker polls, and it is tried again."
     ))]
     listen: Option<Connect>,
 }

@@ -15,8 +15,12 @@ use crate::{
     connections::Caller,
     error,
     record::value,
-    wakeups::{self, Connect},
+    wakeups::{self, Connect, Listen},
 };
+
+/// How long the channel may be silent before the session is asked whether it still listens: an idle worker is to ask the
+/// server little, and finds tasks without hints, too.
+const ASK_EVERY: Duration = Duration::from_secs(20);
 
 /// How long after a notification those tasks are hinted that said nothing because of it: the 20 ms of `tell.sql`, and
 /// as much again for transactions that took longer than the one that notified.
@@ -46,8 +50,13 @@ impl PostgresTasks {
             let is_ours = texts.iter().any(|ours| ours == text);
             is_ours.then_some(Wakeup::Everyone)
         };
-        let limit = self.connections.limit();
-        let heard = wakeups::open(connect, CHANNEL, Box::new(read), limit).await?;
+        let listen = Listen {
+            channel: CHANNEL,
+            read: Box::new(read),
+            limit: self.connections.limit(),
+            ask_every: ASK_EVERY,
+        };
+        let heard = wakeups::open(connect, listen).await?;
         let (sender, wakeups) = Wakeups::channel(1);
         tokio::spawn(pass_on(heard, sender));
         Ok(wakeups)

@@ -2,7 +2,7 @@
 
 use std::{fs, time::Duration};
 
-use dlock_core::{Client, DLock, Lease, Provider};
+use dlock_core::{Client, DLock, Lease, Provider, provider::Wakeup};
 use dlock_sqlite::SqliteProvider;
 use dlock_testkit::faults::{Faulty, Op};
 use tokio::{
@@ -51,6 +51,19 @@ async fn counted(
         sleep(TICK).await;
     }
     (faulty, waiter)
+}
+
+/// A server that waits for its clients looks, and asks once.
+#[tokio::test]
+async fn who_has_only_looked_hears_of_a_release() {
+    let scratch = Scratch::new();
+    let lease = lock(scratch.provider(), "a").acquire().await.unwrap();
+    let looking = scratch.provider();
+    let mut wakeups = looking.watch().await.unwrap().unwrap();
+    assert!(looking.read(&name("a")).await.unwrap().is_some());
+    lease.release().await.unwrap();
+    let hint = timeout(PATIENCE, wakeups.next()).await;
+    assert_eq!(hint.unwrap(), Some(Wakeup::Name(name("a"))));
 }
 
 #[test]

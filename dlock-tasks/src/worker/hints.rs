@@ -5,6 +5,11 @@
 //! that there is nothing left, and each of their claims is work for the store. So a worker that asked in vain takes its
 //! time with the next hint, and more each time, until it gets a task: the claims of many workers do not meet, and hints
 //! that come meanwhile have no claims of their own. One that has no competitors never waits.
+//!
+//! A worker that is told of tasks need not ask for them each second. But stores leave hints out, beside others: of a
+//! transaction that began with one that notifies, and goes on for longer. So a worker sleeps for as long as it has
+//! been quiet. A task that was committed without a hint some time after another one's hint waits for a
+//! second at most, or that time once more, and never for longer than [`LONGEST_IDLE`].
 
 use std::{future::pending, sync::Arc, time::Duration};
 
@@ -12,6 +17,7 @@ use dlock_core::{ProviderError, provider::Wakeups};
 use futures_util::future::BoxFuture;
 use tokio::time::{Instant, error::Elapsed, sleep_until, timeout};
 
+use super::run::LONGEST_IDLE;
 use crate::{Claim, TaskStore};
 
 /// How long opening the stream may take, and how long to wait before it is tried again, at first and at most.
@@ -21,6 +27,9 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// How long a worker that asked in vain takes at most with the next hint, and after many in vain.
 const FIRST_SPREAD: Duration = Duration::from_millis(1);
 const LONGEST_SPREAD: Duration = Duration::from_millis(64);
+
+/// How long an idle worker sleeps that is told nothing; with a stream, after a hint.
+const POLL: Duration = Duration::from_secs(1);
 
 /// The hints about a worker's queues and kinds.
 pub(super) struct Hints {
@@ -33,6 +42,8 @@ pub(super) struct Hints {
     is_heard: bool,
     /// Within which time to ask after a hint.
     spread: Duration,
+    /// When the worker asked because of a hint, or found a task, for the last time.
+    stirred: Instant,
 }
 
 type Opened = Result<Result<Option<Wakeups>, ProviderError>, Elapsed>;
@@ -54,6 +65,19 @@ impl Hints {
             pause: FIRST_PAUSE,
             is_heard: false,
             spread: Duration::ZERO,
+            stirred: Instant::now(),
+        }
+    }
+
+    /// How long the worker may sleep that has just asked. Within its lease it sees that a worker with as long a lease
+    /// has claimed a task since, and so learns when that lease ends.
+    pub(super) fn poll(&self) -> Duration {
+        match self.stream {
+            Stream::Open(_) => {
+                let longest = self.wanted.lease.clamp(POLL, LONGEST_IDLE);
+                self.stirred.elapsed().clamp(POLL, longest)
+            }
+            _ => POLL,
         }
     }
 
@@ -72,6 +96,9 @@ impl Hints {
 
     /// The worker has asked. `found`: and there was something.
     pub(super) fn asked(&mut self, found: bool) {
+        if found || self.is_heard {
+            self.stirred = Instant::now();
+        }
         if found {
             self.spread = Duration::ZERO;
         } else if self.is_heard {

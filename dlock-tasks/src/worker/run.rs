@@ -19,7 +19,7 @@ const PRUNE_EVERY: Duration = Duration::from_secs(600);
 const PRUNE_MOST: usize = 1000;
 
 /// The longest that an idle worker sleeps.
-const LONGEST_IDLE: Duration = Duration::from_secs(5);
+pub(super) const LONGEST_IDLE: Duration = Duration::from_secs(5);
 
 /// How long a place stays empty so that one claim fills several: less than what a claim takes where commits wait for a
 /// disk.
@@ -125,7 +125,8 @@ async fn claim_and_run(
                 let Got { tasks, next, sent } = claimed?;
                 hints.asked(!tasks.is_empty());
                 if tasks.len() < room {
-                    let pause = next.unwrap_or(settings.poll).min(settings.poll).min(LONGEST_IDLE);
+                    let poll = settings.poll.unwrap_or_else(|| hints.poll()).min(LONGEST_IDLE);
+                    let pause = next.map_or(poll, |next| next.min(poll));
                     idle_until = Instant::now() + pause.max(Duration::from_millis(1));
                 }
                 for task in tasks {

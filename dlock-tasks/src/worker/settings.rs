@@ -51,8 +51,14 @@ pub(crate) struct Settings {
     pub(super) concurrency: usize,
     #[builder(default = Duration::from_secs(30), setter(doc = "The lease of each task: how long another worker waits when this one dies, 30 s if not given. It is renewed every third of it, and a handler is stopped at four fifths if no renewal succeeds."))]
     pub(super) lease: Duration,
-    #[builder(default = Duration::from_secs(1), setter(doc = "How often an idle worker asks for tasks that it was not told of; 1 s if not given."))]
-    pub(super) poll: Duration,
+    #[builder(
+        default,
+        setter(
+            strip_option(fallback = poll_opt),
+            doc = "How often an idle worker asks for tasks that it was not told of; 5 s if more is given.\n\nIf nothing is given: every second. While the store [sends hints](TaskStore::watch), it sleeps for as long as it has been quiet: a second at least, and 5 s or its [lease](Self::lease) at most. So a task whose hint is lost waits for up to 5 s; so does that of a worker that died, if its lease was shorter than this one's."
+        )
+    )]
+    pub(super) poll: Option<Duration>,
     #[builder(
         default,
         setter(

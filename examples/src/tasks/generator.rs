@@ -1,9 +1,12 @@
 //! Adds tasks, in one process at a time.
 
+use std::future::pending;
+
 use dlock::{
-    DLock, Guard,
+    DLock, FencingToken, Guard,
     sqlite::{
         SqliteProvider,
+        fence::FenceError,
         rusqlite::{Connection, TransactionBehavior},
         tasks::SqliteTasks,
     },
@@ -68,15 +71,36 @@ async fn add_all(
         let sleep = Sleep {
             sleep_duration_seconds: random.u64(1..=options.longest.max(1)),
         };
-        // The token is checked where the task is added: a generator that stood still for too long adds nothing
-        // beside its successor.
-        let transaction = data.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        fence().check(&transaction, "generator", guard.token())?;
-        let added = tasks.enqueue_in(&transaction, &[NewTask::of(&sleep)?.build()])?;
-        transaction.commit()?;
-        for task in added {
-            let seconds = sleep.sleep_duration_seconds;
-            println!("{}: adds task {}, {seconds} s", options.name, task.id());
+        if !add(options, guard.token(), tasks, data, &sleep)? {
+            // Another one could only begin because this one's lease is over, and its guard says so.
+            return pending().await;
         }
     }
+}
+
+/// Whether the task was added. The token is checked where that is done: a generator that stood still for too long adds
+/// nothing beside its successor.
+fn add(
+    options: &Options,
+    token: FencingToken,
+    tasks: &SqliteTasks,
+    data: &mut Connection,
+    sleep: &Sleep,
+) -> Result<bool, Failure> {
+    let transaction = data.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    match fence().check(&transaction, "generator", token) {
+        Ok(()) => {}
+        Err(FenceError::Stale(stale)) => {
+            println!("{}: could not add a task any more: {stale}", options.name);
+            return Ok(false);
+        }
+        Err(error) => return Err(error.into()),
+    }
+    let added = tasks.enqueue_in(&transaction, &[NewTask::of(sleep)?.build()])?;
+    transaction.commit()?;
+    for task in added {
+        let seconds = sleep.sleep_duration_seconds;
+        println!("{}: adds task {}, {seconds} s", options.name, task.id());
+    }
+    Ok(true)
 }

@@ -32,6 +32,8 @@ macro_rules! on_every_store {
 mod cron;
 mod diagrams;
 mod fencing;
+#[cfg(feature = "tasks")]
+mod generator;
 mod leader;
 #[cfg(all(feature = "metrics", feature = "sqlite"))]
 mod metrics;

@@ -1,5 +1,5 @@
 //! A short run with tasks on each store that has a queue finds nothing, and runs that are broken on purpose are
-//! noticed.
+//! noticed: `.ci/run`.
 
 #![cfg(all(unix, any(feature = "postgres", feature = "sqlite")))]
 
@@ -53,6 +53,7 @@ fn sabotaged(how: &str) -> String {
 /// The scripted pause is enough to find an account that checks nothing.
 #[cfg(feature = "sqlite")]
 #[test]
+#[ignore = "the better part of a minute: .ci/run"]
 fn account_that_checks_no_tokens_is_found() {
     let printed = sabotaged("unfenced");
     assert!(printed.contains("BROKEN: the account of task"), "{printed}");
@@ -60,6 +61,7 @@ fn account_that_checks_no_tokens_is_found() {
 
 #[cfg(feature = "sqlite")]
 #[test]
+#[ignore = "the better part of a minute: .ci/run"]
 fn run_without_a_fault_proves_nothing() {
     let printed = sabotaged("peaceful");
     assert!(printed.contains("TOOTHLESS: worker killed: 0"), "{printed}");

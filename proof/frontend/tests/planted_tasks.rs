@@ -5,6 +5,7 @@ use std::{collections::BTreeSet, panic, sync::Mutex, thread};
 use dlock_proof::planted::{TASK_CASES, TaskCase, TaskFlaw, caught_of_tasks};
 
 #[test]
+#[ignore = "each flaw against each case: .ci/run"]
 fn every_flaw_is_caught_by_exactly_its_cases() {
     // Hundreds of expected panics.
     panic::set_hook(Box::new(|_| {}));

@@ -1,0 +1,542 @@
+package dlock
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// d is the duration of most leases. The client looks at a clock moved by hand every tenth of it, in real time.
+const d = time.Second
+
+const secret = "s3cret-of-the-tests"
+
+// manual is a clock that is moved by hand, so that a busy machine changes nothing.
+type manual struct{ nanos atomic.Int64 }
+
+func (c *manual) now() time.Duration         { return time.Duration(c.nanos.Load()) }
+func (c *manual) advance(time time.Duration) { c.nanos.Add(int64(time)) }
+
+// run moves the clock on in small steps: on a busy machine it is slow, but never jumps.
+func (c *manual) run(t *testing.T, rate float64) {
+	done := make(chan struct{})
+	go func() {
+		for {
+			select {
+			case <-done:
+				return
+			case <-time.After(2 * time.Millisecond):
+				c.advance(time.Duration(rate * float64(2*time.Millisecond)))
+			}
+		}
+	}()
+	t.Cleanup(func() { close(done) })
+}
+
+type row struct {
+	uuid     string
+	n        uint64
+	token    uint64
+	expiry   time.Duration
+	span     time.Duration
+	released bool
+}
+
+type sent struct {
+	what string
+	body request
+	at   time.Duration
+	auth string
+}
+
+// fake is an honest store, and a server that does what a test plans.
+type fake struct {
+	*httptest.Server
+	clock func() time.Duration
+
+	mutex    sync.Mutex
+	rows     map[string]*row
+	requests []sent
+	planned  map[string][]fault
+	usual    fault
+}
+
+type fault func(f *fake, w http.ResponseWriter, s sent)
+
+func newFake(t *testing.T, clock func() time.Duration) *fake {
+	f := &fake{clock: clock, rows: map[string]*row{}, planned: map[string][]fault{}, usual: honest}
+	f.Server = httptest.NewServer(f)
+	t.Cleanup(func() {
+		f.CloseClientConnections()
+		f.Close()
+	})
+	return f
+}
+
+func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var body request
+	strict := json.NewDecoder(r.Body)
+	strict.DisallowUnknownFields()
+	if err := strict.Decode(&body); err != nil {
+		panic(err)
+	}
+	s := sent{strings.TrimPrefix(r.URL.Path, "/v1/default/leases/"), body, f.clock(), r.Header.Get("Authorization")}
+	f.mutex.Lock()
+	f.requests = append(f.requests, s)
+	do := f.usual
+	if planned := f.planned[s.what]; len(planned) > 0 {
+		do, f.planned[s.what] = planned[0], planned[1:]
+	}
+	f.mutex.Unlock()
+	do(f, w, s)
+}
+
+func (f *fake) plan(what string, faults ...fault) {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	f.planned[what] = append(f.planned[what], faults...)
+}
+
+func (f *fake) always(usual fault) {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	f.usual = usual
+}
+
+func (f *fake) sent(what string) (found []sent) {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	for _, s := range f.requests {
+		if s.what == what {
+			found = append(found, s)
+		}
+	}
+	return found
+}
+
+func (f *fake) do(s sent) (int, string) {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	row, now := f.rows[s.body.Name], f.clock()
+	held := row != nil && !row.released && now < row.expiry
+	own := row != nil && row.uuid == s.body.UUID
+	switch {
+	case s.what == "acquire" && own && held:
+		return 200, fmt.Sprintf(`{"token": %d, "waited_ms": 0}`, row.token)
+	case s.what == "acquire" && own:
+		return 409, `{"code": "spent"}`
+	case s.what == "acquire" && held:
+		return 409, `{"code": "held", "record": {"owner": "another"}}`
+	case s.what == "acquire":
+		token, span := uint64(1), time.Duration(s.body.Duration)*time.Millisecond
+		if row != nil {
+			token = row.token + 1
+		}
+		f.rows[s.body.Name] = newRow(s.body.UUID, token, now+span, span)
+		return 200, fmt.Sprintf(`{"token": %d, "waited_ms": 0}`, token)
+	case s.what == "renew" && own && held:
+		if row.n < s.body.N {
+			row.n, row.expiry = s.body.N, now+row.span
+		}
+		return 200, `{"asked": false}`
+	case s.what == "renew":
+		return 409, `{"code": "lost"}`
+	case own:
+		row.released = true
+		return 200, `{}`
+	}
+	return 409, `{"code": "not-held"}`
+}
+
+func newRow(uuid string, token uint64, expiry, span time.Duration) *row {
+	return &row{uuid: uuid, token: token, expiry: expiry, span: span}
+}
+
+func honest(f *fake, w http.ResponseWriter, s sent) { say(f.do(s))(f, w, s) }
+
+// lose: done, but the connection breaks.
+func lose(f *fake, w http.ResponseWriter, s sent) {
+	f.do(s)
+	panic(http.ErrAbortHandler)
+}
+
+// drop: not done, and the connection breaks.
+func drop(*fake, http.ResponseWriter, sent) { panic(http.ErrAbortHandler) }
+
+// drip: done, and an answer of one byte at a time that never ends.
+func drip(f *fake, w http.ResponseWriter, s sent) {
+	status, _ := f.do(s)
+	w.WriteHeader(status)
+	for {
+		if _, err := w.Write([]byte(" ")); err != nil {
+			return
+		}
+		w.(http.Flusher).Flush()
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+func say(status int, body string) fault {
+	return func(_ *fake, w http.ResponseWriter, _ sent) {
+		w.WriteHeader(status)
+		_, _ = w.Write([]byte(body))
+	}
+}
+
+func eventually(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
+		if condition() {
+			return
+		}
+	}
+	t.Fatalf("not within 20 s: %s", what)
+}
+
+func setUp(t *testing.T) (*fake, *Server, *manual) {
+	clock := &manual{}
+	f := newFake(t, clock.now)
+	server, err := New(Config{URLs: []string{f.URL}, Token: secret})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.clock = clock.now
+	return f, server, clock
+}
+
+func take(t *testing.T, server *Server) *Lease {
+	t.Helper()
+	lease, err := server.TryAcquire(context.Background(), "a", d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { lease.cancel(errReleased) })
+	return lease
+}
+
+func TestBeliefCountsFromSentAndNotFromTheReply(t *testing.T) {
+	f, server, clock := setUp(t)
+	f.plan("acquire", func(f *fake, w http.ResponseWriter, s sent) {
+		clock.advance(d / 10)
+		honest(f, w, s)
+	})
+	if left := take(t, server).Remaining(); left != d*7/10 {
+		t.Fatalf("%v left", left)
+	}
+}
+
+func TestRepeatHasTheSameUUIDAndCountsFromTheFirstSent(t *testing.T) {
+	f, server, clock := setUp(t)
+	f.plan("acquire", func(f *fake, w http.ResponseWriter, s sent) {
+		clock.advance(d / 10)
+		clock.run(t, 0.2)
+		lose(f, w, s)
+	})
+	lease := take(t, server)
+	sent := f.sent("acquire")
+	if sent[0].body.UUID != sent[len(sent)-1].body.UUID || len(sent) < 2 {
+		t.Fatalf("%v", sent)
+	}
+	if lease.until != d*8/10 {
+		t.Fatalf("until %v", lease.until)
+	}
+}
+
+func TestEachTryAfterAnAnswerHasAUUIDOfItsOwn(t *testing.T) {
+	f, server, clock := setUp(t)
+	f.plan("acquire", say(409, `{"code": "held"}`), say(409, `{"code": "spent"}`))
+	clock.run(t, 0.2)
+	lease, err := server.Acquire(context.Background(), "a", d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lease.Release()
+	seen := map[string]bool{}
+	for _, s := range f.sent("acquire") {
+		seen[s.body.UUID] = true
+	}
+	if len(seen) != 3 {
+		t.Fatalf("%v", seen)
+	}
+}
+
+func TestLieAboutTheWaitMovesTheBeliefNoFurtherThanTheAnswer(t *testing.T) {
+	for _, waited := range []string{"9223372036854775807", "-5", "500"} {
+		f, server, clock := setUp(t)
+		f.plan("acquire", func(f *fake, w http.ResponseWriter, s sent) {
+			clock.advance(d / 10)
+			say(200, `{"token": 5, "waited_ms": `+waited+`}`)(f, w, s)
+		})
+		lease, err := server.Acquire(context.Background(), "a", d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if most := d/10 + d*8/10; lease.until > most || waited == "-5" && lease.until != d*8/10 {
+			t.Fatalf("%s: until %v", waited, lease.until)
+		}
+		lease.cancel(errReleased)
+	}
+}
+
+func TestGrantKnownTooLateIsGivenBack(t *testing.T) {
+	f, server, clock := setUp(t)
+	f.plan("acquire", lose, func(f *fake, w http.ResponseWriter, s sent) {
+		honest(f, w, s)
+		w.(http.Flusher).Flush()
+		// The reply is there, and then the machine sleeps.
+		clock.advance(2 * d)
+	})
+	clock.run(t, 0.2)
+	lease, err := server.Acquire(context.Background(), "a", d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lease.Release()
+	first := f.sent("acquire")[0].body.UUID
+	if lease.term == first || lease.Check() != nil {
+		t.Fatal("the late grant was handed out")
+	}
+	eventually(t, "it is given back", func() bool {
+		released := f.sent("release")
+		return len(released) > 0 && released[0].body.UUID == first
+	})
+}
+
+func TestRenewalCountsFromItsOwnSent(t *testing.T) {
+	f, server, clock := setUp(t)
+	f.plan("renew", func(f *fake, w http.ResponseWriter, s sent) {
+		clock.advance(d / 10)
+		honest(f, w, s)
+	})
+	lease := take(t, server)
+	clock.advance(d / 3)
+	eventually(t, "a renewal counts", func() bool { return lease.deadline() == d/3+d*8/10 })
+}
+
+func TestNoOtherAnswerThanLostIsLossAndNoneDelaysTheDeadline(t *testing.T) {
+	for name, fault := range map[string]fault{
+		"lost reply": lose, "dropped": drop, "drip": drip, "500": say(500, "oops"), "fatal": say(500, `{"code": "fatal"}`),
+		"503": say(503, `{"code": "not-applied"}`), "504": say(504, `{"code": "unknown"}`),
+		"401": say(401, `{"code": "unauthenticated"}`), "409 for nothing": say(409, `{}`),
+		"409 of another request": say(409, `{"code": "held"}`), "lost with another status": say(410, `{"code": "lost"}`),
+		"garbage": say(200, `{"asked": `), "no success": say(200, `{}`), "redirect": say(307, ""),
+		"huge": say(200, `{"asked": false, "x": "`+strings.Repeat("x", mostBytes)+`"}`),
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, server, clock := setUp(t)
+			lease := take(t, server)
+			f.always(fault)
+			clock.advance(d / 3)
+			eventually(t, "a renewal", func() bool { return len(f.sent("renew")) > 0 })
+			clock.advance(d*8/10 - d/3 - time.Millisecond)
+			time.Sleep(20 * time.Millisecond)
+			if err := lease.Check(); err != nil || lease.Context().Err() != nil {
+				t.Fatal("lost too early", err)
+			}
+			clock.advance(time.Millisecond)
+			<-lease.Context().Done()
+			if !errors.Is(context.Cause(lease.Context()), ErrLost) || lease.deadline() != d*8/10 {
+				t.Fatal(context.Cause(lease.Context()), lease.deadline())
+			}
+		})
+	}
+}
+
+func TestLostIsLossAtOnce(t *testing.T) {
+	f, server, clock := setUp(t)
+	lease := take(t, server)
+	f.mutex.Lock()
+	f.rows["a"].uuid = "another"
+	f.mutex.Unlock()
+	clock.advance(d / 3)
+	<-lease.Context().Done()
+	if err := lease.Release(); !errors.Is(err, ErrLost) || len(f.sent("release")) > 0 {
+		t.Fatal(err)
+	}
+}
+
+func TestReleaseIsRepeatedAndTheLeaseIsInvalidByThen(t *testing.T) {
+	f, server, clock := setUp(t)
+	lease := take(t, server)
+	valid := make(chan error, 1)
+	f.plan("release", func(f *fake, w http.ResponseWriter, s sent) {
+		valid <- lease.Check()
+		lose(f, w, s)
+	}, say(409, `{"code": "not-held"}`))
+	clock.run(t, 0.1)
+	if err := lease.Release(); err != nil {
+		t.Fatal("somebody else was quick, which is no loss:", err)
+	}
+	if <-valid == nil {
+		t.Fatal("valid while it is given back")
+	}
+	if sent := f.sent("release"); len(sent) != 2 || sent[0].body.UUID != lease.term {
+		t.Fatal(sent)
+	}
+}
+
+func TestReleaseOfWhatAnotherHasIsLoss(t *testing.T) {
+	f, server, _ := setUp(t)
+	lease := take(t, server)
+	f.plan("release", say(409, `{"code": "not-held"}`))
+	if err := lease.Release(); !errors.Is(err, ErrLost) {
+		t.Fatal(err)
+	}
+}
+
+func TestCancelledAcquireGivesBack(t *testing.T) {
+	f, server, _ := setUp(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	f.plan("acquire", func(f *fake, w http.ResponseWriter, s sent) {
+		f.do(s)
+		cancel()
+		drip(f, w, s)
+	})
+	if _, err := server.Acquire(ctx, "a", d); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	eventually(t, "it is given back", func() bool { return len(f.sent("release")) > 0 })
+}
+
+func TestErrorsSayWhyAndNoToken(t *testing.T) {
+	f, server, clock := setUp(t)
+	take(t, server)
+	var held *HeldError
+	if _, err := server.TryAcquire(context.Background(), "a", d); !errors.As(err, &held) || held.Record.Owner != "another" {
+		t.Fatal(err)
+	}
+	f.plan("acquire", func(f *fake, w http.ResponseWriter, s sent) {
+		say(403, fmt.Sprintf(`{"code": "forbidden", "detail": %q}`, s.auth))(f, w, s)
+	})
+	_, err := server.TryAcquire(context.Background(), "a", d)
+	if !errors.Is(err, ErrRefused) || strings.Contains(err.Error(), secret) {
+		t.Fatal(err)
+	}
+	f.always(drop)
+	clock.run(t, 2)
+	if _, err := server.TryAcquire(context.Background(), "a", d); !errors.Is(err, ErrUnreachable) {
+		t.Fatal(err)
+	}
+	if text := fmt.Sprintf("%v %+v %#v", server, server, server); strings.Contains(text, secret) {
+		t.Fatal(text)
+	}
+}
+
+func TestTokenGoesOverPlainHTTPToThisMachineAloneAndRedirectsAreNotFollowed(t *testing.T) {
+	for _, url := range []string{"http://example.com", "http://10.0.0.1:7420", "http://localhost.example.com"} {
+		if _, err := New(Config{URLs: []string{url}, Token: secret}); err == nil {
+			t.Fatal(url)
+		}
+		if _, err := New(Config{URLs: []string{url}, Token: secret, Insecure: true}); err != nil {
+			t.Fatal(url, err)
+		}
+	}
+	f, server, clock := setUp(t)
+	trap := newFake(t, clock.now)
+	f.always(func(_ *fake, w http.ResponseWriter, _ sent) {
+		w.Header().Set("Location", trap.URL+"/v1/default/leases/acquire")
+		w.WriteHeader(http.StatusTemporaryRedirect)
+	})
+	clock.run(t, 2)
+	if _, err := server.TryAcquire(context.Background(), "a", d); !errors.Is(err, ErrUnreachable) {
+		t.Fatal(err)
+	}
+	if len(trap.sent("acquire")) > 0 {
+		t.Fatal("followed")
+	}
+}
+
+func TestRepeatsGoToTheNextServer(t *testing.T) {
+	f, _, clock := setUp(t)
+	f.always(drop)
+	next := newFake(t, clock.now)
+	server, err := New(Config{URLs: []string{f.URL, next.URL}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.clock = clock.now
+	clock.run(t, 0.2)
+	take(t, server)
+	if f.sent("acquire")[0].body.UUID != next.sent("acquire")[0].body.UUID {
+		t.Fatal("another uuid")
+	}
+}
+
+// In real time: several clients, and faults of all kinds.
+func TestNeverTwoValidLeasesWhateverIsLostOrDoubled(t *testing.T) {
+	start := time.Now()
+	f := newFake(t, func() time.Duration { return time.Since(start) })
+	faults := []fault{honest, honest, honest, lose, drop, func(f *fake, w http.ResponseWriter, s sent) {
+		f.do(s)
+		honest(f, w, s)
+	}, func(f *fake, w http.ResponseWriter, s sent) {
+		time.Sleep(time.Duration(rand.Int63n(int64(d / 5))))
+		status, body := f.do(s)
+		time.Sleep(time.Duration(rand.Int63n(int64(d / 5))))
+		say(status, body)(f, w, s)
+	}}
+	f.always(func(f *fake, w http.ResponseWriter, s sent) { faults[rand.Intn(len(faults))](f, w, s) })
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	var current [3]atomic.Pointer[Lease]
+	var grants atomic.Int64
+	var workers sync.WaitGroup
+	for i := range current {
+		server, err := New(Config{URLs: []string{f.URL}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		workers.Add(1)
+		go func(i int) {
+			defer workers.Done()
+			for ctx.Err() == nil {
+				lease, err := server.Acquire(ctx, "a", d)
+				if err != nil {
+					continue
+				}
+				current[i].Store(lease)
+				grants.Add(1)
+				select {
+				case <-lease.Context().Done():
+				case <-time.After(time.Duration(rand.Int63n(int64(d / 5)))):
+				}
+				_ = lease.Release()
+			}
+		}(i)
+	}
+	end := time.Now().Add(60 * time.Second)
+	for grants.Load() < 12 && time.Now().Before(end) {
+		for i := range current {
+			for j := range current {
+				one, two := current[i].Load(), current[j].Load()
+				// The first was valid before and after: so it was in between, when the second was asked.
+				if i != j && one != nil && two != nil && one.Check() == nil && two.Check() == nil && one.Check() == nil {
+					t.Fatalf("tokens %d and %d are valid at once", one.Token, two.Token)
+				}
+			}
+		}
+		time.Sleep(time.Millisecond)
+	}
+	cancel()
+	workers.Wait()
+	if grants.Load() < 12 {
+		t.Fatalf("only %d grants", grants.Load())
+	}
+}
+
+func TestClockGoesOn(t *testing.T) {
+	first := systemClock()
+	time.Sleep(10 * time.Millisecond)
+	if passed := systemClock() - first; passed < 9*time.Millisecond {
+		t.Fatal(passed)
+	}
+}

@@ -1,0 +1,3 @@
+module example.com/dlock
+
+go 1.21

@@ -1,0 +1,679 @@
+"""Locks of a dlock server: leases over HTTP, with fencing tokens. One file, standard library only, Python >= 3.9.
+
+    from dlock import Server
+
+    server = Server("http://127.0.0.1:7420")
+    with server.lock("nightly", duration=30.0, wait=60.0) as lease:
+        write_report(lease.token)      # the storage refuses tokens lower than the highest it has seen
+        lease.check()                  # raises Lost: stop before the next step
+
+A lease ends by itself `duration` seconds after it was last renewed, so a holder that dies blocks nobody for longer. A
+thread renews it in the background. The client believes in its lease for 0.8 of the duration, counted from *before* it
+sent the request, on a clock that nobody sets; the rest is the margin for clocks that run at other rates. When that
+time has come without a renewal, `lease.lost` is set, whatever the network does.
+
+What it guarantees, with an honest server: of all clients at most one finds `lease.valid`, whether requests and replies
+are lost, late or doubled, servers die, or machines sleep.
+
+What it cannot guarantee: between `lease.check()` and the arrival of a write any time may pass (the process or its
+virtual machine is paused). Only a storage that checks `lease.token` refuses such a write. And a server that lies can
+grant a lease to two clients, or none to anybody: it is the judge. A lie can not make a client believe in a lease for
+longer than 0.8 of its duration after an answer, and never without one.
+
+Leases are not re-entrant. Threads may share a `Server` and a `Lease`. Forked children may use a `Server`; a lease
+belongs to the process that acquired it, and is invalid in a child.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import http.client
+import ipaddress
+import json
+import math
+import os
+import random
+import re
+import socket
+import ssl
+import sys
+import threading
+import time
+import urllib.parse
+import uuid
+from typing import Any, Callable, Iterator, Mapping, Sequence
+
+__all__ = ["Error", "Held", "Lease", "Lost", "Refused", "Server", "Unreachable"]
+
+_BELIEF = 0.8
+"""The part of a duration for which a holder believes. Safe while clock rates are at most 10 % wrong on both sides."""
+_LONGEST_WAIT = 25.0
+"""The longest wait that a server takes."""
+_LONGEST_BODY = 1 << 20
+_MOST_ATTEMPTS = 256
+"""Requests under way, those included that were given up and still hang, in a name server for instance."""
+_THREAD = "dlock request"
+
+_CODES = {
+    "held": 409, "spent": 409, "lost": 409, "not-held": 409, "changed": 409,
+    "bad-request": 400, "unauthenticated": 401, "forbidden": 403, "not-found": 404, "method-not-allowed": 405,
+    "too-slow": 408, "too-large": 413, "not-json": 415, "misdirected": 421, "too-many": 429, "fatal": 500,
+    "overloaded": 503, "stopping": 503, "not-applied": 503, "unknown": 504,
+}  # fmt: skip
+"""What a server says, and the status that it comes with. Anything else is not the answer of a server of dlock."""
+_CONFLICTS = {"acquire": ("held", "spent"), "renew": ("lost",), "release": ("not-held",)}
+"""The refusals that each request can have."""
+_NOTHING_DONE = {"too-slow", "too-many", "overloaded", "stopping", "not-applied"}
+
+
+class Error(Exception):
+    """What this client raises, wrong arguments aside."""
+
+
+class Held(Error):
+    """Somebody else has the lease, and had it for as long as the caller wanted to wait.
+
+    `record` is what the server shows of it: `owner`, `since`, `remaining_ms` and others, for people.
+    """
+
+    def __init__(self, name: str, record: Mapping[str, Any]) -> None:
+        owner = str(record.get("owner", ""))[:100]
+        super().__init__(f"{name!r} is held by {owner!r}" if owner else f"{name!r} is held")
+        self.record = record
+
+
+class Lost(Error):
+    """The lease is over: stop what it protects. `work_finished`: the work had ended by then, but too late to be
+    certain that it was alone."""
+
+    work_finished = False
+
+
+class Refused(Error):
+    """The server refuses the request, and would again: a wrong argument, no right to it, or a store that is broken."""
+
+
+class Unreachable(Error):
+    """No server has given an answer. Nothing is known of the lease; if there is one it ends by itself."""
+
+
+if sys.platform == "linux":
+
+    def now() -> float:
+        """Seconds on a clock that nobody sets or slews, and that counts the time the machine was suspended."""
+        # In this order a suspension between two readings makes the result at most as late as the last of them.
+        raw = time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)
+        monotonic = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+        boot = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+        return (raw + max(0, boot - monotonic)) / 1e9
+
+elif sys.platform == "darwin":
+
+    def now() -> float:
+        """Seconds on a clock that nobody sets or slews; Apple's goes on while the machine sleeps."""
+        return time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW) / 1e9
+
+else:
+
+    def now() -> float:
+        """Seconds on the best clock that there is everywhere. It may stop while the machine sleeps."""
+        return time.monotonic()
+
+
+def _wait(event: threading.Event, until: float, step: float) -> bool:
+    """Waits for an event, or until the clock says so; whether it has come.
+
+    The clock is read again after each `step`: timers follow another clock, which stops while a machine sleeps.
+    """
+    while not event.is_set():
+        left = until - now()
+        if left <= 0:
+            break
+        event.wait(min(left, step))
+    return event.is_set()
+
+
+def _sleep(until: float, span: float) -> None:
+    _wait(threading.Event(), until, min(span / 10, 1.0))
+
+
+@dataclasses.dataclass(frozen=True)
+class _Reply:
+    """What became of a request."""
+
+    code: str = ""
+    """`ok`, what a problem says, `refused` for what a repeat cannot help; nothing if there was no answer."""
+    body: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    maybe: bool = False
+    """The server may have done it, although there is no answer that says so."""
+    why: str = ""
+    """For people, where there is no success."""
+    retry_after: float = 0.0
+    at: float = -math.inf
+    """When the answer had come."""
+
+    def is_success(self) -> bool:
+        return self.code == "ok"
+
+
+class _Attempt:
+    """One request, on a connection and in a thread of its own, so that it can be given up whatever it hangs in: a
+    name server, a handshake, a reply of one byte a second."""
+
+    def __init__(self, server: Server, url: urllib.parse.SplitResult, what: str, body: bytes, seconds: float) -> None:
+        self.answered = threading.Event()
+        self._server = server
+        self._url = url
+        self._what = what
+        self._body = body
+        self._seconds = seconds
+        self._reply = _Reply()
+        self._given_up = False
+        self._sending = False
+        self._socket: socket.socket | None = None
+
+    def run(self) -> None:
+        try:
+            self._reply = self._exchange()
+        except OSError as error:
+            self._reply = _Reply(maybe=self._sending, why=str(error) or type(error).__name__)
+        except Exception as error:  # what a server sends can make http.client and json raise anything
+            self._reply = _Reply(maybe=self._sending, why=f"not a reply in HTTP: {type(error).__name__}")
+        finally:
+            if self._socket is not None:
+                self._socket.close()
+            self.answered.set()
+
+    def give_up(self) -> _Reply:
+        """Ends the request, if it has not ended by itself; the reply, if there is one."""
+        if self.answered.is_set():
+            return self._reply
+        self._given_up = True
+        if self._socket is not None:
+            # Not the method of SSLSocket, which would take the connection apart under the thread that reads it.
+            with contextlib.suppress(OSError):
+                socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
+        return _Reply(maybe=self._sending, why="no answer in time")
+
+    def _exchange(self) -> _Reply:
+        host = self._url.hostname or ""
+        secure = self._url.scheme == "https"
+        port = self._url.port or (443 if secure else 80)
+        self._socket = socket.create_connection((host, port), timeout=self._seconds)
+        if secure:
+            # The handshake is made once this thread's socket can be shut by others.
+            self._socket = self._server._context().wrap_socket(
+                self._socket, server_hostname=host, do_handshake_on_connect=False
+            )
+            self._give_way()
+            self._socket.do_handshake()
+        kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
+        connection = kind(host, port)
+        connection.sock = self._socket
+        self._sending = True
+        # After `_sending`, as the one who gives up reads them the other way round: what is not known to be sent is not.
+        self._give_way()
+        path = f"{self._url.path.rstrip('/')}/v1/{self._server._namespace}/leases/{self._what}"
+        connection.request("POST", path, self._body, self._server._headers())
+        response = connection.getresponse()
+        body = response.read(_LONGEST_BODY + 1)
+        at = now()
+        return dataclasses.replace(self._server._understood(self._what, response, body), at=at)
+
+    def _give_way(self) -> None:
+        if self._given_up:
+            raise TimeoutError("given up")
+
+
+class Server:
+    """One or more servers of one store.
+
+    `urls` are tried in turn: what one of them does not answer is repeated at the next. `token` is sent as a bearer
+    token, over plain HTTP only to this machine unless `insecure`; redirects are never followed. `tls` replaces the
+    default context, for an own authority or a client certificate. No proxy of the environment is used.
+
+    Raises `ValueError` if an argument cannot be meant.
+    """
+
+    def __init__(
+        self, urls: str | Sequence[str], *, namespace: str = "default", token: str | None = None,
+        tls: ssl.SSLContext | None = None, insecure: bool = False,
+    ) -> None:
+        self._urls = [_checked(url) for url in ([urls] if isinstance(urls, str) else urls)]
+        if not self._urls:
+            raise ValueError("at least one URL is needed")
+        if not re.fullmatch("[a-z0-9-]{1,63}", namespace):
+            raise ValueError("a namespace is 1 to 63 of a-z, 0-9 and -")
+        if token is not None:
+            if not re.fullmatch("[!-~]+", token):
+                raise ValueError("a token is ASCII without spaces")
+            if not insecure and any(url.scheme == "http" and not _is_loopback(url) for url in self._urls):
+                raise ValueError("a token over plain HTTP can be read on its way: use https, or insecure=True")
+        self._namespace = namespace
+        self._token = token
+        self._tls = tls
+        self._turn = 0
+
+    def __repr__(self) -> str:
+        return f"Server({[url.geturl() for url in self._urls]!r}, namespace={self._namespace!r})"
+
+    @contextlib.contextmanager
+    def lock(
+        self, name: str, *, duration: float = 30.0, wait: float | None = None, owner: str | None = None,
+        on_lost: Callable[[], object] | None = None,
+    ) -> Iterator[Lease]:
+        """A `with` statement under the lease, as of `acquire`. It gives the lease back after the work, and raises
+        `Lost` if the work has ended without an exception, but not within the lease."""
+        with self.acquire(name, duration=duration, wait=wait, owner=owner, on_lost=on_lost) as lease:
+            yield lease
+
+    def try_lock(
+        self, name: str, *, duration: float = 30.0, owner: str | None = None,
+        on_lost: Callable[[], object] | None = None,
+    ) -> contextlib.AbstractContextManager[Lease]:
+        """`lock` that does not wait for others: raises `Held` at once."""
+        return self.lock(name, duration=duration, wait=0, owner=owner, on_lost=on_lost)
+
+    def acquire(
+        self, name: str, *, duration: float = 30.0, wait: float | None = None, owner: str | None = None,
+        on_lost: Callable[[], object] | None = None, renew: bool = True,
+    ) -> Lease:
+        """Waits for the lease of `name` for up to `wait` seconds: `None` for as long as it takes, 0 for one try.
+
+        `duration`, 0.1 s to 24 h, is how long others are kept out after a holder died. `owner` is a label for people.
+        `on_lost` is called in a thread of its own when the lease is lost. Without `renew` the caller renews by
+        `lease.renew()`. Give the lease back by `with` or `release()`: one that is forgotten is renewed until the
+        process ends.
+
+        Raises `Held`; `Refused`; `Unreachable` if no server answered for 10 s, and for the duration if that is longer.
+        """
+        if not 0.1 <= duration <= 86_400.0:
+            raise ValueError("a duration is 0.1 s to 24 h")
+        if wait is not None and not wait >= 0:
+            raise ValueError("a wait is not negative")
+        millis = int(duration * 1000)  # what the client believes is never more than what it asked for
+        span = millis / 1000
+        request = {
+            "name": name,
+            "duration_ms": millis,
+            "owner": f"{socket.gethostname()}:{os.getpid()}" if owner is None else owner,
+        }
+        heard = now()
+        limit = math.inf if wait is None else heard + (wait or span / 3)
+        poll = min(max(span / 10, 0.1), 1.0)
+        mine: set[str] = set()
+        prev: Mapping[str, Any] | None = None
+        record: Mapping[str, Any] | None = None
+        while True:
+            # A definite answer ends a try. The next one is another: its own uuid, its own `sent`.
+            term = str(uuid.UUID(bytes=os.urandom(16), version=4))
+            mine.add(term)
+            longest = 0.0
+            body: dict[str, Any] = {**request, "uuid": term}
+            if prev is not None:
+                # Without a wait: a server that waits looks at the record, which seems to be held.
+                body["prev"] = prev
+            elif wait != 0:
+                # Not so long that a grant at its end, or a repeat, could not be used; and time for the answer.
+                left = limit - now()
+                longest = max(0.0, min(_LONGEST_WAIT, span / 2, left - min(span / 6, left / 2)))
+                body["wait_ms"] = int(longest * 1000)
+            sent = now()
+            reply, once = self._try(body, sent, longest, limit, span)
+            prev = None
+            if reply.is_success():
+                start = sent
+                if once:
+                    # Not more than was asked for, nor later than the answer: the server's word alone moves nothing.
+                    waited = min(_whole(reply.body.get("waited_ms")), body.get("wait_ms", 0)) / 1000
+                    start = max(sent, min(sent + _BELIEF * waited, reply.at))
+                if now() < start + _BELIEF * span:
+                    return Lease(self, name, term, reply.body["token"], span, start, on_lost, renew)
+                self._give_back(name, term, span)
+                heard, reply = now(), _Reply(why="the grant was known too late to be used")
+            elif reply.code == "held":
+                heard, record = now(), reply.body
+                if str(record.get("uuid")) in mine:
+                    # A late copy of a try of ours that is over, and that nobody was given.
+                    prev = {"uuid": record["uuid"], "renewals": _whole(record.get("renewals"))}
+            elif reply.code == "spent":
+                heard = now()
+            elif reply.code == "refused":
+                raise Refused(f"{name!r}: {reply.why}")
+            if wait == 0 and reply.code != "spent" and prev is None:
+                limit = now()
+            # A server that answers at once, whatever it was asked, is not asked more often than one that is polled.
+            resume = max(now() + 0.01, sent + poll * random.uniform(0.9, 1.0), now() + reply.retry_after)
+            _sleep(min(resume, limit), span)
+            if now() - heard > max(span, 10.0) or resume >= limit and record is None:
+                raise Unreachable(f"{name!r}: {reply.why}")
+            if resume >= limit and record is not None:
+                raise Held(name, record)
+
+    def _try(
+        self, body: dict[str, Any], sent: float, wait: float, limit: float, span: float
+    ) -> tuple[_Reply, bool]:
+        """Sends one try until there is an answer to it or no use in one; and whether it was sent once only."""
+        until = min(sent + wait + span / 3, sent + _BELIEF * span)
+        maybe = False
+        once = True
+        try:
+            while True:
+                reply = self._call("acquire", body, min(now() + wait + span / 6, limit), span)
+                if reply.is_success() and not 1 <= _whole(reply.body.get("token")) < 1 << 53:
+                    reply = _Reply(maybe=True, why="a grant without a token")
+                maybe = maybe or reply.maybe
+                if reply.is_success() or reply.code in ("held", "spent"):
+                    return reply, once
+                resume = now() + max(_pause(span), reply.retry_after)
+                if reply.code == "refused" or resume >= min(until, limit):
+                    break
+                _sleep(resume, span)
+                once = False
+                body.pop("wait_ms", None)
+                wait = 0.0
+        except BaseException:  # the caller is interrupted, and takes no lease
+            self._give_back(body["name"], body["uuid"], span)
+            raise
+        if maybe:
+            self._give_back(body["name"], body["uuid"], span)
+        return reply, once
+
+    def _give_back(self, name: str, term: str, span: float) -> None:
+        """Releases in the background what was, or may have been, granted and is given to nobody."""
+        until = now() + span
+        # If there is no thread for it the record expires.
+        with contextlib.suppress(RuntimeError):
+            threading.Thread(target=self._release, args=(name, term, None, until, span), daemon=True).start()
+
+    def _release(self, name: str, term: str, token: int | None, until: float, span: float) -> bool | None:
+        """Sends a release until it is answered: whether the term was this client's to the end, `None` if that is not
+        known."""
+        body: dict[str, Any] = {"name": name, "uuid": term}
+        if token is not None:
+            body["token"] = token
+        maybe = False
+        while True:
+            reply = self._call("release", body, now() + span / 6, span)
+            if reply.is_success():
+                return True
+            if reply.code == "not-held":
+                # An earlier attempt may have been applied, and somebody else been quick.
+                return None if maybe else False
+            maybe = maybe or reply.maybe
+            resume = now() + _pause(span)
+            if reply.code == "refused" or resume >= until:
+                return None
+            _sleep(resume, span)
+
+    def _call(self, what: str, body: Mapping[str, Any], until: float, span: float) -> _Reply:
+        """One attempt of one request, given up when the clock says so."""
+        if sum(thread.name == _THREAD for thread in threading.enumerate()) >= _MOST_ATTEMPTS:
+            return _Reply(why="too many requests hang")
+        turn = self._turn % len(self._urls)
+        seconds = min(max(until - now(), 0.001), 60.0)
+        attempt = _Attempt(self, self._urls[turn], what, json.dumps(body).encode(), seconds)
+        try:
+            threading.Thread(target=attempt.run, name=_THREAD, daemon=True).start()
+        except RuntimeError as error:
+            return _Reply(why=str(error))
+        try:
+            _wait(attempt.answered, until, min(span / 10, 1.0))
+        finally:
+            reply = attempt.give_up()
+        if reply.code in ("", *_NOTHING_DONE):
+            self._turn = turn + 1
+        return reply
+
+    def _headers(self) -> dict[str, str]:
+        headers = {"Content-Type": "application/json", "Accept": "application/json", "Connection": "close"}
+        if self._token is not None:
+            headers["Authorization"] = f"Bearer {self._token}"
+        return headers
+
+    def _context(self) -> ssl.SSLContext:
+        if self._tls is None:
+            self._tls = ssl.create_default_context()
+        return self._tls
+
+    def _understood(self, what: str, response: http.client.HTTPResponse, body: bytes) -> _Reply:
+        """What a response says. What no server of dlock says is no answer: the request may have been done."""
+        status = response.status
+        strange = _Reply(maybe=True, why=f"status {status}, and not the answer of a dlock server")
+        said: Any = None
+        if len(body) <= _LONGEST_BODY:
+            with contextlib.suppress(ValueError, RecursionError):
+                said = json.loads(body)
+        if status == 200:
+            return _Reply("ok", said) if isinstance(said, dict) else strange
+        code = said.get("code") if isinstance(said, dict) else None
+        known = isinstance(code, str) and _CODES.get(code) == status
+        if known and code in _CONFLICTS[what]:
+            record = said.get("record")
+            return _Reply(code, record if isinstance(record, dict) else {}, why=code)
+        detail = self._told(said.get("detail") if known else None)
+        why = f"{code} ({status}){detail}" if known else f"status {status}"
+        if known and code in _NOTHING_DONE:
+            return _Reply(code, why=why, retry_after=_seconds(response.getheader("Retry-After")))
+        if known and code == "unknown":
+            return _Reply(maybe=True, why=why)
+        if code == "fatal" and known or 400 <= status < 500 and status not in (408, 409, 425, 429):
+            return _Reply("refused", why=why)
+        return strange
+
+    def _told(self, detail: object) -> str:
+        """What a server says to people, without what it should not know better than to repeat."""
+        if not isinstance(detail, str):
+            return ""
+        if self._token is not None:
+            detail = detail.replace(self._token, "...")
+        return f": {detail[:300]!r}"
+
+
+class Lease:
+    """A lease that was acquired. See `Server.acquire`; made by it alone."""
+
+    def __init__(
+        self, server: Server, name: str, term: str, token: int, span: float, start: float,
+        on_lost: Callable[[], object] | None, renew: bool,
+    ) -> None:
+        self.name = name
+        self.token: int = token
+        """The fencing token: higher than those of all earlier leases of this name."""
+        self._server = server
+        self._term = term
+        self._span = span
+        self._on_lost = on_lost
+        self._renews = renew
+        self._process = os.getpid()
+        self._mutex = threading.RLock()  # re-entrant: a signal handler may ask as well
+        self._lost = threading.Event()
+        self._stop = threading.Event()
+        # Guarded by the mutex.
+        self._n = 0
+        self._renewed = start  # `sent` of the newest success
+        self._sent = start  # `sent` of the newest attempt
+        self._until = start + _BELIEF * span
+        self._over = ""
+        self._asked = False
+        self._fatal = False
+        threading.Thread(target=self._keep, name="dlock lease", daemon=True).start()
+
+    def __repr__(self) -> str:
+        return f"<Lease of {self.name!r}, token {self.token}>"
+
+    @property
+    def valid(self) -> bool:
+        """Whether the holder may still act. Once this is false it stays so."""
+        return not self._end()
+
+    @property
+    def remaining(self) -> float:
+        """For how many seconds the lease stays valid if no renewal succeeds; 0 once it is over."""
+        if self._end():
+            return 0.0
+        with self._mutex:
+            return max(0.0, self._until - now())
+
+    @property
+    def lost(self) -> threading.Event:
+        """Set when the lease is lost: another has it, or its time has passed without a renewal. Not by `release()`."""
+        if os.getpid() == self._process:
+            return self._lost
+        # An event that was copied by a fork may be locked for ever.
+        event = threading.Event()
+        event.set()
+        return event
+
+    @property
+    def asked(self) -> bool:
+        """Somebody has asked for the lock: end the work and give it back, if you can. A hint."""
+        return self._asked
+
+    @property
+    def unsure(self) -> bool:
+        """Renewals do not succeed, and the lease may soon be lost: begin nothing long."""
+        return self.valid and (self._fatal or now() >= self._renewed + self._span / 2)
+
+    def check(self) -> None:
+        """Raises `Lost` unless the lease is valid."""
+        over = self._end()
+        if over:
+            raise Lost(f"{self.name!r}: {over}")
+
+    def renew(self) -> bool:
+        """Renews once: whether that succeeded. Needed only for a lease that was acquired without `renew`.
+
+        Raises `Lost`. That there is no success is no loss: try again while the lease is valid.
+        """
+        with self._mutex:
+            self.check()
+            # One step: a larger number never has an earlier `sent`.
+            self._n += 1
+            n = self._n
+            sent = self._sent = now()
+            until = min(sent + self._span / 6, self._until)
+        reply = self._server._call("renew", {"name": self.name, "uuid": self._term, "n": n}, until, self._span)
+        with self._mutex:
+            if reply.code == "lost":
+                self._lose("the server says that it is over")
+            self.check()  # also: a success after the deadline is none
+            self._fatal = reply.code == "refused"
+            asked = reply.body.get("asked")
+            if not reply.is_success() or not isinstance(asked, bool):
+                return False
+            self._asked = self._asked or asked
+            # The attempt's own `sent`: others may have been sent since.
+            self._renewed = max(self._renewed, sent)
+            self._until = max(self._until, sent + _BELIEF * self._span)
+            return True
+
+    def release(self) -> bool | None:
+        """Gives the lease back; end the work first. It is invalid from now on.
+
+        Sent until it is answered, or the lease has ended at the server anyway: that takes at most the duration.
+        `True`: it was valid until now, and is free. `False`: it was over before. `None`: not known, or called twice.
+        """
+        if os.getpid() != self._process:
+            return False  # it is the parent's
+        with self._mutex:
+            over = self._end()
+            if over == _RELEASED:
+                return None
+            taken = self._lost.is_set() and over != _LATE
+            self._over = self._over or _RELEASED
+            until = self._sent + self._span
+            self._stop.set()
+        # What another has is not this client's to release.
+        kept = False if taken else self._server._release(self.name, self._term, self.token, until, self._span)
+        return False if over else kept
+
+    def __enter__(self) -> Lease:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        over = self._end()
+        kept = self.release()
+        if over == _RELEASED or error is not None:
+            return  # the work's own exception says more than ours
+        if over or kept is False:
+            lost = Lost(f"{self.name!r}: {over or 'it was over when it was given back'}; the work has ended too late")
+            lost.work_finished = True
+            raise lost
+
+    def _end(self) -> str:
+        """Why the lease is over; nothing while it is valid. Reads the clock: no flag decides that it is."""
+        # First of all: in a child the mutex may be locked for ever.
+        if os.getpid() != self._process:
+            return "a lease is not inherited by a forked process"
+        with self._mutex:
+            if not self._over and now() >= self._until:
+                self._lose(_LATE)
+            return self._over
+
+    def _lose(self, why: str) -> None:
+        """The caller has the mutex."""
+        if self._over:
+            return
+        self._over = why
+        self._lost.set()
+        self._stop.set()
+        if self._on_lost is not None:
+            with contextlib.suppress(RuntimeError):  # there are too many threads, but the event is set
+                threading.Thread(target=self._on_lost, name="dlock on_lost", daemon=True).start()
+
+    def _keep(self) -> None:
+        """Renews until the lease is over, and sees to it that a loss is told. Waits for nothing but the clock: each
+        attempt is given up in time."""
+        step = min(self._span / 10, 1.0)
+        due = self._renewed + self._span / 3
+        while True:
+            with self._mutex:
+                until = min(due, self._until) if self._renews else self._until
+            _wait(self._stop, until, step)
+            if self._end():
+                return
+            if not self._renews:
+                continue
+            try:
+                renewed = self.renew()
+            except Lost:
+                return
+            due = self._renewed + self._span / 3 if renewed else now() + _pause(self._span)
+
+
+_RELEASED = "it was given back"
+_LATE = "its time has passed without a renewal"
+
+
+def _pause(span: float) -> float:
+    """Before a repeat."""
+    return min(span / 30, 1.0) * random.uniform(0.5, 1.0)
+
+
+def _whole(value: object) -> int:
+    """A number as JSON has it; 0 for what is none."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+
+
+def _seconds(header: str | None) -> float:
+    return min(float(header), 30.0) if header is not None and re.fullmatch("[0-9]{1,9}", header) else 0.0
+
+
+def _checked(url: str) -> urllib.parse.SplitResult:
+    """Never repeats the URL: somebody may have put a password into it."""
+    parts = urllib.parse.urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+        raise ValueError("a URL is http://HOST:PORT or https://HOST:PORT, perhaps with a path")
+    if parts.username is not None or parts.password is not None:
+        raise ValueError("a URL has no user name and no password; a token is an argument")
+    parts.port  # raises ValueError if it is none
+    return parts
+
+
+def _is_loopback(url: urllib.parse.SplitResult) -> bool:
+    host = url.hostname or ""
+    with contextlib.suppress(ValueError):
+        return ipaddress.ip_address(host).is_loopback
+    return host == "localhost"

@@ -1,0 +1,1304 @@
+"""The client against a server that lies, hangs, repeats and loses replies.
+
+Most tests move the clock by hand, so that a busy machine changes nothing: `dlock.now` is replaced, and the store of
+the fake server reads the same clock. With `DLOCK_TEST_SERVER=http://HOST:PORT` some run against a real server too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.server
+import json
+import os
+import random
+import socket
+import ssl
+import tempfile
+import threading
+import time
+import unittest
+import uuid
+import warnings
+from typing import Any, Callable, Iterator, Mapping
+from unittest import mock
+
+import dlock
+from dlock import Held, Lease, Lost, Refused, Server, Unreachable
+
+D = 1.0
+"""The duration of most leases. The client looks at a clock moved by hand every tenth of it, in real time."""
+TOKEN = "s3cret-of-the-tests"
+
+
+def eventually(condition: Callable[[], Any], what: str, seconds: float = 20.0) -> Any:
+    """Waits for a condition in real time, so long that no machine is too busy."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        value = condition()
+        if value:
+            return value
+        time.sleep(0.002)
+    raise AssertionError(f"not within {seconds} s: {what}")
+
+
+class Clock:
+    """A clock that is moved by hand."""
+
+    def __init__(self) -> None:
+        self.time = 1000.0
+
+    def __call__(self) -> float:
+        return self.time
+
+    def advance(self, seconds: float) -> None:
+        self.time += seconds
+
+    @contextlib.contextmanager
+    def running(self, rate: float) -> Iterator[None]:
+        """Moves on by itself, in small steps: on a busy machine it is slow, but never jumps."""
+        stop = threading.Event()
+
+        def run() -> None:
+            while not stop.wait(0.002):
+                self.time += 0.002 * rate
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        try:
+            yield
+        finally:
+            stop.set()
+            thread.join()
+
+
+class Request:
+    def __init__(self, what: str, body: dict[str, Any], token: str | None, at: float) -> None:
+        self.what = what
+        self.body = body
+        self.token = token
+        self.at = at
+
+
+class Store:
+    """An honest store in memory: rules A1 to A7, R1 to R3, L1 to L3, and the waits of N5."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self.clock = clock
+        self.mutex = threading.Condition()
+        self.records: dict[str, dict[str, Any]] = {}
+        self.asked = False
+
+    def do(self, request: Request) -> tuple[int, dict[str, Any]]:
+        return {"acquire": self.acquire, "renew": self.renew, "release": self.release}[request.what](request.body)
+
+    def expired(self, record: Mapping[str, Any]) -> bool:
+        return bool(self.clock() >= record["expiry"])
+
+    def shown(self, record: dict[str, Any]) -> dict[str, Any]:
+        left = max(0.0, record["expiry"] - self.clock())
+        return {**{k: v for k, v in record.items() if k != "expiry"}, "remaining_ms": int(left * 1000) + 1}
+
+    def acquire(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        with self.mutex:
+            waited = self.look(body)
+            record = self.records.get(body["name"])
+            if record is not None and record["uuid"] == body["uuid"]:
+                if record["released"] or self.expired(record):
+                    return problem("spent")
+                return 200, {"token": record["token"], "waited_ms": waited}
+            prev = body.get("prev")
+            if record is not None and not record["released"] and not self.expired(record):
+                if prev != {"uuid": record["uuid"], "renewals": record["renewals"]}:
+                    return problem("held", record=self.shown(record))
+            self.records[body["name"]] = {
+                "uuid": body["uuid"], "renewals": 0, "owner": body.get("owner", ""), "since": "2026-01-01T00:00:00Z",
+                "token": (record["token"] if record else 0) + 1, "duration_ms": body["duration_ms"],
+                "released": False, "asked": False, "expiry": self.clock() + body["duration_ms"] / 1000,
+            }  # fmt: skip
+            return 200, {"token": self.records[body["name"]]["token"], "waited_ms": waited}
+
+    def look(self, body: dict[str, Any]) -> int:
+        """Waits until the name may be free; for how long it was certainly not this request's."""
+        begun = self.clock()
+        waited = 0.0
+        while body.get("wait_ms"):
+            passed = self.clock() - begun
+            record = self.records.get(body["name"])
+            if record is not None and record["uuid"] == body["uuid"]:
+                break
+            waited = passed
+            if record is None or record["released"] or self.expired(record) or passed * 1000 >= body["wait_ms"]:
+                break
+            self.mutex.wait(0.005)
+        return int(waited * 1000)
+
+    def renew(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        with self.mutex:
+            record = self.records.get(body["name"])
+            held = record is not None and record["uuid"] == body["uuid"] and not record["released"]
+            if record is None or not held or self.expired(record):
+                return problem("lost")
+            if record["renewals"] < body["n"]:
+                record["renewals"] = body["n"]
+                record["expiry"] = self.clock() + record["duration_ms"] / 1000
+            return 200, {"asked": self.asked}
+
+    def release(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        with self.mutex:
+            record = self.records.get(body["name"])
+            if record is None or record["uuid"] != body["uuid"]:
+                return problem("not-held")
+            record["released"] = True
+            self.mutex.notify_all()
+            return 200, {}
+
+
+def problem(code: str, **more: Any) -> tuple[int, dict[str, Any]]:
+    return dlock._CODES[code], {"status": dlock._CODES[code], "title": "..", "code": code, **more}
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    server: Fake
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        what = self.path.rsplit("/", 1)[1]
+        assert self.path == f"/v1/default/leases/{what}", self.path
+        allowed = {
+            "acquire": {"name", "uuid", "duration_ms", "prev", "owner", "wait_ms"},
+            "renew": {"name", "uuid", "n"},
+            "release": {"name", "uuid", "token"},
+        }[what]
+        assert set(body) <= allowed, body
+        request = Request(what, body, self.headers["Authorization"], self.server.store.clock())
+        fault = self.server.take(request)
+        with contextlib.suppress(OSError):
+            fault(self, request)
+        self.close_connection = True
+
+    def reply(self, status: int, body: Any, **headers: str) -> None:
+        text = body if isinstance(body, bytes) else json.dumps(body).encode()
+        self.send_response_only(status)
+        for name, value in headers.items():
+            self.send_header(name.replace("_", "-"), value)
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+
+Fault = Callable[[Handler, Request], None]
+
+
+class Fake(http.server.ThreadingHTTPServer):
+    """A server that is honest, but for what a test plans."""
+
+    daemon_threads = True
+    block_on_close = False
+    request_queue_size = 128
+
+    def __init__(self, clock: Callable[[], float], store: Store | None = None) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.store = store or Store(clock)
+        self.requests: list[Request] = []
+        self.stopped = threading.Event()
+        self.planned: dict[str, list[Fault]] = {"acquire": [], "renew": [], "release": []}
+        self.usual: dict[str, Fault] = dict.fromkeys(self.planned, honest)
+        self.mutex = threading.Lock()
+        self.url = f"http://127.0.0.1:{self.server_address[1]}"
+        threading.Thread(target=self.serve_forever, args=(0.02,), daemon=True).start()
+
+    def plan(self, what: str, *faults: Fault) -> None:
+        """What becomes of the next requests of this kind, one each."""
+        self.planned[what].extend(faults)
+
+    def take(self, request: Request) -> Fault:
+        with self.mutex:
+            self.requests.append(request)
+            planned = self.planned[request.what]
+            return planned.pop(0) if planned else self.usual[request.what]
+
+    def sent(self, what: str) -> list[Request]:
+        return [request for request in self.requests if request.what == what]
+
+    def stop(self) -> None:
+        self.stopped.set()
+        self.shutdown()
+        self.server_close()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        self.failed = True
+        super().handle_error(request, client_address)
+
+
+def honest(handler: Handler, request: Request) -> None:
+    handler.reply(*handler.server.store.do(request))
+
+
+def lose(handler: Handler, request: Request) -> None:
+    """Done, but the connection breaks."""
+    handler.server.store.do(request)
+
+
+def drop(handler: Handler, request: Request) -> None:
+    """Not done, and the connection breaks."""
+
+
+def hang(handler: Handler, request: Request) -> None:
+    """Not done, and no answer."""
+    handler.server.stopped.wait(60)
+
+
+def done_and_hang(handler: Handler, request: Request) -> None:
+    handler.server.store.do(request)
+    handler.server.stopped.wait(60)
+
+
+def drip(handler: Handler, request: Request) -> None:
+    """Done, and an answer of one byte at a time that never ends."""
+    status, body = handler.server.store.do(request)
+    handler.wfile.write(b"HTTP/1.1 %d OK\r\nContent-Length: 1000000\r\n\r\n" % status)
+    while not handler.server.stopped.wait(0.01):
+        handler.wfile.write(b" ")
+
+
+def drip_headers(handler: Handler, request: Request) -> None:
+    handler.server.store.do(request)
+    while not handler.server.stopped.wait(0.01):
+        handler.wfile.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+
+
+def twice(handler: Handler, request: Request) -> None:
+    handler.server.store.do(request)
+    honest(handler, request)
+
+
+def late(handler: Handler, request: Request) -> None:
+    """Done now, and once more some time later; the reply is lost."""
+    handler.server.store.do(request)
+    handler.connection.shutdown(socket.SHUT_RDWR)
+    handler.server.stopped.wait(random.uniform(0.0, 0.8 * D))
+    handler.server.store.do(request)
+
+
+def slow(handler: Handler, request: Request) -> None:
+    """Done at some time, answered at some later time, perhaps too late."""
+    handler.server.stopped.wait(random.uniform(0.0, 0.2 * D))
+    status, body = handler.server.store.do(request)
+    handler.server.stopped.wait(random.uniform(0.0, 0.2 * D))
+    handler.reply(status, body)
+
+
+def answer(status: int, body: Any, **headers: str) -> Fault:
+    """Not done, and this answer."""
+    return lambda handler, request: handler.reply(status, body, **headers)
+
+
+def raw(data: bytes) -> Fault:
+    def fault(handler: Handler, request: Request) -> None:
+        handler.wfile.write(data)
+
+    return fault
+
+
+def after(seconds: float, then: Fault = honest) -> Fault:
+    """The clock moves before the request is done."""
+
+    def fault(handler: Handler, request: Request) -> None:
+        clock = handler.server.store.clock
+        assert isinstance(clock, Clock)
+        clock.advance(seconds)
+        then(handler, request)
+
+    return fault
+
+
+def refusal(code: str, **more: Any) -> Fault:
+    return answer(*problem(code, **more))
+
+
+def echo(handler: Handler, request: Request) -> None:
+    """Repeats the token wherever it could be shown."""
+    status, body = problem("forbidden", detail=f"your token {request.token} may not")
+    handler.reply(status, body)
+
+
+def echo_in_status(handler: Handler, request: Request) -> None:
+    handler.wfile.write(f"HTTP/9 {request.token}\r\n\r\n".encode())
+
+
+def other(holder: str = "another", seconds: float = 100.0) -> dict[str, Any]:
+    return {
+        "uuid": str(uuid.uuid4()), "renewals": 0, "owner": holder, "since": "2026-01-01T00:00:00Z", "token": 7,
+        "duration_ms": int(seconds * 1000), "released": False, "asked": False,
+    }  # fmt: skip
+
+
+NO_ANSWERS: dict[str, Fault] = {
+    "lost": lose,
+    "dropped": drop,
+    "500": answer(500, b"oops"),
+    "fatal": refusal("fatal"),
+    "503": refusal("not-applied"),
+    "overloaded": answer(*problem("overloaded"), Retry_After="1000"),
+    "503 of a proxy": answer(503, b"<html>"),
+    "504": refusal("unknown"),
+    "401": refusal("unauthenticated"),
+    "403": refusal("forbidden"),
+    "400": refusal("bad-request"),
+    "404": answer(404, b""),
+    "429": refusal("too-many"),
+    "409 for nothing": answer(409, {}),
+    "409 without JSON": answer(409, b"lost"),
+    "409 that another request has": refusal("not-held"),
+    "409 held": refusal("held", record=other()),
+    "409 of an unknown code": answer(409, {"code": "gone"}),
+    "lost with another status": answer(200, b'{"code": "lost"}'),
+    "lost with status 500": answer(500, {"code": "lost"}),
+    "code of a strange type": answer(409, {"code": ["lost"]}),
+    "a list": answer(200, []),
+    "nothing": answer(200, b""),
+    "garbage": answer(200, b"\xff\xfe{"),
+    "asked is a text": answer(200, {"asked": "false"}),
+    "success without asked": answer(200, {}),
+    "deep": answer(200, b"[" * 100_000),
+    "huge": answer(200, b'{"asked": false, "x": "' + b"x" * (1 << 20) + b'"}'),
+    "huge number": answer(200, b'{"asked": ' + b"9" * 10_000 + b"}"),
+    "cut off": raw(b'HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{"asked": '),
+    "no length": raw(b"HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\n{"),
+    "bad chunks": raw(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"),
+    "no HTTP": raw(b"SSH-2.0-OpenSSH\r\n"),
+    "long line": raw(b"HTTP/1.1 200 " + b"x" * 100_000 + b"\r\n\r\n"),
+    "many headers": raw(b"HTTP/1.1 200 OK\r\n" + b"a: b\r\n" * 1000 + b"\r\n{}"),
+    "201": answer(201, {"asked": False, "token": 1}),
+    "redirect": answer(307, b"", Location="http://127.0.0.1:1/"),
+}
+
+
+class Case(unittest.TestCase):
+    """A test with a clock that is moved by hand, and a fake server that reads it."""
+
+    def setUp(self) -> None:
+        self.seed = int(os.environ.get("DLOCK_TEST_SEED", random.randrange(1 << 30)))
+        random.seed(self.seed)
+        self.clock = Clock()
+        self.leases: list[Lease] = []
+        patch = mock.patch("dlock.now", self.clock)
+        patch.start()
+        self.addCleanup(patch.stop)
+        self.fake = self.start()
+        self.server = Server(self.fake.url)
+        self.addCleanup(self.end)
+
+    def start(self, store: Store | None = None) -> Fake:
+        fake = Fake(self.clock, store)
+        self.addCleanup(fake.stop)
+        return fake
+
+    def end(self) -> None:
+        """No thread of a lease outlives its test: its clock would be another one."""
+        for lease in self.leases:
+            lease._stop.set()
+        self.clock.advance(1000.0)
+        names = ("dlock lease", dlock._THREAD)
+        eventually(lambda: not any(t.name in names for t in threading.enumerate()), "threads end")
+
+    def acquire(self, **options: Any) -> Lease:
+        lease = self.server.acquire("a", **{"duration": D, "wait": 0, **options})
+        self.leases.append(lease)
+        return lease
+
+    @contextlib.contextmanager
+    def dozing(self) -> Iterator[None]:
+        """Whoever would sleep moves the clock instead; no attempt is given up, however slow the machine is."""
+
+        def doze(until: float, span: float) -> None:
+            self.clock.time = max(self.clock.time, until)
+
+        with mock.patch("dlock._sleep", doze):
+            yield
+
+    def until(self, lease: Lease) -> float:
+        """When the client stops to believe."""
+        return lease._until
+
+
+@contextlib.contextmanager
+def patience() -> Iterator[None]:
+    """No attempt is given up when the clock moves, so that its reply comes late."""
+    with mock.patch("dlock._wait", lambda event, until, step: event.wait(20)), mock.patch("dlock._sleep"):
+        yield
+
+
+class Belief(Case):
+    def test_belief_counts_from_sent_and_not_from_the_reply(self) -> None:
+        self.fake.plan("acquire", after(0.1))
+        lease = self.acquire()
+        self.assertAlmostEqual(self.until(lease), 1000.0 + 0.8 * D)
+        self.assertAlmostEqual(lease.remaining, 0.7 * D)
+
+    def test_repeat_has_the_same_uuid_and_counts_from_the_first_sent(self) -> None:
+        self.fake.plan("acquire", after(0.1, lose))
+        with self.dozing():
+            lease = self.acquire()
+        first, second = self.fake.sent("acquire")
+        self.assertEqual(first.body["uuid"], second.body["uuid"])
+        self.assertAlmostEqual(self.until(lease), 1000.0 + 0.8 * D)
+        self.assertEqual(lease.token, 1)
+
+    def test_each_try_after_an_answer_has_a_uuid_of_its_own(self) -> None:
+        self.fake.usual["acquire"] = refusal("held", record=other())
+        with self.dozing(), self.assertRaises(Held):
+            self.acquire(wait=3.0)
+        uuids = [request.body["uuid"] for request in self.fake.sent("acquire")]
+        self.assertGreater(len(uuids), 2)
+        self.assertEqual(len(uuids), len(set(uuids)))
+        for text in uuids:
+            self.assertEqual(uuid.UUID(text).version, 4)
+
+    def test_uuids_do_not_follow_a_seed(self) -> None:
+        random.seed(1)
+        first = self.acquire()
+        first.release()
+        random.seed(1)
+        with self.dozing():
+            self.acquire()
+        one, two = self.fake.sent("acquire")
+        self.assertNotEqual(one.body["uuid"], two.body["uuid"])
+
+    def test_spent_is_answered_by_a_fresh_try(self) -> None:
+        self.fake.plan("acquire", refusal("spent"))
+        with self.dozing():
+            self.acquire()
+        one, two = self.fake.sent("acquire")
+        self.assertNotEqual(one.body["uuid"], two.body["uuid"])
+
+    def test_try_without_an_answer_ends_after_a_third_is_given_back_and_followed_by_a_fresh_one(self) -> None:
+        self.fake.usual["acquire"] = lose
+        with self.clock.running(1):
+            thread = threading.Thread(target=lambda: self.acquire(wait=None))
+            thread.start()
+            eventually(lambda: len({r.body["uuid"] for r in self.fake.sent("acquire")}) > 1, "a fresh try")
+            self.fake.usual["acquire"] = honest
+            thread.join(20)
+        first = self.fake.sent("acquire")[0]
+        same = [r for r in self.fake.sent("acquire") if r.body["uuid"] == first.body["uuid"]]
+        self.assertGreater(len(same), 1)
+        # The first was to wait, for half of the duration.
+        self.assertLess(same[-1].at - first.at, (1 / 2 + 1 / 3 + 0.4) * D)
+        eventually(lambda: first.body["uuid"] in [r.body["uuid"] for r in self.fake.sent("release")], "is given back")
+        self.assertEqual(self.fake.store.records["a"]["uuid"], self.leases[0]._term)
+
+    def test_grant_known_too_late_is_given_back_and_not_handed_out(self) -> None:
+        # Only with a wait can the answer come so late.
+        self.fake.plan("acquire", after(0.85, answer(200, {"token": 5, "waited_ms": 0})))
+        with patience():
+            lease = self.acquire(wait=30)
+        late, good = self.fake.sent("acquire")
+        self.assertNotEqual(late.body["uuid"], good.body["uuid"])
+        self.assertEqual(lease._term, good.body["uuid"])
+        eventually(lambda: late.body["uuid"] in [r.body["uuid"] for r in self.fake.sent("release")], "is given back")
+
+    def test_wait_counts_for_a_try_that_was_sent_once(self) -> None:
+        self.fake.plan("acquire", after(0.4, answer(200, {"token": 5, "waited_ms": 400})))
+        lease = self.acquire(wait=30)
+        self.assertEqual(self.fake.sent("acquire")[0].body["wait_ms"], 500)
+        self.assertAlmostEqual(self.until(lease), 1000.0 + 0.8 * 0.4 + 0.8 * D)
+
+    def test_wait_does_not_count_for_a_repeated_try(self) -> None:
+        self.fake.plan("acquire", after(0.4, drop), answer(200, {"token": 5, "waited_ms": 400}))
+        with self.dozing():
+            lease = self.acquire(wait=30)
+        self.assertNotIn("wait_ms", self.fake.sent("acquire")[1].body)
+        self.assertAlmostEqual(self.until(lease), 1000.0 + 0.8 * D)
+
+    def test_lie_about_the_wait_moves_the_belief_no_further_than_the_answer(self) -> None:
+        lies: list[Any] = [1 << 70, -(1 << 70), -1, True, None, "400", 0.5, [], {}, 1e300]
+        for waited in lies:
+            for wait in (0, 30):
+                with self.subTest(waited=waited, wait=wait):
+                    before = self.clock()
+                    self.fake.plan("acquire", after(0.1, answer(200, {"token": 5, "waited_ms": waited})))
+                    lease = self.acquire(wait=wait)
+                    believed = self.until(lease) - before - 0.8 * D
+                    most = 0.1 if waited == 1 << 70 and wait else 0.0
+                    self.assertAlmostEqual(believed, most)
+                    lease.release()
+
+    def test_grant_without_a_possible_token_is_none(self) -> None:
+        tokens: list[Any] = [None, 0, -1, True, "7", 1.5, 1 << 53, []]
+        for token in tokens:
+            with self.subTest(token=token):
+                self.fake.plan("acquire", answer(200, {"token": token, "waited_ms": 0}))
+                with self.dozing():
+                    lease = self.acquire()
+                self.assertNotEqual(lease.token, token)
+                lease.release()
+
+    def test_own_late_copy_keeps_nobody_out(self) -> None:
+        copy: dict[str, Any] = {}
+
+        def refuse_and_apply_later(handler: Handler, request: Request) -> None:
+            handler.reply(*problem("held", record=other()))
+            copy.update(request.body)
+            handler.server.store.acquire({**request.body, "wait_ms": 0})
+
+        self.fake.plan("acquire", refuse_and_apply_later)
+        with self.dozing():
+            lease = self.acquire(wait=30)
+            self.assertTrue(lease.valid)
+        self.assertLess(self.fake.sent("acquire")[-1].at, 1000.0 + 0.95 * D)
+        claims = [request.body for request in self.fake.sent("acquire") if "prev" in request.body]
+        self.assertEqual(claims[0]["prev"], {"uuid": copy["uuid"], "renewals": 0})
+        self.assertNotIn("wait_ms", claims[0])
+
+    def test_nobody_elses_version_is_claimed(self) -> None:
+        self.fake.plan("acquire", refusal("held", record=other()), refusal("held", record={"uuid": ["x"]}))
+        with self.dozing():
+            self.acquire(wait=30)
+        self.assertFalse([request for request in self.fake.sent("acquire") if "prev" in request.body])
+
+
+class Renewals(Case):
+    def renewed(self, n: int) -> None:
+        """Waits until so many renewals have come, and are answered."""
+        eventually(lambda: len(self.fake.sent("renew")) >= n, f"renewal {n}")
+
+    def test_lease_lives_longer_than_its_duration_by_renewals_a_third_apart(self) -> None:
+        lease = self.acquire()
+        for n in range(1, 6):
+            self.clock.advance(D / 3 - 0.01)
+            time.sleep(0.12)
+            self.assertEqual(len(self.fake.sent("renew")), n - 1, "never earlier")
+            self.clock.advance(0.02)
+            self.renewed(n)
+            sent = self.fake.sent("renew")[-1]
+            self.assertEqual(sent.body["n"], n)
+            eventually(lambda: self.until(lease) == sent.at + 0.8 * D, "the success counts from its own sent")
+        self.assertTrue(lease.valid)
+        self.assertFalse(lease.unsure)
+
+    def test_renewal_is_due_a_third_after_the_sent_of_the_last_and_not_after_its_answer(self) -> None:
+        lease = self.acquire()
+        self.fake.plan("renew", after(0.1))
+        self.clock.advance(D / 3)
+        eventually(lambda: self.until(lease) > 1000.0 + D, "the first counts")
+        self.clock.advance(D / 3 - 0.1 + 0.001)
+        self.renewed(2)
+
+    def test_hung_renewal_is_given_up_after_a_sixth_and_the_next_has_the_next_number(self) -> None:
+        for fault in (hang, done_and_hang, drip, drip_headers):
+            with self.subTest(fault=fault.__name__):
+                before = len(self.fake.sent("renew"))
+                lease = self.acquire()
+                self.fake.plan("renew", fault)
+                self.clock.advance(D / 3)
+                self.renewed(before + 1)
+                first = self.fake.sent("renew")[-1]
+                self.clock.advance(D / 6 - 0.01)
+                time.sleep(0.15)
+                self.assertEqual(len(self.fake.sent("renew")), before + 1, "not given up before")
+                self.clock.advance(0.011)
+                with self.clock.running(0.05):
+                    self.renewed(before + 2)
+                second = self.fake.sent("renew")[-1]
+                self.assertEqual(second.body["n"], first.body["n"] + 1)
+                # It was sent a little before it arrived, and long after the first.
+                eventually(lambda: -0.1 < self.until(lease) - second.at - 0.8 * D <= 0.0, "the second counts")
+                lease.release()
+                self.fake.store.records.clear()
+
+    def test_requests_given_up_leave_no_threads(self) -> None:
+        self.fake.usual["renew"] = drip
+        lease = self.acquire()
+        self.clock.advance(D / 3)
+        self.renewed(1)
+        self.clock.advance(D)
+        self.assertTrue(lease.lost.wait(20))
+        eventually(lambda: not any(t.name == dlock._THREAD for t in threading.enumerate()), "they end")
+
+    def test_success_counts_for_the_attempt_that_it_answers(self) -> None:
+        lease = self.acquire(renew=False)
+        arrived, go = threading.Event(), threading.Event()
+
+        def wait(handler: Handler, request: Request) -> None:
+            arrived.set()
+            go.wait(20)
+            honest(handler, request)
+
+        self.fake.plan("renew", wait, drop)
+        first = threading.Thread(target=lease.renew)
+        first.start()
+        self.assertTrue(arrived.wait(20))
+        self.clock.advance(0.1)
+        self.assertFalse(lease.renew())
+        go.set()
+        first.join(20)
+        self.assertAlmostEqual(self.until(lease), 1000.0 + 0.8 * D)
+        self.assertEqual(sorted(r.body["n"] for r in self.fake.sent("renew")), [1, 2])
+
+    def test_older_success_moves_nothing_back(self) -> None:
+        lease = self.acquire(renew=False)
+        arrived, go = threading.Event(), threading.Event()
+
+        def wait(handler: Handler, request: Request) -> None:
+            arrived.set()
+            go.wait(20)
+            honest(handler, request)
+
+        self.fake.plan("renew", wait)
+        first = threading.Thread(target=lease.renew)
+        first.start()
+        self.assertTrue(arrived.wait(20))
+        self.clock.advance(0.1)
+        self.assertTrue(lease.renew())
+        go.set()
+        first.join(20)
+        self.assertAlmostEqual(self.until(lease), 1000.1 + 0.8 * D)
+
+    def test_success_at_the_deadline_is_none(self) -> None:
+        lease = self.acquire(renew=False)
+        self.clock.advance(0.75)
+        self.fake.plan("renew", after(0.05))
+        with patience(), self.assertRaises(Lost):
+            lease.renew()
+        self.assertFalse(lease.valid)
+        self.assertTrue(lease.lost.is_set())
+
+    def test_no_other_answer_than_lost_is_loss_and_none_delays_the_deadline(self) -> None:
+        for name, fault in NO_ANSWERS.items():
+            with self.subTest(name):
+                lease = self.acquire(renew=False)
+                until = self.until(lease)
+                self.fake.plan("renew", fault)
+                self.assertFalse(lease.renew())
+                self.assertTrue(lease.valid)
+                self.assertFalse(lease.lost.is_set())
+                self.assertEqual(self.until(lease), until)
+                self.clock.advance(0.8 * D)
+                self.assertFalse(lease.valid)
+                lease.release()
+
+    def test_renewals_go_on_through_errors_until_one_succeeds(self) -> None:
+        lease = self.acquire()
+        self.fake.plan("renew", *[NO_ANSWERS[name] for name in ("401", "overloaded", "garbage", "504")])
+        self.clock.advance(D / 3)
+        self.renewed(1)
+        with self.clock.running(0.1):
+            self.renewed(5)
+            eventually(lambda: self.until(lease) > 1000.0 + D, "the fifth counts")
+        self.assertTrue(lease.valid)
+        self.assertEqual([r.body["n"] for r in self.fake.sent("renew")][:5], [1, 2, 3, 4, 5])
+
+    def test_lost_is_loss_at_once(self) -> None:
+        told = threading.Event()
+        lease = self.acquire(on_lost=told.set)
+        self.fake.store.records["a"] = {**other(), "expiry": 2000.0}
+        self.clock.advance(D / 3)
+        self.assertTrue(lease.lost.wait(20))
+        self.assertTrue(told.wait(20))
+        self.assertLess(self.clock(), self.until(lease))
+        with self.assertRaises(Lost):
+            lease.check()
+
+    def test_loss_is_told_at_the_deadline_while_the_server_is_silent(self) -> None:
+        for fault in (hang, done_and_hang, drip, drip_headers):
+            with self.subTest(fault=fault.__name__):
+                told: list[bool] = []
+                before = len(self.fake.sent("renew"))
+                lease = self.acquire(on_lost=lambda: told.append(True))
+                self.fake.usual["renew"] = fault
+                self.clock.advance(D / 3)
+                self.renewed(before + 1)
+                self.clock.advance(0.8 * D - D / 3 - 0.001)
+                time.sleep(0.15)
+                self.assertFalse(lease.lost.is_set())
+                self.clock.advance(0.002)
+                self.assertTrue(lease.lost.wait(20))
+                eventually(lambda: told, "the callback")
+                self.clock.advance(10)
+                time.sleep(0.02)
+                self.assertEqual(told, [True])
+                self.fake.usual["renew"] = honest
+                lease.release()
+
+    def test_loss_is_told_while_a_name_server_hangs(self) -> None:
+        lease = self.acquire()
+        go = threading.Event()
+        self.addCleanup(go.set)
+        with mock.patch("socket.getaddrinfo", side_effect=lambda *args, **more: go.wait(60) and []) as lookup:
+            self.clock.advance(D / 3)
+            eventually(lambda: lookup.called, "a look-up")
+            self.clock.advance(0.5 * D)
+            self.assertTrue(lease.lost.wait(20))
+            go.set()
+
+    def test_loss_is_told_though_no_thread_can_be_started(self) -> None:
+        lease = self.acquire()
+        with mock.patch("threading.Thread.start", side_effect=RuntimeError("can't start new thread")):
+            self.clock.advance(D / 3)
+            time.sleep(0.15)
+            self.assertTrue(lease.valid)
+            self.clock.advance(0.5 * D)
+            self.assertTrue(lease.lost.wait(20))
+
+    def test_suspended_machine_wakes_up_without_its_lease(self) -> None:
+        lease = self.acquire(duration=60.0)
+        self.clock.advance(48.0)
+        self.assertFalse(lease.valid, "no flag decides, nor a timer")
+        self.assertEqual(lease.remaining, 0.0)
+        self.assertTrue(lease.lost.is_set())
+
+    def test_what_was_invalid_once_stays_so(self) -> None:
+        lease = self.acquire()
+        self.clock.advance(0.8 * D)
+        self.assertFalse(lease.valid)
+        self.clock.advance(-0.5 * D)
+        self.assertFalse(lease.valid)
+        with self.assertRaises(Lost):
+            lease.renew()
+
+    def test_unsure_when_renewals_do_not_succeed(self) -> None:
+        lease = self.acquire(renew=False)
+        self.clock.advance(D / 2 - 0.01)
+        self.assertFalse(lease.unsure)
+        self.clock.advance(0.02)
+        self.assertTrue(lease.unsure)
+        self.assertTrue(lease.renew())
+        self.assertFalse(lease.unsure)
+        self.fake.plan("renew", refusal("fatal"))
+        self.assertFalse(lease.renew())
+        self.assertTrue(lease.unsure)
+        self.assertTrue(lease.valid)
+
+    def test_holder_learns_that_it_is_asked(self) -> None:
+        lease = self.acquire()
+        self.assertFalse(lease.asked)
+        self.fake.store.asked = True
+        self.clock.advance(D / 3)
+        eventually(lambda: lease.asked, "asked")
+        self.assertTrue(lease.valid)
+
+
+class Endings(Case):
+    def test_release_comes_after_the_work_and_the_lease_is_invalid_by_then(self) -> None:
+        seen: list[tuple[bool, bool]] = []
+        ended = threading.Event()
+
+        def look(handler: Handler, request: Request) -> None:
+            seen.append((ended.is_set(), self.leases[0].valid))
+            honest(handler, request)
+
+        self.fake.plan("release", look)
+        with self.server.lock("a", duration=D) as lease:
+            self.leases.append(lease)
+            self.assertTrue(lease.valid)
+            ended.set()
+        self.assertEqual(seen, [(True, False)])
+        self.assertFalse(lease.lost.is_set())
+        self.assertTrue(self.fake.store.records["a"]["released"])
+        with self.assertRaises(Lost):
+            lease.check()
+
+    def test_no_renewal_follows_the_release(self) -> None:
+        lease = self.acquire()
+        self.assertIs(lease.release(), True)
+        self.clock.advance(D / 3)
+        time.sleep(0.2)
+        self.assertFalse(self.fake.sent("renew"))
+        self.assertIsNone(lease.release())
+
+    def test_release_is_repeated_until_it_is_answered(self) -> None:
+        lease = self.acquire()
+        self.fake.plan("release", drop, refusal("unknown"), refusal("not-applied"), answer(200, b"?"), lose)
+        with self.dozing():
+            self.assertIs(lease.release(), True)
+        self.assertEqual(len(self.fake.sent("release")), 6)
+
+    def test_release_without_an_answer_ends_when_the_lease_has_ended_anyway(self) -> None:
+        lease = self.acquire()
+        self.clock.advance(D / 3)
+        renewal = eventually(lambda: self.fake.sent("renew"), "a renewal")[0]
+        eventually(lambda: self.until(lease) > 1000.0 + 0.9 * D, "it counts")
+        self.fake.usual["release"] = drop
+        with self.dozing():
+            self.assertIsNone(lease.release())
+        last = self.fake.sent("release")[-1]
+        self.assertGreater(last.at, renewal.at + 0.8 * D)
+        self.assertLess(last.at, renewal.at + 1.1 * D)
+
+    def test_not_held_after_a_repeat_is_no_loss(self) -> None:
+        self.fake.plan("release", drop, refusal("not-held"))
+        with self.dozing(), self.server.lock("a", duration=D) as lease:
+            self.leases.append(lease)
+
+    def test_not_held_to_the_only_release_is_loss(self) -> None:
+        self.fake.plan("release", refusal("not-held"))
+        with self.assertRaises(Lost) as caught, self.server.lock("a", duration=D) as lease:
+            self.leases.append(lease)
+        self.assertTrue(caught.exception.work_finished)
+
+    def test_work_that_ends_after_its_lease_is_lost(self) -> None:
+        with self.assertRaises(Lost) as caught, self.server.lock("a", duration=D) as lease:
+            self.leases.append(lease)
+            self.clock.advance(0.8 * D)
+        self.assertTrue(caught.exception.work_finished)
+        self.assertTrue(self.fake.store.records["a"]["released"], "the next one need not wait for the expiry")
+
+    def test_exception_of_the_work_is_not_masked(self) -> None:
+        self.fake.usual["release"] = refusal("fatal")
+        with self.assertRaises(ZeroDivisionError), self.server.lock("a", duration=D) as lease:
+            self.leases.append(lease)
+            self.clock.advance(0.8 * D)
+            _ = 1 // 0
+
+    def test_interrupted_acquire_gives_back_what_it_may_have_got(self) -> None:
+        self.fake.plan("acquire", done_and_hang)
+        wait = dlock._wait
+
+        def interrupt(event: threading.Event, until: float, step: float) -> bool:
+            if threading.current_thread() is threading.main_thread():
+                eventually(lambda: self.fake.store.records, "it is applied")
+                raise KeyboardInterrupt
+            return wait(event, until, step)
+
+        with mock.patch("dlock._wait", interrupt), self.assertRaises(KeyboardInterrupt):
+            self.acquire()
+        eventually(lambda: self.fake.store.records["a"]["released"], "is given back")
+
+    @unittest.skipUnless(hasattr(os, "fork"), "forks need an operating system that has them")
+    def test_forked_child_has_no_lease_and_gives_none_back(self) -> None:
+        with self.server.lock("a", duration=D) as lease, warnings.catch_warnings():
+            self.leases.append(lease)
+            warnings.simplefilter("ignore", DeprecationWarning)
+            # As bad as it can be: another thread has the mutex at the fork.
+            held, go = threading.Event(), threading.Event()
+
+            def hold() -> None:
+                with lease._mutex:
+                    held.set()
+                    go.wait(20)
+
+            thread = threading.Thread(target=hold)
+            thread.start()
+            held.wait(20)
+            child = os.fork()
+            if child == 0:
+                result = 1
+                try:
+                    assert not lease.valid and lease.remaining == 0 and lease.lost.wait(0)
+                    try:
+                        with lease:
+                            pass
+                    except Lost:
+                        result = 0
+                finally:
+                    os._exit(result)
+            try:
+                ended = eventually(lambda: os.waitpid(child, os.WNOHANG) != (0, 0) or None, "the child ends")
+            finally:
+                go.set()
+                thread.join()
+            self.assertTrue(ended)
+            self.assertFalse(self.fake.sent("release"))
+            self.assertTrue(lease.valid)
+
+
+class Refusals(Case):
+    def test_try_lock_of_what_is_held_shows_the_record(self) -> None:
+        self.acquire(owner="first")
+        with self.assertRaises(Held) as caught, self.server.try_lock("a", duration=D):
+            self.fail("both have it")
+        self.assertEqual(caught.exception.record["owner"], "first")
+        self.assertIn("first", str(caught.exception))
+        self.assertEqual(len(self.fake.sent("acquire")), 2)
+        self.assertNotIn("wait_ms", self.fake.sent("acquire")[1].body)
+
+    def test_wait_is_a_total(self) -> None:
+        self.acquire(renew=False, duration=1000.0)
+        for fault in (honest, hang, NO_ANSWERS["overloaded"]):
+            with self.subTest(fault=fault):
+                self.fake.usual["acquire"] = fault
+                before = self.clock()
+                with self.clock.running(4), self.assertRaises((Held, Unreachable)):
+                    self.acquire(wait=1.5)
+                self.assertGreaterEqual(self.clock() - before, 1.4)
+                self.assertLess(self.clock() - before, 6.0)
+
+    def test_refusals_end_an_acquire_at_once(self) -> None:
+        for code in ("bad-request", "unauthenticated", "forbidden", "too-large", "misdirected", "fatal"):
+            with self.subTest(code), self.assertRaises(Refused) as caught:
+                self.fake.plan("acquire", refusal(code, detail="this and that"))
+                self.acquire(wait=30)
+            self.assertIn(code, str(caught.exception))
+            self.assertIn("this and that", str(caught.exception))
+        self.assertFalse(self.fake.sent("release"), "nothing was done")
+
+    def test_refusal_after_a_lost_reply_gives_back(self) -> None:
+        self.fake.plan("acquire", lose, refusal("fatal"))
+        with self.dozing(), self.assertRaises(Refused):
+            self.acquire(wait=30)
+        eventually(lambda: self.fake.store.records["a"]["released"], "is given back")
+
+    def test_no_answer_at_all_is_unreachable(self) -> None:
+        for name, fault in NO_ANSWERS.items():
+            if name in ("fatal", "401", "403", "400", "404", "409 held", "redirect"):
+                continue
+            with self.subTest(name), self.dozing(), self.assertRaises(Unreachable):
+                self.fake.usual["acquire"] = fault
+                self.acquire()
+            self.fake.usual["acquire"] = honest
+            eventually(lambda: not any(t.name == dlock._THREAD for t in threading.enumerate()), "ends")
+            self.fake.store.records.clear()
+
+    def test_waiting_for_ever_ends_when_nobody_answers_for_ten_seconds(self) -> None:
+        self.fake.usual["acquire"] = refusal("not-applied")
+        with self.dozing(), self.assertRaises(Unreachable):
+            self.acquire(wait=None)
+        self.assertGreater(self.clock() - 1000.0, 10.0)
+        self.assertFalse(self.fake.sent("release"), "certainly nothing was done")
+
+    def test_server_that_answers_at_once_is_not_asked_without_end(self) -> None:
+        pauses = {"held": D / 10, "spent": D / 10, "not-applied": D / 60}
+        for code, pause in pauses.items():
+            before = len(self.fake.sent("acquire"))
+            with self.dozing(), self.assertRaises((Held, Unreachable)):
+                self.fake.usual["acquire"] = refusal(code, record=other())
+                self.acquire(wait=2.0)
+            self.assertLessEqual(len(self.fake.sent("acquire")) - before, 2.0 / (0.9 * pause) + 2, code)
+
+    def test_wrong_arguments_are_told_before_anything_is_sent(self) -> None:
+        for options in ({"duration": 0.09}, {"duration": 86_401.0}, {"duration": float("nan")}, {"wait": -1.0}):
+            with self.subTest(options), self.assertRaises(ValueError):
+                self.acquire(**options)
+        strange = ["ftp://a", "http://", "http://a:b", "http://user:pw@a", "http://a/?b", "localhost:7420"]
+        urls: list[Any] = ["", [], *strange]
+        for url in urls:
+            with self.subTest(url), self.assertRaises(ValueError) as caught:
+                Server(url)
+            self.assertNotIn("pw", str(caught.exception))
+        for namespace in ("", "A", "a/b", "a" * 64, "a\n"):
+            with self.subTest(namespace), self.assertRaises(ValueError):
+                Server("http://a", namespace=namespace)
+        self.assertFalse(self.fake.requests)
+
+
+class Waiting(Case):
+    def test_waiter_gets_the_lease_when_it_is_given_back(self) -> None:
+        first = self.acquire(renew=False, duration=100.0)
+        got: list[Lease] = []
+        second = threading.Thread(target=lambda: got.append(self.acquire(wait=None, duration=10.0)))
+        second.start()
+        eventually(lambda: len(self.fake.sent("acquire")) == 2, "a waiter")
+        self.clock.advance(0.5)
+        self.assertFalse(got)
+        first.release()
+        second.join(20)
+        self.assertGreater(got[0].token, first.token)
+        self.assertEqual(len(self.fake.sent("acquire")), 2, "the server waited, not the client")
+
+    def test_wait_is_never_so_long_that_its_grant_could_not_be_used(self) -> None:
+        for duration, wait, expected in ((1.0, None, 500), (1000.0, None, 25_000), (10.0, 2.0, 1000)):
+            self.acquire(duration=duration, wait=wait).release()
+            self.assertEqual(self.fake.sent("acquire")[-1].body["wait_ms"], expected)
+
+    def test_attempt_that_waits_may_take_so_much_longer(self) -> None:
+        self.fake.plan("acquire", after(0.6, answer(200, {"token": 5, "waited_ms": 500})))
+        self.acquire(wait=30)
+        self.assertEqual(len(self.fake.sent("acquire")), 1)
+
+    def test_waiter_gets_what_a_dead_holder_leaves_when_it_has_expired_and_not_before(self) -> None:
+        self.acquire(renew=False)
+        with self.clock.running(2):
+            second = self.acquire(wait=None)
+            self.assertGreaterEqual(second._renewed, 1000.0)
+        self.assertGreaterEqual(self.clock(), 1000.0 + D)
+        self.assertEqual(second.token, 2)
+
+    def test_repeats_go_to_the_next_server(self) -> None:
+        other = self.start(self.fake.store)
+        for fault in (lose, drop, hang, refusal("stopping"), refusal("unknown")):
+            with self.subTest(fault=fault):
+                server = Server([self.fake.url, other.url])
+                self.fake.usual["acquire"] = fault
+                with self.dozing(), self.clock.running(0.2):
+                    lease = server.acquire("a", duration=D, wait=0)
+                    self.leases.append(lease)
+                first, second = self.fake.sent("acquire")[-1], other.sent("acquire")[-1]
+                self.assertEqual(first.body["uuid"], second.body["uuid"])
+                lease.release()
+
+    def test_server_that_is_gone_is_passed_over(self) -> None:
+        with socket.socket() as gone:
+            gone.bind(("127.0.0.1", 0))
+            server = Server([f"http://127.0.0.1:{gone.getsockname()[1]}", self.fake.url])
+            with self.dozing():
+                self.leases.append(server.acquire("a", duration=D, wait=0))
+
+
+class Secrets(Case):
+    def setUp(self) -> None:
+        super().setUp()
+        self.server = Server(self.fake.url, token=TOKEN)
+
+    def test_token_is_sent_and_shown_to_nobody(self) -> None:
+        lease = self.acquire()
+        self.assertEqual(self.fake.requests[0].token, f"Bearer {TOKEN}")
+        self.assertNotIn(TOKEN, repr(self.server) + repr(lease))
+        lease.release()
+        for fault in (echo, echo_in_status):
+            self.fake.usual["acquire"] = fault
+            with self.subTest(fault=fault.__name__), self.dozing():
+                with self.assertRaises(dlock.Error) as caught:
+                    self.acquire()
+                self.assertNotIn(TOKEN, repr(caught.exception) + str(caught.exception))
+                self.assertIsNone(caught.exception.__cause__)
+                self.assertIsNone(caught.exception.__context__)
+
+    def test_redirects_are_not_followed(self) -> None:
+        trap = self.start()
+        for status in (301, 302, 303, 307, 308):
+            self.fake.usual["acquire"] = answer(status, b"", Location=f"{trap.url}/v1/default/leases/acquire")
+            with self.subTest(status), self.dozing(), self.assertRaises(Unreachable):
+                self.acquire()
+        self.assertFalse(trap.requests)
+
+    def test_token_goes_over_plain_http_to_this_machine_alone(self) -> None:
+        for host in ("example.com", "10.0.0.1", "[fe80::1]", "localhost.example.com", "127.0.0.1.example.com"):
+            with self.subTest(host), self.assertRaises(ValueError) as caught:
+                Server(["https://a", f"http://{host}:7420"], token=TOKEN)
+            self.assertNotIn(TOKEN, str(caught.exception))
+            Server(f"http://{host}:7420", token=TOKEN, insecure=True)
+            Server(f"https://{host}", token=TOKEN)
+            Server(f"http://{host}")
+        for host in ("localhost", "127.0.0.1", "127.9.9.9", "[::1]"):
+            Server(f"http://{host}:7420", token=TOKEN)
+
+    def test_token_that_no_header_can_carry_is_refused_and_not_shown(self) -> None:
+        for token in ("a\r\nX: y", "", "a b", "ä", TOKEN + "\n"):
+            with self.subTest(token), self.assertRaises(ValueError) as caught:
+                Server(self.fake.url, token=token)
+            self.assertNotIn(TOKEN, str(caught.exception))
+
+    def test_environment_sends_the_token_to_no_proxy(self) -> None:
+        trap = self.start()
+        with mock.patch.dict(os.environ, {"http_proxy": trap.url, "HTTP_PROXY": trap.url, "no_proxy": ""}):
+            self.acquire()
+        self.assertFalse(trap.requests)
+
+
+class Tls(Case):
+    """With a certificate for localhost that nobody trusts, and its key."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        with tempfile.NamedTemporaryFile("w", suffix=".pem") as file:
+            file.write(CERTIFICATE)
+            file.flush()
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(file.name)
+        secure = Fake.__new__(Fake)
+        with mock.patch.object(threading.Thread, "start"):
+            Fake.__init__(secure, self.clock)
+        secure.socket = context.wrap_socket(secure.socket, server_side=True)
+        threading.Thread(target=secure.serve_forever, args=(0.02,), daemon=True).start()
+        self.addCleanup(secure.stop)
+        self.secure = secure
+        self.url = secure.url.replace("http", "https")
+
+    def test_server_of_a_trusted_authority_is_used(self) -> None:
+        tls = ssl.create_default_context(cadata=CERTIFICATE[CERTIFICATE.index("-----BEGIN CERT") :])
+        self.server = Server(self.url, token=TOKEN, tls=tls)
+        lease = self.acquire()
+        self.assertTrue(lease.renew())
+        self.assertIs(lease.release(), True)
+
+    def test_server_that_nobody_trusts_gets_no_token(self) -> None:
+        self.server = Server(self.url, token=TOKEN)
+        with self.dozing(), self.assertRaises(Unreachable) as caught:
+            self.acquire()
+        self.assertIn("certificate", str(caught.exception))
+        self.assertFalse(self.secure.requests)
+
+    def test_handshake_of_one_byte_at_a_time_is_given_up(self) -> None:
+        stop = threading.Event()
+
+        def drip_handshakes(listener: socket.socket) -> None:
+            listener.settimeout(0.01)
+            clients: list[socket.socket] = []
+            while not stop.wait(0.01):
+                with contextlib.suppress(OSError):
+                    clients.append(listener.accept()[0])
+                    clients[-1].sendall(b"\x16\x03\x03\x40\x00\x02\x00\x3f\xfc")
+                for client in clients:
+                    with contextlib.suppress(OSError):
+                        client.sendall(b"x")
+            for client in clients:
+                client.close()
+
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            thread = threading.Thread(target=drip_handshakes, args=(listener,))
+            thread.start()
+            self.addCleanup(thread.join)
+            self.addCleanup(stop.set)
+            self.server = Server(f"https://127.0.0.1:{listener.getsockname()[1]}")
+            with self.clock.running(0.5), self.assertRaises(Unreachable):
+                self.acquire()
+            eventually(lambda: not any(t.name == dlock._THREAD for t in threading.enumerate()), "requests end")
+            stop.set()
+            thread.join()
+
+
+class Exclusion(unittest.TestCase):
+    """In real time, as it is under way: several clients, two servers before one store, and faults of all kinds."""
+
+    def test_never_two_valid_leases_whatever_is_lost_late_or_doubled(self) -> None:
+        seed = int(os.environ.get("DLOCK_TEST_SEED", random.randrange(1 << 30)))
+        random.seed(seed)
+        store = Store(time.monotonic)
+        fakes = [Fake(time.monotonic, store) for _ in range(2)]
+        faults = [honest, honest, honest, lose, drop, done_and_hang, drip, twice, late, slow, slow]
+        met: set[str] = set()
+
+        def some(handler: Handler, request: Request) -> None:
+            fault = random.choice(faults)
+            met.add(fault.__name__)
+            fault(handler, request)
+
+        for fake in fakes:
+            fake.usual = dict.fromkeys(fake.usual, some)
+        stop = threading.Event()
+        current: list[Lease | None] = [None] * 6
+        grants: list[tuple[str, int]] = []
+        overlaps: list[str] = []
+
+        def work(i: int) -> None:
+            server = Server([fake.url for fake in fakes])
+            while not stop.is_set():
+                with contextlib.suppress(dlock.Error):
+                    lease = server.acquire("ab"[i % 2], duration=D, wait=2.0)
+                    current[i] = lease
+                    grants.append((lease.name, lease.token))
+                    # Most end in time, others hold on until their lease is lost.
+                    lease.lost.wait(random.choice([0.0, 0.05, 0.1, D]))
+                    if random.random() < 0.8:
+                        lease.release()
+
+        def watch() -> None:
+            while not stop.is_set():
+                leases = [lease for lease in list(current) if lease is not None]
+                for one in leases:
+                    for two in leases:
+                        # `one` was valid before and after: so it was in between, when `two` was asked.
+                        if one is not two and one.name == two.name and one.valid and two.valid and one.valid:
+                            overlaps.append(f"{one} and {two}, seed {seed}")
+                stop.wait(0.001)
+
+        threads = [threading.Thread(target=work, args=(i,)) for i in range(len(current))] + [threading.Thread(target=watch)]
+        for thread in threads:
+            thread.start()
+        try:
+            eventually(lambda: overlaps or len(grants) >= 12 and len(met) == len(set(faults)), "grants, faults", 120)
+        finally:
+            stop.set()
+            for fake in fakes:
+                fake.stop()
+            for thread in threads:
+                thread.join()
+            for lease in filter(None, current):
+                lease._stop.set()
+        self.assertFalse(overlaps)
+        self.assertEqual(len(grants), len(set(grants)), "a token twice")
+
+
+class Clocks(unittest.TestCase):
+    def test_clock_goes_on_and_counts_a_suspension(self) -> None:
+        first = dlock.now()
+        time.sleep(0.01)
+        self.assertGreaterEqual(dlock.now() - first, 0.009)
+
+    @unittest.skipUnless(hasattr(time, "CLOCK_BOOTTIME"), "only Linux has this clock")
+    def test_suspension_counts_and_slewing_does_not(self) -> None:
+        clocks = {time.CLOCK_MONOTONIC_RAW: 5.0, time.CLOCK_MONOTONIC: 7.0, time.CLOCK_BOOTTIME: 7.0}
+        with mock.patch("time.clock_gettime_ns", lambda clock: int(clocks[clock] * 1e9)):
+            self.assertEqual(dlock.now(), 5.0)
+            clocks[time.CLOCK_BOOTTIME] += 100.0
+            self.assertEqual(dlock.now(), 105.0)
+            clocks[time.CLOCK_MONOTONIC] += 1.0
+            clocks[time.CLOCK_BOOTTIME] += 1.0
+            self.assertEqual(dlock.now(), 105.0)
+
+
+@unittest.skipUnless("DLOCK_TEST_SERVER" in os.environ, "asked for by DLOCK_TEST_SERVER=http://HOST:PORT")
+class RealServer(unittest.TestCase):
+    def setUp(self) -> None:
+        self.server = Server(
+            os.environ["DLOCK_TEST_SERVER"].split(","), token=os.environ.get("DLOCK_TEST_TOKEN"), insecure=True
+        )
+        self.name = f"test-{uuid.uuid4()}"
+
+    def test_second_is_refused_then_waits_and_gets_a_higher_token(self) -> None:
+        with self.server.lock(self.name, duration=10.0, owner="the first") as first:
+            with self.assertRaises(Held) as caught, self.server.try_lock(self.name, duration=10.0):
+                self.fail("both have it")
+            self.assertEqual(caught.exception.record["owner"], "the first")
+            got: list[Lease] = []
+            waiter = threading.Thread(
+                target=lambda: got.append(self.server.acquire(self.name, duration=10.0, wait=60.0))
+            )
+            waiter.start()
+            time.sleep(0.5)
+            self.assertFalse(got)
+        waiter.join(60)
+        self.assertGreater(got[0].token, first.token)
+        self.assertIs(got[0].release(), True)
+
+    def test_renewals_outlive_the_duration(self) -> None:
+        with self.server.lock(self.name, duration=3.0) as lease:
+            self.assertFalse(lease.lost.wait(6.0))
+            with self.assertRaises(Held), self.server.try_lock(self.name, duration=3.0):
+                self.fail("both have it")
+
+    def test_waiter_gets_what_a_dead_holder_leaves(self) -> None:
+        dead = self.server.acquire(self.name, duration=2.0, renew=False)
+        with self.server.lock(self.name, duration=10.0, wait=60.0) as lease:
+            self.assertFalse(dead.valid)
+            self.assertGreater(lease.token, dead.token)
+
+    def test_revoked_holder_learns_it_by_its_next_renewal(self) -> None:
+        lease = self.server.acquire(self.name, duration=3.0, renew=False)
+        self.assertIs(self.server._release(self.name, lease._term, lease.token, dlock.now() + 1, 3.0), True)
+        with self.assertRaises(Lost):
+            lease.renew()
+        self.assertTrue(lease.lost.is_set())
+
+    def test_wrong_name_is_refused(self) -> None:
+        for name in ("", "a\0b", "x" * 2000):
+            with self.subTest(name[:5]), self.assertRaises(Refused):
+                self.server.acquire(name, wait=0)
+
+
+CERTIFICATE = """\
+-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgnO3Sm/SFj9K8iEBb
+WCrGJxVynhfbA3+gYJ5ufrypJT2hRANCAAQowfI6H9Tf6l92M1NjgxsCpQWzCQ1E
+GkPfLghUb2QYkXylPMkZ7kzvTm6b9ecAwH/F35dEHbzLuDnpLuj3Vm0K
+-----END PRIVATE KEY-----
+-----BEGIN CERTIFICATE-----
+MIIBnDCCAUGgAwIBAgIUWkTUSh38bb0T929PVybsOnJW8TQwCgYIKoZIzj0EAwIw
+FDESMBAGA1UEAwwJbG9jYWxob3N0MCAXDTI2MTEyNTA0NDUzMFoYDzIxMjYxMTAx
+MDQ0NTMwWjAUMRIwEAYDVQQDDAlsb2NhbGhvc3QwWTATBgcqhkjOPQIBBggqhkjO
+PQMBBwNCAAQowfI6H9Tf6l92M1NjgxsCpQWzCQ1EGkPfLghUb2QYkXylPMkZ7kzv
+Tm6b9ecAwH/F35dEHbzLuDnpLuj3Vm0Ko28wbTAdBgNVHQ4EFgQUB/PwRB/IVzvO
+qlgU2ntxDdHRS7UwHwYDVR0jBBgwFoAUB/PwRB/IVzvOqlgU2ntxDdHRS7UwDwYD
+VR0TAQH/BAUwAwEB/zAaBgNVHREEEzARgglsb2NhbGhvc3SHBH8AAAEwCgYIKoZI
+zj0EAwIDSQAwRgIhAKfO4xzcqOFVGqz3o8D8VANHAGIEOVmvYW7gmzUrfnb1AiEA
+vH7Gzy2/JuTWSXQeKpd5dxjVtHSX+GnIZ9HwCq8l8jk=
+-----END CERTIFICATE-----
+"""
+
+if __name__ == "__main__":
+    unittest.main()

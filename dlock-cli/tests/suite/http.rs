@@ -1,0 +1,150 @@
+//! Locks and tasks behind a server.
+
+#![expect(clippy::unwrap_used, reason = "in a test, that is how it fails")]
+
+use std::sync::Arc;
+
+use dlock_server::{Limits, Rights, Service, router};
+use dlock_sqlite::{SqliteProvider, tasks::SqliteTasks};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::{net::TcpListener, runtime::Runtime};
+
+use crate::support::{
+    Scene,
+    stores::{
+        TRY, assert_ended, candidates_lead_in_turn, commands_take_turns, force_frees_at_once,
+        killed_holder_is_followed, nothing_is_purged, prefixes_are_stores_of_their_own,
+        revoked_holder_ends_before_the_next_one, status_tells_who_holds_what,
+    },
+};
+
+/// A server before a file, for as long as this is there.
+struct Served {
+    url: String,
+    service: Service,
+    _folder: TempDir,
+    _runtime: Runtime,
+}
+
+impl Served {
+    fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let runtime = Runtime::new().unwrap();
+        let store = SqliteProvider::open(folder.path().join("locks.db")).unwrap();
+        let tasks = SqliteTasks::open(folder.path().join("tasks.db")).unwrap();
+        let service = Service::new(Arc::new(store), Limits::default()).with_tasks(Arc::new(tasks));
+        let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let router = router(&service);
+        runtime.spawn(async move { axum::serve(listener, router).await });
+        Self {
+            url,
+            service,
+            _folder: folder,
+            _runtime: runtime,
+        }
+    }
+
+    fn scene(&self) -> Scene {
+        Scene::with(vec![("DLOCK_STORE", self.url.clone())])
+    }
+
+    fn of_namespace(&self, namespace: &str) -> Scene {
+        let url = format!("{}?namespace={namespace}", self.url);
+        Scene::with(vec![("DLOCK_STORE", url)])
+    }
+}
+
+#[test]
+fn commands_never_run_at_the_same_time() {
+    commands_take_turns(&Served::start().scene());
+}
+
+#[test]
+fn waiter_follows_a_killed_holder() {
+    killed_holder_is_followed(&Served::start().scene());
+}
+
+#[test]
+fn one_candidate_leads() {
+    candidates_lead_in_turn(&Served::start().scene());
+}
+
+#[test]
+fn people_see_and_take_what_others_hold() {
+    let served = Served::start();
+    status_tells_who_holds_what(&served.scene(), true);
+    revoked_holder_ends_before_the_next_one(&served.scene());
+    force_frees_at_once(&served.scene());
+    nothing_is_purged(&served.scene());
+}
+
+#[test]
+fn namespaces_are_stores_of_their_own() {
+    let served = Served::start();
+    prefixes_are_stores_of_their_own(&served.of_namespace("ours"), &served.of_namespace("theirs"));
+}
+
+#[test]
+fn tasks_are_seen_and_enqueued() {
+    let served = Served::start();
+    let scene = served.scene();
+    let words = ["tasks", "--database", &served.url];
+    let added = scene.finish(
+        [
+            &words[..],
+            &["enqueue", "resize", "{}", "--queue", "images"],
+        ]
+        .concat(),
+    );
+    assert_eq!(added.code(), 0, "{added:?}");
+    let counts = scene.finish([&words[..], &["counts", "--json"]].concat());
+    let counts: Value = serde_json::from_str(&counts.out).unwrap();
+    assert_eq!(
+        counts[0],
+        json!({"queue": "images", "state": "ready", "tasks": 1})
+    );
+}
+
+// printf %s hunter2hunter2 | sha256sum
+const RIGHTS: &str = "[[token]]
+name = \"ci\"
+sha256 = \"76880d60191af3b3f803a656b7716f0179928357fc32421ced973ed265e15718\"
+rights = { default = [\"hold\"] }";
+
+#[test]
+fn token_comes_from_the_environment_and_is_told_to_nobody() {
+    let served = Served::start();
+    served.service.restrict(Rights::parse(RIGHTS).unwrap());
+    let without = served.scene().finish(TRY);
+    assert_ended(&without, 78, "give it a token");
+    let token = |token: &str| {
+        let url = ("DLOCK_STORE", served.url.clone());
+        Scene::with(vec![url, ("DLOCK_SERVER_TOKEN", token.to_owned())])
+    };
+    let wrong = token("hunter3hunter3").finish(TRY);
+    assert_ended(&wrong, 78, "give it a token");
+    assert!(!wrong.err.contains("hunter3"), "{wrong:?}");
+    assert_ended(&token("hunter2hunter2").finish(TRY), 0, "");
+}
+
+#[test]
+fn token_is_not_sent_in_the_clear() {
+    let scene = Scene::with(vec![
+        ("DLOCK_STORE", "http://locks.example".to_owned()),
+        ("DLOCK_SERVER_TOKEN", "hunter2".to_owned()),
+    ]);
+    let refused = scene.finish(TRY);
+    assert_ended(&refused, 78, "use https");
+    assert!(!refused.err.contains("hunter2"), "{refused:?}");
+}
+
+#[test]
+fn what_is_no_server_of_dlock_is_told_so() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    drop(listener);
+    let nobody = Scene::with(vec![("DLOCK_STORE", url)]).finish(TRY);
+    assert_ended(&nobody, 69, "cannot be reached");
+}

@@ -1,0 +1,174 @@
+//! `https://HOST` and `http://HOST`: locks and tasks behind a `dlock-server`.
+
+use std::{error::Error as StdError, ffi::OsStr, fmt, net::IpAddr, sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use dlock_core::ProviderError;
+use dlock_http::{HttpProvider, HttpTasks, Server};
+use reqwest::Url;
+use tokio::time::timeout;
+
+use super::{
+    Backend,
+    query::{self, Query},
+    tls,
+};
+use crate::{Program, Queue, Store, StoreError, diagnosis::Diagnosis, text::harmless};
+
+/// How long a connection may take.
+const CONNECT: Duration = Duration::from_secs(5);
+/// How long the first answer may take, with its connection.
+const FIRST_ANSWER: Duration = Duration::from_secs(10);
+/// Where the token is.
+const TOKEN: &str = "DLOCK_SERVER_TOKEN";
+
+/// A server, and one of its namespaces.
+struct Place {
+    url: Url,
+    namespace: Option<String>,
+}
+
+/// Reads `https://HOST` or `http://HOST`, with a path if the server is behind one.
+pub(crate) fn parse(argument: &OsStr) -> Result<Box<dyn Backend>, StoreError> {
+    let text = argument
+        .to_str()
+        .ok_or_else(|| StoreError::no_location("a URL is UTF-8, and this is not"))?;
+    let (text, query) = text.split_once('?').unwrap_or((text, ""));
+    let namespace = Query::parse(query, &["namespace"])?.take("namespace")?;
+    // What is wrong is not repeated: it may be a token in the wrong place.
+    let unreadable = || StoreError::no_location("a server of dlock is written https://HOST");
+    let url: Url = text.parse().map_err(|_| unreadable())?;
+    if !url.username().is_empty() || url.password().is_some() || url.fragment().is_some() {
+        return Err(StoreError::no_location(&format!(
+            "a server of dlock takes its token from {TOKEN}, and no user, password or fragment in its URL"
+        )));
+    }
+    let place = Place { url, namespace };
+    place.server(None).map_err(|_| unreadable())?;
+    Ok(Box::new(place))
+}
+
+impl Place {
+    fn server(&self, token: Option<&str>) -> Result<Server, StoreError> {
+        // The client takes the process's default.
+        drop(tls::cryptography());
+        let unusable = || StoreError::unusable(format!("can't use the server {self}"));
+        let client = reqwest::Client::builder()
+            .connect_timeout(CONNECT)
+            // A token goes where it was meant to go.
+            .redirect(reqwest::redirect::Policy::none())
+            .build()
+            .map_err(|error| unusable().because(error))?;
+        let mut server =
+            Server::new(client, [self.url.as_str()]).map_err(|error| unusable().because(error))?;
+        if let Some(namespace) = &self.namespace {
+            server = server
+                .namespace(namespace)
+                .map_err(|error| unusable().because(error))?;
+        }
+        if let Some(token) = token {
+            server = server
+                .token(token)
+                .map_err(|error| unusable().because(error))?;
+        }
+        Ok(server)
+    }
+
+    /// The server, with the token of the environment.
+    fn with_token(&self) -> Result<Server, StoreError> {
+        let token = std::env::var(TOKEN).ok().filter(|token| !token.is_empty());
+        if token.is_some() && self.url.scheme() == "http" && !self.is_loopback() {
+            return Err(StoreError::unusable(format!(
+                "the token would be sent to {self} for everybody on the way to read"
+            ))
+            .advise(format!("use https, or unset {TOKEN}")));
+        }
+        self.server(token.as_deref())
+    }
+
+    fn is_loopback(&self) -> bool {
+        let host = self.url.host_str().unwrap_or_default();
+        let address = host.trim_start_matches('[').trim_end_matches(']');
+        host == "localhost"
+            || address
+                .parse()
+                .is_ok_and(|address: IpAddr| address.is_loopback())
+    }
+
+    fn diagnosis(&self, set_up: &'static str) -> Diagnosis {
+        Diagnosis {
+            shown: self.to_string(),
+            tables: None,
+            if_silent: "is the server up, and can this machine reach it? try again later",
+            is_refusal,
+            set_up,
+        }
+    }
+
+    /// What the server answers first, or why it does not.
+    async fn first<T>(
+        &self,
+        diagnosis: &Diagnosis,
+        asked: impl Future<Output = Result<T, ProviderError>> + Send,
+    ) -> Result<T, StoreError> {
+        let answer = timeout(FIRST_ANSWER, asked).await;
+        let answer = answer.unwrap_or_else(|_elapsed| {
+            Err(ProviderError::unknown(format!(
+                "no answer within {FIRST_ANSWER:?}"
+            )))
+        });
+        match answer {
+            Ok(answer) => Ok(answer),
+            Err(error) => Err(diagnosis.failure("can't ask the server", error).await),
+        }
+    }
+}
+
+#[async_trait]
+impl Backend for Place {
+    async fn open(&self, program: &Program) -> Result<Store, StoreError> {
+        let diagnosis = self.diagnosis(program.set_up);
+        let connected = HttpProvider::connect(self.with_token()?);
+        let provider = self.first(&diagnosis, connected).await?;
+        Ok(Store {
+            provider: Arc::new(provider),
+            seen: None,
+            diagnosis,
+        })
+    }
+
+    async fn open_queue(&self, program: &Program, _make: bool) -> Result<Queue, StoreError> {
+        let diagnosis = self.diagnosis(program.set_up_queue);
+        let connected = HttpTasks::connect(self.with_token()?);
+        let tasks = self.first(&diagnosis, connected).await?;
+        Ok(Queue {
+            tasks: Arc::new(tasks),
+            diagnosis,
+        })
+    }
+
+    fn has_queues(&self) -> bool {
+        true
+    }
+}
+
+/// What a server says of itself comes without an error of the connection.
+fn is_refusal(error: &(dyn StdError + 'static)) -> bool {
+    error
+        .downcast_ref::<ProviderError>()
+        .is_some_and(|error| error.source().is_none())
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let namespace = query::shown(&[("namespace", &self.namespace)]);
+        let url = self.url.as_str().trim_end_matches('/');
+        write!(f, "{}{namespace}", harmless(url))
+    }
+}
+
+impl fmt::Debug for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Place({self})")
+    }
+}
