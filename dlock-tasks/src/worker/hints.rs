@@ -17,9 +17,10 @@ use dlock_core::{ProviderError, provider::Wakeups};
 use futures_util::future::BoxFuture;
 use tokio::time::{Instant, error::Elapsed, sleep_until, timeout};
 
-use super::run::LONGEST_IDLE;
 use crate::{Claim, TaskStore};
 
+/// The longest that an idle worker sleeps.
+pub(super) const LONGEST_IDLE: Duration = Duration::from_secs(5);
 /// How long opening the stream may take, and how long to wait before it is tried again, at first and at most.
 const OPEN_LIMIT: Duration = Duration::from_secs(10);
 const FIRST_PAUSE: Duration = Duration::from_millis(100);

@@ -11,15 +11,16 @@ use tokio::{
 };
 use uuid::Uuid;
 
-use super::{Worker, endings, hints::Hints, periodic, task};
+use super::{
+    Worker, endings,
+    hints::{Hints, LONGEST_IDLE},
+    periodic, task,
+};
 use crate::{Claim, Claimed, ClaimedTask, Ending, How, limits};
 
 /// How often a worker forgets ended tasks, a quarter more or less, and how many at a time.
 const PRUNE_EVERY: Duration = Duration::from_secs(600);
 const PRUNE_MOST: usize = 1000;
-
-/// The longest that an idle worker sleeps.
-pub(super) const LONGEST_IDLE: Duration = Duration::from_secs(5);
 
 /// How long a place stays empty so that one claim fills several: less than what a claim takes where commits wait for a
 /// disk.
