@@ -40,7 +40,7 @@ pub(crate) struct Shared {
 pub(crate) type Metrics = Box<dyn Fn() -> String + Send + Sync>;
 
 impl Service {
-    /// The locks of this store, for whoever can reach the server: see [`rights`](Self::rights).
+    /// The locks of this store, for everybody who can reach the server: see [`restrict`](Self::restrict).
     #[must_use]
     pub fn new(provider: Arc<dyn Admin>, limits: Limits) -> Self {
         Self(Arc::new(Shared {
