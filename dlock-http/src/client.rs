@@ -1,6 +1,7 @@
 //! Locks and tasks behind a server: the provider, the store of tasks, and what it sends requests with.
 
 mod admin;
+mod answer;
 mod events;
 mod provider;
 mod server;

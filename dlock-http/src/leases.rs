@@ -3,16 +3,14 @@
 //! A client draws the uuid of a term and reads its clock before it sends; all safety rests on these two
 //! (N4). Requests refuse fields that they do not know; answers may get new ones.
 
-use std::time::Duration;
+mod convert;
 
-use dlock_core::{
-    FencingToken, Name, ProviderError,
-    provider::{self, Capabilities as Abilities, Discipline, Durability},
-};
+use dlock_core::FencingToken;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::{Base64, Millis, Problem, Time};
+pub use crate::record::Record;
+use crate::{Base64, Millis, Problem};
 
 /// The state of a term that an observer compares: `(uuid, renewals)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -148,36 +146,6 @@ pub struct Closing {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Done {}
 
-/// What a store keeps of a name.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct Record {
-    /// The term.
-    pub uuid: Uuid,
-    /// Number of its newest applied renewal.
-    pub renewals: u64,
-    /// The holder's label. Decides nothing.
-    pub owner: String,
-    /// When the term began. Decides nothing.
-    pub since: Time,
-    /// Its fencing token.
-    #[cfg_attr(feature = "openapi", schema(value_type = u64, minimum = 1, maximum = 9007199254740991_u64))]
-    pub token: FencingToken,
-    /// How long others are kept out after the last acquire or renewal.
-    pub duration_ms: Millis,
-    /// The holder gave it back.
-    pub released: bool,
-    /// Somebody has asked for it.
-    pub asked: bool,
-    /// What the holder keeps beside it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub data: Option<Base64>,
-    /// What is left of the lease, rounded up; 0 once it has expired. Absent if it was given back, and where no clock of
-    /// the store decides.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub remaining_ms: Option<Millis>,
-}
-
 /// A record and its name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -308,155 +276,4 @@ fn is_zero(number: &u64) -> bool {
 
 fn is_none(time: &Millis) -> bool {
     time.0 == 0
-}
-
-impl From<provider::Version> for Version {
-    fn from(provider::Version { uuid, renewals }: provider::Version) -> Self {
-        Self { uuid, renewals }
-    }
-}
-
-impl From<Version> for provider::Version {
-    fn from(Version { uuid, renewals }: Version) -> Self {
-        Self { uuid, renewals }
-    }
-}
-
-impl Acquire {
-    /// As a store is asked, under the name that it has there.
-    #[must_use]
-    pub fn into_request(self, name: Name) -> provider::Acquire {
-        provider::Acquire::new(name, self.uuid, self.duration_ms.into())
-            .owner(self.owner)
-            .prev(self.prev.map(Into::into))
-            .data(self.data.map(|Base64(data)| data))
-            .floor(self.floor)
-    }
-}
-
-impl From<&provider::Acquire> for Acquire {
-    fn from(request: &provider::Acquire) -> Self {
-        Self {
-            name: request.name.as_str().to_owned(),
-            uuid: request.new,
-            duration_ms: Millis::rounded_up(request.duration),
-            prev: request.prev.map(Into::into),
-            owner: request.owner.clone(),
-            data: request.data.clone().map(Base64),
-            floor: request.floor,
-            wait_ms: Millis(0),
-        }
-    }
-}
-
-impl From<&provider::Renew> for Renew {
-    fn from(request: &provider::Renew) -> Self {
-        Self {
-            name: request.name.as_str().to_owned(),
-            uuid: request.uuid,
-            n: request.n,
-        }
-    }
-}
-
-impl Release {
-    /// As a store is asked, under the name that it has there.
-    ///
-    /// # Errors
-    /// [`Fatal`](dlock_core::ErrorKind::Fatal) if the closing is none.
-    pub fn into_request(self, name: Name) -> Result<provider::Release, ProviderError> {
-        let closing = self
-            .closing
-            .map(|Closing { uuid, duration_ms }| provider::Closing::of(uuid, duration_ms.into()))
-            .transpose()?;
-        Ok(provider::Release::new(name, self.uuid, self.token).closing(closing))
-    }
-}
-
-impl From<&provider::Release> for Release {
-    fn from(request: &provider::Release) -> Self {
-        Self {
-            name: request.name.as_str().to_owned(),
-            uuid: request.uuid,
-            token: request.token,
-            closing: request.closing.map(|closing| Closing {
-                uuid: closing.uuid(),
-                duration_ms: Millis::rounded_up(closing.lasts()),
-            }),
-        }
-    }
-}
-
-impl From<dlock_core::Record> for Record {
-    fn from(record: dlock_core::Record) -> Self {
-        Self {
-            uuid: record.uuid,
-            renewals: record.renewals,
-            owner: record.owner,
-            since: Time(record.since),
-            token: record.token,
-            duration_ms: Millis::rounded_up(record.duration),
-            released: record.released,
-            asked: record.asked,
-            data: record.data.map(Base64),
-            remaining_ms: record.remaining.map(Millis::rounded_up),
-        }
-    }
-}
-
-impl From<Record> for dlock_core::Record {
-    fn from(wire: Record) -> Self {
-        let Time(since): Time = wire.since;
-        let mut record = Self::new(
-            wire.uuid,
-            wire.owner,
-            since,
-            wire.token,
-            wire.duration_ms.into(),
-        );
-        record.renewals = wire.renewals;
-        record.released = wire.released;
-        record.asked = wire.asked;
-        record.data = wire.data.map(|Base64(data)| data);
-        record.remaining = wire.remaining_ms.map(Duration::from);
-        record
-    }
-}
-
-impl Capabilities {
-    /// What a store says of itself.
-    #[must_use]
-    pub fn new(abilities: Abilities, tasks: bool) -> Self {
-        Self {
-            backend: abilities.backend.to_owned(),
-            observer: abilities.discipline == Discipline::Observer,
-            watch: abilities.watch,
-            batch: abilities.batch,
-            durable: abilities.durability == Durability::Durable,
-            cheap_reads: abilities.cheap_reads,
-            closing: abilities.closing,
-            tasks,
-        }
-    }
-
-    /// What a provider behind the server may say of itself: the store's, but for its name.
-    #[must_use]
-    pub fn of_provider(&self, backend: &'static str) -> Abilities {
-        let discipline = if self.observer {
-            Discipline::Observer
-        } else {
-            Discipline::StoreClock
-        };
-        let durability = if self.durable {
-            Durability::Durable
-        } else {
-            Durability::Volatile
-        };
-        Abilities::new(backend, discipline)
-            .watch(self.watch)
-            .batch(self.batch)
-            .durability(durability)
-            .cheap_reads(self.cheap_reads)
-            .closing(self.closing)
-    }
 }

@@ -9,6 +9,7 @@
 mod client;
 pub mod leases;
 mod problem;
+mod record;
 pub mod tasks;
 mod text;
 

@@ -3,7 +3,7 @@
 use dlock_tasks::State;
 use serde::{Deserialize, Serialize};
 
-use crate::leases::Record;
+use crate::record::Record;
 
 /// Why a request was refused or has no answer. `application/problem+json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

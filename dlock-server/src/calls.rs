@@ -93,7 +93,7 @@ impl Calls {
         let call = Call(Arc::clone(&self.under_way));
         match class.share() {
             Some(share) if before * 100 >= self.most * share => {
-                measure::shed(class);
+                measure::shed(class.name());
                 Err(Code::Overloaded.into())
             }
             _ => Ok(call),

@@ -1,21 +1,33 @@
-//! Whether the server lives, whether it should get requests, and what its store can do.
+//! Whether the server lives and should get requests, what its store can do, and its metrics.
 
-use axum::{Json, extract::State};
+use std::sync::Arc;
+
+use axum::{
+    Json,
+    extract::State,
+    http::header,
+    response::{IntoResponse, Response},
+};
 use dlock_core::Name;
 use dlock_http::{
     Code, Problem,
     leases::{Capabilities, Done},
 };
-use std::sync::Arc;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use crate::{Service, calls::Class, problem::Refusal};
+use crate::{
+    Service,
+    calls::Class,
+    guard::{AllowedEverywhere, ToMeasure},
+    problem::Refusal,
+};
 
 pub(crate) fn routes() -> OpenApiRouter<Service> {
     OpenApiRouter::new()
         .routes(routes!(healthz))
         .routes(routes!(readyz))
         .routes(routes!(capabilities))
+        .routes(routes!(metrics))
 }
 
 /// The server lives. Asks nobody.
@@ -67,4 +79,26 @@ async fn capabilities(State(service): State<Service>) -> Json<Capabilities> {
         service.0.provider.capabilities(),
         has_tasks,
     ))
+}
+
+/// The server's metrics, as Prometheus reads them.
+#[utoipa::path(
+    get,
+    path = "/metrics",
+    tag = "server",
+    responses(
+        (status = 200, description = "The metrics.", body = String, content_type = "text/plain"),
+        (status = 404, description = "`not-found`: the server keeps none.", body = Problem),
+        (status = "default", description = "See `code`.", body = Problem),
+    ),
+)]
+async fn metrics(
+    State(service): State<Service>,
+    _allowed: AllowedEverywhere<ToMeasure>,
+) -> Result<Response, Refusal> {
+    let Some(shown) = service.0.metrics.get() else {
+        return Err(Refusal::new(Code::NotFound, "this server keeps no metrics"));
+    };
+    let text = [(header::CONTENT_TYPE, "text/plain; version=0.0.4")];
+    Ok((text, shown()).into_response())
 }

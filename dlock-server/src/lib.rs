@@ -11,9 +11,11 @@ mod limits;
 pub mod listen;
 mod measure;
 mod names;
+mod pace;
 mod problem;
 pub mod program;
 mod rights;
+mod router;
 mod service;
 mod tasks;
 mod waits;
@@ -23,5 +25,6 @@ pub use self::{
     limits::Limits,
     measure::describe as describe_metrics,
     rights::{InvalidRights, Right, Rights},
-    service::{Service, router},
+    router::router,
+    service::Service,
 };

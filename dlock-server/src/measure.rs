@@ -3,21 +3,11 @@
 use std::time::Instant;
 
 use axum::{
-    extract::{MatchedPath, Request, State},
-    http::header,
+    extract::{MatchedPath, Request},
     middleware::Next,
-    response::{IntoResponse, Response},
+    response::Response,
 };
-use dlock_http::{Code, Problem};
 use metrics::{counter, describe_counter, describe_gauge, describe_histogram, histogram};
-use utoipa_axum::{router::OpenApiRouter, routes};
-
-use crate::{
-    Service,
-    calls::Class,
-    guard::{AllowedEverywhere, ToMeasure},
-    problem::Refusal,
-};
 
 const REQUESTS: &str = "dlock_server_request_seconds";
 const SHED: &str = "dlock_server_shed_total";
@@ -43,8 +33,9 @@ pub fn describe() {
     );
 }
 
-pub(crate) fn shed(class: Class) {
-    counter!(SHED, "class" => class.name()).increment(1);
+/// One more request of this class that was refused for want of room.
+pub(crate) fn shed(class: &'static str) {
+    counter!(SHED, "class" => class).increment(1);
 }
 
 /// Measures each request.
@@ -77,30 +68,4 @@ fn method(method: &axum::http::Method) -> &'static str {
         "DELETE" => "DELETE",
         _ => "other",
     }
-}
-
-pub(crate) fn routes() -> OpenApiRouter<Service> {
-    OpenApiRouter::new().routes(routes!(metrics))
-}
-
-/// The server's metrics, as Prometheus reads them.
-#[utoipa::path(
-    get,
-    path = "/metrics",
-    tag = "server",
-    responses(
-        (status = 200, description = "The metrics.", body = String, content_type = "text/plain"),
-        (status = 404, description = "`not-found`: the server keeps none.", body = Problem),
-        (status = "default", description = "See `code`.", body = Problem),
-    ),
-)]
-async fn metrics(
-    State(service): State<Service>,
-    _allowed: AllowedEverywhere<ToMeasure>,
-) -> Result<Response, Refusal> {
-    let Some(shown) = service.0.metrics.get() else {
-        return Err(Refusal::new(Code::NotFound, "this server keeps no metrics"));
-    };
-    let text = [(header::CONTENT_TYPE, "text/plain; version=0.0.4")];
-    Ok((text, shown()).into_response())
 }

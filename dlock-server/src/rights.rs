@@ -4,13 +4,12 @@ use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     fmt,
     sync::{Arc, Mutex, PoisonError},
-    time::{Duration, Instant},
 };
 
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
-use crate::names::Namespace;
+use crate::{names::Namespace, pace::Pace};
 
 /// What somebody may do in a namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
@@ -45,13 +44,6 @@ pub(crate) struct Holder {
     pub(crate) name: String,
     rights: BTreeMap<String, BTreeSet<Right>>,
     pace: Mutex<Pace>,
-}
-
-/// A leaky bucket that holds the requests of one second.
-#[derive(Debug)]
-struct Pace {
-    full: f64,
-    at: Instant,
 }
 
 /// A file of rights that cannot be used.
@@ -201,10 +193,7 @@ impl Holder {
         Ok(Arc::new(Self {
             name,
             rights,
-            pace: Mutex::new(Pace {
-                full: 0.0,
-                at: now(),
-            }),
+            pace: Mutex::new(Pace::new()),
         }))
     }
 
@@ -221,33 +210,12 @@ impl Holder {
     /// Whether one more request is within so many in a second.
     pub(crate) fn within(&self, rate: u32) -> bool {
         let mut pace = self.pace.lock().unwrap_or_else(PoisonError::into_inner);
-        pace.admit(f64::from(rate), now())
-    }
-}
-
-impl Pace {
-    fn admit(&mut self, rate: f64, now: Instant) -> bool {
-        let passed: Duration = now.saturating_duration_since(self.at);
-        let left = (self.full - passed.as_secs_f64() * rate).max(0.0);
-        let fits = left + 1.0 <= rate;
-        *self = Self {
-            full: if fits { left + 1.0 } else { left },
-            at: now,
-        };
-        fits
+        pace.admits(rate)
     }
 }
 
 /// The namespace that stands for all.
 const EVERYWHERE: &str = "*";
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "how fast requests come decides no lease"
-)]
-fn now() -> Instant {
-    Instant::now()
-}
 
 fn hash(hex: &str) -> Option<[u8; 32]> {
     let digits = hex.as_bytes();
@@ -318,18 +286,5 @@ mod tests {
             assert!(error.contains(said), "{error}");
             assert!(!error.contains("secret"), "{error}");
         }
-    }
-
-    #[test]
-    fn requests_of_a_second_fit_and_no_more() {
-        let start = now();
-        let mut pace = Pace {
-            full: 0.0,
-            at: start,
-        };
-        let at = |millis| start + Duration::from_millis(millis);
-        let admitted = (0..20).filter(|_| pace.admit(10.0, at(0))).count();
-        assert_eq!(admitted, 10);
-        assert!(!pace.admit(10.0, at(50)) && pace.admit(10.0, at(151)));
     }
 }

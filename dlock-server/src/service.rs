@@ -1,19 +1,23 @@
-//! What all requests share, and the router.
+//! What all requests share.
 
 use std::{
     fmt,
     sync::{Arc, OnceLock, PoisonError, RwLock},
+    time::Duration,
 };
 
-use axum::{Router, middleware};
-use dlock_core::{Clock, provider::Admin};
+use dlock_core::{Clock, ProviderError, provider::Admin};
+use dlock_http::Code;
 use dlock_tasks::TaskStore;
 use tokio_util::sync::CancellationToken;
-use utoipa_axum::router::OpenApiRouter;
 
 use crate::{
-    Limits, Rights, body, calls::Calls, describe, guard, health, hints::Hints, leases, measure,
-    tasks, tasks::Tasks, waits::Waits,
+    Limits, Rights,
+    calls::{Calls, Class},
+    hints::Hints,
+    problem::Refusal,
+    tasks::store::Tasks,
+    waits::Waits,
 };
 
 /// A store, and the terms on which it is served. Clones serve the same one.
@@ -95,6 +99,42 @@ impl Service {
     pub fn stop(&self) {
         self.0.stopping.cancel();
     }
+
+    /// One call of the store.
+    pub(crate) async fn ask<T, F>(
+        &self,
+        class: Class,
+        limit: Duration,
+        call: impl FnOnce(Arc<dyn Admin>) -> F,
+    ) -> Result<T, Refusal>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, ProviderError>> + Send + 'static,
+    {
+        let request = call(Arc::clone(&self.0.provider));
+        self.0.calls.ask(class, limit, request).await
+    }
+
+    /// The tasks, if there are any.
+    pub(crate) fn tasks(&self) -> Result<&Tasks, Refusal> {
+        let tasks = self.0.tasks.get();
+        tasks.ok_or_else(|| Refusal::new(Code::NotFound, "this server has no tasks"))
+    }
+
+    /// One call of the store of tasks.
+    pub(crate) async fn ask_tasks<T, F>(
+        &self,
+        class: Class,
+        limit: Duration,
+        call: impl FnOnce(Arc<dyn TaskStore>) -> F,
+    ) -> Result<T, Refusal>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, ProviderError>> + Send + 'static,
+    {
+        let request = call(Arc::clone(&self.tasks()?.store));
+        self.0.calls.ask(class, limit, request).await
+    }
 }
 
 impl fmt::Debug for Service {
@@ -103,24 +143,4 @@ impl fmt::Debug for Service {
             .field("backend", &self.0.provider.capabilities().backend)
             .finish_non_exhaustive()
     }
-}
-
-/// Everything that the server answers.
-pub fn router(service: &Service) -> Router {
-    let (router, description) = OpenApiRouter::with_openapi(describe::openapi())
-        .merge(leases::routes())
-        .merge(tasks::routes())
-        .merge(health::routes())
-        .merge(measure::routes())
-        .split_for_parts();
-    router
-        .merge(describe::routes(description))
-        .fallback(body::no_such_path)
-        .method_not_allowed_fallback(body::no_such_method)
-        .layer(middleware::from_fn_with_state(
-            service.clone(),
-            guard::check,
-        ))
-        .layer(middleware::from_fn(measure::measure))
-        .with_state(service.clone())
 }

@@ -15,46 +15,16 @@ mod ending;
 mod enqueue;
 mod events;
 mod hints;
+mod line;
+mod request;
 mod show;
+pub(crate) mod store;
 mod wait;
 mod whose;
 
-use std::{sync::Arc, time::Duration};
-
-use axum::{
-    Json,
-    extract::{FromRequestParts, RawPathParams},
-    http::request::Parts,
-};
-use dlock_core::ProviderError;
-use dlock_http::Code;
-use dlock_tasks::{TaskId, TaskStore};
 use utoipa_axum::router::OpenApiRouter;
 
-use self::{hints::Hints, wait::Lines};
-use crate::{Service, calls::Class, problem::Refusal};
-
-/// The most heartbeats or endings of one request.
-const MOST: usize = 500;
-
-type Answer<T> = Result<Json<T>, Refusal>;
-
-/// A store of tasks, and those who wait for them.
-pub(crate) struct Tasks {
-    store: Arc<dyn TaskStore>,
-    hints: Hints,
-    lines: Lines,
-}
-
-impl Tasks {
-    pub(crate) fn new(store: Arc<dyn TaskStore>) -> Self {
-        Self {
-            hints: Hints::new(Arc::clone(&store)),
-            lines: Lines::default(),
-            store,
-        }
-    }
-}
+use crate::Service;
 
 pub(crate) fn routes() -> OpenApiRouter<Service> {
     OpenApiRouter::new()
@@ -65,44 +35,4 @@ pub(crate) fn routes() -> OpenApiRouter<Service> {
         .merge(show::routes())
         .merge(change::routes())
         .merge(events::routes())
-}
-
-impl Service {
-    fn tasks(&self) -> Result<&Tasks, Refusal> {
-        let tasks = self.0.tasks.get();
-        tasks.ok_or_else(|| Refusal::new(Code::NotFound, "this server has no tasks"))
-    }
-
-    /// One call of the store of tasks.
-    async fn ask_tasks<T, F>(
-        &self,
-        class: Class,
-        limit: Duration,
-        call: impl FnOnce(Arc<dyn TaskStore>) -> F,
-    ) -> Result<T, Refusal>
-    where
-        T: Send + 'static,
-        F: Future<Output = Result<T, ProviderError>> + Send + 'static,
-    {
-        let request = call(Arc::clone(&self.tasks()?.store));
-        self.0.calls.ask(class, limit, request).await
-    }
-}
-
-/// The number of a task in the path.
-#[derive(Debug)]
-struct Number(TaskId);
-
-impl FromRequestParts<Service> for Number {
-    type Rejection = Refusal;
-
-    async fn from_request_parts(parts: &mut Parts, service: &Service) -> Result<Self, Refusal> {
-        let parameters = RawPathParams::from_request_parts(parts, service).await;
-        let parameters = parameters.map_err(|_| Refusal::from(Code::BadRequest))?;
-        let named = parameters.iter().find(|(name, _)| *name == "id");
-        let number = named.and_then(|(_, text)| TaskId::new(text.parse().ok()?));
-        number
-            .map(Self)
-            .ok_or_else(|| Refusal::new(Code::NotFound, "no task has such a number"))
-    }
 }

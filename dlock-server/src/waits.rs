@@ -1,4 +1,4 @@
-//! Waiting for a lease on behalf of a client (N5): look until it may be free, then ask once.
+//! Those who wait: how many, and in which order.
 
 use std::{
     collections::HashMap,
@@ -6,35 +6,24 @@ use std::{
     time::Duration,
 };
 
-use dlock_core::{
-    Name, Record, Stopwatch,
-    provider::{Acquire, Wakeup},
-};
+use dlock_core::Name;
 use dlock_http::Code;
 use metrics::gauge;
-use tokio::{
-    sync::{OwnedMutexGuard, OwnedSemaphorePermit, Semaphore},
-    time::{Instant, sleep, timeout_at},
-};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::{Service, calls::Class, hints::Listener, measure, problem::Refusal};
+use crate::{calls::Class, measure, problem::Refusal};
 
 /// The longest wait.
 pub(crate) const LONGEST: Duration = Duration::from_secs(25);
-/// How long after one waiter of a name the next one looks.
-const APART: Duration = Duration::from_millis(5);
-/// How often a waiter looks where there are no hints, or where one may have been lost.
-const POLL: Duration = Duration::from_millis(100);
-const POLL_WITH_HINTS: Duration = Duration::from_secs(1);
 
-/// Those who wait: how many, and in which order.
+/// Those who wait.
 pub(crate) struct Waits {
     room: Arc<Semaphore>,
     /// Of each name, whose turn it is to look. A mutex of tokio admits those who wait for it in their order.
     turns: Mutex<HashMap<Name, Arc<Turn>>>,
 }
 
-type Turn = tokio::sync::Mutex<()>;
+pub(crate) type Turn = tokio::sync::Mutex<()>;
 
 /// A place among those who wait.
 #[derive(Debug)]
@@ -48,15 +37,6 @@ impl Drop for Place {
     }
 }
 
-/// What a wait has come to.
-#[derive(Debug)]
-pub(crate) struct Waited {
-    /// How long the term has certainly not begun, counted from the start of the wait.
-    pub(crate) waited: Duration,
-    /// What is asked: the request, with the claim that nobody acts on what the server has observed for long enough.
-    pub(crate) request: Acquire,
-}
-
 impl Waits {
     pub(crate) fn new(most: usize) -> Self {
         Self {
@@ -68,145 +48,18 @@ impl Waits {
     /// A place among those who wait, also for a stream.
     pub(crate) fn enter(&self) -> Result<Place, Refusal> {
         let Ok(room) = Arc::clone(&self.room).try_acquire_owned() else {
-            measure::shed(Class::Wait);
+            measure::shed(Class::Wait.name());
             return Err(Code::Overloaded.into());
         };
         gauge!(measure::WAITS).increment(1);
         Ok(Place { _room: room })
     }
 
-    fn turn(&self, name: &Name) -> Arc<Turn> {
+    /// Whose turn it is to look after this name.
+    pub(crate) fn turn(&self, name: &Name) -> Arc<Turn> {
         let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
         // Those nobody waits for any more; few, since each wait looks through them.
         turns.retain(|_, turn| Arc::strong_count(turn) > 1);
         Arc::clone(turns.entry(name.clone()).or_default())
-    }
-}
-
-/// Waits until the name of this request may be free, or `longest` has passed.
-pub(crate) async fn until_free(
-    service: &Service,
-    request: Acquire,
-    longest: Duration,
-) -> Result<Waited, Refusal> {
-    let shared = &service.0;
-    let mut waited = Waited {
-        waited: Duration::ZERO,
-        request,
-    };
-    let stopwatch = shared.clock.stopwatch();
-    let deadline = Instant::now() + longest.min(LONGEST);
-    let _place = shared.waits.enter()?;
-    let turn = shared.waits.turn(&waited.request.name);
-    tokio::select! {
-        biased;
-        () = shared.stopping.cancelled() => Err(Code::Stopping.into()),
-        looked = timeout_at(deadline, look(service, turn, &stopwatch, &mut waited)) => match looked {
-            Ok(Err(refusal)) => Err(refusal),
-            // Time is up: one answer of the store says who has it.
-            Ok(Ok(())) | Err(_) => Ok(waited),
-        },
-    }
-}
-
-/// Looks, as the oldest who waits for the name, until it may be free.
-async fn look(
-    service: &Service,
-    turn: Arc<Turn>,
-    stopwatch: &Stopwatch,
-    waited: &mut Waited,
-) -> Result<(), Refusal> {
-    let name = waited.request.name.clone();
-    let _turn: OwnedMutexGuard<()> = match Arc::clone(&turn).try_lock_owned() {
-        Ok(first) => first,
-        Err(_) => {
-            let next = turn.lock_owned().await;
-            // Whoever had the turn is about to ask, and would be in the way.
-            sleep(APART).await;
-            next
-        }
-    };
-    let mut hints = listen(service).await;
-    let mut observed: Option<(Record, Stopwatch)> = None;
-    loop {
-        let sent = stopwatch.elapsed();
-        let provider = Arc::clone(&service.0.provider);
-        let looked_up = name.clone();
-        let limit = service.0.limits.call_time;
-        let record = service
-            .0
-            .calls
-            .ask(Class::Wait, limit, async move {
-                provider.read(&looked_up).await
-            })
-            .await?;
-        let Some(record) = record else {
-            waited.waited = sent;
-            return Ok(());
-        };
-        if record.uuid == waited.request.new {
-            // A repeat of a request that got it.
-            return Ok(());
-        }
-        waited.waited = sent;
-        if record.released || record.remaining.is_some_and(|left| left.is_zero()) {
-            return Ok(());
-        }
-        let pause = match (&observed, record.remaining) {
-            (_, Some(remaining)) => remaining,
-            // Only an observer can tell that its holder is gone.
-            (Some((seen, since)), None) if seen.version() == record.version() => {
-                let left = record.duration.saturating_sub(since.elapsed());
-                if left.is_zero() {
-                    waited.request.prev = Some(record.version());
-                    return Ok(());
-                }
-                left
-            }
-            (_, None) => {
-                let duration = record.duration;
-                observed = Some((record, service.0.clock.stopwatch()));
-                duration
-            }
-        };
-        pause_for(&mut hints, &name, pause).await;
-    }
-}
-
-/// The store's hints, if it has any and can be listened to.
-async fn listen(service: &Service) -> Option<Listener> {
-    let capabilities = service.0.provider.capabilities();
-    if !capabilities.watch {
-        return None;
-    }
-    let listening = tokio::time::timeout(service.0.limits.call_time, service.0.hints.listen());
-    listening.await.ok()?.ok()?
-}
-
-/// Until there is a hint of this name, or the time has passed, or it is time to look again.
-async fn pause_for(hints: &mut Option<Listener>, name: &Name, pause: Duration) {
-    let poll = if hints.is_some() {
-        POLL_WITH_HINTS
-    } else {
-        POLL
-    };
-    let hinted = async {
-        let Some(listener) = hints else {
-            return std::future::pending().await;
-        };
-        loop {
-            match listener.next().await {
-                Some(Wakeup::Name(free)) if free != *name => {}
-                Some(_) => return,
-                None => break,
-            }
-        }
-        *hints = None;
-    };
-    // At least a millisecond: a store that says the same again at once would be asked without end.
-    let pause = pause.clamp(Duration::from_millis(1), poll);
-    tokio::select! {
-        () = hinted => {}
-        () = sleep(pause) => {}
     }
 }

@@ -7,8 +7,8 @@ use dlock_core::{
 };
 
 use super::{
+    answer::Said,
     provider::{HttpProvider, released, shown, unexpected},
-    server::Said,
 };
 use crate::{
     Code,

@@ -12,8 +12,9 @@ use dlock_core::{
 };
 
 use super::{
+    answer::{Said, refused},
     events,
-    server::{Said, Server, refused},
+    server::Server,
 };
 use crate::{
     Code, Problem,

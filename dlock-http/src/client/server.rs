@@ -11,11 +11,11 @@ use std::{
 use dlock_core::ProviderError;
 use reqwest::{
     Client, Method, RequestBuilder, Response, StatusCode, Url,
-    header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue},
+    header::{AUTHORIZATION, HeaderValue},
 };
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::{Code, Problem};
+use super::answer::{Said, read};
 
 /// Servers before one store, and who asks them. Cheap to clone.
 #[derive(Clone)]
@@ -49,9 +49,6 @@ pub enum InvalidServer {
     #[error("not a token: visible ASCII characters")]
     Token,
 }
-
-/// What a server said: an answer, or a problem that is an answer of the protocol.
-pub(crate) type Said<T> = Result<T, Box<Problem>>;
 
 impl Server {
     /// Servers before one store: the first is asked until it is gone, then the next. The namespace is `default`, and
@@ -248,71 +245,6 @@ fn address(text: &str) -> Result<Url, InvalidServer> {
         url.set_path(&format!("{}/", url.path()));
     }
     Ok(url)
-}
-
-/// What the server said.
-pub(crate) async fn read<T: DeserializeOwned>(
-    response: Response,
-) -> Result<Said<T>, ProviderError> {
-    let status = response.status();
-    let is_problem = response
-        .headers()
-        .get(CONTENT_TYPE)
-        .is_some_and(|content| content.as_bytes().starts_with(b"application/problem+json"));
-    let body = response.bytes().await.map_err(|error| {
-        ProviderError::unknown("the answer broke off").with_source(error.without_url())
-    })?;
-    if status == StatusCode::OK {
-        return serde_json::from_slice(&body).map(Ok).map_err(|error| {
-            ProviderError::unknown("the answer cannot be read").with_source(error)
-        });
-    }
-    match serde_json::from_slice(&body) {
-        Ok(problem) if is_problem => refused(problem),
-        _ => Err(foreign(status)),
-    }
-}
-
-/// A problem is an answer of the protocol, or it says why there is none.
-pub(crate) fn refused<T>(problem: Problem) -> Result<Said<T>, ProviderError> {
-    let said = problem.detail.as_deref().unwrap_or(&problem.title);
-    Err(match problem.code {
-        Code::Held | Code::Spent | Code::Lost | Code::NotHeld | Code::Changed | Code::NotFound => {
-            return Ok(Err(Box::new(problem)));
-        }
-        Code::NotApplied | Code::Overloaded | Code::Stopping | Code::TooMany => {
-            ProviderError::not_applied(format!("the server refused: {said}"))
-        }
-        Code::Unknown | Code::TooSlow | Code::Other => {
-            ProviderError::unknown(format!("the server has no answer: {said}"))
-        }
-        Code::Unauthenticated => ProviderError::fatal(
-            "the server does not know this client: give it a token, or a certificate, that the server knows",
-        ),
-        Code::Forbidden => ProviderError::fatal(
-            "this client has no right to this in this namespace: have the server's rights extended",
-        ),
-        Code::BadRequest
-        | Code::MethodNotAllowed
-        | Code::TooLarge
-        | Code::NotJson
-        | Code::Misdirected
-        | Code::Fatal => ProviderError::fatal(format!("the server cannot do this: {said}")),
-    })
-}
-
-/// An answer that is not of a dlock server: of something in between, or of something else.
-fn foreign(status: StatusCode) -> ProviderError {
-    if status.is_server_error() || status == StatusCode::REQUEST_TIMEOUT {
-        // A proxy that had no answer, perhaps.
-        ProviderError::unknown(format!("something before the server answered {status}"))
-    } else if status == StatusCode::TOO_MANY_REQUESTS {
-        ProviderError::not_applied(format!("something before the server answered {status}"))
-    } else {
-        ProviderError::fatal(format!(
-            "what answered {status} is no dlock server: check the address"
-        ))
-    }
 }
 
 impl fmt::Debug for Server {

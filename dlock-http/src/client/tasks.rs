@@ -22,9 +22,10 @@ use tokio::time::timeout;
 
 use self::claims::HttpClaims;
 use super::{
+    answer::{Said, read},
     events,
     provider::unexpected,
-    server::{Said, Server, read},
+    server::Server,
 };
 use crate::{
     Code, Millis, Problem, Time,

@@ -7,7 +7,10 @@ use dlock_http::{
 };
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::{Answer, Number, whose};
+use super::{
+    request::{Answer, Number},
+    whose,
+};
 use crate::{
     Service,
     body::Body,

@@ -62,7 +62,7 @@ async fn claim(
         return Err(problem.pointer("/wait_ms").into());
     }
     let claim = of_store(&namespace, body)?;
-    let at_once = ask(&service, Class::Claim, &claim).await?;
+    let at_once = wait::ask(&service, Class::Claim, &claim).await?;
     if !at_once.tasks.is_empty() || wait.is_zero() {
         return Ok(answer(&namespace, at_once, Duration::ZERO));
     }
@@ -86,23 +86,6 @@ fn of_store(namespace: &Namespace, mut body: Claim) -> Result<tasks::Claim, Refu
     let claim = body.into_claim(stored.collect::<Result<_, _>>()?);
     claim.check().map_err(|error| not_possible(&error))?;
     Ok(claim)
-}
-
-/// One claim of the store.
-pub(super) async fn ask(
-    service: &Service,
-    class: Class,
-    claim: &tasks::Claim,
-) -> Result<tasks::Claimed, Refusal> {
-    let limit = service.0.limits.call_time.min(claim.lease / 6);
-    let claim = claim.clone();
-    service
-        .ask_tasks(
-            class,
-            limit,
-            |store| async move { store.claim(&claim).await },
-        )
-        .await
 }
 
 fn answer(namespace: &Namespace, claimed: tasks::Claimed, waited: Duration) -> Response {

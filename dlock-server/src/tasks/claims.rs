@@ -16,7 +16,10 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::{Answer, MOST, whose};
+use super::{
+    request::{Answer, MOST},
+    whose,
+};
 use crate::{
     Service,
     body::{Asked, Body},

@@ -12,7 +12,10 @@ use dlock_http::{
 use dlock_tasks::{self as tasks, ClaimKey, Kept, TaskId, limits};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::{Answer, MOST, Number, whose};
+use super::{
+    request::{Answer, MOST, Number},
+    whose,
+};
 use crate::{
     Service,
     body::Body,

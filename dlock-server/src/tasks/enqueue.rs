@@ -8,7 +8,7 @@ use dlock_http::{
 use dlock_tasks as tasks;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::Answer;
+use super::request::Answer;
 use crate::{
     Service,
     body::Body,

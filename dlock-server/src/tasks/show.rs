@@ -10,7 +10,10 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::{Answer, Number, whose};
+use super::{
+    request::{Answer, Number},
+    whose,
+};
 use crate::{
     Service,
     body::Asked,

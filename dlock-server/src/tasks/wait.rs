@@ -2,19 +2,13 @@
 //! each hint. So a hint costs two claims at most, however many wait: that of the first, and that of the next, who asks
 //! whether there is another one.
 
-use std::{
-    collections::HashMap,
-    future::pending,
-    sync::{Arc, Mutex, PoisonError, Weak},
-    time::Duration,
-};
+use std::{future::pending, time::Duration};
 
 use dlock_core::Stopwatch;
 use dlock_http::Code;
 use dlock_tasks::{Claim, Claimed};
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
-use super::{claim::ask, hints::Wanted};
 use crate::{Service, calls::Class, hints::Listener, problem::Refusal};
 
 /// The longest pause between two claims of the first in line, where there are no hints, or one may have been lost.
@@ -22,28 +16,6 @@ const POLL: Duration = Duration::from_millis(200);
 const POLL_WITH_HINTS: Duration = Duration::from_secs(1);
 /// The shortest one: hints that come meanwhile have no claims of their own.
 const APART: Duration = Duration::from_millis(5);
-
-/// Those who wait, by what they wait for.
-#[derive(Default)]
-pub(super) struct Lines(Mutex<HashMap<Wanted, Weak<Line>>>);
-
-/// Whose turn it is, and what the first in line listens to. A mutex of tokio admits those who wait for it in their
-/// order.
-type Line = tokio::sync::Mutex<Option<Listener>>;
-
-impl Lines {
-    fn of(&self, claim: &Claim) -> Arc<Line> {
-        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        lines.retain(|_, line| line.strong_count() > 0);
-        let wanted = Wanted::from(claim);
-        if let Some(line) = lines.get(&wanted).and_then(Weak::upgrade) {
-            return line;
-        }
-        let line = Arc::new(Line::default());
-        lines.insert(wanted, Arc::downgrade(&line));
-        line
-    }
-}
 
 /// Claims until there is a task or the deadline has come. With what was claimed: how long, by the stopwatch, it
 /// certainly was not.
@@ -117,4 +89,21 @@ async fn hint(turn: &mut Option<Listener>) {
     }
     *turn = None;
     pending::<()>().await;
+}
+
+/// One claim of the store.
+pub(super) async fn ask(
+    service: &Service,
+    class: Class,
+    claim: &Claim,
+) -> Result<Claimed, Refusal> {
+    let limit = service.0.limits.call_time.min(claim.lease / 6);
+    let claim = claim.clone();
+    service
+        .ask_tasks(
+            class,
+            limit,
+            |store| async move { store.claim(&claim).await },
+        )
+        .await
 }

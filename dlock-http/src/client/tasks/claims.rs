@@ -15,8 +15,9 @@ use dlock_tasks::ClaimName;
 use super::{expected, found};
 use crate::{
     client::{
+        answer::{Said, refused},
         provider::{released, renewal},
-        server::{Said, Server, refused},
+        server::Server,
     },
     leases::{self, Done, RenewAnswer, RenewedMany},
     tasks::{Heartbeat, Heartbeats, Key},

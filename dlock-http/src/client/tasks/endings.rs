@@ -6,7 +6,7 @@ use dlock_tasks::{Ended, Ending};
 use super::{HttpTasks, expected, state};
 use crate::{
     Code,
-    client::{provider::unexpected, server::refused},
+    client::{answer::refused, provider::unexpected},
     tasks::{self as wire, EndingAnswer},
 };
 

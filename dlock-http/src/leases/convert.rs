@@ -1,0 +1,124 @@
+//! To the requests of a store, and back.
+
+use dlock_core::{
+    Name, ProviderError,
+    provider::{self, Capabilities as Abilities, Discipline, Durability},
+};
+
+use super::{Acquire, Capabilities, Closing, Release, Renew, Version};
+use crate::{Base64, Millis};
+
+impl From<provider::Version> for Version {
+    fn from(provider::Version { uuid, renewals }: provider::Version) -> Self {
+        Self { uuid, renewals }
+    }
+}
+
+impl From<Version> for provider::Version {
+    fn from(Version { uuid, renewals }: Version) -> Self {
+        Self { uuid, renewals }
+    }
+}
+
+impl Acquire {
+    /// As a store is asked, under the name that it has there.
+    #[must_use]
+    pub fn into_request(self, name: Name) -> provider::Acquire {
+        provider::Acquire::new(name, self.uuid, self.duration_ms.into())
+            .owner(self.owner)
+            .prev(self.prev.map(Into::into))
+            .data(self.data.map(|Base64(data)| data))
+            .floor(self.floor)
+    }
+}
+
+impl From<&provider::Acquire> for Acquire {
+    fn from(request: &provider::Acquire) -> Self {
+        Self {
+            name: request.name.as_str().to_owned(),
+            uuid: request.new,
+            duration_ms: Millis::rounded_up(request.duration),
+            prev: request.prev.map(Into::into),
+            owner: request.owner.clone(),
+            data: request.data.clone().map(Base64),
+            floor: request.floor,
+            wait_ms: Millis(0),
+        }
+    }
+}
+
+impl From<&provider::Renew> for Renew {
+    fn from(request: &provider::Renew) -> Self {
+        Self {
+            name: request.name.as_str().to_owned(),
+            uuid: request.uuid,
+            n: request.n,
+        }
+    }
+}
+
+impl Release {
+    /// As a store is asked, under the name that it has there.
+    ///
+    /// # Errors
+    /// [`Fatal`](dlock_core::ErrorKind::Fatal) if the closing is none.
+    pub fn into_request(self, name: Name) -> Result<provider::Release, ProviderError> {
+        let closing = self
+            .closing
+            .map(|Closing { uuid, duration_ms }| provider::Closing::of(uuid, duration_ms.into()))
+            .transpose()?;
+        Ok(provider::Release::new(name, self.uuid, self.token).closing(closing))
+    }
+}
+
+impl From<&provider::Release> for Release {
+    fn from(request: &provider::Release) -> Self {
+        Self {
+            name: request.name.as_str().to_owned(),
+            uuid: request.uuid,
+            token: request.token,
+            closing: request.closing.map(|closing| Closing {
+                uuid: closing.uuid(),
+                duration_ms: Millis::rounded_up(closing.lasts()),
+            }),
+        }
+    }
+}
+
+impl Capabilities {
+    /// What a store says of itself.
+    #[must_use]
+    pub fn new(abilities: Abilities, tasks: bool) -> Self {
+        Self {
+            backend: abilities.backend.to_owned(),
+            observer: abilities.discipline == Discipline::Observer,
+            watch: abilities.watch,
+            batch: abilities.batch,
+            durable: abilities.durability == Durability::Durable,
+            cheap_reads: abilities.cheap_reads,
+            closing: abilities.closing,
+            tasks,
+        }
+    }
+
+    /// What a provider behind the server may say of itself: the store's, but for its name.
+    #[must_use]
+    pub fn of_provider(&self, backend: &'static str) -> Abilities {
+        let discipline = if self.observer {
+            Discipline::Observer
+        } else {
+            Discipline::StoreClock
+        };
+        let durability = if self.durable {
+            Durability::Durable
+        } else {
+            Durability::Volatile
+        };
+        Abilities::new(backend, discipline)
+            .watch(self.watch)
+            .batch(self.batch)
+            .durability(durability)
+            .cheap_reads(self.cheap_reads)
+            .closing(self.closing)
+    }
+}

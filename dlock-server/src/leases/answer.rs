@@ -1,0 +1,21 @@
+//! What the answers about leases have in common.
+
+use axum::Json;
+use dlock_core::provider::ReleaseOutcome;
+use dlock_http::{Code, Problem, leases::Done};
+
+use crate::problem::Refusal;
+
+pub(super) type Answer<T> = Result<Json<T>, Refusal>;
+
+pub(super) fn released(outcome: ReleaseOutcome) -> Answer<Done> {
+    match outcome {
+        ReleaseOutcome::Released => Ok(Json(Done {})),
+        ReleaseOutcome::NotHeld(record) => Err(refused(Code::NotHeld, record)),
+    }
+}
+
+/// The store's answer was no, and this record says why.
+pub(super) fn refused(code: Code, record: Option<dlock_core::Record>) -> Refusal {
+    Problem::new(code).record(record.map(Into::into)).into()
+}

@@ -1,0 +1,223 @@
+//! Having a lease: acquire, renew, release.
+
+use std::time::Duration;
+
+use axum::{Json, extract::State};
+use dlock_core::provider::{self, AcquireOutcome, RenewOutcome};
+use dlock_http::{
+    Code, Millis, Problem,
+    leases::{
+        Acquire, Acquired, Done, Release, Renew, RenewAnswer, RenewMany, Renewed, RenewedMany,
+    },
+};
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use super::{
+    answer::{Answer, refused, released},
+    wait,
+};
+use crate::{
+    Service,
+    body::Body,
+    calls::Class,
+    guard::{Allowed, ToHold, ToKeep},
+    names::Namespace,
+    problem::{Refusal, not_possible, of_store},
+    waits::LONGEST,
+};
+
+/// The most renewals of one request.
+const MOST_RENEWALS: usize = 500;
+
+pub(super) fn routes() -> OpenApiRouter<Service> {
+    OpenApiRouter::new()
+        .routes(routes!(acquire))
+        .routes(routes!(renew))
+        .routes(routes!(renew_many))
+        .routes(routes!(release))
+}
+
+/// Begins a term, if the name is free.
+#[utoipa::path(
+    post,
+    path = "/v1/{namespace}/leases/acquire",
+    tag = "leases",
+    request_body = Acquire,
+    responses(
+        (status = 200, description = "The term has begun.", body = Acquired),
+        (status = 409, description = "`held`, with the record; or `spent`.", body = Problem),
+        (status = "default", description = "See `code`.", body = Problem),
+    ),
+    params(("namespace" = String, Path, description = "1 to 63 of a-z, 0-9 and -")),
+)]
+async fn acquire(
+    State(service): State<Service>,
+    Allowed { namespace, .. }: Allowed<ToHold>,
+    Body(body): Body<Acquire>,
+) -> Answer<Acquired> {
+    let longest: Duration = body.wait_ms.into();
+    if longest > LONGEST {
+        let detail = format!("a wait is at most {} ms", LONGEST.as_millis());
+        let problem = Problem::new(Code::BadRequest).detail(detail);
+        return Err(problem.pointer("/wait_ms").into());
+    }
+    let name = namespace.stored(&body.name, "/name")?;
+    let mut request = body.into_request(name);
+    request.check().map_err(|error| not_possible(&error))?;
+    let mut waited = Duration::ZERO;
+    if !longest.is_zero() {
+        let done = wait::until_free(&service, request, longest).await?;
+        (waited, request) = (done.waited, done.request);
+    }
+    let limit = service.0.limits.call_time.min(request.duration / 6);
+    let outcome = service
+        .ask(Class::Acquire, limit, |store| async move {
+            store.acquire(&request).await
+        })
+        .await?;
+    match outcome {
+        AcquireOutcome::Acquired(token) => Ok(Json(Acquired {
+            token,
+            waited_ms: Millis::rounded_down(waited),
+        })),
+        AcquireOutcome::Held(record) => Err(refused(Code::Held, Some(record))),
+        AcquireOutcome::Spent => Err(Code::Spent.into()),
+    }
+}
+
+/// Extends a term by its duration.
+#[utoipa::path(
+    post,
+    path = "/v1/{namespace}/leases/renew",
+    tag = "leases",
+    request_body = Renew,
+    responses(
+        (status = 200, description = "The term goes on.", body = Renewed),
+        (status = 409, description = "`lost`: the term is over.", body = Problem),
+        (status = "default", description = "See `code`.", body = Problem),
+    ),
+    params(("namespace" = String, Path, description = "1 to 63 of a-z, 0-9 and -")),
+)]
+async fn renew(
+    State(service): State<Service>,
+    Allowed { namespace, .. }: Allowed<ToKeep>,
+    Body(body): Body<Renew>,
+) -> Answer<Renewed> {
+    let request = renewal(&namespace, &body, "/name")?;
+    let limit = service.0.limits.call_time;
+    let outcome = service
+        .ask(Class::Hold, limit, |store| async move {
+            store.renew(&request).await
+        })
+        .await?;
+    renewed(outcome).map(Json).map_err(Refusal)
+}
+
+/// Extends up to 500 terms, each by itself.
+#[utoipa::path(
+    post,
+    path = "/v1/{namespace}/leases/renew-many",
+    tag = "leases",
+    request_body = RenewMany,
+    responses(
+        (status = 200, description = "An answer for each, in their order.", body = RenewedMany),
+        (status = "default", description = "See `code`.", body = Problem),
+    ),
+    params(("namespace" = String, Path, description = "1 to 63 of a-z, 0-9 and -")),
+)]
+async fn renew_many(
+    State(service): State<Service>,
+    Allowed { namespace, .. }: Allowed<ToKeep>,
+    Body(RenewMany { renewals }): Body<RenewMany>,
+) -> Answer<RenewedMany> {
+    if renewals.len() > MOST_RENEWALS {
+        let detail = format!("at most {MOST_RENEWALS} renewals are taken at a time");
+        let problem = Problem::new(Code::BadRequest).detail(detail);
+        return Err(problem.pointer("/renewals").into());
+    }
+    let named = |(index, renewal): (usize, &Renew)| {
+        self::renewal(&namespace, renewal, &format!("/renewals/{index}/name"))
+    };
+    let requests: Vec<_> = renewals
+        .iter()
+        .enumerate()
+        .map(named)
+        .collect::<Result<_, _>>()?;
+    let expected = requests.len();
+    let limit = service.0.limits.call_time;
+    let outcomes = service
+        .ask(Class::Hold, limit, |store| async move {
+            Ok(store.renew_many(&requests).await)
+        })
+        .await?;
+    if outcomes.len() != expected {
+        return Err(Code::Unknown.into());
+    }
+    let answers = outcomes.into_iter().map(|outcome| {
+        let answer = match outcome {
+            Ok(outcome) => renewed(outcome),
+            Err(error) => Err(Box::new(of_store(&error))),
+        };
+        match answer {
+            Ok(renewed) => RenewAnswer::Renewed(renewed),
+            Err(problem) => RenewAnswer::Problem(problem),
+        }
+    });
+    Ok(Json(RenewedMany {
+        answers: answers.collect(),
+    }))
+}
+
+/// Gives a term back, or leaves its name closed.
+#[utoipa::path(
+    post,
+    path = "/v1/{namespace}/leases/release",
+    tag = "leases",
+    request_body = Release,
+    responses(
+        (status = 200, description = "It is given back, now or earlier.", body = Done),
+        (status = 409, description = "`not-held`: the record is not of this term.", body = Problem),
+        (status = "default", description = "See `code`.", body = Problem),
+    ),
+    params(("namespace" = String, Path, description = "1 to 63 of a-z, 0-9 and -")),
+)]
+async fn release(
+    State(service): State<Service>,
+    Allowed { namespace, .. }: Allowed<ToKeep>,
+    Body(body): Body<Release>,
+) -> Answer<Done> {
+    let name = namespace.stored(&body.name, "/name")?;
+    let request = body.into_request(name).map_err(|error| {
+        Refusal::from(
+            Problem::new(Code::BadRequest)
+                .detail(error.to_string())
+                .pointer("/closing"),
+        )
+    })?;
+    if request.closing.is_some() && !service.0.provider.capabilities().closing {
+        let problem = Problem::new(Code::BadRequest).detail("this store can close no names");
+        return Err(problem.pointer("/closing").into());
+    }
+    let limit = service.0.limits.call_time;
+    let outcome = service
+        .ask(Class::Hold, limit, |store| async move {
+            store.release(&request).await
+        })
+        .await?;
+    released(outcome)
+}
+
+fn renewal(namespace: &Namespace, body: &Renew, pointer: &str) -> Result<provider::Renew, Refusal> {
+    let request = provider::Renew::new(namespace.stored(&body.name, pointer)?, body.uuid, body.n);
+    request.check().map_err(|error| not_possible(&error))?;
+    Ok(request)
+}
+
+fn renewed(outcome: RenewOutcome) -> Result<Renewed, Box<Problem>> {
+    match outcome {
+        RenewOutcome::Renewed { asked } => Ok(Renewed { asked }),
+        RenewOutcome::Lost(record) => Err(Box::new(
+            Problem::new(Code::Lost).record(record.map(Into::into)),
+        )),
+    }
+}

@@ -1,0 +1,25 @@
+//! Everything that the server answers.
+
+use axum::{Router, middleware};
+use utoipa_axum::router::OpenApiRouter;
+
+use crate::{Service, body, describe, guard, health, leases, measure, tasks};
+
+/// Everything that the server answers.
+pub fn router(service: &Service) -> Router {
+    let (router, description) = OpenApiRouter::with_openapi(describe::openapi())
+        .merge(leases::routes())
+        .merge(tasks::routes())
+        .merge(health::routes())
+        .split_for_parts();
+    router
+        .merge(describe::routes(description))
+        .fallback(body::no_such_path)
+        .method_not_allowed_fallback(body::no_such_method)
+        .layer(middleware::from_fn_with_state(
+            service.clone(),
+            guard::check,
+        ))
+        .layer(middleware::from_fn(measure::measure))
+        .with_state(service.clone())
+}
