@@ -287,3 +287,20 @@ fn only_a_lease_that_frees_its_name_gives_it_back() {
     state.retire(&clock, uuid(3), LEASE);
     assert_ne!(left_to_others(), Duration::ZERO);
 }
+
+/// G4, H4.
+#[test]
+fn newest_eight_identities_are_kept_and_leases_whose_release_is_under_way() {
+    let (clock, _hand, state) = one();
+    let known = |number| state.is_retired(&clock, uuid(number));
+    state.granted(uuid(1), token(8));
+    for number in 1..=10 {
+        state.retire(&clock, uuid(number), LEASE);
+    }
+    assert!(known(1), "its release is under way");
+    assert!(!known(2) && known(3), "eight are kept beside it");
+    state.release_ended(uuid(1));
+    state.retire(&clock, uuid(11), LEASE);
+    assert!(!known(1), "its release has ended");
+    assert!(!known(3) && known(4) && known(11));
+}

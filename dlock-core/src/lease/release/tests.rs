@@ -232,3 +232,18 @@ fn release_that_goes_down_with_its_runtime_is_told() {
     });
     assert_eq!(said, ["release_cut_off"]);
 }
+
+/// H4: a runtime that has shut down drops it. Its lease is forgotten for newer ones then, like any other.
+#[tokio::test]
+async fn release_that_is_dropped_has_ended() {
+    let provider = Scripted::new();
+    let lock = provider.lock(Clock::tokio(1.0));
+    let Settings { store, state, .. } = &*lock.0;
+    let retire = |number| state.retire(&store.clock, uuid(number), LEASE);
+    state.granted(uuid(1), token(1));
+    (1..=9).for_each(retire);
+    assert!(state.is_retired(&store.clock, uuid(1)));
+    drop(release(&lock));
+    retire(10);
+    assert!(!state.is_retired(&store.clock, uuid(1)));
+}
