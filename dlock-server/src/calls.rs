@@ -21,13 +21,13 @@ use crate::{
 /// What is shed when there is too much, the first one first (N6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Class {
-    /// Lists, looks and what people ask for.
+    /// Lists and looks.
     List,
     /// Looks on behalf of those who wait.
     Wait,
     /// New tasks.
     Enqueue,
-    /// New leases.
+    /// New leases, and taking away what has to be taken away.
     Acquire,
     /// New claims of tasks.
     Claim,

@@ -80,7 +80,7 @@ async fn revoke(
     request.new = new.unwrap_or(request.new);
     let limit = service.0.limits.call_time;
     let outcome = service
-        .ask(Class::List, limit, |store| async move {
+        .ask(Class::Acquire, limit, |store| async move {
             store.revoke(&request).await
         })
         .await?;
@@ -114,7 +114,7 @@ async fn force(
     let request = provider::Release::new(name, uuid, Some(token));
     let limit = service.0.limits.call_time;
     let outcome = service
-        .ask(Class::List, limit, |store| async move {
+        .ask(Class::Acquire, limit, |store| async move {
             store.release(&request).await
         })
         .await?;
