@@ -79,6 +79,10 @@ pub(crate) async fn connect(addresses: &[SocketAddr], limit: Duration) -> HttpPr
 
 /// Servers, each of whose answers comes within this time.
 pub(crate) fn servers(addresses: &[SocketAddr], limit: Duration) -> Server {
+    // Somebody else in this build may have chosen rustls without a provider of cryptography for the client.
+    rustls::crypto::ring::default_provider()
+        .install_default()
+        .ok();
     let client = reqwest::Client::builder().timeout(limit).build().unwrap();
     let addresses: Vec<String> = addresses
         .iter()

@@ -111,7 +111,8 @@ async fn waiter_gets_a_lease_that_runs_out() {
 /// On a store whose clock decides nothing the server observes for the waiter, and claims only what it has seen.
 #[tokio::test]
 async fn waiter_outlasts_a_dead_holder_also_where_only_observers_can_tell() {
-    let store = Faulty::new(MemoryProvider::new(&MemoryStore::observer()));
+    // Without hints it looks several times until then.
+    let store = Faulty::new(MemoryProvider::new(&MemoryStore::observer()).wakeups(false));
     let api = Api::before(store, Limits::default());
     let mut short = acquire("door", 1);
     short["duration_ms"] = json!(400);
