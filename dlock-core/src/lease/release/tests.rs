@@ -237,7 +237,7 @@ fn release_that_goes_down_with_its_runtime_is_told() {
 #[tokio::test]
 async fn release_that_is_dropped_has_ended() {
     let provider = Scripted::new();
-    let lock = provider.lock(Clock::tokio(1.0));
+    let lock = provider.lock(Clock::manual().0);
     let Settings { store, state, .. } = &*lock.0;
     let retire = |number| state.retire(&store.clock, uuid(number), LEASE);
     state.granted(uuid(1), token(1));
