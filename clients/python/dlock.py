@@ -26,6 +26,7 @@ belongs to the process that acquired it, and is invalid in a child.
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import dataclasses
 import http.client
@@ -302,13 +303,13 @@ class Server:
         heard = now()
         limit = math.inf if wait is None else heard + (wait or span / 3)
         poll = min(max(span / 10, 0.1), 1.0)
-        mine: set[str] = set()
+        mine: collections.deque[str] = collections.deque(maxlen=8)
         prev: Mapping[str, Any] | None = None
         record: Mapping[str, Any] | None = None
         while True:
             # A definite answer ends a try. The next one is another: its own uuid, its own `sent`.
             term = str(uuid.UUID(bytes=os.urandom(16), version=4))
-            mine.add(term)
+            mine.append(term)
             longest = 0.0
             body: dict[str, Any] = {**request, "uuid": term}
             if prev is not None:
@@ -443,7 +444,7 @@ class Server:
         strange = _Reply(maybe=True, why=f"status {status}, and not the answer of a dlock server")
         said: Any = None
         if len(body) <= _LONGEST_BODY:
-            with contextlib.suppress(ValueError, RecursionError):
+            with contextlib.suppress(ValueError):
                 said = json.loads(body)
         if status == 200:
             return _Reply("ok", said) if isinstance(said, dict) else strange
