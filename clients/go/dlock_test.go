@@ -202,6 +202,11 @@ func eventually(t *testing.T, what string, condition func() bool) {
 	t.Fatalf("not within 20 s: %s", what)
 }
 
+func awaitLoss(t *testing.T, lease *Lease) {
+	t.Helper()
+	eventually(t, "the loss", func() bool { return lease.Context().Err() != nil })
+}
+
 func setUp(t *testing.T) (*fake, *Server, *manual) {
 	clock := &manual{}
 	f := newFake(t, clock.now)
@@ -343,7 +348,7 @@ func TestNoOtherAnswerThanLostIsLossAndNoneDelaysTheDeadline(t *testing.T) {
 				t.Fatal("lost too early", err)
 			}
 			clock.advance(time.Millisecond)
-			<-lease.Context().Done()
+			awaitLoss(t, lease)
 			if !errors.Is(context.Cause(lease.Context()), ErrLost) || lease.deadline() != d*8/10 {
 				t.Fatal(context.Cause(lease.Context()), lease.deadline())
 			}
@@ -358,7 +363,7 @@ func TestLostIsLossAtOnce(t *testing.T) {
 	f.rows["a"].uuid = "another"
 	f.mutex.Unlock()
 	clock.advance(d / 3)
-	<-lease.Context().Done()
+	awaitLoss(t, lease)
 	if err := lease.Release(); !errors.Is(err, ErrLost) || len(f.sent("release")) > 0 {
 		t.Fatal(err)
 	}

@@ -978,6 +978,16 @@ class Refusals(Case):
             self.assertIn("this and that", str(caught.exception))
         self.assertFalse(self.fake.sent("release"), "nothing was done")
 
+    def test_grant_that_is_answered_by_what_no_acquire_can_have_is_given_back(self) -> None:
+        def lie(handler: Handler, request: Request) -> None:
+            handler.server.store.do(request)
+            handler.reply(*problem("lost"))
+
+        self.fake.usual["acquire"] = lie
+        with self.dozing(), self.assertRaises(Unreachable):
+            self.acquire()
+        eventually(lambda: self.fake.store.records["a"]["released"], "is given back")
+
     def test_refusal_after_a_lost_reply_gives_back(self) -> None:
         self.fake.plan("acquire", lose, refusal("fatal"))
         with self.dozing(), self.assertRaises(Refused):
