@@ -51,6 +51,8 @@ type row struct {
 	released bool
 }
 
+func (r *row) version() version { return version{r.uuid, r.n} }
+
 type sent struct {
 	what string
 	body request
@@ -62,6 +64,9 @@ type sent struct {
 type fake struct {
 	*httptest.Server
 	clock func() time.Duration
+
+	// observed: no clock of the store decides that a lease has ended.
+	observed bool
 
 	mutex    sync.Mutex
 	rows     map[string]*row
@@ -127,15 +132,17 @@ func (f *fake) do(s sent) (int, string) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
 	row, now := f.rows[s.body.Name], f.clock()
-	held := row != nil && !row.released && now < row.expiry
+	held := row != nil && !row.released && (f.observed || now < row.expiry)
+	claimed := held && s.body.Prev != nil && *s.body.Prev == row.version()
 	own := row != nil && row.uuid == s.body.UUID
 	switch {
 	case s.what == "acquire" && own && held:
 		return 200, fmt.Sprintf(`{"token": %d, "waited_ms": 0}`, row.token)
 	case s.what == "acquire" && own:
 		return 409, `{"code": "spent"}`
-	case s.what == "acquire" && held:
-		return 409, `{"code": "held", "record": {"owner": "another"}}`
+	case s.what == "acquire" && held && !claimed:
+		return 409, fmt.Sprintf(`{"code": "held", "record": {"owner": "another", "uuid": %q, "renewals": %d,
+			"duration_ms": %d}}`, row.uuid, row.n, row.span.Milliseconds())
 	case s.what == "acquire":
 		token, span := uint64(1), time.Duration(s.body.Duration)*time.Millisecond
 		if row != nil {
@@ -215,6 +222,7 @@ func setUp(t *testing.T) (*fake, *Server, *manual) {
 		t.Fatal(err)
 	}
 	server.clock = clock.now
+	server.awake = func() time.Time { return time.Unix(0, 0).Add(clock.now()) }
 	return f, server, clock
 }
 
@@ -457,6 +465,42 @@ func TestTokenGoesOverPlainHTTPToThisMachineAloneAndRedirectsAreNotFollowed(t *t
 	}
 	if len(trap.sent("acquire")) > 0 {
 		t.Fatal("followed")
+	}
+}
+
+func TestDeadHolderIsFoundOutWhereNoClockOfTheStoreDoesIt(t *testing.T) {
+	f, server, clock := setUp(t)
+	f.observed = true
+	dead := take(t, server)
+	dead.cancel(errReleased)
+	try := func() error {
+		lease, err := server.TryAcquire(context.Background(), "a", d)
+		if err == nil {
+			lease.cancel(errReleased)
+		}
+		return err
+	}
+	var held *HeldError
+	for range [2]int{} {
+		if err := try(); !errors.As(err, &held) {
+			t.Fatal(err)
+		}
+		clock.advance(d - time.Millisecond)
+	}
+	// It has renewed: the observation begins anew.
+	f.mutex.Lock()
+	f.rows["a"].n = 1
+	f.mutex.Unlock()
+	clock.advance(10 * time.Millisecond)
+	for range [2]int{} {
+		if err := try(); !errors.As(err, &held) {
+			t.Fatal(err)
+		}
+		clock.advance(d / 2)
+	}
+	clock.run(t, 1)
+	if err := try(); err != nil {
+		t.Fatal(err)
 	}
 }
 

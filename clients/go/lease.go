@@ -64,6 +64,7 @@ func (s *Server) acquire(ctx context.Context, name string, duration time.Duratio
 	begun := s.clock()
 	heard := begun
 	var held error
+	var prev *version
 	for {
 		// A definite answer ends a try. The next one is another: its own uuid, its own sent.
 		term, err := newUUID()
@@ -71,7 +72,8 @@ func (s *Server) acquire(ctx context.Context, name string, duration time.Duratio
 			return nil, err
 		}
 		var wait time.Duration
-		if waits {
+		// Without a wait for a claim: a server that waits would do so, as it sees a record that is held.
+		if waits && prev == nil {
 			// Not so long that a grant at its end, or a repeat, could not be used; and time for the answer.
 			wait = min(longestWait, span/2)
 			if limit, ok := ctx.Deadline(); ok {
@@ -80,11 +82,12 @@ func (s *Server) acquire(ctx context.Context, name string, duration time.Duratio
 			}
 		}
 		body := request{
-			Name: name, UUID: term, Duration: span.Milliseconds(), Wait: wait.Milliseconds(),
+			Name: name, UUID: term, Duration: span.Milliseconds(), Wait: wait.Milliseconds(), Prev: prev,
 			Owner: fmt.Sprintf("%s:%d", host, os.Getpid()),
 		}
 		sent := s.clock()
 		answer, once := s.try(ctx, body, sent, wait, span)
+		prev = nil
 		switch answer.code {
 		case "ok":
 			start := sent
@@ -102,12 +105,13 @@ func (s *Server) acquire(ctx context.Context, name string, duration time.Duratio
 		case "held":
 			heard = s.clock()
 			held = &HeldError{answer.body.Record}
+			prev = s.dead(name, answer.body.Record)
 		case "spent":
 			heard = s.clock()
 		case "refused":
 			return nil, fmt.Errorf("%w: %s", ErrRefused, answer.why)
 		}
-		over := !waits && (answer.code != "spent" || s.clock() >= begun+span/3)
+		over := !waits && (prev == nil && answer.code != "spent" || s.clock() >= begun+span/3)
 		// A server that answers at once, whatever it was asked, is not asked more often than one that is polled.
 		poll := min(max(span/10, 100*time.Millisecond), time.Second)
 		resume := max(sent+poll, s.clock()+max(answer.after, 10*time.Millisecond))
@@ -119,6 +123,28 @@ func (s *Server) acquire(ctx context.Context, name string, duration time.Duratio
 		}
 		return nil, errors.Join(fmt.Errorf("%w: %s", ErrUnreachable, answer.why), ctx.Err())
 	}
+}
+
+// dead is the version of a record that has been seen unchanged for its own duration: so nobody acts on it any more.
+//
+// Some stores have no clock that decides when a lease has ended. There only those who want it can tell, and a server
+// tells it only within one wait, which may be too short.
+func (s *Server) dead(name string, record Record) *version {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	seen, ok := s.seen[name]
+	if !ok || seen.version != record.version {
+		if len(s.seen) >= 1000 {
+			clear(s.seen)
+		}
+		s.seen[name] = observation{record.version, s.awake()}
+		return nil
+	}
+	passed := s.awake().Sub(seen.since).Milliseconds()
+	if record.UUID == "" || record.Duration <= 0 || passed < record.Duration {
+		return nil
+	}
+	return &record.version
 }
 
 // try sends one try until there is an answer to it or no use in one, and whether it was sent once only.

@@ -30,6 +30,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -55,10 +56,23 @@ func (e *HeldError) Error() string {
 
 // Record is what a server shows of a lease, for people: it decides nothing.
 type Record struct {
-	Owner     string `json:"owner"`
-	Since     string `json:"since"`
-	Token     uint64 `json:"token"`
-	Remaining uint64 `json:"remaining_ms"`
+	Owner    string `json:"owner"`
+	Since    string `json:"since"`
+	Token    uint64 `json:"token"`
+	Duration int64  `json:"duration_ms"`
+	version
+}
+
+// version is the state of a lease that those who want it observe.
+type version struct {
+	UUID     string `json:"uuid"`
+	Renewals uint64 `json:"renewals"`
+}
+
+// observation is a version, and when it was seen first.
+type observation struct {
+	version
+	since time.Time
 }
 
 // Config says where servers are and who asks.
@@ -82,7 +96,11 @@ type Server struct {
 	token     string
 	client    *http.Client
 	clock     func() time.Duration
-	turn      atomic.Uint32
+	// awake is a contender's clock: it stops while a machine sleeps, so that it never counts too much.
+	awake func() time.Time
+	turn  atomic.Uint32
+	mutex sync.Mutex
+	seen  map[string]observation
 }
 
 // New checks a configuration. Nothing is sent.
@@ -100,7 +118,10 @@ func New(config Config) (*Server, error) {
 	if len(config.URLs) == 0 {
 		return nil, errors.New("dlock: at least one URL is needed")
 	}
-	server := &Server{namespace: namespace, token: config.Token, clock: systemClock}
+	server := &Server{
+		namespace: namespace, token: config.Token,
+		clock: systemClock, awake: time.Now, seen: map[string]observation{},
+	}
 	for _, text := range config.URLs {
 		parsed, err := url.Parse(text)
 		// The text is not repeated: somebody may have put a password into it.
@@ -136,13 +157,14 @@ func isLoopback(host string) bool {
 
 // request is the body of any request: each has some of these.
 type request struct {
-	Name     string `json:"name"`
-	UUID     string `json:"uuid"`
-	Duration int64  `json:"duration_ms,omitempty"`
-	Owner    string `json:"owner,omitempty"`
-	Wait     int64  `json:"wait_ms,omitempty"`
-	N        uint64 `json:"n,omitempty"`
-	Token    uint64 `json:"token,omitempty"`
+	Name     string   `json:"name"`
+	UUID     string   `json:"uuid"`
+	Duration int64    `json:"duration_ms,omitempty"`
+	Prev     *version `json:"prev,omitempty"`
+	Owner    string   `json:"owner,omitempty"`
+	Wait     int64    `json:"wait_ms,omitempty"`
+	N        uint64   `json:"n,omitempty"`
+	Token    uint64   `json:"token,omitempty"`
 }
 
 // answer is the body of any answer.

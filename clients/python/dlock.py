@@ -122,6 +122,11 @@ else:
         return time.monotonic()
 
 
+def _awake() -> float:
+    """Seconds for a contender, who must never count too many: this one stops while a machine sleeps."""
+    return time.monotonic()
+
+
 def _wait(event: threading.Event, until: float, step: float) -> bool:
     """Waits for an event, or until the clock says so; whether it has come.
 
@@ -255,6 +260,7 @@ class Server:
         self._token = token
         self._tls = tls
         self._turn = 0
+        self._seen: dict[str, tuple[object, float]] = {}
 
     def __repr__(self) -> str:
         return f"Server({[url.geturl() for url in self._urls]!r}, namespace={self._namespace!r})"
@@ -313,7 +319,7 @@ class Server:
             longest = 0.0
             body: dict[str, Any] = {**request, "uuid": term}
             if prev is not None:
-                # Without a wait: a server that waits looks at the record, which seems to be held.
+                # Without a wait: a server that waits would do so, as it sees a record that is held.
                 body["prev"] = prev
             elif wait != 0:
                 # Not so long that a grant at its end, or a repeat, could not be used; and time for the answer.
@@ -335,9 +341,10 @@ class Server:
                 heard, reply = now(), _Reply(why="the grant was known too late to be used")
             elif reply.code == "held":
                 heard, record = now(), reply.body
-                if str(record.get("uuid")) in mine:
-                    # A late copy of a try of ours that is over, and that nobody was given.
-                    prev = {"uuid": record["uuid"], "renewals": _whole(record.get("renewals"))}
+                # A late copy of a try of ours that is over, and that nobody was given? Or has its holder died?
+                version = {"uuid": str(record.get("uuid")), "renewals": _whole(record.get("renewals"))}
+                if version["uuid"] in mine or self._is_dead(name, version, record.get("duration_ms")):
+                    prev = version
             elif reply.code == "spent":
                 heard = now()
             elif reply.code == "refused":
@@ -351,6 +358,20 @@ class Server:
                 raise Unreachable(f"{name!r}: {reply.why}")
             if resume >= limit and record is not None:
                 raise Held(name, record)
+
+    def _is_dead(self, name: str, version: Mapping[str, Any], duration: object) -> bool:
+        """Whether the record has been seen unchanged for its own duration: so nobody acts on it any more.
+
+        Some stores have no clock that decides when a lease has ended. There only those who want it can tell, and a
+        server tells it only within one wait, which may be too short.
+        """
+        seen, since = self._seen.get(name, (None, 0.0))
+        if seen == version:
+            return 0 < _whole(duration) / 1000 <= _awake() - since
+        if len(self._seen) >= 1000:
+            self._seen.clear()
+        self._seen[name] = (version, _awake())
+        return False
 
     def _try(
         self, body: dict[str, Any], sent: float, wait: float, limit: float, span: float

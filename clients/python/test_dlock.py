@@ -88,16 +88,20 @@ class Store:
         self.mutex = threading.Condition()
         self.records: dict[str, dict[str, Any]] = {}
         self.asked = False
+        self.observed = False
+        """No clock of the store decides that a lease has ended: contenders have to observe."""
 
     def do(self, request: Request) -> tuple[int, dict[str, Any]]:
         return {"acquire": self.acquire, "renew": self.renew, "release": self.release}[request.what](request.body)
 
     def expired(self, record: Mapping[str, Any]) -> bool:
-        return bool(self.clock() >= record["expiry"])
+        return not self.observed and bool(self.clock() >= record["expiry"])
 
     def shown(self, record: dict[str, Any]) -> dict[str, Any]:
-        left = max(0.0, record["expiry"] - self.clock())
-        return {**{k: v for k, v in record.items() if k != "expiry"}, "remaining_ms": int(left * 1000) + 1}
+        shown = {field: value for field, value in record.items() if field != "expiry"}
+        if not self.observed:
+            shown["remaining_ms"] = int(max(0.0, record["expiry"] - self.clock()) * 1000) + 1
+        return shown
 
     def acquire(self, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         with self.mutex:
@@ -394,9 +398,10 @@ class Case(unittest.TestCase):
         hook = mock.patch("threading.excepthook", lambda args: self.failed.append(repr(args.exc_value)))
         hook.start()
         self.addCleanup(hook.stop)
-        patch = mock.patch("dlock.now", self.clock)
-        patch.start()
-        self.addCleanup(patch.stop)
+        for clock in ("dlock.now", "dlock._awake"):
+            patch = mock.patch(clock, self.clock)
+            patch.start()
+            self.addCleanup(patch.stop)
         self.fake = self.start()
         self.server = Server(self.fake.url)
         self.addCleanup(self.end)
@@ -955,6 +960,7 @@ class Refusals(Case):
             self.fail("both have it")
         self.assertEqual(caught.exception.record["owner"], "first")
         self.assertIn("first", str(caught.exception))
+        self.assertEqual(self.clock(), 1000.0)
         self.assertEqual(len(self.fake.sent("acquire")), 2)
         self.assertNotIn("wait_ms", self.fake.sent("acquire")[1].body)
 
@@ -1073,6 +1079,40 @@ class Waiting(Case):
             self.assertGreaterEqual(second._renewed, 1000.0)
         self.assertGreaterEqual(self.clock(), 1000.0 + D)
         self.assertEqual(second.token, 2)
+
+    def test_dead_holder_is_found_out_where_no_clock_of_the_store_does_it(self) -> None:
+        self.fake.store.observed = True
+        self.acquire(renew=False, duration=2 * D)
+        with self.clock.running(2):
+            lease = self.acquire(wait=None)
+        claim = self.fake.sent("acquire")[-1]
+        self.assertEqual(lease.token, 2)
+        self.assertGreaterEqual(claim.at, 1000.0 + 2 * D, "its duration, not ours")
+        self.assertNotIn("wait_ms", claim.body)
+
+    def test_observation_counts_from_the_reply_that_showed_the_version_and_lasts_beyond_one_call(self) -> None:
+        self.fake.store.observed = True
+        self.acquire(renew=False)
+        self.fake.plan("acquire", after(0.1))
+        for passed in (0.0, 0.999, 0.002):
+            self.clock.advance(passed * D)
+            self.assertFalse([r for r in self.fake.sent("acquire") if "prev" in r.body])
+            if passed == 0.002:
+                break
+            with self.assertRaises(Held):
+                self.acquire()
+        with self.dozing():
+            self.assertEqual(self.acquire().token, 2)
+
+    def test_holder_that_renews_is_alive_where_no_clock_of_the_store_decides(self) -> None:
+        self.fake.store.observed = True
+        holder = self.acquire(renew=False)
+        for _ in range(6):
+            self.assertTrue(holder.renew())
+            with self.assertRaises(Held):
+                self.acquire()
+            self.clock.advance(0.7 * D)
+        self.assertFalse([r for r in self.fake.sent("acquire") if "prev" in r.body])
 
     def test_repeats_go_to_the_next_server(self) -> None:
         other = self.start(self.fake.store)
