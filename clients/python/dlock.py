@@ -207,6 +207,8 @@ class _Attempt:
         secure = self._url.scheme == "https"
         port = self._url.port or (443 if secure else 80)
         self._socket = socket.create_connection((host, port), timeout=self._seconds)
+        # Headers and body are sent apart; the second would wait until the first has been acknowledged.
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if secure:
             # The handshake is made once this thread's socket can be shut by others.
             self._socket = self._server._context().wrap_socket(
