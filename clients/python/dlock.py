@@ -210,12 +210,8 @@ class _Attempt:
         # Headers and body are sent apart; the second would wait until the first has been acknowledged.
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if secure:
-            # The handshake is made once this thread's socket can be shut by others.
-            self._socket = self._server._context().wrap_socket(
-                self._socket, server_hostname=host, do_handshake_on_connect=False
-            )
-            self._give_way()
-            self._socket.do_handshake()
+            # Cannot be shut meanwhile, but the time-out is one for all of the handshake.
+            self._socket = self._server._context().wrap_socket(self._socket, server_hostname=host)
         kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
         connection = kind(host, port)
         connection.sock = self._socket
