@@ -300,7 +300,7 @@ def slow(handler: Handler, request: Request) -> None:
     """Done at some time, answered at some later time, perhaps too late."""
     handler.server.stopped.wait(random.uniform(0.0, 0.2 * D))
     status, body = handler.server.store.do(request)
-    handler.server.stopped.wait(random.uniform(0.0, 0.2 * D))
+    handler.server.stopped.wait(random.uniform(0.0, 0.6 * D))
     handler.reply(status, body)
 
 
@@ -624,7 +624,7 @@ class Renewals(Case):
                 time.sleep(0.15)
                 self.assertEqual(len(self.fake.sent("renew")), before + 1, "not given up before")
                 self.clock.advance(0.011)
-                with self.clock.running(0.05):
+                with self.clock.running(0.1):
                     self.renewed(before + 2)
                 second = self.fake.sent("renew")[-1]
                 self.assertEqual(second.body["n"], first.body["n"] + 1)
@@ -978,10 +978,11 @@ class Refusals(Case):
             with self.subTest(fault=fault):
                 self.fake.usual["acquire"] = fault
                 before = self.clock()
-                with self.clock.running(4), self.assertRaises((Held, Unreachable)):
+                # An attempt alone may take 10 s of such a lease.
+                with self.clock.running(2), self.assertRaises((Held, Unreachable)):
                     self.acquire(wait=1.5, duration=60.0)
                 self.assertGreaterEqual(self.clock() - before, 1.4)
-                self.assertLess(self.clock() - before, 6.0)
+                self.assertLess(self.clock() - before, 9.0)
 
     def test_refusals_end_an_acquire_at_once(self) -> None:
         for code in ("bad-request", "unauthenticated", "forbidden", "too-large", "misdirected", "fatal"):
@@ -1265,17 +1266,22 @@ class Exclusion(unittest.TestCase):
         store = Store(time.monotonic)
         fakes = [Fake(time.monotonic, store) for _ in range(2)]
         faults = [honest, honest, honest, lose, drop, done_and_hang, drip, twice, late, slow, slow]
-        met: set[str] = set()
+        deck: list[Fault] = []
+        decks: list[int] = []
+        mutex = threading.Lock()
 
         def some(handler: Handler, request: Request) -> None:
-            fault = random.choice(faults)
-            met.add(fault.__name__)
+            with mutex:
+                if not deck:  # each fault comes up once before any comes up again
+                    deck.extend(random.sample(faults, len(faults)))
+                    decks.append(len(decks))
+                fault = deck.pop()
             fault(handler, request)
 
         for fake in fakes:
             fake.usual = dict.fromkeys(fake.usual, some)
         stop = threading.Event()
-        current: list[Lease | None] = [None] * 6
+        current: list[Lease | None] = [None] * 9
         grants: list[tuple[str, int]] = []
         overlaps: list[str] = []
 
@@ -1283,12 +1289,13 @@ class Exclusion(unittest.TestCase):
             server = Server([fake.url for fake in fakes])
             while not stop.is_set():
                 with contextlib.suppress(dlock.Error):
-                    lease = server.acquire("ab"[i % 2], duration=D, wait=2.0)
+                    # Some cannot renew: all of theirs is lost for longer than any of these faults lasts.
+                    renews = random.random() < 0.5
+                    lease = server.acquire("abc"[i % 3], duration=D, wait=D, renew=renews)
                     current[i] = lease
                     grants.append((lease.name, lease.token))
-                    # Most end in time, others hold on until their lease is lost.
-                    lease.lost.wait(random.choice([0.0, 0.05, 0.1, D]))
-                    if random.random() < 0.8:
+                    lease.lost.wait(random.choice([0.0, 0.1 * D, D]) if renews else 2 * D)
+                    if renews:
                         lease.release()
 
         def watch() -> None:
@@ -1305,7 +1312,7 @@ class Exclusion(unittest.TestCase):
         for thread in threads:
             thread.start()
         try:
-            eventually(lambda: overlaps or len(grants) >= 12 and len(met) == len(set(faults)), "grants, faults", 120)
+            eventually(lambda: overlaps or len(grants) >= 15 and len(decks) > 3, "grants, faults", 120)
         finally:
             stop.set()
             for fake in fakes:
