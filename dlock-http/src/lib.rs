@@ -17,5 +17,5 @@ mod text;
 pub use self::client::{HttpProvider, HttpTasks, InvalidServer, Server};
 pub use self::{
     problem::{Code, Problem},
-    text::{Base64, Millis, Time},
+    text::{Base64, Millis, Time, is_namespace},
 };

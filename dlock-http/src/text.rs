@@ -1,4 +1,4 @@
-//! Instants, times and bytes as JSON has them.
+//! Instants, times and bytes as JSON has them, and how namespaces are written.
 
 use std::time::{Duration, SystemTime};
 
@@ -11,6 +11,13 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "openapi", schema(value_type = String, format = DateTime))]
 pub struct Time(pub SystemTime);
+
+/// Whether a namespace can be called so: 1 to 63 of `a-z`, `0-9` and `-`.
+#[must_use]
+pub fn is_namespace(text: &str) -> bool {
+    let allowed = |letter: u8| matches!(letter, b'a'..=b'z' | b'0'..=b'9' | b'-');
+    (1..=63).contains(&text.len()) && text.bytes().all(allowed)
+}
 
 /// A time in whole milliseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

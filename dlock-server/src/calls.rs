@@ -9,7 +9,7 @@ use std::{
 };
 
 use dlock_core::ProviderError;
-use dlock_http::{Code, Problem};
+use dlock_http::Code;
 use metrics::gauge;
 use tokio::time::timeout;
 
@@ -124,7 +124,7 @@ impl Calls {
             // It panicked, or the runtime is going away.
             Err(error) => {
                 tracing::error!(%error, "a call of the store broke off");
-                Err(Problem::new(Code::Unknown).into())
+                Err(Code::Unknown.into())
             }
         }
     }

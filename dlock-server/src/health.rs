@@ -1,6 +1,6 @@
 //! Whether the server lives and should get requests, what its store can do, and its metrics.
 
-use std::sync::Arc;
+use std::time::Duration;
 
 use axum::{
     Json,
@@ -13,6 +13,7 @@ use dlock_http::{
     Code, Problem,
     leases::{Capabilities, Done},
 };
+use tokio::time::Instant;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
@@ -21,6 +22,10 @@ use crate::{
     guard::{AllowedEverywhere, ToMeasure},
     problem::Refusal,
 };
+
+/// For how long an answer to `/readyz` is told again. Nobody needs a token to ask, so the store is asked no more often,
+/// and by one request at a time.
+const FRESH: Duration = Duration::from_secs(1);
 
 pub(crate) fn routes() -> OpenApiRouter<Service> {
     OpenApiRouter::new()
@@ -50,20 +55,29 @@ async fn readyz(State(service): State<Service>) -> Result<Json<Done>, Refusal> {
     if service.0.stopping.is_cancelled() {
         return Err(Code::Stopping.into());
     }
+    let mut looked = service.0.looked.lock().await;
+    match &*looked {
+        Some((at, answer)) if at.elapsed() < FRESH => answer.clone(),
+        _ => {
+            let answer = look(&service).await.map(|()| Json(Done {}));
+            *looked = Some((Instant::now(), answer.clone()));
+            answer
+        }
+    }
+}
+
+/// Whether the store answers.
+async fn look(service: &Service) -> Result<(), Refusal> {
     // A name that no namespace has.
     let name = Name::new("readyz").map_err(|_| Refusal::from(Code::Fatal))?;
-    let provider = Arc::clone(&service.0.provider);
     let limit = service.0.limits.call_time;
+    // Never shed: a server that is busy is not one that should get no requests.
     service
-        .0
-        .calls
-        .ask(
-            Class::Hold,
-            limit,
-            async move { provider.read(&name).await },
-        )
-        .await?;
-    Ok(Json(Done {}))
+        .ask(Class::Hold, limit, |store| async move {
+            store.read(&name).await
+        })
+        .await
+        .map(drop)
 }
 
 /// What the store behind the server can do. Always the same answer.

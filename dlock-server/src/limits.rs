@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// How much a server takes on at a time. What is over is refused with nothing done, lists first; a renewal, a
+/// How much a server takes on at a time. Further requests are refused with nothing done, lists first; a renewal, a
 /// heartbeat, a release or the end of a task is never refused (N6).
 #[derive(Clone, Debug)]
 #[non_exhaustive]

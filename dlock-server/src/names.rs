@@ -1,7 +1,7 @@
 //! Namespaces, and the names that leases and queues have in the store (N2).
 
 use dlock_core::Name;
-use dlock_http::{Code, Problem};
+use dlock_http::{Code, Problem, is_namespace};
 
 use crate::problem::Refusal;
 
@@ -14,8 +14,7 @@ pub(crate) struct Namespace(String);
 
 impl Namespace {
     pub(crate) fn new(text: &str) -> Option<Self> {
-        let allowed = |letter: u8| matches!(letter, b'a'..=b'z' | b'0'..=b'9' | b'-');
-        ((1..=63).contains(&text.len()) && text.bytes().all(allowed)).then(|| Self(text.to_owned()))
+        is_namespace(text).then(|| Self(text.to_owned()))
     }
 
     pub(crate) fn as_str(&self) -> &str {

@@ -6,9 +6,11 @@ use std::{
     time::Duration,
 };
 
+use axum::Json;
 use dlock_core::{Clock, ProviderError, provider::Admin};
-use dlock_http::Code;
+use dlock_http::{Code, leases::Done};
 use dlock_tasks::TaskStore;
+use tokio::{sync::Mutex, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -36,9 +38,14 @@ pub(crate) struct Shared {
     pub(crate) hints: Hints,
     pub(crate) clock: Clock,
     pub(crate) stopping: CancellationToken,
+    /// The newest answer to `/readyz`, and when it was found.
+    pub(crate) looked: Mutex<Option<(Instant, Ready)>>,
     /// Writes the metrics down, if somebody keeps them.
     pub(crate) metrics: OnceLock<Metrics>,
 }
+
+/// Whether the store answered.
+pub(crate) type Ready = Result<Json<Done>, Refusal>;
 
 /// Writes metrics down as Prometheus reads them.
 pub(crate) type Metrics = Box<dyn Fn() -> String + Send + Sync>;
@@ -57,6 +64,7 @@ impl Service {
             limits,
             clock: Clock::system(),
             stopping: CancellationToken::new(),
+            looked: Mutex::default(),
             metrics: OnceLock::new(),
         }))
     }

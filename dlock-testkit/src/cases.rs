@@ -177,6 +177,7 @@ macro_rules! __for_each_case {
             watch watch release_right_after_watch_is_hinted ["watch"];
             watch watch every_release_is_hinted_under_its_own_name ["watch", "I13"];
             watch watch watching_again_after_a_stream_was_dropped_works ["watch"];
+            watch watch release_of_a_name_that_was_looked_at_is_hinted ["watch"];
 
             admin admin revoke_takes_the_term_away_and_gives_it_to_nobody ["B1"];
             admin admin revoked_lease_ends_when_it_would_have_ended ["B1"];

@@ -16,6 +16,7 @@ use reqwest::{
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::answer::{Said, read};
+use crate::is_namespace;
 
 /// Servers before one store, and who asks them. Cheap to clone.
 #[derive(Clone)]
@@ -84,8 +85,7 @@ impl Server {
     /// # Errors
     /// [`InvalidServer::Namespace`] unless it is 1 to 63 of `a-z`, `0-9` and `-`.
     pub fn namespace(self, namespace: &str) -> Result<Self, InvalidServer> {
-        let allowed = |letter: u8| matches!(letter, b'a'..=b'z' | b'0'..=b'9' | b'-');
-        if !(1..=63).contains(&namespace.len()) || !namespace.bytes().all(allowed) {
+        if !is_namespace(namespace) {
             return Err(InvalidServer::Namespace);
         }
         Ok(Self {

@@ -73,12 +73,13 @@ async fn look(
         Ok(first) => first,
         Err(_) => {
             let next = turn.lock_owned().await;
-            // Whoever had the turn is about to ask, and would be in the way.
+            // The waiter before this one is about to ask, and would be in the way.
             sleep(APART).await;
             next
         }
     };
-    let mut hints = listen(service).await;
+    let mut hints = None;
+    let mut listened = false;
     let mut observed: Option<(Record, Stopwatch)> = None;
     loop {
         let sent = stopwatch.elapsed();
@@ -101,7 +102,8 @@ async fn look(
             return Ok(());
         }
         waited.waited = sent;
-        if record.released || record.remaining.is_some_and(|left| left.is_zero()) {
+        let is_claimed = waited.request.prev == Some(record.version());
+        if is_claimed || record.released || record.remaining.is_some_and(|left| left.is_zero()) {
             return Ok(());
         }
         let pause = match (&observed, record.remaining) {
@@ -121,6 +123,14 @@ async fn look(
                 duration
             }
         };
+        if !listened {
+            listened = true;
+            hints = listen(service).await;
+            if hints.is_some() {
+                // What was released before the server listened is not hinted.
+                continue;
+            }
+        }
         pause_for(&mut hints, &name, pause).await;
     }
 }

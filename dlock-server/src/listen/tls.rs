@@ -21,10 +21,7 @@ pub(super) const HTTP2: &[u8] = b"h2";
 
 /// Where certificates and keys are, all as PEM.
 #[derive(Clone, Debug)]
-#[expect(
-    clippy::exhaustive_structs,
-    reason = "whoever opens them names all of them"
-)]
+#[expect(clippy::exhaustive_structs, reason = "a caller names all of the files")]
 pub struct TlsFiles {
     /// The server's certificate, and those that lead to its authority.
     pub certificate: PathBuf,

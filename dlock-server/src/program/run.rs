@@ -77,8 +77,21 @@ pub(super) async fn run(plan: &Plan) -> Result<(), Failure> {
         serves = stores.serves(),
         "listening"
     );
-    while signals.next().await == Signal::Reload {
-        reload(plan, &service, tls.as_deref());
+    let stopped = async {
+        while signals.next().await == Signal::Reload {
+            reload(plan, &service, tls.as_deref());
+        }
+    };
+    tokio::select! {
+        () = stopped => {}
+        // It serves until it is told to stop: this is a panic, and a server that accepts nobody is to be started anew.
+        ended = &mut serving => {
+            let failure = Failure::new(Exit::System, "nobody is served any more");
+            return Err(match ended {
+                Ok(()) => failure,
+                Err(error) => failure.because(&error),
+            });
+        }
     }
     tracing::info!("stopping");
     service.stop();

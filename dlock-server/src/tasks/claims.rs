@@ -121,7 +121,7 @@ async fn release(
     };
     let states = whose::states(&service, &namespace, vec![key.id]).await;
     let state = states.into_iter().next().flatten();
-    // The record is of whoever has the task now.
+    // The record is of the worker that has the task now.
     let record = record.filter(|_| state.is_some());
     let problem = Problem::new(Code::NotHeld).record(record.map(Into::into));
     Err(problem.state(state).into())

@@ -63,7 +63,7 @@ async fn enqueue(
     }))
 }
 
-/// Adds the task of one instant of a schedule, once, whoever asks and however often.
+/// Adds the task of one instant of a schedule: once, however many clients ask, and however often.
 #[utoipa::path(
     post,
     path = "/v1/{namespace}/tasks/periodic",

@@ -8,6 +8,7 @@ use axum::{
 };
 use dlock_testkit::faults::{Fault, Op};
 use serde_json::{Value, json};
+use tokio::time::sleep;
 
 use crate::support::{ACQUIRE, Api, RELEASE, acquire, limits, uuid};
 
@@ -131,8 +132,32 @@ async fn store_without_an_answer_is_told_from_one_that_refused() {
                 "what the store said is for the log"
             );
         }
-        api.store.next(Op::Read, fault);
-        assert_eq!(api.get("/readyz").await.status, status);
+    }
+}
+
+/// Nobody needs a token to ask, so many who ask at once are one question to the store.
+#[tokio::test(start_paused = true)]
+async fn readiness_is_what_the_store_says_once_a_second() {
+    let api = Api::limited(limits(|limits| {
+        limits.call_time = Duration::from_millis(50);
+    }));
+    for (fault, status) in [
+        (Some(Fault::THROTTLED), 503),
+        (Some(Fault::UNKNOWN_AFTER), 504),
+        (Some(Fault::LoseRequest), 504),
+        (Some(Fault::FATAL), 500),
+        (None, 200),
+    ] {
+        api.store.forget_calls();
+        if let Some(fault) = fault {
+            api.store.next(Op::Read, fault);
+        }
+        let crowd = (0..50).map(|_| api.get("/readyz"));
+        for answer in futures_util::future::join_all(crowd).await {
+            assert_eq!(answer.status, status, "{fault:?}");
+        }
+        assert_eq!(api.store.count(Op::Read), 1);
+        sleep(Duration::from_secs(1)).await;
     }
 }
 

@@ -88,6 +88,52 @@ async fn time_in_which_the_lease_may_have_begun_is_not_told() {
     );
 }
 
+/// Whether the store can be listened to matters only to those who have to wait.
+#[tokio::test(start_paused = true)]
+async fn free_lease_is_not_waited_for_when_the_hints_hang() {
+    let api = Api::new();
+    api.store.always(Op::Watch, Fault::LoseRequest);
+    let start = Instant::now();
+    assert_eq!(
+        api.post(ACQUIRE, waiting("door", 1, 20_000)).await.status,
+        200
+    );
+    assert!(
+        start.elapsed() < Duration::from_millis(100),
+        "{:?}",
+        start.elapsed()
+    );
+    let (waited, _) = tokio::join!(api.post(ACQUIRE, waiting("door", 2, 20_000)), async {
+        sleep(Duration::from_secs(8)).await;
+        release(&api, 1).await
+    });
+    assert_eq!(waited.status, 200, "{waited:?}");
+    assert!(
+        start.elapsed() < Duration::from_secs(9),
+        "{:?}",
+        start.elapsed()
+    );
+}
+
+/// A6: who claims the version that holds the name needs no wait.
+#[tokio::test(start_paused = true)]
+async fn claim_of_the_version_that_holds_it_wins_at_once() {
+    let api = Api::new();
+    assert_eq!(api.post(ACQUIRE, acquire("door", 1)).await.status, 200);
+    let start = Instant::now();
+    let mut body = waiting("door", 2, 20_000);
+    body["prev"] = json!({"uuid": uuid(1), "renewals": 0});
+    assert_eq!(api.post(ACQUIRE, body).await.status, 200);
+    assert!(
+        start.elapsed() < Duration::from_secs(1),
+        "{:?}",
+        start.elapsed()
+    );
+    let mut other = waiting("door", 3, 2_000);
+    other["prev"] = json!({"uuid": uuid(2), "renewals": 1});
+    assert_eq!(api.post(ACQUIRE, other).await.code(), "held");
+}
+
 /// A try that has its lease learns nothing of the time it waited then.
 #[tokio::test]
 async fn repeat_of_a_wait_is_told_of_no_time() {

@@ -72,6 +72,18 @@ pub(super) async fn watching_again_after_a_stream_was_dropped_works(bench: Bench
     }
 }
 
+/// Those who wait on behalf of others look, and ask once.
+pub(super) async fn release_of_a_name_that_was_looked_at_is_hinted(bench: Bench) {
+    let (subject, provider) = (bench.subject().await, bench.provider().await);
+    let a = bench.term(&bench.name(""));
+    let token = subject.grants(&a).await;
+    let mut stream = listen(&provider).await;
+    let seen = provider.read(&a.name).await;
+    assert!(matches!(seen, Ok(Some(_))), "somebody holds it: {seen:?}");
+    subject.releases(&a, Some(token)).await;
+    hears(&mut stream, &a.name).await;
+}
+
 async fn listen(provider: &Arc<dyn Provider>) -> Wakeups {
     match provider.watch().await {
         Ok(Some(stream)) => stream,

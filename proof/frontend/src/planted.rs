@@ -313,6 +313,7 @@ flaws! {
     HintsAreCut StoreClock "hints carry at most 200 bytes of the name";
     HintsLoseCase StoreClock "hints carry the name in lower case";
     DropEndsTheOthers StoreClock "dropping one stream ends the others";
+    HintsNeedARefusal StoreClock "only names on which an acquire was refused are hinted";
 
     RevokeByUuid StoreClock "revoke does not compare the number of renewals (B1)";
     RevokeReleased StoreClock "revoke takes a released record (B1)";

@@ -1,7 +1,7 @@
 //! The memory provider with one flaw. Whatever the flaw does not touch goes to the provider inside.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicUsize, Ordering},
@@ -40,6 +40,8 @@ pub(super) struct PlantedProvider {
     sharing: Sharing,
     /// What `ReadIsCached` remembers.
     read: Arc<Mutex<BTreeMap<Name, Option<Record>>>>,
+    /// What `HintsNeedARefusal` remembers.
+    refused: Arc<Mutex<BTreeSet<Name>>>,
 }
 
 impl PlantedProvider {
@@ -51,6 +53,7 @@ impl PlantedProvider {
             rows,
             sharing: Sharing::default(),
             read: Arc::default(),
+            refused: Arc::default(),
         }
     }
 
@@ -207,6 +210,10 @@ impl Provider for PlantedProvider {
         let outcome = self.write(&request.name, |stored, now| {
             self.decide_acquire(stored, request, now)
         })?;
+        if matches!(outcome, AcquireOutcome::Held(_)) {
+            let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+            refused.insert(request.name.clone());
+        }
         if self.has(Flaw::HeldFromAnotherLook) && matches!(outcome, AcquireOutcome::Held(_)) {
             tokio::time::sleep(Duration::from_millis(1)).await;
             return Ok(self
@@ -333,7 +340,19 @@ impl Provider for PlantedProvider {
                 self.inner
                     .watch()
                     .await?
-                    .map(|stream| passed_on(stream, 0, move || store.break_watches()))
+                    .map(|stream| passed_on(stream, |_| true, move || store.break_watches()))
+            }
+            Some(Flaw::HintsNeedARefusal) => {
+                let refused = Arc::clone(&self.refused);
+                let passes = move |hint: &Wakeup| match hint {
+                    Wakeup::Name(name) => {
+                        let refused = refused.lock().unwrap_or_else(PoisonError::into_inner);
+                        refused.contains(name)
+                    }
+                    Wakeup::Everyone => true,
+                };
+                let stream = self.inner.watch().await?;
+                stream.map(|stream| passed_on(stream, passes, || {}))
             }
             _ => self.inner.watch().await?,
         })
@@ -345,13 +364,15 @@ impl Provider for PlantedProvider {
 }
 
 fn without_the_first(stream: Wakeups) -> Wakeups {
-    passed_on(stream, 1, || {})
+    let mut is_first = true;
+    let passes = move |_: &Wakeup| !std::mem::take(&mut is_first);
+    passed_on(stream, passes, || {})
 }
 
-/// The stream without its first hints; tells when it is dropped.
+/// The stream with the hints that pass; tells when it is dropped.
 fn passed_on(
     mut stream: Wakeups,
-    mut skip: usize,
+    mut passes: impl FnMut(&Wakeup) -> bool + Send + 'static,
     dropped: impl FnOnce() + Send + 'static,
 ) -> Wakeups {
     let (to, passed) = Wakeups::channel(256);
@@ -366,9 +387,7 @@ fn passed_on(
                 hint = stream.next() => hint,
             };
             let Some(hint) = hint else { return };
-            if skip > 0 {
-                skip -= 1;
-            } else if !to.send(hint) {
+            if passes(&hint) && !to.send(hint) {
                 return;
             }
         }

@@ -89,5 +89,6 @@ caught! {
     CapabilitiesChange: provider_says_what_the_fixture_says;
     WatchIsMissing: provider_says_what_the_fixture_says release_wakes_every_listener
         release_right_after_watch_is_hinted every_release_is_hinted_under_its_own_name
-        watching_again_after_a_stream_was_dropped_works;
+        watching_again_after_a_stream_was_dropped_works
+        release_of_a_name_that_was_looked_at_is_hinted;
 }
