@@ -115,6 +115,26 @@ async fn free_lease_is_not_waited_for_when_the_hints_hang() {
     );
 }
 
+/// W3.
+#[tokio::test(start_paused = true)]
+async fn release_while_the_server_begins_to_listen_is_not_missed() {
+    let api = Api::new();
+    assert_eq!(api.post(ACQUIRE, acquire("door", 1)).await.status, 200);
+    let late = Fault::DelayRequest(Duration::from_secs(2));
+    api.store.always(Op::Watch, late);
+    let start = Instant::now();
+    let (waited, _) = tokio::join!(api.post(ACQUIRE, waiting("door", 2, 20_000)), async {
+        sleep(Duration::from_secs(1)).await;
+        release(&api, 1).await
+    });
+    assert_eq!(waited.status, 200, "{waited:?}");
+    assert!(
+        start.elapsed() < Duration::from_millis(2_500),
+        "{:?}",
+        start.elapsed()
+    );
+}
+
 /// A6: who claims the version that holds the name needs no wait.
 #[tokio::test(start_paused = true)]
 async fn claim_of_the_version_that_holds_it_wins_at_once() {
