@@ -44,6 +44,8 @@ pub enum Code {
     NotHeld,
     /// 409: the record is not as it was read.
     Changed,
+    /// 409: more than one claim may be meant. Say which.
+    Ambiguous,
     /// 404: there is nothing of this name or number.
     NotFound,
     /// 400: the request cannot be read, or asks for what is not possible.
@@ -90,7 +92,7 @@ impl Code {
             Self::NotFound => 404,
             Self::MethodNotAllowed => 405,
             Self::TooSlow => 408,
-            Self::Held | Self::Spent | Self::Lost | Self::NotHeld | Self::Changed => 409,
+            Self::Held | Self::Spent | Self::Lost | Self::NotHeld | Self::Changed | Self::Ambiguous => 409,
             Self::TooLarge => 413,
             Self::NotJson => 415,
             Self::Misdirected => 421,
@@ -108,6 +110,7 @@ impl Code {
             Self::Lost => "the lease is over",
             Self::NotHeld => "the lease is not of this uuid",
             Self::Changed => "the record has changed",
+            Self::Ambiguous => "more than one may be meant",
             Self::NotFound => "there is no such thing",
             Self::BadRequest => "the request is not possible",
             Self::Unauthenticated => "a known token is needed",

@@ -78,6 +78,12 @@ pub(crate) struct Allowed<N> {
     need: PhantomData<N>,
 }
 
+/// Somebody who may do this in the namespace `default`, by the [interface of the sample](crate::api).
+pub(crate) struct InApi<N> {
+    pub(crate) namespace: Namespace,
+    need: PhantomData<N>,
+}
+
 /// Somebody who may do this in all namespaces.
 pub(crate) struct AllowedEverywhere<N>(PhantomData<N>);
 
@@ -207,6 +213,23 @@ impl<N: Need> FromRequestParts<Service> for Allowed<N> {
                 "a namespace has 1 to 63 of a-z, 0-9 and -",
             ));
         };
+        admit::<N>(parts, service, Some(&namespace))?;
+        Ok(Self {
+            namespace,
+            need: PhantomData,
+        })
+    }
+}
+
+impl<N: Need> FromRequestParts<Service> for InApi<N> {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, service: &Service) -> Result<Self, Refusal> {
+        if service.0.api.get().is_none() {
+            let detail = "this server does not serve /api: it is started with --api for that";
+            return Err(Refusal::new(Code::NotFound, detail));
+        }
+        let namespace = Namespace::default();
         admit::<N>(parts, service, Some(&namespace))?;
         Ok(Self {
             namespace,

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+pub mod api;
 mod body;
 mod calls;
 mod describe;
@@ -11,6 +12,7 @@ mod limits;
 pub mod listen;
 mod measure;
 mod names;
+mod number;
 mod pace;
 mod problem;
 pub mod program;

@@ -17,6 +17,11 @@ impl Namespace {
         is_namespace(text).then(|| Self(text.to_owned()))
     }
 
+    /// The one that has no name in a path.
+    pub(crate) fn default() -> Self {
+        Self("default".to_owned())
+    }
+
     pub(crate) fn as_str(&self) -> &str {
         &self.0
     }

@@ -10,7 +10,9 @@
 //! | `log`, `metrics`, `failure` | what is told, to whom |
 
 mod arguments;
+mod background;
 mod check;
+mod demo;
 mod failure;
 mod log;
 mod metrics;

@@ -3,13 +3,14 @@
 use axum::{Router, middleware};
 use utoipa_axum::router::OpenApiRouter;
 
-use crate::{Service, body, describe, guard, health, leases, measure, tasks};
+use crate::{Service, api, body, describe, guard, health, leases, measure, tasks};
 
 /// Everything that the server answers.
 pub fn router(service: &Service) -> Router {
     let (router, description) = OpenApiRouter::with_openapi(describe::openapi())
         .merge(leases::routes())
         .merge(tasks::routes())
+        .merge(api::routes())
         .merge(health::routes())
         .split_for_parts();
     router

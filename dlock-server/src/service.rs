@@ -40,6 +40,8 @@ pub(crate) struct Shared {
     pub(crate) stopping: CancellationToken,
     /// The newest answer to `/readyz`, and when it was found.
     pub(crate) looked: Mutex<Option<(Instant, Ready)>>,
+    /// Set if the interface of the sample is served, too.
+    pub(crate) api: OnceLock<()>,
     /// Writes the metrics down, if somebody keeps them.
     pub(crate) metrics: OnceLock<Metrics>,
 }
@@ -65,6 +67,7 @@ impl Service {
             clock: Clock::system(),
             stopping: CancellationToken::new(),
             looked: Mutex::default(),
+            api: OnceLock::new(),
             metrics: OnceLock::new(),
         }))
     }
@@ -81,6 +84,13 @@ impl Service {
     #[must_use]
     pub fn with_tasks(self, store: Arc<dyn TaskStore>) -> Self {
         self.0.tasks.get_or_init(|| Tasks::new(store));
+        self
+    }
+
+    /// Serves [`/api`](crate::api), too, from now on. It needs a store of tasks.
+    #[must_use]
+    pub fn with_api(self) -> Self {
+        self.0.api.get_or_init(|| ());
         self
     }
 

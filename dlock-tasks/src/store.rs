@@ -1,5 +1,7 @@
 //! What a database has to do for a queue.
 
+mod shared;
+
 use std::{
     sync::Arc,
     time::{Duration, SystemTime},

@@ -51,7 +51,8 @@ pub(crate) fn refused<T>(problem: Problem) -> Result<Said<T>, ProviderError> {
         Code::Forbidden => ProviderError::fatal(
             "this client has no right to this in this namespace: have the server's rights extended",
         ),
-        Code::BadRequest
+        Code::Ambiguous
+        | Code::BadRequest
         | Code::MethodNotAllowed
         | Code::TooLarge
         | Code::NotJson

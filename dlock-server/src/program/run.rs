@@ -7,6 +7,7 @@ use tokio::net::{TcpListener, TcpSocket};
 use tokio_util::sync::CancellationToken;
 
 use super::{
+    background::Background,
     failure::{Exit, Failure},
     metrics,
     settings::Plan,
@@ -61,6 +62,9 @@ pub(super) async fn run(plan: &Plan) -> Result<(), Failure> {
     if let Some(queue) = &stores.queue {
         service = service.with_tasks(Arc::clone(queue.tasks()));
     }
+    if plan.api {
+        service = service.with_api();
+    }
     if let Some(rights) = rights {
         service.restrict(rights);
     }
@@ -71,6 +75,7 @@ pub(super) async fn run(plan: &Plan) -> Result<(), Failure> {
     let address = listener.local_addr().unwrap_or(plan.listen);
     let stop = CancellationToken::new();
     let mut serving = tokio::spawn(server.serve(listener, stop.clone()));
+    let background = Background::start(plan, stores.queue.as_ref(), &stop);
     tracing::info!(
         url = plan.url(address),
         store = %stores.store,
@@ -102,6 +107,7 @@ pub(super) async fn run(plan: &Plan) -> Result<(), Failure> {
         })?,
         () = signals.stopped_again() => tracing::warn!("a second signal: requests under way are cut off"),
     }
+    background.ended().await;
     tracing::info!("stopped");
     Ok(())
 }

@@ -59,6 +59,13 @@ pub(super) struct Settings {
     /// Serve without TLS on an address that others can reach, tokens included: behind a proxy that does TLS, say
     #[arg(long, global = true)]
     insecure: bool,
+    /// Serve the interface of the sample application "leases on Postgres" under /api, too, with its generator; without
+    /// any store named it is served in any case
+    #[arg(long, global = true)]
+    api: bool,
+    /// For a look: serve /api, switch the generator on, and run two workers in this process
+    #[arg(long, global = true)]
+    demo: bool,
     /// Make the tables of the store where they are missing
     #[arg(long, global = true)]
     setup: bool,
@@ -84,6 +91,8 @@ pub(super) struct Plan {
     pub(super) tls: Option<TlsFiles>,
     pub(super) tokens: Option<PathBuf>,
     pub(super) setup: bool,
+    pub(super) api: bool,
+    pub(super) demo: bool,
     pub(super) log_format: LogFormat,
 }
 
@@ -111,6 +120,8 @@ impl Settings {
             client_ca,
             tokens,
             insecure,
+            api,
+            demo,
             setup,
             log_format,
         } = self;
@@ -122,6 +133,8 @@ impl Settings {
             client_ca: client_ca.or(other.client_ca),
             tokens: tokens.or(other.tokens),
             insecure: insecure || other.insecure,
+            api: api || other.api,
+            demo: demo || other.demo,
             setup: setup || other.setup,
             log_format: log_format.or(other.log_format),
         }
@@ -162,6 +175,8 @@ impl Plan {
             client_ca,
             tokens,
             insecure,
+            api,
+            demo,
             setup,
             log_format,
         } = settings;
@@ -188,9 +203,18 @@ impl Plan {
                 .advise("say both, tls-cert and tls-key"));
             }
         };
+        let location = dlock_stores::locate(&PROGRAM, store.as_deref().map(OsStr::new))?;
+        if (api || demo) && !location.has_queues() {
+            return Err(Failure::unusable(format!(
+                "/api needs tasks, and there are none in {location}"
+            ))
+            .advise("name an SQLite file or a PostgreSQL database, or leave out api and demo"));
+        }
         let plan = Self {
             listen,
-            location: dlock_stores::locate(&PROGRAM, store.as_deref().map(OsStr::new))?,
+            api: api || demo || location.is_default(),
+            demo,
+            location,
             tls,
             tokens,
             setup,

@@ -7,15 +7,13 @@ use dlock_http::{
 };
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::{
-    request::{Answer, Number},
-    whose,
-};
+use super::{request::Answer, whose};
 use crate::{
     Service,
     body::Body,
     calls::Class,
     guard::{Allowed, AllowedEverywhere, ToAdmin},
+    number::Number,
 };
 
 pub(super) fn routes() -> OpenApiRouter<Service> {

@@ -13,7 +13,7 @@ use dlock_tasks::{self as tasks, ClaimKey, Kept, TaskId, limits};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
-    request::{Answer, MOST, Number},
+    request::{Answer, MOST},
     whose,
 };
 use crate::{
@@ -22,6 +22,7 @@ use crate::{
     calls::Class,
     guard::{Allowed, ToWork},
     names::Namespace,
+    number::Number,
     problem::Refusal,
 };
 

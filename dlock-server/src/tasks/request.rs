@@ -1,34 +1,10 @@
 //! What the requests of tasks have in common.
 
-use axum::{
-    Json,
-    extract::{FromRequestParts, RawPathParams},
-    http::request::Parts,
-};
-use dlock_http::Code;
-use dlock_tasks::TaskId;
+use axum::Json;
 
-use crate::{Service, problem::Refusal};
+use crate::problem::Refusal;
 
 /// The most heartbeats or endings of one request.
 pub(super) const MOST: usize = 500;
 
 pub(super) type Answer<T> = Result<Json<T>, Refusal>;
-
-/// The number of a task in the path.
-#[derive(Debug)]
-pub(super) struct Number(pub(super) TaskId);
-
-impl FromRequestParts<Service> for Number {
-    type Rejection = Refusal;
-
-    async fn from_request_parts(parts: &mut Parts, service: &Service) -> Result<Self, Refusal> {
-        let parameters = RawPathParams::from_request_parts(parts, service).await;
-        let parameters = parameters.map_err(|_| Refusal::from(Code::BadRequest))?;
-        let named = parameters.iter().find(|(name, _)| *name == "id");
-        let number = named.and_then(|(_, text)| TaskId::new(text.parse().ok()?));
-        number
-            .map(Self)
-            .ok_or_else(|| Refusal::new(Code::NotFound, "no task has such a number"))
-    }
-}

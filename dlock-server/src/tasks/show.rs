@@ -10,16 +10,14 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::{
-    request::{Answer, Number},
-    whose,
-};
+use super::{request::Answer, whose};
 use crate::{
     Service,
     body::Asked,
     calls::Class,
     guard::{Allowed, ToRead},
     names::Namespace,
+    number::Number,
     problem::Refusal,
 };
 

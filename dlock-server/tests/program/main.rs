@@ -2,6 +2,7 @@
 
 #![cfg(all(unix, feature = "sqlite"))]
 
+mod api;
 mod check;
 #[cfg(feature = "postgres")]
 mod postgres;

@@ -3,7 +3,10 @@
 use dlock_test_servers::postgres::postgres;
 use rustix::process::Signal;
 
-use crate::support::{ACQUIRE, User, term};
+use crate::{
+    api::walk_through,
+    support::{ACQUIRE, User, term},
+};
 
 #[test]
 fn store_without_tables_is_refused_until_it_is_set_up() {
@@ -29,4 +32,8 @@ fn store_without_tables_is_refused_until_it_is_set_up() {
     let checked = user.finish(&["check", "--store", &store]);
     assert_eq!(checked.code, Some(0), "{checked:?}");
     assert!(checked.out.contains("locks and tasks"), "{checked:?}");
+
+    let words = ["--store", &store, "--api"];
+    let (first, second) = (user.serve(&words), user.serve(&words));
+    walk_through([&first, &second]);
 }

@@ -178,8 +178,13 @@ impl Served {
     }
 
     pub(crate) fn post(&self, path: &str, body: &Value) -> (u16, Value) {
+        self.ask(&format!("POST {path}"), body)
+    }
+
+    /// Any request, as `PUT /api/leases/renew`.
+    pub(crate) fn ask(&self, what: &str, body: &Value) -> (u16, Value) {
         let mut stream = self.connect();
-        send(&mut stream, &format!("POST {path}"), "", &body.to_string());
+        send(&mut stream, what, "", &body.to_string());
         answer(&mut stream).unwrap()
     }
 

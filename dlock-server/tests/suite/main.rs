@@ -6,6 +6,7 @@
     reason = "a panic is how a test says what is wrong"
 )]
 
+mod api;
 mod conformance;
 mod description;
 mod overload;

@@ -44,12 +44,12 @@ const NEEDS: [(&str, &str, &[&str]); 32] = [
     ("GET", "/v1/nothing/at/all", &[]),
 ];
 
-const RIGHTS: [&str; 6] = ["read", "hold", "enqueue", "work", "admin", "metrics"];
+pub(crate) const RIGHTS: [&str; 6] = ["read", "hold", "enqueue", "work", "admin", "metrics"];
 
 // printf %s secret | sha256sum
 const SECRET: &str = "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b";
 
-fn rights(right: &str, namespace: &str) -> String {
+pub(crate) fn rights(right: &str, namespace: &str) -> String {
     format!(
         "[[token]]\nname = \"somebody\"\nsha256 = \"{SECRET}\"\nrights = {{ \"{namespace}\" = [\"{right}\"] }}"
     )

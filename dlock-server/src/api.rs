@@ -1,0 +1,58 @@
+//! `/api`: the lease service and the task service of a sample application, "leases on PostgreSQL", with its paths,
+//! bodies and statuses, so that what was written for it runs here. What it gets wrong is right: what is not there, or
+//! not the caller's, is never a success, and a claim that is over ends nothing.
+//!
+//! It is another way to what `/v1` has, and keeps nothing of its own in tables of its own:
+//!
+//! | the sample's | is |
+//! |---|---|
+//! | a lease of a resource | the lease of that name in the namespace `default`, for 30 s |
+//! | the number of a lease | that of a task which never runs and has the resource as its key: given once, used for nothing else |
+//! | `released_at` | when a lock beside it was taken, just before the release (`released`) |
+//! | a task | a task of the queue `api` in the namespace `default` |
+//! | the generator | a task that comes again every two seconds, on every server alike (`generator`) |
+//!
+//! Where these are kept, names begin with `~api`, which no namespace can be called, so `/v1` does not show them.
+
+mod answer;
+mod claims;
+mod generator;
+mod keys;
+mod lease;
+mod leases;
+mod lists;
+mod numbers;
+mod released;
+mod task;
+mod tasks;
+
+use std::time::{Duration, SystemTime};
+
+use utoipa_axum::router::OpenApiRouter;
+
+pub use self::generator::{generate, keep_on};
+use crate::Service;
+
+/// How long leases and claims last.
+const LEASE: Duration = Duration::from_secs(30);
+
+/// The queue of the tasks, as the store has it.
+pub const QUEUE: &str = "default/api";
+
+/// What the tasks are called.
+pub const KIND: &str = "task";
+
+pub(crate) fn routes() -> OpenApiRouter<Service> {
+    OpenApiRouter::new()
+        .merge(leases::routes())
+        .merge(lists::routes())
+        .merge(tasks::routes())
+        .merge(generator::routes())
+        .layer(axum::middleware::map_response(answer::with_error))
+}
+
+/// By this server's clock: for people, nothing is decided by it.
+#[expect(clippy::disallowed_methods, reason = "is shown, and decides nothing")]
+fn now() -> SystemTime {
+    SystemTime::now()
+}

@@ -1,0 +1,92 @@
+//! How rows and refusals are written.
+
+use axum::{
+    Json,
+    http::{StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use dlock_http::Problem;
+use serde::{Serialize, Serializer, ser::SerializeMap};
+use serde_json::{Value, json};
+
+use crate::problem::Refusal;
+
+/// A status, and a body.
+pub(super) type Answer<T> = Result<(StatusCode, Json<T>), Refusal>;
+
+/// A row. Names of several words are there in both ways of writing, as `created_at` and as `createdAt`: the sample
+/// answers what changes a row in the one, and what reads it in the other.
+#[derive(Debug)]
+pub(super) struct Row<T>(pub(super) T);
+
+impl<T: Serialize> Serialize for Row<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let row = serde_json::to_value(&self.0).map_err(serde::ser::Error::custom)?;
+        let mut map = serializer.serialize_map(None)?;
+        for (name, value) in row.as_object().into_iter().flatten() {
+            map.serialize_entry(name, value)?;
+            if name.contains('_') {
+                map.serialize_entry(&in_camel_case(name), value)?;
+            }
+        }
+        map.end()
+    }
+}
+
+/// As the sample writes it, which has `lastHeartBeatAt` for `last_heartbeat_at`.
+fn in_camel_case(name: &str) -> String {
+    let mut words = name.split('_');
+    let mut camel = words.next().unwrap_or_default().to_owned();
+    for word in words {
+        let (first, rest) = word.split_at_checked(1).unwrap_or(("", word));
+        camel.push_str(&first.to_ascii_uppercase());
+        camel.push_str(rest);
+    }
+    camel.replace("Heartbeat", "HeartBeat")
+}
+
+/// Adds the member `error` that clients of the sample read to every problem.
+pub(super) async fn with_error(mut response: Response) -> Response {
+    let Some(problem) = response.extensions_mut().remove::<Problem>() else {
+        return response;
+    };
+    let error = problem.detail.as_ref().unwrap_or(&problem.title).clone();
+    let Ok(Value::Object(mut members)) = serde_json::to_value(&problem) else {
+        return response;
+    };
+    members.insert("error".to_owned(), json!(error));
+    let (parts, _body) = response.into_parts();
+    let mut answer = Json(members).into_response();
+    *answer.status_mut() = parts.status;
+    let length = answer.headers_mut().remove(header::CONTENT_LENGTH);
+    *answer.headers_mut() = parts.headers;
+    if let Some(length) = length {
+        answer.headers_mut().insert(header::CONTENT_LENGTH, length);
+    } else {
+        answer.headers_mut().remove(header::CONTENT_LENGTH);
+    }
+    answer
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_several_words_are_written_twice() {
+        #[derive(Serialize)]
+        struct Beat {
+            id: u8,
+            last_heartbeat_at: u8,
+        }
+        let row = Row(Beat {
+            id: 1,
+            last_heartbeat_at: 2,
+        });
+        let row = serde_json::to_value(row).unwrap();
+        assert_eq!(
+            row,
+            json!({"id": 1, "last_heartbeat_at": 2, "lastHeartBeatAt": 2})
+        );
+    }
+}

@@ -1,0 +1,201 @@
+//! The generator: adds a task every two seconds, while it is switched on.
+//!
+//! It is a task itself, under a key that only one task has at a time: whoever enqueues it switches the generator on, and
+//! whoever cancels it switches it off, on whichever server. Each server has a worker for it. The one that claims it adds
+//! a task, and leaves it for two seconds later: so one server at a time generates, another one goes on when it dies, and
+//! every server knows whether the generator is on.
+
+use std::{sync::Arc, time::Duration};
+
+use axum::{Json, extract::State, http::StatusCode};
+use dlock_core::ProviderError;
+use dlock_http::{Code, Problem};
+use dlock_tasks::{Enqueued, Filter, NewTask, TaskId, TaskStore};
+use serde::Serialize;
+use utoipa::ToSchema;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+pub use self::tick::generate;
+use super::answer::Answer;
+use crate::{
+    Service,
+    calls::Class,
+    guard::{InApi, ToEnqueue, ToHear},
+    problem::Refusal,
+};
+
+mod tick;
+
+/// Where the generator's own task is.
+const QUEUE: &str = "~api/generator";
+const KIND: &str = "generate";
+
+/// How often it adds a task.
+const EVERY: Duration = Duration::from_secs(2);
+
+/// How many tasks are asked for at a time: those that were cancelled are there for a week.
+const PAGE: usize = 100;
+
+pub(super) fn routes() -> OpenApiRouter<Service> {
+    OpenApiRouter::new()
+        .routes(routes!(start))
+        .routes(routes!(status))
+        .routes(routes!(stop))
+}
+
+/// Switches the generator on, if it is off; answers whether it was.
+async fn switch(store: &dyn TaskStore) -> Result<bool, ProviderError> {
+    let task = NewTask::builder().kind(KIND).queue(QUEUE).key(KIND).build();
+    match store.enqueue(&[task]).await?.first() {
+        Some(Enqueued::New(_)) => Ok(true),
+        Some(_) => Ok(false),
+        None => Err(ProviderError::unknown("no answer to a task")),
+    }
+}
+
+/// Keeps the generator on until `stop` resolves. One that was on already is left on.
+///
+/// # Errors
+/// The store has no answer.
+pub async fn keep_on(
+    store: Arc<dyn TaskStore>,
+    stop: impl Future<Output = ()> + Send,
+) -> Result<(), ProviderError> {
+    if switch(&*store).await? {
+        stop.await;
+        if let Some(id) = current(&*store).await? {
+            store.cancel(id, true).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether it is on.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = sample::Generator)]
+#[serde(rename_all = "camelCase")]
+struct Generator {
+    is_running: bool,
+    /// `STARTED` or `STOPPED`.
+    status: &'static str,
+    message: &'static str,
+}
+
+impl Generator {
+    const fn on(message: &'static str) -> Self {
+        Self {
+            is_running: true,
+            status: "STARTED",
+            message,
+        }
+    }
+
+    const fn off(message: &'static str) -> Self {
+        Self {
+            is_running: false,
+            status: "STOPPED",
+            message,
+        }
+    }
+}
+
+/// Switches the generator on: from now on it adds a task every two seconds, whichever servers there are.
+#[utoipa::path(
+    post,
+    path = "/api/generator/start",
+    tag = "sample",
+    responses(
+        (status = 200, description = "It is on now.", body = Generator),
+        (status = 409, description = "`held`: it was on already.", body = Problem),
+        (status = "default", description = "See `code`.", body = Problem),
+    ),
+)]
+async fn start(State(service): State<Service>, _allowed: InApi<ToEnqueue>) -> Answer<Generator> {
+    let limit = service.0.limits.call_time;
+    let is_new = service
+        .ask_tasks(Class::Enqueue, limit, |store| async move {
+            switch(&*store).await
+        })
+        .await?;
+    if is_new {
+        answer(Generator::on("the generator is started"))
+    } else {
+        Err(Refusal::new(Code::Held, "the generator is on already"))
+    }
+}
+
+/// Whether the generator is on.
+#[utoipa::path(
+    get,
+    path = "/api/generator/status",
+    tag = "sample",
+    responses(
+        (status = 200, description = "On or off.", body = Generator),
+        (status = "default", description = "See `code`.", body = Problem),
+    ),
+)]
+async fn status(State(service): State<Service>, _allowed: InApi<ToHear>) -> Answer<Generator> {
+    let limit = service.0.limits.call_time;
+    let on = service
+        .ask_tasks(
+            Class::List,
+            limit,
+            |store| async move { current(&*store).await },
+        )
+        .await?;
+    answer(match on {
+        Some(_) => Generator::on("the generator is on, on one of the servers"),
+        None => Generator::off("the generator is off, on all servers"),
+    })
+}
+
+/// Switches the generator off.
+#[utoipa::path(
+    delete,
+    path = "/api/generator/stop",
+    tag = "sample",
+    responses(
+        (status = 200, description = "It is off now.", body = Generator),
+        (status = 409, description = "`not-held`: it was off already.", body = Problem),
+        (status = "default", description = "See `code`.", body = Problem),
+    ),
+)]
+async fn stop(State(service): State<Service>, _allowed: InApi<ToEnqueue>) -> Answer<Generator> {
+    let limit = service.0.limits.call_time;
+    // By force: a server that is just adding a task learns of it when that is done, and adds no other.
+    let was = service
+        .ask_tasks(Class::Enqueue, limit, |store| async move {
+            match current(&*store).await? {
+                Some(id) => store.cancel(id, true).await,
+                None => Ok(None),
+            }
+        })
+        .await?;
+    match was {
+        Some(was) if !was.has_ended() => answer(Generator::off("the generator is stopped")),
+        _ => {
+            let detail = "the generator is off already";
+            Err(Refusal::new(Code::NotHeld, detail))
+        }
+    }
+}
+
+fn answer(generator: Generator) -> Answer<Generator> {
+    Ok((StatusCode::OK, Json(generator)))
+}
+
+/// The task that is the generator, if it is on.
+async fn current(store: &dyn TaskStore) -> Result<Option<TaskId>, ProviderError> {
+    let mut after = None;
+    loop {
+        let filter = Filter::default().queue(Some(QUEUE.to_owned()));
+        let page = store.list(&filter.after(after).limit(PAGE)).await?;
+        if let Some(on) = page.iter().find(|task| !task.state.has_ended()) {
+            return Ok(Some(on.id));
+        }
+        match page.get(PAGE - 1) {
+            Some(last) => after = Some(last.id),
+            None => return Ok(None),
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! What a server does for the generator.
+
+use std::{sync::Arc, time::Duration};
+
+use dlock_core::ProviderError;
+use dlock_tasks::{Context, NewTask, Payload, Served, Stop, TaskStore, Worker};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::{super::KIND as TASK, EVERY, KIND, QUEUE};
+
+/// How long another server waits when the one that generates dies.
+const LEASE: Duration = Duration::from_secs(10);
+
+/// The longest that a task takes, in seconds.
+const LONGEST: u64 = 60;
+
+/// The generator's own task.
+#[derive(Debug, Serialize, Deserialize)]
+struct Tick;
+
+impl Payload for Tick {
+    const KIND: &'static str = KIND;
+}
+
+/// Adds tasks whenever it is this server's turn, until `stop` resolves: each has `{"sleep_duration_seconds": 1..60}`.
+///
+/// # Errors
+/// A store that cannot be used, whatever time passes.
+pub async fn generate(
+    store: Arc<dyn TaskStore>,
+    stop: impl Future<Output = ()> + Send,
+) -> Result<(), ProviderError> {
+    let worker = Worker::builder()
+        .store(Arc::clone(&store))
+        .queue(QUEUE)
+        .concurrency(1)
+        .lease(LEASE)
+        .owner("generator")
+        .build()
+        .map_err(|error| ProviderError::fatal(error.to_string()))?;
+    worker
+        .handle(move |context, _: Tick| tick(Arc::clone(&store), context))
+        .run(stop)
+        .await
+}
+
+/// Adds the task of one turn. The store adds it once: a turn that is repeated, since its server died, has the same
+/// instant, and a server that stood still comes with one that lies before its successor's.
+async fn tick(store: Arc<dyn TaskStore>, context: Context) -> Result<(), Stop> {
+    let turn = store.task(context.id()).await?;
+    let turn = turn.ok_or("the generator was switched off")?.run_at;
+    // The token tells microseconds, so this is as good as drawn.
+    let seconds = 1 + context.token().get() % LONGEST;
+    let task = NewTask::builder()
+        .kind(TASK)
+        .queue(super::super::QUEUE)
+        .payload(json!({ "sleep_duration_seconds": seconds }))
+        .build();
+    if let Served::Enqueued(added) = store.enqueue_periodic(QUEUE, turn, &task).await? {
+        tracing::info!(task = %added.id(), seconds, "generated");
+    }
+    Err(Stop::Snooze(EVERY))
+}

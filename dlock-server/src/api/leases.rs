@@ -1,0 +1,251 @@
+//! Having a lease: `POST /api/leases`, renew, release.
+
+use axum::{Json, extract::State, http::StatusCode};
+use dlock_core::{
+    Name, Record,
+    provider::{self, AcquireOutcome, ReleaseOutcome, RenewOutcome},
+};
+use dlock_http::{Code, Problem};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use utoipa_axum::{router::OpenApiRouter, routes};
+use uuid::Uuid;
+
+use super::{
+    LEASE,
+    answer::{Answer, Row},
+    keys::Key,
+    lease::{self, Lease, is_active},
+    numbers, released,
+};
+use crate::{
+    Service,
+    body::Body,
+    calls::Class,
+    guard::{InApi, ToHold, ToKeep},
+    names::Namespace,
+    number::Number,
+    problem::{Refusal, not_possible},
+};
+
+pub(super) fn routes() -> OpenApiRouter<Service> {
+    OpenApiRouter::new()
+        .routes(routes!(take))
+        .routes(routes!(renew))
+        .routes(routes!(release))
+        .routes(routes!(release_by_number))
+}
+
+/// Who means which lease.
+#[derive(Debug, Deserialize, ToSchema)]
+#[schema(as = sample::Holding)]
+#[serde(deny_unknown_fields)]
+struct Meant {
+    /// What to lock, not empty.
+    resource: String,
+    /// The label of the holder, not empty.
+    holder: String,
+    /// The term that is meant. Without it, it is the one that this holder has now: two who use one label are one.
+    #[serde(default)]
+    uuid: Option<Uuid>,
+}
+
+/// Said of what was done, where there is no row to show.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = sample::Message)]
+struct Message {
+    message: String,
+}
+
+/// Takes a lease of 30 s, if nobody has it. With a `uuid` drawn for this try, or the header `Idempotency-Key`, a repeat
+/// after an answer that was lost is the same try.
+#[utoipa::path(
+    post,
+    path = "/api/leases",
+    tag = "sample",
+    request_body = Meant,
+    responses(
+        (status = 201, description = "The lease.", body = Lease),
+        (status = 409, description = "`held`, with the record; or `spent`.", body = Problem),
+        (status = "default", description = "See `code`.", body = Problem),
+    ),
+)]
+async fn take(
+    State(service): State<Service>,
+    InApi { namespace, .. }: InApi<ToHold>,
+    key: Key,
+    Body(meant): Body<Meant>,
+) -> Answer<Row<Lease>> {
+    let name = meant.name(&namespace)?;
+    // What could not be released under this name is refused at once.
+    released::is_possible(&name)?;
+    let uuid = key.uuid(meant.uuid, &[&meant.resource, &meant.holder]);
+    let request = provider::Acquire::new(name.clone(), uuid, LEASE).owner(meant.holder);
+    request.check().map_err(|error| not_possible(&error))?;
+    let limit = service.0.limits.call_time.min(LEASE / 6);
+    let outcome = service
+        .ask(Class::Acquire, limit, |store| async move {
+            store.acquire(&request).await
+        })
+        .await?;
+    match outcome {
+        AcquireOutcome::Acquired(_) => {}
+        AcquireOutcome::Held(record) => {
+            let problem = Problem::new(Code::Held)
+                .detail(format!("the resource is leased by {:?}", record.owner));
+            return Err(problem.record(Some(record.into())).into());
+        }
+        AcquireOutcome::Spent => return Err(Code::Spent.into()),
+    }
+    let record = lease::record(&service, Class::Hold, &name).await?;
+    if record.uuid != uuid {
+        return Err(Code::Lost.into());
+    }
+    created(&service, &namespace, &name, &record).await
+}
+
+/// Extends a lease to 30 s from now.
+#[utoipa::path(
+    put,
+    path = "/api/leases/renew",
+    tag = "sample",
+    request_body = Meant,
+    responses(
+        (status = 201, description = "The lease.", body = Lease),
+        (status = 404, description = "This holder does not have it.", body = Problem),
+        (status = "default", description = "See `code`.", body = Problem),
+    ),
+)]
+async fn renew(
+    State(service): State<Service>,
+    InApi { namespace, .. }: InApi<ToKeep>,
+    Body(meant): Body<Meant>,
+) -> Answer<Row<Lease>> {
+    let name = meant.name(&namespace)?;
+    let record = lease::record(&service, Class::Hold, &name).await?;
+    if !(meant.is_of(&record) && is_active(&record)) {
+        return Err(not_theirs());
+    }
+    let request = provider::Renew::new(name.clone(), record.uuid, record.renewals + 1);
+    request.check().map_err(|error| not_possible(&error))?;
+    let limit = service.0.limits.call_time;
+    let outcome = service
+        .ask(Class::Hold, limit, |store| async move {
+            store.renew(&request).await
+        })
+        .await?;
+    match outcome {
+        RenewOutcome::Renewed { .. } => {}
+        RenewOutcome::Lost(_) => return Err(not_theirs()),
+    }
+    let renewed = lease::record(&service, Class::Hold, &name).await?;
+    if renewed.uuid != record.uuid {
+        return Err(not_theirs());
+    }
+    created(&service, &namespace, &name, &renewed).await
+}
+
+/// Gives a lease back.
+#[utoipa::path(
+    delete,
+    path = "/api/leases/release",
+    tag = "sample",
+    request_body = Meant,
+    responses(
+        (status = 201, description = "The lease, released.", body = Lease),
+        (status = 404, description = "This holder does not have it.", body = Problem),
+        (status = "default", description = "See `code`.", body = Problem),
+    ),
+)]
+async fn release(
+    State(service): State<Service>,
+    InApi { namespace, .. }: InApi<ToKeep>,
+    Body(meant): Body<Meant>,
+) -> Answer<Row<Lease>> {
+    let name = meant.name(&namespace)?;
+    let record = give_back(&service, &name, &meant).await?;
+    created(&service, &namespace, &name, &record).await
+}
+
+/// Gives a lease back, by its number.
+#[utoipa::path(
+    delete,
+    path = "/api/leases/{id}",
+    tag = "sample",
+    request_body = Meant,
+    responses(
+        (status = 200, description = "It is given back.", body = Message),
+        (status = 404, description = "There is no such lease, or this holder does not have it.", body = Problem),
+        (status = "default", description = "See `code`.", body = Problem),
+    ),
+    params(("id" = i64, Path, description = "The number of the lease")),
+)]
+async fn release_by_number(
+    State(service): State<Service>,
+    InApi { namespace, .. }: InApi<ToKeep>,
+    Number(id): Number,
+    Body(meant): Body<Meant>,
+) -> Answer<Message> {
+    let name = meant.name(&namespace)?;
+    if numbers::name(&service, id).await?.as_ref() != Some(&name) {
+        let detail = "no lease of this resource has this number";
+        return Err(Refusal::new(Code::NotFound, detail));
+    }
+    give_back(&service, &name, &meant).await?;
+    let message = format!("lease {id} is released");
+    Ok((StatusCode::OK, Json(Message { message })))
+}
+
+async fn give_back(service: &Service, name: &Name, meant: &Meant) -> Result<Record, Refusal> {
+    let record = lease::record(service, Class::Hold, name).await?;
+    if meant.uuid == Some(record.uuid) && meant.is_of(&record) && record.released {
+        // A repeat.
+        return Ok(record);
+    }
+    if !(meant.is_of(&record) && is_active(&record)) {
+        return Err(not_theirs());
+    }
+    released::keep(service, name, record.uuid).await?;
+    let request = provider::Release::new(name.clone(), record.uuid, Some(record.token));
+    let limit = service.0.limits.call_time;
+    let outcome = service
+        .ask(Class::Hold, limit, |store| async move {
+            store.release(&request).await
+        })
+        .await?;
+    if let ReleaseOutcome::NotHeld(_) = outcome {
+        return Err(not_theirs());
+    }
+    let mut released = record;
+    released.released = true;
+    released.remaining = None;
+    Ok(released)
+}
+
+async fn created(
+    service: &Service,
+    namespace: &Namespace,
+    name: &Name,
+    record: &Record,
+) -> Answer<Row<Lease>> {
+    let row = lease::row(service, Class::Hold, namespace, name, record).await?;
+    Ok((StatusCode::CREATED, Json(row)))
+}
+
+fn not_theirs() -> Refusal {
+    Refusal::new(Code::NotFound, "this holder does not have this lease")
+}
+
+impl Meant {
+    fn name(&self, namespace: &Namespace) -> Result<Name, Refusal> {
+        if self.holder.is_empty() {
+            let problem = Problem::new(Code::BadRequest).detail("the holder is empty");
+            return Err(problem.pointer("/holder").into());
+        }
+        namespace.stored(&self.resource, "/resource")
+    }
+
+    fn is_of(&self, record: &Record) -> bool {
+        self.holder == record.owner && self.uuid.is_none_or(|uuid| uuid == record.uuid)
+    }
+}

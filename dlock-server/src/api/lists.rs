@@ -1,0 +1,177 @@
+//! Looking at leases.
+
+use axum::{Json, extract::State, http::StatusCode};
+use dlock_core::{Name, Record, provider};
+use dlock_http::{Code, Problem};
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use super::{
+    answer::{Answer, Row},
+    lease::{self, Lease, has_run_out, is_active},
+    numbers, released,
+};
+use crate::{
+    Service,
+    body::Asked,
+    calls::Class,
+    guard::{InApi, ToLook, ToRead},
+    names::Namespace,
+    number::Number,
+    problem::Refusal,
+};
+
+/// How many records are asked for at a time.
+const PAGE: usize = 500;
+/// How often, for one answer.
+const PAGES: usize = 10;
+
+pub(super) fn routes() -> OpenApiRouter<Service> {
+    OpenApiRouter::new()
+        .routes(routes!(all))
+        .routes(routes!(active))
+        .routes(routes!(expired))
+        .routes(routes!(renewed))
+        .routes(routes!(released_ones))
+        .routes(routes!(one))
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+struct Start {
+    /// Only resources after this one: `next` of the answer before.
+    after: Option<String>,
+}
+
+/// Leases, in byte order of their resources.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = sample::Leases)]
+struct Leases {
+    #[schema(value_type = Vec<Lease>)]
+    leases: Vec<Row<Lease>>,
+    /// There are more: ask again `after` this resource.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<String>,
+}
+
+macro_rules! lists {
+    ($($(#[$doc:meta])* $name:ident, $path:literal, $is_one:expr;)+) => {$(
+        $(#[$doc])*
+        #[utoipa::path(
+            get,
+            path = $path,
+            tag = "sample",
+            params(Start),
+            responses(
+                (status = 200, description = "The leases.", body = Leases),
+                (status = "default", description = "See `code`.", body = Problem),
+            ),
+        )]
+        async fn $name(
+            State(service): State<Service>,
+            InApi { namespace, .. }: InApi<ToRead>,
+            Asked(start): Asked<Start>,
+        ) -> Answer<Leases> {
+            list(&service, &namespace, start, $is_one).await
+        }
+    )+};
+}
+
+lists! {
+    /// All leases that there are and were, of each resource the newest.
+    all, "/api/leases", |_| true;
+    /// Leases that somebody has.
+    active, "/api/leases/active", is_active;
+    /// Leases that have run out, and that nobody has taken since.
+    expired, "/api/leases/expired", has_run_out;
+    /// Leases that were renewed.
+    renewed, "/api/leases/renewed", |record| record.renewals > 0;
+    /// Leases that were given back, and that nobody has taken since.
+    released_ones, "/api/leases/released", |record| record.released;
+}
+
+async fn list(
+    service: &Service,
+    namespace: &Namespace,
+    start: Start,
+    is_one: impl Fn(&Record) -> bool,
+) -> Answer<Leases> {
+    let mut after = match start.after {
+        Some(resource) => Some(namespace.stored(&resource, "/after")?),
+        None => None,
+    };
+    let mut leases = Vec::new();
+    for _ in 0..PAGES {
+        let request = provider::List::new(namespace.prefix())
+            .after(after.clone())
+            .limit(PAGE);
+        let limit = service.0.limits.call_time;
+        let page = service
+            .ask(Class::List, limit, |store| async move {
+                store.list(&request).await
+            })
+            .await?;
+        let mut records = page.records;
+        records.retain(|(_, record)| is_one(record));
+        leases.extend(rows(service, namespace, after.as_ref(), &records).await?);
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    let next = after.and_then(|name| Some(namespace.shown(name.as_str())?.to_owned()));
+    Ok((StatusCode::OK, Json(Leases { leases, next })))
+}
+
+async fn rows(
+    service: &Service,
+    namespace: &Namespace,
+    after: Option<&Name>,
+    records: &[(Name, Record)],
+) -> Result<Vec<Row<Lease>>, Refusal> {
+    let names: Vec<_> = records.iter().map(|(name, _)| name.clone()).collect();
+    let numbers = numbers::of(service, Class::List, &names).await?;
+    let released = released::of_page(service, after, PAGE, records).await?;
+    let rows = records
+        .iter()
+        .zip(numbers)
+        .filter_map(|((name, record), id)| {
+            let resource = namespace.shown(name.as_str())?.to_owned();
+            Some(Lease::new(
+                id,
+                resource,
+                record,
+                released.get(name).copied(),
+            ))
+        });
+    Ok(rows.collect())
+}
+
+/// One lease.
+#[utoipa::path(
+    get,
+    path = "/api/leases/{id}",
+    tag = "sample",
+    responses(
+        (status = 200, description = "The lease.", body = Lease),
+        (status = 404, description = "There is none of this number.", body = Problem),
+        (status = "default", description = "See `code`.", body = Problem),
+    ),
+    params(("id" = i64, Path, description = "The number of the lease")),
+)]
+async fn one(
+    State(service): State<Service>,
+    InApi { namespace, .. }: InApi<ToLook>,
+    Number(id): Number,
+) -> Answer<Row<Lease>> {
+    let name = numbers::name(&service, id).await?;
+    let name = name.filter(|name| namespace.shown(name.as_str()).is_some());
+    let Some(name) = name else {
+        return Err(Code::NotFound.into());
+    };
+    let record = lease::record(&service, Class::List, &name).await?;
+    let row = lease::row(&service, Class::List, &namespace, &name, &record).await?;
+    Ok((StatusCode::OK, Json(row)))
+}

@@ -1,0 +1,111 @@
+//! When leases were released.
+//!
+//! A store keeps that a lease was given back, and not when. So just before a release a lock beside the lease is taken
+//! and given back, which is labelled with the term: it says when, by the store's clock, and counts only while the lease
+//! is that term's and released.
+
+use std::{collections::HashMap, time::SystemTime};
+
+use dlock_core::{
+    Name, Record,
+    provider::{self, AcquireOutcome},
+};
+use dlock_http::{Code, Problem};
+use uuid::Uuid;
+
+use crate::{Service, calls::Class, problem::Refusal};
+
+/// What these locks are called: this, and the name of the lease.
+const PREFIX: &str = "~api/released/";
+
+/// Whether it can be kept when a lease of this name is released: the name has room for what comes before it.
+pub(super) fn is_possible(lease: &Name) -> Result<(), Refusal> {
+    beside(lease).map(drop)
+}
+
+/// Keeps that this term ends now.
+pub(super) async fn keep(service: &Service, lease: &Name, term: Uuid) -> Result<(), Refusal> {
+    let beside = beside(lease)?;
+    let uuid = Uuid::new_v4();
+    let acquire =
+        provider::Acquire::new(beside.clone(), uuid, Record::SHORTEST).owner(term.to_string());
+    let limit = service.0.limits.call_time;
+    service
+        .ask(Class::Hold, limit, |store| async move {
+            // If somebody has it, another copy of this request is keeping the same just now.
+            if let AcquireOutcome::Acquired(token) = store.acquire(&acquire).await? {
+                let release = provider::Release::new(beside, uuid, Some(token));
+                // It ends by itself, too.
+                drop(store.release(&release).await);
+            }
+            Ok(())
+        })
+        .await
+}
+
+/// When this record's term was released, if it was, and by this interface.
+pub(super) async fn at(
+    service: &Service,
+    class: Class,
+    lease: &Name,
+    record: &Record,
+) -> Result<Option<SystemTime>, Refusal> {
+    if !record.released {
+        return Ok(None);
+    }
+    let beside = beside(lease)?;
+    let limit = service.0.limits.call_time;
+    let kept = service
+        .ask(
+            class,
+            limit,
+            |store| async move { store.read(&beside).await },
+        )
+        .await?;
+    Ok(kept.and_then(|kept| of_term(&kept, record)))
+}
+
+/// The same of leases of one page, which began after this name and had at most so many.
+pub(super) async fn of_page(
+    service: &Service,
+    after: Option<&Name>,
+    most: usize,
+    page: &[(Name, Record)],
+) -> Result<HashMap<Name, SystemTime>, Refusal> {
+    let terms: HashMap<_, _> = (page.iter())
+        .filter(|(_, record)| record.released)
+        .map(|(name, record)| (name, record))
+        .collect();
+    if terms.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let request = provider::List::new(PREFIX)
+        .after(after.map(beside).transpose()?)
+        .limit(most);
+    let limit = service.0.limits.call_time;
+    let kept = service
+        .ask(Class::List, limit, |store| async move {
+            store.list(&request).await
+        })
+        .await?;
+    let of_lease = |(beside, kept): &(Name, Record)| {
+        let lease = Name::new(beside.as_str().strip_prefix(PREFIX)?).ok()?;
+        let at = of_term(kept, terms.get(&lease)?)?;
+        Some((lease, at))
+    };
+    Ok(kept.records.iter().filter_map(of_lease).collect())
+}
+
+fn of_term(kept: &Record, record: &Record) -> Option<SystemTime> {
+    (kept.owner == record.uuid.to_string()).then_some(kept.since)
+}
+
+fn beside(lease: &Name) -> Result<Name, Refusal> {
+    Name::new(format!("{PREFIX}{lease}")).map_err(|_| {
+        let most = Name::MAX_BYTES - PREFIX.len() - "default/".len();
+        Problem::new(Code::BadRequest)
+            .detail(format!("a resource has at most {most} bytes"))
+            .pointer("/resource")
+            .into()
+    })
+}

@@ -1,0 +1,77 @@
+//! A store that is shared, and chosen when the program runs.
+
+use std::{sync::Arc, time::SystemTime};
+
+use async_trait::async_trait;
+use dlock_core::{Provider, ProviderError, provider::Wakeups};
+use serde_json::Value;
+
+use super::{Ages, Count, Filter, TaskStore};
+use crate::{
+    Claim, ClaimKey, Claimed, Ended, Ending, Enqueued, Kept, NewTask, Served, State, Task, TaskId,
+};
+
+#[async_trait]
+impl<S: TaskStore + ?Sized> TaskStore for Arc<S> {
+    async fn enqueue(&self, tasks: &[NewTask]) -> Result<Vec<Enqueued>, ProviderError> {
+        (**self).enqueue(tasks).await
+    }
+
+    async fn enqueue_periodic(
+        &self,
+        schedule: &str,
+        instant: SystemTime,
+        task: &NewTask,
+    ) -> Result<Served, ProviderError> {
+        (**self).enqueue_periodic(schedule, instant, task).await
+    }
+
+    async fn claim(&self, claim: &Claim) -> Result<Claimed, ProviderError> {
+        (**self).claim(claim).await
+    }
+
+    async fn finish(&self, endings: &[Ending]) -> Result<Vec<Ended>, ProviderError> {
+        (**self).finish(endings).await
+    }
+
+    async fn checkpoint(
+        &self,
+        key: &ClaimKey,
+        number: u64,
+        checkpoint: &Value,
+    ) -> Result<Kept, ProviderError> {
+        (**self).checkpoint(key, number, checkpoint).await
+    }
+
+    fn claims(&self) -> Arc<dyn Provider> {
+        (**self).claims()
+    }
+
+    async fn watch(&self, claim: &Claim) -> Result<Option<Wakeups>, ProviderError> {
+        (**self).watch(claim).await
+    }
+
+    async fn cancel(&self, id: TaskId, force: bool) -> Result<Option<State>, ProviderError> {
+        (**self).cancel(id, force).await
+    }
+
+    async fn retry(&self, id: TaskId) -> Result<Option<Enqueued>, ProviderError> {
+        (**self).retry(id).await
+    }
+
+    async fn task(&self, id: TaskId) -> Result<Option<Task>, ProviderError> {
+        (**self).task(id).await
+    }
+
+    async fn list(&self, filter: &Filter) -> Result<Vec<Task>, ProviderError> {
+        (**self).list(filter).await
+    }
+
+    async fn counts(&self) -> Result<Vec<Count>, ProviderError> {
+        (**self).counts().await
+    }
+
+    async fn prune(&self, ages: Ages, most: usize) -> Result<usize, ProviderError> {
+        (**self).prune(ages, most).await
+    }
+}
