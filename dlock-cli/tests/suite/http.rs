@@ -2,13 +2,19 @@
 
 #![expect(clippy::unwrap_used, reason = "in a test, that is how it fails")]
 
-use std::sync::Arc;
+use std::{path::Path, sync::Arc};
 
-use dlock_server::{Limits, Rights, Service, router};
+use dlock_server::{
+    Limits, Rights, Service,
+    listen::{Bounds, Server, Tls, TlsFiles},
+    router,
+};
 use dlock_sqlite::{SqliteProvider, tasks::SqliteTasks};
+use dlock_test_servers::certificates::Certificates;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::{net::TcpListener, runtime::Runtime};
+use tokio_util::sync::CancellationToken;
 
 use crate::support::{
     Scene,
@@ -24,7 +30,7 @@ struct Served {
     url: String,
     service: Service,
     _folder: TempDir,
-    _runtime: Runtime,
+    runtime: Runtime,
 }
 
 impl Served {
@@ -42,7 +48,7 @@ impl Served {
             url,
             service,
             _folder: folder,
-            _runtime: runtime,
+            runtime,
         }
     }
 
@@ -127,6 +133,72 @@ fn token_comes_from_the_environment_and_is_told_to_nobody() {
     assert_ended(&wrong, 78, "give it a token");
     assert!(!wrong.err.contains("hunter3"), "{wrong:?}");
     assert_ended(&token("hunter2hunter2").finish(TRY), 0, "");
+}
+
+#[test]
+fn certificate_says_who_one_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let certificates = |name: &str, host: &str| {
+        let path = folder.path().join(name);
+        Certificates::new(&path, host).unwrap()
+    };
+    let (own, client) = (
+        certificates("server", "localhost"),
+        certificates("client", "ci.example"),
+    );
+    let served = Served::start();
+    served.service.restrict(
+        Rights::parse("[[certificate]]\nname = \"ci.example\"\nrights = { default = [\"hold\"] }")
+            .unwrap(),
+    );
+    let tls = Tls::open(TlsFiles {
+        certificate: own.certificate.clone(),
+        key: own.key.clone(),
+        client_ca: Some(client.authority.clone()),
+        clients_must: true,
+    });
+    let server =
+        Server::new(router(&served.service), Bounds::default()).tls(Arc::new(tls.unwrap()));
+    let listener = served
+        .runtime
+        .block_on(TcpListener::bind("127.0.0.1:0"))
+        .unwrap();
+    let url = format!(
+        "https://localhost:{}",
+        listener.local_addr().unwrap().port()
+    );
+    served
+        .runtime
+        .spawn(server.serve(listener, CancellationToken::new()));
+
+    let scene = |query: String| {
+        let authority = own.authority.to_str().unwrap().to_owned();
+        Scene::with(vec![
+            ("DLOCK_STORE", url.clone() + &query),
+            ("SSL_CERT_FILE", authority),
+        ])
+    };
+    let of = |certificate: &Path, key: &Path| {
+        format!(
+            "?sslcert={}&sslkey={}",
+            certificate.display(),
+            key.display()
+        )
+    };
+    assert_ended(
+        &scene(of(&client.certificate, &client.key)).finish(TRY),
+        0,
+        "",
+    );
+    assert_ne!(scene(String::new()).finish(TRY).code(), 0);
+    // Another authority's.
+    assert_ne!(scene(of(&own.certificate, &own.key)).finish(TRY).code(), 0);
+    let swapped = scene(of(&client.authority, &client.certificate)).finish(TRY);
+    assert_ended(&swapped, 78, "no certificate with its key");
+    let absent = scene(of(&client.certificate, &folder.path().join("none.pem"))).finish(TRY);
+    assert_ended(&absent, 78, "can't read");
+    let half = format!("?sslcert={}", client.certificate.display());
+    assert_ended(&scene(half).finish(TRY), 78, "without its key");
 }
 
 #[test]

@@ -1,10 +1,6 @@
 //! How rows and refusals are written.
 
-use axum::{
-    Json,
-    http::{StatusCode, header},
-    response::{IntoResponse, Response},
-};
+use axum::{Json, http::StatusCode, response::Response};
 use dlock_http::Problem;
 use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::{Value, json};
@@ -55,17 +51,8 @@ pub(super) async fn with_error(mut response: Response) -> Response {
         return response;
     };
     members.insert("error".to_owned(), json!(error));
-    let (parts, _body) = response.into_parts();
-    let mut answer = Json(members).into_response();
-    *answer.status_mut() = parts.status;
-    let length = answer.headers_mut().remove(header::CONTENT_LENGTH);
-    *answer.headers_mut() = parts.headers;
-    if let Some(length) = length {
-        answer.headers_mut().insert(header::CONTENT_LENGTH, length);
-    } else {
-        answer.headers_mut().remove(header::CONTENT_LENGTH);
-    }
-    answer
+    *response.body_mut() = Value::Object(members).to_string().into();
+    response
 }
 
 #[cfg(test)]

@@ -45,7 +45,13 @@ pub(super) fn routes() -> OpenApiRouter<Service> {
 
 /// Switches the generator on, if it is off; answers whether it was.
 async fn switch(store: &dyn TaskStore) -> Result<bool, ProviderError> {
-    let task = NewTask::builder().kind(KIND).queue(QUEUE).key(KIND).build();
+    let task = NewTask::builder()
+        .kind(KIND)
+        .queue(QUEUE)
+        .key(KIND)
+        // One is used up with each server that dies.
+        .max_attempts(1_000)
+        .build();
     match store.enqueue(&[task]).await?.first() {
         Some(Enqueued::New(_)) => Ok(true),
         Some(_) => Ok(false),

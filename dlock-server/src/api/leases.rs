@@ -36,6 +36,10 @@ pub(super) fn routes() -> OpenApiRouter<Service> {
         .routes(routes!(release_by_number))
 }
 
+/// What is kept beside a lease that was taken here. No other is renewed or released here: the client that took it counts
+/// its renewals itself (N4), and one that somebody else sends would break its count.
+const MARK: &[u8] = b"/api";
+
 /// Who means which lease.
 #[derive(Debug, Deserialize, ToSchema)]
 #[schema(as = sample::Holding)]
@@ -80,7 +84,9 @@ async fn take(
     // What could not be released under this name is refused at once.
     released::is_possible(&name)?;
     let uuid = key.uuid(meant.uuid, &[&meant.resource, &meant.holder]);
-    let request = provider::Acquire::new(name.clone(), uuid, LEASE).owner(meant.holder);
+    let request = provider::Acquire::new(name.clone(), uuid, LEASE)
+        .owner(meant.holder)
+        .data(Some(MARK.to_vec()));
     request.check().map_err(|error| not_possible(&error))?;
     let limit = service.0.limits.call_time.min(LEASE / 6);
     let outcome = service
@@ -246,6 +252,8 @@ impl Meant {
     }
 
     fn is_of(&self, record: &Record) -> bool {
-        self.holder == record.owner && self.uuid.is_none_or(|uuid| uuid == record.uuid)
+        let is_ours = record.data.as_deref() == Some(MARK);
+        let is_meant = self.uuid.is_none_or(|uuid| uuid == record.uuid);
+        is_ours && is_meant && self.holder == record.owner
     }
 }

@@ -1,11 +1,11 @@
 //! `https://HOST` and `http://HOST`: locks and tasks behind a `dlock-server`.
 
-use std::{error::Error as StdError, ffi::OsStr, fmt, net::IpAddr, sync::Arc, time::Duration};
+use std::{error::Error as StdError, ffi::OsStr, fmt, fs, net::IpAddr, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use dlock_core::ProviderError;
 use dlock_http::{HttpProvider, HttpTasks, Server};
-use reqwest::Url;
+use reqwest::{ClientBuilder, Identity, Url};
 use tokio::time::timeout;
 
 use super::{
@@ -26,6 +26,13 @@ const TOKEN: &str = "DLOCK_SERVER_TOKEN";
 struct Place {
     url: Url,
     namespace: Option<String>,
+    certificate: Option<Certificate>,
+}
+
+/// The files (PEM) of the client's certificate and of its key, which may be one.
+struct Certificate {
+    certificate: String,
+    key: String,
 }
 
 /// Reads `https://HOST` or `http://HOST`, with a path if the server is behind one.
@@ -34,7 +41,17 @@ pub(crate) fn parse(argument: &OsStr) -> Result<Box<dyn Backend>, StoreError> {
         .to_str()
         .ok_or_else(|| StoreError::no_location("a URL is UTF-8, and this is not"))?;
     let (text, query) = text.split_once('?').unwrap_or((text, ""));
-    let namespace = Query::parse(query, &["namespace"])?.take("namespace")?;
+    let mut query = Query::parse(query, &["namespace", "sslcert", "sslkey"])?;
+    let namespace = query.take("namespace")?;
+    let certificate = match (query.take("sslcert")?, query.take("sslkey")?) {
+        (None, None) => None,
+        (Some(certificate), Some(key)) => Some(Certificate { certificate, key }),
+        _ => {
+            return Err(StoreError::no_location(
+                "a certificate is of no use without its key, nor the key without the certificate: sslcert and sslkey",
+            ));
+        }
+    };
     // What is wrong is not repeated: it may be a token in the wrong place.
     let unreadable = || StoreError::no_location("a server of dlock is written https://HOST");
     let url: Url = text.parse().map_err(|_| unreadable())?;
@@ -43,17 +60,27 @@ pub(crate) fn parse(argument: &OsStr) -> Result<Box<dyn Backend>, StoreError> {
             "a server of dlock takes its token from {TOKEN}, and no user, password or fragment in its URL"
         )));
     }
-    let place = Place { url, namespace };
-    place.server(None).map_err(|_| unreadable())?;
+    if certificate.is_some() && url.scheme() != "https" {
+        return Err(StoreError::no_location(
+            "a certificate is a part of TLS: use https",
+        ));
+    }
+    let place = Place {
+        url,
+        namespace,
+        certificate,
+    };
+    let client = reqwest::Client::builder();
+    place.server(client, None).map_err(|_| unreadable())?;
     Ok(Box::new(place))
 }
 
 impl Place {
-    fn server(&self, token: Option<&str>) -> Result<Server, StoreError> {
+    fn server(&self, client: ClientBuilder, token: Option<&str>) -> Result<Server, StoreError> {
         // The client takes the process's default.
         drop(tls::cryptography());
         let unusable = || StoreError::unusable(format!("can't use the server {self}"));
-        let client = reqwest::Client::builder()
+        let client = client
             .connect_timeout(CONNECT)
             // A token goes where it was meant to go.
             .redirect(reqwest::redirect::Policy::none())
@@ -74,8 +101,8 @@ impl Place {
         Ok(server)
     }
 
-    /// The server, with the token of the environment.
-    fn with_token(&self) -> Result<Server, StoreError> {
+    /// The server, with the token of the environment and the client's certificate.
+    fn with_credentials(&self) -> Result<Server, StoreError> {
         let token = std::env::var(TOKEN).ok().filter(|token| !token.is_empty());
         if token.is_some() && self.url.scheme() == "http" && !self.is_loopback() {
             return Err(StoreError::unusable(format!(
@@ -83,7 +110,11 @@ impl Place {
             ))
             .advise(format!("use https, or unset {TOKEN}")));
         }
-        self.server(token.as_deref())
+        let mut client = reqwest::Client::builder();
+        if let Some(files) = &self.certificate {
+            client = client.identity(files.read()?);
+        }
+        self.server(client, token.as_deref())
     }
 
     fn is_loopback(&self) -> bool {
@@ -124,11 +155,33 @@ impl Place {
     }
 }
 
+impl Certificate {
+    fn read(&self) -> Result<Identity, StoreError> {
+        let Self { certificate, key } = self;
+        let mut pem = Vec::new();
+        for file in [certificate, key] {
+            let read = fs::read(file).map_err(|error| {
+                let file = harmless(file);
+                StoreError::unusable(format!("can't read {file}")).because(error)
+            })?;
+            pem.extend(read);
+            pem.push(b'\n');
+        }
+        Identity::from_pem(&pem).map_err(|error| {
+            let (certificate, key) = (harmless(certificate), harmless(key));
+            let what = format!("{certificate} and {key} are no certificate with its key");
+            StoreError::unusable(what)
+                .because(error)
+                .advise("they are text (PEM), the key without a password")
+        })
+    }
+}
+
 #[async_trait]
 impl Backend for Place {
     async fn open(&self, program: &Program) -> Result<Store, StoreError> {
         let diagnosis = self.diagnosis(program.set_up);
-        let connected = HttpProvider::connect(self.with_token()?);
+        let connected = HttpProvider::connect(self.with_credentials()?);
         let provider = self.first(&diagnosis, connected).await?;
         Ok(Store {
             provider: Arc::new(provider),
@@ -139,7 +192,7 @@ impl Backend for Place {
 
     async fn open_queue(&self, program: &Program, _make: bool) -> Result<Queue, StoreError> {
         let diagnosis = self.diagnosis(program.set_up_queue);
-        let connected = HttpTasks::connect(self.with_token()?);
+        let connected = HttpTasks::connect(self.with_credentials()?);
         let tasks = self.first(&diagnosis, connected).await?;
         Ok(Queue {
             tasks: Arc::new(tasks),

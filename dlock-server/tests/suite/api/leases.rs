@@ -227,6 +227,20 @@ async fn what_lacks_a_field_is_refused() {
     api.gets(RELEASE, long, 201).await;
 }
 
+/// Its holder counts its renewals itself, and would believe in one that was counted here.
+#[tokio::test]
+async fn lease_that_was_taken_by_another_interface_is_left_alone() {
+    let api = api();
+    let other = json!({"name": "door", "uuid": uuid(1), "duration_ms": 30_000, "owner": "anna"});
+    assert_eq!(
+        api.post("/v1/default/leases/acquire", other).await.status,
+        200
+    );
+    api.gets(RENEW, door("anna"), 404).await;
+    api.gets(RELEASE, door("anna"), 404).await;
+    assert_eq!(resources(&api, "/api/leases/active").await, ["door"]);
+}
+
 #[tokio::test]
 async fn lease_is_one_of_the_namespace_default() {
     let api = api();
