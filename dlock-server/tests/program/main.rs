@@ -3,6 +3,7 @@
 #![cfg(all(unix, feature = "sqlite"))]
 
 mod check;
+mod killed;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod refusals;
