@@ -36,7 +36,13 @@ pub(crate) async fn read<T: DeserializeOwned>(
 pub(crate) fn refused<T>(problem: Problem) -> Result<Said<T>, ProviderError> {
     let said = problem.detail.as_deref().unwrap_or(&problem.title);
     Err(match problem.code {
-        Code::Held | Code::Spent | Code::Lost | Code::NotHeld | Code::Changed | Code::NotFound => {
+        Code::Held
+        | Code::Spent
+        | Code::Lost
+        | Code::NotHeld
+        | Code::Changed
+        | Code::NotFound
+        | Code::Forbidden => {
             return Ok(Err(Box::new(problem)));
         }
         Code::NotApplied | Code::Overloaded | Code::Stopping | Code::TooMany => {
@@ -47,9 +53,6 @@ pub(crate) fn refused<T>(problem: Problem) -> Result<Said<T>, ProviderError> {
         }
         Code::Unauthenticated => ProviderError::fatal(
             "the server does not know this client: give it a token, or a certificate, that the server knows",
-        ),
-        Code::Forbidden => ProviderError::fatal(
-            "this client has no right to this in this namespace: have the server's rights extended",
         ),
         Code::BadRequest
         | Code::MethodNotAllowed
