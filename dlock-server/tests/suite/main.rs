@@ -8,6 +8,7 @@
 
 mod conformance;
 mod description;
+mod list;
 mod overload;
 mod refusals;
 mod rights;
