@@ -9,6 +9,12 @@ use crate::{Code, Problem};
 /// What a server said: an answer, or a problem that is an answer of the protocol.
 pub(crate) type Said<T> = Result<T, Box<Problem>>;
 
+/// The server knows neither a token nor a certificate of this client (401). It is the source of the error that a request
+/// ends with, for programs that know where their token comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no token, and no certificate, that it knows came with the request")]
+pub struct Unauthenticated;
+
 /// What the server said.
 pub(crate) async fn read<T: DeserializeOwned>(
     response: Response,
@@ -51,9 +57,8 @@ pub(crate) fn refused<T>(problem: Problem) -> Result<Said<T>, ProviderError> {
         Code::Unknown | Code::TooSlow | Code::Other => {
             ProviderError::unknown(format!("the server has no answer: {said}"))
         }
-        Code::Unauthenticated => ProviderError::fatal(
-            "the server does not know this client: give it a token, or a certificate, that the server knows",
-        ),
+        Code::Unauthenticated => ProviderError::fatal("the server does not know this client")
+            .with_source(Unauthenticated),
         Code::BadRequest
         | Code::MethodNotAllowed
         | Code::TooLarge
