@@ -8,6 +8,7 @@ mod server;
 mod tasks;
 
 pub use self::{
+    answer::Unauthenticated,
     provider::HttpProvider,
     server::{InvalidServer, Server},
     tasks::HttpTasks,

@@ -14,7 +14,7 @@ pub mod tasks;
 mod text;
 
 #[cfg(feature = "client")]
-pub use self::client::{HttpProvider, HttpTasks, InvalidServer, Server};
+pub use self::client::{HttpProvider, HttpTasks, InvalidServer, Server, Unauthenticated};
 pub use self::{
     problem::{Code, Problem},
     text::{Base64, Millis, Time, is_namespace},

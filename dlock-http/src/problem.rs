@@ -92,7 +92,12 @@ impl Code {
             Self::NotFound => 404,
             Self::MethodNotAllowed => 405,
             Self::TooSlow => 408,
-            Self::Held | Self::Spent | Self::Lost | Self::NotHeld | Self::Changed | Self::Ambiguous => 409,
+            Self::Held
+            | Self::Spent
+            | Self::Lost
+            | Self::NotHeld
+            | Self::Changed
+            | Self::Ambiguous => 409,
             Self::TooLarge => 413,
             Self::NotJson => 415,
             Self::Misdirected => 421,

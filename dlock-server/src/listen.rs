@@ -6,6 +6,7 @@
 mod activity;
 mod connection;
 mod tls;
+mod written;
 
 use std::{io, sync::Arc, time::Duration};
 
@@ -37,6 +38,8 @@ pub struct Bounds {
     /// How long a connection without a request stays open: 2 min. Longer than clients pause between renewals of most
     /// leases, so that these find it open.
     pub idle: Duration,
+    /// How long a client may take nothing of what it is sent: 30 s. A stream that has nothing to send is not meant.
+    pub write: Duration,
     /// The headers of a request, in bytes: 16 KiB.
     pub head_size: u16,
     /// Requests at a time on one HTTP/2 connection: 256.
@@ -52,6 +55,7 @@ impl Default for Bounds {
             handshake: Duration::from_secs(10),
             head: Duration::from_secs(10),
             idle: Duration::from_secs(120),
+            write: Duration::from_secs(30),
             head_size: 16 * 1024,
             streams: 256,
             grace: Duration::from_secs(10),

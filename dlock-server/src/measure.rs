@@ -69,3 +69,25 @@ fn method(method: &axum::http::Method) -> &'static str {
         _ => "other",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::Limits;
+
+    const RULES: &str = include_str!("../alerts.yml");
+
+    #[test]
+    fn alerts_ask_for_these_metrics_and_know_the_limits() {
+        let words = RULES.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
+        let asked: BTreeSet<&str> = words
+            .filter(|word| word.starts_with("dlock_server_"))
+            .map(|name| name.trim_end_matches("_count"))
+            .collect();
+        assert_eq!(asked, BTreeSet::from([REQUESTS, SHED, CALLS, WAITS]));
+        let Limits { calls, waits, .. } = Limits::default();
+        assert_eq!((calls, waits), (256, 1_000), "alerts.yml says so, too");
+    }
+}

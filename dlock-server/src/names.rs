@@ -31,6 +31,12 @@ impl Namespace {
         format!("{}/", self.0)
     }
 
+    /// What comes before all of its names in the store. Somebody may have a record of just this name, without a server;
+    /// what is left of it has no name here.
+    pub(crate) fn before_all(&self) -> Result<Name, Refusal> {
+        Name::new(self.prefix()).map_err(|_| Code::Fatal.into())
+    }
+
     /// The name in the store. `pointer` is where the name stands in the body.
     pub(crate) fn stored(&self, name: &str, pointer: &str) -> Result<Name, Refusal> {
         if name.is_empty() {

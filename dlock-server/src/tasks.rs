@@ -16,6 +16,7 @@ mod enqueue;
 mod events;
 mod hints;
 mod line;
+mod prune;
 mod request;
 mod show;
 pub(crate) mod store;

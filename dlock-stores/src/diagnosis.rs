@@ -4,6 +4,8 @@ use std::{error::Error as StdError, fmt, sync::Arc, time::Duration};
 
 use dlock_core::{ErrorKind, ProviderError};
 
+#[cfg(feature = "http")]
+use crate::backend::http;
 #[cfg(any(
     feature = "dynamodb",
     feature = "http",
@@ -71,6 +73,10 @@ impl Diagnosis {
             feature = "redis"
         ))]
         if let Some(advice) = tls::advice(&error) {
+            return self.unusable(doing).because(error).advise(advice);
+        }
+        #[cfg(feature = "http")]
+        if let Some(advice) = http::advice(&error) {
             return self.unusable(doing).because(error).advise(advice);
         }
         match error.kind() {

@@ -208,3 +208,21 @@ async fn kind_of_error_and_state_of_the_tables_decide_what_is_told() {
         assert!(text.contains(words), "{text}");
     }
 }
+
+#[cfg(feature = "http")]
+#[tokio::test]
+async fn server_that_does_not_know_the_client_is_given_a_token_by_the_environment() {
+    let location = locate("http://127.0.0.1:1").unwrap();
+    let diagnosis = Diagnosis {
+        shown: location.to_string(),
+        tables: None,
+        if_silent: "is it up?",
+        is_refusal: |_| false,
+        set_up: PROGRAM.set_up,
+    };
+    let error = ProviderError::fatal("x").with_source(dlock_http::Unauthenticated);
+    let error = diagnosis.failure("can't", error).await;
+    assert!(!error.is_temporary());
+    let advice = error.advice().unwrap();
+    assert!(advice.contains("DLOCK_SERVER_TOKEN"), "{advice}");
+}

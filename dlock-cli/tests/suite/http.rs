@@ -124,13 +124,13 @@ fn token_comes_from_the_environment_and_is_told_to_nobody() {
     let served = Served::start();
     served.service.restrict(Rights::parse(RIGHTS).unwrap());
     let without = served.scene().finish(TRY);
-    assert_ended(&without, 78, "give it a token");
+    assert_ended(&without, 78, "into DLOCK_SERVER_TOKEN");
     let token = |token: &str| {
         let url = ("DLOCK_STORE", served.url.clone());
         Scene::with(vec![url, ("DLOCK_SERVER_TOKEN", token.to_owned())])
     };
     let wrong = token("hunter3hunter3").finish(TRY);
-    assert_ended(&wrong, 78, "give it a token");
+    assert_ended(&wrong, 78, "into DLOCK_SERVER_TOKEN");
     assert!(!wrong.err.contains("hunter3"), "{wrong:?}");
     assert_ended(&token("hunter2hunter2").finish(TRY), 0, "");
 }

@@ -9,6 +9,12 @@ use crate::{Code, Problem};
 /// What a server said: an answer, or a problem that is an answer of the protocol.
 pub(crate) type Said<T> = Result<T, Box<Problem>>;
 
+/// The server knows neither a token nor a certificate of this client (401). It is the source of the error that a request
+/// ends with, for programs that know where their token comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no token, and no certificate, that it knows came with the request")]
+pub struct Unauthenticated;
+
 /// What the server said.
 pub(crate) async fn read<T: DeserializeOwned>(
     response: Response,
@@ -36,7 +42,13 @@ pub(crate) async fn read<T: DeserializeOwned>(
 pub(crate) fn refused<T>(problem: Problem) -> Result<Said<T>, ProviderError> {
     let said = problem.detail.as_deref().unwrap_or(&problem.title);
     Err(match problem.code {
-        Code::Held | Code::Spent | Code::Lost | Code::NotHeld | Code::Changed | Code::NotFound => {
+        Code::Held
+        | Code::Spent
+        | Code::Lost
+        | Code::NotHeld
+        | Code::Changed
+        | Code::NotFound
+        | Code::Forbidden => {
             return Ok(Err(Box::new(problem)));
         }
         Code::NotApplied | Code::Overloaded | Code::Stopping | Code::TooMany => {
@@ -45,12 +57,8 @@ pub(crate) fn refused<T>(problem: Problem) -> Result<Said<T>, ProviderError> {
         Code::Unknown | Code::TooSlow | Code::Other => {
             ProviderError::unknown(format!("the server has no answer: {said}"))
         }
-        Code::Unauthenticated => ProviderError::fatal(
-            "the server does not know this client: give it a token, or a certificate, that the server knows",
-        ),
-        Code::Forbidden => ProviderError::fatal(
-            "this client has no right to this in this namespace: have the server's rights extended",
-        ),
+        Code::Unauthenticated => ProviderError::fatal("the server does not know this client")
+            .with_source(Unauthenticated),
         Code::Ambiguous
         | Code::BadRequest
         | Code::MethodNotAllowed

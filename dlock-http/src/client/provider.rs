@@ -56,15 +56,17 @@ impl HttpProvider {
 
 /// A problem that is no answer to this request.
 pub(super) fn unexpected(problem: &Problem) -> ProviderError {
-    let code = problem.code;
-    if code == Code::NotFound {
-        return ProviderError::fatal(
+    match problem.code {
+        Code::NotFound => ProviderError::fatal(
             "the server has no such path: check its address, and that it is not older than this program",
-        );
+        ),
+        Code::Forbidden => ProviderError::fatal(
+            "this client has no right to this in this namespace: have the server's rights extended",
+        ),
+        code => ProviderError::unknown(format!(
+            "the server answered {code:?}, which is no answer to this"
+        )),
     }
-    ProviderError::unknown(format!(
-        "the server answered {code:?}, which is no answer to this"
-    ))
 }
 
 /// The record that a problem shows.

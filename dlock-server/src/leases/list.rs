@@ -73,11 +73,11 @@ async fn list(
     }): Asked<Which>,
 ) -> Result<Json<Page>, Refusal> {
     let after = match after {
-        Some(after) => Some(namespace.stored(&after, "/after")?),
-        None => None,
+        Some(after) => namespace.stored(&after, "/after")?,
+        None => namespace.before_all()?,
     };
     let request = provider::List::new(format!("{}{prefix}", namespace.prefix()))
-        .after(after)
+        .after(Some(after))
         .limit(limit.unwrap_or(100).min(MOST));
     let limit = service.0.limits.call_time;
     let page = service

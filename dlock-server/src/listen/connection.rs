@@ -24,6 +24,7 @@ use super::{
     Server, Stop,
     activity::{Activity, Answer, Awaited, Watched},
     tls,
+    written::Written,
 };
 use crate::Peer;
 
@@ -44,13 +45,16 @@ pub(super) async fn run(stream: TcpStream, server: Arc<Server>, stop: Stop) {
     stream.set_nodelay(true).ok();
     let probes = TcpKeepalive::new().with_time(SILENCE).with_interval(ANSWER);
     SockRef::from(&stream).set_tcp_keepalive(&probes).ok();
-    let now = stop.now.clone();
-    now.run_until_cancelled(secured(stream, &server, &stop))
-        .await;
+    let (stream, writes) = Written::new(stream, server.bounds.write);
+    tokio::select! {
+        () = secured(stream, &server, &stop) => {}
+        () = stop.now.cancelled() => {}
+        () = writes.stalled() => tracing::debug!("a client does not read what it is sent"),
+    }
 }
 
 /// Agrees on TLS, if there is any.
-async fn secured(stream: TcpStream, server: &Server, stop: &Stop) {
+async fn secured(stream: Written<TcpStream>, server: &Server, stop: &Stop) {
     let Some(tls) = &server.tls else {
         return serve(stream, Protocol::Http1, None, server, stop).await;
     };

@@ -89,6 +89,7 @@ pub(super) async fn run(plan: &Plan) -> Result<(), Failure> {
     };
     tokio::select! {
         () = stopped => {}
+        never = service.forget_ended_tasks() => match never {},
         // It serves until it is told to stop: this is a panic, and a server that accepts nobody is to be started anew.
         ended = &mut serving => {
             let failure = Failure::new(Exit::System, "nobody is served any more");

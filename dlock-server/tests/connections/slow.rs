@@ -7,7 +7,7 @@ use tokio::{
     time::sleep,
 };
 
-use crate::support::{Running, answer, ask, ok, wide, within};
+use crate::support::{BIG, Running, answer, ask, ok, send, wide, within};
 
 const SOON: Duration = Duration::from_millis(300);
 
@@ -64,6 +64,23 @@ async fn idle_connection_outlives_the_time_for_headers() {
     };
     sleep(bounds.head + SOON).await;
     assert_eq!(ask(&mut stream, "/").await, ok("here"));
+}
+
+/// There is room for another, though nobody has left.
+#[tokio::test]
+async fn client_that_does_not_read_its_answer_is_cut_off() {
+    let mut bounds = wide();
+    bounds.write = SOON;
+    bounds.connections = 1;
+    let server = Running::start(bounds, None).await;
+    let mut silent = server.connect().await;
+    send(&mut silent, "/big").await;
+    let mut next = server.connect().await;
+    assert_eq!(ask(&mut next, "/").await, ok("here"));
+    let mut read = Vec::new();
+    // What was on its way may still come, or a reset.
+    within(silent.read_to_end(&mut read)).await.ok();
+    assert!(read.len() < BIG, "all of it came");
 }
 
 #[tokio::test]

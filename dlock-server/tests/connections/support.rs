@@ -20,6 +20,9 @@ use tokio_util::sync::CancellationToken;
 /// Until when a test waits for what must come: longer than any machine takes.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
+/// Bytes of the answer to `/big`: more than buffers of the system take.
+pub(crate) const BIG: usize = 64 * 1024 * 1024;
+
 /// A server, and what its handlers do.
 pub(crate) struct Running {
     pub(crate) address: SocketAddr,
@@ -51,6 +54,7 @@ impl Running {
         let router = Router::new()
             .route("/", get(|| async { "here" }))
             .route("/held", get(held))
+            .route("/big", get(|| async { "x".repeat(BIG) }))
             .route("/who", get(who));
         let mut server = Server::new(router, bounds);
         if let Some(tls) = tls {
@@ -93,6 +97,7 @@ pub(crate) fn wide() -> Bounds {
     bounds.head = PATIENCE * 2;
     bounds.handshake = PATIENCE * 2;
     bounds.idle = PATIENCE * 2;
+    bounds.write = PATIENCE * 2;
     bounds.grace = PATIENCE * 2;
     bounds
 }

@@ -4,6 +4,7 @@
 
 mod api;
 mod check;
+mod killed;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod refusals;

@@ -155,6 +155,12 @@ impl Served {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
+    /// Ends it without a chance to do anything more.
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
     /// Waits for the end; the exit code.
     pub(crate) fn ended(&mut self) -> Option<i32> {
         // Its last line comes before.

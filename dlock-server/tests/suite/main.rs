@@ -9,6 +9,7 @@
 mod api;
 mod conformance;
 mod description;
+mod list;
 mod overload;
 mod refusals;
 mod rights;

@@ -5,6 +5,7 @@ mod endings;
 mod gone;
 mod namespaces;
 mod overload;
+mod prune;
 mod refusals;
 mod store;
 mod waiting;

@@ -4,7 +4,7 @@ use std::{error::Error as StdError, ffi::OsStr, fmt, fs, net::IpAddr, sync::Arc,
 
 use async_trait::async_trait;
 use dlock_core::ProviderError;
-use dlock_http::{HttpProvider, HttpTasks, Server};
+use dlock_http::{HttpProvider, HttpTasks, Server, Unauthenticated};
 use reqwest::{ClientBuilder, Identity, Url};
 use tokio::time::timeout;
 
@@ -203,6 +203,14 @@ impl Backend for Place {
     fn has_queues(&self) -> bool {
         true
     }
+}
+
+/// What to do about an error of a server that is up.
+pub(crate) fn advice(error: &ProviderError) -> Option<String> {
+    error
+        .source()?
+        .is::<Unauthenticated>()
+        .then(|| format!("put a token that the server knows into {TOKEN}"))
 }
 
 /// What a server says of itself comes without an error of the connection.

@@ -1,0 +1,85 @@
+//! Ended tasks are forgotten (K9). The workers behind a server may have no right to do it.
+
+use std::{convert::Infallible, time::Duration};
+
+use dlock_tasks::Ages;
+use tokio::time::sleep;
+
+use crate::{Service, calls::Class};
+
+/// How often, and how many in one call of the store.
+const EVERY: Duration = Duration::from_secs(600);
+const PORTION: usize = 1_000;
+
+impl Service {
+    /// Forgets tasks that ended long ago, now and then, until the future is dropped. Any number of servers may.
+    pub(crate) async fn forget_ended_tasks(&self) -> Infallible {
+        loop {
+            sleep(EVERY).await;
+            if self.tasks().is_ok() {
+                self.prune().await;
+            }
+        }
+    }
+
+    async fn prune(&self) {
+        let limit = self.0.limits.call_time;
+        let portion = async || {
+            self.ask_tasks(Class::List, limit, |store| async move {
+                store.prune(Ages::default(), PORTION).await
+            })
+            .await
+        };
+        loop {
+            match portion().await {
+                Ok(PORTION) => {}
+                Ok(_) => return,
+                Err(refusal) => {
+                    let code = refusal.0.code;
+                    return tracing::warn!(?code, "not all ended tasks were forgotten this time");
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use dlock_tasks::{NewTask, TaskStore};
+    use dlock_testkit::{
+        memory::{MemoryProvider, MemoryStore},
+        tasks::memory::MemoryTasks,
+    };
+
+    use super::*;
+    use crate::Limits;
+
+    const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+    /// How many tasks there are.
+    async fn all(tasks: &MemoryTasks) -> u64 {
+        let counts = tasks.counts().await.unwrap();
+        counts.iter().map(|count| count.tasks).sum()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn ended_tasks_are_forgotten_however_many_and_others_stay() {
+        let tasks = MemoryTasks::new();
+        let many = vec![NewTask::builder().kind("resize").build(); 2_500];
+        let added = tasks.enqueue(&many).await.unwrap();
+        for task in &added[1..] {
+            tasks.cancel(task.id(), false).await.unwrap();
+        }
+        let locks = MemoryProvider::new(&MemoryStore::store_clock());
+        let service = Service::new(Arc::new(locks), Limits::default());
+        let service = service.with_tasks(Arc::new(tasks.clone()));
+        tokio::spawn(async move { service.forget_ended_tasks().await });
+        // Halfway between two times.
+        sleep(7 * DAY - EVERY / 2).await;
+        assert_eq!(all(&tasks).await, 2_500);
+        sleep(2 * EVERY).await;
+        assert_eq!(all(&tasks).await, 1);
+    }
+}
