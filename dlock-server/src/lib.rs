@@ -4,6 +4,7 @@ pub mod api;
 mod body;
 mod calls;
 mod describe;
+mod events;
 mod guard;
 mod health;
 mod hints;

@@ -2,11 +2,21 @@
 
 use dlock_core::Name;
 use dlock_http::{Code, Problem, is_namespace};
+use utoipa::IntoParams;
 
 use crate::problem::Refusal;
 
 /// The most bytes of the name of a queue or a schedule, as stores have it.
 const LONGEST_LABEL: usize = 128;
+
+/// The part of a path that names a namespace, as it is described.
+#[derive(Debug, IntoParams)]
+#[into_params(parameter_in = Path)]
+#[expect(dead_code, reason = "a description")]
+pub(crate) struct InNamespace {
+    /// 1 to 63 of a-z, 0-9 and -
+    namespace: String,
+}
 
 /// 1 to 63 of `a-z`, `0-9` and `-`. What is in a namespace has its name and a slash before its own.
 #[derive(Clone, Debug, PartialEq, Eq)]

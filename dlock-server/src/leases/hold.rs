@@ -21,7 +21,7 @@ use crate::{
     body::Body,
     calls::Class,
     guard::{Allowed, ToHold, ToKeep},
-    names::Namespace,
+    names::{InNamespace, Namespace},
     problem::{Refusal, not_possible, of_store},
     waits::LONGEST,
 };
@@ -48,7 +48,7 @@ pub(super) fn routes() -> OpenApiRouter<Service> {
         (status = 409, description = "`held`, with the record; or `spent`.", body = Problem),
         (status = "default", description = "See `code`.", body = Problem),
     ),
-    params(("namespace" = String, Path, description = "1 to 63 of a-z, 0-9 and -")),
+    params(InNamespace),
 )]
 async fn acquire(
     State(service): State<Service>,
@@ -96,7 +96,7 @@ async fn acquire(
         (status = 409, description = "`lost`: the term is over.", body = Problem),
         (status = "default", description = "See `code`.", body = Problem),
     ),
-    params(("namespace" = String, Path, description = "1 to 63 of a-z, 0-9 and -")),
+    params(InNamespace),
 )]
 async fn renew(
     State(service): State<Service>,
@@ -123,7 +123,7 @@ async fn renew(
         (status = 200, description = "An answer for each, in their order.", body = RenewedMany),
         (status = "default", description = "See `code`.", body = Problem),
     ),
-    params(("namespace" = String, Path, description = "1 to 63 of a-z, 0-9 and -")),
+    params(InNamespace),
 )]
 async fn renew_many(
     State(service): State<Service>,
@@ -179,7 +179,7 @@ async fn renew_many(
         (status = 409, description = "`not-held`: the record is not of this term.", body = Problem),
         (status = "default", description = "See `code`.", body = Problem),
     ),
-    params(("namespace" = String, Path, description = "1 to 63 of a-z, 0-9 and -")),
+    params(InNamespace),
 )]
 async fn release(
     State(service): State<Service>,

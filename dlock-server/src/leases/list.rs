@@ -19,6 +19,7 @@ use crate::{
     body::Asked,
     calls::Class,
     guard::{Allowed, ToLook, ToRead},
+    names::InNamespace,
     problem::Refusal,
 };
 
@@ -57,7 +58,7 @@ struct Named {
     get,
     path = "/v1/{namespace}/leases",
     tag = "leases",
-    params(Which, ("namespace" = String, Path, description = "1 to 63 of a-z, 0-9 and -")),
+    params(Which, InNamespace),
     responses(
         (status = 200, description = "The page.", body = Page),
         (status = "default", description = "See `code`.", body = Problem),
@@ -115,7 +116,7 @@ async fn list(
     get,
     path = "/v1/{namespace}/leases/one",
     tag = "leases",
-    params(Named, ("namespace" = String, Path, description = "1 to 63 of a-z, 0-9 and -")),
+    params(Named, InNamespace),
     responses(
         (status = 200, description = "The record.", body = Record),
         (status = 404, description = "`not-found`: nobody has had this name.", body = Problem),

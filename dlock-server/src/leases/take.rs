@@ -14,6 +14,7 @@ use crate::{
     body::Body,
     calls::Class,
     guard::{Allowed, AllowedEverywhere, ToAdmin, ToHold},
+    names::InNamespace,
     problem::of_store,
 };
 
@@ -36,7 +37,7 @@ pub(super) fn routes() -> OpenApiRouter<Service> {
         (status = 409, description = "`changed`: this term does not hold it.", body = Problem),
         (status = "default", description = "See `code`.", body = Problem),
     ),
-    params(("namespace" = String, Path, description = "1 to 63 of a-z, 0-9 and -")),
+    params(InNamespace),
 )]
 async fn ask(
     State(service): State<Service>,
@@ -67,7 +68,7 @@ async fn ask(
         (status = 409, description = "`changed`: the record is not as it was read.", body = Problem),
         (status = "default", description = "See `code`.", body = Problem),
     ),
-    params(("namespace" = String, Path, description = "1 to 63 of a-z, 0-9 and -")),
+    params(InNamespace),
 )]
 async fn revoke(
     State(service): State<Service>,
@@ -102,7 +103,7 @@ async fn revoke(
         (status = 409, description = "`not-held`: the record is not of this term.", body = Problem),
         (status = "default", description = "See `code`.", body = Problem),
     ),
-    params(("namespace" = String, Path, description = "1 to 63 of a-z, 0-9 and -")),
+    params(InNamespace),
 )]
 async fn force(
     State(service): State<Service>,

@@ -13,6 +13,7 @@ use crate::{
     body::Body,
     calls::Class,
     guard::{Allowed, AllowedEverywhere, ToAdmin},
+    names::InNamespace,
     number::Number,
 };
 
@@ -35,7 +36,7 @@ pub(super) fn routes() -> OpenApiRouter<Service> {
         (status = "default", description = "See `code`.", body = Problem),
     ),
     params(
-        ("namespace" = String, Path, description = "1 to 63 of a-z, 0-9 and -"),
+        InNamespace,
         ("id" = i64, Path, description = "The number of the task"),
     ),
 )]
@@ -69,7 +70,7 @@ async fn cancel(
         (status = "default", description = "See `code`.", body = Problem),
     ),
     params(
-        ("namespace" = String, Path, description = "1 to 63 of a-z, 0-9 and -"),
+        InNamespace,
         ("id" = i64, Path, description = "The number of the task"),
     ),
 )]

@@ -22,7 +22,7 @@ use crate::{
     body::Body,
     calls::Class,
     guard::{Allowed, ToClaim},
-    names::Namespace,
+    names::{InNamespace, Namespace},
     problem::{Refusal, not_possible},
     waits::LONGEST,
 };
@@ -47,7 +47,7 @@ pub(super) fn routes() -> OpenApiRouter<Service> {
         )),
         (status = "default", description = "See `code`.", body = Problem),
     ),
-    params(("namespace" = String, Path, description = "1 to 63 of a-z, 0-9 and -")),
+    params(InNamespace),
 )]
 async fn claim(
     State(service): State<Service>,

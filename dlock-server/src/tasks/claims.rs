@@ -25,6 +25,7 @@ use crate::{
     body::{Asked, Body},
     calls::Class,
     guard::{Allowed, ToClaim, ToWork},
+    names::InNamespace,
     problem::{Refusal, not_possible, of_store},
 };
 
@@ -45,7 +46,7 @@ pub(super) fn routes() -> OpenApiRouter<Service> {
         (status = 200, description = "An answer for each, in their order: `lost` with the `state` of the task.", body = RenewedMany),
         (status = "default", description = "See `code`.", body = Problem),
     ),
-    params(("namespace" = String, Path, description = "1 to 63 of a-z, 0-9 and -")),
+    params(InNamespace),
 )]
 async fn heartbeat(
     State(service): State<Service>,
@@ -102,7 +103,7 @@ async fn heartbeat(
         (status = 409, description = "`not-held`: the claim is over.", body = Problem),
         (status = "default", description = "See `code`.", body = Problem),
     ),
-    params(("namespace" = String, Path, description = "1 to 63 of a-z, 0-9 and -")),
+    params(InNamespace),
 )]
 async fn release(
     State(service): State<Service>,
@@ -144,7 +145,7 @@ struct Which {
     get,
     path = "/v1/{namespace}/tasks/lease",
     tag = "tasks",
-    params(Which, ("namespace" = String, Path, description = "1 to 63 of a-z, 0-9 and -")),
+    params(Which, InNamespace),
     responses(
         (status = 200, description = "The record.", body = Record),
         (status = 404, description = "`not-found`: the newest claim of the task is another one.", body = Problem),

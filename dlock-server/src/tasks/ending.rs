@@ -21,7 +21,7 @@ use crate::{
     body::Body,
     calls::Class,
     guard::{Allowed, ToWork},
-    names::Namespace,
+    names::{InNamespace, Namespace},
     number::Number,
     problem::Refusal,
 };
@@ -47,7 +47,7 @@ pub(super) fn routes() -> OpenApiRouter<Service> {
         (status = 200, description = "An answer for each, in their order: `lost` with the `state` of the task.", body = EndedMany),
         (status = "default", description = "See `code`.", body = Problem),
     ),
-    params(("namespace" = String, Path, description = "1 to 63 of a-z, 0-9 and -")),
+    params(InNamespace),
 )]
 async fn endings(
     State(service): State<Service>,
@@ -86,7 +86,7 @@ macro_rules! endings {
                 (status = "default", description = "See `code`.", body = Problem),
             ),
             params(
-                ("namespace" = String, Path, description = "1 to 63 of a-z, 0-9 and -"),
+                InNamespace,
                 ("id" = i64, Path, description = "The number of the task"),
             ),
         )]
@@ -126,7 +126,7 @@ endings! {
         (status = "default", description = "See `code`.", body = Problem),
     ),
     params(
-        ("namespace" = String, Path, description = "1 to 63 of a-z, 0-9 and -"),
+        InNamespace,
         ("id" = i64, Path, description = "The number of the task"),
     ),
 )]

@@ -14,7 +14,7 @@ use crate::{
     body::Body,
     calls::Class,
     guard::{Allowed, ToEnqueue},
-    names::Namespace,
+    names::{InNamespace, Namespace},
     problem::Refusal,
 };
 
@@ -37,7 +37,7 @@ pub(super) fn routes() -> OpenApiRouter<Service> {
         (status = 200, description = "They are in the queue.", body = EnqueuedMany),
         (status = "default", description = "See `code`.", body = Problem),
     ),
-    params(("namespace" = String, Path, description = "1 to 63 of a-z, 0-9 and -")),
+    params(InNamespace),
 )]
 async fn enqueue(
     State(service): State<Service>,
@@ -73,7 +73,7 @@ async fn enqueue(
         (status = 200, description = "What the store has made of the instant.", body = Served),
         (status = "default", description = "See `code`.", body = Problem),
     ),
-    params(("namespace" = String, Path, description = "1 to 63 of a-z, 0-9 and -")),
+    params(InNamespace),
 )]
 async fn periodic(
     State(service): State<Service>,

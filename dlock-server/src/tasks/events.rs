@@ -4,12 +4,11 @@ use std::{convert::Infallible, time::Duration};
 
 use axum::{
     extract::State,
-    response::sse::{Event, KeepAlive, Sse},
+    response::sse::{Event, Sse},
 };
 use dlock_http::{Code, Problem, tasks::Hint};
 use dlock_tasks::Claim;
-use futures_util::{Stream, stream};
-use tokio::time::timeout;
+use futures_util::Stream;
 use utoipa_axum::{router::OpenApiRouter, routes};
 use uuid::Uuid;
 
@@ -17,12 +16,9 @@ use crate::{
     Service,
     body::Asked,
     guard::{Allowed, ToHear},
-    names::Namespace,
-    problem::{Refusal, not_possible, of_store},
+    names::{InNamespace, Namespace},
+    problem::{Refusal, not_possible},
 };
-
-/// How often a stream shows that it is alive. A client that hears nothing for three times as long opens another.
-const ALIVE: Duration = Duration::from_secs(10);
 
 pub(super) fn routes() -> OpenApiRouter<Service> {
     OpenApiRouter::new().routes(routes!(events))
@@ -40,7 +36,7 @@ pub(super) fn routes() -> OpenApiRouter<Service> {
         (status = "default", description = "See `code`.", body = Problem),
     ),
     params(
-        ("namespace" = String, Path, description = "1 to 63 of a-z, 0-9 and -"),
+        InNamespace,
         ("queue" = Vec<String>, Query, description = "A queue; may be given more than once"),
         ("kind" = Option<Vec<String>>, Query, description = "A kind; may be given more than once. All, if none is"),
     ),
@@ -51,33 +47,20 @@ async fn events(
     Asked(query): Asked<Vec<(String, String)>>,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Refusal> {
     let claim = wanted(&namespace, query)?;
-    let hints = &service.tasks()?.hints;
-    if service.0.stopping.is_cancelled() {
-        return Err(Code::Stopping.into());
-    }
-    let place = service.0.waits.enter()?;
-    let opened = timeout(service.0.limits.call_time, hints.listen(&claim)).await;
-    let listener = match opened {
-        Ok(Ok(Some(listener))) => listener,
-        Ok(Ok(None)) => return Err(Refusal::new(Code::NotFound, "this store has no hints")),
-        Ok(Err(error)) => return Err(of_store(&error).into()),
-        Err(_elapsed) => return Err(Code::NotApplied.into()),
+    service.tasks()?;
+    let hints = service.clone();
+    let open = async move {
+        let Ok(tasks) = hints.tasks() else {
+            return Ok(None);
+        };
+        tasks.hints.listen(&claim).await
     };
-    let events = stream::unfold((listener, place), move |(mut listener, place)| {
-        let service = service.clone();
-        async move {
-            tokio::select! {
-                biased;
-                () = service.0.stopping.cancelled() => return None,
-                hint = listener.next() => drop(hint?),
-            }
-            // What has come meanwhile is hinted by this one, too.
-            listener.skip();
-            let event = Event::default().event("tasks").data("{}");
-            Some((Ok(event), (listener, place)))
-        }
-    });
-    Ok(Sse::new(events).keep_alive(KeepAlive::new().interval(ALIVE)))
+    crate::events::of(service, open, |_, listener| {
+        // What has come meanwhile is hinted by this one, too.
+        listener.skip();
+        Some(Event::default().event("tasks").data("{}"))
+    })
+    .await
 }
 
 /// A claim of what the query names. It is not sent.

@@ -16,7 +16,7 @@ use crate::{
     body::Asked,
     calls::Class,
     guard::{Allowed, ToRead},
-    names::Namespace,
+    names::{InNamespace, Namespace},
     number::Number,
     problem::Refusal,
 };
@@ -55,7 +55,7 @@ struct Which {
     get,
     path = "/v1/{namespace}/tasks",
     tag = "tasks",
-    params(Which, ("namespace" = String, Path, description = "1 to 63 of a-z, 0-9 and -")),
+    params(Which, InNamespace),
     responses(
         (status = 200, description = "The page.", body = Page),
         (status = "default", description = "See `code`.", body = Problem),
@@ -123,7 +123,7 @@ async fn page(
         (status = 200, description = "Those that are not 0.", body = Counts),
         (status = "default", description = "See `code`.", body = Problem),
     ),
-    params(("namespace" = String, Path, description = "1 to 63 of a-z, 0-9 and -")),
+    params(InNamespace),
 )]
 async fn counts(
     State(service): State<Service>,
@@ -160,7 +160,7 @@ async fn counts(
         (status = "default", description = "See `code`.", body = Problem),
     ),
     params(
-        ("namespace" = String, Path, description = "1 to 63 of a-z, 0-9 and -"),
+        InNamespace,
         ("id" = i64, Path, description = "The number of the task"),
     ),
 )]
