@@ -27,6 +27,8 @@ mod state;
     feature = "redis"
 ))]
 pub(crate) mod tls;
+#[cfg(feature = "http")]
+pub(crate) mod token;
 #[cfg(any(feature = "postgres", feature = "redis"))]
 mod url;
 

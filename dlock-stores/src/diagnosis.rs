@@ -4,8 +4,6 @@ use std::{error::Error as StdError, fmt, sync::Arc, time::Duration};
 
 use dlock_core::{ErrorKind, ProviderError};
 
-#[cfg(feature = "http")]
-use crate::backend::http;
 #[cfg(any(
     feature = "dynamodb",
     feature = "http",
@@ -13,6 +11,8 @@ use crate::backend::http;
     feature = "redis"
 ))]
 use crate::backend::tls;
+#[cfg(feature = "http")]
+use crate::backend::token;
 use crate::{
     StoreError,
     tables::{Tables, TablesError},
@@ -76,7 +76,7 @@ impl Diagnosis {
             return self.unusable(doing).because(error).advise(advice);
         }
         #[cfg(feature = "http")]
-        if let Some(advice) = http::advice(&error) {
+        if let Some(advice) = token::advice(&error) {
             return self.unusable(doing).because(error).advise(advice);
         }
         match error.kind() {

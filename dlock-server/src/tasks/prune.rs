@@ -12,13 +12,14 @@ const EVERY: Duration = Duration::from_secs(600);
 const PORTION: usize = 1_000;
 
 impl Service {
-    /// Forgets tasks that ended long ago, now and then, until the future is dropped. Any number of servers may.
+    /// Forgets tasks that ended long ago, at once and then now and again, until the future is dropped. Any number of
+    /// servers may.
     pub(crate) async fn forget_ended_tasks(&self) -> Infallible {
         loop {
-            sleep(EVERY).await;
             if self.tasks().is_ok() {
                 self.prune().await;
             }
+            sleep(EVERY).await;
         }
     }
 

@@ -1,6 +1,6 @@
 //! What is served without a word of configuration.
 
-use std::io::Write;
+use std::{io::Write, thread::sleep, time::Duration};
 
 use dlock_sqlite::tasks::SqliteTasks;
 use serde_json::json;
@@ -21,6 +21,32 @@ fn locks_and_tasks_of_the_user_are_there_at_once() {
     assert_eq!(status, 200);
     let measured = r#"dlock_server_request_seconds_count{method="POST",path="/v1/{namespace}/leases/acquire",status="409"} 1"#;
     assert!(metrics.as_str().unwrap().contains(measured), "{metrics}");
+}
+
+#[test]
+fn tasks_that_ended_long_ago_are_forgotten() {
+    let user = User::new();
+    let served = user.serve(&[]);
+    let tasks = json!({"tasks": [{"kind": "old"}, {"kind": "new"}]});
+    let (_, enqueued) = served.post("/v1/default/tasks", &tasks);
+    let [old, new] = [0, 1].map(|n| format!("/v1/default/tasks/{}", enqueued["tasks"][n]["id"]));
+    for task in [&old, &new] {
+        assert_eq!(served.post(&format!("{task}/cancel"), &json!({})).0, 200);
+    }
+    assert_eq!((served.get(&old).0, served.get(&new).0), (200, 200));
+    drop(served);
+    let file = rusqlite::Connection::open(user.file()).unwrap();
+    let long_ago = "UPDATE dlock_task_done SET ended = 0 WHERE kind = 'old'";
+    assert_eq!(file.execute(long_ago, ()).unwrap(), 1);
+    drop(file);
+    let served = user.serve(&[]);
+    let is_gone = |_| {
+        sleep(Duration::from_millis(20));
+        served.get(&old).0 == 404
+    };
+    // As long as any machine takes.
+    assert!((0..3_000).any(is_gone), "it is still there");
+    assert_eq!(served.get(&new).0, 200);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::{error::Error as StdError, ffi::OsStr, fmt, fs, net::IpAddr, sync::Arc,
 
 use async_trait::async_trait;
 use dlock_core::ProviderError;
-use dlock_http::{HttpProvider, HttpTasks, Server, Unauthenticated};
+use dlock_http::{HttpProvider, HttpTasks, Server};
 use reqwest::{ClientBuilder, Identity, Url};
 use tokio::time::timeout;
 
@@ -12,6 +12,7 @@ use super::{
     Backend,
     query::{self, Query},
     tls,
+    token::TOKEN,
 };
 use crate::{Program, Queue, Store, StoreError, diagnosis::Diagnosis, text::harmless};
 
@@ -19,8 +20,6 @@ use crate::{Program, Queue, Store, StoreError, diagnosis::Diagnosis, text::harml
 const CONNECT: Duration = Duration::from_secs(5);
 /// How long the first answer may take, with its connection.
 const FIRST_ANSWER: Duration = Duration::from_secs(10);
-/// Where the token is.
-const TOKEN: &str = "DLOCK_SERVER_TOKEN";
 
 /// A server, and one of its namespaces.
 struct Place {
@@ -203,14 +202,6 @@ impl Backend for Place {
     fn has_queues(&self) -> bool {
         true
     }
-}
-
-/// What to do about an error of a server that is up.
-pub(crate) fn advice(error: &ProviderError) -> Option<String> {
-    error
-        .source()?
-        .is::<Unauthenticated>()
-        .then(|| format!("put a token that the server knows into {TOKEN}"))
 }
 
 /// What a server says of itself comes without an error of the connection.

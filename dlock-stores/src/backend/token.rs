@@ -1,0 +1,17 @@
+//! The token for a `dlock-server`: where it comes from, and what to do when the server knows none.
+
+use std::error::Error as _;
+
+use dlock_core::ProviderError;
+use dlock_http::Unauthenticated;
+
+/// The variable of the environment that has it.
+pub(super) const TOKEN: &str = "DLOCK_SERVER_TOKEN";
+
+/// What to do if the server does not know us.
+pub(crate) fn advice(error: &ProviderError) -> Option<String> {
+    error
+        .source()?
+        .is::<Unauthenticated>()
+        .then(|| format!("put a token that the server knows into {TOKEN}"))
+}
