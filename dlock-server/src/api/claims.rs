@@ -71,16 +71,12 @@ impl Note {
     }
 }
 
-/// Keeps of a new claim whose it is. Of a repeated one it is kept already.
+/// Keeps of a claim whose it is. Of a repeated one it is kept already, and stays: the number is not larger.
 pub(super) async fn keep(
     service: &Service,
     claimed: &ClaimedTask,
     processor: &str,
 ) -> Result<(), Refusal> {
-    let last = Note::read(claimed.checkpoint.as_ref());
-    if last.is_some_and(|last| last.token == claimed.key.token) {
-        return Ok(());
-    }
     let note = serde_json::to_value(Note::new(claimed, processor)).unwrap_or_default();
     let (key, limit) = (claimed.key, service.0.limits.call_time);
     let kept = service

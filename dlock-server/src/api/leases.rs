@@ -129,7 +129,7 @@ async fn renew(
 ) -> Answer<Row<Lease>> {
     let name = meant.name(&namespace)?;
     let record = lease::record(&service, Class::Hold, &name).await?;
-    if !(meant.is_of(&record) && is_active(&record)) {
+    if !meant.is_of(&record) {
         return Err(not_theirs());
     }
     let request = provider::Renew::new(name.clone(), record.uuid, record.renewals + 1);

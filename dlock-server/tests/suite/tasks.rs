@@ -7,7 +7,7 @@ mod namespaces;
 mod overload;
 mod prune;
 mod refusals;
-mod store;
+pub(crate) mod store;
 mod waiting;
 mod worker;
 

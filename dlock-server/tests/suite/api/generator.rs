@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use tokio::{task::JoinHandle, time::sleep};
 
 use super::api_before;
+use crate::tasks::store::Watched;
 
 const START: &str = "POST /api/generator/start";
 const STATUS: &str = "GET /api/generator/status";
@@ -103,6 +104,29 @@ async fn tasks_come_every_two_seconds_whichever_servers_die() {
     let before = generated(&tasks).await;
     sleep(Duration::from_secs(60)).await;
     assert_eq!(generated(&tasks).await, before, "it is off");
+}
+
+/// A server that dies between the two has added the task of its turn, and not ended the turn.
+#[tokio::test(start_paused = true)]
+async fn turn_that_is_repeated_adds_no_second_task() {
+    let store = MemoryTasks::new();
+    let tasks: Arc<dyn TaskStore> = Arc::new(store.clone());
+    let api = api_before(&tasks);
+    let first = server(&tasks);
+    api.gets(START, Value::Null, 200).await;
+    sleep(Duration::from_secs(20)).await;
+    first.abort();
+    let before = generated(&tasks).await;
+    for _ in 0..3 {
+        let dies = Watched::new(store.clone());
+        dies.let_endings_hang();
+        let dies = server(&dies.shared());
+        sleep(Duration::from_secs(10)).await;
+        dies.abort();
+        sleep(Duration::from_secs(10)).await;
+    }
+    // The first of them had a turn of its own, and the others repeated it.
+    assert_eq!(generated(&tasks).await, before + 1);
 }
 
 #[tokio::test(start_paused = true)]

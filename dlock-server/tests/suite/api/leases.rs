@@ -2,10 +2,11 @@
 
 use std::time::{Duration, SystemTime};
 
-use dlock_core::ErrorKind;
+use dlock_core::{ErrorKind, Name, Provider, provider::Acquire};
 use dlock_testkit::faults::{Fault, Op};
 use serde_json::{Value, json};
 use tokio::time::advance;
+use uuid::Uuid;
 
 use super::{RELEASE, RENEW, TAKE, api, door};
 use crate::support::{Api, uuid};
@@ -139,12 +140,14 @@ async fn number_is_of_a_resource_and_no_refusal_uses_one() {
     api.gets(&delete, door("anna"), 404).await;
 }
 
-/// A task has a number, too, and is no lease.
+/// A task has a number, too, and is no lease, whatever it says.
 #[tokio::test]
 async fn number_of_a_task_is_no_number_of_a_lease() {
     let api = api();
+    let gate = json!({"resource": "gate", "holder": "anna"});
+    api.gets(TAKE, gate, 201).await;
     let task = api
-        .gets("POST /api/tasks", json!({"task_data": "door"}), 201)
+        .gets("POST /api/tasks", json!({"task_data": "default/gate"}), 201)
         .await;
     let id = &task["id"];
     api.gets(&format!("GET /api/leases/{id}"), Value::Null, 404)
@@ -225,6 +228,39 @@ async fn what_lacks_a_field_is_refused() {
     let long = json!({"resource": "x".repeat(1_002), "holder": "anna"});
     api.gets(TAKE, long.clone(), 201).await;
     api.gets(RELEASE, long, 201).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn release_of_another_interface_has_no_time_here() {
+    let api = api();
+    api.gets(TAKE, door("anna"), 201).await;
+    api.gets(RELEASE, door("anna"), 201).await;
+    let other = json!({"name": "door", "uuid": uuid(1), "duration_ms": 30_000});
+    assert_eq!(api.post(crate::support::ACQUIRE, other).await.status, 200);
+    let other = json!({"name": "door", "uuid": uuid(1)});
+    assert_eq!(api.post(crate::support::RELEASE, other).await.status, 200);
+    let list = api.gets("GET /api/leases/released", Value::Null, 200).await;
+    assert_eq!(list["leases"][0]["released_at"], Value::Null, "{list}");
+    let one = format!("GET /api/leases/{}", list["leases"][0]["id"]);
+    assert_eq!(
+        api.gets(&one, Value::Null, 200).await["released_at"],
+        Value::Null
+    );
+}
+
+#[tokio::test]
+async fn list_goes_on_where_it_ended() {
+    let api = api();
+    for number in 0..5_600 {
+        let name = Name::new(format!("default/{number:04}")).unwrap();
+        let acquire = Acquire::new(name, Uuid::from_u128(number + 1), LEASE);
+        api.store.acquire(&acquire).await.unwrap();
+    }
+    let list = api.gets("GET /api/leases", Value::Null, 200).await;
+    assert_eq!(list["leases"].as_array().unwrap().len(), 5_000);
+    assert_eq!(list["next"], "4999");
+    let rest = resources(&api, "/api/leases?after=4999").await;
+    assert_eq!((rest.len(), &*rest[0]), (600, "5000"));
 }
 
 /// Its holder counts its renewals itself, and would believe in one that was counted here.

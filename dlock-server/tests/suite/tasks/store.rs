@@ -19,7 +19,7 @@ use serde_json::Value;
 
 /// What becomes of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fault {
+pub(crate) enum Fault {
     Refuse,
     /// It is applied, and its answer is lost.
     LoseReply,
@@ -29,7 +29,7 @@ pub(super) enum Fault {
 }
 
 #[derive(Clone)]
-pub(super) struct Watched(Arc<Inner>);
+pub(crate) struct Watched(Arc<Inner>);
 
 struct Inner {
     store: MemoryTasks,
@@ -37,39 +37,46 @@ struct Inner {
     next: Mutex<Option<Fault>>,
     /// Claims are never answered.
     claims_hang: AtomicBool,
+    /// Endings are never answered, nor applied.
+    endings_hang: AtomicBool,
     has_hints: AtomicBool,
 }
 
 impl Watched {
-    pub(super) fn new(store: MemoryTasks) -> Self {
+    pub(crate) fn new(store: MemoryTasks) -> Self {
         Self(Arc::new(Inner {
             store,
             claims: AtomicUsize::new(0),
             next: Mutex::default(),
             claims_hang: AtomicBool::new(false),
+            endings_hang: AtomicBool::new(false),
             has_hints: AtomicBool::new(true),
         }))
     }
 
-    pub(super) fn shared(&self) -> Arc<dyn TaskStore> {
+    pub(crate) fn shared(&self) -> Arc<dyn TaskStore> {
         Arc::new(self.clone())
     }
 
     /// How many claims were sent.
-    pub(super) fn claims(&self) -> usize {
+    pub(crate) fn claims(&self) -> usize {
         self.0.claims.load(Ordering::SeqCst)
     }
 
     /// What becomes of the next call.
-    pub(super) fn next(&self, fault: Fault) {
+    pub(crate) fn next(&self, fault: Fault) {
         *self.0.next.lock().unwrap() = Some(fault);
     }
 
-    pub(super) fn let_claims_hang(&self) {
+    pub(crate) fn let_claims_hang(&self) {
         self.0.claims_hang.store(true, Ordering::SeqCst);
     }
 
-    pub(super) fn without_hints(self) -> Self {
+    pub(crate) fn let_endings_hang(&self) {
+        self.0.endings_hang.store(true, Ordering::SeqCst);
+    }
+
+    pub(crate) fn without_hints(self) -> Self {
         self.0.has_hints.store(false, Ordering::SeqCst);
         self
     }
@@ -117,6 +124,9 @@ impl TaskStore for Watched {
     }
 
     async fn finish(&self, endings: &[Ending]) -> Result<Vec<Ended>, ProviderError> {
+        if self.0.endings_hang.load(Ordering::SeqCst) {
+            std::future::pending::<()>().await;
+        }
         self.call(self.0.store.finish(endings)).await
     }
 
