@@ -17,6 +17,7 @@ mod number;
 mod pace;
 mod problem;
 pub mod program;
+mod renewals;
 mod rights;
 mod router;
 mod service;

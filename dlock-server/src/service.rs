@@ -18,6 +18,7 @@ use crate::{
     calls::{Calls, Class},
     hints::Hints,
     problem::Refusal,
+    renewals::Renewals,
     tasks::store::Tasks,
     waits::Waits,
 };
@@ -34,6 +35,7 @@ pub(crate) struct Shared {
     pub(crate) rights: RwLock<Option<Arc<Rights>>>,
     pub(crate) limits: Limits,
     pub(crate) calls: Calls,
+    pub(crate) renewals: Renewals,
     pub(crate) waits: Waits,
     pub(crate) hints: Hints,
     pub(crate) clock: Clock,
@@ -62,6 +64,7 @@ impl Service {
             tasks: OnceLock::new(),
             rights: RwLock::new(None),
             calls: Calls::new(limits.calls),
+            renewals: Renewals::default(),
             waits: Waits::new(limits.waits),
             limits,
             clock: Clock::system(),

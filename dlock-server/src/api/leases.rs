@@ -134,12 +134,7 @@ async fn renew(
     }
     let request = provider::Renew::new(name.clone(), record.uuid, record.renewals + 1);
     request.check().map_err(|error| not_possible(&error))?;
-    let limit = service.0.limits.call_time;
-    let outcome = service
-        .ask(Class::Hold, limit, |store| async move {
-            store.renew(&request).await
-        })
-        .await?;
+    let outcome = service.renew(request).await?;
     match outcome {
         RenewOutcome::Renewed { .. } => {}
         RenewOutcome::Lost(_) => return Err(not_theirs()),

@@ -104,12 +104,7 @@ async fn renew(
     Body(body): Body<Renew>,
 ) -> Answer<Renewed> {
     let request = renewal(&namespace, &body, "/name")?;
-    let limit = service.0.limits.call_time;
-    let outcome = service
-        .ask(Class::Hold, limit, |store| async move {
-            store.renew(&request).await
-        })
-        .await?;
+    let outcome = service.renew(request).await?;
     renewed(outcome).map(Json).map_err(Refusal)
 }
 

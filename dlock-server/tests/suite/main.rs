@@ -12,6 +12,7 @@ mod description;
 mod list;
 mod overload;
 mod refusals;
+mod renewals;
 mod rights;
 mod support;
 mod tasks;

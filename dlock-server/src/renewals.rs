@@ -1,0 +1,192 @@
+//! Renewals that come while others are under way travel together.
+//!
+//! A store keeps little room for holders that those who wait and look cannot take (G1): one connection of PostgreSQL's
+//! pool. One client's renewals of many leases come in one request, those of many clients do not; so they are gathered
+//! here, and the more come the more travel in one trip.
+
+use std::{
+    collections::{HashSet, VecDeque},
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use dlock_core::{
+    Name, ProviderError,
+    provider::{Renew, RenewOutcome},
+};
+use dlock_http::Code;
+use tokio::sync::oneshot;
+
+use crate::{
+    Service,
+    calls::Class,
+    problem::{Refusal, of_store},
+};
+
+/// How many trips may be under way. A renewal that comes when there are as many waits for one to end; one that hangs
+/// leaves the others to go on.
+const TRIPS: usize = 4;
+
+/// The most renewals of one trip.
+const MOST: usize = 500;
+
+/// Those that wait for a trip.
+#[derive(Debug, Default)]
+pub(crate) struct Renewals(Mutex<Waiting>);
+
+#[derive(Debug, Default)]
+struct Waiting {
+    trips: usize,
+    renewals: VecDeque<Waiter>,
+}
+
+#[derive(Debug)]
+struct Waiter {
+    renewal: Renew,
+    answer: oneshot::Sender<Answer>,
+}
+
+type Answer = Result<RenewOutcome, Refusal>;
+
+impl Service {
+    /// A renewal. One whose client has hung up is sent all the same, as every call is.
+    pub(crate) async fn renew(&self, renewal: Renew) -> Answer {
+        let limit = self.0.limits.call_time;
+        // Without this a batch of the store is as many trips.
+        if !self.0.provider.capabilities().batch {
+            return self
+                .ask(Class::Hold, limit, |store| async move {
+                    store.renew(&renewal).await
+                })
+                .await;
+        }
+        let (answer, answered) = oneshot::channel();
+        let mut waiting = self.0.renewals.lock();
+        waiting.renewals.push_back(Waiter { renewal, answer });
+        if waiting.trips < TRIPS {
+            waiting.trips += 1;
+            let service = self.clone();
+            tokio::spawn(async move { service.travel().await });
+        }
+        drop(waiting);
+        // Without an answer the runtime is going away.
+        answered.await.unwrap_or_else(|_| Err(Code::Unknown.into()))
+    }
+
+    /// Trips, one after the other, until nobody waits.
+    async fn travel(&self) {
+        while let Some(waiters) = self.0.renewals.next(|name| self.0.provider.shard(name)) {
+            let (renewals, answers): (Vec<_>, Vec<_>) = waiters
+                .into_iter()
+                .map(|Waiter { renewal, answer }| (renewal, answer))
+                .unzip();
+            let limit = self.0.limits.call_time;
+            let outcomes = self
+                .ask(Class::Hold, limit, |store| async move {
+                    Ok(match &*renewals {
+                        [alone] => vec![store.renew(alone).await],
+                        _ => store.renew_many(&renewals).await,
+                    })
+                })
+                .await;
+            let outcomes = outcomes.and_then(|outcomes| {
+                if outcomes.len() == answers.len() {
+                    Ok(outcomes)
+                } else {
+                    Err(Code::Unknown.into())
+                }
+            });
+            match outcomes {
+                Ok(outcomes) => {
+                    for (answer, outcome) in answers.into_iter().zip(outcomes) {
+                        let outcome =
+                            outcome.map_err(|error: ProviderError| of_store(&error).into());
+                        // Who has hung up hears nothing.
+                        drop(answer.send(outcome));
+                    }
+                }
+                Err(refusal) => {
+                    for answer in answers {
+                        drop(answer.send(Err(refusal.clone())));
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Renewals {
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Those who travel next: of one shard, and of each name one. `None` ends the trips of who asks.
+    fn next(&self, shard: impl Fn(&Name) -> u64) -> Option<Vec<Waiter>> {
+        let mut waiting = self.lock();
+        let Some(first) = waiting.renewals.front() else {
+            waiting.trips -= 1;
+            return None;
+        };
+        let common = shard(&first.renewal.name);
+        let mut names = HashSet::new();
+        let (mut travel, mut stay) = (Vec::new(), VecDeque::new());
+        while let Some(waiter) = waiting.renewals.pop_front() {
+            let name = &waiter.renewal.name;
+            if travel.len() < MOST && shard(name) == common && names.insert(name.clone()) {
+                travel.push(waiter);
+            } else {
+                stay.push_back(waiter);
+            }
+        }
+        waiting.renewals = stay;
+        Some(travel)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use dlock_core::provider::Renew;
+    use uuid::Uuid;
+
+    use super::*;
+
+    fn waiting(names: &[&str]) -> Renewals {
+        let renewals = Renewals::default();
+        let mut waiting = renewals.lock();
+        waiting.trips = 1;
+        for (name, n) in names.iter().zip(1..) {
+            let renewal = Renew::new(Name::new(name).unwrap(), Uuid::nil(), n);
+            let (answer, _) = oneshot::channel();
+            waiting.renewals.push_back(Waiter { renewal, answer });
+        }
+        drop(waiting);
+        renewals
+    }
+
+    fn trips(renewals: &Renewals, shard: impl Fn(&Name) -> u64) -> Vec<Vec<u64>> {
+        let next = || renewals.next(&shard);
+        let of = |waiters: Vec<Waiter>| waiters.iter().map(|waiter| waiter.renewal.n).collect();
+        std::iter::from_fn(next).map(of).collect()
+    }
+
+    #[test]
+    fn those_of_one_shard_travel_together_and_each_name_once() {
+        let one = waiting(&["a", "b", "a", "c", "a"]);
+        let expected: [&[u64]; 3] = [&[1, 2, 4], &[3], &[5]];
+        assert_eq!(trips(&one, |_| 0), expected);
+        assert_eq!(one.lock().trips, 0);
+
+        let of_two = waiting(&["a", "b", "aa", "bb", "c"]);
+        let shard = |name: &Name| u64::from(name.as_str().starts_with('b'));
+        let expected: [&[u64]; 2] = [&[1, 3, 5], &[2, 4]];
+        assert_eq!(trips(&of_two, shard), expected);
+    }
+
+    #[test]
+    fn trip_has_its_limit() {
+        let names: Vec<_> = (0..=MOST).map(|number| number.to_string()).collect();
+        let names: Vec<_> = names.iter().map(String::as_str).collect();
+        let lengths = trips(&waiting(&names), |_| 0);
+        let lengths: Vec<_> = lengths.iter().map(Vec::len).collect();
+        assert_eq!(lengths, [MOST, 1]);
+    }
+}
