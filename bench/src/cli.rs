@@ -40,6 +40,9 @@ pub(crate) enum Command {
     /// A queue as a process under measurement.
     #[command(hide = true)]
     Queue { queue: String, words: Vec<String> },
+    /// A server of ours with limits of its own.
+    #[command(hide = true)]
+    Server { port: u16, setting: String },
     /// The store that is compatible with DynamoDB.
     #[command(hide = true)]
     Dynamodb { port: u16 },
@@ -48,7 +51,7 @@ pub(crate) enum Command {
 /// What to measure.
 #[derive(Args, Debug)]
 pub(crate) struct Order {
-    /// Only these loads; all of locks if none is named, and all of the queue with `tasks`.
+    /// Only these loads; all of locks if none is named, all of the queue with `tasks`, those of servers by name.
     #[arg(long, value_enum, value_delimiter = ',')]
     pub(crate) only: Vec<Experiment>,
     /// Only these stores.
