@@ -32,9 +32,12 @@ pub(crate) struct Bench {
     pub(crate) progress: ProgressBar,
     samples: RefCell<Vec<Sample>>,
     failures: RefCell<Vec<String>>,
-    opened: RefCell<HashMap<(Store, &'static str), Arc<dyn System>>>,
+    opened: RefCell<Opened>,
     names: AtomicU64,
 }
+
+/// By store and name.
+type Opened = HashMap<(Store, &'static str), Arc<dyn System>>;
 
 /// Which sample a figure belongs to.
 #[derive(Clone, Copy, Debug)]
@@ -128,7 +131,14 @@ impl Bench {
         self.settle_as(at, entry.store, entry.name, measured);
     }
 
-    fn settle_as(&self, at: At<'_>, store: Store, system: &str, measured: Result<Figures>) {
+    /// The same for what is in none of the lists.
+    pub(crate) fn settle_as(
+        &self,
+        at: At<'_>,
+        store: Store,
+        system: &str,
+        measured: Result<Figures>,
+    ) {
         match measured {
             Ok(figures) => self.keep(at, store, system, figures),
             Err(error) => {

@@ -1,9 +1,10 @@
 //! A run beside the figures that are to be reached.
 
 use crate::{
+    http,
     medians::Medians,
     mixes::EXPERIMENT,
-    results::Results,
+    results::{Parts, Results},
     systems::{Kind, SYSTEMS, Store, ours::Waiting},
     table::{Table, number},
     tasks,
@@ -35,15 +36,22 @@ const WAITING: &str = "waiting";
 const MIX: &str = "processes of several tasks";
 
 /// The table, and whether everything that was asked was measured and reached. What nobody measured is left out, be it
-/// the locks or the queue.
+/// the locks, the queue or servers.
 pub(crate) fn render(results: &Results) -> (String, bool) {
-    let (queues, locks) = tasks::report::has(results);
+    let Parts {
+        locks,
+        queues,
+        servers,
+    } = results.parts();
     let mut lines = Vec::new();
-    if locks || !queues {
+    if locks {
         lines.extend(of_locks(results));
     }
     if queues {
         lines.extend(of_queues(results));
+    }
+    if servers {
+        lines.extend(http::check::lines(results));
     }
     render_lines(&lines)
 }
@@ -54,6 +62,10 @@ pub(crate) fn render_locks(results: &Results) -> String {
 
 pub(crate) fn render_queues(results: &Results) -> String {
     render_lines(&of_queues(results)).0
+}
+
+pub(crate) fn render_servers(results: &Results) -> String {
+    render_lines(&http::check::lines(results)).0
 }
 
 fn of_queues(results: &Results) -> Vec<Line> {

@@ -48,7 +48,7 @@ pub(crate) enum Command {
 /// What to measure.
 #[derive(Args, Debug)]
 pub(crate) struct Order {
-    /// Only these loads; all of locks if none is named, and all of the queue with `tasks`.
+    /// Only these loads; all of locks if none is named, all of the queue with `tasks`, those of servers by name.
     #[arg(long, value_enum, value_delimiter = ',')]
     pub(crate) only: Vec<Experiment>,
     /// Only these stores.

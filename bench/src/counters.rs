@@ -125,7 +125,7 @@ impl Server {
                 server.redis = Some(client.get_multiplexed_async_connection().await?);
             }
             Store::Postgres => server.postgres = Some(postgres_pool(places)?.get().await?),
-            Store::SQLite | Store::DynamoDb => {}
+            Store::SQLite | Store::DynamoDb | Store::Etcd => {}
         }
         Ok(server)
     }

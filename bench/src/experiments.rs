@@ -4,6 +4,8 @@ mod contended;
 mod costs;
 mod growth;
 mod handoff;
+mod http;
+mod http_crowd;
 mod idle;
 mod mix;
 mod processes;
@@ -48,6 +50,10 @@ pub(crate) enum Experiment {
     Growth,
     /// Bytes of log, capacity units.
     Costs,
+    /// Acquire and release over HTTP, beside the store asked directly.
+    Http,
+    /// Very many clients of one server that wait or do nothing.
+    HttpCrowd,
     /// Everything of the queue.
     Tasks,
     /// Tasks that do nothing: how many in a second, and what each costs.
@@ -82,6 +88,11 @@ impl Experiment {
         )
     }
 
+    /// Of servers, not of locks: measured only if asked for.
+    pub(crate) const fn is_of_servers(self) -> bool {
+        matches!(self, Self::Http | Self::HttpCrowd)
+    }
+
     /// Measured in every run; the others are measured once, at the end.
     pub(crate) const fn repeats(self) -> bool {
         !matches!(
@@ -91,6 +102,7 @@ impl Experiment {
                 | Self::Renewals
                 | Self::Growth
                 | Self::Costs
+                | Self::HttpCrowd
                 | Self::TasksSnapshot
                 | Self::TasksBacklog
                 | Self::TasksIdle
@@ -113,6 +125,8 @@ impl Experiment {
             Self::Renewals => renewals::measure(bench).await,
             Self::Growth => growth::measure(bench).await,
             Self::Costs => costs::measure(bench).await,
+            Self::Http => http::measure(bench, run).await,
+            Self::HttpCrowd => http_crowd::measure(bench).await,
             // The steps have its parts.
             Self::Tasks => Ok(()),
             Self::TasksThroughput => tasks::throughput(bench, run).await,

@@ -13,6 +13,9 @@ pub(crate) struct Machine {
     pub(crate) kernel: String,
     pub(crate) redis: String,
     pub(crate) postgres: String,
+    /// Only the runs since it is measured have it.
+    #[serde(default)]
+    pub(crate) etcd: String,
     pub(crate) rustc: String,
     /// The commit that was measured, with a mark if files had changed since.
     pub(crate) commit: String,
@@ -42,6 +45,7 @@ impl Machine {
                 .into_owned(),
             redis: said("redis-server", &["--version"]),
             postgres: newest_postgres(),
+            etcd: said("etcd", &["--version"]),
             rustc: said("rustc", &["--version"]),
             commit: said(
                 "git",

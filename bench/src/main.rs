@@ -1,6 +1,7 @@
 //! Measures dlock beside the raw calls of its stores, the locks one writes by hand and its peers, all
 //! in one run on the same servers. `BENCHMARKS.md` says what the figures mean.
 
+mod account;
 mod bench;
 mod check;
 mod cli;
@@ -8,6 +9,7 @@ mod clock;
 mod contend;
 mod counters;
 mod experiments;
+mod http;
 mod machine;
 mod medians;
 mod mixes;
@@ -36,6 +38,9 @@ use crate::{
 };
 
 fn main() -> ExitCode {
+    if http::server::is_the_program() {
+        return dlock_server::program::main();
+    }
     match obey(Cli::parse().command) {
         Ok(code) => code,
         Err(error) => {

@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 use anyhow::{Context as _, Result};
 
 use crate::{
-    check,
+    check, http,
     medians::Medians,
-    results::Results,
+    results::{Parts, Results},
     systems::{Entry, SYSTEMS},
     table::{Table, count, number},
     tasks,
@@ -169,13 +169,13 @@ const SECTIONS: &[Section] = &[
 
 /// The whole run.
 pub(crate) fn render(results: &Results) -> String {
-    let (queues, locks) = tasks::report::has(results);
-    let mut text = if locks || !queues {
+    let mut text = if results.parts().locks {
         render_locks(results)
     } else {
         head(results)
     };
     text.push_str(&tasks::report::render(results));
+    text.push_str(&http::report::render(results));
     if !results.failures.is_empty() {
         text.push_str("\n### What failed\n\n");
         for failure in &results.failures {
@@ -286,9 +286,12 @@ fn throughput(medians: &Medians, tasks: &[usize]) -> String {
 fn head(results: &Results) -> String {
     let machine = &results.machine;
     let mut text = String::new();
+    // Where nothing of it was measured, it does not matter.
+    let etcd = Some(&machine.etcd).filter(|etcd| results.parts().servers && !etcd.is_empty());
+    let etcd = etcd.map_or_else(String::new, |etcd| format!("{etcd}; "));
     let _fits = writeln!(
         text,
-        "{} processors ({}), {} MiB, Linux {}; {}; {}; {}; commit {}. \
+        "{} processors ({}), {} MiB, Linux {}; {}; {}; {etcd}{}; commit {}. \
          {} runs in {} s; load at the start {}.",
         machine.processors,
         machine.processor,
@@ -305,18 +308,27 @@ fn head(results: &Results) -> String {
     text
 }
 
-/// Between these lines of a document stand the tables of a run: those of locks, and those of the queue.
+/// Between these lines of a document stand the tables of a run: those of locks, those of the queue, and those
+/// of servers.
 const LOCKS: [&str; 2] = ["<!-- figures: begin -->\n", "<!-- figures: end -->\n"];
 const QUEUE: [&str; 2] = [
     "<!-- figures of the queue: begin -->\n",
     "<!-- figures of the queue: end -->\n",
 ];
+const SERVERS: [&str; 2] = [
+    "<!-- figures over HTTP: begin -->\n",
+    "<!-- figures over HTTP: end -->\n",
+];
 
 /// The document with the tables of this run in place of those that it has; what was not measured stays.
 pub(crate) fn insert(results: &Results, document: &str) -> Result<String> {
-    let (queues, locks) = tasks::report::has(results);
+    let Parts {
+        locks,
+        queues,
+        servers,
+    } = results.parts();
     let mut document = document.to_owned();
-    if locks || !queues {
+    if locks {
         let (tables, check) = (render_locks(results), check::render_locks(results));
         document = between(LOCKS, &document, &format!("{tables}{check}"))?;
     }
@@ -327,6 +339,14 @@ pub(crate) fn insert(results: &Results, document: &str) -> Result<String> {
             check::render_queues(results),
         );
         document = between(QUEUE, &document, &format!("{head}{tables}{check}"))?;
+    }
+    if servers {
+        let head = head(results);
+        let (tables, check) = (
+            http::report::render(results),
+            check::render_servers(results),
+        );
+        document = between(SERVERS, &document, &format!("{head}{tables}{check}"))?;
     }
     Ok(document)
 }
@@ -393,6 +413,18 @@ mod tests {
         assert!(filled.contains("locks\n") && !filled.contains("former"));
         assert!(filled.contains("3456") && filled.contains("queue: crash of a worker"));
         assert!(!filled.contains("hand-off across processes"));
+        Ok(())
+    }
+
+    #[test]
+    fn run_of_servers_alone_leaves_the_tables_of_locks_and_of_the_queue() -> Result<()> {
+        let ([begin, end], [queue, queue_end]) = (LOCKS, QUEUE);
+        let [servers, servers_end] = SERVERS;
+        let document =
+            format!("{begin}locks\n{end}{queue}tasks\n{queue_end}{servers}old\n{servers_end}");
+        let filled = insert(&results(Some(http::PAIRS)), &document)?;
+        assert!(filled.contains("locks\n") && filled.contains("tasks\n"));
+        assert!(filled.contains("over HTTP: acquire and release") && !filled.contains("old\n"));
         Ok(())
     }
 }

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fs, path::Path};
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
-use crate::{machine::Machine, sizes::Sizes, systems::Store};
+use crate::{http, machine::Machine, sizes::Sizes, systems::Store, tasks};
 
 /// Everything that was measured.
 #[derive(Debug, Serialize, Deserialize)]
@@ -35,6 +35,15 @@ pub(crate) struct Sample {
     pub(crate) figures: Figures,
 }
 
+/// What a run measured.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Parts {
+    /// Also if it measured nothing.
+    pub(crate) locks: bool,
+    pub(crate) queues: bool,
+    pub(crate) servers: bool,
+}
+
 /// Numbers by name; the name ends with the unit.
 pub(crate) type Figures = BTreeMap<String, f64>;
 
@@ -43,6 +52,20 @@ impl Results {
         let text = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
         serde_json::from_slice(&text)
             .with_context(|| format!("{} holds no results", path.display()))
+    }
+
+    pub(crate) fn parts(&self) -> Parts {
+        let has = |is_one: fn(&str) -> bool| {
+            let mut samples = self.samples.iter();
+            samples.any(|sample| is_one(&sample.experiment))
+        };
+        let (queues, servers) = (has(tasks::report::is_of_a_queue), has(http::is_of_servers));
+        let others = |name: &str| !tasks::report::is_of_a_queue(name) && !http::is_of_servers(name);
+        Parts {
+            locks: has(others) || !(queues || servers),
+            queues,
+            servers,
+        }
     }
 
     pub(crate) fn write(&self, path: &Path) -> Result<()> {

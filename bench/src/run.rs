@@ -31,8 +31,9 @@ pub(crate) async fn run(order: Order) -> Result<ExitCode> {
         output,
         plots,
     } = order;
-    let only_queues = !only.is_empty() && only.iter().all(|one| one.is_of_the_queue());
-    let stores = if stores.is_empty() && only_queues {
+    let is_of_locks = |one: &Experiment| !one.is_of_the_queue() && !one.is_of_servers();
+    let without_locks = !only.is_empty() && !only.iter().any(is_of_locks);
+    let stores = if stores.is_empty() && without_locks {
         vec![Store::Postgres, Store::SQLite]
     } else if stores.is_empty() {
         Store::ALL.to_vec()
@@ -144,6 +145,8 @@ fn steps(only: &[Experiment], runs: u32) -> Vec<(Experiment, u32)> {
     let wanted = |experiment: &Experiment| {
         let all = if experiment.is_of_the_queue() {
             only.contains(&Experiment::Tasks)
+        } else if experiment.is_of_servers() {
+            false
         } else {
             only.is_empty()
         };

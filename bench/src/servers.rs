@@ -17,10 +17,13 @@ use dlock_test_servers::{
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 
-use crate::systems::{
-    Places, Store, dynamodb_client, dynamodb_tables,
-    ours::{self, Waiting},
-    postgres_pool,
+use crate::{
+    account::family_time,
+    systems::{
+        Places, Store, dynamodb_client, dynamodb_tables,
+        ours::{self, Waiting},
+        postgres_pool,
+    },
 };
 
 /// The servers; dropping them ends them.
@@ -98,6 +101,8 @@ impl Servers {
                 self.dynamodb_tables().await?;
                 service
             }
+            // The load that measures it starts it.
+            Store::Etcd => return Ok(()),
         };
         self.services.push((store, service));
         Ok(())
@@ -153,32 +158,6 @@ impl Servers {
             .and_then(|(_, service)| service.place().pid());
         pid.map_or(std::time::Duration::ZERO, family_time)
     }
-}
-
-/// What a process and its children have used, by the kernel's account in ticks of 10 ms.
-fn family_time(pid: u32) -> std::time::Duration {
-    let mut ticks = 0;
-    for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
-        let Ok(text) = std::fs::read_to_string(entry.path().join("stat")) else {
-            continue;
-        };
-        // The second field is a name in parentheses, which may hold anything.
-        let Some((head, rest)) = text.rsplit_once(')') else {
-            continue;
-        };
-        let fields: Vec<&str> = rest.split_whitespace().collect();
-        let number = |index: usize| fields.get(index).and_then(|text| text.parse::<u64>().ok());
-        let own = head.split(' ').next() == Some(&pid.to_string());
-        // After the name: state, parent, .., and from the 12th on the times: of the process in user
-        // and in kernel mode, and of its ended children.
-        if own || number(1) == Some(u64::from(pid)) {
-            ticks += (11..15)
-                .filter(|index| own || *index < 13)
-                .filter_map(number)
-                .sum::<u64>();
-        }
-    }
-    std::time::Duration::from_millis(ticks * 10)
 }
 
 /// Serves a store that is compatible with DynamoDB, in memory, until the process is ended.

@@ -42,6 +42,21 @@ pub(crate) struct Sizes {
     pub(crate) mix_lease: Duration,
     #[serde(default)]
     pub(crate) queue: QueueSizes,
+    #[serde(default)]
+    pub(crate) http: HttpSizes,
+}
+
+/// The sizes of the servers' loads.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct HttpSizes {
+    /// Clients that acquire and release.
+    pub(crate) clients: Vec<usize>,
+    /// Each system's turn, and how many turns it has.
+    pub(crate) turn: Duration,
+    pub(crate) turns: u32,
+    /// Clients that wait or do nothing, and how long they are watched.
+    pub(crate) crowd: usize,
+    pub(crate) watch: Duration,
 }
 
 /// The sizes of the queue's loads.
@@ -99,6 +114,13 @@ impl Sizes {
                 updates: 20_000,
                 dead: 1_000_000,
             },
+            http: HttpSizes {
+                clients: vec![1, 64],
+                turn: millis(1_000),
+                turns: 3,
+                crowd: 10_000,
+                watch: millis(30_000),
+            },
         }
     }
 
@@ -128,6 +150,13 @@ impl Sizes {
                 backlog: vec![1_000, 50_000],
                 updates: 2_000,
                 dead: 50_000,
+            },
+            http: HttpSizes {
+                clients: vec![1, 64],
+                turn: millis(250),
+                turns: 2,
+                crowd: 2_000,
+                watch: millis(8_000),
             },
             ..Self::full(1)
         }

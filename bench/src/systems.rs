@@ -61,6 +61,9 @@ pub(crate) enum Store {
     SQLite,
     #[value(name = "dynamodb")]
     DynamoDb,
+    /// Beside servers of ours; nothing of ours keeps locks in it.
+    #[value(skip)]
+    Etcd,
 }
 
 /// The part a system plays in a comparison.
@@ -231,6 +234,7 @@ impl fmt::Display for Store {
             Self::Postgres => "Postgres",
             Self::SQLite => "SQLite",
             Self::DynamoDb => "DynamoDB-compatible",
+            Self::Etcd => "etcd",
         })
     }
 }

@@ -17,6 +17,10 @@ use crate::{
     clock::Moment,
     contend::{self, Plan, Waiter},
     counters,
+    http::{
+        crowd::{Crowd, Part},
+        keepers::{Keepers, Kept},
+    },
     results::Figures,
     systems::{
         self, Held, Lock, Places, Store, System,
@@ -58,6 +62,14 @@ pub(crate) enum Order {
         leases: usize,
         watch: Duration,
     },
+    /// Take these leases through a server and renew them: `Ready`.
+    KeepMany(Kept),
+    /// Say how that went: `Renewed`.
+    EndKeeping,
+    /// Be these clients of a server: `Ready` when all have arrived.
+    Come(Part),
+    /// Say what became of them: `Counted`.
+    Count,
 }
 
 /// A lock of ours with a lease of its own.
@@ -86,6 +98,7 @@ pub(crate) enum Answer {
     /// When the request was sent that the holder now counts from.
     Sent(Moment),
     Renewed(Figures),
+    Counted(Figures),
     Failed(String),
 }
 
@@ -187,6 +200,8 @@ struct Work {
     lock: Option<Arc<dyn Lock>>,
     held: Option<Box<dyn Held>>,
     guard: Option<dlock_core::Guard>,
+    keepers: Option<Keepers>,
+    crowd: Option<Crowd>,
 }
 
 impl Work {
@@ -262,6 +277,22 @@ impl Work {
             } => Ok(Answer::Renewed(
                 keeping::renew(&lease, leases, watch).await?,
             )),
+            Order::KeepMany(kept) => {
+                self.keepers = Some(Keepers::start(kept).await?);
+                Ok(Answer::Ready)
+            }
+            Order::EndKeeping => {
+                let keepers = self.keepers.take().context("no leases are kept")?;
+                Ok(Answer::Renewed(keepers.end().await?))
+            }
+            Order::Come(part) => {
+                self.crowd = Some(Crowd::come(part).await?);
+                Ok(Answer::Ready)
+            }
+            Order::Count => {
+                let crowd = self.crowd.as_ref().context("nobody came")?;
+                Ok(Answer::Counted(crowd.count()))
+            }
         }
     }
 

@@ -19,7 +19,7 @@ use aws_sdk_dynamodb::{
         get_item::{GetItemInput, GetItemOutput},
         update_item::{UpdateItemInput, UpdateItemOutput},
     },
-    types::ReturnConsumedCapacity,
+    types::{ConsumedCapacity, ReturnConsumedCapacity},
 };
 use deadpool_postgres::Object;
 use dlock_core::{
@@ -47,7 +47,7 @@ pub(super) async fn measure(bench: &Bench) -> Result<()> {
         let measured = match entry.store {
             Store::Postgres => log(bench).await,
             Store::DynamoDb => capacity(bench).await,
-            Store::Redis | Store::SQLite => continue,
+            Store::Redis | Store::SQLite | Store::Etcd => continue,
         };
         let at = At {
             run: 0,
@@ -188,7 +188,7 @@ impl Intercept for Scale {
         } else {
             None
         };
-        let units = consumed.and_then(|consumed| consumed.capacity_units());
+        let units = consumed.and_then(ConsumedCapacity::capacity_units);
         let units = units.ok_or("the store did not say what a request consumed")?;
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) += units;
         Ok(())

@@ -126,7 +126,7 @@ async fn size(bench: &Bench, store: Store) -> Result<Option<u64>> {
                     .unsigned_abs(),
             )
         }
-        Store::DynamoDb => None,
+        Store::DynamoDb | Store::Etcd => None,
     })
 }
 
@@ -192,6 +192,7 @@ async fn fill(bench: &Bench, entry: &'static Entry, from: usize, to: usize) -> R
                 .try_collect::<()>()
                 .await?;
         }
+        Store::Etcd => {}
     }
     Ok(())
 }

@@ -67,6 +67,7 @@ const fn most(store: Store) -> usize {
         Store::Redis | Store::Postgres => usize::MAX,
         Store::SQLite => 10_000,
         Store::DynamoDb => 1_000,
+        Store::Etcd => 0,
     }
 }
 

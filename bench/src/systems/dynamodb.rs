@@ -10,6 +10,7 @@ use aws_sdk_dynamodb::{
         BehaviorVersion, Credentials, IdentityCache, Intercept, Region,
         StalledStreamProtectionConfig, retry::RetryConfig, timeout::TimeoutConfig,
     },
+    operation::update_item::UpdateItemError,
     types::{AttributeValue, ReturnValue, ReturnValuesOnConditionCheckFailure},
 };
 use aws_smithy_http_client::Connector;
@@ -118,7 +119,7 @@ impl Lock for RawLock {
                 Err(error)
                     if error
                         .as_service_error()
-                        .is_some_and(|error| error.is_conditional_check_failed_exception()) => {}
+                        .is_some_and(UpdateItemError::is_conditional_check_failed_exception) => {}
                 Err(error) => return Err(error.into()),
             }
             tokio::time::sleep(POLL).await;

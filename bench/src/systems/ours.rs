@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use deadpool_postgres::tokio_postgres::NoTls;
 use dlock_core::{Client, DLock, Lease, Provider, ReleaseEnd};
 use dlock_dynamodb::DynamodbProvider;
+use dlock_http::{HttpProvider, Server};
 use dlock_postgres::PostgresProvider;
 use dlock_redis::{Channels, RedisProvider};
 use dlock_sqlite::SqliteProvider;
@@ -39,6 +40,7 @@ pub(crate) fn provider(
         // Nobody but the provider knows how often a file was asked.
         Store::SQLite => Arc::new(Counted(SqliteProvider::open(file(places)?)?)),
         Store::DynamoDb => Arc::new(dynamodb_provider(places)?),
+        Store::Etcd => bail!("dlock keeps no locks in {store}"),
     })
 }
 
@@ -86,10 +88,26 @@ pub(super) async fn open(
 ) -> Result<Arc<dyn System>> {
     // Opening a file blocks.
     let provider = tokio::task::spawn_blocking(move || provider(store, &places, waiting)).await??;
+    through(Client::new(provider))
+}
+
+/// Through a server of ours.
+pub(crate) async fn over_http(port: u16) -> Result<Arc<dyn System>> {
+    through(Client::new(http_provider(port).await?))
+}
+
+/// A provider with connections of its own to a server of ours.
+pub(crate) async fn http_provider(port: u16) -> Result<HttpProvider> {
+    let address = format!("http://127.0.0.1:{port}");
+    let server = Server::new(reqwest::Client::new(), [address.as_str()])?;
+    Ok(HttpProvider::connect(server).await?)
+}
+
+fn through(client: Client) -> Result<Arc<dyn System>> {
     let lock = DLock::builder()
         .name("template")
         .duration(LEASE)
-        .provider(Client::new(provider))
+        .provider(client)
         .build()?;
     Ok(Arc::new(Ours(lock)))
 }

@@ -159,15 +159,6 @@ pub(crate) fn is_of_a_queue(experiment: &str) -> bool {
     experiment.starts_with("tasks: ")
 }
 
-/// Whether a run measured queues, and whether it measured anything else.
-pub(crate) fn has(results: &Results) -> (bool, bool) {
-    let mut samples = results.samples.iter();
-    let queues = samples.any(|sample| is_of_a_queue(&sample.experiment));
-    let mut samples = results.samples.iter();
-    let locks = samples.any(|sample| !is_of_a_queue(&sample.experiment));
-    (queues, locks)
-}
-
 /// The queues on a store that somebody else made.
 pub(crate) fn peers(store: Store) -> impl Iterator<Item = &'static super::Entry> {
     use crate::systems::Kind;

@@ -1,6 +1,6 @@
 //! Leases of ours that renew themselves: one that tells of it, and very many.
 
-use std::{fs, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use anyhow::{Result, ensure};
 use dlock_core::{
@@ -12,6 +12,7 @@ use tokio::time::sleep;
 
 use super::{Answer, Lease, say};
 use crate::{
+    account::resident,
     clock::{Moment, process_time, thread_time},
     results::{Figures, figures},
     statistics::millis,
@@ -64,14 +65,14 @@ pub(super) async fn renew(lease: &Lease, leases: usize, watch: Duration) -> Resu
     let lock = lock(lease).await?;
     // Everything that exists once exists before memory is looked at.
     lock.acquire().await?.release().await?;
-    let (empty, began) = (resident(), Moment::now());
+    let (empty, began) = (resident(std::process::id()), Moment::now());
     let taking = stream::iter(0..leases).map(|number| {
         let lock = lock.named(format!("{}-{number}", lease.name));
         async move { Ok::<_, anyhow::Error>(lock?.hold().await?) }
     });
     let guards: Vec<Guard> = taking.buffer_unordered(AT_A_TIME).try_collect().await?;
     let taken = Moment::now().since(began);
-    let bytes = resident().saturating_sub(empty) as f64 / leases as f64;
+    let bytes = resident(std::process::id()).saturating_sub(empty) as f64 / leases as f64;
 
     // From here on it is renewing alone that is watched.
     sleep(lease.duration / 3).await;
@@ -102,15 +103,4 @@ pub(super) async fn renew(lease: &Lease, leases: usize, watch: Duration) -> Resu
         ("span_s", span),
         ("renewals", renewals),
     ]))
-}
-
-/// Bytes of memory that this process occupies.
-fn resident() -> u64 {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let kilobytes = line.and_then(|line| line.trim().strip_suffix(" kB"));
-    kilobytes
-        .and_then(|text| text.parse::<u64>().ok())
-        .unwrap_or_default()
-        * 1024
 }

@@ -1,6 +1,6 @@
 //! Serving, until a signal ends it.
 
-use std::{fs, path::Path, sync::Arc};
+use std::{fs, num::NonZeroUsize, path::Path, sync::Arc};
 
 use dlock_stores::text::with_causes;
 use tokio::net::{TcpListener, TcpSocket};
@@ -52,10 +52,13 @@ pub(super) async fn run(plan: &Plan) -> Result<(), Failure> {
         Err(error) => return Err(error.into()),
     }
     let listener = listen(plan)?;
-    let limits = Limits {
+    let mut limits = Limits {
         hosts: plan.hosts(),
         ..Limits::default()
     };
+    limits.waits = plan.max_waits.map_or(limits.waits, NonZeroUsize::get);
+    let mut bounds = Bounds::default();
+    bounds.connections = (plan.max_connections).map_or(bounds.connections, NonZeroUsize::get);
     let metrics = metrics::keep()?;
     let mut service = Service::new(Arc::clone(stores.store.provider()), limits)
         .with_metrics(move || metrics.render());
@@ -68,7 +71,7 @@ pub(super) async fn run(plan: &Plan) -> Result<(), Failure> {
     if let Some(rights) = rights {
         service.restrict(rights);
     }
-    let mut server = Server::new(router(&service), Bounds::default());
+    let mut server = Server::new(router(&service), bounds);
     if let Some(tls) = &tls {
         server = server.tls(Arc::clone(tls));
     }

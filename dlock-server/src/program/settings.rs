@@ -4,6 +4,7 @@ use std::{
     ffi::OsStr,
     fs,
     net::{IpAddr, Ipv4Addr, SocketAddr},
+    num::NonZeroUsize,
     path::{Path, PathBuf},
 };
 
@@ -66,6 +67,13 @@ pub(super) struct Settings {
     /// For a look: serve /api, switch the generator on, and run two workers in this process
     #[arg(long, global = true)]
     demo: bool,
+    /// Connections at a time; further ones wait until another ends. Each takes an open file [default: 10000]
+    #[arg(long, value_name = "NUMBER", global = true)]
+    max_connections: Option<NonZeroUsize>,
+    /// Requests that wait for a lease or a task, and streams of hints, at a time; further ones are refused. Each takes a
+    /// connection, so max-connections is to be larger [default: 1000]
+    #[arg(long, value_name = "NUMBER", global = true)]
+    max_waits: Option<NonZeroUsize>,
     /// Make the tables of the store where they are missing
     #[arg(long, global = true)]
     setup: bool,
@@ -93,6 +101,8 @@ pub(super) struct Plan {
     pub(super) setup: bool,
     pub(super) api: bool,
     pub(super) demo: bool,
+    pub(super) max_connections: Option<NonZeroUsize>,
+    pub(super) max_waits: Option<NonZeroUsize>,
     pub(super) log_format: LogFormat,
 }
 
@@ -122,6 +132,8 @@ impl Settings {
             insecure,
             api,
             demo,
+            max_connections,
+            max_waits,
             setup,
             log_format,
         } = self;
@@ -135,6 +147,8 @@ impl Settings {
             insecure: insecure || other.insecure,
             api: api || other.api,
             demo: demo || other.demo,
+            max_connections: max_connections.or(other.max_connections),
+            max_waits: max_waits.or(other.max_waits),
             setup: setup || other.setup,
             log_format: log_format.or(other.log_format),
         }
@@ -177,6 +191,8 @@ impl Plan {
             insecure,
             api,
             demo,
+            max_connections,
+            max_waits,
             setup,
             log_format,
         } = settings;
@@ -214,6 +230,8 @@ impl Plan {
             listen,
             api: api || demo || location.is_default(),
             demo,
+            max_connections,
+            max_waits,
             location,
             tls,
             tokens,

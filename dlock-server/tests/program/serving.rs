@@ -1,11 +1,15 @@
 //! What is served without a word of configuration.
 
-use std::{io::Write, thread::sleep, time::Duration};
+use std::{
+    io::{ErrorKind, Write},
+    thread::sleep,
+    time::Duration,
+};
 
 use dlock_sqlite::tasks::SqliteTasks;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::support::{ACQUIRE, RENEW, User, answer, send, term, uuid};
+use crate::support::{ACQUIRE, PATIENCE, RENEW, User, answer, send, term, uuid};
 
 #[test]
 fn locks_and_tasks_of_the_user_are_there_at_once() {
@@ -87,4 +91,42 @@ fn renewals_pass_while_two_hundred_connections_do_nothing() {
         send(&mut holder, &format!("POST {RENEW}"), "", &renewal);
         assert_eq!(answer(&mut holder).unwrap().0, 200);
     }
+}
+
+#[test]
+fn server_waits_for_no_more_than_it_was_told() {
+    let user = User::new();
+    let served = user.serve(&["--max-waits", "1"]);
+    assert_eq!(served.post(ACQUIRE, &term("job", 1, 0)).0, 200);
+    let mut first = served.connect();
+    let waits = term("job", 2, 20_000).to_string();
+    send(&mut first, &format!("POST {ACQUIRE}"), "", &waits);
+    let waiting = |metrics: &Value| {
+        let metrics = metrics.as_str().unwrap();
+        metrics.lines().any(|line| line == "dlock_server_waits 1")
+    };
+    while !waiting(&served.get("/metrics").1) {}
+    let (status, refused) = served.post(ACQUIRE, &term("job", 3, 20_000));
+    assert_eq!((status, &refused["code"]), (503, &json!("overloaded")));
+    let release = json!({"name": "job", "uuid": uuid(1)});
+    assert_eq!(served.post("/v1/default/leases/release", &release).0, 200);
+    assert_eq!(answer(&mut first).unwrap().0, 200);
+}
+
+#[test]
+fn server_has_no_more_connections_than_it_was_told() {
+    let user = User::new();
+    let served = user.serve(&["--max-connections", "1"]);
+    let (mut first, mut second) = (served.connect(), served.connect());
+    send(&mut first, "GET /healthz", "", "");
+    assert_eq!(answer(&mut first).unwrap().0, 200);
+    send(&mut second, "GET /healthz", "", "");
+    second
+        .set_read_timeout(Some(Duration::from_millis(300)))
+        .unwrap();
+    let nothing = second.peek(&mut [0]).unwrap_err();
+    assert_eq!(nothing.kind(), ErrorKind::WouldBlock);
+    drop(first);
+    second.set_read_timeout(Some(PATIENCE)).unwrap();
+    assert_eq!(answer(&mut second).unwrap().0, 200);
 }

@@ -1,0 +1,63 @@
+//! Servers of ours, each a process of its own.
+
+use std::{path::Path, process::Command};
+
+use anyhow::{Context as _, Result, bail};
+use dlock_test_servers::{Place, Service};
+use rustix::process::{Resource, getrlimit, setrlimit};
+
+use crate::systems::{Places, Store, ours};
+
+/// The program's name. Under it this program is the server, and nothing else.
+const PROGRAM: &str = "dlock-server";
+
+/// Gives this program, $1, the server's name and starts it with the other words.
+const START: &str = r#"ln -s "$1" dlock-server && shift && exec ./dlock-server "$@""#;
+
+/// Whether this process is the server, by the name that it was started with.
+pub(crate) fn is_the_program() -> bool {
+    let name = std::env::args_os().next().unwrap_or_default();
+    Path::new(&name).file_name() == Some(PROGRAM.as_ref())
+}
+
+/// Starts the program in front of a store, as a user does; with room for so many clients, if it is said, all of whom may
+/// wait.
+pub(crate) async fn start(store: Store, places: &Places, room: Option<usize>) -> Result<Service> {
+    let program = std::env::current_exe()?;
+    let location = location(store, places)?;
+    let service = Service::builder(|place: &Place| {
+        let mut shell = Command::new("sh");
+        shell.args(["-euc", START, "sh"]).arg(&program);
+        shell.args(["--listen", &format!("127.0.0.1:{}", place.port())]);
+        shell.args(["--setup", "--store", &location]);
+        if let Some(room) = room {
+            let room = room.to_string();
+            shell.args(["--max-connections", &room, "--max-waits", &room]);
+        }
+        shell
+    })
+    .spawn(|place| async move { place.accepts_connections().await })
+    .await;
+    service.with_context(|| format!("cannot start {PROGRAM} on {store}"))
+}
+
+/// The store, as the program is told where it is.
+fn location(store: Store, places: &Places) -> Result<String> {
+    Ok(match store {
+        Store::SQLite => format!("sqlite:{}", ours::file(places)?.display()),
+        Store::Postgres => {
+            let port = places.postgres.context("there is no Postgres")?;
+            format!("postgres://postgres@127.0.0.1:{port}/postgres?sslmode=disable")
+        }
+        Store::Redis | Store::DynamoDb | Store::Etcd => {
+            bail!("servers on {store} are not measured")
+        }
+    })
+}
+
+/// A connection is an open file, and the usual limit is a thousand.
+pub(crate) fn raise_limit_of_files() -> Result<()> {
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    Ok(setrlimit(Resource::Nofile, limit)?)
+}
