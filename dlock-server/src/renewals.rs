@@ -60,14 +60,10 @@ impl Service {
                 .await;
         }
         let (answer, answered) = oneshot::channel();
-        let mut waiting = self.0.renewals.lock();
-        waiting.renewals.push_back(Waiter { renewal, answer });
-        if waiting.trips < TRIPS {
-            waiting.trips += 1;
+        if self.0.renewals.join(Waiter { renewal, answer }) {
             let service = self.clone();
             tokio::spawn(async move { service.travel().await });
         }
-        drop(waiting);
         // Without an answer the runtime is going away.
         answered.await.unwrap_or_else(|_| Err(Code::Unknown.into()))
     }
@@ -117,6 +113,15 @@ impl Service {
 impl Renewals {
     fn lock(&self) -> MutexGuard<'_, Waiting> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// One more who waits; whether that begins a trip.
+    fn join(&self, waiter: Waiter) -> bool {
+        let mut waiting = self.lock();
+        waiting.renewals.push_back(waiter);
+        let begins = waiting.trips < TRIPS;
+        waiting.trips += usize::from(begins);
+        begins
     }
 
     /// Those who travel next: of one shard, and of each name one. `None` ends the trips of who asks.

