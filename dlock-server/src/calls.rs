@@ -61,8 +61,8 @@ impl Class {
     }
 }
 
-/// The calls under way.
-#[derive(Debug)]
+/// The calls under way. Clones are the same.
+#[derive(Clone, Debug)]
 pub(crate) struct Calls {
     under_way: Arc<AtomicUsize>,
     most: usize,

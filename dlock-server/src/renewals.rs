@@ -6,19 +6,19 @@
 
 use std::{
     collections::{HashSet, VecDeque},
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 use dlock_core::{
     Name, ProviderError,
-    provider::{Renew, RenewOutcome},
+    provider::{Admin, Renew, RenewOutcome},
 };
 use dlock_http::Code;
 use tokio::sync::oneshot;
 
 use crate::{
-    Service,
-    calls::Class,
+    calls::{Calls, Class},
     problem::{Refusal, of_store},
 };
 
@@ -29,10 +29,19 @@ const TRIPS: usize = 4;
 /// The most renewals of one trip.
 const MOST: usize = 500;
 
-/// Those that wait for a trip.
-#[derive(Debug, Default)]
-pub(crate) struct Renewals(Mutex<Waiting>);
+/// Renewals on their way to the store. Clones are the same.
+#[derive(Clone)]
+pub(crate) struct Renewals(Arc<Way>);
 
+struct Way {
+    provider: Arc<dyn Admin>,
+    calls: Calls,
+    /// How long a trip may take.
+    limit: Duration,
+    waiting: Mutex<Waiting>,
+}
+
+/// Those that wait for a trip.
 #[derive(Debug, Default)]
 struct Waiting {
     trips: usize,
@@ -47,22 +56,29 @@ struct Waiter {
 
 type Answer = Result<RenewOutcome, Refusal>;
 
-impl Service {
+impl Renewals {
+    pub(crate) fn new(provider: Arc<dyn Admin>, calls: Calls, limit: Duration) -> Self {
+        Self(Arc::new(Way {
+            provider,
+            calls,
+            limit,
+            waiting: Mutex::default(),
+        }))
+    }
+
     /// A renewal. One whose client has hung up is sent all the same, as every call is.
-    pub(crate) async fn renew(&self, renewal: Renew) -> Answer {
-        let limit = self.0.limits.call_time;
+    pub(crate) async fn send(&self, renewal: Renew) -> Answer {
+        let way = &self.0;
         // Without this a batch of the store is as many trips.
-        if !self.0.provider.capabilities().batch {
-            return self
-                .ask(Class::Hold, limit, |store| async move {
-                    store.renew(&renewal).await
-                })
-                .await;
+        if !way.provider.capabilities().batch {
+            let provider = Arc::clone(&way.provider);
+            let renewed = async move { provider.renew(&renewal).await };
+            return way.calls.ask(Class::Hold, way.limit, renewed).await;
         }
         let (answer, answered) = oneshot::channel();
-        if self.0.renewals.join(Waiter { renewal, answer }) {
-            let service = self.clone();
-            tokio::spawn(async move { service.travel().await });
+        if self.join(Waiter { renewal, answer }) {
+            let renewals = self.clone();
+            tokio::spawn(async move { renewals.travel().await });
         }
         // Without an answer the runtime is going away.
         answered.await.unwrap_or_else(|_| Err(Code::Unknown.into()))
@@ -70,20 +86,20 @@ impl Service {
 
     /// Trips, one after the other, until nobody waits.
     async fn travel(&self) {
-        while let Some(waiters) = self.0.renewals.next(|name| self.0.provider.shard(name)) {
+        let way = &self.0;
+        while let Some(waiters) = self.next(|name| way.provider.shard(name)) {
             let (renewals, answers): (Vec<_>, Vec<_>) = waiters
                 .into_iter()
                 .map(|Waiter { renewal, answer }| (renewal, answer))
                 .unzip();
-            let limit = self.0.limits.call_time;
-            let outcomes = self
-                .ask(Class::Hold, limit, |store| async move {
-                    Ok(match &*renewals {
-                        [alone] => vec![store.renew(alone).await],
-                        _ => store.renew_many(&renewals).await,
-                    })
+            let provider = Arc::clone(&way.provider);
+            let renewed = async move {
+                Ok(match &*renewals {
+                    [alone] => vec![provider.renew(alone).await],
+                    _ => provider.renew_many(&renewals).await,
                 })
-                .await;
+            };
+            let outcomes = way.calls.ask(Class::Hold, way.limit, renewed).await;
             let outcomes = outcomes.and_then(|outcomes| {
                 if outcomes.len() == answers.len() {
                     Ok(outcomes)
@@ -108,11 +124,12 @@ impl Service {
             }
         }
     }
-}
 
-impl Renewals {
     fn lock(&self) -> MutexGuard<'_, Waiting> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0
+            .waiting
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// One more who waits; whether that begins a trip.
@@ -149,13 +166,14 @@ impl Renewals {
 
 #[cfg(test)]
 mod tests {
-    use dlock_core::provider::Renew;
+    use dlock_testkit::memory::{MemoryProvider, MemoryStore};
     use uuid::Uuid;
 
     use super::*;
 
     fn waiting(names: &[&str]) -> Renewals {
-        let renewals = Renewals::default();
+        let provider = MemoryProvider::new(&MemoryStore::store_clock());
+        let renewals = Renewals::new(Arc::new(provider), Calls::new(1), Duration::MAX);
         let mut waiting = renewals.lock();
         waiting.trips = 1;
         for (name, n) in names.iter().zip(1..) {

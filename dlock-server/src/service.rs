@@ -58,13 +58,14 @@ impl Service {
     /// The locks of this store, for everybody who can reach the server: see [`restrict`](Self::restrict).
     #[must_use]
     pub fn new(provider: Arc<dyn Admin>, limits: Limits) -> Self {
+        let calls = Calls::new(limits.calls);
         Self(Arc::new(Shared {
+            renewals: Renewals::new(Arc::clone(&provider), calls.clone(), limits.call_time),
             hints: Hints::new(Arc::clone(&provider)),
             provider,
             tasks: OnceLock::new(),
             rights: RwLock::new(None),
-            calls: Calls::new(limits.calls),
-            renewals: Renewals::default(),
+            calls,
             waits: Waits::new(limits.waits),
             limits,
             clock: Clock::system(),

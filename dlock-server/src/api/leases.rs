@@ -134,7 +134,7 @@ async fn renew(
     }
     let request = provider::Renew::new(name.clone(), record.uuid, record.renewals + 1);
     request.check().map_err(|error| not_possible(&error))?;
-    let outcome = service.renew(request).await?;
+    let outcome = service.0.renewals.send(request).await?;
     match outcome {
         RenewOutcome::Renewed { .. } => {}
         RenewOutcome::Lost(_) => return Err(not_theirs()),

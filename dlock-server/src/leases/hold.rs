@@ -104,7 +104,7 @@ async fn renew(
     Body(body): Body<Renew>,
 ) -> Answer<Renewed> {
     let request = renewal(&namespace, &body, "/name")?;
-    let outcome = service.renew(request).await?;
+    let outcome = service.0.renewals.send(request).await?;
     renewed(outcome).map(Json).map_err(Refusal)
 }
 
