@@ -15,7 +15,7 @@ use dlock_core::{
     provider::{Admin, Renew, RenewOutcome},
 };
 use dlock_http::Code;
-use tokio::sync::oneshot;
+use tokio::{sync::oneshot, time::timeout};
 
 use crate::{
     calls::{Calls, Class},
@@ -66,7 +66,8 @@ impl Renewals {
         }))
     }
 
-    /// A renewal. One whose client has hung up is sent all the same, as every call is.
+    /// A renewal, answered within the time of a call. One that is still waiting for its trip when its client hangs up, or
+    /// when that time is over, is not sent any more.
     pub(crate) async fn send(&self, renewal: Renew) -> Answer {
         let way = &self.0;
         // Without this a batch of the store is as many trips.
@@ -80,8 +81,11 @@ impl Renewals {
             let renewals = self.clone();
             tokio::spawn(async move { renewals.travel().await });
         }
-        // Without an answer the runtime is going away.
-        answered.await.unwrap_or_else(|_| Err(Code::Unknown.into()))
+        match timeout(way.limit, answered).await {
+            Ok(Ok(answer)) => answer,
+            // All trips hang; or the runtime is going away.
+            Err(_) | Ok(Err(_)) => Err(Code::Unknown.into()),
+        }
     }
 
     /// Trips, one after the other, until nobody waits.
@@ -141,9 +145,11 @@ impl Renewals {
         begins
     }
 
-    /// Those who travel next: of one shard, and of each name one. `None` ends the trips of who asks.
+    /// Those who travel next: of one shard, and of each name one. `None`: nobody waits, and the trip is over.
     fn next(&self, shard: impl Fn(&Name) -> u64) -> Option<Vec<Waiter>> {
         let mut waiting = self.lock();
+        let is_wanted = |waiter: &Waiter| !waiter.answer.is_closed();
+        waiting.renewals.retain(is_wanted);
         let Some(first) = waiting.renewals.front() else {
             waiting.trips -= 1;
             return None;
@@ -171,18 +177,21 @@ mod tests {
 
     use super::*;
 
-    fn waiting(names: &[&str]) -> Renewals {
+    /// Renewals that wait, and those who wait for their answers.
+    fn waiting(names: &[&str]) -> (Renewals, Vec<oneshot::Receiver<Answer>>) {
         let provider = MemoryProvider::new(&MemoryStore::store_clock());
         let renewals = Renewals::new(Arc::new(provider), Calls::new(1), Duration::MAX);
+        let mut clients = Vec::new();
         let mut waiting = renewals.lock();
         waiting.trips = 1;
         for (name, n) in names.iter().zip(1..) {
             let renewal = Renew::new(Name::new(name).unwrap(), Uuid::nil(), n);
-            let (answer, _) = oneshot::channel();
+            let (answer, answered) = oneshot::channel();
             waiting.renewals.push_back(Waiter { renewal, answer });
+            clients.push(answered);
         }
         drop(waiting);
-        renewals
+        (renewals, clients)
     }
 
     fn trips(renewals: &Renewals, shard: impl Fn(&Name) -> u64) -> Vec<Vec<u64>> {
@@ -193,22 +202,33 @@ mod tests {
 
     #[test]
     fn those_of_one_shard_travel_together_and_each_name_once() {
-        let one = waiting(&["a", "b", "a", "c", "a"]);
+        let (one, _clients) = waiting(&["a", "b", "a", "c", "a"]);
         let expected: [&[u64]; 3] = [&[1, 2, 4], &[3], &[5]];
         assert_eq!(trips(&one, |_| 0), expected);
         assert_eq!(one.lock().trips, 0);
 
-        let of_two = waiting(&["a", "b", "aa", "bb", "c"]);
+        let (of_two, _clients) = waiting(&["a", "b", "aa", "bb", "c"]);
         let shard = |name: &Name| u64::from(name.as_str().starts_with('b'));
         let expected: [&[u64]; 2] = [&[1, 3, 5], &[2, 4]];
         assert_eq!(trips(&of_two, shard), expected);
     }
 
     #[test]
+    fn renewal_whose_client_has_hung_up_is_not_sent() {
+        let (renewals, mut clients) = waiting(&["a", "b", "c"]);
+        drop(clients.remove(1));
+        assert_eq!(trips(&renewals, |_| 0), [[1, 3]]);
+        let (renewals, _) = waiting(&["a"]);
+        assert!(trips(&renewals, |_| 0).is_empty());
+        assert_eq!(renewals.lock().trips, 0);
+    }
+
+    #[test]
     fn trip_has_its_limit() {
         let names: Vec<_> = (0..=MOST).map(|number| number.to_string()).collect();
         let names: Vec<_> = names.iter().map(String::as_str).collect();
-        let lengths = trips(&waiting(&names), |_| 0);
+        let (renewals, _clients) = waiting(&names);
+        let lengths = trips(&renewals, |_| 0);
         let lengths: Vec<_> = lengths.iter().map(Vec::len).collect();
         assert_eq!(lengths, [MOST, 1]);
     }

@@ -21,17 +21,13 @@ const LOOKS: u32 = 500;
 
 /// Those who wait.
 pub(crate) struct Waits {
+    most: usize,
     room: Arc<Semaphore>,
     turns: Mutex<Turns>,
 }
 
 /// Of each name, whose turn it is to look. A mutex of tokio admits those who wait for it in their order.
-#[derive(Default)]
-struct Turns {
-    of_names: HashMap<Name, Arc<Turn>>,
-    /// Those nobody waits for any more are looked for when there are so many.
-    crowded: usize,
-}
+type Turns = HashMap<Name, Arc<Turn>>;
 
 pub(crate) type Turn = tokio::sync::Mutex<()>;
 
@@ -50,6 +46,7 @@ impl Drop for Place {
 impl Waits {
     pub(crate) fn new(most: usize) -> Self {
         Self {
+            most,
             room: Arc::new(Semaphore::new(most)),
             turns: Mutex::default(),
         }
@@ -67,24 +64,29 @@ impl Waits {
 
     /// Whose turn it is to look after this name.
     pub(crate) fn turn(&self, name: &Name) -> Arc<Turn> {
-        let mut turns = self.turns();
-        if turns.of_names.len() >= turns.crowded {
-            turns.of_names.retain(|_, turn| Arc::strong_count(turn) > 1);
-            // Twice as many have to come before the next time, so each pays for a few.
-            turns.crowded = 2 * turns.of_names.len() + 16;
-        }
-        Arc::clone(turns.of_names.entry(name.clone()).or_default())
+        Arc::clone(self.turns().entry(name.clone()).or_default())
     }
 
     /// How long a waiter pauses between two looks, if that is `pause` when few wait: more when there are many names, so
-    /// that a server looks [some times](LOOKS) a second, however many wait.
+    /// that a server looks [500 times](LOOKS) a second at most, however many wait.
     pub(crate) fn stretched(&self, pause: Duration) -> Duration {
-        let names = u32::try_from(self.turns().of_names.len()).unwrap_or(u32::MAX);
+        let names = self.turns().len().min(self.taken());
+        let names = u32::try_from(names).unwrap_or(u32::MAX);
         pause.max(Duration::from_secs(1) / LOOKS * names)
     }
 
+    /// How many places are taken.
+    fn taken(&self) -> usize {
+        self.most.saturating_sub(self.room.available_permits())
+    }
+
+    /// The turns of names that somebody waits for, and as many others at most.
     fn turns(&self) -> MutexGuard<'_, Turns> {
-        self.turns.lock().unwrap_or_else(PoisonError::into_inner)
+        let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+        if turns.len() > 2 * self.taken() + 16 {
+            turns.retain(|_, turn| Arc::strong_count(turn) > 1);
+        }
+        turns
     }
 }
 
@@ -93,22 +95,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_forgotten_when_nobody_waits_and_looks_become_rarer_while_many_do() {
-        let waits = Waits::new(1);
+    fn looks_become_rarer_while_many_wait_and_names_are_forgotten_when_they_go() {
+        let waits = Waits::new(10_000);
         let name = |number: usize| Name::new(number.to_string()).unwrap();
         let second = Duration::from_secs(1);
-        for number in 0..10_000 {
-            drop(waits.turn(&name(number)));
-        }
-        assert!(waits.turns().of_names.len() <= 16);
-        assert_eq!(waits.stretched(second), second);
-        let kept: Vec<_> = (0..10_000)
-            .map(|number| waits.turn(&name(number)))
-            .collect();
+        let wait = |number| (waits.enter().unwrap(), waits.turn(&name(number)));
+        let crowd: Vec<_> = (0..10_000).map(wait).collect();
+        assert!(waits.enter().is_err());
         assert_eq!(waits.stretched(second), 20 * second);
-        assert!(
-            Arc::ptr_eq(&kept[7], &waits.turn(&name(7))),
-            "it is the same turn"
-        );
+        let (_, seventh) = &crowd[7];
+        assert!(Arc::ptr_eq(seventh, &waits.turn(&name(7))));
+        drop(crowd);
+        assert_eq!(waits.stretched(second), second);
+        assert!(waits.turns().is_empty());
+        for number in 0..10_000 {
+            drop(wait(number));
+        }
+        assert!(waits.turns().len() <= 16);
     }
 }

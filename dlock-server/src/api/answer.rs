@@ -1,7 +1,7 @@
 //! How rows and refusals are written.
 
 use axum::{Json, http::StatusCode, response::Response};
-use dlock_http::Problem;
+use dlock_http::{Code, Problem};
 use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::{Value, json};
 
@@ -9,6 +9,11 @@ use crate::problem::Refusal;
 
 /// A status, and a body.
 pub(super) type Answer<T> = Result<(StatusCode, Json<T>), Refusal>;
+
+/// The row of what was just written. If the store does not show it, nobody may be told that nothing was done.
+pub(super) fn of_written<T>(row: Result<T, Refusal>) -> Result<T, Refusal> {
+    row.map_err(|_| Code::Unknown.into())
+}
 
 /// A row. Names of several words are there in both ways of writing, as `created_at` and as `createdAt`: the sample
 /// answers what changes a row in the one, and what reads it in the other.

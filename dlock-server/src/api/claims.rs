@@ -1,10 +1,10 @@
 //! Which claim a processor means, and what is kept of it.
 //!
-//! The sample's workers name themselves and the task, and may all use one name. So a name alone does not tell a claim
-//! from a later one of the same task: a worker that stood still would go on beside its successor. `next` answers the
-//! claim's token as `claim`, and who sends it back is sure to mean that claim. Of who does not, it is known whether the
-//! name has had this task before: with the task, as the checkpoint for its next attempt, is kept who had it. If so, the
-//! request is refused as ambiguous, and nothing is guessed.
+//! The sample's workers send their name and the number of the task, and all of them may use one name. So a name does not
+//! tell a claim from a later claim of the same task: a worker that stood still would go on beside its successor. `next`
+//! answers the token of the claim as `claim`, and a request that carries it means that claim. For requests without it, the
+//! server keeps with the task (as the checkpoint for its next attempt) which names have had it. Where the name of a claim
+//! has had the task before, a request without `claim` is refused as ambiguous, and nothing is guessed.
 
 use std::time::Duration;
 
@@ -12,13 +12,17 @@ use dlock_core::{FencingToken, Name};
 use dlock_http::{Code, Problem, Time};
 use dlock_tasks::{ClaimKey, ClaimedTask, Kept, Task, TaskId};
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 use super::{QUEUE, now};
 use crate::{Service, calls::Class, problem::Refusal};
 
-/// How many bytes of names of processors are kept with a task.
-const ROOM: usize = 3_000;
+/// The longest name of a processor, in bytes: it is kept with the task, where there is room for 4 KiB.
+pub(super) const LONGEST_NAME: usize = 256;
+
+/// How many names are kept with a task, as hashes.
+const MOST_BEFORE: usize = 64;
 
 /// What is kept of a claim, and of those before it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -27,8 +31,8 @@ pub(super) struct Note {
     pub(super) token: FencingToken,
     pub(super) processor: String,
     pub(super) started_at: Time,
-    /// Who has had the task before, each once.
-    before: Vec<String>,
+    /// Hashes of the names that have had the task before; none if that is not known.
+    before: Option<Vec<u64>>,
     /// The processor may have had it before.
     ambiguous: bool,
 }
@@ -44,34 +48,33 @@ impl Note {
     }
 
     fn new(claimed: &ClaimedTask, processor: &str) -> Self {
-        let last = Self::read(claimed.checkpoint.as_ref());
-        let is_known = last.is_some() || claimed.attempt == 1;
-        let mut before = last.map_or_else(Vec::new, |last| {
-            let mut before = last.before;
-            if !before.contains(&last.processor) {
-                before.push(last.processor);
-            }
-            before
-        });
-        let mut ambiguous = !is_known || before.iter().any(|name| name == processor);
-        let room = before.iter().map(|name| name.len() + 16).sum::<usize>() + processor.len();
-        if room > ROOM {
-            // From now on it is not known who had it.
-            before = vec![String::new()];
-            ambiguous = true;
-        }
-        ambiguous |= before.iter().any(String::is_empty);
+        let before = match Self::read(claimed.checkpoint.as_ref()) {
+            Some(last) => last.before.and_then(|mut before| {
+                before.push(hash(&last.processor));
+                (before.len() <= MOST_BEFORE).then_some(before)
+            }),
+            None => (claimed.attempt == 1).then(Vec::new),
+        };
+        let own = hash(processor);
         Self {
             token: claimed.key.token,
             processor: processor.to_owned(),
             started_at: Time(now()),
+            ambiguous: before.as_ref().is_none_or(|before| before.contains(&own)),
             before,
-            ambiguous,
         }
     }
 }
 
-/// Keeps of a claim whose it is. Of a repeated one it is kept already, and stays: the number is not larger.
+/// The beginning of a name's SHA-256. Two names of one hash are taken for one, which is safe.
+fn hash(name: &str) -> u64 {
+    let hash = Sha256::digest(name);
+    hash.iter()
+        .take(8)
+        .fold(0, |number, byte| number << 8 | u64::from(*byte))
+}
+
+/// Keeps whose a claim is. For a repeated claim that changes nothing: its checkpoint of this number is there already.
 pub(super) async fn keep(
     service: &Service,
     claimed: &ClaimedTask,
@@ -215,13 +218,17 @@ mod tests {
         assert!(Note::new(&claimed(2, None), "a").ambiguous);
         assert!(Note::new(&claimed(2, Some("theirs".into())), "a").ambiguous);
         assert!(!Note::new(&claimed(1, Some("theirs".into())), "a").ambiguous);
-        let long: Vec<_> = (0..8)
-            .map(|number| format!("{number}").repeat(600))
+        let many: Vec<_> = (0..100)
+            .map(|number| format!("{number:03}").repeat(LONGEST_NAME / 3))
             .collect();
-        let long: Vec<_> = long.iter().map(String::as_str).collect();
-        let seen = ambiguous(&long);
-        assert!(!seen[0] && seen[7], "{seen:?}");
-        let first = seen.iter().position(|is| *is).unwrap();
-        assert!(seen[first..].iter().all(|is| *is), "{seen:?}");
+        let many: Vec<_> = many.iter().map(String::as_str).collect();
+        let seen = ambiguous(&many);
+        assert!(seen[..=MOST_BEFORE].iter().all(|is| !is), "{seen:?}");
+        assert!(seen[MOST_BEFORE + 1..].iter().all(|is| *is), "{seen:?}");
+        // Each of its bytes takes six in JSON.
+        assert_eq!(
+            ambiguous(&["\u{1}".repeat(LONGEST_NAME).as_str(); 3]),
+            [false, true, true]
+        );
     }
 }

@@ -1,9 +1,9 @@
 //! The generator: adds a task every two seconds, while it is switched on.
 //!
-//! It is a task itself, under a key that only one task has at a time: whoever enqueues it switches the generator on, and
-//! whoever cancels it switches it off, on whichever server. Each server has a worker for it. The one that claims it adds
-//! a task, and leaves it for two seconds later: so one server at a time generates, another one goes on when it dies, and
-//! every server knows whether the generator is on.
+//! The generator is a task itself, under a key that only one task has at a time. To enqueue that task is to switch the
+//! generator on, and to cancel it is to switch it off, at any server. Each server has a worker for it. The server whose
+//! worker claims it adds a task of the sample, and leaves the generator's task for two seconds later. So one server at a
+//! time generates, another one goes on when it dies, and every server knows whether the generator is on.
 
 use std::{sync::Arc, time::Duration};
 
@@ -43,8 +43,8 @@ pub(super) fn routes() -> OpenApiRouter<Service> {
         .routes(routes!(stop))
 }
 
-/// Switches the generator on, if it is off; answers whether it was.
-async fn switch(store: &dyn TaskStore) -> Result<bool, ProviderError> {
+/// Switches the generator on, if it is off; its task, new or not.
+async fn switch(store: &dyn TaskStore) -> Result<Enqueued, ProviderError> {
     let task = NewTask::builder()
         .kind(KIND)
         .queue(QUEUE)
@@ -52,11 +52,9 @@ async fn switch(store: &dyn TaskStore) -> Result<bool, ProviderError> {
         // One is used up with each server that dies.
         .max_attempts(1_000)
         .build();
-    match store.enqueue(&[task]).await?.first() {
-        Some(Enqueued::New(_)) => Ok(true),
-        Some(_) => Ok(false),
-        None => Err(ProviderError::unknown("no answer to a task")),
-    }
+    let added = store.enqueue(&[task]).await?;
+    let added = added.first().copied();
+    added.ok_or_else(|| ProviderError::unknown("no answer to a task"))
 }
 
 /// Keeps the generator on until `stop` resolves. One that was on already is left on.
@@ -67,11 +65,9 @@ pub async fn keep_on(
     store: Arc<dyn TaskStore>,
     stop: impl Future<Output = ()> + Send,
 ) -> Result<(), ProviderError> {
-    if switch(&*store).await? {
+    if let Enqueued::New(id) = switch(&*store).await? {
         stop.await;
-        if let Some(id) = current(&*store).await? {
-            store.cancel(id, true).await?;
-        }
+        store.cancel(id, true).await?;
     }
     Ok(())
 }
@@ -118,15 +114,14 @@ impl Generator {
 )]
 async fn start(State(service): State<Service>, _allowed: InApi<ToEnqueue>) -> Answer<Generator> {
     let limit = service.0.limits.call_time;
-    let is_new = service
+    let switched = service
         .ask_tasks(Class::Enqueue, limit, |store| async move {
             switch(&*store).await
         })
         .await?;
-    if is_new {
-        answer(Generator::on("the generator is started"))
-    } else {
-        Err(Refusal::new(Code::Held, "the generator is on already"))
+    match switched {
+        Enqueued::New(_) => answer(Generator::on("the generator is started")),
+        _ => Err(Refusal::new(Code::Held, "the generator is on already")),
     }
 }
 

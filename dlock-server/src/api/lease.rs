@@ -15,7 +15,7 @@ use crate::{Service, calls::Class, names::Namespace, problem::Refusal};
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = sample::Lease)]
 pub(super) struct Lease {
-    /// The number of the resource, the same whoever holds it.
+    /// The number of the resource: a later lease of the same resource has it, too.
     pub(super) id: i64,
     pub(super) resource: String,
     pub(super) holder: String,
@@ -27,7 +27,8 @@ pub(super) struct Lease {
     released_at: Option<Time>,
     /// When it ends, or has ended. Absent of one that was renewed and has run out: the store keeps no more than that.
     expires_at: Option<Time>,
-    /// The identity of this term: whoever names it acts for this term alone, and not for a later one of the same holder.
+    /// The identity of this term. A request with this `uuid` is about this term alone, and not about a later one of the
+    /// same holder.
     uuid: Uuid,
     /// The fencing token of this term.
     #[schema(value_type = u64, minimum = 1, maximum = 9007199254740991_u64)]

@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use super::{
     LEASE,
-    answer::{Answer, Row},
+    answer::{Answer, Row, of_written},
     keys::Key,
     lease::{self, Lease, is_active},
     numbers, released,
@@ -103,7 +103,7 @@ async fn take(
         }
         AcquireOutcome::Spent => return Err(Code::Spent.into()),
     }
-    let record = lease::record(&service, Class::Hold, &name).await?;
+    let record = of_written(lease::record(&service, Class::Hold, &name).await)?;
     if record.uuid != uuid {
         return Err(Code::Lost.into());
     }
@@ -139,7 +139,7 @@ async fn renew(
         RenewOutcome::Renewed { .. } => {}
         RenewOutcome::Lost(_) => return Err(not_theirs()),
     }
-    let renewed = lease::record(&service, Class::Hold, &name).await?;
+    let renewed = of_written(lease::record(&service, Class::Hold, &name).await)?;
     if renewed.uuid != record.uuid {
         return Err(not_theirs());
     }
@@ -229,8 +229,8 @@ async fn created(
     name: &Name,
     record: &Record,
 ) -> Answer<Row<Lease>> {
-    let row = lease::row(service, Class::Hold, namespace, name, record).await?;
-    Ok((StatusCode::CREATED, Json(row)))
+    let row = lease::row(service, Class::Hold, namespace, name, record).await;
+    Ok((StatusCode::CREATED, Json(of_written(row)?)))
 }
 
 fn not_theirs() -> Refusal {

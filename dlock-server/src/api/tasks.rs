@@ -20,8 +20,8 @@ use uuid::Uuid;
 
 use super::{
     KIND, LEASE, QUEUE,
-    answer::{Answer, Row},
-    claims::{self, Found, lost},
+    answer::{Answer, Row, of_written},
+    claims::{self, Found, LONGEST_NAME, lost},
     keys::Key,
     task::{Shown, claimed, shown},
 };
@@ -142,7 +142,7 @@ async fn add(
     let Some(added) = added.first() else {
         return Err(Code::Unknown.into());
     };
-    let task = claims::task(&service, Class::Enqueue, added.id()).await?;
+    let task = of_written(claims::task(&service, Class::Enqueue, added.id()).await)?;
     Ok((StatusCode::CREATED, Json(shown(task))))
 }
 
@@ -181,8 +181,8 @@ async fn next(
     let Some(got) = claimed_ones.tasks.into_iter().next() else {
         return Ok(StatusCode::NO_CONTENT.into_response());
     };
-    claims::keep(&service, &got, &processor).await?;
-    let task = claims::task(&service, Class::Hold, got.key.id).await?;
+    of_written(claims::keep(&service, &got, &processor).await)?;
+    let task = of_written(claims::task(&service, Class::Hold, got.key.id).await)?;
     let row = claimed(task, got.key.token);
     Ok((StatusCode::ACCEPTED, Json(row)).into_response())
 }
@@ -220,7 +220,7 @@ async fn heartbeat(
         RenewOutcome::Renewed { .. } => {}
         RenewOutcome::Lost(_) => return Err(lost("the lease of the task has run out")),
     }
-    let task = claims::task(&service, Class::Hold, id).await?;
+    let task = of_written(claims::task(&service, Class::Hold, id).await)?;
     Ok((StatusCode::ACCEPTED, Json(claimed(task, key.token))))
 }
 
@@ -270,13 +270,18 @@ async fn complete(
         Some(Ended::Lost(None)) => return Err(Code::Lost.into()),
         _ => return Err(Code::Unknown.into()),
     }
-    let task = claims::task(&service, Class::Hold, id).await?;
+    let task = of_written(claims::task(&service, Class::Hold, id).await)?;
     Ok((StatusCode::ACCEPTED, Json(shown(task))))
 }
 
 fn named(processor: &str) -> Result<(), Refusal> {
     if processor.is_empty() {
         let problem = Problem::new(Code::BadRequest).detail("the processor is empty");
+        return Err(problem.pointer("/processor").into());
+    }
+    if processor.len() > LONGEST_NAME {
+        let detail = format!("a processor's name has at most {LONGEST_NAME} bytes");
+        let problem = Problem::new(Code::BadRequest).detail(detail);
         return Err(problem.pointer("/processor").into());
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! Serving, until a signal ends it.
 
-use std::{fs, num::NonZeroUsize, path::Path, sync::Arc};
+use std::{fs, num::NonZeroU32, path::Path, sync::Arc};
 
 use dlock_stores::text::with_causes;
 use tokio::net::{TcpListener, TcpSocket};
@@ -56,9 +56,10 @@ pub(super) async fn run(plan: &Plan) -> Result<(), Failure> {
         hosts: plan.hosts(),
         ..Limits::default()
     };
-    limits.waits = plan.max_waits.map_or(limits.waits, NonZeroUsize::get);
+    let number = |number: NonZeroU32| number.get() as usize;
+    limits.waits = plan.max_waits.map_or(limits.waits, number);
     let mut bounds = Bounds::default();
-    bounds.connections = (plan.max_connections).map_or(bounds.connections, NonZeroUsize::get);
+    bounds.connections = plan.max_connections.map_or(bounds.connections, number);
     let metrics = metrics::keep()?;
     let mut service = Service::new(Arc::clone(stores.store.provider()), limits)
         .with_metrics(move || metrics.render());
@@ -105,13 +106,17 @@ pub(super) async fn run(plan: &Plan) -> Result<(), Failure> {
     tracing::info!("stopping");
     service.stop();
     stop.cancel();
+    let all_end = async {
+        let ended = (&mut serving).await;
+        background.ended().await;
+        ended
+    };
     tokio::select! {
-        ended = &mut serving => ended.map_err(|error| {
+        ended = all_end => ended.map_err(|error| {
             Failure::new(Exit::System, "serving ended").because(&error)
         })?,
         () = signals.stopped_again() => tracing::warn!("a second signal: requests under way are cut off"),
     }
-    background.ended().await;
     tracing::info!("stopped");
     Ok(())
 }

@@ -4,7 +4,7 @@ use std::{
     ffi::OsStr,
     fs,
     net::{IpAddr, Ipv4Addr, SocketAddr},
-    num::NonZeroUsize,
+    num::NonZeroU32,
     path::{Path, PathBuf},
 };
 
@@ -69,11 +69,11 @@ pub(super) struct Settings {
     demo: bool,
     /// Connections at a time; further ones wait until another ends. Each takes an open file [default: 10000]
     #[arg(long, value_name = "NUMBER", global = true)]
-    max_connections: Option<NonZeroUsize>,
+    max_connections: Option<NonZeroU32>,
     /// Requests that wait for a lease or a task, and streams of hints, at a time; further ones are refused. Each takes a
     /// connection, so max-connections is to be larger [default: 1000]
     #[arg(long, value_name = "NUMBER", global = true)]
-    max_waits: Option<NonZeroUsize>,
+    max_waits: Option<NonZeroU32>,
     /// Make the tables of the store where they are missing
     #[arg(long, global = true)]
     setup: bool,
@@ -101,8 +101,8 @@ pub(super) struct Plan {
     pub(super) setup: bool,
     pub(super) api: bool,
     pub(super) demo: bool,
-    pub(super) max_connections: Option<NonZeroUsize>,
-    pub(super) max_waits: Option<NonZeroUsize>,
+    pub(super) max_connections: Option<NonZeroU32>,
+    pub(super) max_waits: Option<NonZeroU32>,
     pub(super) log_format: LogFormat,
 }
 

@@ -1,25 +1,10 @@
 //! The sample's walk-through, and the demo.
 #![expect(clippy::unwrap_used, reason = "in a test, that is how it fails")]
 
-use std::{thread::sleep, time::Duration};
-
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::support::{PATIENCE, Served, User, str};
-
-/// Waits until this answers something.
-#[track_caller]
-fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let pause = Duration::from_millis(50);
-    for _ in 0..PATIENCE.as_millis() / pause.as_millis() {
-        if let Some(found) = look() {
-            return found;
-        }
-        sleep(pause);
-    }
-    panic!("{what}");
-}
+use crate::support::{Served, User, str, until};
 
 /// As its description tells it: a lease, a task, the next one, a heartbeat, its completion, and the generator. Each
 /// request goes to another one of two servers.

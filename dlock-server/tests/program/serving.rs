@@ -7,9 +7,9 @@ use std::{
 };
 
 use dlock_sqlite::tasks::SqliteTasks;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::support::{ACQUIRE, PATIENCE, RENEW, User, answer, send, term, uuid};
+use crate::support::{ACQUIRE, PATIENCE, RENEW, User, answer, send, term, until, uuid};
 
 #[test]
 fn locks_and_tasks_of_the_user_are_there_at_once() {
@@ -101,11 +101,11 @@ fn server_waits_for_no_more_than_it_was_told() {
     let mut first = served.connect();
     let waits = term("job", 2, 20_000).to_string();
     send(&mut first, &format!("POST {ACQUIRE}"), "", &waits);
-    let waiting = |metrics: &Value| {
-        let metrics = metrics.as_str().unwrap();
-        metrics.lines().any(|line| line == "dlock_server_waits 1")
-    };
-    while !waiting(&served.get("/metrics").1) {}
+    until("nobody waits", || {
+        let (_, metrics) = served.get("/metrics");
+        let mut lines = metrics.as_str().unwrap().lines();
+        lines.find(|line| *line == "dlock_server_waits 1").map(drop)
+    });
     let (status, refused) = served.post(ACQUIRE, &term("job", 3, 20_000));
     assert_eq!((status, &refused["code"]), (503, &json!("overloaded")));
     let release = json!({"name": "job", "uuid": uuid(1)});

@@ -254,3 +254,16 @@ pub(crate) fn uuid(number: u128) -> String {
 pub(crate) fn str(path: &Path) -> &str {
     path.to_str().unwrap()
 }
+
+/// Waits until this answers something.
+#[track_caller]
+pub(crate) fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let pause = Duration::from_millis(50);
+    for _ in 0..PATIENCE.as_millis() / pause.as_millis() {
+        if let Some(found) = look() {
+            return found;
+        }
+        thread::sleep(pause);
+    }
+    panic!("{what}");
+}

@@ -7,7 +7,10 @@ use dlock_tasks::{Context, NewTask, Payload, Served, Stop, TaskStore, Worker};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{super::KIND as TASK, EVERY, KIND, QUEUE};
+use super::{
+    super::{KIND as TASK, QUEUE as TASKS},
+    EVERY, KIND, QUEUE,
+};
 
 /// How long another server waits when the one that generates dies.
 const LEASE: Duration = Duration::from_secs(10);
@@ -54,7 +57,7 @@ async fn tick(store: Arc<dyn TaskStore>, context: Context) -> Result<(), Stop> {
     let seconds = 1 + context.token().get() % LONGEST;
     let task = NewTask::builder()
         .kind(TASK)
-        .queue(super::super::QUEUE)
+        .queue(TASKS)
         .payload(json!({ "sleep_duration_seconds": seconds }))
         .build();
     if let Served::Enqueued(added) = store.enqueue_periodic(QUEUE, turn, &task).await? {

@@ -131,7 +131,8 @@ async fn what_is_not_there_is_never_a_success() {
         }
     }
     api.gets("GET /api/tasks/999", Value::Null, 404).await;
-    for body in [json!({}), processor(""), json!({"processor": 1})] {
+    let long = processor(&"x".repeat(257));
+    for body in [json!({}), processor(""), long, json!({"processor": 1})] {
         api.gets(NEXT, body, 400).await;
     }
     for body in [json!({}), json!({"task_data": "x".repeat(300 * 1024)})] {
