@@ -70,8 +70,7 @@ impl Waits {
     /// How long a waiter pauses between two looks, if that is `pause` when few wait: more when there are many names, so
     /// that a server looks [500 times](LOOKS) a second at most, however many wait.
     pub(crate) fn stretched(&self, pause: Duration) -> Duration {
-        let names = self.turns().len().min(self.taken());
-        let names = u32::try_from(names).unwrap_or(u32::MAX);
+        let names = u32::try_from(self.turns().len()).unwrap_or(u32::MAX);
         pause.max(Duration::from_secs(1) / LOOKS * names)
     }
 

@@ -1,9 +1,12 @@
 //! Renewals of many clients at a time.
 
+use std::time::Duration;
+
 use dlock_core::ErrorKind;
 use dlock_testkit::faults::{Fault, Op, Request};
 use futures_util::future::join_all;
 use serde_json::json;
+use tokio::time::{Instant, sleep};
 
 use crate::support::{ACQUIRE, Answer, Api, acquire, uuid};
 
@@ -28,7 +31,7 @@ async fn renew_all(api: &Api, n: u64) -> Vec<Answer> {
 }
 
 #[tokio::test]
-async fn renewals_that_come_together_travel_together_and_each_has_its_own_answer() {
+async fn each_renewal_of_a_trip_has_its_own_answer() {
     let api = Api::new();
     for client in 0..CLIENTS {
         let taken = api
@@ -36,24 +39,11 @@ async fn renewals_that_come_together_travel_together_and_each_has_its_own_answer
             .await;
         assert_eq!(taken.status, 200);
     }
-    api.store.forget_calls();
     let answers = renew_all(&api, 1).await;
     for (client, answer) in (0..CLIENTS).zip(&answers) {
         let expected = if client.is_multiple_of(3) { 409 } else { 200 };
         assert_eq!(answer.status, expected, "{client}: {answer:?}");
     }
-    let calls = api.store.calls();
-    let together = calls.iter().filter_map(|call| match &call.request {
-        Request::RenewMany(renewals) => Some(renewals.len()),
-        _ => None,
-    });
-    let together: Vec<_> = together.collect();
-    let alone = CLIENTS as usize - together.iter().sum::<usize>();
-    assert!(
-        together.len() + alone <= 10,
-        "{together:?} and {alone} alone"
-    );
-
     // A trip that fails says so to all who travelled.
     api.store
         .always(Op::Renew, Fault::FailBefore(ErrorKind::NotApplied));
@@ -69,4 +59,54 @@ async fn renewals_that_come_together_travel_together_and_each_has_its_own_answer
     };
     let next = renew_all(&api, 3).await;
     assert_eq!(codes(&next), codes(&answers), "and the next ones go");
+}
+
+/// Clients that come one after the other, a millisecond apart; what each was answered, and after which time.
+async fn renew_in_turn(api: &Api, clients: u32) -> Vec<(Answer, Duration)> {
+    let renew = |client: u32| async move {
+        sleep(Duration::from_millis(client.into())).await;
+        let began = Instant::now();
+        let renewal = json!({"name": client.to_string(), "uuid": uuid(client), "n": 1});
+        (api.post(RENEW, renewal).await, began.elapsed())
+    };
+    join_all((0..clients).map(renew)).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_more_renewals_come_the_more_travel_in_one_trip() {
+    let api = Api::new();
+    for client in 0..40 {
+        let taken = api
+            .post(ACQUIRE, acquire(&client.to_string(), client))
+            .await;
+        assert_eq!(taken.status, 200);
+    }
+    api.store.forget_calls();
+    let slow = Fault::DelayReply(Duration::from_millis(10));
+    api.store.always(Op::Renew, slow);
+    for (answer, _) in renew_in_turn(&api, 40).await {
+        assert_eq!(answer.status, 200, "{answer:?}");
+    }
+    let calls = api.store.calls();
+    let together = calls.iter().filter_map(|call| match &call.request {
+        Request::RenewMany(renewals) => Some(renewals.len()),
+        _ => None,
+    });
+    let together: Vec<_> = together.collect();
+    let alone = 40 - together.iter().sum::<usize>();
+    assert!(
+        together.len() + alone <= 15,
+        "{together:?} and {alone} alone"
+    );
+}
+
+/// Who waits for a trip is told as soon as who travels.
+#[tokio::test(start_paused = true)]
+async fn silent_store_keeps_no_renewal_for_longer_than_a_call() {
+    let api = Api::new();
+    api.store.always(Op::Renew, Fault::LoseRequest);
+    for (answer, took) in renew_in_turn(&api, 100).await {
+        assert_eq!((answer.status, answer.code()), (504, "unknown"));
+        assert!(took <= Duration::from_secs(5), "{took:?}");
+    }
 }

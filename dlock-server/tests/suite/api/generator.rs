@@ -2,11 +2,11 @@
 
 use std::{sync::Arc, time::Duration};
 
-use dlock_server::api::generate;
+use dlock_server::api::{generate, keep_on};
 use dlock_tasks::{Filter, TaskStore};
 use dlock_testkit::tasks::memory::MemoryTasks;
 use serde_json::{Value, json};
-use tokio::{task::JoinHandle, time::sleep};
+use tokio::{sync::oneshot, task::JoinHandle, time::sleep};
 
 use super::api_before;
 use crate::tasks::store::Watched;
@@ -65,6 +65,37 @@ async fn every_server_starts_tells_and_stops() {
     }
     second.gets(START, Value::Null, 200).await;
     first.gets(STOP, Value::Null, 200).await;
+}
+
+/// As the demo does. What somebody else has switched on stays on.
+#[tokio::test(start_paused = true)]
+async fn generator_is_kept_on_and_switched_off_by_the_one_who_switched_it_on() {
+    let tasks: Arc<dyn TaskStore> = Arc::new(MemoryTasks::new());
+    let api = api_before(&tasks);
+    let is_on = async || api.gets(STATUS, Value::Null, 200).await["isRunning"] == true;
+    let keep_on = |stop: oneshot::Receiver<()>| {
+        let tasks = Arc::clone(&tasks);
+        tokio::spawn(async move { keep_on(tasks, async { drop(stop.await) }).await.unwrap() })
+    };
+    let (stop, stopped) = oneshot::channel();
+    let kept = keep_on(stopped);
+    sleep(Duration::from_secs(1)).await;
+    assert!(is_on().await);
+    // A second one has nothing to switch on, nor off.
+    let (_, at_once) = oneshot::channel();
+    keep_on(at_once).await.unwrap();
+    assert!(is_on().await);
+    // Somebody switches it off and on again: that is another one.
+    api.gets(STOP, Value::Null, 200).await;
+    api.gets(START, Value::Null, 200).await;
+    drop(stop);
+    kept.await.unwrap();
+    assert!(is_on().await);
+
+    api.gets(STOP, Value::Null, 200).await;
+    let (_, at_once) = oneshot::channel();
+    keep_on(at_once).await.unwrap();
+    assert!(!is_on().await);
 }
 
 /// 004-4: one task every two seconds, however many servers there are, and whichever die.
