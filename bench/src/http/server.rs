@@ -14,6 +14,9 @@ const PROGRAM: &str = "dlock-server";
 /// Gives this program, $1, the server's name and starts it with the other words.
 const START: &str = r#"ln -s "$1" dlock-server && shift && exec ./dlock-server "$@""#;
 
+/// Settings that the store has when it is asked directly.
+const AS_DIRECT: &str = "sslmode=disable&connections=32&prepared=true";
+
 /// Whether this process is the server, by the name that it was started with.
 pub(crate) fn is_the_program() -> bool {
     let name = std::env::args_os().next().unwrap_or_default();
@@ -47,7 +50,7 @@ fn location(store: Store, places: &Places) -> Result<String> {
         Store::SQLite => format!("sqlite:{}", ours::file(places)?.display()),
         Store::Postgres => {
             let port = places.postgres.context("there is no Postgres")?;
-            format!("postgres://postgres@127.0.0.1:{port}/postgres?sslmode=disable")
+            format!("postgres://postgres@127.0.0.1:{port}/postgres?{AS_DIRECT}")
         }
         Store::Redis | Store::DynamoDb | Store::Etcd => {
             bail!("servers on {store} are not measured")

@@ -41,6 +41,13 @@ pub(crate) struct Settings {
         doc = "How long one call may take, the wait for a connection included; 5 s by default."
     ))]
     call_timeout: Duration,
+    #[builder(
+        default,
+        setter(
+            doc = "Prepares each statement once a connection, at the cost of one more round trip then; after that the server neither parses nor plans it. Off by default.\n\n**Never through a pooler in transaction or statement mode**, unless it follows the protocol's prepared statements (PgBouncer does from 1.21 with `max_prepared_statements` above 0): the driver of every process numbers its statements alike, so a session that is shared may run a statement of somebody else. A session that has forgotten its statements (`DISCARD ALL`, `DEALLOCATE ALL`) is noticed, and costs one more round trip."
+        )
+    )]
+    prepared: bool,
     #[builder(default, setter(
         transform = |config: Config, tls: impl MakeTlsConnect<
             Socket,
@@ -81,6 +88,7 @@ impl From<Settings> for Result<PostgresTasks, BuildError> {
             pool,
             schema,
             call_timeout: timeout,
+            prepared,
             listen,
         } = settings;
         if !(Duration::from_millis(1)..=Duration::from_secs(60)).contains(&timeout) {
@@ -88,7 +96,7 @@ impl From<Settings> for Result<PostgresTasks, BuildError> {
         }
         let schema = Schema::new(&schema)?;
         let statements = Arc::new(schema.statements());
-        let connections = Connections::new(pool, timeout, false);
+        let connections = Connections::new(pool, timeout, prepared);
         let beats = Beats::new(connections.clone(), Arc::clone(&statements));
         Ok(PostgresTasks {
             connections,

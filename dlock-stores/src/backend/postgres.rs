@@ -102,11 +102,12 @@ impl Database {
             recycling_method: RecyclingMethod::Fast,
         };
         let manager = Manager::from_config(config, tls, recycling);
-        let connections = if program.serves_many {
+        let usual = if program.serves_many {
             CONNECTIONS_FOR_MANY
         } else {
             CONNECTIONS
         };
+        let connections = self.connections.map_or(usual, |said| said.get().into());
         Pool::builder(manager)
             .max_size(connections)
             .build()
@@ -139,7 +140,8 @@ impl Backend for Database {
             .pool(pool)
             .schema(schema.as_deref().unwrap_or("dlock"))
             .table(table.as_deref().unwrap_or("lock"))
-            .prefix(prefix.as_deref().unwrap_or_default());
+            .prefix(prefix.as_deref().unwrap_or_default())
+            .prepared(self.prepared);
         let built = if program.serves_many {
             builder.listen(config, tls).build()
         } else {
@@ -168,7 +170,8 @@ impl Backend for Database {
         let pool = self.pool((config.clone(), tls.clone()), program)?;
         let builder = PostgresTasks::builder()
             .pool(pool)
-            .schema(schema.as_deref().unwrap_or("dlock"));
+            .schema(schema.as_deref().unwrap_or("dlock"))
+            .prepared(self.prepared);
         let built = if program.serves_many {
             builder.listen(config, tls).build()
         } else {

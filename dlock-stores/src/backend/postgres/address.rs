@@ -3,6 +3,7 @@
 //! Parameters and variables are those of PostgreSQL's own programs, as far as they are named here.
 
 use std::{
+    num::NonZeroU16,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -22,10 +23,11 @@ use crate::{
 };
 
 /// What may stand behind the question mark.
-const PARAMETERS: [&str; 23] = [
+const PARAMETERS: [&str; 25] = [
     "application_name",
     "channel_binding",
     "connect_timeout",
+    "connections",
     "dbname",
     "host",
     "hostaddr",
@@ -38,6 +40,7 @@ const PARAMETERS: [&str; 23] = [
     "password",
     "port",
     "prefix",
+    "prepared",
     "schema",
     "sslmode",
     "sslnegotiation",
@@ -60,6 +63,10 @@ pub(crate) struct Database {
     pub(crate) roots: Roots,
     pub(crate) password_file: Option<PathBuf>,
     pub(crate) place: Place,
+    /// How many connections there are at most, if the URL says so.
+    pub(crate) connections: Option<NonZeroU16>,
+    /// Whether statements are prepared.
+    pub(crate) prepared: bool,
 }
 
 /// Where in the database the locks are, as far as the URL says it.
@@ -95,6 +102,16 @@ impl Database {
             table: query.take("table")?,
             prefix: query.take("prefix")?,
         };
+        let connections = query.take("connections")?;
+        let connections = connections.map(|number| {
+            let why = "connections is how many there may be at most: 1 to 65535";
+            number.parse().map_err(|_| StoreError::no_location(why))
+        });
+        let prepared = match query.take("prepared")?.as_deref() {
+            None | Some("false") => false,
+            Some("true") => true,
+            Some(_) => return Err(StoreError::no_location("prepared is true or false")),
+        };
         let mut config: Config = format!("{url}?{}", query.rest())
             .parse()
             // The driver names what is wrong, and repeats no value.
@@ -121,6 +138,8 @@ impl Database {
             roots,
             password_file,
             place,
+            connections: connections.transpose()?,
+            prepared,
         })
     }
 }
@@ -186,6 +205,26 @@ mod tests {
             patient.config.get_connect_timeout(),
             Some(&Duration::from_secs(60))
         );
+    }
+
+    #[test]
+    fn url_says_how_many_connections_and_whether_statements_are_prepared() {
+        let plain = database("postgres://h/d", &[]).unwrap();
+        assert_eq!((plain.connections, plain.prepared), (None, false));
+        let said = database("postgres://h/d?connections=32&prepared=true", &[]).unwrap();
+        assert_eq!(
+            (said.connections.map(NonZeroU16::get), said.prepared),
+            (Some(32), true)
+        );
+        for bad in [
+            "connections=0",
+            "connections=70000",
+            "connections=",
+            "prepared=yes",
+        ] {
+            let refused = database(&format!("postgres://h/d?{bad}"), &[]);
+            assert!(refused.is_err(), "{bad}");
+        }
     }
 
     #[test]
