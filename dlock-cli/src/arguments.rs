@@ -187,6 +187,20 @@ pub(crate) enum TasksCommand {
         #[arg(required = true, value_parser = task)]
         ids: Vec<TaskId>,
     },
+    /// Pause queues: nobody gets their tasks until they are resumed; those that run go on
+    Pause {
+        /// Their names
+        #[arg(required = true)]
+        queues: Vec<String>,
+    },
+    /// Resume queues that are paused
+    Resume {
+        /// Their names
+        #[arg(required = true)]
+        queues: Vec<String>,
+    },
+    /// The queues that are paused
+    Paused,
 }
 
 /// Arguments of `dlock tasks enqueue`.

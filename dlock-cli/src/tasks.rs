@@ -2,6 +2,7 @@
 
 mod changes;
 mod enqueue;
+mod pause;
 mod rows;
 
 use std::{env, process::ExitCode, time::Duration};
@@ -42,7 +43,8 @@ async fn run(arguments: &TasksArguments) -> Result<ExitCode, Failure> {
             let mut counts = answer(&queue, "can't count the tasks", store.counts()).await?;
             // Each store has an order of its own.
             counts.sort();
-            output::write(&rows::counts(&counts, json)?)?;
+            let paused = pause::paused(&queue).await?;
+            output::write(&rows::counts(&counts, &paused, json)?)?;
         }
         TasksCommand::List {
             queue: of,
@@ -71,6 +73,11 @@ async fn run(arguments: &TasksArguments) -> Result<ExitCode, Failure> {
         }
         TasksCommand::Cancel { ids, force } => {
             return changes::cancel(&queue, ids, *force, json).await;
+        }
+        TasksCommand::Pause { queues } => pause::set(&queue, queues, true, json).await?,
+        TasksCommand::Resume { queues } => pause::set(&queue, queues, false, json).await?,
+        TasksCommand::Paused => {
+            output::write(&rows::paused(&pause::paused(&queue).await?, json)?)?;
         }
         TasksCommand::Retry { ids } => return changes::retry(&queue, ids, json).await,
     }

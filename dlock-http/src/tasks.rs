@@ -6,6 +6,7 @@
 mod claim;
 mod ending;
 mod new;
+mod queue;
 mod show;
 
 pub use self::{
@@ -15,6 +16,7 @@ pub use self::{
         GiveBack, How, Snooze,
     },
     new::{Enqueue, EnqueuePeriodic, Enqueued, EnqueuedMany, NewTask, Served},
+    queue::{Paused, Queue, SetQueue},
     show::{
         Cancel, Cancelled, Count, Counts, FailedAttempt, Hint, Holder, Page, Prune, Pruned, Retry,
         Task,

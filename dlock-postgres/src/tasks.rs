@@ -54,7 +54,8 @@
 //! GRANT USAGE ON SCHEMA dlock TO worker;
 //! GRANT SELECT, INSERT, UPDATE, DELETE ON dlock.dlock_task, dlock.dlock_task_done TO worker;
 //! GRANT SELECT, INSERT, UPDATE ON dlock.dlock_task_schedule TO worker;
-//! GRANT SELECT ON dlock.dlock_task_layout TO worker;
+//! GRANT SELECT ON dlock.dlock_task_layout, dlock.dlock_task_paused TO worker;
+//! GRANT INSERT, DELETE ON dlock.dlock_task_paused TO worker;
 //! GRANT USAGE ON SEQUENCE dlock.dlock_task_id_seq TO worker;
 //! ```
 //!
@@ -76,7 +77,7 @@ use deadpool_postgres::tokio_postgres::{self, Row, Transaction, types::Type};
 use dlock_core::{FencingToken, Provider, ProviderError, provider::Wakeups};
 use dlock_tasks::{
     Ages, Claim, ClaimKey, Claimed, Count, Ended, Ending, Enqueued, Filter, How, Kept, NewTask,
-    Served, State, Task, TaskId, TaskStore, limits,
+    PausedQueue, Served, State, Task, TaskId, TaskStore, limits,
 };
 use serde_json::Value;
 use tokio::task::JoinSet;
@@ -568,6 +569,29 @@ impl TaskStore for PostgresTasks {
             }
         }
         Ok(tasks)
+    }
+
+    async fn set_paused(&self, queue: &str, paused: bool) -> Result<(), ProviderError> {
+        limits::queue(queue)?;
+        let parameters: &Parameters<'_> = &[(&queue, Type::TEXT), (&paused, Type::BOOL)];
+        let done = self
+            .connections
+            .query_one(Caller::Other, &self.statements.pause, parameters);
+        done.await.map(drop)
+    }
+
+    async fn paused(&self) -> Result<Vec<PausedQueue>, ProviderError> {
+        let rows = self
+            .connections
+            .query(Caller::Other, &self.statements.paused, &[])
+            .await?;
+        let paused = |row: &Row| -> Result<PausedQueue, Flaw> {
+            let (queue, since): (String, SystemTime) =
+                (value(row, "queue", 0)?, value(row, "since", 1)?);
+            Ok(PausedQueue::new(queue, since))
+        };
+        let paused: Result<_, Flaw> = rows.iter().map(paused).collect();
+        paused.map_err(|flaw| error::bad_answer(&flaw))
     }
 
     async fn counts(&self) -> Result<Vec<Count>, ProviderError> {

@@ -1,4 +1,4 @@
-//! `/v1/{namespace}/tasks`: each request is one call of the store of tasks, and one that was refused is a second.
+//! `/v1/{namespace}/tasks` and `/v1/{namespace}/queues`: each request is one call of the store of tasks, and one that was refused is a second.
 //!
 //! A queue has its namespace and a slash before its name in the store, and a number says nothing of its task's
 //! namespace. So what names a number alone (a look, a cancellation, a retry) reads the task first. That is no race: a
@@ -17,6 +17,7 @@ mod events;
 mod hints;
 mod line;
 mod prune;
+mod queues;
 mod request;
 mod show;
 pub(crate) mod store;
@@ -35,5 +36,6 @@ pub(crate) fn routes() -> OpenApiRouter<Service> {
         .merge(ending::routes())
         .merge(show::routes())
         .merge(change::routes())
+        .merge(queues::routes())
         .merge(events::routes())
 }

@@ -39,6 +39,7 @@ mod beats;
 mod claim;
 mod database;
 mod ending;
+mod pause;
 mod periodic;
 mod repeat;
 mod row;
@@ -56,7 +57,7 @@ use async_trait::async_trait;
 use dlock_core::{Provider, ProviderError, provider::Wakeups};
 use dlock_tasks::{
     Ages, Claim, ClaimKey, Claimed, Count, Ended, Ending, Enqueued, Filter, How, Kept, NewTask,
-    Served, State, Task, TaskId, TaskStore, limits,
+    PausedQueue, Served, State, Task, TaskId, TaskStore, limits,
 };
 use rusqlite::Transaction;
 use serde_json::Value;
@@ -363,6 +364,17 @@ impl TaskStore for SqliteTasks {
     async fn list(&self, filter: &Filter) -> Result<Vec<Task>, ProviderError> {
         let filter = filter.clone();
         self.read(move |work| work.list(&filter)).await
+    }
+
+    async fn set_paused(&self, queue: &str, paused: bool) -> Result<(), ProviderError> {
+        limits::queue(queue)?;
+        let queue = queue.to_owned();
+        self.write(None, move |work| work.set_paused(&queue, paused))
+            .await
+    }
+
+    async fn paused(&self) -> Result<Vec<PausedQueue>, ProviderError> {
+        self.read(|work| work.paused()).await
     }
 
     async fn counts(&self) -> Result<Vec<Count>, ProviderError> {

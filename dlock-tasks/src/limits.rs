@@ -118,7 +118,11 @@ pub fn many(number: usize) -> Result<(), ProviderError> {
     )))
 }
 
-fn queue(name: &str) -> Result<(), ProviderError> {
+/// Whether a queue can have this name.
+///
+/// # Errors
+/// [`Fatal`](dlock_core::ErrorKind::Fatal) unless it has 1 to 128 bytes and no NUL.
+pub fn queue(name: &str) -> Result<(), ProviderError> {
     text("name of a queue", name, 128)
 }
 

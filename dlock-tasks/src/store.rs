@@ -102,6 +102,17 @@ pub trait TaskStore: Send + Sync + 'static {
     /// Tasks by number, those after `filter.after` first.
     async fn list(&self, filter: &Filter) -> Result<Vec<Task>, ProviderError>;
 
+    /// Pauses a queue, or resumes it (K11). A claim that begins once a queue is paused gets none of its tasks, and ends
+    /// none: what is out of attempts, or was to be cancelled and has nobody any more, stays as it is. Everything else goes
+    /// on: tasks are enqueued and fall due, those that run are renewed and end, and a [repeated](Claim::repeated) claim gets
+    /// what it holds. When the queue is resumed, whoever [watches](Self::watch) it is told.
+    ///
+    /// A queue need not have tasks to be paused, and stays paused until somebody resumes it. A repeat changes nothing.
+    async fn set_paused(&self, queue: &str, paused: bool) -> Result<(), ProviderError>;
+
+    /// The queues that are paused, by name.
+    async fn paused(&self) -> Result<Vec<PausedQueue>, ProviderError>;
+
     /// How many tasks of each queue are in each state; those with none are left out.
     async fn counts(&self) -> Result<Vec<Count>, ProviderError>;
 
@@ -174,6 +185,24 @@ impl Count {
             state,
             tasks,
         }
+    }
+}
+
+/// A queue whose tasks nobody gets.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub struct PausedQueue {
+    /// The queue.
+    pub queue: String,
+    /// Since when, by the store's clock.
+    pub since: SystemTime,
+}
+
+impl PausedQueue {
+    /// A queue that is paused since then.
+    #[must_use]
+    pub const fn new(queue: String, since: SystemTime) -> Self {
+        Self { queue, since }
     }
 }
 

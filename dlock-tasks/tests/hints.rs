@@ -22,7 +22,7 @@ use dlock_core::{
 };
 use dlock_tasks::{
     Ages, Claim, ClaimKey, Claimed, ClaimedTask, Context, Count, Ended, Ending, Enqueued, Filter,
-    Kept, NewTask, Payload, Served, State, Task, TaskId, TaskStore, Worker,
+    Kept, NewTask, PausedQueue, Payload, Served, State, Task, TaskId, TaskStore, Worker,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -149,6 +149,12 @@ impl TaskStore for Fake {
         Ok(None)
     }
     async fn list(&self, _: &Filter) -> Result<Vec<Task>, ProviderError> {
+        Ok(Vec::new())
+    }
+    async fn set_paused(&self, _: &str, _: bool) -> Result<(), ProviderError> {
+        Ok(())
+    }
+    async fn paused(&self) -> Result<Vec<PausedQueue>, ProviderError> {
         Ok(Vec::new())
     }
     async fn counts(&self) -> Result<Vec<Count>, ProviderError> {

@@ -29,7 +29,7 @@ use dlock_core::{
 use dlock_sqlite::tasks::SqliteTasks;
 use dlock_tasks::{
     Ages, Claim, ClaimKey, Claimed, Context, Count, Ended, Ending, Enqueued, Filter, Kept, NewTask,
-    Payload, Periodic, Schedule, Served, State, Stop, Task, TaskId, TaskStore, Worker,
+    PausedQueue, Payload, Periodic, Schedule, Served, State, Stop, Task, TaskId, TaskStore, Worker,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -165,6 +165,12 @@ impl TaskStore for Faulty {
     }
     async fn list(&self, filter: &Filter) -> Result<Vec<Task>, ProviderError> {
         self.0.store.list(filter).await
+    }
+    async fn set_paused(&self, queue: &str, paused: bool) -> Result<(), ProviderError> {
+        self.0.store.set_paused(queue, paused).await
+    }
+    async fn paused(&self) -> Result<Vec<PausedQueue>, ProviderError> {
+        self.0.store.paused().await
     }
     async fn counts(&self) -> Result<Vec<Count>, ProviderError> {
         self.0.store.counts().await

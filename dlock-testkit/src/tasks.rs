@@ -134,6 +134,11 @@ macro_rules! __for_each_task_case {
             what_comes_back_is_hinted
             heartbeats_claims_and_other_queues_are_not_hinted
             hint_that_was_not_read_stands_for_all
+            resumed_queue_is_hinted
+            paused_queue_gives_nothing_and_others_go_on
+            task_that_runs_in_a_paused_queue_goes_on
+            nothing_of_a_paused_queue_is_ended
+            paused_queues_are_listed
         }
     };
 }

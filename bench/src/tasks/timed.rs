@@ -5,8 +5,8 @@ use std::{sync::Arc, time::SystemTime};
 use async_trait::async_trait;
 use dlock_core::{Provider, ProviderError, provider::Wakeups};
 use dlock_tasks::{
-    Ages, Claim, ClaimKey, Claimed, Count, Ended, Ending, Enqueued, Filter, Kept, NewTask, Served,
-    State, Task, TaskId, TaskStore,
+    Ages, Claim, ClaimKey, Claimed, Count, Ended, Ending, Enqueued, Filter, Kept, NewTask,
+    PausedQueue, Served, State, Task, TaskId, TaskStore,
 };
 use serde_json::Value;
 
@@ -84,6 +84,14 @@ impl TaskStore for Timed {
 
     async fn list(&self, filter: &Filter) -> Result<Vec<Task>, ProviderError> {
         self.store.list(filter).await
+    }
+
+    async fn set_paused(&self, queue: &str, paused: bool) -> Result<(), ProviderError> {
+        self.store.set_paused(queue, paused).await
+    }
+
+    async fn paused(&self) -> Result<Vec<PausedQueue>, ProviderError> {
+        self.store.paused().await
     }
 
     async fn counts(&self) -> Result<Vec<Count>, ProviderError> {

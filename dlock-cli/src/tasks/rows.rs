@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use dlock_stores::text::harmless;
-use dlock_tasks::{Count, FailedAttempt, State, Task};
+use dlock_tasks::{Count, FailedAttempt, PausedQueue, State, Task};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -97,16 +97,44 @@ pub(super) fn to_json(value: &impl Serialize) -> Result<String, Failure> {
     Ok(text + "\n")
 }
 
-pub(super) fn counts(counts: &[Count], as_json: bool) -> Result<String, Failure> {
+pub(super) fn counts(
+    counts: &[Count],
+    paused: &[PausedQueue],
+    as_json: bool,
+) -> Result<String, Failure> {
+    let since = |count: &Count| {
+        let paused = paused.iter().find(|paused| paused.queue == count.queue);
+        paused.and_then(|paused| instant(paused.since))
+    };
     if as_json {
-        let row = |count: &Count| json!({"queue": count.queue, "state": count.state, "tasks": count.tasks});
+        let row = |count: &Count| json!({"queue": count.queue, "state": count.state, "tasks": count.tasks, "paused_since": since(count)});
         return to_json(&counts.iter().map(row).collect::<Vec<_>>());
     }
     let row = |count: &Count| {
         let queue = harmless(&count.queue);
-        [queue, count.state.to_string(), count.tasks.to_string()]
+        let since = since(count).unwrap_or_else(|| "-".into());
+        [
+            queue,
+            count.state.to_string(),
+            count.tasks.to_string(),
+            since,
+        ]
     };
-    Ok(table(["QUEUE", "STATE", "TASKS"], counts.iter().map(row)))
+    let head = ["QUEUE", "STATE", "TASKS", "PAUSED SINCE"];
+    Ok(table(head, counts.iter().map(row)))
+}
+
+pub(super) fn paused(paused: &[PausedQueue], as_json: bool) -> Result<String, Failure> {
+    if as_json {
+        let row =
+            |paused: &PausedQueue| json!({"queue": paused.queue, "since": instant(paused.since)});
+        return to_json(&paused.iter().map(row).collect::<Vec<_>>());
+    }
+    let row = |paused: &PausedQueue| {
+        let since = instant(paused.since).unwrap_or_else(|| "?".into());
+        [harmless(&paused.queue), since]
+    };
+    Ok(table(["QUEUE", "PAUSED SINCE"], paused.iter().map(row)))
 }
 
 pub(super) fn list(tasks: &[Task], json: bool) -> Result<String, Failure> {

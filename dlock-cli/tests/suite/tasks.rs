@@ -87,15 +87,15 @@ fn tasks_are_counted_listed_and_shown() {
     assert_eq!(
         queue.json(&["counts"]),
         json!([
-            {"queue": "images", "state": "scheduled", "tasks": 1},
-            {"queue": "images", "state": "ready", "tasks": 1},
-            {"queue": "images", "state": "running", "tasks": 1},
-            {"queue": "images", "state": "dead", "tasks": 1},
+            {"queue": "images", "state": "scheduled", "tasks": 1, "paused_since": null},
+            {"queue": "images", "state": "ready", "tasks": 1, "paused_since": null},
+            {"queue": "images", "state": "running", "tasks": 1, "paused_since": null},
+            {"queue": "images", "state": "dead", "tasks": 1, "paused_since": null},
         ])
     );
     let counts = queue.dlock(&["counts"]).out;
     assert!(
-        counts.starts_with("QUEUE   STATE      TASKS\nimages  scheduled  1\n"),
+        counts.starts_with("QUEUE   STATE      TASKS  PAUSED SINCE\nimages  scheduled  1      -\n"),
         "{counts}"
     );
 
@@ -214,6 +214,40 @@ fn changes_are_told_as_json() {
             {"id": 2, "enqueued": 2, "key_of": null},
             {"id": 1, "enqueued": null, "key_of": null},
         ])
+    );
+}
+
+#[test]
+fn queues_are_paused_and_resumed() {
+    let queue = Queue::new();
+    queue.add(task());
+    let paused = queue.dlock(&["pause", "images", "bad\u{7}"]);
+    assert_eq!(
+        (paused.code(), paused.out.as_str()),
+        (0, "queue images is paused\nqueue bad\\u{7} is paused\n")
+    );
+    let listed = queue.json(&["paused"]);
+    assert_eq!(listed[0]["queue"], "bad\u{7}");
+    assert_eq!(listed[1]["queue"], "images");
+    let since = listed[1]["since"].as_str().unwrap();
+    assert_eq!(queue.json(&["counts"])[0]["paused_since"], since);
+    let table = queue.dlock(&["paused"]).out;
+    let row: Vec<&str> = table.lines().nth(2).unwrap().split_whitespace().collect();
+    assert_eq!(row, ["images", since], "{table}");
+    let claim = Claim::new("images", Uuid::new_v4(), LONG);
+    let claimed = queue.runtime.block_on(queue.tasks.claim(&claim)).unwrap();
+    assert!(claimed.tasks.is_empty(), "{claimed:?}");
+
+    let resumed = queue.json(&["resume", "images", "never"]);
+    let now = |queue: &str| json!({"queue": queue, "paused": false});
+    assert_eq!(resumed, json!([now("images"), now("never")]));
+    queue.take();
+    let refused = queue.dlock(&["pause", "other", ""]);
+    assert_eq!(refused.code(), 64, "{refused:?}");
+    assert_eq!(
+        queue.json(&["paused"])[1]["queue"],
+        Value::Null,
+        "nothing is done"
     );
 }
 

@@ -126,6 +126,16 @@ impl Server {
         read(response.await?).await
     }
 
+    /// Sends how something is to be, and reads the answer.
+    pub(crate) async fn put<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &(impl Serialize + Sync),
+    ) -> Result<Said<T>, ProviderError> {
+        let response = self.send(Method::PUT, path, |request| request.json(body));
+        read(response.await?).await
+    }
+
     /// Asks for something, and reads the answer.
     pub(crate) async fn get<T: DeserializeOwned>(
         &self,

@@ -12,8 +12,8 @@ use std::{
 use async_trait::async_trait;
 use dlock_core::{Provider, ProviderError, provider::Wakeups};
 use dlock_tasks::{
-    Ages, Claim, ClaimKey, Claimed, Count, Ended, Ending, Enqueued, Filter, Kept, NewTask, Served,
-    State, Task, TaskId, TaskStore, limits,
+    Ages, Claim, ClaimKey, Claimed, Count, Ended, Ending, Enqueued, Filter, Kept, NewTask,
+    PausedQueue, Served, State, Task, TaskId, TaskStore, limits,
 };
 use reqwest::{Method, StatusCode};
 use serde::{Serialize, de::DeserializeOwned};
@@ -35,6 +35,7 @@ use crate::{
 
 /// How long a call may take. After it, nobody knows.
 const LIMIT: Duration = Duration::from_secs(10);
+
 /// Tasks behind a server of dlock.
 ///
 /// As safe as the store behind the server: a worker's claims have its own uuids, and it counts their leases by its own
@@ -250,6 +251,19 @@ impl TaskStore for HttpTasks {
                 _ => return Ok(tasks),
             }
         }
+    }
+
+    async fn set_paused(&self, queue: &str, paused: bool) -> Result<(), ProviderError> {
+        limits::queue(queue)?;
+        let queue = queue.to_owned();
+        let (path, body) = (self.server.path("queues"), wire::SetQueue { queue, paused });
+        let Done {} = expected(within(LIMIT, self.server.put(&path, &body)).await?)?;
+        Ok(())
+    }
+
+    async fn paused(&self) -> Result<Vec<PausedQueue>, ProviderError> {
+        let wire::Paused { paused } = expected(self.get("queues", &()).await?)?;
+        Ok(paused.into_iter().map(Into::into).collect())
     }
 
     async fn counts(&self) -> Result<Vec<Count>, ProviderError> {

@@ -16,12 +16,12 @@ use crate::{
 /// The layout that this release makes and understands.
 const LAYOUT: i32 = 1;
 
-const TABLES: [&str; 4] = ["task", "done", "schedule", "layout"];
+const TABLES: [&str; 5] = ["task", "done", "schedule", "paused", "layout"];
 
 /// The functions and their versions. A function that takes, answers or does something else than before has the next
 /// version, which is part of its name: so processes of two releases can work on one queue while one replaces the
 /// other.
-const FUNCTIONS: [(&str, u32); 20] = [
+const FUNCTIONS: [(&str, u32); 21] = [
     ("sound", 1),
     ("state", 1),
     ("silence", 1),
@@ -31,7 +31,7 @@ const FUNCTIONS: [(&str, u32); 20] = [
     ("tell", 1),
     ("enqueue", 1),
     ("periodic", 1),
-    ("claim", 2),
+    ("claim", 3),
     ("end", 1),
     ("finish", 1),
     ("release", 1),
@@ -42,6 +42,7 @@ const FUNCTIONS: [(&str, u32); 20] = [
     ("complete", 1),
     ("cancel", 1),
     ("retry", 1),
+    ("pause", 1),
 ];
 
 /// Where hints are heard: one for all queues of a database, whose hints begin with the schema.
@@ -51,7 +52,7 @@ pub(super) const CHANNEL: &str = "dlock_task";
 const PUBLIC: [&str; 2] = ["dlock_enqueue", "dlock_complete"];
 
 /// What makes the schema.
-const FILES: [&str; 15] = [
+const FILES: [&str; 16] = [
     include_str!("../sql/tasks/tables.sql"),
     include_str!("../sql/tasks/move.sql"),
     include_str!("../sql/tasks/tell.sql"),
@@ -67,6 +68,7 @@ const FILES: [&str; 15] = [
     include_str!("../sql/tasks/public.sql"),
     include_str!("../sql/tasks/cancel.sql"),
     include_str!("../sql/tasks/retry.sql"),
+    include_str!("../sql/tasks/pause.sql"),
 ];
 
 /// The columns of a task that has not ended, and their types.
@@ -119,6 +121,9 @@ const DONE_COLUMNS: [&str; 17] = [
 /// Those of a schedule.
 const SCHEDULE_COLUMNS: [&str; 2] = ["name text", "last timestamptz"];
 
+/// Those of a queue that is paused.
+const PAUSED_COLUMNS: [&str; 2] = ["queue text", "since timestamptz"];
+
 /// A database schema with the tables of a queue.
 #[derive(Clone, Debug)]
 pub(super) struct Schema(String);
@@ -136,6 +141,8 @@ pub(super) struct Statements {
     pub(super) read: String,
     pub(super) cancel: String,
     pub(super) retry: String,
+    pub(super) pause: String,
+    pub(super) paused: String,
     pub(super) list: String,
     pub(super) counts: String,
     pub(super) prune: String,
@@ -171,6 +178,8 @@ impl Schema {
             read: plain(include_str!("../sql/tasks/read.sql")),
             cancel: self.fill("SELECT c.* FROM {cancel}($1, $2) AS c"),
             retry: self.fill("SELECT r.* FROM {retry}($1) AS r"),
+            pause: self.fill("SELECT FROM {pause}($1, $2)"),
+            paused: plain(include_str!("../sql/tasks/paused.sql")),
             list: plain(include_str!("../sql/tasks/list.sql")),
             counts: plain(include_str!("../sql/tasks/counts.sql")),
             prune: plain(include_str!("../sql/tasks/prune.sql")),
@@ -234,6 +243,7 @@ impl Schema {
             of("task", &COLUMNS),
             of("done", &DONE_COLUMNS),
             of("schedule", &SCHEDULE_COLUMNS),
+            of("paused", &PAUSED_COLUMNS),
         ]
         .concat()
     }

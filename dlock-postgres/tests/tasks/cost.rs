@@ -36,7 +36,7 @@ async fn filled() -> (Postgres, Client) {
 }
 
 const CLAIM: &str = "SELECT (c.shown).id, (c.shown).uuid, (c.shown).token \
-     FROM dlock_task_claim_2('{default,other}', gen_random_uuid(), 5, 60000, 'x', false, NULL, NULL, true, '{x,a}') AS c";
+     FROM dlock_task_claim_3('{default,other}', gen_random_uuid(), 5, 60000, 'x', false, NULL, NULL, true, '{x,a}') AS c";
 
 /// 20: what the server really does inside of the functions.
 #[tokio::test]
@@ -189,7 +189,7 @@ async fn claim_that_finds_nothing_writes_nothing() {
 async fn claim_passes_over_what_lies_before_its_start() {
     let (queue, client) = filled().await;
     // Tasks that other workers have.
-    let others = "SELECT count(*) FROM dlock_task_claim_2('{default}', gen_random_uuid(), 9000, 60000, 'x', false,
+    let others = "SELECT count(*) FROM dlock_task_claim_3('{default}', gen_random_uuid(), 9000, 60000, 'x', false,
         NULL, NULL, true, NULL)";
     client.query(others, &[]).await.unwrap();
     let start = "SELECT array_agg((extract(epoch FROM t.run_at) * 1000000)::bigint ORDER BY p), array_agg(t.id ORDER BY p)
@@ -205,7 +205,7 @@ async fn claim_passes_over_what_lies_before_its_start() {
         // A session of its own: what others have not reported yet would be counted too.
         let client = queue.client().await;
         client.batch_execute("BEGIN").await.unwrap();
-        let claim = "SELECT (c.shown).id FROM dlock_task_claim_2('{default}', gen_random_uuid(), 5, 60000, 'x', false,
+        let claim = "SELECT (c.shown).id FROM dlock_task_claim_3('{default}', gen_random_uuid(), 5, 60000, 'x', false,
             $1, $2, false, NULL) AS c";
         let claimed = client.query(claim, &[&instants, &numbers]).await.unwrap();
         assert_eq!(claimed.len(), 6);

@@ -29,7 +29,7 @@ async fn role_with_the_rights_that_are_listed_can_make_every_call() {
     let role = queue.schema.replace("test", "role");
     let mut all = format!("CREATE ROLE \"{role}\" LOGIN;");
     let grants = documented();
-    assert_eq!(grants.len(), 5);
+    assert_eq!(grants.len(), 6);
     for grant in grants {
         let grant = grant
             .replace("dlock.", &format!("\"{}\".", queue.schema))
@@ -98,6 +98,10 @@ async fn role_with_the_rights_that_are_listed_can_make_every_call() {
     tasks.retry(key.id).await.unwrap();
     tasks.list(&Filter::default()).await.unwrap();
     tasks.counts().await.unwrap();
+    for paused in [true, false] {
+        tasks.set_paused("other", paused).await.unwrap();
+        assert_eq!(tasks.paused().await.unwrap().len(), usize::from(paused));
+    }
     let pruned = tasks
         .prune(Ages::new(Duration::ZERO, Duration::ZERO), 10)
         .await;

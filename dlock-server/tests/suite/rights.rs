@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::support::{Api, acquire, uuid};
 
 /// What each path needs, one of these. Nothing else is served to those without rights but what is at the end.
-const NEEDS: [(&str, &str, &[&str]); 32] = [
+const NEEDS: [(&str, &str, &[&str]); 34] = [
     ("POST", "leases/acquire", &["hold"]),
     ("POST", "leases/renew", &["hold"]),
     ("POST", "leases/renew-many", &["hold"]),
@@ -39,6 +39,8 @@ const NEEDS: [(&str, &str, &[&str]); 32] = [
     ("GET", "tasks/1", &["read"]),
     ("POST", "tasks/1/cancel", &["admin"]),
     ("POST", "tasks/1/retry", &["admin"]),
+    ("GET", "queues", &["read"]),
+    ("PUT", "queues", &["admin"]),
     ("POST", "/v1/prune", &["admin"]),
     ("GET", "/metrics", &["metrics"]),
     ("GET", "/v1/nothing/at/all", &[]),
@@ -63,6 +65,7 @@ async fn status(api: &Api, method: &str, path: &str) -> u16 {
     };
     let answer = match method {
         "GET" => api.get(&path).await,
+        "PUT" => api.put(&path, json!({})).await,
         _ => api.post(&path, json!({})).await,
     };
     answer.status

@@ -176,11 +176,20 @@ impl Api {
     }
 
     pub(crate) async fn post_raw(&self, path: &str, body: impl Into<Body>) -> Answer {
+        self.send_json(Method::POST, path, body.into()).await
+    }
+
+    pub(crate) async fn put(&self, path: &str, body: Value) -> Answer {
+        self.send_json(Method::PUT, path, body.to_string().into())
+            .await
+    }
+
+    async fn send_json(&self, method: Method, path: &str, body: Body) -> Answer {
         let request = Request::builder()
-            .method(Method::POST)
+            .method(method)
             .uri(path)
             .header(header::CONTENT_TYPE, "application/json")
-            .body(body.into());
+            .body(body);
         self.send(request.unwrap()).await
     }
 

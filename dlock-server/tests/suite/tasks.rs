@@ -6,6 +6,7 @@ mod gone;
 mod namespaces;
 mod overload;
 mod prune;
+mod queues;
 mod refusals;
 pub(crate) mod store;
 mod waiting;

@@ -78,7 +78,7 @@ impl Work<'_> {
             return Ok(None);
         }
         let mut next = None;
-        for (queue, priority) in places(claim) {
+        for (queue, priority) in self.places(claim)? {
             let (due, now) = self.due(queue, priority, claim, 1)?;
             if !due.free.is_empty() || !due.over.is_empty() {
                 return Ok(None);
@@ -89,6 +89,21 @@ impl Work<'_> {
         Ok(Some(Claimed::new(Vec::new(), next)))
     }
 
+    /// Each queue of a claim that is not paused (K11) with each priority, in the order in which tasks run.
+    pub(super) fn places<'claim>(
+        &self,
+        claim: &'claim Claim,
+    ) -> Result<impl Iterator<Item = (&'claim str, u8)>, Failure> {
+        let mut queues = Vec::new();
+        for queue in &claim.queues {
+            if !self.is_paused(queue)? {
+                queues.push(queue.as_str());
+            }
+        }
+        let with_each = |queue| (0..=NewTask::LAST_PRIORITY).map(move |priority| (queue, priority));
+        Ok(queues.into_iter().flat_map(with_each))
+    }
+
     pub(super) fn claim(&self, claim: &Claim) -> Result<Claimed, Failure> {
         let mut tasks = if claim.again {
             self.held(claim)?
@@ -96,7 +111,7 @@ impl Work<'_> {
             Vec::new()
         };
         let mut next = None;
-        for (queue, priority) in places(claim) {
+        for (queue, priority) in self.places(claim)? {
             let room = claim.max.saturating_sub(tasks.len());
             if room == 0 {
                 return Ok(Claimed::new(tasks, None));
@@ -236,17 +251,6 @@ pub(super) fn pass_over(failure: Failure) -> Result<(), Failure> {
         "a task is passed over"
     );
     Ok(())
-}
-
-/// Each queue of a claim with each priority, in the order in which tasks run.
-pub(super) fn places(claim: &Claim) -> impl Iterator<Item = (&str, u8)> {
-    let priorities = 0..=NewTask::LAST_PRIORITY;
-    let queues = claim.queues.iter();
-    queues.flat_map(move |queue| {
-        priorities
-            .clone()
-            .map(|priority| (queue.as_str(), priority))
-    })
 }
 
 /// The kinds of a claim as `due.sql` takes them.

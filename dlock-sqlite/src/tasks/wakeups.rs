@@ -23,7 +23,7 @@ use dlock_tasks::Claim;
 
 use super::{
     BUSY,
-    claim::{kinds, places},
+    claim::kinds,
     database::{Database, Work},
     row::micros,
 };
@@ -115,7 +115,7 @@ struct Found {
 impl Work<'_> {
     fn look(&self, claim: &Claim) -> Result<Found, Failure> {
         let (mut something, mut due) = (false, None);
-        for (queue, priority) in places(claim) {
+        for (queue, priority) in self.places(claim)? {
             let now = micros(self.now());
             let parameters = (queue, priority, now, kinds(claim));
             self.walk(

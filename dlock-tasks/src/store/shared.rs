@@ -8,7 +8,8 @@ use serde_json::Value;
 
 use super::{Ages, Count, Filter, TaskStore};
 use crate::{
-    Claim, ClaimKey, Claimed, Ended, Ending, Enqueued, Kept, NewTask, Served, State, Task, TaskId,
+    Claim, ClaimKey, Claimed, Ended, Ending, Enqueued, Kept, NewTask, PausedQueue, Served, State,
+    Task, TaskId,
 };
 
 #[async_trait]
@@ -65,6 +66,14 @@ impl<S: TaskStore + ?Sized> TaskStore for Arc<S> {
 
     async fn list(&self, filter: &Filter) -> Result<Vec<Task>, ProviderError> {
         (**self).list(filter).await
+    }
+
+    async fn set_paused(&self, queue: &str, paused: bool) -> Result<(), ProviderError> {
+        (**self).set_paused(queue, paused).await
+    }
+
+    async fn paused(&self) -> Result<Vec<PausedQueue>, ProviderError> {
+        (**self).paused().await
     }
 
     async fn counts(&self) -> Result<Vec<Count>, ProviderError> {

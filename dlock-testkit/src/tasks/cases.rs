@@ -11,6 +11,7 @@ mod endings;
 mod enqueueing;
 mod hints;
 mod leases;
+mod pausing;
 mod periodic;
 mod showing;
 mod stopping;
@@ -26,8 +27,8 @@ use dlock_core::{
     provider::{Acquire, ReleaseOutcome, Renew, RenewOutcome},
 };
 use dlock_tasks::{
-    Ages, Claim, ClaimKey, Count, Ended, Ending, Enqueued, Filter, How, Kept, NewTask, Served,
-    State, TaskStore, When,
+    Ages, Claim, ClaimKey, Claimed, Count, Ended, Ending, Enqueued, Filter, How, Kept, NewTask,
+    PausedQueue, Served, State, TaskStore, When,
 };
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
@@ -36,7 +37,8 @@ use uuid::Uuid;
 use super::{LONG, PATIENCE, Stage, TaskFixture, claim, name, release, task};
 
 pub use self::{
-    claims::*, endings::*, enqueueing::*, hints::*, leases::*, periodic::*, showing::*, stopping::*,
+    claims::*, endings::*, enqueueing::*, hints::*, leases::*, pausing::*, periodic::*, showing::*,
+    stopping::*,
 };
 
 fn next(token: dlock_core::FencingToken) -> dlock_core::FencingToken {

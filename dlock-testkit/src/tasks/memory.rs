@@ -1,6 +1,6 @@
 //! The reference store of tasks: the rules of the contract in memory, for tests of code that uses a queue, and to read
 //! how a store answers. What it answers is decided by a table of tasks, each of whose methods is one call: `claiming`
-//! (K3, K4), `leases` (K1, R, L), `ending` (K5), `keeping` (K9, K10) and `showing`. Nothing there locks, waits or reads
+//! (K3, K4), `leases` (K1, R, L), `ending` (K5), `keeping` (K9, K10, K11) and `showing`. Nothing there locks, waits or reads
 //! a clock.
 
 mod claiming;
@@ -28,7 +28,7 @@ use dlock_core::{
 };
 use dlock_tasks::{
     Ages, Claim, ClaimKey, ClaimName, Claimed, Count, Ended, Ending, Enqueued, Filter, Kept,
-    NewTask, Served, State, Task, TaskId, TaskStore, limits,
+    NewTask, PausedQueue, Served, State, Task, TaskId, TaskStore, limits,
 };
 use serde_json::Value;
 use tokio::time::Instant;
@@ -117,7 +117,11 @@ impl MemoryTasks {
     fn tell(&self, tasks: impl IntoIterator<Item = TaskId>) {
         let queue_of =
             |id| self.call(|table, _| table.rows.get(&id).map(|row| row.new.queue.clone()));
-        let queues: BTreeSet<String> = tasks.into_iter().filter_map(queue_of).collect();
+        self.tell_of(&tasks.into_iter().filter_map(queue_of).collect());
+    }
+
+    /// There may be something to claim in these queues.
+    fn tell_of(&self, queues: &BTreeSet<String>) {
         self.listeners().retain(|(theirs, sender)| {
             let concerns = theirs.iter().any(|queue| queues.contains(queue));
             // One that was not read stands for this one.
@@ -222,6 +226,19 @@ impl TaskStore for MemoryTasks {
 
     async fn list(&self, filter: &Filter) -> Result<Vec<Task>, ProviderError> {
         Ok(self.call(|table, now| table.list(filter, now)))
+    }
+
+    async fn set_paused(&self, queue: &str, paused: bool) -> Result<(), ProviderError> {
+        limits::queue(queue)?;
+        self.call(|table, now| table.set_paused(queue, paused, now));
+        if !paused {
+            self.tell_of(&BTreeSet::from([queue.to_owned()]));
+        }
+        Ok(())
+    }
+
+    async fn paused(&self) -> Result<Vec<PausedQueue>, ProviderError> {
+        Ok(self.call(|table, _| table.paused()))
     }
 
     async fn counts(&self) -> Result<Vec<Count>, ProviderError> {

@@ -30,6 +30,7 @@ DECLARE
     v_room integer := p_max;
     v_is_sweep boolean := p_instants IS NULL;
     v_began timestamptz := clock_timestamp();
+    v_paused text[] := ARRAY(SELECT p.queue FROM {paused} AS p WHERE p.queue = ANY (p_queues)); -- K11
     v_asked integer;
     v_picked integer;
     v_row record;
@@ -75,6 +76,7 @@ BEGIN
                             AS number
                     FROM unnest((SELECT p_queues)) WITH ORDINALITY AS q (queue, place)
                         CROSS JOIN generate_series(0, 9) AS p (priority)
+                    WHERE q.queue <> ALL (v_paused)
                     ORDER BY q.place, p.priority
                     OFFSET 0
                 ) AS w CROSS JOIN LATERAL (
@@ -144,6 +146,7 @@ BEGIN
         FROM (
             SELECT q.queue, p.priority
             FROM unnest((SELECT p_queues)) AS q (queue) CROSS JOIN generate_series(0, 9) AS p (priority)
+            WHERE q.queue <> ALL (v_paused)
             OFFSET 0
         ) AS w CROSS JOIN LATERAL (
             (SELECT t.run_at FROM {task} AS t

@@ -16,6 +16,8 @@
 --
 -- dlock_task_schedule: periodic tasks. last: the newest instant that was served.
 --
+-- dlock_task_paused: the queues whose tasks nobody gets, and since when.
+--
 -- dlock_task_done: a task that has ended. ending: the token of the claim whose own ending it was, null if it was
 -- none's.
 DO $dlock$
@@ -75,6 +77,11 @@ CREATE TABLE IF NOT EXISTS {done} (
 CREATE TABLE IF NOT EXISTS {schedule} (
     name pg_catalog.text        COLLATE pg_catalog."C" PRIMARY KEY,
     last pg_catalog.timestamptz NOT NULL
+);
+
+CREATE TABLE IF NOT EXISTS {paused} (
+    queue pg_catalog.text        COLLATE pg_catalog."C" PRIMARY KEY,
+    since pg_catalog.timestamptz NOT NULL
 );
 
 DO $dlock$

@@ -11,8 +11,8 @@ use std::{
 use async_trait::async_trait;
 use dlock_core::{Provider, ProviderError, provider::Wakeups};
 use dlock_tasks::{
-    Ages, Claim, ClaimKey, Claimed, Count, Ended, Ending, Enqueued, Filter, Kept, NewTask, Served,
-    State, Task, TaskId, TaskStore,
+    Ages, Claim, ClaimKey, Claimed, Count, Ended, Ending, Enqueued, Filter, Kept, NewTask,
+    PausedQueue, Served, State, Task, TaskId, TaskStore,
 };
 use dlock_testkit::tasks::memory::MemoryTasks;
 use serde_json::Value;
@@ -165,6 +165,14 @@ impl TaskStore for Watched {
 
     async fn list(&self, filter: &Filter) -> Result<Vec<Task>, ProviderError> {
         self.call(self.0.store.list(filter)).await
+    }
+
+    async fn set_paused(&self, queue: &str, paused: bool) -> Result<(), ProviderError> {
+        self.call(self.0.store.set_paused(queue, paused)).await
+    }
+
+    async fn paused(&self) -> Result<Vec<PausedQueue>, ProviderError> {
+        self.call(self.0.store.paused()).await
     }
 
     async fn counts(&self) -> Result<Vec<Count>, ProviderError> {

@@ -62,6 +62,11 @@ CREATE TABLE dlock_task_schedule (
     name TEXT    PRIMARY KEY NOT NULL,
     last INTEGER NOT NULL
 ) STRICT;
+-- Queues whose tasks nobody gets. since: unix time in microseconds.
+CREATE TABLE dlock_task_paused (
+    queue TEXT    PRIMARY KEY NOT NULL CHECK (length(queue) > 0),
+    since INTEGER NOT NULL
+) STRICT;
 -- The version of this layout.
 CREATE TABLE dlock_task_layout (version INTEGER NOT NULL) STRICT;
 INSERT INTO dlock_task_layout (version) VALUES (1);

@@ -186,3 +186,19 @@ pub async fn hint_that_was_not_read_stands_for_all<F: TaskFixture>(stage: Stage<
     stage.add(task("a")).await;
     hears(&mut stream, "the last").await;
 }
+
+pub async fn resumed_queue_is_hinted<F: TaskFixture>(stage: Stage<F>) {
+    let Some([mut stream, _]) = stage.streams().await else {
+        return;
+    };
+    let pause = async |paused| {
+        let set = stage.store.set_paused(NewTask::QUEUE, paused).await;
+        set.unwrap_or_else(|error| panic!("{error:?}"));
+    };
+    stage.add(task("a")).await;
+    pause(true).await;
+    drain(&mut stream).await;
+    pause(false).await;
+    hears(&mut stream, "the queue is resumed").await;
+    stage.take(LONG).await;
+}

@@ -27,9 +27,10 @@ impl Table {
         let held = ids.len();
         ids.extend(self.in_order(claim, |row| {
             let due = row.run_at <= now && matches!(row.state(now), State::Ready | State::Stalled); // A4, A5
+            let goes_on = !self.paused.contains_key(&row.new.queue); // K11
             let kinds = claim.kinds.as_ref();
             let wanted = kinds.is_none_or(|kinds| kinds.contains(&row.new.kind));
-            due && wanted && !is_of(row, claim) // A3
+            due && goes_on && wanted && !is_of(row, claim) // A3
         }));
         // What it holds is answered, however little it asks for now.
         ids.truncate(held.max(claim.max));
@@ -50,11 +51,11 @@ impl Table {
 
     /// Ends what nobody claims any more: tasks that were to be cancelled, and those whose last worker did not come back.
     fn sweep(&mut self, claim: &Claim, now: SystemTime) {
-        for row in self
-            .rows
-            .values_mut()
-            .filter(|row| claim.queues.contains(&row.new.queue))
-        {
+        let paused = &self.paused;
+        let concerned = |row: &&mut Row| {
+            claim.queues.contains(&row.new.queue) && !paused.contains_key(&row.new.queue)
+        };
+        for row in self.rows.values_mut().filter(concerned) {
             let free = matches!(row.state(now), State::Ready | State::Stalled);
             if free && row.is_asked() {
                 row.end(State::Cancelled, None, false, now);
@@ -104,10 +105,9 @@ impl Table {
 
     /// When a task of these queues falls due, or a lease runs out.
     fn next(&self, claim: &Claim, now: SystemTime) -> Option<Duration> {
-        let rows = self
-            .rows
-            .values()
-            .filter(|row| claim.queues.contains(&row.new.queue));
+        let rows = self.rows.values().filter(|row| {
+            claim.queues.contains(&row.new.queue) && !self.paused.contains_key(&row.new.queue)
+        });
         rows.filter_map(|row| match row.state(now) {
             State::Scheduled => Some(until(row.run_at, now)),
             State::Running => row.held().map(|term| until(term.expiry, now)),

@@ -1,4 +1,4 @@
-//! What is in the queue: enqueued (K9), by the clock (K10), cancelled, enqueued once more, forgotten.
+//! What is in the queue: enqueued (K9), by the clock (K10), paused (K11), cancelled, enqueued once more, forgotten.
 
 use std::time::SystemTime;
 
@@ -56,6 +56,14 @@ impl Table {
         match last {
             Some(_) => Served::Enqueued(self.add(task, now)),
             None => Served::Begun,
+        }
+    }
+
+    pub(super) fn set_paused(&mut self, queue: &str, paused: bool, now: SystemTime) {
+        if paused {
+            self.paused.entry(queue.to_owned()).or_insert(now);
+        } else {
+            self.paused.remove(queue);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::SystemTime};
 
-use dlock_tasks::{Count, Filter, Holder, Task, TaskId};
+use dlock_tasks::{Count, Filter, Holder, PausedQueue, Task, TaskId};
 
 use super::table::{Row, Table};
 
@@ -33,6 +33,12 @@ impl Table {
             .take(limit)
             .map(|row| shown(row, now))
             .collect()
+    }
+
+    pub(super) fn paused(&self) -> Vec<PausedQueue> {
+        let paused =
+            |(queue, since): (&String, &SystemTime)| PausedQueue::new(queue.clone(), *since);
+        self.paused.iter().map(paused).collect()
     }
 
     pub(super) fn counts(&self, now: SystemTime) -> Vec<Count> {

@@ -21,6 +21,8 @@ pub struct Table {
     pub last_token: u64,
     /// The newest instant of each schedule that was served.
     pub schedules: BTreeMap<String, SystemTime>,
+    /// The queues that are paused, and since when.
+    pub paused: BTreeMap<String, SystemTime>,
 }
 
 /// A task.

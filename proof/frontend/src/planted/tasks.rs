@@ -7,6 +7,7 @@ mod beats;
 mod caught;
 mod claiming;
 mod ending;
+mod pausing;
 mod store;
 
 use std::{
@@ -240,6 +241,18 @@ flaws! {
         PruneTakesYoung "tasks are forgotten before their time (K9)";
         PruneMixesAges "tasks that did not succeed are forgotten as if they had (K9)";
         PruneIsUnlimited "more tasks are forgotten than asked";
+    }
+    pausing {
+        PauseIsForgotten "a queue that was paused gives out tasks (K11)";
+        PauseStopsOthers "a claim gets nothing if one of its queues is paused (K11)";
+        PauseStopsRepeats "a repeated claim does not get what it holds of a paused queue (K11)";
+        PauseStopsWorkers "the tasks of a queue that is paused are lost to their workers (K11)";
+        PausedIsSwept "what is over in a paused queue ends (K11)";
+        PausedTellsNext "a claim is told when a task of a paused queue falls due (K11)";
+        PauseIsNotShown "paused queues are not listed";
+        PauseBeginsAnew "a queue that is paused once more is paused since then";
+        PauseOfBadName "a queue of any name is paused";
+        ResumeIsNotHinted "nobody is told that a queue is resumed (K6)";
     }
     store {
         EndedIsNotCounted "counts leave out what has ended";

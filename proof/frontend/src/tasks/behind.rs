@@ -10,8 +10,8 @@ use dlock_core::{
     provider::{Release, ReleaseOutcome, Renew, RenewOutcome},
 };
 use dlock_tasks::{
-    Ages, Claim, ClaimKey, Claimed, Count, Ended, Ending, Enqueued, Filter, Kept, NewTask, Served,
-    State, Task, TaskId, TaskStore,
+    Ages, Claim, ClaimKey, Claimed, Count, Ended, Ending, Enqueued, Filter, Kept, NewTask,
+    PausedQueue, Served, State, Task, TaskId, TaskStore,
 };
 use serde_json::Value;
 
@@ -38,6 +38,8 @@ pub enum Call {
     Cancel(TaskId, bool),
     /// [`TaskStore::retry`].
     Retry(TaskId),
+    /// [`TaskStore::set_paused`]: the queue, and whether it is to be.
+    Pause(String, bool),
     /// [`TaskStore::prune`].
     Prune,
     /// Heartbeats.
@@ -217,6 +219,26 @@ impl<S: TaskStore + Clone, P: Passage> TaskStore for Behind<S, P> {
             .await
     }
 
+    async fn set_paused(&self, queue: &str, paused: bool) -> Result<(), ProviderError> {
+        let (store, queue) = (self.store.clone(), queue.to_owned());
+        self.passage
+            .pass(Call::Pause(queue.clone(), paused), move || {
+                let (store, queue) = (store.clone(), queue.clone());
+                async move { store.set_paused(&queue, paused).await }
+            })
+            .await
+    }
+
+    async fn paused(&self) -> Result<Vec<PausedQueue>, ProviderError> {
+        let store = self.store.clone();
+        self.passage
+            .pass(Call::Look, move || {
+                let store = store.clone();
+                async move { store.paused().await }
+            })
+            .await
+    }
+
     async fn counts(&self) -> Result<Vec<Count>, ProviderError> {
         let store = self.store.clone();
         self.passage
@@ -262,6 +284,8 @@ answers! {
     Option<Task> => |_| Self::Other,
     Vec<Task> => |_| Self::Other,
     Vec<Count> => |_| Self::Other,
+    Vec<PausedQueue> => |_| Self::Other,
+    () => |()| Self::Other,
     Option<Record> => |_| Self::Other,
     usize => |_| Self::Other,
 }

@@ -78,15 +78,18 @@ caught! {
         endings_of_one_call_are_answered_in_their_order task_of_later_is_not_given_out_before
         what_is_refused_uses_no_number counts_and_lists_tell_the_states instant_of_a_schedule_has_one_task
         workers_of_one_schedule_add_one_task tasks_of_other_kinds_wait_for_other_workers
-        heartbeats_claims_and_other_queues_are_not_hinted;
+        heartbeats_claims_and_other_queues_are_not_hinted paused_queue_gives_nothing_and_others_go_on;
     ExpiredIsLeft: expired_claim_goes_to_another_worker_and_its_own_is_lost
         heartbeats_keep_a_task_and_overtaken_ones_change_nothing identity_that_is_used_up_claims_nothing_twice
         worker_that_dies_in_the_last_attempt_leaves_a_dead_task asked_task_whose_worker_dies_is_cancelled
-        checkpoint_of_a_claim_that_is_over_is_lost tasks_of_other_kinds_wait_for_other_workers;
+        checkpoint_of_a_claim_that_is_over_is_lost tasks_of_other_kinds_wait_for_other_workers
+        nothing_of_a_paused_queue_is_ended;
     ClaimIsInTwoSteps: many_workers_get_every_task_once;
-    AgainIsIgnored: repeated_claim_answers_what_it_holds calls_without_an_answer_can_be_repeated;
+    AgainIsIgnored: repeated_claim_answers_what_it_holds calls_without_an_answer_can_be_repeated
+        task_that_runs_in_a_paused_queue_goes_on;
     AgainExceeds: repeated_claim_answers_what_it_holds;
-    AgainMintsTokens: repeated_claim_answers_what_it_holds calls_without_an_answer_can_be_repeated;
+    AgainMintsTokens: repeated_claim_answers_what_it_holds calls_without_an_answer_can_be_repeated
+        task_that_runs_in_a_paused_queue_goes_on;
     AgainExtends: repeated_claim_answers_what_it_holds;
     AgainAnswersExpired: identity_that_is_used_up_claims_nothing_twice;
     MostIsIgnored: two_claims_get_different_tasks repeated_claim_answers_what_it_holds
@@ -96,21 +99,23 @@ caught! {
     TokenIsOfTheTask: key_is_used_once_at_a_time retried_task_begins_anew_with_a_larger_token;
     TokenBeginsAnew: retried_task_begins_anew_with_a_larger_token;
     AttemptIsNotCounted: expired_claim_goes_to_another_worker_and_its_own_is_lost;
-    PoisonIsTriedForEver: worker_that_dies_in_the_last_attempt_leaves_a_dead_task;
+    PoisonIsTriedForEver: worker_that_dies_in_the_last_attempt_leaves_a_dead_task nothing_of_a_paused_queue_is_ended;
     SilenceIsNotKept: expired_claim_goes_to_another_worker_and_its_own_is_lost;
     AskedIsClaimed: asked_task_whose_worker_dies_is_cancelled tasks_of_other_kinds_wait_for_other_workers;
     PrioritiesAreReversed: priorities_and_ages_decide_the_order;
     PrioritiesAreIgnored: priorities_and_ages_decide_the_order;
     NewestIsFirst: two_claims_get_different_tasks priorities_and_ages_decide_the_order
-        calls_without_an_answer_can_be_repeated;
+        calls_without_an_answer_can_be_repeated paused_queue_gives_nothing_and_others_go_on;
     TimeIsIgnored: failed_task_comes_again_and_dies_after_its_last_attempt
-        given_back_and_snoozed_attempts_do_not_count task_of_later_is_not_given_out_before;
+        given_back_and_snoozed_attempts_do_not_count task_of_later_is_not_given_out_before
+        paused_queue_gives_nothing_and_others_go_on;
     QueuesAreReversed: queues_are_claimed_in_their_order;
     AnyQueueIsClaimed: queues_are_claimed_in_their_order;
     AnyKindIsClaimed: tasks_of_other_kinds_wait_for_other_workers
         heartbeats_claims_and_other_queues_are_not_hinted;
     OtherKindsAreNotSwept: tasks_of_other_kinds_wait_for_other_workers;
-    NextIsNotTold: expired_claim_goes_to_another_worker_and_its_own_is_lost task_of_later_is_not_given_out_before;
+    NextIsNotTold: expired_claim_goes_to_another_worker_and_its_own_is_lost task_of_later_is_not_given_out_before
+        paused_queue_gives_nothing_and_others_go_on;
     NextIgnoresLeases: expired_claim_goes_to_another_worker_and_its_own_is_lost;
     NextIsLate: expired_claim_goes_to_another_worker_and_its_own_is_lost task_of_later_is_not_given_out_before;
     OwnerIsLost: completed_task_has_its_output expired_claim_goes_to_another_worker_and_its_own_is_lost;
@@ -155,10 +160,22 @@ caught! {
     PruneTakesYoung: ended_tasks_are_forgotten_by_age;
     PruneMixesAges: ended_tasks_are_forgotten_by_age;
     PruneIsUnlimited: ended_tasks_are_forgotten_by_age;
+    PauseIsForgotten: paused_queue_gives_nothing_and_others_go_on task_that_runs_in_a_paused_queue_goes_on
+        nothing_of_a_paused_queue_is_ended;
+    PauseStopsOthers: paused_queue_gives_nothing_and_others_go_on;
+    PauseStopsRepeats: task_that_runs_in_a_paused_queue_goes_on;
+    PauseStopsWorkers: task_that_runs_in_a_paused_queue_goes_on nothing_of_a_paused_queue_is_ended;
+    PausedIsSwept: nothing_of_a_paused_queue_is_ended;
+    PausedTellsNext: paused_queue_gives_nothing_and_others_go_on;
+    PauseIsNotShown: paused_queues_are_listed;
+    PauseBeginsAnew: paused_queues_are_listed;
+    PauseOfBadName: paused_queues_are_listed;
+    ResumeIsNotHinted: resumed_queue_is_hinted;
     EndedIsNotCounted: counts_and_lists_tell_the_states;
     StalledIsRunning: counts_and_lists_tell_the_states;
     NothingIsHinted: what_is_enqueued_is_hinted_to_everyone what_comes_back_is_hinted
-        heartbeats_claims_and_other_queues_are_not_hinted hint_that_was_not_read_stands_for_all;
+        heartbeats_claims_and_other_queues_are_not_hinted hint_that_was_not_read_stands_for_all
+        resumed_queue_is_hinted;
     BeatsAreHinted: heartbeats_claims_and_other_queues_are_not_hinted;
     UnreadHintIsTheLast: hint_that_was_not_read_stands_for_all;
     ListIgnoresQueue: counts_and_lists_tell_the_states;

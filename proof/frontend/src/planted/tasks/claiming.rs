@@ -18,8 +18,10 @@ use super::{
 
 impl PlantedTasks {
     pub(super) async fn take(&self, claim: &Claim) -> Result<Claimed, ProviderError> {
-        if self.flaw.is_none_or(|flaw| flaw.part() != "claiming") {
-            return self.inner.claim(claim).await;
+        match self.flaw.map(Flaw::part) {
+            Some("claiming") => {}
+            Some("pausing") => return self.take_beside_pauses(claim).await,
+            _ => return self.inner.claim(claim).await,
         }
         if self.has(Flaw::ClaimIsUnchecked) && claim.check().is_err() {
             return Ok(Claimed::default());

@@ -12,8 +12,8 @@ use dlock_core::{
     provider::{Wakeup, WakeupSender, Wakeups},
 };
 use dlock_tasks::{
-    Ages, Claim, ClaimKey, Claimed, Count, Ended, Ending, Enqueued, Filter, Kept, NewTask, Served,
-    State, Task, TaskId, TaskStore,
+    Ages, Claim, ClaimKey, Claimed, Count, Ended, Ending, Enqueued, Filter, Kept, NewTask,
+    PausedQueue, Served, State, Task, TaskId, TaskStore,
 };
 use dlock_testkit::tasks::memory::{MemoryTasks, table::Row};
 use serde_json::Value;
@@ -202,6 +202,14 @@ impl TaskStore for PlantedTasks {
             tasks.retain(|task| !task.state.has_ended());
         }
         Ok(tasks)
+    }
+
+    async fn set_paused(&self, queue: &str, paused: bool) -> Result<(), ProviderError> {
+        self.pause(queue, paused).await
+    }
+
+    async fn paused(&self) -> Result<Vec<PausedQueue>, ProviderError> {
+        self.shown_as_paused().await
     }
 
     async fn counts(&self) -> Result<Vec<Count>, ProviderError> {
