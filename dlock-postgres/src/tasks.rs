@@ -62,6 +62,7 @@
 //! and EXECUTE on the functions, which everybody has unless it was revoked.
 
 mod beats;
+mod before;
 mod marks;
 mod periodic;
 mod requests;
@@ -427,7 +428,7 @@ impl TaskStore for PostgresTasks {
                     (&claim.again, Type::BOOL),
                     (&look.instants, Type::INT8_ARRAY),
                     (&look.numbers, Type::INT8_ARRAY),
-                    (&look.may_sweep, Type::BOOL),
+                    (&look.may_sweep(), Type::BOOL),
                     (&claim.kinds, Type::TEXT_ARRAY),
                 ],
             )
@@ -453,7 +454,10 @@ impl TaskStore for PostgresTasks {
             // Earlier tasks are looked for later.
             next = [next, look.again].into_iter().flatten().min();
         }
-        look.end(swept);
+        let starts = (look.instants.clone(), look.numbers.clone());
+        if let Some(turn) = look.end(swept) {
+            self.look_before(turn, &queues, starts, claim.kinds.clone());
+        }
         Ok(Claimed::new(tasks, next))
     }
 

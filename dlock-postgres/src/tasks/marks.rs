@@ -3,11 +3,15 @@
 //! found by looks from the beginning, the sweeps: after each claim that found too few tasks, and each second
 //! anyway, one at a time, and for no more than a twentieth of the time.
 //!
+//! What lies before can be much, a million dead entries that an old snapshot keeps for one. A sweep of those takes longer
+//! than a claim, so while tasks are claimed it is made beside the claims (`before`), and what it finds moves the
+//! mark back.
+//!
 //! Marks decide what a claim costs and how soon it finds an early task, never which tasks it may get.
 
 use std::{
     collections::HashMap,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
@@ -25,6 +29,8 @@ const ADVANCE: Duration = Duration::from_secs(1);
 const EACH: Duration = Duration::from_secs(1);
 /// How soon to come again while another claim sweeps.
 const SOON: Duration = Duration::from_millis(100);
+/// Longer than a claim takes where commits wait for a disk: a sweep that took as long is made beside claims.
+const DEAR: Duration = Duration::from_millis(5);
 /// So many queues are remembered.
 const QUEUES: usize = 1000;
 
@@ -39,57 +45,76 @@ pub(super) struct Marks(Mutex<State>);
 struct State {
     last: HashMap<String, [Option<Key>; PRIORITIES]>,
     is_sweeping: bool,
-    /// When the newest sweep ended.
+    /// When the newest sweep ended, and how long it took.
     swept: Option<Instant>,
+    took: Duration,
+    /// When a task was claimed.
+    claimed: Option<Instant>,
     /// When the sweeps so far are a twentieth of the time.
     paid: Option<Instant>,
 }
 
-/// Where one claim looks. One that is dropped without an answer may have swept all the same.
+/// Where one claim looks.
 #[derive(Debug)]
 pub(super) struct Look<'a> {
     marks: &'a Marks,
-    began: Instant,
-    has_ended: bool,
+    turn: Option<Turn>,
+    /// The sweep is to be made beside the claim.
+    beside: bool,
     /// Null: from the beginning.
     pub(super) instants: Option<Vec<Option<i64>>>,
     pub(super) numbers: Option<Vec<Option<i64>>>,
-    /// Whether it may look from the beginning.
-    pub(super) may_sweep: bool,
-    /// When to come again if it may not.
+    /// When to come again if it does not look from the beginning.
     pub(super) again: Option<Duration>,
+}
+
+/// A sweep, of which there is one at a time. One that is dropped without an answer may have been made all the same.
+#[derive(Debug)]
+pub(super) struct Turn {
+    marks: Arc<Marks>,
+    began: Instant,
+    has_ended: bool,
 }
 
 impl Marks {
     /// Where to look for tasks of these queues.
-    pub(super) fn look(&self, queues: &[&str]) -> Look<'_> {
+    pub(super) fn look(self: &Arc<Self>, queues: &[&str]) -> Look<'_> {
         let mut state = self.state();
         let now = Instant::now();
-        let again = if state.is_sweeping {
+        let mut again = if state.is_sweeping {
             Some(SOON)
         } else {
             let left = |paid: Instant| paid.saturating_duration_since(now);
             state.paid.map(left).filter(|left| !left.is_zero())
         };
-        let may_sweep = again.is_none();
-        state.is_sweeping |= may_sweep;
-        let is_time = state.swept.is_none_or(|swept| now - swept >= EACH);
+        let turn = again.is_none().then(|| Turn {
+            marks: Arc::clone(self),
+            began: now,
+            has_ended: false,
+        });
+        state.is_sweeping |= turn.is_some();
+        let since = |then: Option<Instant>| then.map(|then| now - then);
+        let busy = since(state.claimed).is_some_and(|since| since < EACH);
+        let beside = turn.is_some() && busy && state.took >= DEAR;
+        if beside {
+            again = Some(SOON);
+        }
+        let is_time = since(state.swept).is_none_or(|since| since >= EACH);
         let starts: Vec<Option<Key>> = queues
             .iter()
             .flat_map(|queue| state.last.get(*queue).copied().unwrap_or_default())
             .collect();
-        let from_the_beginning = may_sweep && is_time;
+        let from_the_beginning = turn.is_some() && is_time && !beside;
         let part = |of: fn(Key) -> i64| {
             let parts = || starts.iter().map(|key| key.map(of)).collect();
             (!from_the_beginning).then(parts)
         };
         Look {
             marks: self,
-            began: now,
-            has_ended: false,
+            turn,
+            beside,
             instants: part(|(instant, _)| instant),
             numbers: part(|(_, number)| number),
-            may_sweep,
             again,
         }
     }
@@ -100,9 +125,15 @@ impl Marks {
 }
 
 impl Look<'_> {
+    /// Whether it may look from the beginning.
+    pub(super) const fn may_sweep(&self) -> bool {
+        self.turn.is_some() && !self.beside
+    }
+
     /// Remembers a task that was claimed.
     pub(super) fn claimed(&self, queue: &str, priority: usize, key: Key) {
         let mut state = self.marks.state();
+        state.claimed = Some(Instant::now());
         if !state.last.contains_key(queue) && state.last.len() >= QUEUES {
             state.last.clear();
         }
@@ -112,11 +143,37 @@ impl Look<'_> {
         }
     }
 
-    /// The claim was answered. `swept`: how long it looked from the beginning, if it did.
-    pub(super) fn end(mut self, swept: Option<Duration>) {
+    /// The claim was answered. `swept`: how long it looked from the beginning, if it did. The sweep that is to be made
+    /// beside it, if one is.
+    pub(super) fn end(self, swept: Option<Duration>) -> Option<Turn> {
+        let turn = self.turn?;
+        if self.beside {
+            return Some(turn);
+        }
+        turn.end(swept);
+        None
+    }
+}
+
+impl Turn {
+    /// There is a task before the mark: claims begin with it.
+    pub(super) fn found(&self, queue: &str, priority: usize, (instant, number): Key) {
+        let mut state = self.marks.state();
+        let mark = state
+            .last
+            .get_mut(queue)
+            .and_then(|last| last.get_mut(priority));
+        if let Some(mark) = mark {
+            *mark = (*mark).min(Some((instant, number - 1)));
+        }
+    }
+
+    /// It is over. `took`: how long it took, if it was made.
+    pub(super) fn end(mut self, took: Option<Duration>) {
         self.has_ended = true;
-        if let Some(took) = swept {
+        if let Some(took) = took {
             self.pay(took);
+            self.marks.state().took = took;
         }
     }
 
@@ -130,14 +187,12 @@ impl Look<'_> {
     }
 }
 
-impl Drop for Look<'_> {
+impl Drop for Turn {
     fn drop(&mut self) {
-        if self.may_sweep {
-            if !self.has_ended {
-                self.pay(self.began.elapsed().min(ADVANCE));
-            }
-            self.marks.state().is_sweeping = false;
+        if !self.has_ended {
+            self.pay(self.began.elapsed().min(ADVANCE));
         }
+        self.marks.state().is_sweeping = false;
     }
 }
 
@@ -148,46 +203,46 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn sweeps_take_a_twentieth_of_the_time_and_one_at_a_time() {
         tokio::time::advance(Duration::from_secs(3600)).await;
-        let marks = Marks::default();
+        let marks = Arc::<Marks>::default();
         let first = marks.look(&["a"]);
-        assert!(first.may_sweep && first.instants.is_none());
+        assert!(first.may_sweep() && first.instants.is_none());
         let beside = marks.look(&["a"]);
-        assert!(!beside.may_sweep && beside.again == Some(SOON));
+        assert!(!beside.may_sweep() && beside.again == Some(SOON));
         drop(beside);
-        assert!(!marks.look(&["a"]).may_sweep, "the first still sweeps");
+        assert!(!marks.look(&["a"]).may_sweep(), "the first still sweeps");
         first.end(Some(Duration::from_millis(500)));
         // The advance allows for another one, and for no third.
         let second = marks.look(&["a"]);
         assert!(
-            second.may_sweep && second.instants.is_some(),
+            second.may_sweep() && second.instants.is_some(),
             "not each second yet"
         );
         second.end(Some(Duration::from_millis(700)));
         let third = marks.look(&["a"]);
         assert_eq!(
-            (third.may_sweep, third.again),
+            (third.may_sweep(), third.again),
             (false, Some(Duration::from_secs(4)))
         );
         drop(third);
         tokio::time::advance(Duration::from_secs(4)).await;
         let third = marks.look(&["a"]);
-        assert!(third.may_sweep && third.instants.is_none());
+        assert!(third.may_sweep() && third.instants.is_none());
     }
 
     /// An outage is no reason to look for nothing long after it.
     #[tokio::test(start_paused = true)]
     async fn claim_without_an_answer_counts_as_a_short_sweep() {
-        let marks = Marks::default();
+        let marks = Arc::<Marks>::default();
         let lost = marks.look(&["a"]);
         tokio::time::advance(Duration::from_secs(3600)).await;
-        assert!(!marks.look(&["a"]).may_sweep);
+        assert!(!marks.look(&["a"]).may_sweep());
         drop(lost);
-        assert!(marks.look(&["a"]).may_sweep);
+        assert!(marks.look(&["a"]).may_sweep());
     }
 
     #[tokio::test]
     async fn looks_begin_after_the_last_task_of_each_queue_and_priority() {
-        let marks = Marks::default();
+        let marks = Arc::<Marks>::default();
         let first = marks.look(&["a", "b"]);
         first.claimed("b", 3, (20, 2));
         first.claimed("b", 3, (10, 9));
@@ -200,5 +255,36 @@ mod tests {
         assert_eq!((instants.len(), numbers.len()), (20, 20));
         assert_eq!((instants[13], numbers[13]), (Some(20), Some(2)));
         assert_eq!(instants.iter().flatten().count(), 1);
+    }
+
+    /// What a sweep takes is nobody's wait then, and what it finds is claimed next.
+    #[tokio::test(start_paused = true)]
+    async fn dear_sweep_is_made_beside_claims_while_there_are_some() {
+        let marks = Arc::<Marks>::default();
+        let first = marks.look(&["a"]);
+        first.claimed("a", 5, (20, 2));
+        assert!(first.end(Some(DEAR)).is_none());
+        tokio::time::advance(Duration::from_millis(900)).await;
+        let second = marks.look(&["a"]);
+        assert_eq!((second.may_sweep(), second.again), (false, Some(SOON)));
+        assert_eq!(second.instants.as_ref().unwrap()[5], Some(20));
+        second.claimed("a", 5, (30, 3));
+        let turn = second.end(None).unwrap();
+        assert!(!marks.look(&["a"]).may_sweep(), "one at a time");
+        turn.found("a", 5, (10, 7));
+        turn.found("a", 4, (10, 7));
+        turn.end(Some(DEAR));
+        tokio::time::advance(Duration::from_millis(900)).await;
+        let third = marks.look(&["a"]);
+        let (instants, numbers) = (
+            third.instants.as_ref().unwrap(),
+            third.numbers.as_ref().unwrap(),
+        );
+        assert_eq!((instants[5], numbers[5]), (Some(10), Some(6)));
+        assert_eq!(instants[4], None, "nothing of it was claimed");
+        drop(third.end(None));
+        // Nobody waits for anything else.
+        tokio::time::advance(Duration::from_secs(1)).await;
+        assert!(marks.look(&["a"]).may_sweep());
     }
 }

@@ -21,7 +21,7 @@ const TABLES: [&str; 5] = ["task", "done", "schedule", "paused", "layout"];
 /// The functions and their versions. A function that takes, answers or does something else than before has the next
 /// version, which is part of its name: so processes of two releases can work on one queue while one replaces the
 /// other.
-const FUNCTIONS: [(&str, u32); 21] = [
+const FUNCTIONS: [(&str, u32); 22] = [
     ("sound", 1),
     ("state", 1),
     ("silence", 1),
@@ -32,6 +32,7 @@ const FUNCTIONS: [(&str, u32); 21] = [
     ("enqueue", 1),
     ("periodic", 1),
     ("claim", 3),
+    ("before", 1),
     ("end", 1),
     ("finish", 1),
     ("release", 1),
@@ -52,13 +53,14 @@ pub(super) const CHANNEL: &str = "dlock_task";
 const PUBLIC: [&str; 2] = ["dlock_enqueue", "dlock_complete"];
 
 /// What makes the schema.
-const FILES: [&str; 16] = [
+const FILES: [&str; 17] = [
     include_str!("../sql/tasks/tables.sql"),
     include_str!("../sql/tasks/move.sql"),
     include_str!("../sql/tasks/tell.sql"),
     include_str!("../sql/tasks/enqueue.sql"),
     include_str!("../sql/tasks/periodic.sql"),
     include_str!("../sql/tasks/claim.sql"),
+    include_str!("../sql/tasks/before.sql"),
     include_str!("../sql/tasks/end.sql"),
     include_str!("../sql/tasks/finish.sql"),
     include_str!("../sql/tasks/release.sql"),
@@ -134,6 +136,7 @@ pub(super) struct Statements {
     pub(super) enqueue: String,
     pub(super) periodic: String,
     pub(super) claim: String,
+    pub(super) before: String,
     pub(super) finish: String,
     pub(super) checkpoint: String,
     pub(super) renew: String,
@@ -171,6 +174,7 @@ impl Schema {
                 "SELECT p.* FROM {periodic}($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) AS p",
             ),
             claim: plain(include_str!("../sql/tasks/call_claim.sql")),
+            before: self.fill("SELECT b.* FROM {before}($1, $2, $3, $4) AS b"),
             finish: self.fill("SELECT f.* FROM {finish}($1, $2, $3, $4, $5, $6, $7) AS f"),
             checkpoint: self.fill("SELECT c.* FROM {checkpoint}($1, $2, $3, $4, $5) AS c"),
             renew: plain(include_str!("../sql/tasks/call_renew.sql")),

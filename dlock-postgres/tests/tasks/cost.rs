@@ -10,7 +10,7 @@ use dlock_postgres::{
     deadpool_postgres::tokio_postgres::{AsyncMessage, Client, Config, NoTls},
     tasks::PostgresTasks,
 };
-use dlock_tasks::{ClaimedTask, Ending, How, NewTask, TaskStore};
+use dlock_tasks::{ClaimedTask, Ended, Ending, How, NewTask, State, TaskStore};
 use dlock_test_servers::postgres::postgres;
 use dlock_testkit::tasks::TaskFixture;
 use serde_json::Value;
@@ -240,4 +240,61 @@ async fn task_that_was_given_back_is_found_behind_the_start() {
         );
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
+}
+
+/// K4: behind many dead entries a look from the beginning takes longer than a claim. A process that is busy has it made
+/// beside its claims, and gets what it finds.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_lies_before_is_looked_for_beside_the_claims_of_a_busy_process() {
+    const PATIENCE: Duration = Duration::from_secs(60);
+    // On a server of its own: other tests' transactions come and go.
+    let service = postgres(&["track_functions=all"]).await.unwrap();
+    let mut config = Config::new();
+    config.host("127.0.0.1").port(service.place().port());
+    config.user("postgres").dbname("postgres");
+    let open = || {
+        let pool = pool(config.clone(), 2);
+        PostgresTasks::builder().pool(pool).build().unwrap()
+    };
+    let (busy, other) = (open(), open());
+    busy.create_schema().await.unwrap();
+    busy.enqueue(&[task()]).await.unwrap();
+    let early = take(&other, LONG).await.key;
+    let (old, client) = (connect(&config).await, connect(&config).await);
+    old.batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM pg_class")
+        .await
+        .unwrap();
+    client
+        .batch_execute(
+            "INSERT INTO dlock.dlock_task (queue, priority, run_at, attempt, max_attempts, kind, payload, errors,
+                created, checkpoints, token)
+            SELECT 'default', 5, now(), 0, 1, 'dead', 'null', '[]', now(), 0, 0 FROM generate_series(1, 100000);
+            DELETE FROM dlock.dlock_task WHERE kind = 'dead'",
+        )
+        .await
+        .unwrap();
+    // A worker that always has something to do. Whether it got the early task.
+    let work = async || {
+        busy.enqueue(&[task()]).await.unwrap();
+        let key = take(&busy, LONG).await.key;
+        finish(&busy, key, How::Complete(Value::Null)).await;
+        key.id == early.id
+    };
+    let looks = async || -> i64 {
+        let sql = "SELECT coalesce(max(calls), 0) FROM pg_stat_user_functions
+            WHERE funcname = 'dlock_task_before_1'";
+        client.query_one(sql, &[]).await.unwrap().get(0)
+    };
+    let began = Instant::now();
+    while looks().await == 0 {
+        assert!(!work().await, "somebody else has it");
+        assert!(began.elapsed() < PATIENCE, "no look beside the claims");
+    }
+    let given_back = finish(&other, early, How::GiveBack).await;
+    assert_eq!(given_back, Ended::Own(State::Ready));
+    let began = Instant::now();
+    while !work().await {
+        assert!(began.elapsed() < PATIENCE, "it is not found");
+    }
+    drop(old);
 }
