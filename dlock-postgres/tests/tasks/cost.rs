@@ -258,8 +258,6 @@ async fn what_lies_before_is_looked_for_beside_the_claims_of_a_busy_process() {
     };
     let (busy, other) = (open(), open());
     busy.create_schema().await.unwrap();
-    busy.enqueue(&[task()]).await.unwrap();
-    let early = take(&other, LONG).await.key;
     let (old, client) = (connect(&config).await, connect(&config).await);
     old.batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM pg_class")
         .await
@@ -273,6 +271,9 @@ async fn what_lies_before_is_looked_for_beside_the_claims_of_a_busy_process() {
         )
         .await
         .unwrap();
+    // Behind those, so that it takes long to find it.
+    busy.enqueue(&[task()]).await.unwrap();
+    let early = take(&other, LONG).await.key;
     // A worker that always has something to do. Whether it got the early task.
     let work = async || {
         busy.enqueue(&[task()]).await.unwrap();
