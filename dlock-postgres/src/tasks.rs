@@ -454,8 +454,7 @@ impl TaskStore for PostgresTasks {
             // Earlier tasks are looked for later.
             next = [next, look.again].into_iter().flatten().min();
         }
-        let starts = (look.instants.clone(), look.numbers.clone());
-        if let Some(turn) = look.end(swept) {
+        if let Some((turn, starts)) = look.end(swept) {
             self.look_before(turn, &queues, starts, claim.kinds.clone());
         }
         Ok(Claimed::new(tasks, next))

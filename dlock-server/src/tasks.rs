@@ -1,4 +1,5 @@
-//! `/v1/{namespace}/tasks` and `/v1/{namespace}/queues`: each request is one call of the store of tasks, and one that was refused is a second.
+//! `/v1/{namespace}/tasks` and `/v1/{namespace}/queues`: each request is one call of the store of tasks, and one that was
+//! refused is a second.
 //!
 //! A queue has its namespace and a slash before its name in the store, and a number says nothing of its task's
 //! namespace. So what names a number alone (a look, a cancellation, a retry) reads the task first. That is no race: a

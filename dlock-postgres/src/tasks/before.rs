@@ -5,14 +5,14 @@ use std::error::Error;
 use deadpool_postgres::tokio_postgres::{Row, types::Type};
 use tokio::time::Instant;
 
-use super::{PostgresTasks, marks::Turn};
+use super::{
+    PostgresTasks,
+    marks::{Starts, Turn},
+};
 use crate::{
     connections::Caller,
     record::{Flaw, value},
 };
-
-/// After which instants and numbers claims begin, for each queue and priority.
-type Starts = (Option<Vec<Option<i64>>>, Option<Vec<Option<i64>>>);
 
 impl PostgresTasks {
     /// Moves marks back to what there is before them, in a task of its own. Nobody waits for it, and it does nothing

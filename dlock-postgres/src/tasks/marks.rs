@@ -37,6 +37,9 @@ const QUEUES: usize = 1000;
 /// A key of the index that claims walk along: when the task may run, in microseconds of Unix time, and its number.
 pub(super) type Key = (i64, i64);
 
+/// After which instants and numbers claims begin, for each queue and priority.
+pub(super) type Starts = (Option<Vec<Option<i64>>>, Option<Vec<Option<i64>>>);
+
 /// The marks of one process.
 #[derive(Debug, Default)]
 pub(super) struct Marks(Mutex<State>);
@@ -143,12 +146,12 @@ impl Look<'_> {
         }
     }
 
-    /// The claim was answered. `swept`: how long it looked from the beginning, if it did. The sweep that is to be made
-    /// beside it, if one is.
-    pub(super) fn end(self, swept: Option<Duration>) -> Option<Turn> {
+    /// The claim was answered. `swept`: how long it looked from the beginning, if it did. If a sweep is to be made beside
+    /// it, that, and where claims begin.
+    pub(super) fn end(self, swept: Option<Duration>) -> Option<(Turn, Starts)> {
         let turn = self.turn?;
         if self.beside {
-            return Some(turn);
+            return Some((turn, (self.instants, self.numbers)));
         }
         turn.end(swept);
         None
@@ -269,7 +272,7 @@ mod tests {
         assert_eq!((second.may_sweep(), second.again), (false, Some(SOON)));
         assert_eq!(second.instants.as_ref().unwrap()[5], Some(20));
         second.claimed("a", 5, (30, 3));
-        let turn = second.end(None).unwrap();
+        let (turn, _) = second.end(None).unwrap();
         assert!(!marks.look(&["a"]).may_sweep(), "one at a time");
         turn.found("a", 5, (10, 7));
         turn.found("a", 4, (10, 7));
