@@ -4,8 +4,8 @@
 //! anyway, one at a time, and for no more than a twentieth of the time.
 //!
 //! What lies before can be much, a million dead entries that an old snapshot keeps for one. A sweep of those takes longer
-//! than a claim, so while tasks are claimed it is made beside the claims (`before`), and what it finds moves the
-//! mark back.
+//! than a claim. Where sweeps do, a claim that has found something is answered, and the sweep is made beside the next
+//! ones (`before`): what it finds moves the mark back.
 //!
 //! Marks decide what a claim costs and how soon it finds an early task, never which tasks it may get.
 
@@ -29,8 +29,10 @@ const ADVANCE: Duration = Duration::from_secs(1);
 const EACH: Duration = Duration::from_secs(1);
 /// How soon to come again while another claim sweeps.
 const SOON: Duration = Duration::from_millis(100);
-/// Longer than a claim takes where commits wait for a disk: a sweep that took as long is made beside claims.
+/// Longer than a claim takes where commits wait for a disk; and after how many sweeps in a row that took as long they are
+/// made beside claims. A busy machine makes some of them long.
 const DEAR: Duration = Duration::from_millis(5);
+const DEAR_IN_A_ROW: u32 = 8;
 /// So many queues are remembered.
 const QUEUES: usize = 1000;
 
@@ -48,9 +50,9 @@ pub(super) struct Marks(Mutex<State>);
 struct State {
     last: HashMap<String, [Option<Key>; PRIORITIES]>,
     is_sweeping: bool,
-    /// When the newest sweep ended, and how long it took.
+    /// When the newest sweep ended, and how many took long, without one in between that did not.
     swept: Option<Instant>,
-    took: Duration,
+    dear: u32,
     /// When a task was claimed.
     claimed: Option<Instant>,
     /// When the sweeps so far are a twentieth of the time.
@@ -62,7 +64,7 @@ struct State {
 pub(super) struct Look<'a> {
     marks: &'a Marks,
     turn: Option<Turn>,
-    /// The sweep is to be made beside the claim.
+    /// The sweep is to be made beside the claim, if that finds something.
     beside: bool,
     /// Null: from the beginning.
     pub(super) instants: Option<Vec<Option<i64>>>,
@@ -98,7 +100,7 @@ impl Marks {
         state.is_sweeping |= turn.is_some();
         let since = |then: Option<Instant>| then.map(|then| now - then);
         let busy = since(state.claimed).is_some_and(|since| since < EACH);
-        let beside = turn.is_some() && busy && state.took >= DEAR;
+        let beside = turn.is_some() && busy && state.dear >= DEAR_IN_A_ROW;
         if beside {
             again = Some(SOON);
         }
@@ -128,9 +130,12 @@ impl Marks {
 }
 
 impl Look<'_> {
-    /// Whether it may look from the beginning.
-    pub(super) const fn may_sweep(&self) -> bool {
-        self.turn.is_some() && !self.beside
+    /// Whether it may look from the beginning if it finds too little; `None`: if it finds nothing.
+    pub(super) const fn may_sweep(&self) -> Option<bool> {
+        if self.beside {
+            return None;
+        }
+        Some(self.turn.is_some())
     }
 
     /// Remembers a task that was claimed.
@@ -150,7 +155,7 @@ impl Look<'_> {
     /// it, that, and where claims begin.
     pub(super) fn end(self, swept: Option<Duration>) -> Option<(Turn, Starts)> {
         let turn = self.turn?;
-        if self.beside {
+        if self.beside && swept.is_none() {
             return Some((turn, (self.instants, self.numbers)));
         }
         turn.end(swept);
@@ -176,7 +181,8 @@ impl Turn {
         self.has_ended = true;
         if let Some(took) = took {
             self.pay(took);
-            self.marks.state().took = took;
+            let mut state = self.marks.state();
+            state.dear = if took < DEAR { 0 } else { state.dear + 1 };
         }
     }
 
@@ -208,28 +214,32 @@ mod tests {
         tokio::time::advance(Duration::from_secs(3600)).await;
         let marks = Arc::<Marks>::default();
         let first = marks.look(&["a"]);
-        assert!(first.may_sweep() && first.instants.is_none());
+        assert!(first.may_sweep() == Some(true) && first.instants.is_none());
         let beside = marks.look(&["a"]);
-        assert!(!beside.may_sweep() && beside.again == Some(SOON));
+        assert!(beside.may_sweep() == Some(false) && beside.again == Some(SOON));
         drop(beside);
-        assert!(!marks.look(&["a"]).may_sweep(), "the first still sweeps");
+        assert_eq!(
+            marks.look(&["a"]).may_sweep(),
+            Some(false),
+            "the first still sweeps"
+        );
         first.end(Some(Duration::from_millis(500)));
         // The advance allows for another one, and for no third.
         let second = marks.look(&["a"]);
         assert!(
-            second.may_sweep() && second.instants.is_some(),
+            second.may_sweep() == Some(true) && second.instants.is_some(),
             "not each second yet"
         );
         second.end(Some(Duration::from_millis(700)));
         let third = marks.look(&["a"]);
         assert_eq!(
             (third.may_sweep(), third.again),
-            (false, Some(Duration::from_secs(4)))
+            (Some(false), Some(Duration::from_secs(4)))
         );
         drop(third);
         tokio::time::advance(Duration::from_secs(4)).await;
         let third = marks.look(&["a"]);
-        assert!(third.may_sweep() && third.instants.is_none());
+        assert!(third.may_sweep() == Some(true) && third.instants.is_none());
     }
 
     /// An outage is no reason to look for nothing long after it.
@@ -238,9 +248,9 @@ mod tests {
         let marks = Arc::<Marks>::default();
         let lost = marks.look(&["a"]);
         tokio::time::advance(Duration::from_secs(3600)).await;
-        assert!(!marks.look(&["a"]).may_sweep());
+        assert_eq!(marks.look(&["a"]).may_sweep(), Some(false));
         drop(lost);
-        assert!(marks.look(&["a"]).may_sweep());
+        assert_eq!(marks.look(&["a"]).may_sweep(), Some(true));
     }
 
     #[tokio::test]
@@ -262,18 +272,22 @@ mod tests {
 
     /// What a sweep takes is nobody's wait then, and what it finds is claimed next.
     #[tokio::test(start_paused = true)]
-    async fn dear_sweep_is_made_beside_claims_while_there_are_some() {
+    async fn dear_sweeps_are_made_beside_claims_that_find_something() {
         let marks = Arc::<Marks>::default();
-        let first = marks.look(&["a"]);
-        first.claimed("a", 5, (20, 2));
-        assert!(first.end(Some(DEAR)).is_none());
-        tokio::time::advance(Duration::from_millis(900)).await;
+        for round in 0..DEAR_IN_A_ROW {
+            let look = marks.look(&["a"]);
+            assert_eq!(look.may_sweep(), Some(true), "round {round}");
+            look.claimed("a", 5, (20, 2));
+            assert!(look.end(Some(DEAR)).is_none());
+            tokio::time::advance(Duration::from_millis(900)).await;
+        }
         let second = marks.look(&["a"]);
-        assert_eq!((second.may_sweep(), second.again), (false, Some(SOON)));
+        assert_eq!((second.may_sweep(), second.again), (None, Some(SOON)));
         assert_eq!(second.instants.as_ref().unwrap()[5], Some(20));
         second.claimed("a", 5, (30, 3));
-        let (turn, _) = second.end(None).unwrap();
-        assert!(!marks.look(&["a"]).may_sweep(), "one at a time");
+        let (turn, (instants, _)) = second.end(None).unwrap();
+        assert_eq!(instants.unwrap()[5], Some(20));
+        assert_eq!(marks.look(&["a"]).may_sweep(), Some(false), "one at a time");
         turn.found("a", 5, (10, 7));
         turn.found("a", 4, (10, 7));
         turn.end(Some(DEAR));
@@ -285,9 +299,16 @@ mod tests {
         );
         assert_eq!((instants[5], numbers[5]), (Some(10), Some(6)));
         assert_eq!(instants[4], None, "nothing of it was claimed");
-        drop(third.end(None));
+        // It has found nothing, and swept.
+        assert!(third.end(Some(DEAR)).is_none());
         // Nobody waits for anything else.
         tokio::time::advance(Duration::from_secs(1)).await;
-        assert!(marks.look(&["a"]).may_sweep());
+        assert_eq!(marks.look(&["a"]).may_sweep(), Some(true));
+        // One that took no longer than a claim.
+        let short = marks.look(&["a"]);
+        short.claimed("a", 5, (40, 4));
+        assert!(short.end(Some(DEAR / 2)).is_none());
+        tokio::time::advance(Duration::from_millis(900)).await;
+        assert_eq!(marks.look(&["a"]).may_sweep(), Some(true));
     }
 }

@@ -2,8 +2,8 @@
 -- Parameters: the queues, the first that has a task first; the claim's uuid; at most so many tasks; the lease in
 -- milliseconds; the worker's label; whether this repeats a claim that had no answer; after which instants, in
 -- microseconds of Unix time, and numbers to look, for each queue and priority, both null to look from the
--- beginning; whether to do that if there are too few tasks after them; the kinds, null for any: tasks of other kinds
--- are passed over, unless they are to end whoever asks.
+-- beginning; whether to do that if there are too few tasks after them, null: if there are none; the kinds, null for
+-- any: tasks of other kinds are passed over, unless they are to end whoever asks.
 -- Result: a row for each task, in the order in which they should run; then one without a task that says in how
 -- many microseconds a task falls due or a lease runs out, null if there were as many as were asked for, or
 -- nothing is to come; and how many microseconds a look from the beginning took, null if there was none. Without
@@ -134,7 +134,7 @@ BEGIN
         END LOOP;
         IF v_picked < v_asked THEN
             -- The walk came to its end.
-            EXIT WHEN v_is_sweep OR NOT p_sweep;
+            EXIT WHEN v_is_sweep OR NOT coalesce(p_sweep, v_room = p_max);
             v_is_sweep := true;
             v_began := clock_timestamp();
         END IF;
