@@ -34,8 +34,23 @@ fn run(command: &mut Command) -> Output {
     feature = "sqlite"
 ))]
 fn nothing_is_found_on(store: &str) {
-    let ended = chaos(&["--store", store, "--seconds", "35"]).status;
-    assert!(ended.success(), "{store}: {ended}");
+    // Chance and the machine decide how much of a run can be judged. Where that was too little, nothing was found either,
+    // and another run follows; one that has found something is never repeated.
+    const RUNS: usize = 3;
+    for run in 1..=RUNS {
+        let output = chaos(&["--store", store, "--seconds", "35"]);
+        if output.status.success() {
+            return;
+        }
+        let printed = String::from_utf8_lossy(&output.stdout);
+        assert!(
+            printed.contains("verdict: the run proves nothing"),
+            "{store}: {}",
+            output.status
+        );
+        println!("{store}: run {run} of {RUNS} was judged too little of");
+    }
+    panic!("{store}: {RUNS} runs prove nothing");
 }
 
 #[cfg(feature = "dynamodb")]
