@@ -25,8 +25,22 @@ fn chaos(arguments: &[&str]) -> Output {
 }
 
 fn every_task_ends_once_on(store: &str) {
-    let ended = chaos(&["--store", store, "--seconds", "12"]).status;
-    assert!(ended.success(), "{store}: {ended}");
+    // As in `smoke.rs`: a run that was judged too little of has found nothing, and is followed by another.
+    const RUNS: usize = 3;
+    for run in 1..=RUNS {
+        let output = chaos(&["--store", store, "--seconds", "12"]);
+        if output.status.success() {
+            return;
+        }
+        let printed = String::from_utf8_lossy(&output.stdout);
+        assert!(
+            printed.contains("verdict: the run proves nothing"),
+            "{store}: {}",
+            output.status
+        );
+        println!("{store}: run {run} of {RUNS} was judged too little of");
+    }
+    panic!("{store}: {RUNS} runs prove nothing");
 }
 
 #[cfg(feature = "postgres")]
