@@ -105,7 +105,7 @@ pub trait TaskStore: Send + Sync + 'static {
     /// Pauses a queue, or resumes it (K11). A claim that begins once a queue is paused gets none of its tasks, and ends
     /// none: what is out of attempts, or was to be cancelled and has nobody any more, stays as it is. Everything else goes
     /// on: tasks are enqueued and fall due, those that run are renewed and end, and a [repeated](Claim::repeated) claim gets
-    /// what it holds. When the queue is resumed, whoever [watches](Self::watch) it is told.
+    /// what it holds. When the queue is resumed, the workers that [watch](Self::watch) it are told.
     ///
     /// A queue need not have tasks to be paused, and stays paused until somebody resumes it. A repeat changes nothing.
     async fn set_paused(&self, queue: &str, paused: bool) -> Result<(), ProviderError>;

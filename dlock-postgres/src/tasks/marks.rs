@@ -182,7 +182,11 @@ impl Turn {
         if let Some(took) = took {
             self.pay(took);
             let mut state = self.marks.state();
-            state.dear = if took < DEAR { 0 } else { state.dear + 1 };
+            state.dear = if took < DEAR {
+                0
+            } else {
+                state.dear.saturating_add(1)
+            };
         }
     }
 

@@ -2,29 +2,16 @@
 
 #![cfg(unix)]
 
-use std::process::{Command, Output, Stdio};
+mod support;
 
-/// Runs the program, which ends with this process; what it printed is the test's output.
+use std::process::{Command, Output};
+
 fn chaos(arguments: &[&str]) -> Output {
-    run(Command::new(env!("CARGO_BIN_EXE_dlock-chaos"))
-        .args(["run", "--tethered"])
-        .args(arguments))
-}
-
-fn run(command: &mut Command) -> Output {
-    let child = command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn();
-    let mut child = child.unwrap_or_else(|error| panic!("the program does not start: {error}"));
-    let tether = child.stdin.take();
-    let output = child.wait_with_output();
-    let output = output.unwrap_or_else(|error| panic!("no output: {error}"));
-    drop(tether);
-    println!("{}", String::from_utf8_lossy(&output.stdout));
-    eprintln!("{}", String::from_utf8_lossy(&output.stderr));
-    output
+    support::run(
+        Command::new(env!("CARGO_BIN_EXE_dlock-chaos"))
+            .arg("run")
+            .args(arguments),
+    )
 }
 
 #[cfg(any(
@@ -34,23 +21,7 @@ fn run(command: &mut Command) -> Output {
     feature = "sqlite"
 ))]
 fn nothing_is_found_on(store: &str) {
-    // Chance and the machine decide how much of a run can be judged. Where that was too little, nothing was found either,
-    // and another run follows; one that has found something is never repeated.
-    const RUNS: usize = 3;
-    for run in 1..=RUNS {
-        let output = chaos(&["--store", store, "--seconds", "35"]);
-        if output.status.success() {
-            return;
-        }
-        let printed = String::from_utf8_lossy(&output.stdout);
-        assert!(
-            printed.contains("verdict: the run proves nothing"),
-            "{store}: {}",
-            output.status
-        );
-        println!("{store}: run {run} of {RUNS} was judged too little of");
-    }
-    panic!("{store}: {RUNS} runs prove nothing");
+    support::finds_nothing(store, || chaos(&["--store", store, "--seconds", "35"]));
 }
 
 #[cfg(feature = "dynamodb")]
@@ -85,10 +56,12 @@ fn sqlite_keeps_its_promises_under_chaos() {
 #[cfg(feature = "sqlite")]
 fn sabotaged(how: &str) -> String {
     let folder = tempfile::tempdir().unwrap_or_else(|error| panic!("no folder: {error}"));
-    let output = run(Command::new(env!("CARGO_BIN_EXE_dlock-chaos"))
-        .args(["run", "--tethered", "--store", "sqlite", "--seconds", "5"])
-        .args(["--sabotage", how])
-        .env("DLOCK_HISTORIES", folder.path()));
+    let output = support::run(
+        Command::new(env!("CARGO_BIN_EXE_dlock-chaos"))
+            .args(["run", "--store", "sqlite", "--seconds", "5"])
+            .args(["--sabotage", how])
+            .env("DLOCK_HISTORIES", folder.path()),
+    );
     let printed = String::from_utf8_lossy(&output.stdout).into_owned();
     assert_eq!(output.status.code(), Some(1));
     for what in ["history: ", "picture: "] {

@@ -3,44 +3,20 @@
 
 #![cfg(all(unix, any(feature = "postgres", feature = "sqlite")))]
 
-use std::process::{Command, Output, Stdio};
+mod support;
 
-/// Runs the program, which ends with this process; what it printed is the test's output.
+use std::process::{Command, Output};
+
 fn chaos(arguments: &[&str]) -> Output {
-    let child = Command::new(env!("CARGO_BIN_EXE_dlock-chaos"))
-        .args(["tasks", "--tethered"])
-        .args(arguments)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn();
-    let mut child = child.unwrap_or_else(|error| panic!("the program does not start: {error}"));
-    let tether = child.stdin.take();
-    let output = child.wait_with_output();
-    let output = output.unwrap_or_else(|error| panic!("no output: {error}"));
-    drop(tether);
-    println!("{}", String::from_utf8_lossy(&output.stdout));
-    eprintln!("{}", String::from_utf8_lossy(&output.stderr));
-    output
+    support::run(
+        Command::new(env!("CARGO_BIN_EXE_dlock-chaos"))
+            .arg("tasks")
+            .args(arguments),
+    )
 }
 
 fn every_task_ends_once_on(store: &str) {
-    // As in `smoke.rs`: a run that was judged too little of has found nothing, and is followed by another.
-    const RUNS: usize = 3;
-    for run in 1..=RUNS {
-        let output = chaos(&["--store", store, "--seconds", "12"]);
-        if output.status.success() {
-            return;
-        }
-        let printed = String::from_utf8_lossy(&output.stdout);
-        assert!(
-            printed.contains("verdict: the run proves nothing"),
-            "{store}: {}",
-            output.status
-        );
-        println!("{store}: run {run} of {RUNS} was judged too little of");
-    }
-    panic!("{store}: {RUNS} runs prove nothing");
+    support::finds_nothing(store, || chaos(&["--store", store, "--seconds", "12"]));
 }
 
 #[cfg(feature = "postgres")]

@@ -247,7 +247,7 @@ flaws! {
         PauseStopsOthers "a claim gets nothing if one of its queues is paused (K11)";
         PauseStopsRepeats "a repeated claim does not get what it holds of a paused queue (K11)";
         PauseStopsWorkers "the tasks of a queue that is paused are lost to their workers (K11)";
-        PausedIsSwept "what is over in a paused queue ends (K11)";
+        PausedIsSwept "a task of a paused queue that is out of attempts ends (K11)";
         PausedTellsNext "a claim is told when a task of a paused queue falls due (K11)";
         PauseIsNotShown "paused queues are not listed";
         PauseBeginsAnew "a queue that is paused once more is paused since then";
