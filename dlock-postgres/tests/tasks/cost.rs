@@ -219,6 +219,38 @@ async fn claim_passes_over_what_lies_before_its_start() {
     }
 }
 
+/// K4: a claim leaves what lies before its start to a look beside it only if it has something to answer.
+#[tokio::test]
+async fn claim_that_finds_nothing_after_its_start_looks_before_it() {
+    let queue = Postgres::start().await;
+    let tasks = queue.tasks(1).await;
+    let enqueued = tasks.enqueue(&[task(), task()]).await.unwrap();
+    let (first, second) = (enqueued[0].id().get(), enqueued[1].id().get());
+    let client = queue.client().await;
+    // Begins after the first task, or after both; and may sweep if it finds too little, if it finds nothing, or never.
+    for (after, sweeps, expected) in [
+        (first, Some(true), vec![first, second]),
+        (first, None, vec![second]),
+        (first, Some(false), vec![second]),
+        (second, None, vec![first, second]),
+        (second, Some(false), vec![]),
+    ] {
+        client.batch_execute("BEGIN").await.unwrap();
+        let claim = "SELECT (c.shown).id FROM (
+                SELECT array_fill((extract(epoch FROM run_at) * 1000000)::bigint, ARRAY[10]) AS instants,
+                    array_fill(id, ARRAY[10]) AS numbers
+                FROM dlock_task WHERE id = $1
+            ) AS s, dlock_task_claim_3('{default}', gen_random_uuid(), 5, 60000, 'x', false, s.instants, s.numbers, $2,
+                NULL) AS c
+            WHERE (c.shown).id IS NOT NULL";
+        let rows = client.query(claim, &[&after, &sweeps]).await.unwrap();
+        let mut claimed: Vec<i64> = rows.iter().map(|row| row.get(0)).collect();
+        claimed.sort_unstable();
+        assert_eq!(claimed, expected, "after {after}, {sweeps:?}");
+        client.batch_execute("ROLLBACK").await.unwrap();
+    }
+}
+
 /// A task that comes to lie before the start is found while later ones keep all claims full.
 #[tokio::test]
 async fn task_that_was_given_back_is_found_behind_the_start() {
