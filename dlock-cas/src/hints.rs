@@ -1,0 +1,47 @@
+//! From changes of keys to wake-ups of waiters.
+
+use dlock_core::provider::{Wakeup, WakeupSender};
+
+use crate::{key::Keys, record};
+
+/// Where a store reports that keys have changed. Reports are hints: one that is lost costs a waiter one poll
+/// interval, one too many costs a question.
+#[derive(Debug)]
+pub struct Hints {
+    sender: WakeupSender,
+    keys: Keys,
+}
+
+impl Hints {
+    pub(crate) const fn new(sender: WakeupSender, keys: Keys) -> Self {
+        Self { sender, keys }
+    }
+
+    /// The key has these contents now; `None` if it was deleted. Returns `false` when nobody listens any more, or
+    /// nobody reads in time: then stop, and drop the hints.
+    #[must_use]
+    pub fn changed(&self, key: &str, bytes: Option<&[u8]>) -> bool {
+        let held = |bytes| record::read(bytes).is_ok_and(|record| !record.released);
+        if bytes.is_some_and(held) {
+            return !self.sender.is_closed();
+        }
+        match self.keys.name(key) {
+            Some(name) => self.sender.send(Wakeup::Name(name)),
+            None => !self.sender.is_closed(),
+        }
+    }
+
+    /// Changes may have been missed: everybody asks again. Returns as [`changed`](Self::changed) does.
+    #[must_use]
+    pub fn missed(&self) -> bool {
+        self.sender.send(Wakeup::Everyone)
+    }
+
+    /// Resolves when nobody listens any more.
+    ///
+    /// # Cancel safety
+    /// Cancel safe: it only waits.
+    pub async fn closed(&self) {
+        self.sender.closed().await;
+    }
+}

@@ -1,0 +1,163 @@
+//! What each request makes of the record that it finds: A1 to A7, R1 to R3, L1 to L3, B1, B3, B4. No store is asked
+//! here.
+
+use dlock_core::{
+    FencingToken, ProviderError, Record,
+    provider::{
+        Acquire, AcquireOutcome, Ask, AskOutcome, Closing, Release, ReleaseOutcome, Renew,
+        RenewOutcome, Revoke, RevokeOutcome,
+    },
+};
+
+use crate::clock::Wall;
+
+/// What follows from a record.
+pub(crate) enum Step<T> {
+    /// Nothing is to be written.
+    Answer(T),
+    /// This record replaces the one that was found; once it does, that is the answer.
+    Write(Record, T),
+}
+
+pub(crate) type Decision<T> = Result<Step<T>, ProviderError>;
+
+pub(crate) fn acquire(
+    request: &Acquire,
+    found: Option<&Record>,
+    now: Wall,
+) -> Decision<AcquireOutcome> {
+    let last = match found {
+        None => None, // A1
+        Some(record) if record.uuid == request.new => {
+            return Ok(Step::Answer(if record.released {
+                AcquireOutcome::Spent // A3
+            } else {
+                AcquireOutcome::Acquired(record.token) // A2
+            }));
+        }
+        Some(record) if record.released || request.prev == Some(record.version()) => {
+            Some(record.token) // A4, A6
+        }
+        Some(record) => return Ok(Step::Answer(AcquireOutcome::Held(record.clone()))), // A7
+    };
+    let token = next(last, request.floor, now)?;
+    let since = std::time::UNIX_EPOCH + std::time::Duration::from_micros(now.micros());
+    let mut record = Record::new(request.new, &request.owner, since, token, request.duration);
+    record.data.clone_from(&request.data);
+    Ok(Step::Write(record, AcquireOutcome::Acquired(token)))
+}
+
+/// The token of a grant: T1, T2. It follows the clock at every grant, not only at the first of a name:
+/// a store that has lost acknowledged writes would hand out `last + 1` once more.
+fn next(last: Option<FencingToken>, floor: u64, now: Wall) -> Result<FencingToken, ProviderError> {
+    let after = match last {
+        Some(last) => last.get() + 1,
+        None => now.sane().ok_or_else(|| {
+            ProviderError::fatal(
+                "the lock has no record yet, and its first token would come from this machine's clock, \
+                 which is not between 2024 and 2100: set the clock",
+            )
+        })?,
+    };
+    let token = after.max(floor).max(now.sane().unwrap_or(0));
+    FencingToken::new(token).ok_or_else(|| {
+        ProviderError::fatal("the lock's fencing tokens are used up: use another name")
+    })
+}
+
+pub(crate) fn renew(request: &Renew, found: Option<&Record>) -> Decision<RenewOutcome> {
+    Ok(match found {
+        Some(record) if record.held_by(request.uuid) => {
+            let renewed = RenewOutcome::Renewed {
+                asked: record.asked,
+            };
+            if record.renewals >= request.n {
+                Step::Answer(renewed) // R2
+            } else {
+                let mut record = record.clone();
+                record.renewals = request.n;
+                Step::Write(record, renewed) // R1
+            }
+        }
+        other => Step::Answer(RenewOutcome::Lost(other.cloned())), // R3
+    })
+}
+
+/// `maybe_applied`: an earlier write of this very request was refused, but that may have been said of its repeat.
+pub(crate) fn release(
+    request: &Release,
+    found: Option<&Record>,
+    maybe_applied: bool,
+) -> Decision<ReleaseOutcome> {
+    let ours = match &request.closing {
+        Some(closing) => close(request, closing, found),
+        None => found
+            .filter(|record| record.uuid == request.uuid)
+            .map(|record| {
+                if record.released {
+                    Step::Answer(ReleaseOutcome::Released) // L2
+                } else {
+                    let mut record = record.clone();
+                    record.released = true;
+                    Step::Write(record, ReleaseOutcome::Released) // L1
+                }
+            }),
+    };
+    match ours {
+        Some(step) => Ok(step),
+        // The next holder may be here because that write has let it in.
+        None if maybe_applied => Err(ProviderError::unknown(
+            "the lock is not held any more, perhaps by this release",
+        )),
+        None => Ok(Step::Answer(ReleaseOutcome::NotHeld(found.cloned()))), // L3
+    }
+}
+
+/// B4.
+fn close(
+    request: &Release,
+    closing: &Closing,
+    found: Option<&Record>,
+) -> Option<Step<ReleaseOutcome>> {
+    let record = found?;
+    if record.held_by(closing.uuid()) {
+        return Some(Step::Answer(ReleaseOutcome::Released));
+    }
+    record.held_by(request.uuid).then(|| {
+        let mut record = record.clone();
+        record.uuid = closing.uuid();
+        record.renewals = 0;
+        record.duration = closing.lasts();
+        Step::Write(record, ReleaseOutcome::Released)
+    })
+}
+
+/// B1.
+pub(crate) fn revoke(request: &Revoke, found: Option<&Record>) -> Decision<RevokeOutcome> {
+    Ok(match found {
+        Some(record) if record.held_by(request.new) => Step::Answer(RevokeOutcome::Revoked),
+        Some(record) if !record.released && record.version() == request.version => {
+            let mut record = record.clone();
+            record.uuid = request.new;
+            record.renewals = 0;
+            Step::Write(record, RevokeOutcome::Revoked)
+        }
+        other => Step::Answer(RevokeOutcome::Changed(other.cloned())),
+    })
+}
+
+/// B3.
+pub(crate) fn ask(request: &Ask, found: Option<&Record>) -> Decision<AskOutcome> {
+    Ok(match found {
+        // Writing it once more would repeat contents.
+        Some(record) if record.held_by(request.uuid) && record.asked => {
+            Step::Answer(AskOutcome::Asked)
+        }
+        Some(record) if record.held_by(request.uuid) => {
+            let mut record = record.clone();
+            record.asked = true;
+            Step::Write(record, AskOutcome::Asked)
+        }
+        other => Step::Answer(AskOutcome::Changed(other.cloned())),
+    })
+}

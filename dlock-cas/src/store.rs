@@ -1,0 +1,148 @@
+//! What a store has to offer: two functions to lock with, and two more for people and tools.
+
+use async_trait::async_trait;
+use dlock_core::{ProviderError, provider::Capabilities};
+
+use crate::hints::Hints;
+
+/// A store that reads one key, and writes one key if it is unchanged.
+///
+/// [`CasProvider`](crate::CasProvider) makes a provider of it. What is written and when is decided
+/// there; a store moves bytes and knows nothing of leases.
+///
+/// # What must hold
+/// - **Linearizable.** [`put_if`](Self::put_if) compares and writes in one atomic step, and
+///   [`get`](Self::get) shows every write that was finished before it was called, whichever client
+///   made it. A cache, a replica that may be behind, or a read followed by a write will grant one
+///   lock twice. If the store offers weaker reads by default, ask for the strong ones.
+/// - **A version stands for one contents of one key, for ever.** Contents never repeat (each holds a
+///   uuid that was drawn for it, a number that only grows, and flags that only rise), so a hash
+///   of the contents, or the contents themselves, will do. A counter of the store will do if it never
+///   goes back. One that starts again after a restore does not: make what tells the restored store
+///   from the old one part of the version, and answer [`Put::Lost`] where it differs.
+/// - **Nothing expires.** The record of a lock outlives its lease. A store that evicts records, or
+///   deletes them after a time that is shorter than a lease, frees locks that are held.
+///
+/// # Errors
+/// There are three kinds, and each function says one of them whenever it has no answer:
+///
+/// | kind | when | for example |
+/// |---|---|---|
+/// | [`NotApplied`](dlock_core::ErrorKind::NotApplied) | certainly nothing was written | the connection was refused; throttled before the request was looked at |
+/// | [`Unknown`](dlock_core::ErrorKind::Unknown) | perhaps it was | a timeout, a connection that broke, an answer that makes no sense |
+/// | [`Fatal`](dlock_core::ErrorKind::Fatal) | a repeat cannot help, a person must act | credentials, missing rights, a missing bucket |
+///
+/// When in doubt, say unknown: a wrong `Unknown` costs a repeat.
+///
+/// # Cancel safety
+/// Any call may be dropped at any time, and what it sent may arrive later. A store whose connections
+/// serve one request at a time closes one that has not answered, so that its late answer is not
+/// taken for the next one's. A call may hang: the frontend drops it after a sixth of the lease.
+#[async_trait]
+pub trait CasStore: Send + Sync + 'static {
+    /// What names the contents that a call has seen; opaque to the provider.
+    type Version: Clone + Send + Sync + 'static;
+
+    /// The store's name for logs, what it keeps over a restart, whether it [watches](Self::watch), and
+    /// whether reading is cheaper than a write that is refused. Always the same answer. Begin with
+    /// [`Capabilities::new`] and [`Discipline::Observer`](dlock_core::provider::Discipline::Observer);
+    /// the provider adds what it does itself.
+    fn capabilities(&self) -> Capabilities;
+
+    /// Whether one call of [`put_if`](Self::put_if) may reach the store more than once, because
+    /// a client library repeats requests by itself.
+    ///
+    /// It is no danger to a lock, but then [`Put::Lost`] may be the store's answer to the repeat of a write that
+    /// it has made. A release that was lost, and finds somebody else's record, may be what let that one in: it is
+    /// `Unknown` then instead of "not held". Turn such repeats off where you can, and say `false` here.
+    fn repeats_puts(&self) -> bool {
+        true
+    }
+
+    /// The contents of a key and their version; `None` if there is no such key.
+    ///
+    /// # Errors
+    /// As for the trait. Of a read it makes no difference whether it is `NotApplied` or `Unknown`.
+    async fn get(&self, key: &str) -> Result<Option<Entry<Self::Version>>, ProviderError>;
+
+    /// Replaces the contents of a key if it still has this version; with `None`, creates the key if
+    /// there is none.
+    ///
+    /// A store that cannot tell why it refused says [`Put::Lost`]: the provider looks, and trusts
+    /// nothing else.
+    ///
+    /// # Errors
+    /// As for the trait.
+    async fn put_if(
+        &self,
+        key: &str,
+        bytes: Vec<u8>,
+        expected: Option<&Self::Version>,
+    ) -> Result<Put<Self::Version>, ProviderError>;
+
+    /// Begins to report changes of keys with this prefix; see [`Hints`]. When it returns, every change
+    /// from then on is reported, or the hints are dropped. Reporting goes on in a task of the store's own,
+    /// which ends when [`Hints`] says so, and drops the hints when its channel to the store breaks.
+    ///
+    /// Called only if [`Capabilities::watch`] is set; the provided one reports nothing.
+    ///
+    /// # Errors
+    /// As for the trait: the channel could not be opened.
+    async fn watch(&self, prefix: &str, hints: Hints) -> Result<(), ProviderError> {
+        let _ = (prefix, hints);
+        Ok(())
+    }
+}
+
+/// What a store needs beyond that for [`Admin`](dlock_core::provider::Admin), which lists and cleans up.
+#[async_trait]
+pub trait CasAdmin: CasStore {
+    /// Keys that start with `prefix` and come after `after`, with their contents, in the order of their bytes.
+    /// At most `limit`; fewer only if there are no more. Keys that are no text are left out. `after` itself comes
+    /// after `prefix`; it need not be there any more.
+    ///
+    /// # Errors
+    /// As for [`CasStore`].
+    async fn list(
+        &self,
+        prefix: &str,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<(String, Entry<Self::Version>)>, ProviderError>;
+
+    /// Deletes a key if it still has this version; whether it did. A store that cannot delete on a
+    /// condition says so as `Fatal`, with what to do instead: deleting without one loses locks.
+    ///
+    /// # Errors
+    /// As for [`CasStore`].
+    async fn delete_if(&self, key: &str, expected: &Self::Version) -> Result<bool, ProviderError>;
+}
+
+/// The contents of a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(
+    clippy::exhaustive_structs,
+    reason = "stores make it; a new field would be something that every store has to know"
+)]
+pub struct Entry<V> {
+    /// The contents, as they were put.
+    pub bytes: Vec<u8>,
+    /// The version that they are.
+    pub version: V,
+}
+
+/// What came of a conditional write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "a conditional write has these answers"
+)]
+pub enum Put<V> {
+    /// The key has the new contents, and this is their version.
+    Done(V),
+    /// The key did not have the expected version. What it has is not known.
+    Lost,
+    /// The same, from a store that shows what the key had at that very moment: `None` if there was no such
+    /// key. It saves a read. Only what the comparison itself saw may be shown, never a look after it.
+    LostTo(Option<Entry<V>>),
+}

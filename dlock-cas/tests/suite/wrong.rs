@@ -1,0 +1,176 @@
+//! Stores that do not keep their word, and the cases of the published suite that notice.
+
+use std::{
+    collections::HashMap,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{Arc, Mutex},
+};
+
+use async_trait::async_trait;
+use dlock_cas::{CasProvider, CasStore, Entry, Put};
+use dlock_core::{
+    ProviderError,
+    provider::{Capabilities, Discipline, Durability},
+};
+use dlock_testkit::{
+    CASES, Fixture,
+    runner::{self, Shared},
+};
+
+use crate::store::Memory;
+
+const CAPABILITIES: Capabilities = Capabilities::new("wrong", Discipline::Observer)
+    .closing(true)
+    .durability(Durability::Volatile);
+
+/// What is wrong with a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Bug {
+    /// Nothing: the cases pass.
+    None,
+    /// It writes whatever the version is.
+    Unconditional,
+    /// It compares, and writes a moment later.
+    TwoSteps,
+    /// It creates keys that are there.
+    CreatesAgain,
+    /// It shows what its process has seen or written last, as a cache does.
+    StaleGet,
+}
+
+/// One process of a wrong store.
+#[derive(Clone)]
+struct Wrong {
+    bug: Bug,
+    memory: Memory,
+    known: Arc<Mutex<HashMap<String, Entry<u64>>>>,
+}
+
+impl Wrong {
+    async fn current(&self, key: &str) -> Option<u64> {
+        let entry = self.memory.get(key).await.unwrap();
+        entry.map(|entry| entry.version)
+    }
+}
+
+#[async_trait]
+impl CasStore for Wrong {
+    type Version = u64;
+
+    fn capabilities(&self) -> Capabilities {
+        CAPABILITIES
+    }
+
+    async fn get(&self, key: &str) -> Result<Option<Entry<u64>>, ProviderError> {
+        if self.bug != Bug::StaleGet {
+            return self.memory.get(key).await;
+        }
+        if let Some(known) = self.known.lock().unwrap().get(key) {
+            return Ok(Some(known.clone()));
+        }
+        let entry = self.memory.get(key).await?;
+        if let Some(entry) = entry.clone() {
+            self.known.lock().unwrap().insert(key.to_owned(), entry);
+        }
+        Ok(entry)
+    }
+
+    async fn put_if(
+        &self,
+        key: &str,
+        bytes: Vec<u8>,
+        expected: Option<&u64>,
+    ) -> Result<Put<u64>, ProviderError> {
+        let current = self.current(key).await;
+        let blind = match self.bug {
+            Bug::None | Bug::StaleGet => false,
+            Bug::Unconditional => true,
+            Bug::CreatesAgain => expected.is_none(),
+            Bug::TwoSteps => current.as_ref() == expected,
+        };
+        if !blind {
+            let put = self.memory.put_if(key, bytes.clone(), expected).await?;
+            if let Put::Done(version) = put {
+                let entry = Entry { bytes, version };
+                self.known.lock().unwrap().insert(key.to_owned(), entry);
+            }
+            return Ok(put);
+        }
+        tokio::task::yield_now().await;
+        loop {
+            let current = self.current(key).await;
+            let put = self.memory.put_if(key, bytes.clone(), current.as_ref());
+            if let done @ Put::Done(_) = put.await? {
+                return Ok(done);
+            }
+        }
+    }
+}
+
+/// A fixture for each of them.
+struct On<const BUG: usize>(Memory);
+
+const BUGS: [Bug; 5] = [
+    Bug::None,
+    Bug::Unconditional,
+    Bug::TwoSteps,
+    Bug::CreatesAgain,
+    Bug::StaleGet,
+];
+
+impl<const BUG: usize> Fixture for On<BUG> {
+    type Provider = CasProvider<Wrong>;
+
+    const CAPABILITIES: Capabilities = CAPABILITIES;
+
+    async fn start() -> Self {
+        Self(Memory::default())
+    }
+
+    async fn provider(&self) -> Self::Provider {
+        CasProvider::new(Wrong {
+            bug: BUGS[BUG],
+            memory: self.0.clone(),
+            known: Arc::default(),
+        })
+    }
+}
+
+/// Whether the case fails on this store.
+fn notices<const BUG: usize>(case: &str) -> bool {
+    static SHARED: [Shared; BUGS.len()] = [const { Shared::new() }; BUGS.len()];
+    catch_unwind(AssertUnwindSafe(|| {
+        runner::run::<On<BUG>>(&SHARED[BUG], CASES, case);
+    }))
+    .is_err()
+}
+
+/// Each bug is noticed by a case, which passes without it.
+#[test]
+fn wrong_stores_are_noticed() {
+    for (bug, noticed, case) in [
+        (
+            Bug::Unconditional,
+            notices::<1> as fn(&str) -> bool,
+            "race_of_claims_has_one_winner",
+        ),
+        (
+            Bug::TwoSteps,
+            notices::<2>,
+            "race_for_a_released_lock_has_one_winner",
+        ),
+        (
+            Bug::CreatesAgain,
+            notices::<3>,
+            "race_for_an_absent_record_has_one_winner",
+        ),
+        (
+            Bug::StaleGet,
+            notices::<4>,
+            "every_provider_on_the_store_sees_the_same",
+        ),
+    ] {
+        assert!(!notices::<0>(case), "{case} fails on a right store");
+        assert!(noticed(case), "{case} does not notice {bug:?}");
+    }
+}
