@@ -230,9 +230,13 @@ async fn holders_exclude_each_other_and_tokens_grow() {
             }
         });
     }
-    while let Some(done) = work.join_next().await {
-        done.unwrap();
-    }
+    let all = async {
+        while let Some(done) = work.join_next().await {
+            done.unwrap();
+        }
+    };
+    let done = tokio::time::timeout(Duration::from_secs(60), all).await;
+    done.unwrap_or_else(|_| panic!("somebody waits for ever"));
     let tokens = tokens.lock().unwrap();
     assert_eq!(tokens.len(), holders * turns);
     assert!(

@@ -1,0 +1,143 @@
+//! The one place where the client's errors become the three kinds of the protocol.
+
+use std::{error::Error as StdError, io};
+
+use dlock_core::{ErrorKind, ProviderError};
+use etcd_client::Error;
+use tonic::{Code, Status};
+
+/// What is known after an error of the client, and what to do about it.
+pub(crate) fn failed(error: Error) -> ProviderError {
+    let (kind, message) = match &error {
+        Error::GRpcStatus(status) => of_status(status),
+        Error::TransportError(transport) if was_refused(transport) => NO_CONNECTION,
+        Error::IoError(io) if was_refused(io) => NO_CONNECTION,
+        Error::InvalidArgs(_) | Error::InvalidUri(_) | Error::InvalidMetadataValue(_) => (
+            ErrorKind::Fatal,
+            "the client of etcd cannot be used as it is set up",
+        ),
+        _ => NO_ANSWER,
+    };
+    ProviderError::new(kind, message).with_source(error)
+}
+
+/// An answer that makes no sense.
+pub(crate) fn unexpected(what: &str) -> ProviderError {
+    ProviderError::unknown(format!("etcd gave an answer that is none: {what}"))
+}
+
+type Known = (ErrorKind, &'static str);
+
+const NO_CONNECTION: Known = (ErrorKind::NotApplied, "there is no connection to etcd");
+const NO_ANSWER: Known = (ErrorKind::Unknown, "etcd gave no answer");
+
+/// etcd tells most errors of one code apart by their texts only (`api/v3rpc/rpctypes/error.go`).
+fn of_status(status: &Status) -> Known {
+    let says = |text: &str| status.message().contains(text);
+    match status.code() {
+        Code::Unauthenticated => (
+            ErrorKind::Fatal,
+            "etcd does not know the user of the client: connect with one, and with `with_auto_token_refresh(true)`",
+        ),
+        Code::PermissionDenied => (
+            ErrorKind::Fatal,
+            "etcd refuses the user of the client: grant it reading and writing of the keys with the prefix",
+        ),
+        Code::InvalidArgument | Code::Unimplemented => (
+            ErrorKind::Fatal,
+            "etcd refuses the request: a server with authentication wants a user, and one before version 3.3 is too old",
+        ),
+        Code::ResourceExhausted if says("database space exceeded") => (
+            ErrorKind::NotApplied,
+            "etcd has no space left: compact and defragment it, and disarm the alarm",
+        ),
+        Code::ResourceExhausted if says("too many requests") => {
+            (ErrorKind::NotApplied, "etcd has too much to do")
+        }
+        // Where the request was on its way to a leader that is gone, the text is another.
+        Code::Unavailable if says("etcdserver: no leader") => (
+            ErrorKind::NotApplied,
+            "etcd has no leader: most of its members are down or out of reach",
+        ),
+        Code::Unavailable if was_refused(status) => NO_CONNECTION,
+        _ => NO_ANSWER,
+    }
+}
+
+/// Whether nothing was sent because nobody listens there.
+fn was_refused(error: &(dyn StdError + 'static)) -> bool {
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        if let Some(io) = error.downcast_ref::<io::Error>()
+            && io.kind() == io::ErrorKind::ConnectionRefused
+        {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kind(code: Code, text: &str) -> ErrorKind {
+        failed(Error::GRpcStatus(Status::new(code, text))).kind()
+    }
+
+    #[test]
+    fn errors_of_the_server_have_a_kind_each() {
+        use ErrorKind::{Fatal, NotApplied, Unknown};
+        for (code, text, expected) in [
+            (
+                Code::Unauthenticated,
+                "etcdserver: invalid auth token",
+                Fatal,
+            ),
+            (
+                Code::PermissionDenied,
+                "etcdserver: permission denied",
+                Fatal,
+            ),
+            (
+                Code::InvalidArgument,
+                "etcdserver: user name is empty",
+                Fatal,
+            ),
+            (
+                Code::ResourceExhausted,
+                "etcdserver: mvcc: database space exceeded",
+                NotApplied,
+            ),
+            (
+                Code::ResourceExhausted,
+                "etcdserver: too many requests",
+                NotApplied,
+            ),
+            (Code::ResourceExhausted, "message too large", Unknown),
+            (Code::Unavailable, "etcdserver: no leader", NotApplied),
+            (Code::Unavailable, "etcdserver: leader changed", Unknown),
+            (Code::Unavailable, "etcdserver: request timed out", Unknown),
+            (
+                Code::Unavailable,
+                "etcdserver: request timed out, possibly due to previous leader failure",
+                Unknown,
+            ),
+            (Code::Unavailable, "etcdserver: server stopped", Unknown),
+            (Code::Cancelled, "Timeout expired", Unknown),
+            (Code::DeadlineExceeded, "context deadline exceeded", Unknown),
+            (Code::Internal, "stream broke", Unknown),
+        ] {
+            assert_eq!(kind(code, text), expected, "{code:?} {text:?}");
+        }
+    }
+
+    #[test]
+    fn refused_connection_has_sent_nothing() {
+        let of = |kind: io::ErrorKind| failed(Error::IoError(io::Error::from(kind))).kind();
+        assert_eq!(of(io::ErrorKind::ConnectionRefused), ErrorKind::NotApplied);
+        assert_eq!(of(io::ErrorKind::ConnectionReset), ErrorKind::Unknown);
+        assert_eq!(of(io::ErrorKind::TimedOut), ErrorKind::Unknown);
+    }
+}

@@ -1,0 +1,211 @@
+//! One key of etcd, read and written on a condition.
+//!
+//! Contents are compared, not revisions: the contents of a lock never repeat, while revisions start again from an
+//! earlier one when a snapshot is restored.
+
+use std::fmt;
+
+use async_trait::async_trait;
+use dlock_cas::{CasAdmin, CasStore, Entry, Hints, Put};
+use dlock_core::{
+    ProviderError,
+    provider::{Capabilities, Discipline, Durability},
+};
+use etcd_client::{
+    Client, Compare, CompareOp, Event, EventType, GetOptions, KeyValue, KvClient, Txn, TxnOp,
+    TxnOpResponse, WatchOptions, WatchStream,
+};
+
+use crate::error::{failed, unexpected};
+
+/// Keys of an etcd, over the user's own client.
+#[derive(Clone)]
+pub struct EtcdStore {
+    client: Client,
+}
+
+impl EtcdStore {
+    /// The etcd of this client. Asks the server nothing.
+    #[must_use]
+    pub const fn new(client: Client) -> Self {
+        Self { client }
+    }
+
+    // A clone of the client's handle, which wants to be changed to be used.
+    fn keys(&self) -> KvClient {
+        self.client.kv_client()
+    }
+}
+
+// Without the client, which knows passwords.
+impl fmt::Debug for EtcdStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EtcdStore").finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl CasStore for EtcdStore {
+    /// The contents themselves.
+    type Version = Vec<u8>;
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::new("etcd", Discipline::Observer)
+            .durability(Durability::Durable)
+            .watch(true)
+            // A refused transaction is a write to etcd's log all the same.
+            .cheap_reads(true)
+    }
+
+    /// The client repeats only what was refused for an outdated token of authentication.
+    fn repeats_puts(&self) -> bool {
+        false
+    }
+
+    async fn get(&self, key: &str) -> Result<Option<Entry<Vec<u8>>>, ProviderError> {
+        // Linearizable, as every read that does not ask for less.
+        let mut found = self.keys().get(key, None).await.map_err(failed)?;
+        Ok(found.take_kvs().pop().map(entry))
+    }
+
+    async fn put_if(
+        &self,
+        key: &str,
+        bytes: Vec<u8>,
+        expected: Option<&Vec<u8>>,
+    ) -> Result<Put<Vec<u8>>, ProviderError> {
+        let write = Txn::new()
+            .when([unchanged(key, expected)])
+            .and_then([TxnOp::put(key, bytes.clone(), None)])
+            .or_else([TxnOp::get(key, None)]);
+        let written = self.keys().txn(write).await.map_err(failed)?;
+        if written.succeeded() {
+            return Ok(Put::Done(bytes));
+        }
+        match written.op_responses().pop() {
+            Some(TxnOpResponse::Get(mut found)) => {
+                Ok(Put::LostTo(found.take_kvs().pop().map(entry)))
+            }
+            _ => Err(unexpected("a transaction without its answer")),
+        }
+    }
+
+    async fn watch(&self, prefix: &str, hints: Hints) -> Result<(), ProviderError> {
+        let options = WatchOptions::new().with_prefix();
+        let mut client = self.client.watch_client();
+        let opened = client.watch(prefix, Some(options)).await;
+        let mut changes = opened.map_err(failed)?;
+        // It listens from the first message on.
+        match changes.message().await.map_err(failed)? {
+            Some(message) if message.created() && !message.canceled() => {}
+            _ => return Err(unexpected("a watch that was not created")),
+        }
+        tokio::spawn(async move {
+            tokio::select! {
+                () = hints.closed() => {}
+                () = report(changes, &hints) => {}
+            }
+        });
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl CasAdmin for EtcdStore {
+    async fn list(
+        &self,
+        prefix: &str,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<(String, Entry<Vec<u8>>)>, ProviderError> {
+        let end = past(prefix);
+        let mut from = match after {
+            Some(after) => successor(after.as_bytes()),
+            None => prefix.as_bytes().to_vec(),
+        };
+        let mut listed = Vec::new();
+        // Not beyond the end: such a range is an error to some versions.
+        while listed.len() < limit && from < end {
+            let room = i64::try_from(limit - listed.len()).unwrap_or(i64::MAX);
+            let range = GetOptions::new().with_range(end.clone()).with_limit(room);
+            let mut page = self
+                .keys()
+                .get(from.clone(), Some(range))
+                .await
+                .map_err(failed)?;
+            let more = page.more();
+            for found in page.take_kvs() {
+                from = successor(found.key());
+                // Names are text; another key is somebody else's.
+                if let Ok(key) = String::from_utf8(found.key().to_vec()) {
+                    listed.push((key, entry(found)));
+                }
+            }
+            if !more {
+                break;
+            }
+        }
+        Ok(listed)
+    }
+
+    async fn delete_if(&self, key: &str, expected: &Vec<u8>) -> Result<bool, ProviderError> {
+        let delete = Txn::new()
+            .when([unchanged(key, Some(expected))])
+            .and_then([TxnOp::delete(key, None)]);
+        let deleted = self.keys().txn(delete).await.map_err(failed)?;
+        Ok(deleted.succeeded())
+    }
+}
+
+/// The condition of a write. One on the contents of a key that is not there fails.
+fn unchanged(key: &str, expected: Option<&Vec<u8>>) -> Compare {
+    match expected {
+        Some(bytes) => Compare::value(key, CompareOp::Equal, bytes.clone()),
+        None => Compare::create_revision(key, CompareOp::Equal, 0),
+    }
+}
+
+fn entry(found: KeyValue) -> Entry<Vec<u8>> {
+    let (_, bytes) = found.into_key_value();
+    Entry {
+        version: bytes.clone(),
+        bytes,
+    }
+}
+
+/// Hints at changes until the watch ends or nobody listens.
+async fn report(mut changes: WatchStream, hints: &Hints) {
+    while let Ok(Some(message)) = changes.message().await {
+        if message.canceled() || !message.events().iter().all(|event| hint(event, hints)) {
+            return;
+        }
+    }
+}
+
+/// Whether to go on.
+fn hint(event: &Event, hints: &Hints) -> bool {
+    let Some(changed) = event.kv() else {
+        return true;
+    };
+    let Ok(key) = changed.key_str() else {
+        return true;
+    };
+    let bytes = (event.event_type() == EventType::Put).then(|| changed.value());
+    hints.changed(key, bytes)
+}
+
+/// The first key after this one.
+fn successor(key: &[u8]) -> Vec<u8> {
+    let mut next = key.to_vec();
+    next.push(0);
+    next
+}
+
+/// The first key after all that start with this. Text ends in a byte that has a next one.
+fn past(prefix: &str) -> Vec<u8> {
+    let mut end = prefix.as_bytes().to_vec();
+    if let Some(last) = end.last_mut() {
+        *last += 1;
+    }
+    end
+}

@@ -1,0 +1,114 @@
+//! A server that is killed, gone, or silent.
+
+use std::time::Duration;
+
+use dlock_core::{
+    DLock, ErrorKind, Name, Provider,
+    provider::{Acquire, AcquireOutcome, Release, ReleaseOutcome, Renew, RenewOutcome},
+};
+use dlock_etcd_proof::{Server, provider};
+use tokio::time::{Instant, timeout};
+use uuid::Uuid;
+
+const LONG: Duration = Duration::from_secs(60);
+
+fn term(name: &str) -> Acquire {
+    Acquire::new(Name::new(name).unwrap(), Uuid::new_v4(), LONG)
+}
+
+/// What was acknowledged is there when the server is back, and what was remembered of it still leads to one write.
+#[tokio::test]
+async fn acknowledged_writes_survive_a_server_that_is_killed() {
+    let mut server = Server::start().await;
+    let provider = server.provider().await;
+    let a = term("door");
+    let AcquireOutcome::Acquired(token) = provider.acquire(&a).await.unwrap() else {
+        panic!("nobody else is here");
+    };
+    for n in 1..=5 {
+        let renew = Renew::new(a.name.clone(), a.new, n);
+        let renewed = provider.renew(&renew).await.unwrap();
+        assert_eq!(renewed, RenewOutcome::Renewed { asked: false });
+        server.restart().await;
+        let other = server.provider().await;
+        let record = other.read(&a.name).await.unwrap().unwrap();
+        assert_eq!(
+            (record.uuid, record.renewals, record.token),
+            (a.new, n, token)
+        );
+        let refused = other.acquire(&term("door")).await.unwrap();
+        assert!(matches!(refused, AcquireOutcome::Held(_)), "{refused:?}");
+        // The first call meets the broken connection, perhaps.
+        if let Err(error) = provider.read(&a.name).await {
+            assert_ne!(error.kind(), ErrorKind::Fatal, "{error:?}");
+        }
+    }
+    let release = Release::new(a.name.clone(), a.new, Some(token));
+    let released = provider.release(&release).await.unwrap();
+    assert_eq!(released, ReleaseOutcome::Released);
+}
+
+/// A holder does not notice, and neither does the one that waits for it.
+#[tokio::test]
+async fn guard_survives_a_server_that_is_killed() {
+    let mut server = Server::start().await;
+    let lock = |provider| {
+        let lock = DLock::builder()
+            .name("door")
+            .duration(Duration::from_secs(15));
+        lock.provider(provider).build().unwrap()
+    };
+    let guard = lock(server.provider().await).hold().await.unwrap();
+    let waiting = lock(server.provider().await);
+    let waiter = tokio::spawn(async move { waiting.acquire().await });
+    for _ in 0..3 {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        server.restart().await;
+        assert!(guard.is_valid(), "{:?}", guard.state());
+        assert!(!waiter.is_finished());
+    }
+    let token = guard.token();
+    guard.release().await.unwrap();
+    let next = timeout(Duration::from_secs(20), waiter).await.unwrap();
+    let next = next.unwrap().unwrap();
+    assert!(next.token() > token);
+    next.release().await.unwrap();
+}
+
+#[tokio::test]
+async fn server_that_is_not_there_is_said_so_at_once() {
+    let gone = Server::start().await.address();
+    let provider = provider(gone, Duration::from_secs(5)).await;
+    let began = Instant::now();
+    for _ in 0..3 {
+        let error = provider.acquire(&term("door")).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NotApplied, "{error:?}");
+        let error = provider.read(&term("door").name).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NotApplied, "{error:?}");
+    }
+    assert!(began.elapsed() < Duration::from_secs(4));
+}
+
+/// It stands still, and goes on: the answer is not known, and the next one is right.
+#[tokio::test]
+async fn silent_server_leaves_it_unknown() {
+    let mut server = Server::start().await;
+    let patient = server.provider().await;
+    let hasty = provider(server.address(), Duration::from_millis(300)).await;
+    let a = term("door");
+    hasty.read(&a.name).await.unwrap();
+    server.signal("STOP");
+    // It may take a moment.
+    let until_silent = async { while hasty.read(&a.name).await.is_ok() {} };
+    timeout(Duration::from_secs(10), until_silent)
+        .await
+        .unwrap();
+    let error = hasty.acquire(&a).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unknown, "{error:?}");
+    server.signal("CONT");
+    let granted = patient.acquire(&a).await.unwrap();
+    assert!(
+        matches!(granted, AcquireOutcome::Acquired(_)),
+        "{granted:?}"
+    );
+}

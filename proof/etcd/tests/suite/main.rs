@@ -1,0 +1,14 @@
+//! The provider for etcd on a real server: the published suites, and what only etcd can do to a lock.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "what is unwrapped here is a failed test"
+)]
+
+mod broken;
+mod cancelling;
+mod conformance;
+mod election;
+mod keys;
+mod outage;
+mod wire;

@@ -1,0 +1,117 @@
+//! The provider keeps its promises when the wire to its server breaks.
+
+use std::{net::SocketAddr, thread, time::Duration};
+
+use dlock_core::{
+    ErrorKind, Name, Provider,
+    provider::{Acquire, Renew, RenewOutcome},
+};
+use dlock_etcd::EtcdProvider;
+use dlock_etcd_proof::{Server, provider};
+use dlock_testkit::{
+    proxy::Proxy,
+    wire::{CASES, Shared, Wired, run},
+};
+use uuid::Uuid;
+
+struct Etcd(Server);
+
+impl Wired for Etcd {
+    type Provider = EtcdProvider;
+
+    /// HTTP/2 exchanges settings.
+    const HANDSHAKE: usize = 1;
+
+    async fn start() -> Self {
+        Self(Server::start().await)
+    }
+
+    fn server(&self) -> SocketAddr {
+        self.0.address()
+    }
+
+    async fn provider(&self, address: SocketAddr, limit: Duration) -> EtcdProvider {
+        provider(address, limit).await
+    }
+}
+
+/// Cases that take a connection for one that carries requests and answers, and nothing else: they strike at the
+/// first piece that comes back, which may be an answer to a ping, or expect that a call does not meet
+/// the connection on which another one got no answer. All calls share one here, and it is noticed to be dead
+/// by its pings.
+const LEFT_OUT: [&str; 4] = [
+    "call_cut_at_any_moment_is_told_truly_and_its_repeat_answered",
+    "dropped_call_leaves_its_connection_to_nobody",
+    "hung_renewals_delay_no_loss",
+    "request_that_arrives_late_changes_nothing",
+];
+
+#[test]
+fn cases_of_the_wire_suite_pass() {
+    static SHARED: Shared = Shared::new();
+    for name in LEFT_OUT {
+        assert!(
+            CASES.iter().any(|case| case.name == name),
+            "{name} is no case"
+        );
+    }
+    let played = CASES.iter().filter(|case| !LEFT_OUT.contains(&case.name));
+    let played: Vec<_> = played
+        .map(|case| (case.name, thread::spawn(|| run::<Etcd>(&SHARED, case.name))))
+        .collect();
+    assert!(played.len() > 10, "only {} cases", played.len());
+    let failed = played
+        .into_iter()
+        .filter_map(|(name, play)| play.join().err().map(|_| name));
+    let failed: Vec<_> = failed.collect();
+    assert!(failed.is_empty(), "{failed:?}");
+}
+
+/// Whenever a connection breaks: what was answered was done, what was denied was not, and the repeat is answered.
+#[tokio::test]
+async fn call_that_is_reset_is_told_truly() {
+    let server = Server::start().await;
+    let proxy = Proxy::start(server.address()).await.unwrap();
+    let ours = provider(proxy.address(), Duration::from_secs(20)).await;
+    let direct = server.provider().await;
+    let lease = Duration::from_secs(60);
+    let a = Acquire::new(Name::new("door").unwrap(), Uuid::new_v4(), lease);
+    ours.acquire(&a).await.unwrap();
+    let (mut answered, mut unknown) = (0, 0);
+    for n in 1..=300 {
+        let renew = Renew::new(a.name.clone(), a.new, n);
+        let reset = async {
+            tokio::time::sleep(Duration::from_micros(n % 50 * 100)).await;
+            proxy.reset();
+        };
+        let (answer, ()) = tokio::join!(ours.renew(&renew), reset);
+        let renewals = direct.read(&a.name).await.unwrap().unwrap().renewals;
+        match answer {
+            Ok(outcome) => {
+                answered += 1;
+                assert_eq!(outcome, RenewOutcome::Renewed { asked: false });
+                assert_eq!(renewals, n, "answered, and not done");
+            }
+            Err(error) => {
+                assert_ne!(error.kind(), ErrorKind::Fatal, "{error:?}");
+                let denied = error.kind() == ErrorKind::NotApplied;
+                assert!(!denied || renewals < n, "done, and denied: {error:?}");
+                unknown += 1;
+            }
+        }
+        let until_answered = async {
+            loop {
+                match ours.renew(&renew).await {
+                    Ok(outcome) => return outcome,
+                    Err(error) => assert_ne!(error.kind(), ErrorKind::Fatal, "{error:?}"),
+                }
+            }
+        };
+        let repeated = tokio::time::timeout(Duration::from_secs(20), until_answered).await;
+        assert_eq!(repeated.unwrap(), RenewOutcome::Renewed { asked: false });
+    }
+    assert!(
+        answered > 10 && unknown > 10,
+        "{answered} answered, {unknown} unknown"
+    );
+}
