@@ -39,16 +39,17 @@
 //! * [`DLock::with`] runs work under the lock; [`DLock::hold`] gives a [`Guard`] that renews itself;
 //!   [`DLock::acquire`] a [`Lease`] to renew by hand; [`DLock::try_acquire`] asks once.
 //! * Backends, each behind a feature of the same name; none is on by default, and a feature adds
-//!   names without changing behaviour: `dynamodb` (a DynamoDB table), `postgres` (one table of a
-//!   database), `redis` (Redis or Valkey: one server, replicas, a cluster), `sqlite` (one file, every
-//!   process of one host), `http` (a `dlock-server` before any of them).
+//!   names without changing behaviour: `dynamodb` (a DynamoDB table), `etcd` (the keys of an etcd),
+//!   `postgres` (one table of a database), `redis` (Redis or Valkey: one server, replicas, a cluster),
+//!   `sqlite` (one file, every process of one host), `http` (a `dlock-server` before any of them).
 //! * The feature `tasks`: a queue of tasks whose claims are leases, in a database of yours.
 //! * The feature `election`: one leader among the instances of a service, and work that runs only there.
 //! * The feature `metrics` tells the `metrics` facade what happens, under the names of the module of
 //!   that name. It observes and changes nothing.
 //! * The package `dlock-examples` has programs that run on each of them: `cargo run -p dlock-examples
 //!   --bin quickstart`.
-//! * [`Provider`] is the contract for a store of your own; the crate `dlock-testkit` proves it.
+//! * [`Provider`] is the contract for a store of your own; the crate `dlock-testkit` proves it. For a store with a
+//!   conditional write, the crate `dlock-cas` has all of it but two functions.
 //! * The chapter [`design`] explains the protocol, what it guarantees under which assumptions, and
 //!   what it does not.
 
@@ -60,6 +61,9 @@ pub use dlock_dynamodb as dynamodb;
 #[cfg(feature = "election")]
 #[doc(inline)]
 pub use dlock_election as election;
+#[cfg(feature = "etcd")]
+#[doc(inline)]
+pub use dlock_etcd as etcd;
 #[cfg(feature = "http")]
 #[doc(inline)]
 pub use dlock_http as http;

@@ -18,7 +18,14 @@ pub(crate) fn failed(error: Error) -> ProviderError {
         ),
         _ => NO_ANSWER,
     };
-    ProviderError::new(kind, message).with_source(error)
+    let known = ProviderError::new(kind, message);
+    // The client's error hides what these know of their causes.
+    match error {
+        Error::GRpcStatus(status) => known.with_source(status),
+        Error::TransportError(transport) => known.with_source(transport),
+        Error::IoError(io) => known.with_source(io),
+        other => known.with_source(other),
+    }
 }
 
 /// An answer that makes no sense.
@@ -60,22 +67,24 @@ fn of_status(status: &Status) -> Known {
             "etcd has no leader: most of its members are down or out of reach",
         ),
         Code::Unavailable if was_refused(status) => NO_CONNECTION,
+        // So TLS says that it cannot agree with the other end, or trust it.
+        Code::Unavailable if has_cause(status, io::ErrorKind::InvalidData) => (
+            ErrorKind::Fatal,
+            "there is no TLS with etcd: is its certificate signed by an authority that the client trusts, and for this address?",
+        ),
         _ => NO_ANSWER,
     }
 }
 
 /// Whether nothing was sent because nobody listens there.
 fn was_refused(error: &(dyn StdError + 'static)) -> bool {
-    let mut cause = Some(error);
-    while let Some(error) = cause {
-        if let Some(io) = error.downcast_ref::<io::Error>()
-            && io.kind() == io::ErrorKind::ConnectionRefused
-        {
-            return true;
-        }
-        cause = error.source();
-    }
-    false
+    has_cause(error, io::ErrorKind::ConnectionRefused)
+}
+
+fn has_cause(error: &(dyn StdError + 'static), kind: io::ErrorKind) -> bool {
+    std::iter::successors(Some(error), |&error| error.source())
+        .filter_map(|cause| cause.downcast_ref::<io::Error>())
+        .any(|cause| cause.kind() == kind)
 }
 
 #[cfg(test)]

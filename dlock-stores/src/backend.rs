@@ -2,12 +2,15 @@
 
 #[cfg(feature = "dynamodb")]
 pub(crate) mod dynamodb;
+#[cfg(feature = "etcd")]
+pub(crate) mod etcd;
 #[cfg(feature = "http")]
 pub(crate) mod http;
 #[cfg(feature = "postgres")]
 pub(crate) mod postgres;
 #[cfg(any(
     feature = "dynamodb",
+    feature = "etcd",
     feature = "http",
     feature = "postgres",
     feature = "redis",
@@ -18,10 +21,11 @@ mod query;
 pub(crate) mod redis;
 #[cfg(feature = "sqlite")]
 pub(crate) mod sqlite;
-#[cfg(any(feature = "dynamodb", feature = "sqlite"))]
+#[cfg(any(feature = "dynamodb", feature = "etcd", feature = "sqlite"))]
 mod state;
 #[cfg(any(
     feature = "dynamodb",
+    feature = "etcd",
     feature = "http",
     feature = "postgres",
     feature = "redis"
@@ -29,7 +33,7 @@ mod state;
 pub(crate) mod tls;
 #[cfg(feature = "http")]
 pub(crate) mod token;
-#[cfg(any(feature = "postgres", feature = "redis"))]
+#[cfg(any(feature = "etcd", feature = "postgres", feature = "redis"))]
 mod url;
 
 use std::fmt;

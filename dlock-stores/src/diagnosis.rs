@@ -6,6 +6,7 @@ use dlock_core::{ErrorKind, ProviderError};
 
 #[cfg(any(
     feature = "dynamodb",
+    feature = "etcd",
     feature = "http",
     feature = "postgres",
     feature = "redis"
@@ -68,6 +69,7 @@ impl Diagnosis {
     pub(crate) async fn failure(&self, doing: &str, error: ProviderError) -> StoreError {
         #[cfg(any(
             feature = "dynamodb",
+            feature = "etcd",
             feature = "http",
             feature = "postgres",
             feature = "redis"

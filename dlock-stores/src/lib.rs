@@ -7,6 +7,7 @@
 //! | `postgres://USER@HOST/DATABASE` | yes | yes | `postgres` |
 //! | `redis://HOST`, `rediss://HOST` | yes | no | `redis` |
 //! | `dynamodb:TABLE` | yes | no | `dynamodb` |
+//! | `etcd://HOST`, `etcds://HOST` | yes | no | `etcd` |
 //! | `https://HOST`, `http://HOST` | yes | yes | `http` |
 //!
 //! Owns what the backends leave to their users: the form of such URLs and their settings, passwords from

@@ -4,6 +4,8 @@ use std::{ffi::OsStr, fmt};
 
 #[cfg(feature = "dynamodb")]
 use crate::backend::dynamodb;
+#[cfg(feature = "etcd")]
+use crate::backend::etcd;
 #[cfg(feature = "http")]
 use crate::backend::http;
 #[cfg(feature = "postgres")]
@@ -46,7 +48,7 @@ macro_rules! compiled_with {
     }};
 }
 
-const KINDS: [Kind; 5] = [
+const KINDS: [Kind; 6] = [
     Kind {
         schemes: &["sqlite"],
         feature: "sqlite",
@@ -74,6 +76,13 @@ const KINDS: [Kind; 5] = [
         form: "dynamodb:TABLE",
         has_queues: false,
         parse: compiled_with!("dynamodb", dynamodb::parse),
+    },
+    Kind {
+        schemes: &["etcd", "etcds"],
+        feature: "etcd",
+        form: "etcd://HOST or etcds://HOST",
+        has_queues: false,
+        parse: compiled_with!("etcd", etcd::parse),
     },
     Kind {
         schemes: &["https", "http"],
@@ -230,7 +239,7 @@ fn refuse(program: &Program, what: &str) -> StoreError {
     StoreError::no_location(what).advise(if is_without_stores() {
         format!(
             "this '{name}' was built without any store: build it with the features of those you use, \
-             cargo install --path {package} --features sqlite,postgres,redis,dynamodb,http"
+             cargo install --path {package} --features sqlite,postgres,redis,dynamodb,etcd,http"
         )
     } else {
         give_one()

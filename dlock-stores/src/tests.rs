@@ -65,6 +65,19 @@ fn what_is_no_store_is_refused_without_being_repeated() {
         "http:hunter2@host:port",
         "sqlite:locks.db?hunter2=1",
         "sqlite:locks.db?prefix=hunter2%ff",
+        "etcd:hunter2@host",
+        "etcd://hunter2@host",
+        "etcd://u:x@hunter2@host",
+        "etcd://u:x/hunter2@host",
+        "etcd://u:hunter2%@host",
+        "etcd://u:hunter2%FF@host",
+        "etcd://u:hunter2@",
+        "etcd://u:hunter2@a,",
+        "etcd://u:hunter2@a,b:port",
+        "etcd://host/hunter2",
+        "etcd://[hunter2]",
+        "etcds://host?hunter2=1",
+        "etcds://host#hunter2",
         "dynamodb:",
         "dynamodb:table?hunter2=x",
         "dynamodb:table?sort_key",
@@ -84,6 +97,8 @@ fn every_kind_is_known_and_opened_or_its_feature_is_named() {
         ("redis://h", "redis", cfg!(feature = "redis")),
         ("rediss://h", "redis", cfg!(feature = "redis")),
         ("dynamodb:t", "dynamodb", cfg!(feature = "dynamodb")),
+        ("etcd://h", "etcd", cfg!(feature = "etcd")),
+        ("etcds://h", "etcd", cfg!(feature = "etcd")),
     ] {
         match locate(argument) {
             Ok(_) => assert!(compiled, "{argument}"),
@@ -143,6 +158,24 @@ fn location_is_shown_without_its_secrets() {
         let location = locate(argument).unwrap();
         assert_eq!(location.to_string(), shown);
         assert!(!format!("{location:?}").contains(SECRET), "{location:?}");
+    }
+}
+
+#[cfg(feature = "etcd")]
+#[test]
+fn members_of_an_etcd_are_shown_without_the_password() {
+    for (argument, shown) in [
+        ("etcd://h", "etcd://h:2379"),
+        ("etcd://h/", "etcd://h:2379"),
+        (
+            "etcds://me:a%40hunter2@a,b.example:7,[::1],[::1]:8?prefix=a%2Fb",
+            "etcds://me@a:2379,b.example:7,[::1]:2379,[::1]:8?prefix=a/b",
+        ),
+    ] {
+        let location = locate(argument).unwrap();
+        assert_eq!(location.to_string(), shown);
+        assert!(!format!("{location:?}").contains(SECRET), "{location:?}");
+        assert!(!location.has_queues());
     }
 }
 

@@ -59,11 +59,9 @@ pub(crate) fn shown(parameters: &[(&str, &Option<String>)]) -> String {
 }
 
 /// A value without its percent signs.
-fn decoded(value: &str) -> Result<String, StoreError> {
+pub(super) fn decoded(value: &str) -> Result<String, StoreError> {
     let broken = || {
-        StoreError::no_location(
-            "a percent sign in its parameters is not followed by two hexadecimal digits",
-        )
+        StoreError::no_location("a percent sign in it is not followed by two hexadecimal digits")
     };
     let mut pieces = value.split('%');
     let mut bytes = pieces.next().unwrap_or_default().as_bytes().to_vec();
@@ -75,8 +73,7 @@ fn decoded(value: &str) -> Result<String, StoreError> {
         bytes.push(u8::from_str_radix(digits, 16).map_err(|_| broken())?);
         bytes.extend_from_slice(rest.as_bytes());
     }
-    String::from_utf8(bytes)
-        .map_err(|_| StoreError::no_location("a value in its parameters is not UTF-8"))
+    String::from_utf8(bytes).map_err(|_| StoreError::no_location("a value in it is not UTF-8"))
 }
 
 #[cfg(test)]

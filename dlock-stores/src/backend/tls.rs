@@ -3,12 +3,22 @@
 
 use std::{error::Error as StdError, io, sync::Arc};
 
-#[cfg(any(feature = "http", feature = "postgres", feature = "redis"))]
+#[cfg(any(
+    feature = "etcd",
+    feature = "http",
+    feature = "postgres",
+    feature = "redis"
+))]
 use rustls::crypto::CryptoProvider;
 
 /// The cryptography of every connection. Drivers that make their own settings find it as the
 /// process's default; without one they would panic at the first connection.
-#[cfg(any(feature = "http", feature = "postgres", feature = "redis"))]
+#[cfg(any(
+    feature = "etcd",
+    feature = "http",
+    feature = "postgres",
+    feature = "redis"
+))]
 pub(crate) fn cryptography() -> Arc<CryptoProvider> {
     if CryptoProvider::get_default().is_none() {
         // Somebody else may be faster, with the same.

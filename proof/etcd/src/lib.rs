@@ -4,7 +4,7 @@
 use std::{fmt::Debug, net::SocketAddr, process::Command, time::Duration};
 
 use dlock_etcd::EtcdProvider;
-use dlock_test_servers::{Place, Service};
+use dlock_test_servers::{Place, Service, certificates::Certificates};
 use etcd_client::{Client, ConnectOptions};
 
 /// A server of one member, which ends with this value or with the process.
@@ -22,6 +22,28 @@ impl Server {
         let service = Service::builder(command).spawn(is_ready).await;
         Self {
             service: must("etcd does not start", service),
+        }
+    }
+
+    /// An empty one that speaks TLS only.
+    ///
+    /// # Panics
+    /// If it does not start.
+    pub async fn with_tls(certificates: &Certificates) -> Self {
+        let over_tls = |place: &Place| {
+            let clients = format!("https://127.0.0.1:{}", place.port());
+            let mut command = command_at(place, &clients);
+            command.arg("--cert-file").arg(&certificates.certificate);
+            command.arg("--key-file").arg(&certificates.key);
+            command
+        };
+        // It listens as soon as it can answer.
+        let listens = |place: Place| async move { place.accepts_connections().await };
+        Self {
+            service: must(
+                "etcd does not start",
+                Service::builder(over_tls).spawn(listens).await,
+            ),
         }
     }
 
@@ -54,20 +76,23 @@ impl Server {
 }
 
 fn command(place: &Place) -> Command {
+    command_at(place, &format!("http://127.0.0.1:{}", place.port()))
+}
+
+fn command_at(place: &Place, clients: &str) -> Command {
     let program = must(
         "no etcd for this machine",
         etcd_bin_vendored::etcd_bin_path(),
     );
-    let clients = format!("http://127.0.0.1:{}", place.port());
     // It has no peers, so nobody asks at its address.
     let peers = "http://127.0.0.1:1";
     let mut command = Command::new(program);
     command.arg("--data-dir").arg(place.dir());
     command.args([
         "--listen-client-urls",
-        &clients,
+        clients,
         "--advertise-client-urls",
-        &clients,
+        clients,
     ]);
     command.args(["--listen-peer-urls", "http://127.0.0.1:0"]);
     command.args(["--initial-advertise-peer-urls", peers]);
@@ -77,11 +102,14 @@ fn command(place: &Place) -> Command {
     command
 }
 
-/// Whether it answers.
+/// Whether it answers, if only to ask for a user.
 async fn is_ready(place: Place) -> bool {
     let at = ([127, 0, 0, 1], place.port()).into();
     let mut client = client(at, Duration::from_secs(1)).await;
-    client.get("ready", None).await.is_ok()
+    match client.get("ready", None).await {
+        Ok(_) => true,
+        Err(error) => error.to_string().contains("user name is empty"),
+    }
 }
 
 /// A client of the server at this address, whose calls end within this limit.

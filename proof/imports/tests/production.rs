@@ -15,6 +15,7 @@ const ROOTS: &[&str] = &[
     "dlock-core/src/lib.rs",
     "dlock-dynamodb/src/lib.rs",
     "dlock-election/src/lib.rs",
+    "dlock-etcd/src/lib.rs",
     "dlock-http/src/lib.rs",
     "dlock-postgres/src/lib.rs",
     "dlock-redis/src/lib.rs",
@@ -74,8 +75,9 @@ fn every_source_file_but_those_of_tests_is_read() {
             let program = name == "main.rs";
             assert_ne!(is_read, of_tests || program, "{root}: {name}");
         }
+        // The smallest crates have hardly any.
         assert!(
-            *root == "src/lib.rs" || graph.imports() > 10,
+            graph.files().count() < 5 || graph.imports() > 10,
             "{root}:\n{graph}"
         );
     }

@@ -11,4 +11,6 @@ mod conformance;
 mod election;
 mod keys;
 mod outage;
+mod rights;
+mod tls;
 mod wire;

@@ -1,0 +1,182 @@
+//! `etcd://HOST` and, over TLS, `etcds://HOST`: the members of an etcd, one or several.
+
+use std::{error::Error as StdError, ffi::OsStr, fmt, sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use etcd_client::{Client, ConnectOptions, TlsOptions};
+use tonic::Status;
+
+use super::{
+    Backend,
+    query::{self, Query, decoded},
+    state, tls,
+    url::{UNCLEAR, has_clear_credentials},
+};
+use crate::{Program, Store, StoreError, diagnosis::Diagnosis, store::Seen, text::harmless};
+
+/// Where etcd listens for clients.
+const PORT: u16 = 2379;
+
+/// How long a connection may say nothing until it is asked whether it is still there, and then until it counts as
+/// broken. etcd hangs up on clients that ask oftener than every five seconds.
+const ALIVE: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(2));
+
+/// How long connecting may take, logging in included.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The members of an etcd, and what its locks are set apart by.
+struct Members {
+    over_tls: bool,
+    /// `HOST:PORT`.
+    hosts: Vec<String>,
+    user: Option<(String, String)>,
+    prefix: Option<String>,
+}
+
+/// Reads `etcd://..` or `etcds://..`.
+pub(crate) fn parse(argument: &OsStr) -> Result<Box<dyn Backend>, StoreError> {
+    let wrong = StoreError::no_location;
+    let url = argument
+        .to_str()
+        .ok_or_else(|| wrong("a URL is UTF-8, and this is not"))?;
+    let Some((scheme, rest)) = url.split_once("://") else {
+        return Err(wrong("an etcd is written etcd://HOST or etcds://HOST"));
+    };
+    if !has_clear_credentials(url) {
+        return Err(wrong(UNCLEAR));
+    }
+    if rest.contains('#') {
+        return Err(wrong("nothing may follow a # in its URL"));
+    }
+    let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
+    let mut query = Query::parse(query, &["prefix"])?;
+    let (user, hosts) = match rest.split_once('@') {
+        None => (None, rest),
+        Some((user, hosts)) => {
+            let (user, password) = user
+                .split_once(':')
+                .ok_or_else(|| wrong("a user has a password: USER:PASSWORD@HOST"))?;
+            (Some((decoded(user)?, decoded(password)?)), hosts)
+        }
+    };
+    let hosts = hosts.strip_suffix('/').unwrap_or(hosts).split(',');
+    let hosts: Option<Vec<String>> = hosts.map(host).collect();
+    Ok(Box::new(Members {
+        over_tls: scheme == "etcds",
+        hosts: hosts
+            .ok_or_else(|| wrong("its members are written HOST or HOST:PORT, joined by commas"))?,
+        user,
+        prefix: query.take("prefix")?,
+    }))
+}
+
+/// A member, with its port.
+fn host(text: &str) -> Option<String> {
+    let (name, port) = match text.rsplit_once(':') {
+        Some((name, port)) if !port.contains(']') => (name, port.parse().ok()?),
+        _ => (text, PORT),
+    };
+    let is_known = match name
+        .strip_prefix('[')
+        .and_then(|name| name.strip_suffix(']'))
+    {
+        Some(address) => address.parse::<std::net::Ipv6Addr>().is_ok(),
+        None => {
+            !name.is_empty()
+                && name
+                    .chars()
+                    .all(|letter| letter.is_ascii_alphanumeric() || "-._".contains(letter))
+        }
+    };
+    is_known.then(|| format!("{name}:{port}"))
+}
+
+impl Members {
+    fn unusable(&self) -> StoreError {
+        StoreError::unusable(format!("can't open the store {self}"))
+    }
+
+    async fn connect(&self) -> Result<Client, StoreError> {
+        // The driver takes the process's default.
+        drop(tls::cryptography());
+        let (interval, timeout) = ALIVE;
+        let mut options = ConnectOptions::new()
+            .with_connect_timeout(PATIENCE)
+            .with_keep_alive(interval, timeout);
+        if self.over_tls {
+            options = options.with_tls(TlsOptions::new().with_native_roots());
+        }
+        if let Some((user, password)) = &self.user {
+            options = options
+                .with_user(user, password)
+                .with_auto_token_refresh(true);
+        }
+        let scheme = if self.over_tls { "https" } else { "http" };
+        let hosts = self.hosts.iter();
+        let hosts: Vec<String> = hosts.map(|host| format!("{scheme}://{host}")).collect();
+        // With a user it asks the server for a token.
+        match tokio::time::timeout(PATIENCE, Client::connect(hosts, Some(options))).await {
+            Ok(Ok(client)) => Ok(client),
+            Ok(Err(error)) => Err(self.unusable().because(error)),
+            Err(_) => Err(StoreError::unreachable(format!(
+                "the store {self} let nobody in within {PATIENCE:?}"
+            ))),
+        }
+    }
+}
+
+#[async_trait]
+impl Backend for Members {
+    async fn open(&self, program: &Program) -> Result<Store, StoreError> {
+        let client = self.connect().await?;
+        let prefix = self.prefix.as_deref().unwrap_or("dlock");
+        let provider =
+            dlock_etcd::provider(client, prefix).map_err(|error| self.unusable().because(error))?;
+        let seen = state::directory().map(|folder| Seen {
+            folder: folder.join("seen"),
+            store: self.to_string(),
+        });
+        Ok(Store {
+            provider: Arc::new(provider),
+            seen,
+            diagnosis: Diagnosis {
+                shown: self.to_string(),
+                tables: None,
+                if_silent: "are most of its members up, and can this machine reach them? try again later",
+                is_refusal,
+                set_up: program.set_up,
+            },
+        })
+    }
+}
+
+/// The server's own words have no cause here.
+fn is_refusal(error: &(dyn StdError + 'static)) -> bool {
+    error
+        .downcast_ref::<Status>()
+        .is_some_and(|status| status.source().is_none())
+}
+
+impl fmt::Display for Members {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            over_tls,
+            hosts,
+            user,
+            prefix,
+        } = self;
+        f.write_str(if *over_tls { "etcds://" } else { "etcd://" })?;
+        if let Some((user, _)) = user {
+            write!(f, "{}@", harmless(user))?;
+        }
+        f.write_str(&hosts.join(","))?;
+        f.write_str(&query::shown(&[("prefix", prefix)]))
+    }
+}
+
+// Not the password.
+impl fmt::Debug for Members {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Members({self})")
+    }
+}

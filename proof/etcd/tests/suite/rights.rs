@@ -1,0 +1,124 @@
+//! Users, and what they may do; stores by their URLs.
+
+use std::{ffi::OsStr, time::Duration};
+
+use dlock_core::{
+    ErrorKind, Name, Provider,
+    provider::{Acquire, AcquireOutcome, Admin, List},
+};
+use dlock_etcd_proof::{Server, client};
+use dlock_stores::{Program, Store, StoreError, locate};
+use etcd_client::{Client, ConnectOptions, Permission};
+use uuid::Uuid;
+
+const PASSWORD: &str = "hunter2";
+
+const PROGRAM: Program = Program {
+    name: "program",
+    package: "package",
+    set_up: "nothing to set up",
+    set_up_queue: "no queue",
+    serves_many: false,
+    warn: |warning| panic!("{warning}"),
+};
+
+fn term(name: &str) -> Acquire {
+    let name = Name::new(name).unwrap();
+    Acquire::new(name, Uuid::new_v4(), Duration::from_secs(60))
+}
+
+/// A server that knows three users: one of everything, one of the keys of locks, one of nothing.
+async fn guarded() -> Server {
+    let server = Server::start().await;
+    let mut root = client(server.address(), Duration::from_secs(20)).await;
+    for user in ["root", "locker", "nobody"] {
+        root.user_add(user, PASSWORD, None).await.unwrap();
+        root.role_add(user).await.unwrap();
+        root.user_grant_role(user, user).await.unwrap();
+    }
+    let keys = Permission::read_write("dlock/").with_prefix();
+    root.role_grant_permission("locker", keys).await.unwrap();
+    root.auth_enable().await.unwrap();
+    server
+}
+
+async fn user(server: &Server, name: &str) -> Client {
+    let options = ConnectOptions::new()
+        .with_user(name, PASSWORD)
+        .with_auto_token_refresh(true);
+    let url = format!("http://{}", server.address());
+    Client::connect([url], Some(options)).await.unwrap()
+}
+
+#[tokio::test]
+async fn rights_to_the_keys_with_the_prefix_are_enough_and_less_is_fatal() {
+    let mut server = guarded().await;
+    let of = |client| dlock_etcd::provider(client, "dlock").unwrap();
+    let locker = of(user(&server, "locker").await);
+    let a = term("door");
+    let granted = locker.acquire(&a).await.unwrap();
+    assert!(
+        matches!(granted, AcquireOutcome::Acquired(_)),
+        "{granted:?}"
+    );
+    assert_eq!(locker.list(&List::new("")).await.unwrap().records.len(), 1);
+    assert_eq!(locker.purge(10).await.unwrap(), 0);
+    assert!(locker.watch().await.unwrap().is_some());
+
+    let stranger = of(client(server.address(), Duration::from_secs(20)).await);
+    let nobody = of(user(&server, "nobody").await);
+    let elsewhere = locker.with_prefix("other").unwrap();
+    for provider in [stranger, nobody, elsewhere] {
+        for error in [
+            provider.acquire(&a).await.unwrap_err(),
+            provider.read(&a.name).await.unwrap_err(),
+            provider.list(&List::new("")).await.unwrap_err(),
+        ] {
+            assert_eq!(error.kind(), ErrorKind::Fatal, "{error:?}");
+        }
+    }
+
+    // Its tokens of authentication are forgotten: the client asks for another one.
+    server.restart().await;
+    let again = async {
+        while let Err(error) = locker.acquire(&a).await {
+            assert_ne!(error.kind(), ErrorKind::Fatal, "{error:?}");
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), again)
+        .await
+        .unwrap();
+}
+
+async fn open(url: &str) -> Result<Store, StoreError> {
+    locate(&PROGRAM, Some(OsStr::new(url)))
+        .unwrap()
+        .open()
+        .await
+}
+
+#[tokio::test]
+async fn store_is_opened_by_its_url_and_told_why_when_it_is_not() {
+    let server = guarded().await;
+    let at = server.address();
+    let store = open(&format!("etcd://locker:{PASSWORD}@{at}"))
+        .await
+        .unwrap();
+    store.check().await.unwrap();
+    assert!(store.needs_observers());
+    let a = term("door");
+    store.provider().acquire(&a).await.unwrap();
+    let same = dlock_etcd::provider(user(&server, "root").await, "dlock").unwrap();
+    assert_eq!(same.read(&a.name).await.unwrap().unwrap().uuid, a.new);
+
+    let elsewhere = open(&format!("etcd://locker:{PASSWORD}@{at}?prefix=other")).await;
+    let error = elsewhere.unwrap().check().await.unwrap_err();
+    assert!(!error.is_temporary(), "{error:?}");
+    let error = open(&format!("etcd://locker:{PASSWORD}2@{at}"))
+        .await
+        .unwrap_err();
+    assert!(!format!("{error:?}").contains(PASSWORD), "{error:?}");
+    let nowhere = open("etcd://127.0.0.1:1").await.unwrap();
+    let error = nowhere.check().await.unwrap_err();
+    assert!(error.is_temporary(), "{error:?}");
+}
