@@ -7,6 +7,7 @@
 
 mod action;
 mod arrival;
+pub mod cas;
 mod choice;
 mod client;
 mod config;
