@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod error;
+pub mod fence;
 mod store;
 
 use dlock_cas::CasProvider;

@@ -9,6 +9,7 @@ mod broken;
 mod cancelling;
 mod conformance;
 mod election;
+mod fence;
 mod keys;
 mod outage;
 mod rights;

@@ -3,13 +3,13 @@
 use std::{net::SocketAddr, thread, time::Duration};
 
 use dlock_core::{
-    ErrorKind, Name, Provider,
+    DLock, ErrorKind, Name, Provider,
     provider::{Acquire, Renew, RenewOutcome},
 };
 use dlock_etcd::EtcdProvider;
 use dlock_etcd_proof::{Server, provider};
 use dlock_testkit::{
-    proxy::Proxy,
+    proxy::{Direction, Proxy},
     wire::{CASES, Shared, Wired, run},
 };
 use uuid::Uuid;
@@ -21,6 +21,9 @@ impl Wired for Etcd {
 
     /// HTTP/2 exchanges settings.
     const HANDSHAKE: usize = 1;
+
+    // A connection is asked whether it is alive sixteen times in one, and a busy machine must answer in time.
+    const LEASE: Duration = Duration::from_secs(2);
 
     async fn start() -> Self {
         Self(Server::start().await)
@@ -38,12 +41,13 @@ impl Wired for Etcd {
 /// Cases that take a connection for one that carries requests and answers, and nothing else: they strike at the
 /// first piece that comes back, which may be an answer to a ping, or expect that a call does not meet
 /// the connection on which another one got no answer. All calls share one here, and it is noticed to be dead
-/// by its pings.
-const LEFT_OUT: [&str; 4] = [
+/// by its pings. What they are about is tested below.
+const LEFT_OUT: [&str; 5] = [
     "call_cut_at_any_moment_is_told_truly_and_its_repeat_answered",
     "dropped_call_leaves_its_connection_to_nobody",
     "hung_renewals_delay_no_loss",
     "request_that_arrives_late_changes_nothing",
+    "silent_partition_ends_the_lease_in_time",
 ];
 
 #[test]
@@ -114,4 +118,38 @@ async fn call_that_is_reset_is_told_truly() {
         answered > 10 && unknown > 10,
         "{answered} answered, {unknown} unknown"
     );
+}
+
+/// The holder is cut off without a word: it knows before anybody else has the lock, and everything works again
+/// afterwards.
+#[tokio::test]
+async fn silent_partition_is_noticed_before_another_has_the_lock() {
+    let server = Server::start().await;
+    let proxy = Proxy::start(server.address()).await.unwrap();
+    let lease = Duration::from_secs(3);
+    let lock = |provider: EtcdProvider| {
+        let lock = DLock::builder().name("door").duration(lease);
+        lock.provider(provider).build().unwrap()
+    };
+    let ours = lock(provider(proxy.address(), lease).await);
+    let others = lock(server.provider().await);
+    let guard = ours.hold().await.unwrap();
+    let rival = tokio::spawn(async move { others.acquire().await });
+    tokio::time::sleep(lease / 2).await;
+    assert!(guard.is_valid() && !rival.is_finished());
+    proxy.swallow(Direction::ToServer);
+    proxy.swallow(Direction::ToClient);
+    tokio::time::timeout(2 * lease, guard.ended())
+        .await
+        .unwrap();
+    assert!(!rival.is_finished(), "two holders");
+    let granted = tokio::time::timeout(3 * lease, rival).await.unwrap();
+    let granted = granted.unwrap().unwrap();
+    assert!(!guard.is_valid() && granted.token() > guard.token());
+    proxy.heal();
+    granted.release().await.unwrap();
+    let again = tokio::time::timeout(4 * lease, ours.acquire())
+        .await
+        .unwrap();
+    again.unwrap().release().await.unwrap();
 }
