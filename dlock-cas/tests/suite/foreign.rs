@@ -89,6 +89,7 @@ async fn keys_that_are_no_names_do_not_end_a_list() {
             let page = page.unwrap();
             listed.extend(page.records.into_iter().map(|(name, _)| name.to_string()));
             after = page.next;
+            assert!(listed.len() <= 2, "pages repeat: {listed:?}");
             if after.is_none() {
                 break;
             }
