@@ -1,4 +1,5 @@
-//! When an idle worker asks because of a hint, on a store that answers as a test says, in virtual time.
+//! When an idle worker asks because of a hint, and how it ends what it got, on a store that answers as a test says, in
+//! virtual time.
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests")]
 
@@ -28,7 +29,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::{
     sync::oneshot,
-    task::JoinHandle,
+    task::{JoinHandle, yield_now},
     time::{Instant, advance, sleep, timeout},
 };
 
@@ -57,6 +58,8 @@ struct Inner {
     /// What the next calls of `watch` answer; then none ever does.
     streams: Mutex<VecDeque<Result<Option<Wakeups>, ProviderError>>>,
     watched: AtomicUsize,
+    /// How many endings each call of `finish` brought.
+    finished: Mutex<Vec<usize>>,
 }
 
 impl Fake {
@@ -117,6 +120,7 @@ impl TaskStore for Fake {
         Ok(Claimed::new(tasks, None))
     }
     async fn finish(&self, endings: &[Ending]) -> Result<Vec<Ended>, ProviderError> {
+        self.0.finished.lock().unwrap().push(endings.len());
         Ok(endings
             .iter()
             .map(|_| Ended::Own(State::Succeeded))
@@ -226,6 +230,32 @@ impl Run {
         let ended = timeout(Duration::from_millis(100), self.running).await;
         ended.expect("it does not stop").unwrap().unwrap();
     }
+}
+
+/// J2: also the first of them waits for the others, so there is no second transaction.
+#[tokio::test(start_paused = true)]
+async fn tasks_that_end_within_a_millisecond_are_ended_in_one_call() {
+    const TASKS: usize = 8;
+    let store = Fake::default();
+    store.0.tasks.store(TASKS, Ordering::SeqCst);
+    let worker = Worker::builder()
+        .store(store.clone())
+        .poll(POLL)
+        .concurrency(TASKS);
+    let worker = worker.build().unwrap();
+    let worker = worker.handle(|context: Context, _: Nothing| async move {
+        // One after the other, while the time stands still.
+        for _ in 0..context.id().get() * 10 {
+            yield_now().await;
+        }
+        Ok(())
+    });
+    let (stop, stopped) = oneshot::channel::<()>();
+    let running = tokio::spawn(worker.run(async move { drop(stopped.await) }));
+    let run = Run { stop, running };
+    sleep(SOON).await;
+    assert_eq!(*store.0.finished.lock().unwrap(), [TASKS]);
+    run.stop().await;
 }
 
 /// K6: the sleep ends, and no other claim follows.

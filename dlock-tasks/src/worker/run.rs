@@ -65,7 +65,7 @@ pub(super) async fn run(
         stopping.send_replace(true);
         let all = async {
             while let Some(ended) = running.join_next().await {
-                deliver(&sender, ended).await;
+                deliver(&sender, endings_of(ended)).await;
             }
         };
         if timeout(patience, all).await.is_err() {
@@ -144,10 +144,11 @@ async fn claim_and_run(
                 return stopped;
             }
             Some(ended) = running.join_next() => {
-                deliver(sender, ended).await;
+                let mut endings = endings_of(ended);
                 if claiming.is_none() {
-                    gather(running, sender).await;
+                    gather(running, &mut endings).await;
                 }
+                deliver(sender, endings).await;
             }
             () = sleep_until(idle_until), if may_claim => {}
             delay = hints.next(), if may_claim => idle_until = idle_until.min(Instant::now() + delay),
@@ -164,14 +165,15 @@ fn given_back(late: Result<Got, ProviderError>) -> Vec<Ending> {
         .collect()
 }
 
-/// Makes room for the tasks that end at about the same time. A claim costs a transaction, however many tasks it gets:
-/// one claim for each task that ended would leave the others' places empty for as long as that takes.
-async fn gather(running: &mut Running, sender: &mpsc::Sender<Ending>) {
+/// Waits for the tasks that end at about the same time. A claim costs a transaction, however many tasks it gets: one
+/// claim for each task that ended would leave the others' places empty for as long as that takes. So does what writes
+/// the endings: if the first of them left at once, the others would need a second transaction.
+async fn gather(running: &mut Running, endings: &mut Vec<Ending>) {
     let mut time_is_up = pin!(sleep(GATHER));
     while !running.is_empty() {
         tokio::select! {
             biased;
-            Some(ended) = running.join_next() => deliver(sender, ended).await,
+            Some(ended) = running.join_next() => endings.extend(endings_of(ended)),
             () = &mut time_is_up => return,
         }
     }
@@ -231,19 +233,19 @@ fn warn(error: ProviderError) {
     tracing::warn!(%error, "no tasks can be claimed");
 }
 
-async fn deliver(
-    sender: &mpsc::Sender<Ending>,
-    ended: Result<Vec<Ending>, tokio::task::JoinError>,
-) {
-    match ended {
-        Ok(endings) => {
-            for ending in endings {
-                // The receiver lives as long as the loop.
-                drop(sender.send(ending).await);
-            }
-        }
-        Err(error) => tracing::error!(%error, "a task's own loop panicked"),
+async fn deliver(sender: &mpsc::Sender<Ending>, endings: Vec<Ending>) {
+    for ending in endings {
+        // The receiver lives as long as the loop.
+        drop(sender.send(ending).await);
     }
+}
+
+/// What a task leaves to be written.
+fn endings_of(ended: Result<Vec<Ending>, tokio::task::JoinError>) -> Vec<Ending> {
+    ended.unwrap_or_else(|error| {
+        tracing::error!(%error, "a task's own loop panicked");
+        Vec::new()
+    })
 }
 
 /// Forgets ended tasks now and then. Any number of workers may.
