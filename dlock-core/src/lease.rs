@@ -13,7 +13,7 @@ pub use self::{
     ticket::{ParseTicketError, Ticket},
 };
 pub(crate) use self::{
-    holding::{Holding, joined},
+    holding::{Holding, at_home},
     release::{Origin, PendingRelease},
     term::{RenewalAttempt, Renewer, Term},
 };

@@ -1,6 +1,7 @@
 //! What all locks of one client share: the provider and everything that is known of its store, the clock,
 //! the recorder, and the tasks in the background.
 
+pub(crate) mod driven;
 pub(crate) mod listener;
 mod observations;
 mod outage;
@@ -18,7 +19,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::observations::Observations;
-use self::outage::Outage;
+use self::{driven::Watchdogs, outage::Outage};
 use crate::{
     Clock, Name, Provider, ProviderError, Record,
     emit::contained,
@@ -51,6 +52,8 @@ pub(crate) struct Store {
     pub(crate) recording: OnceLock<Recording>,
     /// What renews the leases: a layer above this one.
     renewals: OnceLock<Arc<dyn Any + Send + Sync>>,
+    /// Over the calls that callers drive.
+    pub(crate) watchdogs: Arc<Watchdogs>,
     closing: CancellationToken,
     tasks: Arc<watch::Sender<usize>>,
 }
@@ -66,12 +69,14 @@ impl Store {
     pub(crate) fn new(provider: Arc<dyn Provider>, clock: Clock, entropy: Entropy) -> Arc<Self> {
         let capabilities = provider.capabilities();
         let entropy = Arc::new(entropy);
+        let closing = CancellationToken::new();
         Arc::new(Self {
             backend: capabilities.backend,
             cheap_reads: capabilities.cheap_reads,
             batches: capabilities.batch,
             provider,
             outage: Outage::new(clock.clone(), Arc::clone(&entropy)),
+            watchdogs: Watchdogs::new(clock.clone(), closing.clone()),
             clock,
             entropy,
             names: Names::default(),
@@ -80,7 +85,7 @@ impl Store {
             observations: OnceLock::new(),
             recording: OnceLock::new(),
             renewals: OnceLock::new(),
-            closing: CancellationToken::new(),
+            closing,
             tasks: Arc::new(watch::Sender::new(0)),
         })
     }

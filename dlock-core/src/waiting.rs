@@ -43,7 +43,7 @@ use crate::{
     lease::Holding,
     names::{Entered, Slots},
     provider::Version,
-    store::listener,
+    store::{driven::Inline, listener},
     time::ContenderInstant,
 };
 
@@ -76,6 +76,8 @@ struct Contender {
     answered: ContenderInstant,
     /// Cancelled when nobody waits for the answer any more, or the queue entry was evicted.
     gone: CancellationToken,
+    /// What its caller drives.
+    inline: Inline,
     /// When it began to let other clients' terms go by, and the slots that its next try leaves to them (F1).
     entered: Entered,
     yielded_slots: Slots,
@@ -98,7 +100,7 @@ impl Contender {
         wait: Wait,
         ticket: Option<&Ticket>,
         started: ContenderInstant,
-        gone: CancellationToken,
+        (gone, inline): (CancellationToken, &Inline),
     ) -> Self {
         Self {
             lock: Arc::clone(lock),
@@ -108,6 +110,7 @@ impl Contender {
             started,
             answered: started,
             gone,
+            inline: inline.clone(),
             entered: lock.state.enter(),
             yielded_slots: 0,
             passed_over: PassedOver::default(),
@@ -142,7 +145,7 @@ impl Contender {
         });
         // W6. A grant that comes back is dropped here, and so released.
         let patience = lock.store.clock.pause(lock.plan.pickup());
-        drop(sender.send(answer, patience).await);
+        drop(self.inline.during(sender.send(answer, patience)).await);
     }
 
     /// One try, past all waiters. `None` if the caller has gone away before it.

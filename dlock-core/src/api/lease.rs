@@ -1,13 +1,14 @@
 //! One term in the hands of its holder, renewed by hand.
 
-use std::{fmt, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use uuid::Uuid;
 
 use crate::{
     Error, FencingToken, Guard, ProviderError, ReleaseEnd, Ticket,
     api::scope,
-    lease::{Holding, joined, renewal},
+    lease::{Holding, at_home, renewal},
+    store::driven::CutOff,
 };
 
 /// A granted lock, to be renewed and released by hand. [`Lease::keep_alive`] turns it into a
@@ -73,25 +74,24 @@ impl Lease {
     /// after a short pause while [`Lease::is_valid`].
     ///
     /// # Cancel safety
-    /// The attempt runs to its answer in a task of its own; a success counts even if this future is
-    /// dropped.
+    /// The attempt runs to its answer, in a task if this future is dropped; a success counts then too.
     pub async fn renew(&mut self) -> Result<(), Error> {
-        let term = self.0.term().clone();
-        let home = term.home.clone();
-        let clock = term.store.clock.clone();
+        let term = self.0.term();
         // The attempt's own limit, and as much again.
-        let bound = clock.pause(2 * term.plan.attempt());
-        let task = home.spawn(async move {
-            let answer = renewal::attempt(&term).await;
+        let bound = 2 * term.plan.attempt();
+        let renewed = Arc::clone(term);
+        let work = |inline| async move {
+            let answer = renewal::attempt(&renewed, &inline).await;
             // Our own word, not the store's, on whether that came in time.
-            term.over()
+            renewed
+                .over()
                 .map_or(answer.map_err(Error::from), |loss| Err(loss.into()))
-        });
-        let cut_off = ProviderError::unknown("the renewal was cut off");
-        match joined(task, &home, bound).await {
+        };
+        match at_home(term, bound, work).await {
             Some(Ok(answer)) => answer,
-            Some(Err(ended)) => Err(cut_off.with_source(ended).into()),
-            None => Err(cut_off.into()),
+            Some(Err(CutOff)) | None => {
+                Err(ProviderError::unknown("the renewal was cut off").into())
+            }
         }
     }
 

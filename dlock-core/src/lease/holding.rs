@@ -3,17 +3,15 @@
 #[cfg(test)]
 mod tests;
 
-use std::{future::poll_fn, pin::pin, sync::Arc, task::Poll};
+use std::{future::poll_fn, pin::pin, sync::Arc, task::Poll, time::Duration};
 
-use tokio::{
-    runtime::Handle,
-    task::{JoinError, JoinHandle},
-};
+use tokio::runtime::Handle;
 
 use crate::{
     Error, ProviderError, ReleaseEnd, Ticket,
     emit::contained,
     lease::{Origin, PendingRelease, Term},
+    store::driven::{CutOff, Driven, Inline},
 };
 
 /// A term with the duty to release it. Dropping it releases in the background (G3).
@@ -34,19 +32,16 @@ impl Holding {
             .expect("a holding has its term until it ends")
     }
 
-    /// Releases, and waits for the outcome (V7). The release runs in a task on the lease's home
-    /// runtime: dropping this future does not stop it.
+    /// Releases, and waits for the outcome (V7). Dropping this future does not stop the release.
     pub(crate) async fn release(mut self) -> Result<ReleaseEnd, Error> {
         let Some(term) = self.0.take() else {
             return Ok(ReleaseEnd::Unconfirmed);
         };
         let release = begin_release(&term);
-        let bound = term.store.clock.pause(release.bound());
-        match joined(release.spawn(&term.home), &term.home, bound).await {
+        let bound = release.bound();
+        match at_home(&term, bound, |inline| release.begin(inline)).await {
             Some(Ok(answer)) => answer.map_err(Error::from),
-            Some(Err(ended)) => Err(ProviderError::unknown("the release was cut off")
-                .with_source(ended)
-                .into()),
+            Some(Err(CutOff)) => Err(ProviderError::unknown("the release was cut off").into()),
             // The lease has run out.
             None => Ok(ReleaseEnd::Unconfirmed),
         }
@@ -76,19 +71,29 @@ impl Drop for Holding {
     }
 }
 
-/// Waits for a task of ours on its home runtime. From another runtime it waits at most for the bound: a home
-/// runtime that lives and that nobody drives runs no task. Where the other runtime has no timers there is no
-/// bound.
-pub(crate) async fn joined<T>(
-    task: JoinHandle<T>,
-    home: &Handle,
-    bound: impl Future<Output = ()>,
-) -> Option<Result<T, JoinError>> {
-    let elsewhere = Handle::try_current().is_ok_and(|here| here.id() != home.id());
-    if !elsewhere {
-        return Some(task.await);
+/// Runs work of a term on its home runtime, whatever becomes of this future: there in the caller's poll while the
+/// work awaits an answer (C1), from another runtime in a task, which is waited for at most so long: a home runtime
+/// that lives and that nobody drives runs no task. Where the other runtime has no timers there is no bound.
+pub(crate) async fn at_home<T: Send + 'static, W>(
+    term: &Term,
+    bound: Duration,
+    work: impl FnOnce(Inline) -> W,
+) -> Option<Result<T, CutOff>>
+where
+    W: Future<Output = T> + Send + 'static,
+{
+    let (store, home, inline) = (&term.store, &term.home, Inline::default());
+    let work = work(inline.clone());
+    let here = Handle::try_current().ok();
+    if here.as_ref().is_some_and(|here| here.id() == home.id()) {
+        let limit = term.plan.attempt();
+        return Some(Driven::new(&store.watchdogs, limit, &inline, work).await);
     }
-    let (mut bound, mut timers) = (pin!(bound), true);
+    let task = home.spawn(work);
+    if here.is_none() {
+        return Some(task.await.map_err(|_| CutOff));
+    }
+    let (mut bound, mut timers) = (pin!(store.clock.pause(bound)), true);
     let bound = poll_fn(|context| {
         // Only a panic tells that there are none.
         let polled = timers.then(|| contained(|| bound.as_mut().poll(context)));
@@ -98,7 +103,7 @@ pub(crate) async fn joined<T>(
     });
     tokio::select! {
         biased;
-        ended = task => Some(ended),
+        ended = task => Some(ended.map_err(|_| CutOff)),
         () = bound => None,
     }
 }

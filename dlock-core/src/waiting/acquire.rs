@@ -1,4 +1,4 @@
-//! An acquire on the caller's side: starts the contender's task, and takes its result.
+//! An acquire on the caller's side: drives the contender while it asks, and takes its result.
 
 use std::sync::Arc;
 
@@ -11,6 +11,7 @@ use super::{
 use crate::{
     Error, ProviderError, Ticket,
     emit::{self, emit},
+    store::driven::{Driven, Inline},
 };
 
 /// Acquires, with a ticket or without, and tells those who watch. A ticket of another lock is refused (H11).
@@ -33,8 +34,8 @@ pub(crate) async fn acquire(
     answer
 }
 
-/// Acquires in a task of ours, so that what was sent runs to its answer when the caller goes away
-/// (G1), and waiting does not depend on the caller's polls (W6).
+/// Contends in the caller's poll until it has to wait, and in a task of ours from then on: what was sent runs to
+/// its answer when the caller goes away (G1), and waiting does not depend on the caller's polls (W6).
 async fn contend_for(
     lock: &Arc<Settings>,
     wait: Wait,
@@ -59,7 +60,8 @@ async fn contend_for(
         }
         // Once: if its grant comes to nothing, it is used up.
         let ticket = ticket.take();
-        let contender = Contender::new(lock, wait, ticket, started, entry.gone());
+        let inline = Inline::default();
+        let contender = Contender::new(lock, wait, ticket, started, (entry.gone(), &inline));
         let span = emit::span(|| {
             tracing::debug_span!(
                 "acquire",
@@ -69,11 +71,12 @@ async fn contend_for(
             )
         });
         let tracked = lock.store.track(&lock.plan);
-        tokio::spawn(emit::within(span, async move {
+        let work = emit::within(span, async move {
             contender.run(sender, entry, queues).await;
             drop(tracked);
-        }));
-        match receiver.recv().await {
+        });
+        let driven = Driven::new(&lock.store.watchdogs, lock.plan.attempt(), &inline, work);
+        match driven.until(receiver.recv()).await {
             // It was valid when it was granted, and waited for us too long since (V9). Dropped, it
             // is released.
             Received::Value(Ok(Acquired::Holding(holding))) if !holding.term().is_valid() => {
@@ -90,9 +93,7 @@ async fn contend_for(
             // We were away for too long; now that we are back, we queue again (W6).
             Received::TakenBack => {}
             Received::Gone => {
-                return Err(
-                    ProviderError::unknown("the task that acquired the lock was cut off").into(),
-                );
+                return Err(ProviderError::unknown("the acquire was cut off").into());
             }
         }
     }

@@ -7,6 +7,7 @@ use crate::{
     DLock,
     names::HandOver,
     provider::Version,
+    store::driven::Inline,
     tests::scripted::{record, silence, token, uuid},
 };
 
@@ -20,7 +21,8 @@ pub(super) fn poll_once<F: Future>(future: Pin<&mut F>) -> Option<F::Output> {
 
 pub(super) fn contender(lock: &DLock, wait: Wait) -> Contender {
     let started = lock.0.store.clock.contender_now();
-    Contender::new(&lock.0, wait, None, started, CancellationToken::new())
+    let gone = CancellationToken::new();
+    Contender::new(&lock.0, wait, None, started, (gone, &Inline::default()))
 }
 
 /// One that comes with a ticket.

@@ -1,0 +1,225 @@
+//! Work that its caller drives while it awaits an answer of the store, and that goes on in a task of ours
+//! otherwise (C1 to C4). An uncontended acquire or release so costs no change of task. And yet what was sent runs
+//! to its answer when the caller goes away (G1), and depends on the caller's polls no longer than a call may take
+//! (W6).
+
+#[cfg(test)]
+mod tests;
+mod watchdog;
+
+use std::{
+    future::poll_fn,
+    mem,
+    panic::{AssertUnwindSafe, catch_unwind},
+    pin::{Pin, pin},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::{Context, Poll, Waker, ready},
+    time::Duration,
+};
+
+use tokio::{runtime::Handle, task::JoinHandle};
+
+pub(crate) use self::watchdog::Watchdogs;
+use self::watchdog::{Watched, Watching};
+
+/// Shared by some work and its driver: whether the work awaits something for which it stays in its caller's poll.
+#[derive(Clone, Default)]
+pub(crate) struct Inline(Arc<AtomicBool>);
+
+impl Inline {
+    /// Awaits the answer to a call, or that the caller takes the result, in the caller's poll.
+    pub(crate) async fn during<F: Future>(&self, call: F) -> F::Output {
+        struct Over<'a>(&'a AtomicBool);
+        impl Drop for Over<'_> {
+            fn drop(&mut self) {
+                self.0.store(false, Ordering::SeqCst);
+            }
+        }
+        self.0.store(true, Ordering::SeqCst);
+        let _over = Over(&self.0);
+        call.await
+    }
+
+    fn is_on(&self) -> bool {
+        self.0.load(Ordering::SeqCst)
+    }
+}
+
+/// The caller's end of such work, and the future of its result. Dropping it, with or without a poll, leaves the
+/// work to a task (C2).
+pub(crate) struct Driven<T: Send + 'static> {
+    slot: Arc<Slot<T>>,
+    inline: Inline,
+    watchdogs: Arc<Watchdogs>,
+    /// How long a call may take.
+    limit: Duration,
+    /// While the work stays in the caller's poll.
+    watching: Option<Watching>,
+}
+
+/// The work ended without a result: it panicked, or its runtime ended.
+#[derive(Debug)]
+pub(crate) struct CutOff;
+
+/// The one place where the work is, for its caller and the watchdog.
+struct Slot<T> {
+    phase: Mutex<Phase<T>>,
+    /// Where the work runs: the connections that it opens live there.
+    home: Handle,
+}
+
+enum Phase<T> {
+    /// The caller's next poll drives the work. With the waker of its last one.
+    Here(Work<T>, Option<Waker>),
+    /// In a task.
+    Away(JoinHandle<T>),
+    Over,
+}
+
+type Work<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+impl<T: Send + 'static> Driven<T> {
+    /// Begins with the first poll, on the current runtime.
+    ///
+    /// # Panics
+    /// Outside of a Tokio runtime.
+    pub(crate) fn new(
+        watchdogs: &Arc<Watchdogs>,
+        limit: Duration,
+        inline: &Inline,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> Self {
+        let slot = Slot {
+            phase: Mutex::new(Phase::Here(Box::pin(work), None)),
+            home: Handle::current(),
+        };
+        Self {
+            slot: Arc::new(slot),
+            inline: inline.clone(),
+            watchdogs: Arc::clone(watchdogs),
+            limit,
+            watching: None,
+        }
+    }
+
+    /// Drives the work until this future resolves, which is what the work brings about. What is left of the work
+    /// then goes on in a task; usually nothing is.
+    pub(crate) async fn until<O>(mut self, answer: impl Future<Output = O>) -> O {
+        let mut answer = pin!(answer);
+        poll_fn(|context| {
+            let _result = Pin::new(&mut self).poll(context);
+            let answer = ready!(answer.as_mut().poll(context));
+            // It may have waited for no more than this.
+            let _result = Pin::new(&mut self).poll(context);
+            Poll::Ready(answer)
+        })
+        .await
+    }
+
+    /// Whether the caller's next poll is to drive the work, too. It stays registered with the watchdog.
+    fn stays(&mut self) -> bool {
+        let stays = self.inline.is_on() && !self.watchdogs.are_closing();
+        if stays && self.watching.is_none() {
+            let slot: Arc<dyn Watched> = Arc::clone(&self.slot) as Arc<dyn Watched>;
+            let (home, call) = (&self.slot.home, Arc::downgrade(&slot));
+            self.watching = Some(self.watchdogs.watch(home, call, self.limit));
+        }
+        stays
+    }
+}
+
+impl<T: Send + 'static> Future for Driven<T> {
+    type Output = Result<T, CutOff>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let slot = Arc::clone(&self.slot);
+        let mut phase = slot.phase();
+        let at_home = || Handle::try_current().is_ok_and(|here| here.id() == slot.home.id());
+        if let Phase::Here(work, caller) = &mut *phase
+            && at_home()
+        {
+            // As a task would, it keeps a panic of the provider from what its caller does besides.
+            match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context))) {
+                Ok(Poll::Pending) if self.stays() => {
+                    match caller {
+                        Some(caller) => caller.clone_from(context.waker()),
+                        None => *caller = Some(context.waker().clone()),
+                    }
+                    return Poll::Pending;
+                }
+                Ok(Poll::Pending) => {}
+                Ok(Poll::Ready(result)) => return self.ended(phase, Ok(result)),
+                Err(_reported) => return self.ended(phase, Err(CutOff)),
+            }
+        }
+        // C4, and whoever polls from another runtime.
+        drop(slot.leave(&mut phase));
+        match &mut *phase {
+            Phase::Away(task) => {
+                let result = ready!(Pin::new(task).poll(context));
+                self.ended(phase, result.map_err(|_| CutOff))
+            }
+            Phase::Here(..) | Phase::Over => Poll::Pending,
+        }
+    }
+}
+
+impl<T: Send + 'static> Driven<T> {
+    fn ended(
+        &mut self,
+        mut phase: MutexGuard<'_, Phase<T>>,
+        result: Result<T, CutOff>,
+    ) -> Poll<Result<T, CutOff>> {
+        let work = mem::replace(&mut *phase, Phase::Over);
+        drop(phase);
+        // Without the lock: it may hold anything.
+        drop(work);
+        self.watching = None;
+        Poll::Ready(result)
+    }
+}
+
+impl<T: Send + 'static> Drop for Driven<T> {
+    fn drop(&mut self) {
+        drop(self.slot.leave(&mut self.slot.phase()));
+    }
+}
+
+impl<T: Send + 'static> Slot<T> {
+    /// Leaves the work, as it is, to a task; on a runtime that has ended it is dropped. Returns the caller's waker:
+    /// what wakes the work will wake the task from now on.
+    fn leave(&self, phase: &mut Phase<T>) -> Option<Waker> {
+        match mem::replace(phase, Phase::Over) {
+            Phase::Here(work, caller) => {
+                *phase = Phase::Away(self.home.spawn(work));
+                caller
+            }
+            other => {
+                *phase = other;
+                None
+            }
+        }
+    }
+
+    fn phase(&self) -> MutexGuard<'_, Phase<T>> {
+        self.phase.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T: Send + 'static> Watched for Slot<T> {
+    fn take_over(&self) -> bool {
+        // Locked, its caller polls it at this moment.
+        let Ok(mut phase) = self.phase.try_lock() else {
+            return false;
+        };
+        let caller = self.leave(&mut phase);
+        drop(phase);
+        if let Some(caller) = caller {
+            caller.wake();
+        }
+        true
+    }
+}

@@ -1,0 +1,287 @@
+//! Where work runs, and what becomes of it: when its caller drives it, drops it, forgets it, or is elsewhere.
+
+use std::{future::pending, sync::atomic::AtomicUsize, task::Wake};
+
+use tokio::{
+    runtime::{Builder, Runtime},
+    sync::oneshot,
+    task::yield_now,
+};
+use tokio_util::sync::CancellationToken;
+
+use super::*;
+use crate::{Clock, testing::ManualClock};
+
+pub(super) const LIMIT: Duration = Duration::from_secs(5);
+
+/// A runtime, a client's watchdogs and their clock.
+pub(super) struct Bench {
+    pub(super) runtime: Runtime,
+    pub(super) watchdogs: Arc<Watchdogs>,
+    closing: CancellationToken,
+    pub(super) hand: ManualClock,
+}
+
+/// Work that awaits one answer.
+struct Asked {
+    driven: Driven<u32>,
+    answer: oneshot::Sender<u32>,
+}
+
+/// Counts how often a caller was woken.
+#[derive(Default)]
+struct Woken(AtomicUsize);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+impl Bench {
+    pub(super) fn new() -> Self {
+        let (clock, hand) = Clock::manual();
+        let closing = CancellationToken::new();
+        Self {
+            runtime: runtime(),
+            watchdogs: Watchdogs::new(clock, closing.clone()),
+            closing,
+            hand,
+        }
+    }
+
+    fn driven(
+        &self,
+        inline: &Inline,
+        work: impl Future<Output = u32> + Send + 'static,
+    ) -> Driven<u32> {
+        let _here = self.runtime.enter();
+        Driven::new(&self.watchdogs, LIMIT, inline, work)
+    }
+
+    fn asked(&self) -> Asked {
+        let (answer, answered) = oneshot::channel();
+        let inline = Inline::default();
+        let during = inline.clone();
+        let work = async move { during.during(answered).await.unwrap_or(0) };
+        Asked {
+            driven: self.driven(&inline, work),
+            answer,
+        }
+    }
+
+    /// Polls once, as its caller on this runtime.
+    fn poll(&self, driven: &mut Driven<u32>) -> Poll<Result<u32, CutOff>> {
+        let _here = self.runtime.enter();
+        poll_with(driven, Waker::noop())
+    }
+
+    /// Ends the runtime; there is another one from then on.
+    pub(super) fn restart(&mut self) {
+        self.runtime = runtime();
+    }
+
+    /// Lets the tasks run.
+    pub(super) fn settle(&self) {
+        self.runtime.block_on(async {
+            for _ in 0..20 {
+                yield_now().await;
+            }
+        });
+    }
+
+    pub(super) fn tasks(&self) -> usize {
+        self.runtime.metrics().num_alive_tasks()
+    }
+}
+
+fn runtime() -> Runtime {
+    Builder::new_current_thread().build().unwrap()
+}
+
+fn poll_with(driven: &mut Driven<u32>, waker: &Waker) -> Poll<Result<u32, CutOff>> {
+    Pin::new(driven).poll(&mut Context::from_waker(waker))
+}
+
+fn is_here(driven: &Driven<u32>) -> bool {
+    matches!(*driven.slot.phase(), Phase::Here(..))
+}
+
+#[test]
+fn answer_that_its_caller_awaits_needs_no_task_but_the_watchdog() {
+    let bench = Bench::new();
+    let mut at_once = bench.driven(&Inline::default(), async { 7 });
+    assert!(matches!(bench.poll(&mut at_once), Poll::Ready(Ok(7))));
+    assert_eq!(bench.tasks(), 0);
+    let Asked { mut driven, answer } = bench.asked();
+    assert!(bench.poll(&mut driven).is_pending());
+    assert!(bench.poll(&mut driven).is_pending());
+    assert!(is_here(&driven));
+    assert_eq!(bench.tasks(), 1);
+    answer.send(7).unwrap();
+    assert!(matches!(bench.poll(&mut driven), Poll::Ready(Ok(7))));
+    assert!(bench.poll(&mut driven).is_pending(), "it is over");
+}
+
+#[test]
+fn work_that_awaits_anything_else_goes_on_in_a_task() {
+    let bench = Bench::new();
+    let (answer, answered) = oneshot::channel();
+    let inline = Inline::default();
+    let during = inline.clone();
+    let mut driven = bench.driven(&inline, async move {
+        during.during(yield_now()).await;
+        answered.await.unwrap()
+    });
+    assert!(bench.poll(&mut driven).is_pending());
+    assert!(is_here(&driven));
+    assert!(bench.poll(&mut driven).is_pending());
+    assert!(!is_here(&driven));
+    answer.send(7).unwrap();
+    bench.settle();
+    assert!(matches!(bench.poll(&mut driven), Poll::Ready(Ok(7))));
+}
+
+/// C2, also for a caller that goes away before its first poll.
+#[test]
+fn work_whose_caller_goes_away_runs_to_its_end() {
+    let bench = Bench::new();
+    for polls in 0..2 {
+        let (done, mut is_done) = oneshot::channel();
+        let (answer, answered) = oneshot::channel();
+        let inline = Inline::default();
+        let during = inline.clone();
+        let mut driven = bench.driven(&inline, async move {
+            let answer: u32 = during.during(answered).await.unwrap();
+            done.send(answer).unwrap();
+            answer
+        });
+        for _ in 0..polls {
+            assert!(bench.poll(&mut driven).is_pending());
+        }
+        drop(driven);
+        bench.settle();
+        answer.send(7).unwrap();
+        bench.settle();
+        assert_eq!(is_done.try_recv(), Ok(7), "after {polls} polls");
+    }
+}
+
+/// C3. What wakes the work wakes the task from then on, so the caller is woken to wait for the task.
+#[test]
+fn work_that_nobody_drives_is_taken_over_when_its_time_is_over() {
+    let bench = Bench::new();
+    let Asked { mut driven, answer } = bench.asked();
+    let woken = Arc::<Woken>::default();
+    let waker = Waker::from(Arc::clone(&woken));
+    {
+        let _here = bench.runtime.enter();
+        assert!(poll_with(&mut driven, &waker).is_pending());
+    }
+    bench.settle();
+    bench.hand.advance(LIMIT - Duration::from_millis(1));
+    bench.settle();
+    assert!(is_here(&driven));
+    assert_eq!(woken.0.load(Ordering::SeqCst), 0);
+    bench.hand.advance(Duration::from_millis(1));
+    bench.settle();
+    assert!(!is_here(&driven));
+    assert_eq!(woken.0.load(Ordering::SeqCst), 1);
+    let _here = bench.runtime.enter();
+    assert!(poll_with(&mut driven, &waker).is_pending());
+    drop(_here);
+    answer.send(7).unwrap();
+    bench.settle();
+    assert_eq!(woken.0.load(Ordering::SeqCst), 2);
+    assert!(matches!(bench.poll(&mut driven), Poll::Ready(Ok(7))));
+    assert_eq!(bench.tasks(), 0, "the watchdog has nothing to watch");
+}
+
+#[test]
+fn panic_of_the_work_is_its_own_end_only() {
+    let bench = Bench::new();
+    let mut here = bench.driven(&Inline::default(), async { panic!("on purpose") });
+    assert!(matches!(bench.poll(&mut here), Poll::Ready(Err(CutOff))));
+    let mut away = bench.driven(&Inline::default(), async {
+        yield_now().await;
+        panic!("on purpose")
+    });
+    assert!(bench.poll(&mut away).is_pending());
+    bench.settle();
+    assert!(matches!(bench.poll(&mut away), Poll::Ready(Err(CutOff))));
+}
+
+/// The connections that it opens live where it began.
+#[test]
+fn work_polled_elsewhere_goes_on_where_it_began() {
+    let (bench, elsewhere) = (Bench::new(), runtime());
+    let Asked { mut driven, answer } = bench.asked();
+    assert!(bench.poll(&mut driven).is_pending());
+    let _there = elsewhere.enter();
+    assert!(poll_with(&mut driven, Waker::noop()).is_pending());
+    drop(_there);
+    assert!(!is_here(&driven));
+    answer.send(7).unwrap();
+    bench.settle();
+    let _there = elsewhere.enter();
+    let result = poll_with(&mut driven, Waker::noop());
+    assert!(matches!(result, Poll::Ready(Ok(7))));
+}
+
+#[test]
+fn work_whose_runtime_has_ended_is_dropped() {
+    let mut bench = Bench::new();
+    let Asked { mut driven, answer } = bench.asked();
+    assert!(bench.poll(&mut driven).is_pending());
+    bench.restart();
+    let result = bench.poll(&mut driven);
+    assert!(matches!(result, Poll::Ready(Err(CutOff))));
+    assert!(answer.is_closed());
+}
+
+/// Whoever closes a client waits for what is under way, whether its callers are polled or not.
+#[test]
+fn nothing_stays_with_its_caller_once_the_client_closes() {
+    let bench = Bench::new();
+    let Asked { mut driven, answer } = bench.asked();
+    assert!(bench.poll(&mut driven).is_pending());
+    bench.settle();
+    bench.closing.cancel();
+    bench.settle();
+    assert!(!is_here(&driven));
+    let mut later = bench.asked();
+    assert!(bench.poll(&mut later.driven).is_pending());
+    assert!(!is_here(&later.driven));
+    drop((answer, later.answer));
+    bench.settle();
+    assert_eq!(bench.tasks(), 0);
+}
+
+#[test]
+fn what_is_left_when_the_answer_is_there_goes_on() {
+    let bench = Bench::new();
+    let (offer, offered) = oneshot::channel();
+    let (taken, mut is_taken) = oneshot::channel();
+    let inline = Inline::default();
+    let during = inline.clone();
+    let driven = bench.driven(&inline, async move {
+        offer.send(7).unwrap();
+        during.during(yield_now()).await;
+        taken.send(()).unwrap();
+        pending().await
+    });
+    let answer = bench.runtime.block_on(driven.until(offered));
+    assert_eq!(answer, Ok(7));
+    assert_eq!(is_taken.try_recv(), Ok(()), "in the same poll");
+    assert!(bench.tasks() > 0);
+}
+
+#[test]
+fn locked_slot_is_not_taken_over() {
+    let bench = Bench::new();
+    let Asked { driven, .. } = bench.asked();
+    let polled = driven.slot.phase();
+    assert!(!driven.slot.take_over());
+    drop(polled);
+    assert!(driven.slot.take_over());
+}
