@@ -86,8 +86,7 @@ where
     let work = work(inline.clone());
     let here = Handle::try_current().ok();
     if here.as_ref().is_some_and(|here| here.id() == home.id()) {
-        let limit = term.plan.attempt();
-        return Some(Driven::new(&store.watchdogs, limit, &inline, work).await);
+        return Some(Driven::new(&store.watchdogs, &inline, work).await);
     }
     let task = home.spawn(work);
     if here.is_none() {

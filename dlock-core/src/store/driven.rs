@@ -17,7 +17,6 @@ use std::{
         atomic::{AtomicBool, Ordering},
     },
     task::{Context, Poll, Waker, ready},
-    time::Duration,
 };
 
 use tokio::{runtime::Handle, task::JoinHandle};
@@ -54,8 +53,6 @@ pub(crate) struct Driven<T: Send + 'static> {
     slot: Arc<Slot<T>>,
     inline: Inline,
     watchdogs: Arc<Watchdogs>,
-    /// How long a call may take.
-    limit: Duration,
     /// While the work stays in the caller's poll.
     watching: Option<Watching>,
 }
@@ -88,7 +85,6 @@ impl<T: Send + 'static> Driven<T> {
     /// Outside of a Tokio runtime.
     pub(crate) fn new(
         watchdogs: &Arc<Watchdogs>,
-        limit: Duration,
         inline: &Inline,
         work: impl Future<Output = T> + Send + 'static,
     ) -> Self {
@@ -100,7 +96,6 @@ impl<T: Send + 'static> Driven<T> {
             slot: Arc::new(slot),
             inline: inline.clone(),
             watchdogs: Arc::clone(watchdogs),
-            limit,
             watching: None,
         }
     }
@@ -125,7 +120,7 @@ impl<T: Send + 'static> Driven<T> {
         if stays && self.watching.is_none() {
             let slot: Arc<dyn Watched> = Arc::clone(&self.slot) as Arc<dyn Watched>;
             let (home, call) = (&self.slot.home, Arc::downgrade(&slot));
-            self.watching = Some(self.watchdogs.watch(home, call, self.limit));
+            self.watching = Some(self.watchdogs.watch(home, call));
         }
         stays
     }

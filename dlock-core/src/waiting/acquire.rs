@@ -75,7 +75,7 @@ async fn contend_for(
             contender.run(sender, entry, queues).await;
             drop(tracked);
         });
-        let driven = Driven::new(&lock.store.watchdogs, lock.plan.attempt(), &inline, work);
+        let driven = Driven::new(&lock.store.watchdogs, &inline, work);
         match driven.until(receiver.recv()).await {
             // It was valid when it was granted, and waited for us too long since (V9). Dropped, it
             // is released.

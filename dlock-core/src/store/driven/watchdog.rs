@@ -1,6 +1,6 @@
-//! The watchdogs over calls that callers drive (C3): a call whose caller was not seen to take its end when its
-//! time was over goes on in a task. One task for each runtime, for as long as there are calls: what is taken over
-//! can only run on the runtime where it began.
+//! The watchdogs over calls that callers drive (C3): a call that takes long, or whose caller is not polled, goes on
+//! in a task. One watchdog for each runtime, for as long as there are calls: what is taken over can only run where
+//! it began.
 
 #[cfg(test)]
 mod tests;
@@ -12,13 +12,19 @@ use std::{
     time::Duration,
 };
 
-use tokio::{
-    runtime::{Handle, Id},
-    sync::Notify,
-};
+use tokio::runtime::{Handle, Id};
 use tokio_util::sync::CancellationToken;
 
 use crate::{Clock, time::HolderInstant};
+
+/// How long a call may stay with its caller, and how often the watchdog looks. A caller that goes away without
+/// dropping its future is so missed for twice as long at most, and a call that takes longer gains nothing by
+/// staying: the change to a task costs it less than a thousandth.
+pub(super) const PATIENCE: Duration = Duration::from_millis(20);
+
+/// After so many looks at nothing the watchdog ends: a second. To begin one for each of a few calls a second would
+/// cost them the start of a task each.
+pub(super) const IDLE_LOOKS: u32 = 50;
 
 /// What a watchdog can take from its caller.
 pub(super) trait Watched: Send + Sync {
@@ -37,33 +43,21 @@ pub(crate) struct Watchdogs {
 /// The calls on one runtime.
 struct Watchdog {
     runtime: Id,
-    calls: BTreeMap<Key, Call>,
+    calls: BTreeMap<Key, Weak<dyn Watched>>,
     /// How many calls there have been: tells those of one instant apart.
     count: u64,
-    /// Rung for a call that is due before all others. There is a task for as long as this is known.
-    ring: Arc<Notify>,
+    /// Of its task, as long as there is one.
+    task: Arc<()>,
 }
 
 /// When a call is due, and its number.
 type Key = (HolderInstant, u64);
-
-struct Call {
-    watched: Weak<dyn Watched>,
-    limit: Duration,
-}
 
 /// A call is watched until this is dropped.
 pub(super) struct Watching {
     watchdogs: Arc<Watchdogs>,
     runtime: Id,
     key: Key,
-}
-
-/// What a watchdog does next.
-enum Step {
-    TakeOver(Vec<Call>),
-    SleepUntil(HolderInstant),
-    End,
 }
 
 impl Watchdogs {
@@ -80,32 +74,35 @@ impl Watchdogs {
         self.closing.is_cancelled()
     }
 
-    /// Watches a call that may take so long from now on.
-    pub(super) fn watch(
-        self: &Arc<Self>,
-        home: &Handle,
-        watched: Weak<dyn Watched>,
-        limit: Duration,
-    ) -> Watching {
-        let (runtime, due) = (home.id(), self.clock.now() + limit);
+    /// Watches a call that begins now.
+    pub(super) fn watch(self: &Arc<Self>, home: &Handle, call: Weak<dyn Watched>) -> Watching {
+        let (runtime, due) = (home.id(), self.clock.now() + PATIENCE);
         let mut runtimes = self.runtimes();
-        let known = runtimes.iter().position(|known| known.runtime == runtime);
-        let at = known.unwrap_or_else(|| {
-            let ring = Arc::new(Notify::new());
-            let task = Task {
-                watchdogs: Arc::clone(self),
-                ring: Arc::clone(&ring),
-            };
+        let (mut known, mut new) = (runtimes.iter_mut(), None);
+        let key = match known.find(|known| known.runtime == runtime) {
+            Some(watchdog) => watchdog.insert(due, call),
+            None => {
+                let task = Task {
+                    watchdogs: Arc::clone(self),
+                    identity: Arc::default(),
+                };
+                let mut watchdog = Watchdog {
+                    runtime,
+                    calls: BTreeMap::new(),
+                    count: 0,
+                    task: Arc::clone(&task.identity),
+                };
+                let key = watchdog.insert(due, call);
+                runtimes.push(watchdog);
+                new = Some(task);
+                key
+            }
+        };
+        drop(runtimes);
+        if let Some(task) = new {
+            // Without the lock: a runtime that has ended drops it at once.
             drop(home.spawn(async move { task.run().await }));
-            runtimes.push(Watchdog {
-                runtime,
-                calls: BTreeMap::new(),
-                count: 0,
-                ring,
-            });
-            runtimes.len() - 1
-        });
-        let key = runtimes[at].insert(due, Call { watched, limit });
+        }
         Watching {
             watchdogs: Arc::clone(self),
             runtime,
@@ -119,22 +116,15 @@ impl Watchdogs {
 }
 
 impl Watchdog {
-    fn insert(&mut self, due: HolderInstant, call: Call) -> Key {
+    fn insert(&mut self, due: HolderInstant, call: Weak<dyn Watched>) -> Key {
         self.count += 1;
         let key = (due, self.count);
-        if self
-            .calls
-            .first_key_value()
-            .is_none_or(|(first, _)| key < *first)
-        {
-            self.ring.notify_one();
-        }
         self.calls.insert(key, call);
         key
     }
 
-    /// The calls that are due by this instant.
-    fn due(&mut self, now: HolderInstant) -> Vec<Call> {
+    /// Takes out the calls that are due by this instant.
+    fn due(&mut self, now: HolderInstant) -> Vec<Weak<dyn Watched>> {
         let later = self.calls.split_off(&(now, u64::MAX));
         mem::replace(&mut self.calls, later).into_values().collect()
     }
@@ -153,72 +143,77 @@ impl Drop for Watching {
 /// A watchdog's task. Dropping it, with its runtime, ends the watchdog.
 struct Task {
     watchdogs: Arc<Watchdogs>,
-    ring: Arc<Notify>,
+    identity: Arc<()>,
 }
 
 impl Task {
     async fn run(self) {
         let Watchdogs { clock, closing, .. } = &*self.watchdogs;
-        loop {
-            match self.step() {
-                Step::TakeOver(calls) => {
-                    for call in calls {
-                        self.take_over(call);
-                    }
-                }
-                Step::SleepUntil(due) => tokio::select! {
-                    biased;
-                    () = closing.cancelled() => {}
-                    () = self.ring.notified() => {}
-                    () = clock.sleep_until(due, Duration::MAX) => {}
-                },
-                Step::End => return,
+        let (mut idle, mut seen) = (0, 0);
+        while idle < IDLE_LOOKS || !self.ends() {
+            tokio::select! {
+                biased;
+                () = closing.cancelled() => {}
+                () = clock.pause(PATIENCE) => {}
+            }
+            let Some((due, count)) = self.look() else {
+                return;
+            };
+            idle = if count == seen { idle + 1 } else { 0 };
+            seen = count;
+            for call in due {
+                self.take_over(call);
+            }
+            if closing.is_cancelled() {
+                idle = IDLE_LOOKS;
             }
         }
     }
 
-    fn step(&self) -> Step {
-        let Watchdogs { clock, closing, .. } = &*self.watchdogs;
+    /// The calls that are due, and how many there have been.
+    fn look(&self) -> Option<(Vec<Weak<dyn Watched>>, u64)> {
         let mut runtimes = self.watchdogs.runtimes();
-        let Some(at) = self.place(&runtimes) else {
-            return Step::End;
-        };
+        let at = self.place(&runtimes)?;
         let watchdog = &mut runtimes[at];
-        let calls = if closing.is_cancelled() {
+        let due = if self.watchdogs.are_closing() {
             mem::take(&mut watchdog.calls).into_values().collect()
         } else {
-            watchdog.due(clock.now())
+            watchdog.due(self.watchdogs.clock.now())
         };
-        if !calls.is_empty() {
-            return Step::TakeOver(calls);
-        }
-        match watchdog.calls.first_key_value() {
-            Some(((due, _), _)) => Step::SleepUntil(*due),
-            None => {
-                runtimes.swap_remove(at);
-                Step::End
-            }
-        }
+        Some((due, watchdog.count))
     }
 
-    fn take_over(&self, call: Call) {
-        let Some(watched) = call.watched.upgrade() else {
+    fn take_over(&self, call: Weak<dyn Watched>) {
+        let Some(watched) = call.upgrade() else {
             return;
         };
         // Whoever drives it at this moment sees by itself that the client is closing.
         if watched.take_over() || self.watchdogs.are_closing() {
             return;
         }
-        let again = self.watchdogs.clock.now() + call.limit;
+        let again = self.watchdogs.clock.now() + PATIENCE;
         let mut runtimes = self.watchdogs.runtimes();
         if let Some(at) = self.place(&runtimes) {
             runtimes[at].insert(again, call);
         }
     }
 
+    /// Ends the watchdog if there is nothing to watch.
+    fn ends(&self) -> bool {
+        let mut runtimes = self.watchdogs.runtimes();
+        let Some(at) = self.place(&runtimes) else {
+            return true;
+        };
+        let ends = runtimes[at].calls.is_empty();
+        if ends {
+            drop(runtimes.swap_remove(at));
+        }
+        ends
+    }
+
     fn place(&self, runtimes: &[Watchdog]) -> Option<usize> {
         let mut runtimes = runtimes.iter();
-        runtimes.position(|known| Arc::ptr_eq(&known.ring, &self.ring))
+        runtimes.position(|known| Arc::ptr_eq(&known.task, &self.identity))
     }
 }
 
