@@ -105,40 +105,28 @@ impl<T: Send + 'static> Driven<T> {
     pub(crate) async fn until<O>(mut self, answer: impl Future<Output = O>) -> O {
         let mut answer = pin!(answer);
         poll_fn(|context| {
-            let _result = Pin::new(&mut self).poll(context);
-            let answer = ready!(answer.as_mut().poll(context));
+            let _result = self.drive(context);
+            let Poll::Ready(answer) = answer.as_mut().poll(context) else {
+                self.watch();
+                return Poll::Pending;
+            };
             // It may have waited for no more than this.
-            let _result = Pin::new(&mut self).poll(context);
+            let _result = self.drive(context);
             Poll::Ready(answer)
         })
         .await
     }
 
-    /// Whether the caller's next poll is to drive the work, too. It stays registered with the watchdog.
-    fn stays(&mut self) -> bool {
-        let stays = self.inline.is_on() && !self.watchdogs.are_closing();
-        if stays && self.watching.is_none() {
-            let slot: Arc<dyn Watched> = Arc::clone(&self.slot) as Arc<dyn Watched>;
-            let (home, call) = (&self.slot.home, Arc::downgrade(&slot));
-            self.watching = Some(self.watchdogs.watch(home, call));
-        }
-        stays
-    }
-}
-
-impl<T: Send + 'static> Future for Driven<T> {
-    type Output = Result<T, CutOff>;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+    /// Polls the work, or waits for its task.
+    fn drive(&mut self, context: &mut Context<'_>) -> Poll<Result<T, CutOff>> {
         let slot = Arc::clone(&self.slot);
         let mut phase = slot.phase();
-        let at_home = || Handle::try_current().is_ok_and(|here| here.id() == slot.home.id());
         if let Phase::Here(work, caller) = &mut *phase
-            && at_home()
+            && slot.is_home()
         {
             // As a task would, it keeps a panic of the provider from what its caller does besides.
             match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context))) {
-                Ok(Poll::Pending) if self.stays() => {
+                Ok(Poll::Pending) if self.inline.is_on() && !self.watchdogs.are_closing() => {
                     match caller {
                         Some(caller) => caller.clone_from(context.waker()),
                         None => *caller = Some(context.waker().clone()),
@@ -160,9 +148,16 @@ impl<T: Send + 'static> Future for Driven<T> {
             Phase::Here(..) | Phase::Over => Poll::Pending,
         }
     }
-}
 
-impl<T: Send + 'static> Driven<T> {
+    /// Work that stays with its caller is watched from the first time on that the caller has to wait for it.
+    fn watch(&mut self) {
+        if self.watching.is_none() && matches!(*self.slot.phase(), Phase::Here(..)) {
+            let slot: Arc<dyn Watched> = Arc::clone(&self.slot) as Arc<dyn Watched>;
+            let call = Arc::downgrade(&slot);
+            self.watching = Some(self.watchdogs.watch(&self.slot.home, call));
+        }
+    }
+
     fn ended(
         &mut self,
         mut phase: MutexGuard<'_, Phase<T>>,
@@ -174,6 +169,18 @@ impl<T: Send + 'static> Driven<T> {
         drop(work);
         self.watching = None;
         Poll::Ready(result)
+    }
+}
+
+impl<T: Send + 'static> Future for Driven<T> {
+    type Output = Result<T, CutOff>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let polled = self.drive(context);
+        if polled.is_pending() {
+            self.watch();
+        }
+        polled
     }
 }
 
@@ -197,6 +204,10 @@ impl<T: Send + 'static> Slot<T> {
                 None
             }
         }
+    }
+
+    fn is_home(&self) -> bool {
+        Handle::try_current().is_ok_and(|here| here.id() == self.home.id())
     }
 
     fn phase(&self) -> MutexGuard<'_, Phase<T>> {

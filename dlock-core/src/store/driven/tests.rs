@@ -279,7 +279,7 @@ fn what_is_left_when_the_answer_is_there_goes_on() {
     let answer = bench.runtime.block_on(driven.until(offered));
     assert_eq!(answer, Ok(7));
     assert_eq!(is_taken.try_recv(), Ok(()), "in the same poll");
-    assert!(bench.tasks() > 0);
+    assert_eq!(bench.tasks(), 1, "what is left, and nobody waited");
 }
 
 #[test]
