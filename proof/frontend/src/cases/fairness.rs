@@ -19,8 +19,9 @@ use super::harness::{
 const MILLISECOND: Duration = Duration::from_millis(1);
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// How long each holds the lock.
-const SECTION: Duration = Duration::from_millis(5);
+/// How long each holds the lock. Not five milliseconds: in paused time that is to the instant as long as the
+/// releaser yields (F2), so that its next try would coincide with the next release, again and again.
+const SECTION: Duration = Duration::from_millis(6);
 
 /// From now on this client hears hints, if there are any: its channel opens when somebody waits for the
 /// first time.
