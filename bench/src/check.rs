@@ -29,6 +29,7 @@ pub(crate) enum Verdict {
 }
 
 const PAIR: &str = "acquire and release, uncontended, median";
+const NETWORK: &str = "the same through a network of 0.25 ms each way";
 const CONTENDED: &str = "contended, 8 waiters, 5 ms";
 const HANDOFF: &str = "hand-off across processes after release";
 const TAKEOVER: &str = "takeover after kill -9, D = 3 s";
@@ -75,6 +76,7 @@ fn of_queues(results: &Results) -> Vec<Line> {
 fn of_locks(results: &Results) -> Vec<Line> {
     let check = Check(Medians::of(results));
     let mut lines = check.pairs();
+    lines.extend(check.network());
     for store in Store::ALL {
         lines.extend(check.contended(store, "contended, one process", 1.2, 4.0));
         // Across processes only the stores with wake-ups are asked for shares.
@@ -188,6 +190,29 @@ impl Check {
             ));
         }
         lines
+    }
+
+    /// Where a round trip takes half a millisecond, only their number counts.
+    fn network(&self) -> Vec<Line> {
+        let of = |store, system: &str| self.0.get("network", store, system, "", "pair_p50_us");
+        let raw = [Store::Redis, Store::Postgres, Store::DynamoDb].map(|store| {
+            let raw = store.raw().and_then(|raw| of(store, raw.name));
+            let asked = "within 5 % of the raw pair".to_owned();
+            (store, asked, raw.map(|raw| raw * 1.05))
+        });
+        let slower = [
+            (Store::Postgres, "SELECT FOR UPDATE, by hand"),
+            (Store::Postgres, "distributed-lock-postgres"),
+            (Store::Redis, "redlock"),
+        ];
+        let slower =
+            slower.map(|(store, system)| (store, format!("ahead of {system}"), of(store, system)));
+        let asked = raw.into_iter().chain(slower);
+        let lines = asked.map(|(store, asked, limit)| {
+            let ours = self.ours("network", store, "", "pair_p50_us");
+            at_most(NETWORK, store, asked, ours, limit, "µs")
+        });
+        lines.collect()
     }
 
     fn contended(

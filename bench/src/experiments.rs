@@ -8,6 +8,7 @@ mod http;
 mod http_crowd;
 mod idle;
 mod mix;
+mod network;
 mod processes;
 mod renewals;
 mod takeover;
@@ -28,6 +29,8 @@ use crate::bench::Bench;
 pub(crate) enum Experiment {
     /// Acquire and release, nobody else there: latency.
     Uncontended,
+    /// The same through a network.
+    Network,
     /// The same, by many tasks on names of their own.
     Throughput,
     /// 8 tasks of one process on one name.
@@ -114,6 +117,7 @@ impl Experiment {
     pub(crate) async fn measure(self, bench: &Bench, run: u32) -> Result<()> {
         match self {
             Self::Uncontended => uncontended::measure(bench, run).await,
+            Self::Network => network::measure(bench, run).await,
             Self::Throughput => throughput::measure(bench, run).await,
             Self::Contended => contended::measure(bench, run).await,
             Self::Processes => processes::measure(bench, run).await,

@@ -15,6 +15,7 @@ mod medians;
 mod mixes;
 mod paper;
 mod plots;
+mod relay;
 mod report;
 mod results;
 mod run;

@@ -56,6 +56,19 @@ const SECTIONS: &[Section] = &[
         ],
     },
     Section {
+        title: "The same through a network of 0.25 ms each way (µs)",
+        experiment: "network",
+        case: Case::Only(""),
+        columns: &[
+            ("acquire p50", "acquire_p50_us"),
+            ("p99", "acquire_p99_us"),
+            ("release p50", "release_p50_us"),
+            ("p99", "release_p99_us"),
+            ("pair p50", "pair_p50_us"),
+            ("p99", "pair_p99_us"),
+        ],
+    },
+    Section {
         title: "8 waiters of one process, critical section of 0 ms",
         experiment: "contended, one process",
         case: Case::Only("0 ms"),
@@ -188,7 +201,7 @@ pub(crate) fn render(results: &Results) -> String {
 fn render_locks(results: &Results) -> String {
     let medians = Medians::of(results);
     let mut text = head(results);
-    for (number, section) in SECTIONS.iter().enumerate() {
+    for section in SECTIONS {
         let table = section.table(&medians);
         if !table.is_empty() {
             let words = 2 + usize::from(matches!(section.case, Case::Column(_)));
@@ -198,7 +211,7 @@ fn render_locks(results: &Results) -> String {
                 table.render(words)
             ));
         }
-        if number == 0 {
+        if section.experiment == "network" {
             text.push_str(&throughput(&medians, &results.sizes.tasks));
         }
     }

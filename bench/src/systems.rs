@@ -86,6 +86,18 @@ pub(crate) struct Places {
     pub(crate) dynamodb: Option<u16>,
 }
 
+impl Places {
+    /// Where the server of a store listens, if it has one.
+    pub(crate) const fn port(&mut self, store: Store) -> Option<&mut u16> {
+        match store {
+            Store::Redis => self.redis.as_mut(),
+            Store::Postgres => self.postgres.as_mut(),
+            Store::DynamoDb => self.dynamodb.as_mut(),
+            Store::SQLite | Store::Etcd => None,
+        }
+    }
+}
+
 /// The lease that every system gets that has one: longer than anything measured.
 pub(crate) const LEASE: Duration = Duration::from_secs(15);
 

@@ -10,7 +10,7 @@ use crate::{
     clock::Moment,
     results::{Figures, figures},
     statistics::{median, micros, percentile},
-    systems::{Entry, Lock},
+    systems::{Entry, Lock, Places, Store},
 };
 
 /// Not counted: connections, plans and caches get warm.
@@ -26,26 +26,37 @@ pub(super) async fn measure(bench: &Bench, run: u32) -> Result<()> {
         bench
             .progress
             .set_message(format!("uncontended on {store}"));
-        let mut turns: Vec<(&'static Entry, Series)> = Vec::new();
-        for entry in bench.systems(store) {
-            match Series::begin(bench, entry).await {
-                Ok(series) => turns.push((entry, series)),
-                Err(error) => bench.settle(at, entry, Err(error)),
-            }
+        in_turns(bench, at, store, bench.places()).await?;
+    }
+    Ok(())
+}
+
+/// All systems of a store that is reached at these places.
+pub(super) async fn in_turns(
+    bench: &Bench,
+    at: At<'_>,
+    store: Store,
+    places: &Places,
+) -> Result<()> {
+    let mut turns: Vec<(&'static Entry, Series)> = Vec::new();
+    for entry in bench.systems(store) {
+        match Series::begin(bench, entry, places).await {
+            Ok(series) => turns.push((entry, series)),
+            Err(error) => bench.settle(at, entry, Err(error)),
         }
-        for _ in 0..bench.sizes.turns {
-            let mut after = Vec::new();
-            for (entry, series) in turns {
-                // In a task: the main thread is no worker of the runtime, and would pay for a
-                // thread's wake-up in every call.
-                let turn = tokio::spawn(series.turn(bench.sizes.turn));
-                after.push((entry, turn.await?));
-            }
-            turns = after;
-        }
+    }
+    for _ in 0..bench.sizes.turns {
+        let mut after = Vec::new();
         for (entry, series) in turns {
-            bench.settle(at, entry, series.figures());
+            // In a task: the main thread is no worker of the runtime, and would pay for a
+            // thread's wake-up in every call.
+            let turn = tokio::spawn(series.turn(bench.sizes.turn));
+            after.push((entry, turn.await?));
         }
+        turns = after;
+    }
+    for (entry, series) in turns {
+        bench.settle(at, entry, series.figures());
     }
     Ok(())
 }
@@ -60,8 +71,8 @@ pub(super) struct Series {
 }
 
 impl Series {
-    async fn begin(bench: &Bench, entry: &'static Entry) -> Result<Self> {
-        let lock = bench.open(entry).await?.lock(&bench.name("free"))?;
+    async fn begin(bench: &Bench, entry: &'static Entry, places: &Places) -> Result<Self> {
+        let lock = entry.open(places).await?.lock(&bench.name("free"))?;
         for _ in 0..WARM {
             lock.acquire().await?.release().await?;
         }
