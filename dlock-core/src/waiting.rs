@@ -43,7 +43,7 @@ use crate::{
     lease::Holding,
     names::{Entered, Slots},
     provider::Version,
-    store::{driven::Inline, listener},
+    store::listener,
     time::ContenderInstant,
 };
 
@@ -76,8 +76,6 @@ struct Contender {
     answered: ContenderInstant,
     /// Cancelled when nobody waits for the answer any more, or the queue entry was evicted.
     gone: CancellationToken,
-    /// What its caller drives.
-    inline: Inline,
     /// When it began to let other clients' terms go by, and the slots that its next try leaves to them (F1).
     entered: Entered,
     yielded_slots: Slots,
@@ -100,7 +98,7 @@ impl Contender {
         wait: Wait,
         ticket: Option<&Ticket>,
         started: ContenderInstant,
-        (gone, inline): (CancellationToken, &Inline),
+        gone: CancellationToken,
     ) -> Self {
         Self {
             lock: Arc::clone(lock),
@@ -110,7 +108,6 @@ impl Contender {
             started,
             answered: started,
             gone,
-            inline: inline.clone(),
             entered: lock.state.enter(),
             yielded_slots: 0,
             passed_over: PassedOver::default(),
@@ -145,7 +142,7 @@ impl Contender {
         });
         // W6. A grant that comes back is dropped here, and so released.
         let patience = lock.store.clock.pause(lock.plan.pickup());
-        drop(self.inline.during(sender.send(answer, patience)).await);
+        drop(sender.send(answer, patience).await);
     }
 
     /// One try, past all waiters. `None` if the caller has gone away before it.

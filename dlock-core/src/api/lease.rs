@@ -80,8 +80,8 @@ impl Lease {
         // The attempt's own limit, and as much again.
         let bound = 2 * term.plan.attempt();
         let renewed = Arc::clone(term);
-        let work = |inline| async move {
-            let answer = renewal::attempt(&renewed, &inline).await;
+        let work = async move {
+            let answer = renewal::attempt(&renewed).await;
             // Our own word, not the store's, on whether that came in time.
             renewed
                 .over()

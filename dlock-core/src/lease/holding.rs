@@ -11,7 +11,7 @@ use crate::{
     Error, ProviderError, ReleaseEnd, Ticket,
     emit::contained,
     lease::{Origin, PendingRelease, Term},
-    store::driven::{CutOff, Driven, Inline},
+    store::driven::{CutOff, Driven},
 };
 
 /// A term with the duty to release it. Dropping it releases in the background (G3).
@@ -39,7 +39,7 @@ impl Holding {
         };
         let release = begin_release(&term);
         let bound = release.bound();
-        match at_home(&term, bound, |inline| release.begin(inline)).await {
+        match at_home(&term, bound, release.begin()).await {
             Some(Ok(answer)) => answer.map_err(Error::from),
             Some(Err(CutOff)) => Err(ProviderError::unknown("the release was cut off").into()),
             // The lease has run out.
@@ -71,22 +71,18 @@ impl Drop for Holding {
     }
 }
 
-/// Runs work of a term on its home runtime, whatever becomes of this future: there in the caller's poll while the
-/// work awaits an answer (C1), from another runtime in a task, which is waited for at most so long: a home runtime
-/// that lives and that nobody drives runs no task. Where the other runtime has no timers there is no bound.
-pub(crate) async fn at_home<T: Send + 'static, W>(
+/// Runs work of a term on its home runtime, whatever becomes of this future: there in the caller's poll at first
+/// (C1), from another runtime in a task, which is waited for at most so long: a home runtime that lives and that
+/// nobody drives runs no task. Where the other runtime has no timers there is no bound.
+pub(crate) async fn at_home<T: Send + 'static>(
     term: &Term,
     bound: Duration,
-    work: impl FnOnce(Inline) -> W,
-) -> Option<Result<T, CutOff>>
-where
-    W: Future<Output = T> + Send + 'static,
-{
-    let (store, home, inline) = (&term.store, &term.home, Inline::default());
-    let work = work(inline.clone());
+    work: impl Future<Output = T> + Send + 'static,
+) -> Option<Result<T, CutOff>> {
+    let (store, home) = (&term.store, &term.home);
     let here = Handle::try_current().ok();
     if here.as_ref().is_some_and(|here| here.id() == home.id()) {
-        return Some(Driven::new(&store.watchdogs, &inline, work).await);
+        return Some(Driven::new(&store.watchdogs, work).await);
     }
     let task = home.spawn(work);
     if here.is_none() {

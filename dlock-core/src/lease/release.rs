@@ -18,7 +18,7 @@ use crate::{
     events::{Measured, Operation},
     names::{HandOver, NameState},
     provider::{Closing, Release, ReleaseOutcome, Version},
-    store::{Store, driven::Inline},
+    store::Store,
     testing::Event,
     time::{HolderInstant, Plan},
 };
@@ -85,13 +85,12 @@ impl PendingRelease {
     /// Runs in a task of ours on `home`; dropping the returned handle does not stop it. Never blocks and never
     /// panics: on a runtime that has shut down the task is dropped, and the term ends with its lease.
     pub(crate) fn spawn(self, home: &Handle) -> JoinHandle<Result<ReleaseEnd, ProviderError>> {
-        home.spawn(self.begin(Inline::default()))
+        home.spawn(self.begin())
     }
 
     /// The release has begun when this returns, and runs with the future.
     pub(crate) fn begin(
         self,
-        inline: Inline,
     ) -> impl Future<Output = Result<ReleaseEnd, ProviderError>> + Send + 'static {
         let tracked = self.store.track(&self.plan);
         let uuid = self.uuid;
@@ -103,7 +102,7 @@ impl PendingRelease {
         let plan = Arc::clone(&self.plan);
         let cut_off = CutOff(plan.observed.then(|| self.name.clone()));
         emit::within(span, async move {
-            let answer = self.run(hand_over, &inline).await;
+            let answer = self.run(hand_over).await;
             cut_off.did_not_happen();
             self.store.emit(&self.name, || Event::ReleaseEnded {
                 uuid,
@@ -155,11 +154,7 @@ impl PendingRelease {
 
     /// The waiter's try ends the term in the write that begins its own. Whatever else becomes of it,
     /// the release is sent.
-    async fn run(
-        &self,
-        hand_over: Option<HandOver>,
-        inline: &Inline,
-    ) -> Result<ReleaseEnd, ProviderError> {
+    async fn run(&self, hand_over: Option<HandOver>) -> Result<ReleaseEnd, ProviderError> {
         if let Some(hand_over) = hand_over
             && hand_over.granted(&self.store.clock, &self.plan).await
         {
@@ -169,11 +164,11 @@ impl PendingRelease {
             self.store.source(&self.plan).measure(|| Measured::HandedOn);
             return Ok(ReleaseEnd::Released);
         }
-        let mut answer = self.send(inline).await;
+        let mut answer = self.send().await;
         if self.origin == Origin::Try && matches!(answer, Ok(ReleaseEnd::NotHeld(_))) {
             // Requests may overtake each other, and an orphan would block others for D.
             self.store.clock.pause(self.plan.attempt()).await;
-            answer = self.send(inline).await;
+            answer = self.send().await;
         }
         self.store
             .source(&self.plan)
@@ -183,7 +178,7 @@ impl PendingRelease {
 
     /// Repeats until the store has answered or must have let go by itself. At least one attempt is
     /// made, however late it is: the answer tells a stale holder that it is stale.
-    async fn send(&self, inline: &Inline) -> Result<ReleaseEnd, ProviderError> {
+    async fn send(&self) -> Result<ReleaseEnd, ProviderError> {
         let Self { store, plan, .. } = self;
         let until = self.sent + plan.duration;
         let mut request = Release::new(self.name.clone(), self.uuid, self.token);
@@ -218,7 +213,7 @@ impl PendingRelease {
             request.closing =
                 closing.map(|(until, closing)| closing.lasting(until.since(store.clock.now())));
             let call = store.provider.release(&request);
-            match inline.during(store.call(what, limit, call)).await {
+            match store.call(what, limit, call).await {
                 Ok(outcome) => {
                     if let Some(closing) = request.closing
                         && outcome == ReleaseOutcome::Released

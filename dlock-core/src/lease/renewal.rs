@@ -7,21 +7,21 @@ use crate::{
     events::Operation,
     lease::{RenewalAttempt, Term},
     provider::{Renew, RenewOutcome},
-    store::driven::Inline,
 };
 
 /// One attempt for one term: a number and a `sent` of its own, at most D/6; the term gets its answer.
 /// `Ok` if the lease was extended or has ended (ask the term which).
-pub(crate) async fn attempt(term: &Term, inline: &Inline) -> Result<(), ProviderError> {
+pub(crate) async fn attempt(term: &Term) -> Result<(), ProviderError> {
     let Some(attempt) = term.next_attempt() else {
         return Ok(());
     };
     let request = request(term, attempt);
     let store = &term.store;
     let what = (Operation::Renew, term.plan.group.as_ref());
-    let call = store.provider.renew(&request);
-    let answer = inline.during(store.call(what, term.attempt_limit(), call));
-    settle(term, attempt, answer.await)
+    let answer = store
+        .call(what, term.attempt_limit(), store.provider.renew(&request))
+        .await;
+    settle(term, attempt, answer)
 }
 
 /// What is sent for this attempt.

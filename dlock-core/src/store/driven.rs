@@ -1,7 +1,6 @@
-//! Work that its caller drives while it awaits an answer of the store, and that goes on in a task of ours
-//! otherwise (C1 to C4). An uncontended acquire or release so costs no change of task. And yet what was sent runs
-//! to its answer when the caller goes away (G1), and depends on the caller's polls no longer than a call may take
-//! (W6).
+//! Work that its caller drives as long as that is quick, and that goes on in a task of ours otherwise (C1 to C3).
+//! An acquire or release of a few milliseconds so costs no change of task. And yet what was sent runs to its answer
+//! when the caller goes away (G1), and depends on the caller's polls for no longer than that (W6).
 
 #[cfg(test)]
 mod tests;
@@ -12,10 +11,7 @@ use std::{
     mem,
     panic::{AssertUnwindSafe, catch_unwind},
     pin::{Pin, pin},
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::{Context, Poll, Waker, ready},
 };
 
@@ -24,34 +20,10 @@ use tokio::{runtime::Handle, task::JoinHandle};
 pub(crate) use self::watchdog::Watchdogs;
 use self::watchdog::{Watched, Watching};
 
-/// Shared by some work and its driver: whether the work awaits something for which it stays in its caller's poll.
-#[derive(Clone, Default)]
-pub(crate) struct Inline(Arc<AtomicBool>);
-
-impl Inline {
-    /// Awaits the answer to a call, or that the caller takes the result, in the caller's poll.
-    pub(crate) async fn during<F: Future>(&self, call: F) -> F::Output {
-        struct Over<'a>(&'a AtomicBool);
-        impl Drop for Over<'_> {
-            fn drop(&mut self) {
-                self.0.store(false, Ordering::SeqCst);
-            }
-        }
-        self.0.store(true, Ordering::SeqCst);
-        let _over = Over(&self.0);
-        call.await
-    }
-
-    fn is_on(&self) -> bool {
-        self.0.load(Ordering::SeqCst)
-    }
-}
-
 /// The caller's end of such work, and the future of its result. Dropping it, with or without a poll, leaves the
 /// work to a task (C2).
 pub(crate) struct Driven<T: Send + 'static> {
     slot: Arc<Slot<T>>,
-    inline: Inline,
     watchdogs: Arc<Watchdogs>,
     /// While the work stays in the caller's poll.
     watching: Option<Watching>,
@@ -85,7 +57,6 @@ impl<T: Send + 'static> Driven<T> {
     /// Outside of a Tokio runtime.
     pub(crate) fn new(
         watchdogs: &Arc<Watchdogs>,
-        inline: &Inline,
         work: impl Future<Output = T> + Send + 'static,
     ) -> Self {
         let slot = Slot {
@@ -94,7 +65,6 @@ impl<T: Send + 'static> Driven<T> {
         };
         Self {
             slot: Arc::new(slot),
-            inline: inline.clone(),
             watchdogs: Arc::clone(watchdogs),
             watching: None,
         }
@@ -126,7 +96,7 @@ impl<T: Send + 'static> Driven<T> {
         {
             // As a task would, it keeps a panic of the provider from what its caller does besides.
             match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context))) {
-                Ok(Poll::Pending) if self.inline.is_on() && !self.watchdogs.are_closing() => {
+                Ok(Poll::Pending) if !self.watchdogs.are_closing() => {
                     match caller {
                         Some(caller) => caller.clone_from(context.waker()),
                         None => *caller = Some(context.waker().clone()),
@@ -138,7 +108,7 @@ impl<T: Send + 'static> Driven<T> {
                 Err(_reported) => return self.ended(phase, Err(CutOff)),
             }
         }
-        // C4, and whoever polls from another runtime.
+        // The client closes, or the caller polls from another runtime.
         drop(slot.leave(&mut phase));
         match &mut *phase {
             Phase::Away(task) => {

@@ -206,6 +206,14 @@ impl Clock {
         }
     }
 
+    /// Sleeps for a span on which no lease depends: of Tokio's time where the clock is moved by hand.
+    pub(crate) async fn nap(&self, span: Duration) {
+        match &self.0 {
+            Source::Manual(_) => tokio::time::sleep(span).await,
+            Source::System | Source::Tokio { .. } | Source::Simulated(_) => self.pause(span).await,
+        }
+    }
+
     /// Sleeps for a span of this clock, in one timer.
     pub(crate) async fn pause(&self, span: Duration) {
         match &self.0 {

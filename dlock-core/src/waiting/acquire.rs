@@ -1,4 +1,4 @@
-//! An acquire on the caller's side: drives the contender while it asks, and takes its result.
+//! An acquire on the caller's side: drives the contender, and takes its result.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::{
 use crate::{
     Error, ProviderError, Ticket,
     emit::{self, emit},
-    store::driven::{Driven, Inline},
+    store::driven::Driven,
 };
 
 /// Acquires, with a ticket or without, and tells those who watch. A ticket of another lock is refused (H11).
@@ -34,7 +34,7 @@ pub(crate) async fn acquire(
     answer
 }
 
-/// Contends in the caller's poll until it has to wait, and in a task of ours from then on: what was sent runs to
+/// Contends in the caller's poll at first, and in a task of ours if it takes longer (C1, C3): what was sent runs to
 /// its answer when the caller goes away (G1), and waiting does not depend on the caller's polls (W6).
 async fn contend_for(
     lock: &Arc<Settings>,
@@ -60,8 +60,7 @@ async fn contend_for(
         }
         // Once: if its grant comes to nothing, it is used up.
         let ticket = ticket.take();
-        let inline = Inline::default();
-        let contender = Contender::new(lock, wait, ticket, started, (entry.gone(), &inline));
+        let contender = Contender::new(lock, wait, ticket, started, entry.gone());
         let span = emit::span(|| {
             tracing::debug_span!(
                 "acquire",
@@ -75,7 +74,7 @@ async fn contend_for(
             contender.run(sender, entry, queues).await;
             drop(tracked);
         });
-        let driven = Driven::new(&lock.store.watchdogs, &inline, work);
+        let driven = Driven::new(&lock.store.watchdogs, work);
         match driven.until(receiver.recv()).await {
             // It was valid when it was granted, and waited for us too long since (V9). Dropped, it
             // is released.

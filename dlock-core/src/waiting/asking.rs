@@ -163,8 +163,7 @@ impl Contender {
             let takes_over =
                 offer.is_none() && measured(|| state.has_run_out(&store.clock)).unwrap_or_default();
             let asked = store.clock.contender_now();
-            let (gone, inline) = (&self.gone, &self.inline);
-            let end = attempt::run(&lock, uuid, prev, (gone, inline), || self.time_left()).await;
+            let end = attempt::run(&lock, uuid, prev, &self.gone, || self.time_left()).await;
             store.source(plan).measure(|| Measured::Tried(end.word()));
             match end {
                 TryEnd::Granted(holding) => {

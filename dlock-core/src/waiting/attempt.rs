@@ -13,7 +13,6 @@ use crate::{
     events::Operation,
     lease::{Holding, Origin, PendingRelease, Term},
     provider::{Acquire, AcquireOutcome, Version},
-    store::driven::Inline,
     testing::Event,
     time::HolderInstant,
     waiting::Settings,
@@ -51,12 +50,12 @@ impl TryEnd {
 }
 
 /// Runs one try. `time_left` is asked before every attempt: what is left of the caller's limit,
-/// `None` for no limit. Once `gone` is cancelled nothing is repeated. Calls stay in the caller's poll (C1).
+/// `None` for no limit. Once `gone` is cancelled nothing is repeated.
 pub(crate) async fn run(
     lock: &Arc<Settings>,
     uuid: Uuid,
     prev: Option<Version>,
-    (gone, inline): (&CancellationToken, &Inline),
+    gone: &CancellationToken,
     time_left: impl Fn() -> Option<Duration> + Send + Sync,
 ) -> TryEnd {
     let Settings {
@@ -101,7 +100,7 @@ pub(crate) async fn run(
         let before = std::mem::replace(&mut open.may_exist, true);
         let call = store.provider.acquire(&request);
         let what = (Operation::Acquire, plan.group.as_ref());
-        let error = match inline.during(store.call(what, limit, call)).await {
+        let error = match store.call(what, limit, call).await {
             Ok(AcquireOutcome::Acquired(token)) => {
                 if store.clock.now() >= sent + plan.validity() {
                     // T6: the highest token this client has *seen*.

@@ -26,7 +26,6 @@ use super::{Acquired, Contender, Wait, acquire, asking::held};
 use crate::{
     Clock, Error, ErrorKind, FencingToken, Holder, ProviderError, Record,
     lease::{Holding, renewal},
-    store::driven::Inline,
     time::{ContenderInstant, LEAST_PAUSE},
     waiting::Settings,
 };
@@ -297,6 +296,6 @@ async fn kept(holding: &Holding) {
     let term = holding.term();
     while term.is_valid() {
         term.store.clock.pause(term.plan.renew_every).await;
-        let _answered = renewal::attempt(term, &Inline::default()).await.is_ok();
+        let _answered = renewal::attempt(term).await.is_ok();
     }
 }

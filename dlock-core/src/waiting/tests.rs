@@ -7,7 +7,6 @@ use crate::{
     DLock,
     names::HandOver,
     provider::Version,
-    store::driven::Inline,
     tests::scripted::{record, silence, token, uuid},
 };
 
@@ -21,8 +20,7 @@ pub(super) fn poll_once<F: Future>(future: Pin<&mut F>) -> Option<F::Output> {
 
 pub(super) fn contender(lock: &DLock, wait: Wait) -> Contender {
     let started = lock.0.store.clock.contender_now();
-    let gone = CancellationToken::new();
-    Contender::new(&lock.0, wait, None, started, (gone, &Inline::default()))
+    Contender::new(&lock.0, wait, None, started, CancellationToken::new())
 }
 
 /// One that comes with a ticket.

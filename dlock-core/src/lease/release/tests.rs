@@ -86,7 +86,7 @@ async fn release_of_a_try_is_sent_once_however_long_the_outage() {
     }
     // The next turn comes later than the release can wait.
     store.outage.admit(plan, LEASE).await.unwrap();
-    let ended = release.send(&Inline::default()).await.unwrap();
+    let ended = release.send().await.unwrap();
     assert!(matches!(ended, ReleaseEnd::Released), "{ended:?}");
     assert_eq!(provider.released().len(), 1);
 }
@@ -103,7 +103,7 @@ async fn is_forgotten(answered: bool, answers: Vec<Answer>) -> bool {
     let mut release = release(&lock);
     release.answered = answered;
     lock.0.state.retire(&store.clock, release.uuid, LEASE);
-    release.send(&Inline::default()).await.unwrap();
+    release.send().await.unwrap();
     drop((release, lock));
     for number in 0..2000 {
         let other = Name::new(format!("gate {number}")).unwrap();
@@ -132,7 +132,7 @@ async fn terms_of_others(hears: bool, closes: bool, answer: Answer) -> u64 {
     let until = store.clock.now() + LEASE;
     let mut release = release(&lock);
     release.closes_until = closes.then_some(until);
-    release.send(&Inline::default()).await.unwrap();
+    release.send().await.unwrap();
     let entered = state.enter();
     state.fairness().hinted();
     state.fairness().passed(entered)
@@ -164,7 +164,7 @@ async fn overtaken(origin: Origin, closes_for: Option<Duration>) -> ReleaseEnd {
         renewals: 0,
     };
     state.claims(claimed, ours.uuid);
-    release.send(&Inline::default()).await.unwrap()
+    release.send().await.unwrap()
 }
 
 /// H4, L3.

@@ -1,11 +1,17 @@
 //! Where work runs, and what becomes of it: when its caller drives it, drops it, forgets it, or is elsewhere.
 
-use std::{future::pending, sync::atomic::AtomicUsize, task::Wake, time::Duration};
+use std::{
+    future::pending,
+    sync::atomic::{AtomicUsize, Ordering},
+    task::Wake,
+    time::Duration,
+};
 
 use tokio::{
     runtime::{Builder, Runtime},
     sync::oneshot,
     task::yield_now,
+    time::sleep,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -13,14 +19,13 @@ use super::{
     watchdog::{IDLE_LOOKS, PATIENCE},
     *,
 };
-use crate::{Clock, testing::ManualClock};
+use crate::Clock;
 
-/// A runtime, a client's watchdogs and their clock.
+/// A runtime in paused time, and a client's watchdogs.
 pub(super) struct Bench {
     pub(super) runtime: Runtime,
     pub(super) watchdogs: Arc<Watchdogs>,
     closing: CancellationToken,
-    pub(super) hand: ManualClock,
 }
 
 /// Work that awaits one answer.
@@ -41,32 +46,24 @@ impl Wake for Woken {
 
 impl Bench {
     pub(super) fn new() -> Self {
-        let (clock, hand) = Clock::manual();
         let closing = CancellationToken::new();
+        let (clock, _hand) = Clock::manual();
         Self {
             runtime: runtime(),
             watchdogs: Watchdogs::new(clock, closing.clone()),
             closing,
-            hand,
         }
     }
 
-    fn driven(
-        &self,
-        inline: &Inline,
-        work: impl Future<Output = u32> + Send + 'static,
-    ) -> Driven<u32> {
+    fn driven(&self, work: impl Future<Output = u32> + Send + 'static) -> Driven<u32> {
         let _here = self.runtime.enter();
-        Driven::new(&self.watchdogs, inline, work)
+        Driven::new(&self.watchdogs, work)
     }
 
     fn asked(&self) -> Asked {
         let (answer, answered) = oneshot::channel();
-        let inline = Inline::default();
-        let during = inline.clone();
-        let work = async move { during.during(answered).await.unwrap_or(0) };
         Asked {
-            driven: self.driven(&inline, work),
+            driven: self.driven(async move { answered.await.unwrap_or(0) }),
             answer,
         }
     }
@@ -77,14 +74,14 @@ impl Bench {
         poll_with(driven, Waker::noop())
     }
 
-    /// Ends the runtime; there is another one from then on.
-    pub(super) fn restart(&mut self) {
-        self.runtime = runtime();
+    /// Lets the tasks run.
+    fn settle(&self) {
+        self.passes(Duration::ZERO);
     }
 
-    /// Lets the tasks run.
-    pub(super) fn settle(&self) {
+    pub(super) fn passes(&self, span: Duration) {
         self.runtime.block_on(async {
+            sleep(span).await;
             for _ in 0..20 {
                 yield_now().await;
             }
@@ -94,10 +91,16 @@ impl Bench {
     pub(super) fn tasks(&self) -> usize {
         self.runtime.metrics().num_alive_tasks()
     }
+
+    /// Ends the runtime; there is another one from then on.
+    pub(super) fn restart(&mut self) {
+        self.runtime = runtime();
+    }
 }
 
 fn runtime() -> Runtime {
-    Builder::new_current_thread().build().unwrap()
+    let mut builder = Builder::new_current_thread();
+    builder.enable_time().start_paused(true).build().unwrap()
 }
 
 fn poll_with(driven: &mut Driven<u32>, waker: &Waker) -> Poll<Result<u32, CutOff>> {
@@ -108,10 +111,11 @@ fn is_here(driven: &Driven<u32>) -> bool {
     matches!(*driven.slot.phase(), Phase::Here(..))
 }
 
+/// C1.
 #[test]
-fn answer_that_its_caller_awaits_needs_no_task_but_the_watchdog() {
+fn work_that_its_caller_drives_needs_no_task_but_the_watchdog() {
     let bench = Bench::new();
-    let mut at_once = bench.driven(&Inline::default(), async { 7 });
+    let mut at_once = bench.driven(async { 7 });
     assert!(matches!(bench.poll(&mut at_once), Poll::Ready(Ok(7))));
     assert_eq!(bench.tasks(), 0);
     let Asked { mut driven, answer } = bench.asked();
@@ -124,25 +128,6 @@ fn answer_that_its_caller_awaits_needs_no_task_but_the_watchdog() {
     assert!(bench.poll(&mut driven).is_pending(), "it is over");
 }
 
-#[test]
-fn work_that_awaits_anything_else_goes_on_in_a_task() {
-    let bench = Bench::new();
-    let (answer, answered) = oneshot::channel();
-    let inline = Inline::default();
-    let during = inline.clone();
-    let mut driven = bench.driven(&inline, async move {
-        during.during(yield_now()).await;
-        answered.await.unwrap()
-    });
-    assert!(bench.poll(&mut driven).is_pending());
-    assert!(is_here(&driven));
-    assert!(bench.poll(&mut driven).is_pending());
-    assert!(!is_here(&driven));
-    answer.send(7).unwrap();
-    bench.settle();
-    assert!(matches!(bench.poll(&mut driven), Poll::Ready(Ok(7))));
-}
-
 /// C2, also for a caller that goes away before its first poll.
 #[test]
 fn work_whose_caller_goes_away_runs_to_its_end() {
@@ -150,10 +135,8 @@ fn work_whose_caller_goes_away_runs_to_its_end() {
     for polls in 0..2 {
         let (done, mut is_done) = oneshot::channel();
         let (answer, answered) = oneshot::channel();
-        let inline = Inline::default();
-        let during = inline.clone();
-        let mut driven = bench.driven(&inline, async move {
-            let answer: u32 = during.during(answered).await.unwrap();
+        let mut driven = bench.driven(async move {
+            let answer: u32 = answered.await.unwrap();
             done.send(answer).unwrap();
             answer
         });
@@ -170,50 +153,43 @@ fn work_whose_caller_goes_away_runs_to_its_end() {
 
 /// C3. What wakes the work wakes the task from then on, so the caller is woken to wait for the task.
 #[test]
-fn work_that_nobody_drives_is_taken_over() {
+fn work_that_takes_long_goes_on_in_a_task() {
     let bench = Bench::new();
     let Asked { mut driven, answer } = bench.asked();
     let woken = Arc::<Woken>::default();
     let waker = Waker::from(Arc::clone(&woken));
-    {
+    let poll = |driven: &mut Driven<u32>| {
         let _here = bench.runtime.enter();
-        assert!(poll_with(&mut driven, &waker).is_pending());
-    }
-    bench.settle();
-    bench.hand.advance(PATIENCE - Duration::from_millis(1));
-    bench.settle();
+        poll_with(driven, &waker)
+    };
+    assert!(poll(&mut driven).is_pending());
+    bench.passes(PATIENCE);
     assert!(is_here(&driven));
     assert_eq!(woken.0.load(Ordering::SeqCst), 0);
-    bench.hand.advance(Duration::from_millis(1));
-    bench.settle();
+    bench.passes(PATIENCE);
     assert!(!is_here(&driven));
     assert_eq!(woken.0.load(Ordering::SeqCst), 1);
-    let _here = bench.runtime.enter();
-    assert!(poll_with(&mut driven, &waker).is_pending());
-    drop(_here);
+    assert!(poll(&mut driven).is_pending());
     answer.send(7).unwrap();
     bench.settle();
     assert_eq!(woken.0.load(Ordering::SeqCst), 2);
-    assert!(matches!(bench.poll(&mut driven), Poll::Ready(Ok(7))));
+    assert!(matches!(poll(&mut driven), Poll::Ready(Ok(7))));
     assert_eq!(bench.tasks(), 1, "the watchdog waits for others");
-    for _ in 0..IDLE_LOOKS {
-        bench.hand.advance(PATIENCE);
-        bench.settle();
-    }
+    bench.passes(PATIENCE * (IDLE_LOOKS + 2));
     assert_eq!(bench.tasks(), 0);
 }
 
 #[test]
 fn panic_of_the_work_is_its_own_end_only() {
     let bench = Bench::new();
-    let mut here = bench.driven(&Inline::default(), async { panic!("on purpose") });
+    let mut here = bench.driven(async { panic!("on purpose") });
     assert!(matches!(bench.poll(&mut here), Poll::Ready(Err(CutOff))));
-    let mut away = bench.driven(&Inline::default(), async {
+    let mut away = bench.driven(async {
         yield_now().await;
         panic!("on purpose")
     });
     assert!(bench.poll(&mut away).is_pending());
-    bench.settle();
+    bench.passes(3 * PATIENCE);
     assert!(matches!(bench.poll(&mut away), Poll::Ready(Err(CutOff))));
 }
 
@@ -223,15 +199,15 @@ fn work_polled_elsewhere_goes_on_where_it_began() {
     let (bench, elsewhere) = (Bench::new(), runtime());
     let Asked { mut driven, answer } = bench.asked();
     assert!(bench.poll(&mut driven).is_pending());
-    let _there = elsewhere.enter();
-    assert!(poll_with(&mut driven, Waker::noop()).is_pending());
-    drop(_there);
+    let poll = |driven: &mut Driven<u32>| {
+        let _there = elsewhere.enter();
+        poll_with(driven, Waker::noop())
+    };
+    assert!(poll(&mut driven).is_pending());
     assert!(!is_here(&driven));
     answer.send(7).unwrap();
     bench.settle();
-    let _there = elsewhere.enter();
-    let result = poll_with(&mut driven, Waker::noop());
-    assert!(matches!(result, Poll::Ready(Ok(7))));
+    assert!(matches!(poll(&mut driven), Poll::Ready(Ok(7))));
 }
 
 #[test]
@@ -268,11 +244,9 @@ fn what_is_left_when_the_answer_is_there_goes_on() {
     let bench = Bench::new();
     let (offer, offered) = oneshot::channel();
     let (taken, mut is_taken) = oneshot::channel();
-    let inline = Inline::default();
-    let during = inline.clone();
-    let driven = bench.driven(&inline, async move {
+    let driven = bench.driven(async move {
         offer.send(7).unwrap();
-        during.during(yield_now()).await;
+        yield_now().await;
         taken.send(()).unwrap();
         pending().await
     });
@@ -283,7 +257,7 @@ fn what_is_left_when_the_answer_is_there_goes_on() {
 }
 
 #[test]
-fn locked_slot_is_not_taken_over() {
+fn work_is_not_taken_from_a_caller_that_drives_it() {
     let bench = Bench::new();
     let Asked { driven, .. } = bench.asked();
     let polled = driven.slot.phase();

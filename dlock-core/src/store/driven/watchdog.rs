@@ -1,6 +1,5 @@
-//! The watchdogs over calls that callers drive (C3): a call that takes long, or whose caller is not polled, goes on
-//! in a task. One watchdog for each runtime, for as long as there are calls: what is taken over can only run where
-//! it began.
+//! The watchdogs over work that callers drive (C3): what takes long, or is not polled, goes on in a task. One
+//! watchdog for each runtime, for as long as there is work: what is taken over can only run where it began.
 
 #[cfg(test)]
 mod tests;
@@ -15,15 +14,15 @@ use std::{
 use tokio::runtime::{Handle, Id};
 use tokio_util::sync::CancellationToken;
 
-use crate::{Clock, time::HolderInstant};
+use crate::Clock;
 
-/// How long a call may stay with its caller, and how often the watchdog looks. A caller that goes away without
-/// dropping its future is so missed for twice as long at most, and a call that takes longer gains nothing by
-/// staying: the change to a task costs it less than a thousandth.
+/// How often the watchdog looks. What it finds twice it takes over. A caller that goes away without dropping its
+/// future is so missed for twice as long at most, and work that takes longer gains nothing by staying: the change
+/// to a task costs it less than a thousandth.
 pub(super) const PATIENCE: Duration = Duration::from_millis(20);
 
-/// After so many looks at nothing the watchdog ends: a second. To begin one for each of a few calls a second would
-/// cost them the start of a task each.
+/// After so many looks at nothing new the watchdog ends: a second. To begin one for each of a few calls a second
+/// would cost them the start of a task each.
 pub(super) const IDLE_LOOKS: u32 = 50;
 
 /// What a watchdog can take from its caller.
@@ -40,24 +39,23 @@ pub(crate) struct Watchdogs {
     runtimes: Mutex<Vec<Watchdog>>,
 }
 
-/// The calls on one runtime.
+/// The work on one runtime.
 struct Watchdog {
     runtime: Id,
-    calls: BTreeMap<Key, Weak<dyn Watched>>,
-    /// How many calls there have been: tells those of one instant apart.
+    /// By their numbers, in the order in which they came.
+    works: BTreeMap<u64, Weak<dyn Watched>>,
+    /// How many there have been, now and at the last look.
     count: u64,
+    seen: u64,
     /// Of its task, as long as there is one.
     task: Arc<()>,
 }
 
-/// When a call is due, and its number.
-type Key = (HolderInstant, u64);
-
-/// A call is watched until this is dropped.
+/// Work is watched until this is dropped.
 pub(super) struct Watching {
     watchdogs: Arc<Watchdogs>,
     runtime: Id,
-    key: Key,
+    number: u64,
 }
 
 impl Watchdogs {
@@ -74,13 +72,13 @@ impl Watchdogs {
         self.closing.is_cancelled()
     }
 
-    /// Watches a call that begins now.
-    pub(super) fn watch(self: &Arc<Self>, home: &Handle, call: Weak<dyn Watched>) -> Watching {
-        let (runtime, due) = (home.id(), self.clock.now() + PATIENCE);
+    /// Watches work from now on.
+    pub(super) fn watch(self: &Arc<Self>, home: &Handle, work: Weak<dyn Watched>) -> Watching {
+        let runtime = home.id();
         let mut runtimes = self.runtimes();
         let (mut known, mut new) = (runtimes.iter_mut(), None);
-        let key = match known.find(|known| known.runtime == runtime) {
-            Some(watchdog) => watchdog.insert(due, call),
+        let number = match known.find(|known| known.runtime == runtime) {
+            Some(watchdog) => watchdog.add(work),
             None => {
                 let task = Task {
                     watchdogs: Arc::clone(self),
@@ -88,14 +86,15 @@ impl Watchdogs {
                 };
                 let mut watchdog = Watchdog {
                     runtime,
-                    calls: BTreeMap::new(),
+                    works: BTreeMap::new(),
                     count: 0,
+                    seen: 0,
                     task: Arc::clone(&task.identity),
                 };
-                let key = watchdog.insert(due, call);
+                let number = watchdog.add(work);
                 runtimes.push(watchdog);
                 new = Some(task);
-                key
+                number
             }
         };
         drop(runtimes);
@@ -106,7 +105,7 @@ impl Watchdogs {
         Watching {
             watchdogs: Arc::clone(self),
             runtime,
-            key,
+            number,
         }
     }
 
@@ -116,17 +115,19 @@ impl Watchdogs {
 }
 
 impl Watchdog {
-    fn insert(&mut self, due: HolderInstant, call: Weak<dyn Watched>) -> Key {
+    fn add(&mut self, work: Weak<dyn Watched>) -> u64 {
         self.count += 1;
-        let key = (due, self.count);
-        self.calls.insert(key, call);
-        key
+        self.works.insert(self.count, work);
+        self.count
     }
 
-    /// Takes out the calls that are due by this instant.
-    fn due(&mut self, now: HolderInstant) -> Vec<Weak<dyn Watched>> {
-        let later = self.calls.split_off(&(now, u64::MAX));
-        mem::replace(&mut self.calls, later).into_values().collect()
+    /// Takes out what was there at the last look, and `None` if nothing has come since.
+    fn look(&mut self) -> Option<Vec<Weak<dyn Watched>>> {
+        let news = self.works.split_off(&(self.seen + 1));
+        let found = mem::replace(&mut self.works, news);
+        let is_idle = self.seen == self.count && found.is_empty();
+        self.seen = self.count;
+        (!is_idle).then(|| found.into_values().collect())
     }
 }
 
@@ -135,7 +136,7 @@ impl Drop for Watching {
         let mut runtimes = self.watchdogs.runtimes();
         let mut runtimes = runtimes.iter_mut();
         if let Some(watchdog) = runtimes.find(|known| known.runtime == self.runtime) {
-            watchdog.calls.remove(&self.key);
+            watchdog.works.remove(&self.number);
         }
     }
 }
@@ -149,20 +150,19 @@ struct Task {
 impl Task {
     async fn run(self) {
         let Watchdogs { clock, closing, .. } = &*self.watchdogs;
-        let (mut idle, mut seen) = (0, 0);
+        let mut idle = 0;
         while idle < IDLE_LOOKS || !self.ends() {
             tokio::select! {
                 biased;
                 () = closing.cancelled() => {}
-                () = clock.pause(PATIENCE) => {}
+                () = clock.nap(PATIENCE) => {}
             }
-            let Some((due, count)) = self.look() else {
-                return;
-            };
-            idle = if count == seen { idle + 1 } else { 0 };
-            seen = count;
-            for call in due {
-                self.take_over(call);
+            match self.look() {
+                Some(found) => {
+                    idle = 0;
+                    found.into_iter().for_each(|work| self.take_over(work));
+                }
+                None => idle += 1,
             }
             if closing.is_cancelled() {
                 idle = IDLE_LOOKS;
@@ -170,31 +170,29 @@ impl Task {
         }
     }
 
-    /// The calls that are due, and how many there have been.
-    fn look(&self) -> Option<(Vec<Weak<dyn Watched>>, u64)> {
+    /// What has stayed with its callers since the look before, or at all if the client is closing. `None` if there
+    /// is nothing, and nothing has come either.
+    fn look(&self) -> Option<Vec<Weak<dyn Watched>>> {
         let mut runtimes = self.watchdogs.runtimes();
         let at = self.place(&runtimes)?;
         let watchdog = &mut runtimes[at];
-        let due = if self.watchdogs.are_closing() {
-            mem::take(&mut watchdog.calls).into_values().collect()
-        } else {
-            watchdog.due(self.watchdogs.clock.now())
-        };
-        Some((due, watchdog.count))
+        if self.watchdogs.are_closing() {
+            watchdog.seen = watchdog.count;
+        }
+        watchdog.look()
     }
 
-    fn take_over(&self, call: Weak<dyn Watched>) {
-        let Some(watched) = call.upgrade() else {
+    fn take_over(&self, work: Weak<dyn Watched>) {
+        let Some(watched) = work.upgrade() else {
             return;
         };
         // Whoever drives it at this moment sees by itself that the client is closing.
         if watched.take_over() || self.watchdogs.are_closing() {
             return;
         }
-        let again = self.watchdogs.clock.now() + PATIENCE;
         let mut runtimes = self.watchdogs.runtimes();
         if let Some(at) = self.place(&runtimes) {
-            runtimes[at].insert(again, call);
+            runtimes[at].add(work);
         }
     }
 
@@ -204,7 +202,7 @@ impl Task {
         let Some(at) = self.place(&runtimes) else {
             return true;
         };
-        let ends = runtimes[at].calls.is_empty();
+        let ends = runtimes[at].works.is_empty();
         if ends {
             drop(runtimes.swap_remove(at));
         }

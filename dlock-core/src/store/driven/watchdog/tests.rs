@@ -2,7 +2,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::{super::tests::Bench, *};
 
-/// A call that its caller drives at the moment when it is due for the first time.
+/// Work that its caller drives when it is to be taken over for the first time.
 #[derive(Default)]
 struct Busy {
     asked: AtomicUsize,
@@ -21,54 +21,46 @@ impl Busy {
 
     fn begins(self: &Arc<Self>, bench: &Bench) -> Watching {
         let watched: Arc<dyn Watched> = Arc::clone(self) as Arc<dyn Watched>;
-        let (home, call) = (bench.runtime.handle(), Arc::downgrade(&watched));
-        bench.watchdogs.watch(home, call)
+        let (home, work) = (bench.runtime.handle(), Arc::downgrade(&watched));
+        bench.watchdogs.watch(home, work)
     }
 }
 
-fn pass(bench: &Bench, span: Duration) {
-    bench.settle();
-    bench.hand.advance(span);
-    bench.settle();
-}
-
 #[test]
-fn caller_that_drives_its_call_keeps_it_for_as_long_again() {
+fn work_that_is_found_twice_is_taken_over_unless_its_caller_drives_it() {
     let (bench, busy) = (Bench::new(), Arc::<Busy>::default());
     let _watching = busy.begins(&bench);
-    for asked in [1, 2, 2] {
-        pass(&bench, PATIENCE);
+    for asked in [0, 1, 1, 2, 2] {
+        bench.passes(PATIENCE);
         assert_eq!(busy.asked(), asked);
     }
 }
 
 #[test]
-fn call_stays_for_its_patience_and_is_missed_by_the_next_look() {
+fn work_that_is_over_is_left_alone() {
     let bench = Bench::new();
-    let calls = [(); 3].map(|()| Arc::<Busy>::default());
-    let [first, second, over] = &calls;
+    let [first, second, over] = [(); 3].map(|()| Arc::<Busy>::default());
     let _first = first.begins(&bench);
-    pass(&bench, PATIENCE / 2);
+    bench.passes(PATIENCE);
     let _second = second.begins(&bench);
     drop(over.begins(&bench));
-    let asked = || [first, second, over].map(|call| call.asked());
-    assert_eq!(asked(), [0, 0, 0]);
-    pass(&bench, PATIENCE / 2);
+    let asked = || [&first, &second, &over].map(|work| work.asked());
+    bench.passes(PATIENCE);
     assert_eq!(asked(), [1, 0, 0]);
-    pass(&bench, PATIENCE);
-    assert_eq!(asked(), [2, 1, 0]);
+    bench.passes(PATIENCE);
+    assert_eq!(asked(), [1, 1, 0]);
 }
 
 #[test]
-fn watchdog_ends_a_second_after_the_last_call() {
-    let (bench, call) = (Bench::new(), Arc::<Busy>::default());
+fn watchdog_ends_a_second_after_the_last_work() {
+    let (bench, work) = (Bench::new(), Arc::<Busy>::default());
     for _ in 0..2 {
-        drop(call.begins(&bench));
+        drop(work.begins(&bench));
         for _ in 0..IDLE_LOOKS {
-            pass(&bench, PATIENCE);
+            bench.passes(PATIENCE);
             assert_eq!(bench.tasks(), 1);
         }
-        pass(&bench, PATIENCE);
+        bench.passes(PATIENCE);
         assert_eq!(bench.tasks(), 0);
         assert!(bench.watchdogs.runtimes().is_empty());
     }
@@ -77,13 +69,13 @@ fn watchdog_ends_a_second_after_the_last_call() {
 /// The number of a runtime that is gone may come again.
 #[test]
 fn watchdog_ends_with_its_runtime() {
-    let (mut bench, call) = (Bench::new(), Arc::<Busy>::default());
+    let (mut bench, work) = (Bench::new(), Arc::<Busy>::default());
     let home = bench.runtime.handle().clone();
-    let _watching = call.begins(&bench);
+    let _watching = work.begins(&bench);
     assert_eq!(bench.watchdogs.runtimes().len(), 1);
     bench.restart();
     assert!(bench.watchdogs.runtimes().is_empty());
-    let watched: Arc<dyn Watched> = Arc::clone(&call) as Arc<dyn Watched>;
+    let watched: Arc<dyn Watched> = Arc::clone(&work) as Arc<dyn Watched>;
     drop(bench.watchdogs.watch(&home, Arc::downgrade(&watched)));
     assert!(bench.watchdogs.runtimes().is_empty(), "it had ended before");
 }
