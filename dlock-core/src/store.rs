@@ -52,7 +52,7 @@ pub(crate) struct Store {
     pub(crate) recording: OnceLock<Recording>,
     /// What renews the leases: a layer above this one.
     renewals: OnceLock<Arc<dyn Any + Send + Sync>>,
-    /// Over the calls that callers drive.
+    /// Over the work that callers drive.
     pub(crate) watchdogs: Arc<Watchdogs>,
     closing: CancellationToken,
     tasks: Arc<watch::Sender<usize>>,

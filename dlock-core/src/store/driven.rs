@@ -1,6 +1,6 @@
-//! Work that its caller drives as long as that is quick, and that goes on in a task of ours otherwise (C1 to C3).
-//! An acquire or release of a few milliseconds so costs no change of task. And yet what was sent runs to its answer
-//! when the caller goes away (G1), and depends on the caller's polls for no longer than that (W6).
+//! Work that its caller drives as long as that is quick (C1), and that goes on in a task of ours otherwise. An
+//! acquire or release of a few milliseconds so costs no change of task. And yet what was sent runs to its answer
+//! when the caller goes away (C2, G1), and depends on the caller's polls for no longer than that (C3, W6).
 
 #[cfg(test)]
 mod tests;
@@ -21,7 +21,7 @@ pub(crate) use self::watchdog::Watchdogs;
 use self::watchdog::{Watched, Watching};
 
 /// The caller's end of such work, and the future of its result. Dropping it, with or without a poll, leaves the
-/// work to a task (C2).
+/// work to a task.
 pub(crate) struct Driven<T: Send + 'static> {
     slot: Arc<Slot<T>>,
     watchdogs: Arc<Watchdogs>,

@@ -105,12 +105,12 @@ macro_rules! __for_each_frontend_case {
             required scoped work_of_a_lease_is_kept_alive_or_not_begun ["001-4"];
             required scoped dropped_with_gives_the_lock_back ["G1", "G3", "I14"];
 
-            required cancelling acquire_dropped_anywhere_leaves_nothing ["G1", "I10", "I14"];
+            required cancelling acquire_dropped_anywhere_leaves_nothing ["G1", "C2", "I10", "I14"];
             required cancelling dropped_try_runs_to_its_answer ["G1", "I10", "I14"];
             required cancelling dropped_waiter_leaves_the_queue ["G1", "W1"];
             required cancelling grant_nobody_picks_up_is_given_back ["W6"];
             required cancelling grant_that_died_before_it_was_picked_up_is_not_handed_out ["V9", "W6"];
-            required cancelling limit_that_passed_while_nobody_looked_sends_nothing_more ["W4"];
+            required cancelling limit_that_passed_while_nobody_looked_sends_nothing_more ["W4", "C3"];
 
             required orphans late_copy_of_a_try_given_up_does_not_block_its_client ["G4", "W5"];
             required orphans late_copy_of_a_refused_try_does_not_block_its_client ["G4"];

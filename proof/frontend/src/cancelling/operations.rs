@@ -159,9 +159,7 @@ async fn redeem(stage: &mut Stage) {
     if let Some(Ok(lease)) = stage.cut(lock.redeem(&ticket)).await {
         assert!(lease.is_valid(), "handed out, and not valid");
     }
-    if stage.fair() {
-        ok(holder.await);
-    }
+    ok(holder.await);
 }
 
 async fn redeem_timeout(stage: &mut Stage) {
@@ -171,9 +169,7 @@ async fn redeem_timeout(stage: &mut Stage) {
     if let Some(Ok(lease)) = stage.cut(lock.redeem_timeout(&ticket, limit)).await {
         assert!(lease.is_valid(), "handed out, and not valid");
     }
-    if stage.fair() {
-        ok(holder.await);
-    }
+    ok(holder.await);
 }
 
 /// With a good ticket: what was sent used it up, and what was not left it as good as it was.

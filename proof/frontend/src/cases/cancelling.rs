@@ -202,6 +202,9 @@ pub(in crate::cases) async fn limit_that_passed_while_nobody_looked_sends_nothin
         assert!(poll_once(absent.as_mut()).is_pending());
         harness.sent(Op::Acquire, 1).await;
         harness.store.deliver().await;
+        // C3: a sixth of the lease until the call goes on by itself. W6: as much for its grant.
+        hand.advance(10 * SECOND).await;
+        settle().await;
         hand.advance(10 * SECOND).await;
         harness.sent(Op::Release, 1).await;
         let answer = soon("the end of the limit", absent).await;

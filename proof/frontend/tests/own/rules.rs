@@ -50,6 +50,9 @@ const RULES: &[&str] = &[
     "G2",
     "G3",
     "G4",
+    "C1",
+    "C2",
+    "C3",
     "W1",
     "W2",
     "W3",
@@ -140,6 +143,12 @@ const WORDS: &[&str] = &[
 
 /// Rules that no case can check, why, and what answers them: a file of the workspace and words in it.
 const ELSEWHERE: &[(&str, &str, &str, &str)] = &[
+    (
+        "C1",
+        "callers do not see which task does their work",
+        "dlock-core/src/store/driven/tests.rs",
+        "fn work_that_its_caller_drives_needs_no_task_but_the_watchdog",
+    ),
     (
         "T3",
         "a rule of resources, not of providers",
@@ -334,7 +343,7 @@ fn numbers(text: &str) -> BTreeSet<&str> {
             let mut letters = word.chars();
             letters
                 .next()
-                .is_some_and(|first| "ARLEOVTGWFBHI".contains(first))
+                .is_some_and(|first| "ACRLEOVTGWFBHI".contains(first))
                 && !letters.as_str().is_empty()
                 && letters.all(|digit| digit.is_ascii_digit())
         })
