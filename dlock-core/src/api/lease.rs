@@ -8,7 +8,6 @@ use crate::{
     Error, FencingToken, Guard, ProviderError, ReleaseEnd, Ticket,
     api::scope,
     lease::{Holding, at_home, renewal},
-    store::driven::CutOff,
 };
 
 /// A granted lock, to be renewed and released by hand. [`Lease::keep_alive`] turns it into a
@@ -87,11 +86,11 @@ impl Lease {
                 .over()
                 .map_or(answer.map_err(Error::from), |loss| Err(loss.into()))
         };
+        let cut_off = ProviderError::unknown("the renewal was cut off");
         match at_home(term, bound, work).await {
             Some(Ok(answer)) => answer,
-            Some(Err(CutOff)) | None => {
-                Err(ProviderError::unknown("the renewal was cut off").into())
-            }
+            Some(Err(ended)) => Err(cut_off.with_source(ended).into()),
+            None => Err(cut_off.into()),
         }
     }
 

@@ -11,7 +11,7 @@ use crate::{
     Error, ProviderError, ReleaseEnd, Ticket,
     emit::contained,
     lease::{Origin, PendingRelease, Term},
-    store::driven::{CutOff, Driven},
+    store::driven::{Driven, Unfinished},
 };
 
 /// A term with the duty to release it. Dropping it releases in the background (G3).
@@ -41,7 +41,9 @@ impl Holding {
         let bound = release.bound();
         match at_home(&term, bound, release.begin()).await {
             Some(Ok(answer)) => answer.map_err(Error::from),
-            Some(Err(CutOff)) => Err(ProviderError::unknown("the release was cut off").into()),
+            Some(Err(ended)) => Err(ProviderError::unknown("the release was cut off")
+                .with_source(ended)
+                .into()),
             // The lease has run out.
             None => Ok(ReleaseEnd::Unconfirmed),
         }
@@ -78,7 +80,7 @@ pub(crate) async fn at_home<T: Send + 'static>(
     term: &Term,
     bound: Duration,
     work: impl Future<Output = T> + Send + 'static,
-) -> Option<Result<T, CutOff>> {
+) -> Option<Result<T, Unfinished>> {
     let (store, home) = (&term.store, &term.home);
     let here = Handle::try_current().ok();
     if here.as_ref().is_some_and(|here| here.id() == home.id()) {
@@ -86,7 +88,7 @@ pub(crate) async fn at_home<T: Send + 'static>(
     }
     let task = home.spawn(work);
     if here.is_none() {
-        return Some(task.await.map_err(|_| CutOff));
+        return Some(task.await.map_err(Unfinished::from));
     }
     let (mut bound, mut timers) = (pin!(store.clock.pause(bound)), true);
     let bound = poll_fn(|context| {
@@ -98,7 +100,7 @@ pub(crate) async fn at_home<T: Send + 'static>(
     });
     tokio::select! {
         biased;
-        ended = task => Some(ended.map_err(|_| CutOff)),
+        ended = task => Some(ended.map_err(Unfinished::from)),
         () = bound => None,
     }
 }

@@ -7,18 +7,23 @@ mod tests;
 mod watchdog;
 
 use std::{
+    any::Any,
     future::poll_fn,
     mem,
     panic::{AssertUnwindSafe, catch_unwind},
     pin::{Pin, pin},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    task::{Context, Poll, Waker, ready},
+    task::{Context, Poll, Waker},
 };
 
-use tokio::{runtime::Handle, task::JoinHandle};
+use tokio::{
+    runtime::Handle,
+    task::{JoinError, JoinHandle},
+};
 
 pub(crate) use self::watchdog::Watchdogs;
 use self::watchdog::{Watched, Watching};
+use crate::emit::contained;
 
 /// The caller's end of such work, and the future of its result. Dropping it, with or without a poll, leaves the
 /// work to a task.
@@ -30,8 +35,9 @@ pub(crate) struct Driven<T: Send + 'static> {
 }
 
 /// The work ended without a result: it panicked, or its runtime ended.
-#[derive(Debug)]
-pub(crate) struct CutOff;
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Unfinished(String);
 
 /// The one place where the work is, for its caller and the watchdog.
 struct Slot<T> {
@@ -77,7 +83,7 @@ impl<T: Send + 'static> Driven<T> {
         poll_fn(|context| {
             let _result = self.drive(context);
             let Poll::Ready(answer) = answer.as_mut().poll(context) else {
-                self.watch();
+                let _result = self.stay(context);
                 return Poll::Pending;
             };
             // It may have waited for no more than this.
@@ -88,7 +94,7 @@ impl<T: Send + 'static> Driven<T> {
     }
 
     /// Polls the work, or waits for its task.
-    fn drive(&mut self, context: &mut Context<'_>) -> Poll<Result<T, CutOff>> {
+    fn drive(&mut self, context: &mut Context<'_>) -> Poll<Result<T, Unfinished>> {
         let slot = Arc::clone(&self.slot);
         let mut phase = slot.phase();
         if let Phase::Here(work, caller) = &mut *phase
@@ -105,58 +111,89 @@ impl<T: Send + 'static> Driven<T> {
                 }
                 Ok(Poll::Pending) => {}
                 Ok(Poll::Ready(result)) => return self.ended(phase, Ok(result)),
-                Err(_reported) => return self.ended(phase, Err(CutOff)),
+                Err(panic) => return self.ended(phase, Err(Unfinished::panicked(&*panic))),
             }
         }
         // The client closes, or the caller polls from another runtime.
-        drop(slot.leave(&mut phase));
-        match &mut *phase {
-            Phase::Away(task) => {
-                let result = ready!(Pin::new(task).poll(context));
-                self.ended(phase, result.map_err(|_| CutOff))
-            }
+        let before = slot.leave(&mut phase);
+        let polled = match &mut *phase {
+            Phase::Away(task) => match Pin::new(task).poll(context) {
+                Poll::Ready(result) => {
+                    let result = result.map_err(Unfinished::from);
+                    self.ended(phase, result)
+                }
+                Poll::Pending => {
+                    drop(phase);
+                    self.watching = None;
+                    Poll::Pending
+                }
+            },
             Phase::Here(..) | Phase::Over => Poll::Pending,
-        }
+        };
+        drop(before);
+        polled
     }
 
-    /// Work that stays with its caller is watched from the first time on that the caller has to wait for it.
-    fn watch(&mut self) {
-        if self.watching.is_none() && matches!(*self.slot.phase(), Phase::Here(..)) {
-            let slot: Arc<dyn Watched> = Arc::clone(&self.slot) as Arc<dyn Watched>;
-            let call = Arc::downgrade(&slot);
-            self.watching = Some(self.watchdogs.watch(&self.slot.home, call));
+    /// The caller has to wait. Work that stays with it is watched from now on.
+    fn stay(&mut self, context: &mut Context<'_>) -> Poll<Result<T, Unfinished>> {
+        if !matches!(*self.slot.phase(), Phase::Here(..)) {
+            return Poll::Pending;
         }
+        if self.watching.as_ref().is_none_or(Watching::is_over) {
+            let slot: Arc<dyn Watched> = Arc::clone(&self.slot) as Arc<dyn Watched>;
+            let work = Arc::downgrade(&slot);
+            self.watching = Some(self.watchdogs.watch(&self.slot.home, work));
+        }
+        // While the work was being driven, the watchdog of a client that closes passed it by.
+        if self.watchdogs.are_closing() {
+            return self.drive(context);
+        }
+        Poll::Pending
     }
 
     fn ended(
         &mut self,
         mut phase: MutexGuard<'_, Phase<T>>,
-        result: Result<T, CutOff>,
-    ) -> Poll<Result<T, CutOff>> {
+        result: Result<T, Unfinished>,
+    ) -> Poll<Result<T, Unfinished>> {
         let work = mem::replace(&mut *phase, Phase::Over);
         drop(phase);
         // Without the lock: it may hold anything.
-        drop(work);
+        contained(|| drop(work));
         self.watching = None;
         Poll::Ready(result)
     }
 }
 
 impl<T: Send + 'static> Future for Driven<T> {
-    type Output = Result<T, CutOff>;
+    type Output = Result<T, Unfinished>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let polled = self.drive(context);
-        if polled.is_pending() {
-            self.watch();
+        match self.drive(context) {
+            Poll::Pending => self.stay(context),
+            ended @ Poll::Ready(_) => ended,
         }
-        polled
     }
 }
 
 impl<T: Send + 'static> Drop for Driven<T> {
     fn drop(&mut self) {
-        drop(self.slot.leave(&mut self.slot.phase()));
+        let caller = self.slot.leave(&mut self.slot.phase());
+        drop(caller);
+    }
+}
+
+impl From<JoinError> for Unfinished {
+    fn from(ended: JoinError) -> Self {
+        Self(ended.to_string())
+    }
+}
+
+impl Unfinished {
+    fn panicked(panic: &(dyn Any + Send)) -> Self {
+        let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+        let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+        Self(text.map_or_else(|| "panicked".to_owned(), |text| format!("panicked: {text}")))
     }
 }
 
@@ -194,7 +231,7 @@ impl<T: Send + 'static> Watched for Slot<T> {
         let caller = self.leave(&mut phase);
         drop(phase);
         if let Some(caller) = caller {
-            caller.wake();
+            contained(|| caller.wake());
         }
         true
     }

@@ -75,6 +75,7 @@ pub(crate) async fn run(
         token: None,
         may_exist: false,
         granted: false,
+        home: Handle::current(),
     };
     let request = Acquire::new(name.clone(), uuid, plan.duration)
         .owner(owner.as_ref())
@@ -95,7 +96,7 @@ pub(crate) async fn run(
 
     loop {
         let limit = time_left().unwrap_or(Duration::MAX).min(plan.attempt());
-        // Until there is an answer, the attempt may have been applied; also if this task is dropped
+        // Until there is an answer, the attempt may have been applied; also if this future is dropped
         // or the provider panics.
         let before = std::mem::replace(&mut open.may_exist, true);
         let call = store.provider.acquire(&request);
@@ -185,6 +186,8 @@ struct OpenTry {
     token: Option<FencingToken>,
     may_exist: bool,
     granted: bool,
+    /// Where its calls run, and its release.
+    home: Handle,
 }
 
 impl OpenTry {
@@ -216,9 +219,6 @@ impl Drop for OpenTry {
         if !self.may_exist {
             return;
         }
-        let Ok(home) = Handle::try_current() else {
-            return;
-        };
         let release = PendingRelease {
             store: Arc::clone(store),
             state: Arc::clone(state),
@@ -235,6 +235,6 @@ impl Drop for OpenTry {
             },
             answered: false,
         };
-        drop(release.spawn(&home));
+        drop(release.spawn(&self.home));
     }
 }

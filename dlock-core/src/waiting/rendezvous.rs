@@ -1,4 +1,4 @@
-//! A rendezvous channel for one value that the sender can take back: it brings a result from a task of ours to
+//! A rendezvous channel for one value that the sender can take back: it brings a result from the work to
 //! its caller and loses nothing. A value that the caller does not take comes back to the task, or is dropped,
 //! which releases the lease in it (G1, W6).
 

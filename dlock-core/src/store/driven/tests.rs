@@ -69,7 +69,7 @@ impl Bench {
     }
 
     /// Polls once, as its caller on this runtime.
-    fn poll(&self, driven: &mut Driven<u32>) -> Poll<Result<u32, CutOff>> {
+    fn poll(&self, driven: &mut Driven<u32>) -> Poll<Result<u32, Unfinished>> {
         let _here = self.runtime.enter();
         poll_with(driven, Waker::noop())
     }
@@ -103,7 +103,7 @@ fn runtime() -> Runtime {
     builder.enable_time().start_paused(true).build().unwrap()
 }
 
-fn poll_with(driven: &mut Driven<u32>, waker: &Waker) -> Poll<Result<u32, CutOff>> {
+fn poll_with(driven: &mut Driven<u32>, waker: &Waker) -> Poll<Result<u32, Unfinished>> {
     Pin::new(driven).poll(&mut Context::from_waker(waker))
 }
 
@@ -183,14 +183,20 @@ fn work_that_takes_long_goes_on_in_a_task() {
 fn panic_of_the_work_is_its_own_end_only() {
     let bench = Bench::new();
     let mut here = bench.driven(async { panic!("on purpose") });
-    assert!(matches!(bench.poll(&mut here), Poll::Ready(Err(CutOff))));
+    assert!(matches!(
+        bench.poll(&mut here),
+        Poll::Ready(Err(Unfinished(_)))
+    ));
     let mut away = bench.driven(async {
         yield_now().await;
         panic!("on purpose")
     });
     assert!(bench.poll(&mut away).is_pending());
     bench.passes(3 * PATIENCE);
-    assert!(matches!(bench.poll(&mut away), Poll::Ready(Err(CutOff))));
+    assert!(matches!(
+        bench.poll(&mut away),
+        Poll::Ready(Err(Unfinished(_)))
+    ));
 }
 
 /// The connections that it opens live where it began.
@@ -210,15 +216,17 @@ fn work_polled_elsewhere_goes_on_where_it_began() {
     assert!(matches!(poll(&mut driven), Poll::Ready(Ok(7))));
 }
 
+/// Also if its caller keeps the future and polls it no more: somebody may wait behind it.
 #[test]
 fn work_whose_runtime_has_ended_is_dropped() {
     let mut bench = Bench::new();
     let Asked { mut driven, answer } = bench.asked();
     assert!(bench.poll(&mut driven).is_pending());
+    bench.settle();
     bench.restart();
-    let result = bench.poll(&mut driven);
-    assert!(matches!(result, Poll::Ready(Err(CutOff))));
     assert!(answer.is_closed());
+    let result = bench.poll(&mut driven);
+    assert!(matches!(result, Poll::Ready(Err(Unfinished(_)))));
 }
 
 /// Whoever closes a client waits for what is under way, whether its callers are polled or not.
@@ -264,4 +272,38 @@ fn work_is_not_taken_from_a_caller_that_drives_it() {
     assert!(!driven.slot.take_over());
     drop(polled);
     assert!(driven.slot.take_over());
+}
+
+/// The watchdog that it was registered with has ended, and the next one numbers its work anew.
+#[test]
+fn work_that_is_over_ends_no_watch_over_another() {
+    let bench = Bench::new();
+    let mut long = bench.asked();
+    assert!(bench.poll(&mut long.driven).is_pending());
+    bench.passes(PATIENCE * (IDLE_LOOKS + 4));
+    let mut other = bench.asked();
+    assert!(bench.poll(&mut other.driven).is_pending());
+    drop(long);
+    bench.passes(2 * PATIENCE);
+    assert!(!is_here(&other.driven));
+}
+
+/// A waker is anybody's code.
+#[test]
+fn caller_whose_waker_panics_costs_no_other_its_watchdog() {
+    struct Panics;
+    impl Wake for Panics {
+        fn wake(self: Arc<Self>) {
+            panic!("on purpose")
+        }
+    }
+    let bench = Bench::new();
+    let mut both = [bench.asked(), bench.asked()];
+    for Asked { driven, .. } in &mut both {
+        let _here = bench.runtime.enter();
+        assert!(poll_with(driven, &Waker::from(Arc::new(Panics))).is_pending());
+    }
+    bench.passes(2 * PATIENCE);
+    assert!(both.iter().all(|asked| !is_here(&asked.driven)));
+    assert!(bench.tasks() >= 3, "the watchdog goes on");
 }

@@ -47,14 +47,14 @@ struct Watchdog {
     /// How many there have been, now and at the last look.
     count: u64,
     seen: u64,
-    /// Of its task, as long as there is one.
-    task: Arc<()>,
+    /// Exists as long as it does.
+    identity: Arc<()>,
 }
 
 /// Work is watched until this is dropped.
 pub(super) struct Watching {
     watchdogs: Arc<Watchdogs>,
-    runtime: Id,
+    watchdog: Weak<()>,
     number: u64,
 }
 
@@ -77,8 +77,8 @@ impl Watchdogs {
         let runtime = home.id();
         let mut runtimes = self.runtimes();
         let (mut known, mut new) = (runtimes.iter_mut(), None);
-        let number = match known.find(|known| known.runtime == runtime) {
-            Some(watchdog) => watchdog.add(work),
+        let (watchdog, number) = match known.find(|known| known.runtime == runtime) {
+            Some(known) => (Arc::downgrade(&known.identity), known.add(work)),
             None => {
                 let task = Task {
                     watchdogs: Arc::clone(self),
@@ -89,12 +89,13 @@ impl Watchdogs {
                     works: BTreeMap::new(),
                     count: 0,
                     seen: 0,
-                    task: Arc::clone(&task.identity),
+                    identity: Arc::clone(&task.identity),
                 };
                 let number = watchdog.add(work);
                 runtimes.push(watchdog);
+                let identity = Arc::downgrade(&task.identity);
                 new = Some(task);
-                number
+                (identity, number)
             }
         };
         drop(runtimes);
@@ -104,7 +105,7 @@ impl Watchdogs {
         }
         Watching {
             watchdogs: Arc::clone(self),
-            runtime,
+            watchdog,
             number,
         }
     }
@@ -131,17 +132,24 @@ impl Watchdog {
     }
 }
 
+impl Watching {
+    /// The watchdog has ended, perhaps with its runtime.
+    pub(super) fn is_over(&self) -> bool {
+        self.watchdog.strong_count() == 0
+    }
+}
+
 impl Drop for Watching {
     fn drop(&mut self) {
         let mut runtimes = self.watchdogs.runtimes();
-        let mut runtimes = runtimes.iter_mut();
-        if let Some(watchdog) = runtimes.find(|known| known.runtime == self.runtime) {
+        let ours = |known: &&mut Watchdog| Arc::as_ptr(&known.identity) == self.watchdog.as_ptr();
+        if let Some(watchdog) = runtimes.iter_mut().find(ours) {
             watchdog.works.remove(&self.number);
         }
     }
 }
 
-/// A watchdog's task. Dropping it, with its runtime, ends the watchdog.
+/// A watchdog's task. Dropping it, with its runtime, ends the watchdog, and whatever work is left there.
 struct Task {
     watchdogs: Arc<Watchdogs>,
     identity: Arc<()>,
@@ -211,15 +219,21 @@ impl Task {
 
     fn place(&self, runtimes: &[Watchdog]) -> Option<usize> {
         let mut runtimes = runtimes.iter();
-        runtimes.position(|known| Arc::ptr_eq(&known.task, &self.identity))
+        runtimes.position(|known| Arc::ptr_eq(&known.identity, &self.identity))
     }
 }
 
 impl Drop for Task {
     fn drop(&mut self) {
         let mut runtimes = self.watchdogs.runtimes();
-        if let Some(at) = self.place(&runtimes) {
-            drop(runtimes.swap_remove(at));
+        let Some(at) = self.place(&runtimes) else {
+            return;
+        };
+        let left = runtimes.swap_remove(at).works;
+        drop(runtimes);
+        // A runtime that has ended drops what is given to it, and its callers are told.
+        for work in left.into_values().filter_map(|work| work.upgrade()) {
+            work.take_over();
         }
     }
 }

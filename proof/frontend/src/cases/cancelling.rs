@@ -202,7 +202,7 @@ pub(in crate::cases) async fn limit_that_passed_while_nobody_looked_sends_nothin
         assert!(poll_once(absent.as_mut()).is_pending());
         harness.sent(Op::Acquire, 1).await;
         harness.store.deliver().await;
-        // C3: a sixth of the lease until the call goes on by itself. W6: as much for its grant.
+        // The call has gone on by itself (C3); its grant waits for a sixth of the lease (W6).
         hand.advance(10 * SECOND).await;
         settle().await;
         hand.advance(10 * SECOND).await;
