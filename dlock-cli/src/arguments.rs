@@ -216,6 +216,9 @@ pub(crate) struct EnqueueArguments {
     /// Add nothing if a task of this queue and key has not ended yet
     #[arg(long)]
     pub(crate) key: Option<String>,
+    /// Run it while no other task of this queue and lane runs, in their order
+    #[arg(long)]
+    pub(crate) lane: Option<String>,
     /// 0 to 9; smaller numbers run first
     #[arg(long, default_value_t = 5)]
     pub(crate) priority: u8,

@@ -33,6 +33,11 @@
 //! transaction keeps locked is given to nobody, and its heartbeats fail until that transaction ends: keep
 //! transactions that complete tasks or leave checkpoints much shorter than the lease.
 //!
+//! # Lanes
+//! A claim that gives out a task of a [lane](dlock_tasks::NewTask::lane) holds an advisory lock of PostgreSQL until it is
+//! committed, whose number is a hash of schema, queue and lane. It has to run in a transaction that is `READ COMMITTED`, as
+//! they are unless `default_transaction_isolation` says otherwise: in others it is an error.
+//!
 //! # Wake-ups
 //! A worker whose store was built with [`listen`](PostgresTasksBuilder::listen) starts a task milliseconds after the
 //! commit that made it ready; others find it with their next poll. The transaction that enqueues tells them with `NOTIFY`, on
@@ -337,7 +342,7 @@ fn state(row: &Row, at: usize) -> Result<Option<State>, Flaw> {
 }
 
 impl Additions<'_> {
-    fn parameters(&self) -> [(&(dyn tokio_postgres::types::ToSql + Sync), Type); 8] {
+    fn parameters(&self) -> [(&(dyn tokio_postgres::types::ToSql + Sync), Type); 9] {
         [
             (&self.queues, Type::TEXT_ARRAY),
             (&self.priorities, Type::INT4_ARRAY),
@@ -346,6 +351,7 @@ impl Additions<'_> {
             (&self.max_attempts, Type::INT4_ARRAY),
             (&self.kinds, Type::TEXT_ARRAY),
             (&self.keys, Type::TEXT_ARRAY),
+            (&self.lanes, Type::TEXT_ARRAY),
             (&self.payloads, Type::TEXT_ARRAY),
         ]
     }

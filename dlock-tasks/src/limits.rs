@@ -25,6 +25,9 @@ impl NewTask {
         if let Some(key) = &self.key {
             text("key of a task", key, 256)?;
         }
+        if let Some(lane) = &self.lane {
+            text("lane of a task", lane, 256)?;
+        }
         if self.priority > Self::LAST_PRIORITY {
             let priority = self.priority;
             return Err(fatal(format!(

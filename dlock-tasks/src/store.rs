@@ -44,6 +44,11 @@ pub trait TaskStore: Send + Sync + 'static {
     /// out. A task whose last attempt has run out dies here, one that was to be cancelled ends: of any kind, also if the
     /// claim is limited to [some](Claim::kinds).
     ///
+    /// Of the tasks of a queue with the same [lane](crate::NewTask::lane) one runs at a time, over all workers (K8), and a
+    /// claim gets one of them at most. They start in the order of the queue: a task is passed over while an earlier one of
+    /// its lane is due, of whatever kind that is. One whose lease has run out has begun: it comes before the others, and they
+    /// wait for it. One that waits for a later attempt is not due, and keeps nobody waiting: it may be hours until then.
+    ///
     /// To repeat a claim that had no answer, send it [`repeated`](Claim::repeated): it gets what it holds
     /// already.
     async fn claim(&self, claim: &Claim) -> Result<Claimed, ProviderError>;
@@ -69,7 +74,7 @@ pub trait TaskStore: Send + Sync + 'static {
     /// come nearer (K6); nothing else of `claim` matters. `None`, the default: this store has none, and workers poll.
     ///
     /// What is enqueued, retried, given back or left for a later attempt from the return of this call on is hinted
-    /// once claims see it, or the stream ends. A task of later need not be, if another one falls due before it. Of which
+    /// once claims see it, or the stream ends; so is the end of a task that others of its lane wait for. A task of later need not be, if another one falls due before it. Of which
     /// kind a hint is does not matter. One that nobody has read yet stands for all that follow, so a stream needs room for
     /// one.
     ///

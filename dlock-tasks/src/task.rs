@@ -93,6 +93,10 @@ pub struct NewTask {
     /// number of the first. 1 to 256 bytes.
     #[builder(default, setter(strip_option(fallback = key_opt), into))]
     pub key: Option<String>,
+    /// Of the tasks of a queue with this lane one runs at a time (K8), see [`TaskStore::claim`](crate::TaskStore::claim).
+    /// 1 to 256 bytes.
+    #[builder(default, setter(strip_option(fallback = lane_opt), into))]
+    pub lane: Option<String>,
     /// How often it is tried: 1 to 1000, 20 if not given. A worker that dies has used an attempt.
     #[builder(default = 20)]
     pub max_attempts: u32,
@@ -288,6 +292,9 @@ pub struct Task {
     pub max_attempts: u32,
     /// Its key, if it has one.
     pub key: Option<String>,
+    /// Its lane, if it has one.
+    #[builder(default)]
+    pub lane: Option<String>,
     /// What its handler gets.
     pub payload: Value,
     /// What an attempt has left for the next one.

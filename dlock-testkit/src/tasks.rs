@@ -135,10 +135,19 @@ macro_rules! __for_each_task_case {
             heartbeats_claims_and_other_queues_are_not_hinted
             hint_that_was_not_read_stands_for_all
             resumed_queue_is_hinted
+            end_of_a_task_of_a_lane_is_hinted
             paused_queue_gives_nothing_and_others_go_on
             task_that_runs_in_a_paused_queue_goes_on
             nothing_of_a_paused_queue_is_ended
             paused_queues_are_listed
+            tasks_of_a_lane_run_one_at_a_time_and_in_order
+            lanes_are_of_one_queue_and_wait_for_no_other
+            lane_is_kept_over_a_crash
+            lane_goes_on_after_what_nobody_runs_any_more
+            lane_goes_on_while_a_failed_task_waits
+            lane_waits_for_its_first_task_of_whatever_kind
+            lane_of_a_task_is_shown_and_stays
+            many_workers_run_one_task_of_a_lane_at_a_time
         }
     };
 }

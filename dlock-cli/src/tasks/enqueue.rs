@@ -59,6 +59,7 @@ fn task(arguments: &EnqueueArguments) -> Result<NewTask, Failure> {
         payload,
         queue,
         key,
+        lane,
         priority,
         delay,
         at,
@@ -74,6 +75,7 @@ fn task(arguments: &EnqueueArguments) -> Result<NewTask, Failure> {
         .payload(read(payload.as_deref())?)
         .queue(queue)
         .key_opt(key.clone())
+        .lane_opt(lane.clone())
         .priority(*priority)
         .when(when)
         .max_attempts(*max_attempts)

@@ -26,6 +26,7 @@ struct Row<'t> {
     attempt: u32,
     max_attempts: u32,
     key: Option<&'t str>,
+    lane: Option<&'t str>,
     payload: &'t Value,
     checkpoint: Option<&'t Value>,
     output: Option<&'t Value>,
@@ -68,6 +69,7 @@ impl<'t> Row<'t> {
             attempt: task.attempt,
             max_attempts: task.max_attempts,
             key: task.key.as_deref(),
+            lane: task.lane.as_deref(),
             payload: &task.payload,
             checkpoint: task.checkpoint.as_ref(),
             output: task.output.as_ref(),
@@ -198,6 +200,9 @@ pub(super) fn whole(task: &Task, json: bool) -> Result<String, Failure> {
     }
     if let Some(key) = &task.key {
         line("key", key);
+    }
+    if let Some(lane) = &task.lane {
+        line("lane", lane);
     }
     if let Some(holder) = &task.holder {
         let asked = if holder.asked { ", asked to stop" } else { "" };

@@ -36,6 +36,9 @@ pub struct NewTask {
     /// one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
+    /// Of the tasks of a queue with this lane one runs at a time, in their order: 1 to 256 bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lane: Option<String>,
     /// How often it is tried: 1 to 1000.
     #[serde(default = "default_attempts")]
     #[cfg_attr(feature = "openapi", schema(minimum = 1, maximum = 1000))]
@@ -134,6 +137,7 @@ impl NewTask {
             .priority(self.priority)
             .when(when)
             .key_opt(self.key)
+            .lane_opt(self.lane)
             .max_attempts(self.max_attempts)
             .build())
     }
@@ -154,6 +158,7 @@ impl From<&tasks::NewTask> for NewTask {
             run_at: run_at.map(Time),
             run_in_ms,
             key: task.key.clone(),
+            lane: task.lane.clone(),
             max_attempts: task.max_attempts,
         }
     }

@@ -40,6 +40,9 @@ pub struct Task {
     /// Its key, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
+    /// Its lane, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lane: Option<String>,
     /// What its handler gets.
     pub payload: Value,
     /// What an attempt has left for the next one.
@@ -205,6 +208,7 @@ impl From<tasks::Task> for Task {
             attempt: task.attempt,
             max_attempts: task.max_attempts,
             key: task.key,
+            lane: task.lane,
             payload: task.payload,
             checkpoint: task.checkpoint,
             output: task.output,
@@ -228,6 +232,7 @@ impl From<Task> for tasks::Task {
             .attempt(task.attempt)
             .max_attempts(task.max_attempts)
             .key(task.key)
+            .lane(task.lane)
             .payload(task.payload)
             .checkpoint(task.checkpoint)
             .output(task.output)

@@ -29,6 +29,7 @@ pub(super) struct Additions<'a> {
     pub(super) max_attempts: Vec<i32>,
     pub(super) kinds: Vec<&'a str>,
     pub(super) keys: Vec<Option<&'a str>>,
+    pub(super) lanes: Vec<Option<&'a str>>,
     pub(super) payloads: Vec<String>,
 }
 
@@ -58,6 +59,7 @@ impl<'a> Additions<'a> {
                 .push(i32::try_from(task.max_attempts).unwrap_or(i32::MAX));
             additions.kinds.push(&task.kind);
             additions.keys.push(task.key.as_deref());
+            additions.lanes.push(task.lane.as_deref());
         }
         Ok(additions)
     }

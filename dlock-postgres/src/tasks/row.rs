@@ -67,7 +67,7 @@ pub(super) fn shown(row: &Row) -> Result<Task, ProviderError> {
 }
 
 fn task(row: &Row, id: i64) -> Result<Task, Flaw> {
-    let state: &str = value(row, "state", 23)?;
+    let state: &str = value(row, "state", 24)?;
     let state: State = state.parse().map_err(|_| "its state is none")?;
     let record = match optional::<Uuid>(row, "uuid", 0)? {
         Some(_) => Some(record::read(row)?),
@@ -75,7 +75,7 @@ fn task(row: &Row, id: i64) -> Result<Task, Flaw> {
     };
     let holder = record.filter(|record| !record.released).map(holder);
     let ended: Option<SystemTime> = if state.has_ended() {
-        Some(time(row, "ended", 25)?)
+        Some(time(row, "ended", 26)?)
     } else {
         None
     };
@@ -89,12 +89,13 @@ fn task(row: &Row, id: i64) -> Result<Task, Flaw> {
         .max_attempts(count(row, "max_attempts", 16)?)
         .kind(value(row, "kind", 17)?)
         .key(optional(row, "key", 18)?)
-        .payload(json(row, "payload", 19)?)
-        .errors(errors(value(row, "errors", 20)?))
-        .enqueued_at(time(row, "created", 21)?)
-        .checkpoint(optional_json(row, "checkpoint", 22)?)
+        .lane(optional(row, "lane", 19)?)
+        .payload(json(row, "payload", 20)?)
+        .errors(errors(value(row, "errors", 21)?))
+        .enqueued_at(time(row, "created", 22)?)
+        .checkpoint(optional_json(row, "checkpoint", 23)?)
         .state(state)
-        .output(optional_json(row, "output", 24)?)
+        .output(optional_json(row, "output", 25)?)
         .ended_at(ended)
         .holder(holder)
         .build())

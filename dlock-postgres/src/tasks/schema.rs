@@ -21,28 +21,29 @@ const TABLES: [&str; 5] = ["task", "done", "schedule", "paused", "layout"];
 /// The functions and their versions. A function that takes, answers or does something else than before has the next
 /// version, which is part of its name: so processes of two releases can work on one queue while one replaces the
 /// other.
-const FUNCTIONS: [(&str, u32); 22] = [
+const FUNCTIONS: [(&str, u32); 23] = [
     ("sound", 1),
     ("state", 1),
+    ("lane", 1),
     ("silence", 1),
     ("failed", 1),
-    ("move", 1),
+    ("move", 2),
     ("bucket", 1),
     ("tell", 1),
-    ("enqueue", 1),
-    ("periodic", 1),
-    ("claim", 3),
-    ("before", 1),
-    ("end", 1),
-    ("finish", 1),
-    ("release", 1),
+    ("enqueue", 2),
+    ("periodic", 2),
+    ("claim", 4),
+    ("before", 2),
+    ("end", 2),
+    ("finish", 2),
+    ("release", 2),
     ("renew", 1),
     ("checkpoint", 1),
     ("checkpoint_strictly", 1),
     ("stale", 1),
-    ("complete", 1),
-    ("cancel", 1),
-    ("retry", 1),
+    ("complete", 2),
+    ("cancel", 2),
+    ("retry", 2),
     ("pause", 1),
 ];
 
@@ -73,8 +74,11 @@ const FILES: [&str; 17] = [
     include_str!("../sql/tasks/pause.sql"),
 ];
 
+/// What the statements have in common that look for tasks.
+const WAITS: &str = include_str!("../sql/tasks/waits.sql");
+
 /// The columns of a task that has not ended, and their types.
-const COLUMNS: [&str; 22] = [
+const COLUMNS: [&str; 23] = [
     "id int8",
     "queue text",
     "priority int2",
@@ -83,6 +87,7 @@ const COLUMNS: [&str; 22] = [
     "max_attempts int4",
     "kind text",
     "key text",
+    "lane text",
     "payload json",
     "errors jsonb",
     "created timestamptz",
@@ -100,7 +105,7 @@ const COLUMNS: [&str; 22] = [
 ];
 
 /// Those of one that has ended.
-const DONE_COLUMNS: [&str; 17] = [
+const DONE_COLUMNS: [&str; 18] = [
     "id int8",
     "queue text",
     "priority int2",
@@ -109,6 +114,7 @@ const DONE_COLUMNS: [&str; 17] = [
     "max_attempts int4",
     "kind text",
     "key text",
+    "lane text",
     "payload json",
     "errors jsonb",
     "created timestamptz",
@@ -169,9 +175,9 @@ impl Schema {
     pub(super) fn statements(&self) -> Statements {
         let plain = |file: &str| without_comments(&self.fill(file));
         Statements {
-            enqueue: self.fill("SELECT e.* FROM {enqueue}($1, $2, $3, $4, $5, $6, $7, $8) AS e"),
+            enqueue: self.fill("SELECT e.* FROM {enqueue}($1, $2, $3, $4, $5, $6, $7, $8, $9) AS e"),
             periodic: self.fill(
-                "SELECT p.* FROM {periodic}($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) AS p",
+                "SELECT p.* FROM {periodic}($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) AS p",
             ),
             claim: plain(include_str!("../sql/tasks/call_claim.sql")),
             before: self.fill("SELECT b.* FROM {before}($1, $2, $3, $4) AS b"),
@@ -205,9 +211,11 @@ impl Schema {
         sql
     }
 
-    /// Puts the names in. They have no braces, so none of them can be taken for another.
+    /// Puts the names in, and what several statements have in common. The names have no braces, so none of them can be
+    /// taken for another.
     fn fill(&self, sql: &str) -> String {
         let mut filled = sql
+            .replace("{waits}", WAITS.trim_end())
             .replace("{schema}", &self.0)
             .replace("{version}", &LAYOUT.to_string())
             .replace("{channel}", CHANNEL);

@@ -36,7 +36,7 @@ async fn filled() -> (Postgres, Client) {
 }
 
 const CLAIM: &str = "SELECT (c.shown).id, (c.shown).uuid, (c.shown).token \
-     FROM dlock_task_claim_3('{default,other}', gen_random_uuid(), 5, 60000, 'x', false, NULL, NULL, true, '{x,a}') AS c";
+     FROM dlock_task_claim_4('{default,other}', gen_random_uuid(), 5, 60000, 'x', false, NULL, NULL, true, '{x,a}') AS c";
 
 /// 20: what the server really does inside of the functions.
 #[tokio::test]
@@ -86,7 +86,7 @@ async fn claims_heartbeats_and_endings_go_by_index() {
     );
     let end = "WITH c AS MATERIALIZED (SELECT * FROM dlock_task WHERE uuid IS NOT NULL OFFSET 0)
         SELECT FROM (SELECT array_agg(id) AS i, array_agg(uuid) AS u, array_agg(token) AS t FROM c) AS c,
-            dlock_task_finish_1(i, u, t, ARRAY['complete', 'discard', 'fail', 'snooze', 'give back'],
+            dlock_task_finish_2(i, u, t, ARRAY['complete', 'discard', 'fail', 'snooze', 'give back'],
                 array_fill('1'::text, ARRAY[cardinality(i)]), array_fill('x'::text, ARRAY[cardinality(i)]),
                 array_fill(0::bigint, ARRAY[cardinality(i)]))";
     let ends = plan(end).await;
@@ -189,7 +189,7 @@ async fn claim_that_finds_nothing_writes_nothing() {
 async fn claim_passes_over_what_lies_before_its_start() {
     let (queue, client) = filled().await;
     // Tasks that other workers have.
-    let others = "SELECT count(*) FROM dlock_task_claim_3('{default}', gen_random_uuid(), 9000, 60000, 'x', false,
+    let others = "SELECT count(*) FROM dlock_task_claim_4('{default}', gen_random_uuid(), 9000, 60000, 'x', false,
         NULL, NULL, true, NULL)";
     client.query(others, &[]).await.unwrap();
     let start = "SELECT array_agg((extract(epoch FROM t.run_at) * 1000000)::bigint ORDER BY p), array_agg(t.id ORDER BY p)
@@ -205,7 +205,7 @@ async fn claim_passes_over_what_lies_before_its_start() {
         // A session of its own: what others have not reported yet would be counted too.
         let client = queue.client().await;
         client.batch_execute("BEGIN").await.unwrap();
-        let claim = "SELECT (c.shown).id FROM dlock_task_claim_3('{default}', gen_random_uuid(), 5, 60000, 'x', false,
+        let claim = "SELECT (c.shown).id FROM dlock_task_claim_4('{default}', gen_random_uuid(), 5, 60000, 'x', false,
             $1, $2, false, NULL) AS c";
         let claimed = client.query(claim, &[&instants, &numbers]).await.unwrap();
         assert_eq!(claimed.len(), 6);
@@ -240,7 +240,7 @@ async fn claim_that_finds_nothing_after_its_start_looks_before_it() {
                 SELECT array_fill((extract(epoch FROM run_at) * 1000000)::bigint, ARRAY[10]) AS instants,
                     array_fill(id, ARRAY[10]) AS numbers
                 FROM dlock_task WHERE id = $1
-            ) AS s, dlock_task_claim_3('{default}', gen_random_uuid(), 5, 60000, 'x', false, s.instants, s.numbers, $2,
+            ) AS s, dlock_task_claim_4('{default}', gen_random_uuid(), 5, 60000, 'x', false, s.instants, s.numbers, $2,
                 NULL) AS c
             WHERE (c.shown).id IS NOT NULL";
         let rows = client.query(claim, &[&after, &sweeps]).await.unwrap();
@@ -315,7 +315,7 @@ async fn what_lies_before_is_looked_for_beside_the_claims_of_a_busy_process() {
     };
     let looks = async || -> i64 {
         let sql = "SELECT coalesce(max(calls), 0) FROM pg_stat_user_functions
-            WHERE funcname = 'dlock_task_before_1'";
+            WHERE funcname = 'dlock_task_before_2'";
         client.query_one(sql, &[]).await.unwrap().get(0)
     };
     let began = Instant::now();

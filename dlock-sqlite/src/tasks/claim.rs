@@ -4,12 +4,13 @@ use dlock_core::{FencingToken, ProviderError};
 use dlock_tasks::{
     Claim, ClaimKey, Claimed, ClaimedTask, Enqueued, FailedAttempt, NewTask, State, TaskId, When,
 };
+use rusqlite::Row;
 use serde_json::Value;
 use std::time::{Duration, UNIX_EPOCH};
 
 use super::{
     database::Work,
-    row::{Task, later, micros},
+    row::{Seat, Task, later, micros},
 };
 use crate::{
     clock::{Now, StoreClock},
@@ -55,7 +56,8 @@ impl Work<'_> {
             task.kind,
             task.key,
             text,
-            now
+            now,
+            task.lane
         ];
         match self.value(include_str!("../sql/tasks/enqueue.sql"), parameters)? {
             Some(id) => Ok(Enqueued::New(self.id(id)?)),
@@ -110,23 +112,28 @@ impl Work<'_> {
         } else {
             Vec::new()
         };
-        let mut next = None;
-        for (queue, priority) in self.places(claim)? {
-            let room = claim.max.saturating_sub(tasks.len());
-            if room == 0 {
-                return Ok(Claimed::new(tasks, None));
+        loop {
+            let (mut next, mut buried) = (None, false);
+            for (queue, priority) in self.places(claim)? {
+                let room = claim.max.saturating_sub(tasks.len());
+                if room == 0 {
+                    return Ok(Claimed::new(tasks, None));
+                }
+                let (due, now) = self.due(queue, priority, claim, room)?;
+                for id in due.over {
+                    buried |= self.bury(id)?;
+                }
+                for id in due.free {
+                    tasks.extend(self.take(id, claim)?);
+                }
+                next = sooner(next, due.ends);
+                next = sooner(next, self.next(queue, priority, now)?);
             }
-            let (due, now) = self.due(queue, priority, claim, room)?;
-            for id in due.over {
-                self.bury(id)?;
+            // Others of its lane may have waited for what was buried.
+            if !buried {
+                return Ok(Claimed::new(tasks, next));
             }
-            for id in due.free {
-                tasks.extend(self.take(id, claim)?);
-            }
-            next = sooner(next, due.ends);
-            next = sooner(next, self.next(queue, priority, now)?);
         }
-        Ok(Claimed::new(tasks, next))
     }
 
     /// What a claim that had no answer holds (A2).
@@ -151,7 +158,8 @@ impl Work<'_> {
         room: usize,
     ) -> Result<(Due, Now), Failure> {
         let mut due = Due::default();
-        let parameters = (queue, priority, micros(self.now()), kinds(claim));
+        let is_due = micros(self.now());
+        let parameters = (queue, priority, is_due, kinds(claim));
         let now = self.walk(
             include_str!("../sql/tasks/due.sql"),
             parameters,
@@ -163,12 +171,11 @@ impl Work<'_> {
                 // A uuid that is used up begins no second term (A3).
                 let record = seat.record.as_ref();
                 let spent = record.is_some_and(|record| record.uuid == claim.uuid);
-                let asked = seat.holder().is_some_and(|record| record.asked);
                 if !seat.is_free() {
                     due.ends = sooner(due.ends, seat.holder().and_then(|record| record.remaining));
-                } else if asked || seat.attempt >= seat.max_attempts {
+                } else if seat.is_over() {
                     due.over.push(seat.id);
-                } else if !spent {
+                } else if !spent && !self.waits((queue, priority), &seat, row, is_due)? {
                     due.free.push(seat.id);
                 }
                 Ok(due.free.len() < room)
@@ -177,18 +184,56 @@ impl Work<'_> {
         Ok((due, now))
     }
 
-    /// Ends a task whose last worker did not come back.
-    fn bury(&self, id: TaskId) -> Result<(), Failure> {
+    /// Whether a free task, of which `due.sql` has found this row, waits for another one of its lane (K8): one that runs,
+    /// or that goes before it.
+    pub(super) fn waits(
+        &self,
+        (queue, priority): (&str, u8),
+        seat: &Seat,
+        row: &Row<'_>,
+        is_due: i64,
+    ) -> Result<bool, Failure> {
+        let (lane, run_at): (Option<String>, i64) = (row.get(14)?, row.get(15)?);
+        let Some(lane) = lane else {
+            return Ok(false);
+        };
+        let nobody_has_it = seat.holder().is_none();
+        let mut waits = false;
+        self.walk(
+            include_str!("../sql/tasks/waits.sql"),
+            rusqlite::params![
+                queue,
+                lane,
+                seat.id.get(),
+                nobody_has_it,
+                priority,
+                run_at,
+                is_due
+            ],
+            |row, now| {
+                match self.seat_of(row, now) {
+                    Ok(other) => waits = row.get(14)? || !other.is_free(),
+                    Err(failure) => pass_over(failure)?,
+                }
+                Ok(!waits)
+            },
+        )?;
+        Ok(waits)
+    }
+
+    /// Ends a task whose last worker did not come back, if it is there.
+    fn bury(&self, id: TaskId) -> Result<bool, Failure> {
         let (task, now) = match self.find(id) {
             Ok((Some(task), now)) => (task, now),
-            Ok((None, _)) => return Ok(()),
-            Err(failure) => return pass_over(failure),
+            Ok((None, _)) => return Ok(false),
+            Err(failure) => return pass_over(failure).map(|()| false),
         };
         let (state, errors) = match task.holder() {
             Some(record) if record.asked => (State::Cancelled, task.errors.clone()),
             _ => (State::Dead, with_silence(&task, now)),
         };
-        self.end(&task, state, None, None, &errors, now)
+        self.end(&task, state, None, None, &errors, now)?;
+        Ok(true)
     }
 
     /// Begins a term (T1, T2) and an attempt.

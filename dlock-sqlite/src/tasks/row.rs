@@ -39,6 +39,7 @@ pub(super) struct Task {
     pub(super) run_at: i64,
     pub(super) kind: String,
     pub(super) key: Option<String>,
+    pub(super) lane: Option<String>,
     pub(super) payload: Value,
     pub(super) errors: Vec<FailedAttempt>,
     pub(super) created: i64,
@@ -64,6 +65,11 @@ impl Seat {
     pub(super) fn is_free(&self) -> bool {
         self.holder()
             .is_none_or(|record| record.remaining == Some(Duration::ZERO))
+    }
+
+    /// Whether no worker gets it once it is free: it was to be cancelled, or there is no attempt left.
+    pub(super) fn is_over(&self) -> bool {
+        self.holder().is_some_and(|record| record.asked) || self.attempt >= self.max_attempts
     }
 
     /// Whether this claim has it, expired or not.
@@ -167,6 +173,7 @@ impl Work<'_> {
                     .map(|_| json(row, 22))
                     .transpose()?,
                 checkpoints: row.get::<_, i64>(23)?.unsigned_abs(),
+                lane: row.get(24)?,
             })
         };
         task().map_err(|error| self.bad_row(id, &error.to_string()))

@@ -167,6 +167,7 @@ fn shown(task: row::Task, now: Now) -> Task {
         .attempt(task.seat.attempt)
         .max_attempts(task.seat.max_attempts)
         .key(task.key)
+        .lane(task.lane)
         .payload(task.payload)
         .checkpoint(task.checkpoint)
         .output(None)
@@ -204,6 +205,7 @@ fn ended(row: &Row<'_>) -> rusqlite::Result<Option<Task>> {
             .checkpoint(some(11)?)
             .output(some(13)?)
             .ended_at(Some(instant(row.get(14)?)))
+            .lane(row.get(15)?)
             .build(),
     ))
 }

@@ -118,12 +118,16 @@ impl Work<'_> {
         for (queue, priority) in self.places(claim)? {
             let now = micros(self.now());
             let parameters = (queue, priority, now, kinds(claim));
+            let place = (queue, priority);
             self.walk(
                 include_str!("../sql/tasks/due.sql"),
                 parameters,
-                |row, now| {
-                    match self.seat_of(row, now) {
-                        Ok(seat) => something |= seat.is_free(),
+                |row, read| {
+                    match self.seat_of(row, read) {
+                        Ok(seat) if seat.is_free() => {
+                            something |= seat.is_over() || !self.waits(place, &seat, row, now)?;
+                        }
+                        Ok(_) => {}
                         // Claims say what is wrong with it.
                         Err(Failure::Answer(_)) => {}
                         Err(failure) => return Err(failure),

@@ -10,6 +10,7 @@ mod claims;
 mod endings;
 mod enqueueing;
 mod hints;
+mod lanes;
 mod leases;
 mod pausing;
 mod periodic;
@@ -37,7 +38,7 @@ use uuid::Uuid;
 use super::{LONG, PATIENCE, Stage, TaskFixture, claim, name, release, task};
 
 pub use self::{
-    claims::*, endings::*, enqueueing::*, hints::*, leases::*, pausing::*, periodic::*, showing::*,
+    claims::*, endings::*, enqueueing::*, hints::*, lanes::*, leases::*, pausing::*, periodic::*, showing::*,
     stopping::*,
 };
 

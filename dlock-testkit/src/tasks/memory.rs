@@ -129,6 +129,12 @@ impl MemoryTasks {
         });
     }
 
+    /// Whether others may wait for the end of a task (K8).
+    fn has_a_lane(&self, id: TaskId) -> bool {
+        let lane = |row: &table::Row| row.new.lane.is_some();
+        self.call(|table, _| table.rows.get(&id).is_some_and(lane))
+    }
+
     fn listeners(&self) -> MutexGuard<'_, Listeners> {
         let listeners = self.listeners.lock();
         listeners.unwrap_or_else(PoisonError::into_inner)
@@ -182,11 +188,11 @@ impl TaskStore for MemoryTasks {
         let ended: Vec<Ended> = self.call(finish);
         let comes_back =
             |ended: &Ended| matches!(ended, Ended::Own(State::Ready | State::Scheduled));
-        let back = endings
-            .iter()
-            .zip(&ended)
-            .filter(|(_, ended)| comes_back(ended));
-        self.tell(back.map(|(ending, _)| ending.key.id));
+        let concerns_others = |(ending, ended): &(&Ending, &Ended)| {
+            comes_back(ended) || self.has_a_lane(ending.key.id)
+        };
+        let told = endings.iter().zip(&ended).filter(concerns_others);
+        self.tell(told.map(|(ending, _)| ending.key.id));
         Ok(ended)
     }
 
@@ -211,7 +217,11 @@ impl TaskStore for MemoryTasks {
     }
 
     async fn cancel(&self, id: TaskId, force: bool) -> Result<Option<State>, ProviderError> {
-        Ok(self.call(|table, now| table.cancel(id, force, now)))
+        let cancelled = self.call(|table, now| table.cancel(id, force, now));
+        if self.has_a_lane(id) {
+            self.tell([id]);
+        }
+        Ok(cancelled)
     }
 
     async fn retry(&self, id: TaskId) -> Result<Option<Enqueued>, ProviderError> {

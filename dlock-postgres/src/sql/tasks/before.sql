@@ -35,6 +35,7 @@ BEGIN
             AND (t.uuid IS NULL OR t.released OR t.expiry <= v_now)
             AND (p_kinds IS NULL OR t.kind = ANY (p_kinds)
                 OR t.attempt >= t.max_attempts OR t.asked AND NOT t.released)
+            AND (t.lane IS NULL OR NOT {waits})
             AND {sound}(t)
         ORDER BY t.run_at, t.id
         LIMIT 1

@@ -16,6 +16,11 @@
 -- A row that another session has locked is passed over, so claims wait for nobody and for no other claim. Only as
 -- many rows are locked as are given out: the walk over queues and priorities ends with the last of them. The
 -- planner may only walk along the index, however it estimates, and compiles nothing.
+--
+-- Two claims could each see a lane without what the other one is about to take of it. So a task of a lane is given out
+-- by a statement that began, and took its snapshot, when this session had the lock of the lane: the walk that finds one
+-- of a lane that is not locked yet gives out nothing, and is made once more with the lock. A lane whose lock another
+-- claim has is passed over like a row.
 CREATE OR REPLACE FUNCTION {claim}(
     p_queues pg_catalog.text[], p_uuid pg_catalog.uuid, p_max integer, p_duration bigint, p_owner pg_catalog.text,
     p_again boolean, p_instants bigint[], p_numbers bigint[], p_sweep boolean,
@@ -31,6 +36,9 @@ DECLARE
     v_is_sweep boolean := p_instants IS NULL;
     v_began timestamptz := clock_timestamp();
     v_paused text[] := ARRAY(SELECT p.queue FROM {paused} AS p WHERE p.queue = ANY (p_queues)); -- K11
+    v_locked bigint[] := '{}'; -- The locks of lanes that this claim has,
+    v_busy bigint[] := '{}';   -- and those that others have.
+    v_again boolean;
     v_asked integer;
     v_picked integer;
     v_row record;
@@ -61,9 +69,10 @@ BEGIN
     WHILE v_room > 0 LOOP
         v_asked := v_room;
         v_picked := 0;
+        v_again := false;
         FOR v_row IN
             WITH picked AS MATERIALIZED (
-                SELECT f.id, f.is_over
+                SELECT f.id, f.is_over, CASE WHEN NOT f.is_over THEN f.lane END AS lane
                 FROM (
                     SELECT
                         q.queue, p.priority,
@@ -83,7 +92,8 @@ BEGIN
                     SELECT
                         t.id,
                         -- Nobody runs it any more: its last worker was asked to stop, or there is no attempt left.
-                        t.attempt >= t.max_attempts OR coalesce(t.asked AND NOT t.released, false) AS is_over
+                        t.attempt >= t.max_attempts OR coalesce(t.asked AND NOT t.released, false) AS is_over,
+                        CASE WHEN t.lane IS NOT NULL THEN {lane}(t.queue, t.lane) END AS lane
                     FROM {task} AS t
                     WHERE t.queue = w.queue AND t.priority = w.priority AND t.run_at <= v_now
                         AND (t.run_at, t.id) > (w.start, w.number)
@@ -93,12 +103,15 @@ BEGIN
                             OR t.attempt >= t.max_attempts OR t.asked AND NOT t.released)
                         AND (p_kinds IS NULL OR t.kind = ANY (p_kinds)
                             OR t.attempt >= t.max_attempts OR t.asked AND NOT t.released)
+                        AND (t.lane IS NULL OR {lane}(t.queue, t.lane) <> ALL (v_busy) AND NOT {waits})
                         AND {sound}(t)
                     ORDER BY t.run_at, t.id
                     LIMIT v_room
                     FOR UPDATE SKIP LOCKED
                 ) AS f
                 LIMIT v_room
+            ), unlocked AS (
+                SELECT DISTINCT p.lane FROM picked AS p WHERE p.lane IS NOT NULL AND p.lane <> ALL (v_locked)
             ), granted AS (
                 -- A1, A4, A5, T1: every field of the old term goes.
                 UPDATE {task} AS t SET
@@ -112,26 +125,41 @@ BEGIN
                         ELSE {failed}(t.errors, t.attempt, v_now, {silence}(t.owner))
                     END
                 FROM picked AS p
-                WHERE t.id = p.id AND NOT p.is_over
+                WHERE t.id = p.id AND NOT p.is_over AND NOT EXISTS (SELECT FROM unlocked)
                 RETURNING t AS task
             )
-            SELECT NULL::{task} AS task, p.id AS over FROM picked AS p WHERE p.is_over
+            SELECT NULL::{task} AS task, p.id AS over, NULL::bigint AS lane FROM picked AS p WHERE p.is_over
             UNION ALL
-            (SELECT g.task, NULL::bigint FROM granted AS g
+            SELECT NULL::{task}, NULL::bigint, u.lane FROM unlocked AS u
+            UNION ALL
+            (SELECT g.task, NULL::bigint, NULL::bigint FROM granted AS g
             ORDER BY array_position(p_queues, (g.task).queue), (g.task).priority, (g.task).run_at, (g.task).id)
         LOOP
             v_picked := v_picked + 1;
-            IF v_row.over IS NULL THEN
+            IF v_row.lane IS NOT NULL THEN
+                v_again := true;
+                IF pg_try_advisory_xact_lock(v_row.lane) THEN
+                    v_locked := v_locked || v_row.lane;
+                ELSE
+                    v_busy := v_busy || v_row.lane;
+                END IF;
+            ELSIF v_row.over IS NULL THEN
                 shown := v_row.task;
                 RETURN NEXT;
                 v_room := v_room - 1;
             ELSE
+                v_again := true; -- Others of its lane may have waited for it.
                 PERFORM {move}(
                     t.id, CASE WHEN t.asked AND NOT t.released THEN 'cancelled' ELSE 'dead' END, NULL, NULL,
                     CASE WHEN NOT t.released AND NOT t.asked THEN {silence}(t.owner) END)
                 FROM {task} AS t WHERE t.id = v_row.over;
             END IF;
         END LOOP;
+        IF cardinality(v_locked) > 0 AND current_setting('transaction_isolation') <> 'read committed' THEN
+            RAISE EXCEPTION 'tasks of lanes are claimed in transactions that are READ COMMITTED only: set '
+                'default_transaction_isolation of this role or database to it';
+        END IF;
+        CONTINUE WHEN v_again;
         IF v_picked < v_asked THEN
             -- The walk came to its end.
             EXIT WHEN v_is_sweep OR NOT coalesce(p_sweep, v_room = p_max);
@@ -160,6 +188,10 @@ BEGIN
         ) AS n (instant)
         WHERE n.instant < to_timestamp(99999999999);
         wait := (extract(epoch FROM v_next - v_now) * 1000000)::bigint;
+        IF cardinality(v_busy) > 0 THEN
+            -- The other claim may leave something of the lane, and of what it takes nothing is known here.
+            wait := least(wait, 100000);
+        END IF;
     END IF;
     IF v_is_sweep THEN
         swept := (extract(epoch FROM clock_timestamp() - v_began) * 1000000)::bigint;

@@ -13,6 +13,7 @@ SET enable_mergejoin = off SET enable_seqscan = off SET enable_bitmapscan = off 
 #variable_conflict use_column
 DECLARE
     v_places bigint[];
+    v_queues text[];
 BEGIN
     -- An ending that a crash can undo is none.
     IF current_setting('synchronous_commit') = 'off' THEN
@@ -39,14 +40,20 @@ BEGIN
         RETURNING t.*, h.place
     ), kept AS (
         INSERT INTO {done} (
-            id, queue, priority, run_at, attempt, max_attempts, kind, key, payload, errors, created, checkpoint,
-            token, state, output, ending, ended)
+            id, queue, priority, run_at, attempt, max_attempts, kind, key, lane, payload, errors, created,
+            checkpoint, token, state, output, ending, ended)
         SELECT
-            g.id, g.queue, g.priority, g.run_at, g.attempt, g.max_attempts, g.kind, g.key, g.payload, g.errors,
-            g.created, g.checkpoint, g.token, 'succeeded', p_outputs[g.place]::json, g.token, clock_timestamp()
+            g.id, g.queue, g.priority, g.run_at, g.attempt, g.max_attempts, g.kind, g.key, g.lane, g.payload,
+            g.errors, g.created, g.checkpoint, g.token, 'succeeded', p_outputs[g.place]::json, g.token, clock_timestamp()
         FROM gone AS g
     )
-    SELECT array_agg(g.place) INTO v_places FROM gone AS g;
+    SELECT array_agg(g.place), array_agg(DISTINCT g.queue) FILTER (WHERE g.lane IS NOT NULL)
+    INTO v_places, v_queues
+    FROM gone AS g;
+
+    IF v_queues IS NOT NULL THEN
+        PERFORM {tell}(v_queues); -- Others of the lanes may have waited for them.
+    END IF;
 
     RETURN QUERY SELECT u.place, true, 'succeeded' FROM unnest(v_places) AS u (place);
 

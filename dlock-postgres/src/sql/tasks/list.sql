@@ -4,7 +4,7 @@
 SELECT b.* FROM (
     (SELECT t.uuid, t.renewals, t.owner, t.since, t.token, t.duration, t.released, t.asked,
         NULL::pg_catalog.bytea AS data, t.expiry, c.now,
-        t.id, t.queue, t.priority, t.run_at, t.attempt, t.max_attempts, t.kind, t.key, t.payload::pg_catalog.text,
+        t.id, t.queue, t.priority, t.run_at, t.attempt, t.max_attempts, t.kind, t.key, t.lane, t.payload::pg_catalog.text,
         t.errors::pg_catalog.text, t.created, t.checkpoint::pg_catalog.text, {state}(t, c.now) AS state,
         NULL::pg_catalog.text AS output, NULL::pg_catalog.timestamptz AS ended
     FROM {task} AS t CROSS JOIN (SELECT pg_catalog.clock_timestamp() AS now) AS c
@@ -14,7 +14,7 @@ SELECT b.* FROM (
     LIMIT $4)
     UNION ALL
     (SELECT NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
-        d.id, d.queue, d.priority, d.run_at, d.attempt, d.max_attempts, d.kind, d.key, d.payload::pg_catalog.text,
+        d.id, d.queue, d.priority, d.run_at, d.attempt, d.max_attempts, d.kind, d.key, d.lane, d.payload::pg_catalog.text,
         d.errors::pg_catalog.text, d.created, d.checkpoint::pg_catalog.text, d.state,
         d.output::pg_catalog.text, d.ended
     FROM {done} AS d

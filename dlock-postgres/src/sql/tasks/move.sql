@@ -1,19 +1,24 @@
--- Moves a task to those that have ended.
+-- Moves a task to those that have ended, and tells those who may wait for one of its lane (K8).
 -- Parameters: its number; the state; its output or null; the token of the claim whose own ending it is, or null;
 -- what went wrong in its last attempt, or null.
 -- Result: none. The caller has locked the row.
 CREATE OR REPLACE FUNCTION {move}(
     p_id bigint, p_state pg_catalog.text, p_output pg_catalog.json, p_ending bigint, p_error pg_catalog.text
 ) RETURNS void LANGUAGE plpgsql AS $dlock$
+DECLARE
+    v_queue text := (SELECT t.queue FROM {task} AS t WHERE t.id = p_id AND t.lane IS NOT NULL);
 BEGIN
+    IF v_queue IS NOT NULL THEN
+        PERFORM {tell}(ARRAY[v_queue]);
+    END IF;
     WITH gone AS (
         DELETE FROM {task} AS t WHERE t.id = p_id RETURNING t.*
     )
     INSERT INTO {done} (
-        id, queue, priority, run_at, attempt, max_attempts, kind, key, payload, errors, created, checkpoint, token,
-        state, output, ending, ended)
+        id, queue, priority, run_at, attempt, max_attempts, kind, key, lane, payload, errors, created, checkpoint,
+        token, state, output, ending, ended)
     SELECT
-        t.id, t.queue, t.priority, t.run_at, t.attempt, t.max_attempts, t.kind, t.key, t.payload,
+        t.id, t.queue, t.priority, t.run_at, t.attempt, t.max_attempts, t.kind, t.key, t.lane, t.payload,
         CASE WHEN p_error IS NULL THEN t.errors ELSE {failed}(t.errors, t.attempt, clock_timestamp(), p_error) END,
         t.created, t.checkpoint, t.token, p_state, p_output, p_ending, clock_timestamp()
     FROM gone AS t;

@@ -6,6 +6,7 @@
 --
 -- run_at      from when on it may run
 -- attempt     attempts so far, the one under way included
+-- lane        of the tasks of a queue and a lane one runs at a time (K8)
 -- payload     json, not jsonb: what was enqueued comes out as it was, numbers included
 -- errors      the newest failed attempts: [{"attempt": 1, "at": .., "error": ".."}], at in microseconds of Unix time
 -- checkpoint  what an attempt has left for the next one; checkpoints: the number of its newest of this claim
@@ -38,6 +39,7 @@ CREATE TABLE IF NOT EXISTS {task} (
     max_attempts integer                NOT NULL,
     kind         pg_catalog.text        NOT NULL,
     key          pg_catalog.text        COLLATE pg_catalog."C",
+    lane         pg_catalog.text        COLLATE pg_catalog."C",
     payload      pg_catalog.json        NOT NULL,
     errors       pg_catalog.jsonb       NOT NULL,
     created      pg_catalog.timestamptz NOT NULL,
@@ -63,6 +65,7 @@ CREATE TABLE IF NOT EXISTS {done} (
     max_attempts integer                NOT NULL,
     kind         pg_catalog.text        NOT NULL,
     key          pg_catalog.text        COLLATE pg_catalog."C",
+    lane         pg_catalog.text        COLLATE pg_catalog."C",
     payload      pg_catalog.json        NOT NULL,
     errors       pg_catalog.jsonb       NOT NULL,
     created      pg_catalog.timestamptz NOT NULL,
@@ -94,6 +97,9 @@ BEGIN
     END IF;
     IF pg_catalog.to_regclass('{schema}.dlock_task_key') IS NULL THEN
         CREATE UNIQUE INDEX dlock_task_key ON {task} (queue, key) WHERE key IS NOT NULL;
+    END IF;
+    IF pg_catalog.to_regclass('{schema}.dlock_task_lane') IS NULL THEN
+        CREATE INDEX dlock_task_lane ON {task} (queue, lane, priority, run_at, id) WHERE lane IS NOT NULL;
     END IF;
     IF pg_catalog.to_regclass('{schema}.dlock_task_done_ended') IS NULL THEN
         CREATE INDEX dlock_task_done_ended ON {done} (state, ended);
@@ -130,6 +136,13 @@ LANGUAGE sql IMMUTABLE AS $dlock$
         WHEN t.run_at OPERATOR(pg_catalog.>) p_now THEN 'scheduled'
         ELSE 'ready'
     END
+$dlock$;
+
+-- The advisory lock of a lane: a claim that gives out one of its tasks has it until it is committed.
+CREATE OR REPLACE FUNCTION {lane}(p_queue pg_catalog.text, p_lane pg_catalog.text) RETURNS bigint
+LANGUAGE sql IMMUTABLE AS $dlock$
+    SELECT pg_catalog.hashtextextended(
+        '{schema}/' OPERATOR(pg_catalog.||) p_queue OPERATOR(pg_catalog.||) '/' OPERATOR(pg_catalog.||) p_lane, 0)
 $dlock$;
 
 -- What is said of an attempt whose worker did not come back.

@@ -1,8 +1,8 @@
 -- Tasks that are due and may be free: what their clock says is for the caller to judge. Without what is large.
 -- ?1 queue, ?2 priority, ?3 now as unix time, ?4 the kinds as a JSON array, null for any: those of other kinds only if
--- they are to end whoever asks. Result: in the order that tasks/row.rs reads a seat.
+-- they are to end whoever asks. Result: in the order that tasks/row.rs reads a seat, then lane and run_at.
 SELECT uuid, renewals, owner, since, token, duration, released, asked, NULL, boot, expiry,
-       id, attempt, max_attempts
+       id, attempt, max_attempts, lane, run_at
 FROM dlock_task
 WHERE queue = ?1 AND priority = ?2 AND run_at <= ?3
     AND (?4 IS NULL OR kind IN (SELECT value FROM json_each(?4))

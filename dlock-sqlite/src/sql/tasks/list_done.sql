@@ -1,6 +1,7 @@
 -- Ended tasks by number. ?1 queue or null, ?2 numbers above, ?3 state or null.
 -- Result: in the order that tasks/show.rs reads.
-SELECT id, queue, priority, run_at, attempt, max_attempts, kind, key, payload, errors, created, checkpoint, state, output, ended
+SELECT id, queue, priority, run_at, attempt, max_attempts, kind, key, payload, errors, created, checkpoint, state, output, ended,
+       lane
 FROM dlock_task_done
 WHERE id > ?2 AND (?1 IS NULL OR queue = ?1) AND (?3 IS NULL OR state = ?3)
 ORDER BY id;

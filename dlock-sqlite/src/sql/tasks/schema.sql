@@ -6,6 +6,7 @@
 --
 -- run_at     from when on it may run: unix time in microseconds, like created and since
 -- attempt    attempts so far, the one under way included
+-- lane       of the tasks of a queue and a lane one runs at a time (K8)
 -- errors     the newest failed attempts: [{"attempt": 1, "at": .., "error": ".."}]
 -- checkpoint what an attempt has left for the next one; checkpoints: the number of its newest of this claim
 CREATE TABLE dlock_task (
@@ -17,6 +18,7 @@ CREATE TABLE dlock_task (
     max_attempts INTEGER NOT NULL CHECK (max_attempts > 0),
     kind         TEXT    NOT NULL CHECK (length(kind) > 0),
     key          TEXT             CHECK (length(key) > 0),
+    lane         TEXT             CHECK (length(lane) > 0),
     payload      TEXT    NOT NULL CHECK (json_valid(payload)),
     errors       TEXT    NOT NULL CHECK (json_valid(errors)),
     created      INTEGER NOT NULL,
@@ -36,6 +38,7 @@ CREATE TABLE dlock_task (
 -- What a claim walks over. No index has a column that a claim, a heartbeat or a checkpoint changes.
 CREATE INDEX dlock_task_next ON dlock_task (queue, priority, run_at, id);
 CREATE UNIQUE INDEX dlock_task_key ON dlock_task (queue, key) WHERE key IS NOT NULL;
+CREATE INDEX dlock_task_lane ON dlock_task (queue, lane, priority, run_at, id) WHERE lane IS NOT NULL;
 -- A task that has ended. ending: the token of the claim whose own ending it was, null if it was none's.
 CREATE TABLE dlock_task_done (
     id           INTEGER PRIMARY KEY,
@@ -46,6 +49,7 @@ CREATE TABLE dlock_task_done (
     max_attempts INTEGER NOT NULL,
     kind         TEXT    NOT NULL,
     key          TEXT,
+    lane         TEXT,
     payload      TEXT    NOT NULL CHECK (json_valid(payload)),
     errors       TEXT    NOT NULL CHECK (json_valid(errors)),
     created      INTEGER NOT NULL,

@@ -75,6 +75,8 @@ pub async fn what_cannot_be_kept_is_refused_as_a_whole<F: TaskFixture>(stage: St
         NewTask::builder().kind("a").queue("q".repeat(129)).build(),
         NewTask::builder().kind("a").priority(10).build(),
         NewTask::builder().kind("a").key("").build(),
+        NewTask::builder().kind("a").lane("").build(),
+        NewTask::builder().kind("a").lane("l".repeat(257)).build(),
         NewTask::builder().kind("a").max_attempts(0).build(),
         NewTask::builder()
             .kind("a")

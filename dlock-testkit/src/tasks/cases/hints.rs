@@ -202,3 +202,27 @@ pub async fn resumed_queue_is_hinted<F: TaskFixture>(stage: Stage<F>) {
     hears(&mut stream, "the queue is resumed").await;
     stage.take(LONG).await;
 }
+
+/// Those who wait for a lane hear that its task has ended.
+pub async fn end_of_a_task_of_a_lane_is_hinted<F: TaskFixture>(stage: Stage<F>) {
+    let Some([mut stream, _]) = stage.streams().await else {
+        return;
+    };
+    let in_lane = || NewTask::builder().kind("a").lane("l").build();
+    stage.add(in_lane()).await;
+    for how in [
+        How::Complete(Value::Null),
+        How::Discard { error: "x".into() },
+    ] {
+        stage.add(in_lane()).await;
+        let key = stage.take(LONG).await.key;
+        drain(&mut stream).await;
+        stage.finish(key, how.clone()).await;
+        hears(&mut stream, &format!("{how:?}")).await;
+    }
+    stage.add(in_lane()).await;
+    let key = stage.take(LONG).await.key;
+    drain(&mut stream).await;
+    stage.cancel(key.id, true).await;
+    hears(&mut stream, "cancelled by force").await;
+}

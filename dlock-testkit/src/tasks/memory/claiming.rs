@@ -30,7 +30,7 @@ impl Table {
             let goes_on = !self.paused.contains_key(&row.new.queue); // K11
             let kinds = claim.kinds.as_ref();
             let wanted = kinds.is_none_or(|kinds| kinds.contains(&row.new.kind));
-            due && goes_on && wanted && !is_of(row, claim) // A3
+            due && goes_on && wanted && !is_of(row, claim) && !self.waits(row, now) // A3, K8
         }));
         // What it holds is answered, however little it asks for now.
         ids.truncate(held.max(claim.max));
@@ -85,6 +85,24 @@ impl Table {
         row.checkpoints = 0;
         self.last_token = next;
         Ok(())
+    }
+
+    /// Whether a task has to wait for another one of its lane (K8): one that runs, or that goes before it. What has begun
+    /// does.
+    fn waits(&self, row: &Row, now: SystemTime) -> bool {
+        let new = &row.new;
+        let place =
+            |row: &Row| (row.held().is_none(), row.new.priority, row.run_at, row.id);
+        let of_the_lane = |other: &&Row| {
+            other.id != row.id && other.new.queue == new.queue && other.new.lane == new.lane
+        };
+        let mut lane = self.rows.values().filter(of_the_lane);
+        new.lane.is_some()
+            && lane.any(|other| match other.state(now) {
+                State::Running => true,
+                State::Stalled | State::Ready => place(other) < place(row),
+                _ => false,
+            })
     }
 
     /// The tasks of a claim's queues, in the order in which they should run.

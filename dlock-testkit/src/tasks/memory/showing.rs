@@ -77,6 +77,7 @@ fn shown(row: &Row, now: SystemTime) -> Task {
         .attempt(row.attempt)
         .max_attempts(new.max_attempts)
         .key(new.key)
+        .lane(new.lane)
         .payload(new.payload)
         .checkpoint(row.checkpoint.clone())
         .output(row.done.as_ref().and_then(|done| done.output.clone()))
