@@ -201,6 +201,16 @@ pub(crate) enum TasksCommand {
     },
     /// The queues that are paused
     Paused,
+    /// Limit how many tasks of a queue run at a time, over all workers
+    Limit {
+        /// Its name
+        queue: String,
+        /// 1 or more; none takes the limit away
+        #[arg(value_name = "NUMBER|none", value_parser = limit)]
+        limit: Limit,
+    },
+    /// The queues that have a limit
+    Limits,
 }
 
 /// Arguments of `dlock tasks enqueue`.
@@ -236,6 +246,19 @@ pub(crate) struct EnqueueArguments {
 fn instant(text: &str) -> Result<SystemTime, String> {
     humantime::parse_rfc3339(text)
         .map_err(|error| format!("{error}; an instant is written in UTC, as 2026-12-01T09:00:00Z"))
+}
+
+/// A limit, or none.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limit(pub(crate) Option<u32>);
+
+fn limit(text: &str) -> Result<Limit, String> {
+    match text.parse() {
+        _ if text == "none" => Ok(Limit(None)),
+        Ok(0) => Err("a queue with a limit of 0 would never run a task: pause it".to_owned()),
+        Ok(limit) => Ok(Limit(Some(limit))),
+        Err(_) => Err("a limit is a number from 1 on, or none".to_owned()),
+    }
 }
 
 fn task(text: &str) -> Result<TaskId, String> {

@@ -2,6 +2,7 @@
 
 mod changes;
 mod enqueue;
+mod limit;
 mod pause;
 mod rows;
 
@@ -12,7 +13,7 @@ use dlock_stores::Queue;
 use dlock_tasks::{Filter, TaskId};
 
 use crate::{
-    arguments::{TasksArguments, TasksCommand},
+    arguments::{Limit, TasksArguments, TasksCommand},
     ask,
     exit::{Exit, Failure, PROGRAM},
     output,
@@ -44,7 +45,8 @@ async fn run(arguments: &TasksArguments) -> Result<ExitCode, Failure> {
             // Each store has an order of its own.
             counts.sort();
             let paused = pause::paused(&queue).await?;
-            output::write(&rows::counts(&counts, &paused, json)?)?;
+            let limits = limit::limits(&queue).await?;
+            output::write(&rows::counts(&counts, &paused, &limits, json)?)?;
         }
         TasksCommand::List {
             queue: of,
@@ -78,6 +80,13 @@ async fn run(arguments: &TasksArguments) -> Result<ExitCode, Failure> {
         TasksCommand::Resume { queues } => pause::set(&queue, queues, false, json).await?,
         TasksCommand::Paused => {
             output::write(&rows::paused(&pause::paused(&queue).await?, json)?)?;
+        }
+        TasksCommand::Limit {
+            queue: of,
+            limit: Limit(limit),
+        } => limit::set(&queue, of, *limit, json).await?,
+        TasksCommand::Limits => {
+            output::write(&rows::limits(&limit::limits(&queue).await?, json)?)?;
         }
         TasksCommand::Retry { ids } => return changes::retry(&queue, ids, json).await,
     }

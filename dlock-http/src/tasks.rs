@@ -16,7 +16,7 @@ pub use self::{
         GiveBack, How, Snooze,
     },
     new::{Enqueue, EnqueuePeriodic, Enqueued, EnqueuedMany, NewTask, Served},
-    queue::{Paused, Queue, SetQueue},
+    queue::{Limited, Queue, Queues, SetQueue},
     show::{
         Cancel, Cancelled, Count, Counts, FailedAttempt, Hint, Holder, Page, Prune, Pruned, Retry,
         Task,
@@ -28,9 +28,10 @@ pub use self::{
 pub const NEXT_MS: &str = "dlock-next-ms";
 
 /// Tells `null`, which is a value, from a field that is not there.
-fn present<'de, D>(deserializer: D) -> Result<Option<serde_json::Value>, D::Error>
+fn present<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     D: serde::Deserializer<'de>,
+    T: serde::Deserialize<'de>,
 {
     serde::Deserialize::deserialize(deserializer).map(Some)
 }

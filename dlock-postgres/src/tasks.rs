@@ -33,10 +33,14 @@
 //! transaction keeps locked is given to nobody, and its heartbeats fail until that transaction ends: keep
 //! transactions that complete tasks or leave checkpoints much shorter than the lease.
 //!
-//! # Lanes
+//! # Lanes and limits
 //! A claim that gives out a task of a [lane](dlock_tasks::NewTask::lane) holds an advisory lock of PostgreSQL until it is
 //! committed, whose number is a hash of schema, queue and lane. It has to run in a transaction that is `READ COMMITTED`, as
 //! they are unless `default_transaction_isolation` says otherwise: in others it is an error.
+//!
+//! Claims of a queue with a [limit](TaskStore::set_limit) hold such a lock of the queue, and wait for each other, for 2 s at
+//! most. To set a limit waits for all claims of the schema that are under way, and keeps new ones waiting meanwhile: a
+//! moment, or where the queue has no limit yet as long as it takes to look at all of its tasks.
 //!
 //! # Wake-ups
 //! A worker whose store was built with [`listen`](PostgresTasksBuilder::listen) starts a task milliseconds after the
@@ -59,8 +63,9 @@
 //! GRANT USAGE ON SCHEMA dlock TO worker;
 //! GRANT SELECT, INSERT, UPDATE, DELETE ON dlock.dlock_task, dlock.dlock_task_done TO worker;
 //! GRANT SELECT, INSERT, UPDATE ON dlock.dlock_task_schedule TO worker;
-//! GRANT SELECT ON dlock.dlock_task_layout, dlock.dlock_task_paused TO worker;
-//! GRANT INSERT, DELETE ON dlock.dlock_task_paused TO worker;
+//! GRANT SELECT ON dlock.dlock_task_layout, dlock.dlock_task_paused, dlock.dlock_task_limit TO worker;
+//! GRANT SELECT, INSERT, UPDATE, DELETE ON dlock.dlock_task_slot TO worker;
+//! GRANT INSERT, UPDATE, DELETE ON dlock.dlock_task_paused, dlock.dlock_task_limit TO worker;
 //! GRANT USAGE ON SEQUENCE dlock.dlock_task_id_seq TO worker;
 //! ```
 //!
@@ -82,8 +87,8 @@ use async_trait::async_trait;
 use deadpool_postgres::tokio_postgres::{self, Row, Transaction, types::Type};
 use dlock_core::{FencingToken, Provider, ProviderError, provider::Wakeups};
 use dlock_tasks::{
-    Ages, Claim, ClaimKey, Claimed, Count, Ended, Ending, Enqueued, Filter, How, Kept, NewTask,
-    PausedQueue, Served, State, Task, TaskId, TaskStore, limits,
+    Ages, Claim, ClaimKey, Claimed, Count, Ended, Ending, Enqueued, Filter, How, Kept,
+    LimitedQueue, NewTask, PausedQueue, Served, State, Task, TaskId, TaskStore, limits,
 };
 use serde_json::Value;
 use tokio::task::JoinSet;
@@ -446,6 +451,9 @@ impl TaskStore for PostgresTasks {
                     if let Some((priority, key)) = row::key(row, &task) {
                         look.claimed(&task.queue, priority, key);
                     }
+                    if row::has_lane(row) {
+                        look.found_lane(&task.queue);
+                    }
                     tasks.push(task);
                 }
                 Ok(None) => (next, swept) = row::end_of_claim(row)?,
@@ -601,6 +609,31 @@ impl TaskStore for PostgresTasks {
         };
         let paused: Result<_, Flaw> = rows.iter().map(paused).collect();
         paused.map_err(|flaw| error::bad_answer(&flaw))
+    }
+
+    async fn set_limit(&self, queue: &str, limit: Option<u32>) -> Result<(), ProviderError> {
+        limits::queue(queue)?;
+        limits::limit(limit)?;
+        let most = limit.map(i64::from);
+        let parameters: &Parameters<'_> = &[(&queue, Type::TEXT), (&most, Type::INT8)];
+        let done =
+            self.connections
+                .query_one(Caller::Other, &self.statements.set_limit, parameters);
+        done.await.map(drop)
+    }
+
+    async fn limits(&self) -> Result<Vec<LimitedQueue>, ProviderError> {
+        let rows = self
+            .connections
+            .query(Caller::Other, &self.statements.limits, &[])
+            .await?;
+        let limited = |row: &Row| -> Result<LimitedQueue, Flaw> {
+            let most: i64 = value(row, "most", 1)?;
+            let limit = u32::try_from(most).map_err(|_| format!("a limit is {most}"))?;
+            Ok(LimitedQueue::new(value(row, "queue", 0)?, limit))
+        };
+        let limits: Result<_, Flaw> = rows.iter().map(limited).collect();
+        limits.map_err(|flaw| error::bad_answer(&flaw))
     }
 
     async fn counts(&self) -> Result<Vec<Count>, ProviderError> {

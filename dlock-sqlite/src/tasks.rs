@@ -39,6 +39,7 @@ mod beats;
 mod claim;
 mod database;
 mod ending;
+mod limit;
 mod pause;
 mod periodic;
 mod repeat;
@@ -56,8 +57,8 @@ use std::{
 use async_trait::async_trait;
 use dlock_core::{Provider, ProviderError, provider::Wakeups};
 use dlock_tasks::{
-    Ages, Claim, ClaimKey, Claimed, Count, Ended, Ending, Enqueued, Filter, How, Kept, NewTask,
-    PausedQueue, Served, State, Task, TaskId, TaskStore, limits,
+    Ages, Claim, ClaimKey, Claimed, Count, Ended, Ending, Enqueued, Filter, How, Kept,
+    LimitedQueue, NewTask, PausedQueue, Served, State, Task, TaskId, TaskStore, limits,
 };
 use rusqlite::Transaction;
 use serde_json::Value;
@@ -375,6 +376,20 @@ impl TaskStore for SqliteTasks {
 
     async fn paused(&self) -> Result<Vec<PausedQueue>, ProviderError> {
         self.read(|work| work.paused()).await
+    }
+
+    async fn set_limit(&self, queue: &str, limit: Option<u32>) -> Result<(), ProviderError> {
+        limits::queue(queue)?;
+        limits::limit(limit)?;
+        let queue = queue.to_owned();
+        self.write(None, move |work| work.set_limit(&queue, limit))
+            .await
+    }
+
+    async fn limits(&self) -> Result<Vec<LimitedQueue>, ProviderError> {
+        let limits = self.read(|work| work.limits()).await?.into_iter();
+        let limited = |(queue, limit)| LimitedQueue::new(queue, limit);
+        Ok(limits.map(limited).collect())
     }
 
     async fn counts(&self) -> Result<Vec<Count>, ProviderError> {

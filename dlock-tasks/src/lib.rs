@@ -17,7 +17,7 @@ pub use self::{
     outcome::{BadJson, Stop},
     payload::Payload,
     periodic::{BadSchedule, Periodic, Schedule, Served},
-    store::{Ages, Count, Filter, PausedQueue, TaskStore},
+    store::{Ages, Count, Filter, LimitedQueue, PausedQueue, TaskStore},
     task::{
         Enqueued, FailedAttempt, Holder, NewTask, NewTaskBuilder, NoState, State, Task, TaskId,
         When,

@@ -129,6 +129,19 @@ pub fn queue(name: &str) -> Result<(), ProviderError> {
     text("name of a queue", name, 128)
 }
 
+/// Whether a queue can have this limit.
+///
+/// # Errors
+/// [`Fatal`](dlock_core::ErrorKind::Fatal) if it is 0.
+pub fn limit(limit: Option<u32>) -> Result<(), ProviderError> {
+    match limit {
+        Some(0) => Err(fatal(
+            "a queue with a limit of 0 would never run a task: pause it instead".to_owned(),
+        )),
+        _ => Ok(()),
+    }
+}
+
 fn text(what: &str, text: &str, most: usize) -> Result<(), ProviderError> {
     if text.contains('\0') {
         return Err(fatal(format!(

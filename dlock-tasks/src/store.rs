@@ -74,7 +74,7 @@ pub trait TaskStore: Send + Sync + 'static {
     /// come nearer (K6); nothing else of `claim` matters. `None`, the default: this store has none, and workers poll.
     ///
     /// What is enqueued, retried, given back or left for a later attempt from the return of this call on is hinted
-    /// once claims see it, or the stream ends; so is the end of a task that others of its lane wait for. A task of later need not be, if another one falls due before it. Of which
+    /// once claims see it, or the stream ends; so is the end of a task that others of its lane, or of a queue with a limit, wait for. A task of later need not be, if another one falls due before it. Of which
     /// kind a hint is does not matter. One that nobody has read yet stands for all that follow, so a stream needs room for
     /// one.
     ///
@@ -117,6 +117,21 @@ pub trait TaskStore: Send + Sync + 'static {
 
     /// The queues that are paused, by name.
     async fn paused(&self) -> Result<Vec<PausedQueue>, ProviderError>;
+
+    /// Limits how many tasks of a queue run at a time, over all workers (K8); `None` takes the limit away. A claim that begins
+    /// once a queue has a limit gets none of its tasks while so many run, those that ran before included. None of them is
+    /// stopped: with a lower limit nobody gets another one until enough have ended. Nothing has to give a place back: one
+    /// is free when the claim is over, by its ending or because the lease has run out. When a place comes free or the limit
+    /// changes, the workers that [watch](Self::watch) the queue are told.
+    ///
+    /// A queue need not have tasks to have a limit, and keeps it. A repeat changes nothing.
+    ///
+    /// # Errors
+    /// [`Fatal`](dlock_core::ErrorKind::Fatal) if the limit is 0, which is a [pause](Self::set_paused), or for the name.
+    async fn set_limit(&self, queue: &str, limit: Option<u32>) -> Result<(), ProviderError>;
+
+    /// The queues that have a limit, by name.
+    async fn limits(&self) -> Result<Vec<LimitedQueue>, ProviderError>;
 
     /// How many tasks of each queue are in each state; those with none are left out.
     async fn counts(&self) -> Result<Vec<Count>, ProviderError>;
@@ -208,6 +223,24 @@ impl PausedQueue {
     #[must_use]
     pub const fn new(queue: String, since: SystemTime) -> Self {
         Self { queue, since }
+    }
+}
+
+/// A queue of whose tasks only some run at a time.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub struct LimitedQueue {
+    /// The queue.
+    pub queue: String,
+    /// At most so many.
+    pub limit: u32,
+}
+
+impl LimitedQueue {
+    /// A queue with this limit.
+    #[must_use]
+    pub const fn new(queue: String, limit: u32) -> Self {
+        Self { queue, limit }
     }
 }
 

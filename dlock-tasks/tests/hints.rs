@@ -23,7 +23,8 @@ use dlock_core::{
 };
 use dlock_tasks::{
     Ages, Claim, ClaimKey, Claimed, ClaimedTask, Context, Count, Ended, Ending, Enqueued, Filter,
-    Kept, NewTask, PausedQueue, Payload, Served, State, Task, TaskId, TaskStore, Worker,
+    Kept, LimitedQueue, NewTask, PausedQueue, Payload, Served, State, Task, TaskId, TaskStore,
+    Worker,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -159,6 +160,12 @@ impl TaskStore for Fake {
         Ok(())
     }
     async fn paused(&self) -> Result<Vec<PausedQueue>, ProviderError> {
+        Ok(Vec::new())
+    }
+    async fn set_limit(&self, _: &str, _: Option<u32>) -> Result<(), ProviderError> {
+        Ok(())
+    }
+    async fn limits(&self) -> Result<Vec<LimitedQueue>, ProviderError> {
         Ok(Vec::new())
     }
     async fn counts(&self) -> Result<Vec<Count>, ProviderError> {

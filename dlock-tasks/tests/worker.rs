@@ -28,8 +28,9 @@ use dlock_core::{
 };
 use dlock_sqlite::tasks::SqliteTasks;
 use dlock_tasks::{
-    Ages, Claim, ClaimKey, Claimed, Context, Count, Ended, Ending, Enqueued, Filter, Kept, NewTask,
-    PausedQueue, Payload, Periodic, Schedule, Served, State, Stop, Task, TaskId, TaskStore, Worker,
+    Ages, Claim, ClaimKey, Claimed, Context, Count, Ended, Ending, Enqueued, Filter, Kept,
+    LimitedQueue, NewTask, PausedQueue, Payload, Periodic, Schedule, Served, State, Stop, Task,
+    TaskId, TaskStore, Worker,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -171,6 +172,12 @@ impl TaskStore for Faulty {
     }
     async fn paused(&self) -> Result<Vec<PausedQueue>, ProviderError> {
         self.0.store.paused().await
+    }
+    async fn set_limit(&self, queue: &str, limit: Option<u32>) -> Result<(), ProviderError> {
+        self.0.store.set_limit(queue, limit).await
+    }
+    async fn limits(&self) -> Result<Vec<LimitedQueue>, ProviderError> {
+        self.0.store.limits().await
     }
     async fn counts(&self) -> Result<Vec<Count>, ProviderError> {
         self.0.store.counts().await

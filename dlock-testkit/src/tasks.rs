@@ -136,6 +136,7 @@ macro_rules! __for_each_task_case {
             hint_that_was_not_read_stands_for_all
             resumed_queue_is_hinted
             end_of_a_task_of_a_lane_is_hinted
+            place_of_a_limited_queue_is_hinted
             paused_queue_gives_nothing_and_others_go_on
             task_that_runs_in_a_paused_queue_goes_on
             nothing_of_a_paused_queue_is_ended
@@ -148,6 +149,12 @@ macro_rules! __for_each_task_case {
             lane_waits_for_its_first_task_of_whatever_kind
             lane_of_a_task_is_shown_and_stays
             many_workers_run_one_task_of_a_lane_at_a_time
+            limited_queue_gives_so_many_and_others_go_on
+            limit_changes_while_tasks_run
+            place_is_free_when_a_lease_ends
+            limits_are_listed
+            many_workers_run_no_more_than_the_limit
+            lanes_and_limits_hold_together
         }
     };
 }

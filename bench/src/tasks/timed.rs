@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use dlock_core::{Provider, ProviderError, provider::Wakeups};
 use dlock_tasks::{
     Ages, Claim, ClaimKey, Claimed, Count, Ended, Ending, Enqueued, Filter, Kept, NewTask,
-    PausedQueue, Served, State, Task, TaskId, TaskStore,
+    LimitedQueue, PausedQueue, Served, State, Task, TaskId, TaskStore,
 };
 use serde_json::Value;
 
@@ -92,6 +92,14 @@ impl TaskStore for Timed {
 
     async fn paused(&self) -> Result<Vec<PausedQueue>, ProviderError> {
         self.store.paused().await
+    }
+
+    async fn set_limit(&self, queue: &str, limit: Option<u32>) -> Result<(), ProviderError> {
+        self.store.set_limit(queue, limit).await
+    }
+
+    async fn limits(&self) -> Result<Vec<LimitedQueue>, ProviderError> {
+        self.store.limits().await
     }
 
     async fn counts(&self) -> Result<Vec<Count>, ProviderError> {

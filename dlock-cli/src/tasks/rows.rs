@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use dlock_stores::text::harmless;
-use dlock_tasks::{Count, FailedAttempt, PausedQueue, State, Task};
+use dlock_tasks::{Count, FailedAttempt, LimitedQueue, PausedQueue, State, Task};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -102,14 +102,19 @@ pub(super) fn to_json(value: &impl Serialize) -> Result<String, Failure> {
 pub(super) fn counts(
     counts: &[Count],
     paused: &[PausedQueue],
+    limits: &[LimitedQueue],
     as_json: bool,
 ) -> Result<String, Failure> {
+    let limit = |count: &Count| {
+        let limited = limits.iter().find(|limited| limited.queue == count.queue);
+        limited.map(|limited| limited.limit)
+    };
     let since = |count: &Count| {
         let paused = paused.iter().find(|paused| paused.queue == count.queue);
         paused.and_then(|paused| instant(paused.since))
     };
     if as_json {
-        let row = |count: &Count| json!({"queue": count.queue, "state": count.state, "tasks": count.tasks, "paused_since": since(count)});
+        let row = |count: &Count| json!({"queue": count.queue, "state": count.state, "tasks": count.tasks, "paused_since": since(count), "limit": limit(count)});
         return to_json(&counts.iter().map(row).collect::<Vec<_>>());
     }
     let row = |count: &Count| {
@@ -120,9 +125,10 @@ pub(super) fn counts(
             count.state.to_string(),
             count.tasks.to_string(),
             since,
+            limit(count).map_or_else(|| "-".into(), |limit| limit.to_string()),
         ]
     };
-    let head = ["QUEUE", "STATE", "TASKS", "PAUSED SINCE"];
+    let head = ["QUEUE", "STATE", "TASKS", "PAUSED SINCE", "LIMIT"];
     Ok(table(head, counts.iter().map(row)))
 }
 
@@ -137,6 +143,15 @@ pub(super) fn paused(paused: &[PausedQueue], as_json: bool) -> Result<String, Fa
         [harmless(&paused.queue), since]
     };
     Ok(table(["QUEUE", "PAUSED SINCE"], paused.iter().map(row)))
+}
+
+pub(super) fn limits(limits: &[LimitedQueue], as_json: bool) -> Result<String, Failure> {
+    if as_json {
+        let row = |limited: &LimitedQueue| json!({"queue": limited.queue, "limit": limited.limit});
+        return to_json(&limits.iter().map(row).collect::<Vec<_>>());
+    }
+    let row = |limited: &LimitedQueue| [harmless(&limited.queue), limited.limit.to_string()];
+    Ok(table(["QUEUE", "LIMIT"], limits.iter().map(row)))
 }
 
 pub(super) fn list(tasks: &[Task], json: bool) -> Result<String, Failure> {

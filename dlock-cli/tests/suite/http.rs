@@ -109,7 +109,7 @@ fn tasks_are_seen_and_enqueued() {
     let counts: Value = serde_json::from_str(&counts.out).unwrap();
     assert_eq!(
         counts[0],
-        json!({"queue": "images", "state": "ready", "tasks": 1, "paused_since": null})
+        json!({"queue": "images", "state": "ready", "tasks": 1, "paused_since": null, "limit": null})
     );
 }
 

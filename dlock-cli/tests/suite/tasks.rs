@@ -87,15 +87,15 @@ fn tasks_are_counted_listed_and_shown() {
     assert_eq!(
         queue.json(&["counts"]),
         json!([
-            {"queue": "images", "state": "scheduled", "tasks": 1, "paused_since": null},
-            {"queue": "images", "state": "ready", "tasks": 1, "paused_since": null},
-            {"queue": "images", "state": "running", "tasks": 1, "paused_since": null},
-            {"queue": "images", "state": "dead", "tasks": 1, "paused_since": null},
+            {"queue": "images", "state": "scheduled", "tasks": 1, "paused_since": null, "limit": null},
+            {"queue": "images", "state": "ready", "tasks": 1, "paused_since": null, "limit": null},
+            {"queue": "images", "state": "running", "tasks": 1, "paused_since": null, "limit": null},
+            {"queue": "images", "state": "dead", "tasks": 1, "paused_since": null, "limit": null},
         ])
     );
     let counts = queue.dlock(&["counts"]).out;
     assert!(
-        counts.starts_with("QUEUE   STATE      TASKS  PAUSED SINCE\nimages  scheduled  1      -\n"),
+        counts.starts_with("QUEUE   STATE      TASKS  PAUSED SINCE  LIMIT\nimages  scheduled  1      -             -\n"),
         "{counts}"
     );
 
@@ -248,6 +248,58 @@ fn queues_are_paused_and_resumed() {
         queue.json(&["paused"])[1]["queue"],
         Value::Null,
         "nothing is done"
+    );
+}
+
+#[test]
+fn queues_have_limits() {
+    let queue = Queue::new();
+    queue.add(task());
+    let limited = queue.dlock(&["limit", "images", "3"]);
+    assert_eq!(
+        (limited.code(), limited.out.as_str()),
+        (0, "queue images runs 3 at a time\n")
+    );
+    assert_eq!(
+        queue.json(&["limits"]),
+        json!([{"queue": "images", "limit": 3}])
+    );
+    assert_eq!(queue.json(&["counts"])[0]["limit"], 3);
+    let table = queue.dlock(&["limits"]).out;
+    assert_eq!(table, "QUEUE   LIMIT\nimages  3\n");
+    for wrong in [
+        ["images", "0"],
+        ["images", "-1"],
+        ["images", "many"],
+        ["", "1"],
+    ] {
+        let refused = queue.dlock(&[&["limit", "--"], &wrong[..]].concat());
+        assert_eq!(refused.code(), 64, "{wrong:?} {refused:?}");
+    }
+    let limited = queue.json(&["limit", "images", "none"]);
+    assert_eq!(limited, json!({"queue": "images", "limit": null}));
+    assert_eq!(queue.json(&["limits"]), json!([]));
+    let without = queue.dlock(&["limit", "images", "none"]);
+    assert_eq!(without.out, "queue images has no limit\n");
+}
+
+#[test]
+fn task_of_a_lane_is_enqueued_and_shown() {
+    let queue = Queue::new();
+    queue.dlock(&[
+        "enqueue",
+        "resize",
+        "--queue",
+        "images",
+        "--lane",
+        "customer 7",
+    ]);
+    assert_eq!(queue.json(&["show", "1"])["lane"], "customer 7");
+    let shown = queue.dlock(&["show", "1"]).out;
+    let lane = shown.lines().find(|line| line.starts_with("lane"));
+    assert!(
+        lane.is_some_and(|line| line.ends_with("customer 7")),
+        "{shown}"
     );
 }
 

@@ -73,8 +73,8 @@ fn queue_is_made_filled_shown_and_changed() {
     assert_eq!(
         json(&scene, &["counts"]),
         json!([
-            {"queue": "images", "state": "scheduled", "tasks": 1, "paused_since": null},
-            {"queue": "images", "state": "ready", "tasks": 1, "paused_since": null},
+            {"queue": "images", "state": "scheduled", "tasks": 1, "paused_since": null, "limit": null},
+            {"queue": "images", "state": "ready", "tasks": 1, "paused_since": null, "limit": null},
         ])
     );
     assert_eq!(json(&scene, &["list", "--state", "ready"])[0]["id"], 1);

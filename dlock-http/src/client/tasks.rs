@@ -12,8 +12,8 @@ use std::{
 use async_trait::async_trait;
 use dlock_core::{Provider, ProviderError, provider::Wakeups};
 use dlock_tasks::{
-    Ages, Claim, ClaimKey, Claimed, Count, Ended, Ending, Enqueued, Filter, Kept, NewTask,
-    PausedQueue, Served, State, Task, TaskId, TaskStore, limits,
+    Ages, Claim, ClaimKey, Claimed, Count, Ended, Ending, Enqueued, Filter, Kept, LimitedQueue,
+    NewTask, PausedQueue, Served, State, Task, TaskId, TaskStore, limits,
 };
 use reqwest::{Method, StatusCode};
 use serde::{Serialize, de::DeserializeOwned};
@@ -91,6 +91,12 @@ impl HttpTasks {
     ) -> Result<Said<T>, ProviderError> {
         let path = self.server.path(rest);
         within(LIMIT, self.server.get(&path, query)).await
+    }
+
+    async fn set_queue(&self, body: wire::SetQueue) -> Result<(), ProviderError> {
+        let path = self.server.path("queues");
+        let Done {} = expected(within(LIMIT, self.server.put(&path, &body)).await?)?;
+        Ok(())
     }
 }
 
@@ -255,15 +261,33 @@ impl TaskStore for HttpTasks {
 
     async fn set_paused(&self, queue: &str, paused: bool) -> Result<(), ProviderError> {
         limits::queue(queue)?;
-        let queue = queue.to_owned();
-        let (path, body) = (self.server.path("queues"), wire::SetQueue { queue, paused });
-        let Done {} = expected(within(LIMIT, self.server.put(&path, &body)).await?)?;
-        Ok(())
+        self.set_queue(wire::SetQueue {
+            queue: queue.to_owned(),
+            paused: Some(paused),
+            limit: None,
+        })
+        .await
     }
 
     async fn paused(&self) -> Result<Vec<PausedQueue>, ProviderError> {
-        let wire::Paused { paused } = expected(self.get("queues", &()).await?)?;
+        let wire::Queues { paused, .. } = expected(self.get("queues", &()).await?)?;
         Ok(paused.into_iter().map(Into::into).collect())
+    }
+
+    async fn set_limit(&self, queue: &str, limit: Option<u32>) -> Result<(), ProviderError> {
+        limits::queue(queue)?;
+        limits::limit(limit)?;
+        self.set_queue(wire::SetQueue {
+            queue: queue.to_owned(),
+            paused: None,
+            limit: Some(limit),
+        })
+        .await
+    }
+
+    async fn limits(&self) -> Result<Vec<LimitedQueue>, ProviderError> {
+        let wire::Queues { limits, .. } = expected(self.get("queues", &()).await?)?;
+        Ok(limits.into_iter().map(Into::into).collect())
     }
 
     async fn counts(&self) -> Result<Vec<Count>, ProviderError> {

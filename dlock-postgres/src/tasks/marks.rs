@@ -7,6 +7,9 @@
 //! than a claim. Where sweeps do, a claim that has found something is answered, and the sweep is made beside the next
 //! ones (`before`): what it finds moves the mark back.
 //!
+//! Where a queue has lanes, their next tasks lie among those that were passed over. So where one of a lane was claimed a
+//! while ago, claims of its queue begin at the beginning.
+//!
 //! Marks decide what a claim costs and how soon it finds an early task, never which tasks it may get.
 
 use std::{
@@ -33,6 +36,8 @@ const SOON: Duration = Duration::from_millis(100);
 /// made beside claims. A busy machine makes some of them long.
 const DEAR: Duration = Duration::from_millis(5);
 const DEAR_IN_A_ROW: u32 = 8;
+/// How long a queue is one with lanes, after a task of one was claimed.
+const LANES: Duration = Duration::from_secs(60);
 /// So many queues are remembered.
 const QUEUES: usize = 1000;
 
@@ -49,6 +54,8 @@ pub(super) struct Marks(Mutex<State>);
 #[derive(Debug, Default)]
 struct State {
     last: HashMap<String, [Option<Key>; PRIORITIES]>,
+    /// When a task of a lane was claimed.
+    lanes: HashMap<String, Instant>,
     is_sweeping: bool,
     /// When the newest sweep ended, and how many took long, without one in between that did not.
     swept: Option<Instant>,
@@ -107,7 +114,12 @@ impl Marks {
         let is_time = since(state.swept).is_none_or(|since| since >= EACH);
         let starts: Vec<Option<Key>> = queues
             .iter()
-            .flat_map(|queue| state.last.get(*queue).copied().unwrap_or_default())
+            .flat_map(|queue| {
+                let has_lanes = since(state.lanes.get(*queue).copied());
+                let last = state.last.get(*queue).copied();
+                last.filter(|_| has_lanes.is_none_or(|since| since >= LANES))
+                    .unwrap_or_default()
+            })
             .collect();
         let from_the_beginning = turn.is_some() && is_time && !beside;
         let part = |of: fn(Key) -> i64| {
@@ -149,6 +161,15 @@ impl Look<'_> {
         if let Some(mark) = last.get_mut(priority) {
             *mark = (*mark).max(Some(key));
         }
+    }
+
+    /// Remembers that a queue has lanes.
+    pub(super) fn found_lane(&self, queue: &str) {
+        let mut state = self.marks.state();
+        if !state.lanes.contains_key(queue) && state.lanes.len() >= QUEUES {
+            state.lanes.clear();
+        }
+        state.lanes.insert(queue.to_owned(), Instant::now());
     }
 
     /// The claim was answered. `swept`: how long it looked from the beginning, if it did. If a sweep is to be made beside
@@ -272,6 +293,23 @@ mod tests {
         assert_eq!((instants.len(), numbers.len()), (20, 20));
         assert_eq!((instants[13], numbers[13]), (Some(20), Some(2)));
         assert_eq!(instants.iter().flatten().count(), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn looks_begin_at_the_beginning_where_a_queue_has_lanes() {
+        let marks = Arc::<Marks>::default();
+        let first = marks.look(&["a", "b"]);
+        first.claimed("a", 3, (20, 2));
+        first.claimed("b", 3, (20, 3));
+        first.found_lane("b");
+        first.end(Some(Duration::ZERO));
+        let starts = || marks.look(&["a", "b"]).instants.clone().unwrap();
+        assert_eq!((starts()[3], starts()[13]), (Some(20), None));
+        tokio::time::advance(LANES).await;
+        // Not one that sweeps.
+        let sweep = marks.look(&["a", "b"]);
+        assert_eq!((starts()[3], starts()[13]), (Some(20), Some(20)));
+        drop(sweep);
     }
 
     /// What a sweep takes is nobody's wait then, and what it finds is claimed next.

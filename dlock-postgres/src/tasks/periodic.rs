@@ -27,7 +27,17 @@ impl PostgresTasks {
         let additions = Additions::new(std::slice::from_ref(task))?;
         let instant = micros(instant.duration_since(UNIX_EPOCH).unwrap_or_default());
         let wrong = micros(limits::WRONG_CLOCK);
-        let [queue, priority, delay, due, attempts, kind, key, lane, payload] = additions.parameters();
+        let [
+            queue,
+            priority,
+            delay,
+            due,
+            attempts,
+            kind,
+            key,
+            lane,
+            payload,
+        ] = additions.parameters();
         let row = self
             .connections
             .query_one(

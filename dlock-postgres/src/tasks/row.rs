@@ -42,6 +42,11 @@ pub(super) fn key(row: &Row, task: &ClaimedTask) -> Option<(usize, Key)> {
     Some((usize::try_from(priority).ok()?, (run_at, task.key.id.get())))
 }
 
+/// Whether a task that was given out has a lane.
+pub(super) fn has_lane(row: &Row) -> bool {
+    value(row, "has_lane", 12).unwrap_or(false)
+}
+
 /// What the last row says: how long until something is to be had; how long a look from the beginning took.
 pub(super) fn end_of_claim(
     row: &Row,

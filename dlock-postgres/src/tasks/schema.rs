@@ -16,15 +16,19 @@ use crate::{
 /// The layout that this release makes and understands.
 const LAYOUT: i32 = 1;
 
-const TABLES: [&str; 5] = ["task", "done", "schedule", "paused", "layout"];
+const TABLES: [&str; 7] = [
+    "task", "done", "schedule", "paused", "limit", "slot", "layout",
+];
 
 /// The functions and their versions. A function that takes, answers or does something else than before has the next
 /// version, which is part of its name: so processes of two releases can work on one queue while one replaces the
 /// other.
-const FUNCTIONS: [(&str, u32); 23] = [
+const FUNCTIONS: [(&str, u32); 27] = [
     ("sound", 1),
     ("state", 1),
     ("lane", 1),
+    ("gate", 1),
+    ("fresh", 1),
     ("silence", 1),
     ("failed", 1),
     ("move", 2),
@@ -32,6 +36,7 @@ const FUNCTIONS: [(&str, u32); 23] = [
     ("tell", 1),
     ("enqueue", 2),
     ("periodic", 2),
+    ("room", 1),
     ("claim", 4),
     ("before", 2),
     ("end", 2),
@@ -45,6 +50,7 @@ const FUNCTIONS: [(&str, u32); 23] = [
     ("cancel", 2),
     ("retry", 2),
     ("pause", 1),
+    ("set_limit", 1),
 ];
 
 /// Where hints are heard: one for all queues of a database, whose hints begin with the schema.
@@ -54,12 +60,13 @@ pub(super) const CHANNEL: &str = "dlock_task";
 const PUBLIC: [&str; 2] = ["dlock_enqueue", "dlock_complete"];
 
 /// What makes the schema.
-const FILES: [&str; 17] = [
+const FILES: [&str; 19] = [
     include_str!("../sql/tasks/tables.sql"),
     include_str!("../sql/tasks/move.sql"),
     include_str!("../sql/tasks/tell.sql"),
     include_str!("../sql/tasks/enqueue.sql"),
     include_str!("../sql/tasks/periodic.sql"),
+    include_str!("../sql/tasks/room.sql"),
     include_str!("../sql/tasks/claim.sql"),
     include_str!("../sql/tasks/before.sql"),
     include_str!("../sql/tasks/end.sql"),
@@ -72,6 +79,7 @@ const FILES: [&str; 17] = [
     include_str!("../sql/tasks/cancel.sql"),
     include_str!("../sql/tasks/retry.sql"),
     include_str!("../sql/tasks/pause.sql"),
+    include_str!("../sql/tasks/limit.sql"),
 ];
 
 /// What the statements have in common that look for tasks.
@@ -132,6 +140,12 @@ const SCHEDULE_COLUMNS: [&str; 2] = ["name text", "last timestamptz"];
 /// Those of a queue that is paused.
 const PAUSED_COLUMNS: [&str; 2] = ["queue text", "since timestamptz"];
 
+/// Those of a limit.
+const LIMIT_COLUMNS: [&str; 2] = ["queue text", "most int8"];
+
+/// Those of a claim in a queue with a limit.
+const SLOT_COLUMNS: [&str; 3] = ["queue text", "id int8", "token int8"];
+
 /// A database schema with the tables of a queue.
 #[derive(Clone, Debug)]
 pub(super) struct Schema(String);
@@ -152,6 +166,8 @@ pub(super) struct Statements {
     pub(super) retry: String,
     pub(super) pause: String,
     pub(super) paused: String,
+    pub(super) set_limit: String,
+    pub(super) limits: String,
     pub(super) list: String,
     pub(super) counts: String,
     pub(super) prune: String,
@@ -190,6 +206,8 @@ impl Schema {
             retry: self.fill("SELECT r.* FROM {retry}($1) AS r"),
             pause: self.fill("SELECT FROM {pause}($1, $2)"),
             paused: plain(include_str!("../sql/tasks/paused.sql")),
+            set_limit: self.fill("SELECT FROM {set_limit}($1, $2)"),
+            limits: plain(include_str!("../sql/tasks/limits.sql")),
             list: plain(include_str!("../sql/tasks/list.sql")),
             counts: plain(include_str!("../sql/tasks/counts.sql")),
             prune: plain(include_str!("../sql/tasks/prune.sql")),
@@ -256,6 +274,8 @@ impl Schema {
             of("done", &DONE_COLUMNS),
             of("schedule", &SCHEDULE_COLUMNS),
             of("paused", &PAUSED_COLUMNS),
+            of("limit", &LIMIT_COLUMNS),
+            of("slot", &SLOT_COLUMNS),
         ]
         .concat()
     }

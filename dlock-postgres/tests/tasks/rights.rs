@@ -29,7 +29,7 @@ async fn role_with_the_rights_that_are_listed_can_make_every_call() {
     let role = queue.schema.replace("test", "role");
     let mut all = format!("CREATE ROLE \"{role}\" LOGIN;");
     let grants = documented();
-    assert_eq!(grants.len(), 6);
+    assert_eq!(grants.len(), 7);
     for grant in grants {
         let grant = grant
             .replace("dlock.", &format!("\"{}\".", queue.schema))

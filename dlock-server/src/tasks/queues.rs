@@ -1,11 +1,12 @@
-//! `/v1/{namespace}/queues`: which queues are paused.
+//! `/v1/{namespace}/queues`: which queues are paused, and which have a limit.
 
 use axum::{Json, extract::State};
 use dlock_http::{
-    Problem, Time,
+    Code, Problem, Time,
     leases::Done,
-    tasks::{Paused, Queue, SetQueue},
+    tasks::{Limited, Queue, Queues, SetQueue},
 };
+use dlock_tasks::limits;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::request::Answer;
@@ -18,44 +19,50 @@ use crate::{
 };
 
 pub(super) fn routes() -> OpenApiRouter<Service> {
-    OpenApiRouter::new().routes(routes!(paused, set))
+    OpenApiRouter::new().routes(routes!(queues, set))
 }
 
-/// The queues that are paused.
+/// The queues that are paused, and those that have a limit.
 #[utoipa::path(
     get,
     path = "/v1/{namespace}/queues",
     tag = "tasks",
     responses(
-        (status = 200, description = "Those that are, by name.", body = Paused),
+        (status = 200, description = "Those that are, by name.", body = Queues),
         (status = "default", description = "See `code`.", body = Problem),
     ),
     params(InNamespace),
 )]
-async fn paused(
+async fn queues(
     State(service): State<Service>,
     Allowed { namespace, .. }: Allowed<ToRead>,
-) -> Answer<Paused> {
+) -> Answer<Queues> {
     let limit = service.0.limits.call_time;
-    let paused = service
-        .ask_tasks(
-            Class::List,
-            limit,
-            |store| async move { store.paused().await },
-        )
+    let (paused, limits) = service
+        .ask_tasks(Class::List, limit, |store| async move {
+            Ok((store.paused().await?, store.limits().await?))
+        })
         .await?;
-    let own = paused.into_iter().filter_map(|paused| {
+    let paused = paused.into_iter().filter_map(|paused| {
         Some(Queue {
             queue: namespace.shown(&paused.queue)?.to_owned(),
             since: Time(paused.since),
         })
     });
-    Ok(Json(Paused {
-        paused: own.collect(),
+    let limits = limits.into_iter().filter_map(|limited| {
+        Some(Limited {
+            queue: namespace.shown(&limited.queue)?.to_owned(),
+            limit: limited.limit,
+        })
+    });
+    Ok(Json(Queues {
+        paused: paused.collect(),
+        limits: limits.collect(),
     }))
 }
 
-/// Pauses a queue, so that no new claim gets any of its tasks, or resumes it.
+/// Pauses a queue, so that no new claim gets any of its tasks, or resumes it; limits how many of its tasks run at a time. A
+/// call that does both and fails may have done one of them: repeat it.
 #[utoipa::path(
     put,
     path = "/v1/{namespace}/queues",
@@ -70,13 +77,32 @@ async fn paused(
 async fn set(
     State(service): State<Service>,
     Allowed { namespace, .. }: Allowed<ToAdmin>,
-    Body(SetQueue { queue, paused }): Body<SetQueue>,
+    Body(body): Body<SetQueue>,
 ) -> Answer<Done> {
+    let SetQueue {
+        queue,
+        paused,
+        limit: most,
+    } = body;
     let queue = namespace.stored_label(&queue, "/queue")?;
+    if paused.is_none() && most.is_none() {
+        let problem = Problem::new(Code::BadRequest).detail("give paused, limit, or both");
+        return Err(problem.into());
+    }
+    limits::limit(most.flatten()).map_err(|error| {
+        let problem = Problem::new(Code::BadRequest).detail(error.to_string());
+        problem.pointer("/limit")
+    })?;
     let limit = service.0.limits.call_time;
     service
         .ask_tasks(Class::List, limit, |store| async move {
-            store.set_paused(&queue, paused).await
+            if let Some(most) = most {
+                store.set_limit(&queue, most).await?;
+            }
+            match paused {
+                Some(paused) => store.set_paused(&queue, paused).await,
+                None => Ok(()),
+            }
         })
         .await?;
     Ok(Json(Done {}))

@@ -79,8 +79,15 @@ impl Work<'_> {
         if claim.again {
             return Ok(None);
         }
-        let mut next = None;
+        let (mut next, limits) = (None, self.limits()?);
         for (queue, priority) in self.places(claim)? {
+            if let Some(limit) = limits.get(queue) {
+                let places = self.running(queue, *limit)?;
+                if places.free == 0 {
+                    next = sooner(next, places.ends);
+                    continue;
+                }
+            }
             let (due, now) = self.due(queue, priority, claim, 1)?;
             if !due.free.is_empty() || !due.over.is_empty() {
                 return Ok(None);
@@ -112,19 +119,37 @@ impl Work<'_> {
         } else {
             Vec::new()
         };
+        let limits = self.limits()?;
         loop {
             let (mut next, mut buried) = (None, false);
             for (queue, priority) in self.places(claim)? {
-                let room = claim.max.saturating_sub(tasks.len());
+                let mut room = claim.max.saturating_sub(tasks.len());
                 if room == 0 {
                     return Ok(Claimed::new(tasks, None));
+                }
+                let limit = limits.get(queue);
+                if let Some(limit) = limit {
+                    let places = self.running(queue, *limit)?;
+                    room = room.min(places.free);
+                    if room == 0 {
+                        next = sooner(next, places.ends);
+                        continue;
+                    }
                 }
                 let (due, now) = self.due(queue, priority, claim, room)?;
                 for id in due.over {
                     buried |= self.bury(id)?;
                 }
                 for id in due.free {
-                    tasks.extend(self.take(id, claim)?);
+                    let Some(task) = self.take(id, claim)? else {
+                        continue;
+                    };
+                    if limit.is_some() {
+                        self.hold_place(queue, id, task.key.token)?;
+                        // It may have been the last one.
+                        next = sooner(next, Some(claim.lease));
+                    }
+                    tasks.push(task);
                 }
                 next = sooner(next, due.ends);
                 next = sooner(next, self.next(queue, priority, now)?);

@@ -115,7 +115,13 @@ struct Found {
 impl Work<'_> {
     fn look(&self, claim: &Claim) -> Result<Found, Failure> {
         let (mut something, mut due) = (false, None);
+        let limits = self.limits()?;
         for (queue, priority) in self.places(claim)? {
+            if let Some(limit) = limits.get(queue)
+                && self.running(queue, *limit)?.free == 0
+            {
+                continue;
+            }
             let now = micros(self.now());
             let parameters = (queue, priority, now, kinds(claim));
             let place = (queue, priority);

@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use super::{Ages, Count, Filter, TaskStore};
 use crate::{
-    Claim, ClaimKey, Claimed, Ended, Ending, Enqueued, Kept, NewTask, PausedQueue, Served, State,
-    Task, TaskId,
+    Claim, ClaimKey, Claimed, Ended, Ending, Enqueued, Kept, LimitedQueue, NewTask, PausedQueue,
+    Served, State, Task, TaskId,
 };
 
 #[async_trait]
@@ -74,6 +74,14 @@ impl<S: TaskStore + ?Sized> TaskStore for Arc<S> {
 
     async fn paused(&self) -> Result<Vec<PausedQueue>, ProviderError> {
         (**self).paused().await
+    }
+
+    async fn set_limit(&self, queue: &str, limit: Option<u32>) -> Result<(), ProviderError> {
+        (**self).set_limit(queue, limit).await
+    }
+
+    async fn limits(&self) -> Result<Vec<LimitedQueue>, ProviderError> {
+        (**self).limits().await
     }
 
     async fn counts(&self) -> Result<Vec<Count>, ProviderError> {

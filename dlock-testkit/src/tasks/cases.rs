@@ -12,6 +12,7 @@ mod enqueueing;
 mod hints;
 mod lanes;
 mod leases;
+mod limiting;
 mod pausing;
 mod periodic;
 mod showing;
@@ -38,8 +39,8 @@ use uuid::Uuid;
 use super::{LONG, PATIENCE, Stage, TaskFixture, claim, name, release, task};
 
 pub use self::{
-    claims::*, endings::*, enqueueing::*, hints::*, lanes::*, leases::*, pausing::*, periodic::*, showing::*,
-    stopping::*,
+    claims::*, endings::*, enqueueing::*, hints::*, lanes::*, leases::*, limiting::*, pausing::*,
+    periodic::*, showing::*, stopping::*,
 };
 
 fn next(token: dlock_core::FencingToken) -> dlock_core::FencingToken {

@@ -28,7 +28,7 @@ use dlock_core::{
 };
 use dlock_tasks::{
     Ages, Claim, ClaimKey, ClaimName, Claimed, Count, Ended, Ending, Enqueued, Filter, Kept,
-    NewTask, PausedQueue, Served, State, Task, TaskId, TaskStore, limits,
+    LimitedQueue, NewTask, PausedQueue, Served, State, Task, TaskId, TaskStore, limits,
 };
 use serde_json::Value;
 use tokio::time::Instant;
@@ -130,9 +130,11 @@ impl MemoryTasks {
     }
 
     /// Whether others may wait for the end of a task (K8).
-    fn has_a_lane(&self, id: TaskId) -> bool {
-        let lane = |row: &table::Row| row.new.lane.is_some();
-        self.call(|table, _| table.rows.get(&id).is_some_and(lane))
+    fn is_waited_for(&self, id: TaskId) -> bool {
+        self.call(|table, _| {
+            let new = table.rows.get(&id).map(|row| &row.new);
+            new.is_some_and(|new| new.lane.is_some() || table.limits.contains_key(&new.queue))
+        })
     }
 
     fn listeners(&self) -> MutexGuard<'_, Listeners> {
@@ -189,7 +191,7 @@ impl TaskStore for MemoryTasks {
         let comes_back =
             |ended: &Ended| matches!(ended, Ended::Own(State::Ready | State::Scheduled));
         let concerns_others = |(ending, ended): &(&Ending, &Ended)| {
-            comes_back(ended) || self.has_a_lane(ending.key.id)
+            comes_back(ended) || self.is_waited_for(ending.key.id)
         };
         let told = endings.iter().zip(&ended).filter(concerns_others);
         self.tell(told.map(|(ending, _)| ending.key.id));
@@ -218,7 +220,7 @@ impl TaskStore for MemoryTasks {
 
     async fn cancel(&self, id: TaskId, force: bool) -> Result<Option<State>, ProviderError> {
         let cancelled = self.call(|table, now| table.cancel(id, force, now));
-        if self.has_a_lane(id) {
+        if self.is_waited_for(id) {
             self.tell([id]);
         }
         Ok(cancelled)
@@ -249,6 +251,18 @@ impl TaskStore for MemoryTasks {
 
     async fn paused(&self) -> Result<Vec<PausedQueue>, ProviderError> {
         Ok(self.call(|table, _| table.paused()))
+    }
+
+    async fn set_limit(&self, queue: &str, limit: Option<u32>) -> Result<(), ProviderError> {
+        limits::queue(queue)?;
+        limits::limit(limit)?;
+        self.call(|table, _| table.set_limit(queue, limit));
+        self.tell_of(&BTreeSet::from([queue.to_owned()]));
+        Ok(())
+    }
+
+    async fn limits(&self) -> Result<Vec<LimitedQueue>, ProviderError> {
+        Ok(self.call(|table, _| table.limits()))
     }
 
     async fn counts(&self) -> Result<Vec<Count>, ProviderError> {

@@ -13,6 +13,9 @@
 -- but are in the index as long as an old snapshot may see them. With a million of those a claim took 260 ms, and 6
 -- with a start, 5 of them for the disk.
 --
+-- In a queue with a limit the tasks that wait for a place lie before those that run: there it always looks from the
+-- beginning.
+--
 -- A row that another session has locked is passed over, so claims wait for nobody and for no other claim. Only as
 -- many rows are locked as are given out: the walk over queues and priorities ends with the last of them. The
 -- planner may only walk along the index, however it estimates, and compiles nothing.
@@ -35,10 +38,16 @@ DECLARE
     v_room integer := p_max;
     v_is_sweep boolean := p_instants IS NULL;
     v_began timestamptz := clock_timestamp();
-    v_paused text[] := ARRAY(SELECT p.queue FROM {paused} AS p WHERE p.queue = ANY (p_queues)); -- K11
+    v_limited text[];          -- The queues of this claim that have a limit,
+    v_rooms bigint[];          -- and how many tasks more of each may run.
+    v_closed text[];           -- Those of which it gives out none.
+    v_full timestamptz;        -- When the first place comes free in one that is full.
     v_locked bigint[] := '{}'; -- The locks of lanes that this claim has,
     v_busy bigint[] := '{}';   -- and those that others have.
     v_again boolean;
+    v_room_of bigint;
+    v_ends timestamptz;
+    v_place integer;
     v_asked integer;
     v_picked integer;
     v_row record;
@@ -52,6 +61,23 @@ BEGIN
     IF (extract(epoch FROM v_now) * 1000000)::bigint > 9007199254740000 THEN
         RAISE EXCEPTION 'the next fencing token would be beyond 9007199254740991: set the server''s clock';
     END IF;
+
+    PERFORM pg_advisory_xact_lock_shared({gate}());
+    v_closed := ARRAY(SELECT p.queue FROM {paused} AS p WHERE p.queue = ANY (p_queues)); -- K11
+    FOR v_row IN
+        SELECT l.queue FROM {limit} AS l
+        WHERE l.queue = ANY (p_queues) AND l.queue <> ALL (v_closed)
+        ORDER BY l.queue
+    LOOP
+        PERFORM {fresh}();
+        SELECT r.room, r.ends INTO v_room_of, v_ends FROM {room}(v_row.queue) AS r;
+        v_limited := v_limited || v_row.queue;
+        v_rooms := v_rooms || v_room_of;
+        IF v_room_of = 0 THEN
+            v_closed := v_closed || v_row.queue;
+            v_full := least(v_full, v_ends);
+        END IF;
+    END LOOP;
 
     IF p_again THEN
         -- A2: what a claim that had no answer holds. No index knows it: claims would have to change one.
@@ -68,6 +94,10 @@ BEGIN
 
     WHILE v_room > 0 LOOP
         v_asked := v_room;
+        IF v_rooms IS NOT NULL THEN
+            -- No more than fit into the smallest room: so none is exceeded.
+            v_asked := least(v_room, (SELECT min(r.room) FROM unnest(v_rooms) AS r (room) WHERE r.room > 0));
+        END IF;
         v_picked := 0;
         v_again := false;
         FOR v_row IN
@@ -77,7 +107,8 @@ BEGIN
                     SELECT
                         q.queue, p.priority,
                         CASE
-                            WHEN v_is_sweep OR p_instants[q.place * 10 + p.priority - 9] IS NULL THEN '-infinity'
+                            WHEN v_is_sweep OR q.queue = ANY (v_limited)
+                                OR p_instants[q.place * 10 + p.priority - 9] IS NULL THEN '-infinity'
                             ELSE to_timestamp(0) + interval '1 microsecond'
                                 * p_instants[q.place * 10 + p.priority - 9]::double precision
                         END AS start,
@@ -85,7 +116,7 @@ BEGIN
                             AS number
                     FROM unnest((SELECT p_queues)) WITH ORDINALITY AS q (queue, place)
                         CROSS JOIN generate_series(0, 9) AS p (priority)
-                    WHERE q.queue <> ALL (v_paused)
+                    WHERE q.queue <> ALL (v_closed)
                     ORDER BY q.place, p.priority
                     OFFSET 0
                 ) AS w CROSS JOIN LATERAL (
@@ -106,10 +137,10 @@ BEGIN
                         AND (t.lane IS NULL OR {lane}(t.queue, t.lane) <> ALL (v_busy) AND NOT {waits})
                         AND {sound}(t)
                     ORDER BY t.run_at, t.id
-                    LIMIT v_room
+                    LIMIT v_asked
                     FOR UPDATE SKIP LOCKED
                 ) AS f
-                LIMIT v_room
+                LIMIT v_asked
             ), unlocked AS (
                 SELECT DISTINCT p.lane FROM picked AS p WHERE p.lane IS NOT NULL AND p.lane <> ALL (v_locked)
             ), granted AS (
@@ -138,6 +169,7 @@ BEGIN
             v_picked := v_picked + 1;
             IF v_row.lane IS NOT NULL THEN
                 v_again := true;
+                PERFORM {fresh}();
                 IF pg_try_advisory_xact_lock(v_row.lane) THEN
                     v_locked := v_locked || v_row.lane;
                 ELSE
@@ -147,6 +179,16 @@ BEGIN
                 shown := v_row.task;
                 RETURN NEXT;
                 v_room := v_room - 1;
+                v_place := array_position(v_limited, shown.queue);
+                IF v_place IS NOT NULL THEN
+                    INSERT INTO {slot} AS s (queue, id, token) VALUES (shown.queue, shown.id, shown.token)
+                    ON CONFLICT (queue, id) DO UPDATE SET token = excluded.token;
+                    v_rooms[v_place] := v_rooms[v_place] - 1;
+                    IF v_rooms[v_place] = 0 THEN
+                        v_closed := v_closed || shown.queue;
+                        v_full := least(v_full, shown.expiry);
+                    END IF;
+                END IF;
             ELSE
                 v_again := true; -- Others of its lane may have waited for it.
                 PERFORM {move}(
@@ -155,10 +197,6 @@ BEGIN
                 FROM {task} AS t WHERE t.id = v_row.over;
             END IF;
         END LOOP;
-        IF cardinality(v_locked) > 0 AND current_setting('transaction_isolation') <> 'read committed' THEN
-            RAISE EXCEPTION 'tasks of lanes are claimed in transactions that are READ COMMITTED only: set '
-                'default_transaction_isolation of this role or database to it';
-        END IF;
         CONTINUE WHEN v_again;
         IF v_picked < v_asked THEN
             -- The walk came to its end.
@@ -174,7 +212,7 @@ BEGIN
         FROM (
             SELECT q.queue, p.priority
             FROM unnest((SELECT p_queues)) AS q (queue) CROSS JOIN generate_series(0, 9) AS p (priority)
-            WHERE q.queue <> ALL (v_paused)
+            WHERE q.queue <> ALL (v_closed)
             OFFSET 0
         ) AS w CROSS JOIN LATERAL (
             (SELECT t.run_at FROM {task} AS t
@@ -187,11 +225,13 @@ BEGIN
                 AND NOT t.released AND t.expiry > v_now
         ) AS n (instant)
         WHERE n.instant < to_timestamp(99999999999);
-        wait := (extract(epoch FROM v_next - v_now) * 1000000)::bigint;
+        -- A lease that has run out may hold a place as long as somebody has its row locked.
+        v_next := least(v_next, CASE WHEN v_full IS NOT NULL THEN greatest(v_full, v_now + interval '100 milliseconds') END);
         IF cardinality(v_busy) > 0 THEN
             -- The other claim may leave something of the lane, and of what it takes nothing is known here.
-            wait := least(wait, 100000);
+            v_next := least(v_next, v_now + interval '100 milliseconds');
         END IF;
+        wait := (extract(epoch FROM v_next - v_now) * 1000000)::bigint;
     END IF;
     IF v_is_sweep THEN
         swept := (extract(epoch FROM clock_timestamp() - v_began) * 1000000)::bigint;

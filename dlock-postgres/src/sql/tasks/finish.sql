@@ -47,12 +47,13 @@ BEGIN
             g.errors, g.created, g.checkpoint, g.token, 'succeeded', p_outputs[g.place]::json, g.token, clock_timestamp()
         FROM gone AS g
     )
-    SELECT array_agg(g.place), array_agg(DISTINCT g.queue) FILTER (WHERE g.lane IS NOT NULL)
+    SELECT array_agg(g.place), array_agg(DISTINCT g.queue) FILTER (
+        WHERE g.lane IS NOT NULL OR g.queue IN (SELECT l.queue FROM {limit} AS l))
     INTO v_places, v_queues
     FROM gone AS g;
 
     IF v_queues IS NOT NULL THEN
-        PERFORM {tell}(v_queues); -- Others of the lanes may have waited for them.
+        PERFORM {tell}(v_queues); -- Others of the lane, or of a queue with a limit, may have waited (K8).
     END IF;
 
     RETURN QUERY SELECT u.place, true, 'succeeded' FROM unnest(v_places) AS u (place);

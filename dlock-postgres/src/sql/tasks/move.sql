@@ -1,4 +1,5 @@
--- Moves a task to those that have ended, and tells those who may wait for one of its lane (K8).
+-- Moves a task to those that have ended, and tells those who may wait for it: others of its lane, or of a
+-- queue with a limit (K8).
 -- Parameters: its number; the state; its output or null; the token of the claim whose own ending it is, or null;
 -- what went wrong in its last attempt, or null.
 -- Result: none. The caller has locked the row.
@@ -6,7 +7,10 @@ CREATE OR REPLACE FUNCTION {move}(
     p_id bigint, p_state pg_catalog.text, p_output pg_catalog.json, p_ending bigint, p_error pg_catalog.text
 ) RETURNS void LANGUAGE plpgsql AS $dlock$
 DECLARE
-    v_queue text := (SELECT t.queue FROM {task} AS t WHERE t.id = p_id AND t.lane IS NOT NULL);
+    v_queue text := (
+        SELECT t.queue FROM {task} AS t
+        WHERE t.id = p_id
+            AND (t.lane IS NOT NULL OR EXISTS (SELECT FROM {limit} AS l WHERE l.queue = t.queue)));
 BEGIN
     IF v_queue IS NOT NULL THEN
         PERFORM {tell}(ARRAY[v_queue]);

@@ -19,6 +19,10 @@
 --
 -- dlock_task_paused: the queues whose tasks nobody gets, and since when.
 --
+-- dlock_task_limit: the queues of whose tasks only so many run at a time (K8). dlock_task_slot: the claims of those queues.
+-- One whose task has ended, was given back or has another claim holds no place, nor does one whose lease has run out; the
+-- next claim takes it out.
+--
 -- dlock_task_done: a task that has ended. ending: the token of the claim whose own ending it was, null if it was
 -- none's.
 DO $dlock$
@@ -87,6 +91,18 @@ CREATE TABLE IF NOT EXISTS {paused} (
     since pg_catalog.timestamptz NOT NULL
 );
 
+CREATE TABLE IF NOT EXISTS {limit} (
+    queue pg_catalog.text COLLATE pg_catalog."C" PRIMARY KEY,
+    most  bigint          NOT NULL
+);
+
+CREATE TABLE IF NOT EXISTS {slot} (
+    queue pg_catalog.text COLLATE pg_catalog."C",
+    id    bigint,
+    token bigint NOT NULL,
+    PRIMARY KEY (queue, id)
+);
+
 DO $dlock$
 BEGIN
     -- Not IF NOT EXISTS: that keeps all writers out for as long as this transaction lasts, even where there is
@@ -143,6 +159,22 @@ CREATE OR REPLACE FUNCTION {lane}(p_queue pg_catalog.text, p_lane pg_catalog.tex
 LANGUAGE sql IMMUTABLE AS $dlock$
     SELECT pg_catalog.hashtextextended(
         '{schema}/' OPERATOR(pg_catalog.||) p_queue OPERATOR(pg_catalog.||) '/' OPERATOR(pg_catalog.||) p_lane, 0)
+$dlock$;
+
+-- The advisory lock that every claim shares, and that a new limit has alone: so each claim before it is committed, and
+-- each one after it knows it.
+CREATE OR REPLACE FUNCTION {gate}() RETURNS bigint LANGUAGE sql IMMUTABLE AS $dlock$
+    SELECT pg_catalog.hashtextextended('{schema}', 1)
+$dlock$;
+
+-- What depends on a snapshot that is younger than a lock fails where all statements of a transaction have the same one.
+CREATE OR REPLACE FUNCTION {fresh}() RETURNS void LANGUAGE plpgsql AS $dlock$
+BEGIN
+    IF pg_catalog.current_setting('transaction_isolation') OPERATOR(pg_catalog.<>) 'read committed' THEN
+        RAISE EXCEPTION USING MESSAGE = 'tasks of lanes and of queues with a limit are claimed in transactions that are '
+            'READ COMMITTED only: set default_transaction_isolation of this role or database to it';
+    END IF;
+END
 $dlock$;
 
 -- What is said of an attempt whose worker did not come back.

@@ -11,8 +11,8 @@ use std::{
 use async_trait::async_trait;
 use dlock_core::{Provider, ProviderError, provider::Wakeups};
 use dlock_tasks::{
-    Ages, Claim, ClaimKey, Claimed, Count, Ended, Ending, Enqueued, Filter, Kept, NewTask,
-    PausedQueue, Served, State, Task, TaskId, TaskStore,
+    Ages, Claim, ClaimKey, Claimed, Count, Ended, Ending, Enqueued, Filter, Kept, LimitedQueue,
+    NewTask, PausedQueue, Served, State, Task, TaskId, TaskStore,
 };
 use dlock_testkit::tasks::memory::MemoryTasks;
 use serde_json::Value;
@@ -173,6 +173,14 @@ impl TaskStore for Watched {
 
     async fn paused(&self) -> Result<Vec<PausedQueue>, ProviderError> {
         self.call(self.0.store.paused()).await
+    }
+
+    async fn set_limit(&self, queue: &str, limit: Option<u32>) -> Result<(), ProviderError> {
+        self.call(self.0.store.set_limit(queue, limit)).await
+    }
+
+    async fn limits(&self) -> Result<Vec<LimitedQueue>, ProviderError> {
+        self.call(self.0.store.limits()).await
     }
 
     async fn counts(&self) -> Result<Vec<Count>, ProviderError> {

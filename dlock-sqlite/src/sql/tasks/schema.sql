@@ -71,6 +71,18 @@ CREATE TABLE dlock_task_paused (
     queue TEXT    PRIMARY KEY NOT NULL CHECK (length(queue) > 0),
     since INTEGER NOT NULL
 ) STRICT;
+-- Queues of whose tasks only so many run at a time (K8), and the claims of those queues. One whose task has ended, was given
+-- back or has another claim holds no place, nor does one whose lease has run out.
+CREATE TABLE dlock_task_limit (
+    queue TEXT    PRIMARY KEY NOT NULL CHECK (length(queue) > 0),
+    most  INTEGER NOT NULL CHECK (most BETWEEN 1 AND 4294967295)
+) STRICT;
+CREATE TABLE dlock_task_slot (
+    queue TEXT    NOT NULL,
+    id    INTEGER NOT NULL,
+    token INTEGER NOT NULL,
+    PRIMARY KEY (queue, id)
+) STRICT, WITHOUT ROWID;
 -- The version of this layout.
 CREATE TABLE dlock_task_layout (version INTEGER NOT NULL) STRICT;
 INSERT INTO dlock_task_layout (version) VALUES (1);

@@ -226,3 +226,33 @@ pub async fn end_of_a_task_of_a_lane_is_hinted<F: TaskFixture>(stage: Stage<F>) 
     stage.cancel(key.id, true).await;
     hears(&mut stream, "cancelled by force").await;
 }
+
+/// Those who wait for a place hear that a task has ended, and that there are more places.
+pub async fn place_of_a_limited_queue_is_hinted<F: TaskFixture>(stage: Stage<F>) {
+    let Some([mut stream, _]) = stage.streams().await else {
+        return;
+    };
+    let limit = async |limit| {
+        let set = stage.store.set_limit(NewTask::QUEUE, limit).await;
+        set.unwrap_or_else(|error| panic!("{error:?}"));
+    };
+    limit(Some(1)).await;
+    for _ in 0..5 {
+        stage.add(task("a")).await;
+    }
+    for how in [
+        How::Complete(Value::Null),
+        How::Discard { error: "x".into() },
+    ] {
+        let key = stage.take(LONG).await.key;
+        drain(&mut stream).await;
+        stage.finish(key, how.clone()).await;
+        hears(&mut stream, &format!("{how:?}")).await;
+    }
+    for more in [Some(2), None] {
+        stage.take(LONG).await;
+        drain(&mut stream).await;
+        limit(more).await;
+        hears(&mut stream, &format!("a limit of {more:?}")).await;
+    }
+}

@@ -85,6 +85,8 @@ pub async fn lanes_are_of_one_queue_and_wait_for_no_other<F: TaskFixture>(stage:
     // A2: what it holds, and no more of its lanes.
     let again = stage.claimed(&claim.clone().repeated()).await;
     assert_eq!(again.tasks, claimed.tasks);
+    let plain = stage.add(task("a")).await;
+    assert_eq!(stage.take(LONG).await.key.id, plain);
 }
 
 /// A crash frees a lane when the lease ends, and what had begun comes before what is more urgent.
@@ -94,8 +96,8 @@ pub async fn lane_is_kept_over_a_crash<F: TaskFixture>(stage: Stage<F>) {
     let second = stage.add(urgent("l", 0)).await;
     for n in 1..=3 {
         sleep(stage.short / 2).await;
-        stage.renew(key, n).await;
         stage.nothing().await;
+        stage.renew(key, n).await;
     }
     stage.stalls(first).await;
     let claimed = stage.claimed(&claim(LONG).max(9)).await;

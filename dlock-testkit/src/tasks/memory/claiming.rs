@@ -32,11 +32,20 @@ impl Table {
             let wanted = kinds.is_none_or(|kinds| kinds.contains(&row.new.kind));
             due && goes_on && wanted && !is_of(row, claim) && !self.waits(row, now) // A3, K8
         }));
-        // What it holds is answered, however little it asks for now.
-        ids.truncate(held.max(claim.max));
         let mut tasks = Vec::new();
         for (place, id) in ids.into_iter().enumerate() {
+            // What it holds is answered, however little it asks for now.
             if place >= held {
+                if tasks.len() >= claim.max {
+                    break;
+                }
+                if self
+                    .rows
+                    .get(&id)
+                    .is_some_and(|row| self.is_full(&row.new.queue, now))
+                {
+                    continue;
+                }
                 self.take(id, claim, now)?;
             }
             tasks.extend(self.rows.get(&id).and_then(claimed));
@@ -91,8 +100,7 @@ impl Table {
     /// does.
     fn waits(&self, row: &Row, now: SystemTime) -> bool {
         let new = &row.new;
-        let place =
-            |row: &Row| (row.held().is_none(), row.new.priority, row.run_at, row.id);
+        let place = |row: &Row| (row.held().is_none(), row.new.priority, row.run_at, row.id);
         let of_the_lane = |other: &&Row| {
             other.id != row.id && other.new.queue == new.queue && other.new.lane == new.lane
         };
@@ -103,6 +111,15 @@ impl Table {
                 State::Stalled | State::Ready => place(other) < place(row),
                 _ => false,
             })
+    }
+
+    /// Whether as many tasks of a queue run as may (K8).
+    fn is_full(&self, queue: &str, now: SystemTime) -> bool {
+        let runs = |row: &&Row| row.new.queue == queue && row.state(now) == State::Running;
+        self.limits.get(queue).is_some_and(|limit| {
+            let running = self.rows.values().filter(runs).count();
+            running >= usize::try_from(*limit).unwrap_or(usize::MAX)
+        })
     }
 
     /// The tasks of a claim's queues, in the order in which they should run.
@@ -127,7 +144,8 @@ impl Table {
             claim.queues.contains(&row.new.queue) && !self.paused.contains_key(&row.new.queue)
         });
         rows.filter_map(|row| match row.state(now) {
-            State::Scheduled => Some(until(row.run_at, now)),
+            // Of a queue that is full nothing is given out until a claim is over.
+            State::Scheduled if !self.is_full(&row.new.queue, now) => Some(until(row.run_at, now)),
             State::Running => row.held().map(|term| until(term.expiry, now)),
             _ => None,
         })

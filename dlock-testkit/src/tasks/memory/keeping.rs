@@ -1,4 +1,4 @@
-//! What is in the queue: enqueued (K9), by the clock (K10), paused (K11), cancelled, enqueued once more, forgotten.
+//! What is in the queue: enqueued (K9), by the clock (K10), paused (K11), limited (K8), cancelled, enqueued once more, forgotten.
 
 use std::time::SystemTime;
 
@@ -64,6 +64,13 @@ impl Table {
             self.paused.entry(queue.to_owned()).or_insert(now);
         } else {
             self.paused.remove(queue);
+        }
+    }
+
+    pub(super) fn set_limit(&mut self, queue: &str, limit: Option<u32>) {
+        match limit {
+            Some(limit) => drop(self.limits.insert(queue.to_owned(), limit)),
+            None => drop(self.limits.remove(queue)),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::SystemTime};
 
-use dlock_tasks::{Count, Filter, Holder, PausedQueue, Task, TaskId};
+use dlock_tasks::{Count, Filter, Holder, LimitedQueue, PausedQueue, Task, TaskId};
 
 use super::table::{Row, Table};
 
@@ -39,6 +39,12 @@ impl Table {
         let paused =
             |(queue, since): (&String, &SystemTime)| PausedQueue::new(queue.clone(), *since);
         self.paused.iter().map(paused).collect()
+    }
+
+    pub(super) fn limits(&self) -> Vec<LimitedQueue> {
+        let limits = self.limits.iter();
+        let limited = |(queue, limit): (&String, &u32)| LimitedQueue::new(queue.clone(), *limit);
+        limits.map(limited).collect()
     }
 
     pub(super) fn counts(&self, now: SystemTime) -> Vec<Count> {

@@ -23,6 +23,8 @@ pub struct Table {
     pub schedules: BTreeMap<String, SystemTime>,
     /// The queues that are paused, and since when.
     pub paused: BTreeMap<String, SystemTime>,
+    /// How many tasks of a queue may run at a time, where there is a limit.
+    pub limits: BTreeMap<String, u32>,
 }
 
 /// A task.

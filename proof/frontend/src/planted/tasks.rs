@@ -7,6 +7,8 @@ mod beats;
 mod caught;
 mod claiming;
 mod ending;
+mod lanes;
+mod limiting;
 mod pausing;
 mod store;
 
@@ -253,6 +255,41 @@ flaws! {
         PauseBeginsAnew "a queue that is paused once more is paused since then";
         PauseOfBadName "a queue of any name is paused";
         ResumeIsNotHinted "nobody is told that a queue is resumed (K6)";
+    }
+    lanes {
+        LaneIsForgotten "tasks of a lane run at the same time (K8)";
+        LaneIsOneClaims "a claim gets several tasks of a lane (K8)";
+        LanesAreOfAllQueues "the same lane of two queues is one (K8)";
+        LaneStopsItsQueue "tasks without a lane wait for those that have one (K8)";
+        LaneIsReversed "the newest task of a lane is the next (K8)";
+        LaneForgetsWhatHasBegun "a task of a lane starts before one whose worker died (K8)";
+        LaneWaitsForTheDead "a lane waits for a task whose worker died (K8)";
+        LaneIsFreeTooEarly "a lane is free when half of a lease is over (K8)";
+        LaneWaitsForLater "a lane waits for a task that is for later (K8)";
+        LaneIsOfAKind "a claim passes over the tasks of a lane that it has no handler for (K8)";
+        LaneIsInTwoSteps "what runs of a lane is looked for, and a task taken, in two steps (K8)";
+        LaneIsNotShown "the lane of a task is not shown";
+        RetryForgetsLane "a task that is retried has no lane";
+        LaneEndIsNotHinted "nobody is told that a task of a lane has ended (K6)";
+    }
+    limiting {
+        LimitIsForgotten "a queue gives out more tasks than its limit (K8)";
+        LimitIsOneClaims "each claim gets as many tasks as the limit says (K8)";
+        LimitStopsOthers "a claim gets nothing if one of its queues is full (K8)";
+        LimitStopsRepeats "a repeated claim does not get what it holds of a queue that is full (K8)";
+        LimitStopsWorkers "what runs beyond a new limit is lost to its workers (K8)";
+        LimitCountsWhatComes "what ran before the limit does not count (K8)";
+        LimitIsNeverLowered "a limit can be raised only";
+        PlaceIsFreeTooEarly "a place is free when half of a lease is over (K8)";
+        PlaceIsOfTheDead "a task whose worker died keeps its place (K8)";
+        LimitIsInTwoSteps "what runs of a queue is counted, and a task taken, in two steps (K8)";
+        FullTellsNothing "a claim of a queue that is full does not say when a lease ends (K8)";
+        FullTellsWhatFallsDue "a claim is told when a task of a queue that is full falls due (K8)";
+        LimitIsNotShown "limits are not listed";
+        LimitOfZero "a limit of 0 is taken";
+        LimitOfBadName "a queue of any name has a limit";
+        LimitIsNotHinted "nobody is told that there is another limit (K6)";
+        PlaceIsNotHinted "nobody is told that a place of a queue is free (K6)";
     }
     store {
         EndedIsNotCounted "counts leave out what has ended";

@@ -10,8 +10,8 @@ use dlock_core::{
     provider::{Release, ReleaseOutcome, Renew, RenewOutcome},
 };
 use dlock_tasks::{
-    Ages, Claim, ClaimKey, Claimed, Count, Ended, Ending, Enqueued, Filter, Kept, NewTask,
-    PausedQueue, Served, State, Task, TaskId, TaskStore,
+    Ages, Claim, ClaimKey, Claimed, Count, Ended, Ending, Enqueued, Filter, Kept, LimitedQueue,
+    NewTask, PausedQueue, Served, State, Task, TaskId, TaskStore,
 };
 use serde_json::Value;
 
@@ -40,6 +40,8 @@ pub enum Call {
     Retry(TaskId),
     /// [`TaskStore::set_paused`]: the queue, and whether it is to be.
     Pause(String, bool),
+    /// [`TaskStore::set_limit`]: the queue, and its limit.
+    Limit(String, Option<u32>),
     /// [`TaskStore::prune`].
     Prune,
     /// Heartbeats.
@@ -239,6 +241,26 @@ impl<S: TaskStore + Clone, P: Passage> TaskStore for Behind<S, P> {
             .await
     }
 
+    async fn set_limit(&self, queue: &str, limit: Option<u32>) -> Result<(), ProviderError> {
+        let (store, queue) = (self.store.clone(), queue.to_owned());
+        self.passage
+            .pass(Call::Limit(queue.clone(), limit), move || {
+                let (store, queue) = (store.clone(), queue.clone());
+                async move { store.set_limit(&queue, limit).await }
+            })
+            .await
+    }
+
+    async fn limits(&self) -> Result<Vec<LimitedQueue>, ProviderError> {
+        let store = self.store.clone();
+        self.passage
+            .pass(Call::Look, move || {
+                let store = store.clone();
+                async move { store.limits().await }
+            })
+            .await
+    }
+
     async fn counts(&self) -> Result<Vec<Count>, ProviderError> {
         let store = self.store.clone();
         self.passage
@@ -285,6 +307,7 @@ answers! {
     Vec<Task> => |_| Self::Other,
     Vec<Count> => |_| Self::Other,
     Vec<PausedQueue> => |_| Self::Other,
+    Vec<LimitedQueue> => |_| Self::Other,
     () => |()| Self::Other,
     Option<Record> => |_| Self::Other,
     usize => |_| Self::Other,

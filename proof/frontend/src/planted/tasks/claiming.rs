@@ -20,6 +20,8 @@ impl PlantedTasks {
     pub(super) async fn take(&self, claim: &Claim) -> Result<Claimed, ProviderError> {
         match self.flaw.map(Flaw::part) {
             Some("claiming") => {}
+            Some("lanes") => return self.take_beside_lanes(claim).await,
+            Some("limiting") => return self.take_beside_limits(claim).await,
             Some("pausing") => return self.take_beside_pauses(claim).await,
             _ => return self.inner.claim(claim).await,
         }
@@ -130,7 +132,7 @@ impl PlantedTasks {
     }
 
     /// Leaves only what the claim has taken, or ended.
-    fn restore(&self, before: &BTreeMap<TaskId, Row>, tasks: &[ClaimedTask]) {
+    pub(super) fn restore(&self, before: &BTreeMap<TaskId, Row>, tasks: &[ClaimedTask]) {
         self.inner.call(|table, _| {
             for (id, old) in before {
                 let taken = tasks.iter().any(|task| task.key.id == *id);

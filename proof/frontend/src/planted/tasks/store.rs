@@ -12,8 +12,8 @@ use dlock_core::{
     provider::{Wakeup, WakeupSender, Wakeups},
 };
 use dlock_tasks::{
-    Ages, Claim, ClaimKey, Claimed, Count, Ended, Ending, Enqueued, Filter, Kept, NewTask,
-    PausedQueue, Served, State, Task, TaskId, TaskStore,
+    Ages, Claim, ClaimKey, Claimed, Count, Ended, Ending, Enqueued, Filter, Kept, LimitedQueue,
+    NewTask, PausedQueue, Served, State, Task, TaskId, TaskStore,
 };
 use dlock_testkit::tasks::memory::{MemoryTasks, table::Row};
 use serde_json::Value;
@@ -114,6 +114,18 @@ impl PlantedTasks {
         listeners.unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether those who wait for a lane or a place hear of no ending.
+    fn ends_unheard(&self) -> bool {
+        self.has(TaskFlaw::LaneEndIsNotHinted) || self.has(TaskFlaw::PlaceIsNotHinted)
+    }
+
+    fn shown(&self, mut task: Task) -> Task {
+        if self.has(TaskFlaw::LaneIsNotShown) {
+            task.lane = None;
+        }
+        task
+    }
+
     /// A heartbeat was sent.
     pub(super) fn hint_beat(&self) {
         if self.has(TaskFlaw::BeatsAreHinted) {
@@ -148,6 +160,11 @@ impl TaskStore for PlantedTasks {
     }
 
     async fn finish(&self, endings: &[Ending]) -> Result<Vec<Ended>, ProviderError> {
+        if self.ends_unheard() {
+            return self
+                .unheard(async || self.inner.finish(endings).await)
+                .await;
+        }
         self.end(endings).await
     }
 
@@ -177,15 +194,27 @@ impl TaskStore for PlantedTasks {
     }
 
     async fn cancel(&self, id: TaskId, force: bool) -> Result<Option<State>, ProviderError> {
+        if self.ends_unheard() {
+            return self
+                .unheard(async || self.inner.cancel(id, force).await)
+                .await;
+        }
         self.stop(id, force).await
     }
 
     async fn retry(&self, id: TaskId) -> Result<Option<Enqueued>, ProviderError> {
-        self.again(id).await
+        let retried = self.again(id).await;
+        if self.has(TaskFlaw::RetryForgetsLane)
+            && let Ok(Some(Enqueued::New(id))) = retried
+        {
+            self.edit(id, |row, _| row.new.lane = None);
+        }
+        retried
     }
 
     async fn task(&self, id: TaskId) -> Result<Option<Task>, ProviderError> {
-        self.inner.task(id).await
+        let task = self.inner.task(id).await;
+        Ok(task?.map(|task| self.shown(task)))
     }
 
     async fn list(&self, filter: &Filter) -> Result<Vec<Task>, ProviderError> {
@@ -201,7 +230,7 @@ impl TaskStore for PlantedTasks {
         if self.has(TaskFlaw::EndedIsNotListed) {
             tasks.retain(|task| !task.state.has_ended());
         }
-        Ok(tasks)
+        Ok(tasks.into_iter().map(|task| self.shown(task)).collect())
     }
 
     async fn set_paused(&self, queue: &str, paused: bool) -> Result<(), ProviderError> {
@@ -210,6 +239,14 @@ impl TaskStore for PlantedTasks {
 
     async fn paused(&self) -> Result<Vec<PausedQueue>, ProviderError> {
         self.shown_as_paused().await
+    }
+
+    async fn set_limit(&self, queue: &str, limit: Option<u32>) -> Result<(), ProviderError> {
+        self.limit(queue, limit).await
+    }
+
+    async fn limits(&self) -> Result<Vec<LimitedQueue>, ProviderError> {
+        self.shown_as_limited().await
     }
 
     async fn counts(&self) -> Result<Vec<Count>, ProviderError> {
