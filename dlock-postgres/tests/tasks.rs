@@ -135,6 +135,8 @@ mod cost;
 mod durability;
 #[path = "tasks/hints.rs"]
 mod hints;
+#[path = "tasks/lanes.rs"]
+mod lanes;
 #[path = "tasks/prepared.rs"]
 mod prepared;
 #[path = "tasks/rights.rs"]

@@ -39,7 +39,7 @@ async fn request_that_cannot_be_meant_is_pointed_at() {
         ("", "/tasks/1/queue", new(json!({"queue": ""}))),
         ("", "/tasks/1/queue", new(json!({"queue": long}))),
         ("", "/tasks/1/queue", new(json!({"queue": "a\0"}))),
-        ("", "/tasks/1/lane", new(json!({"lane": "x"}))),
+        ("", "/tasks/1/group", new(json!({"group": "x"}))),
         (
             "",
             "/tasks",

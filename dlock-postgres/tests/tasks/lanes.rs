@@ -1,0 +1,110 @@
+//! K8: what one session is about to claim, another one cannot see. A lock of the lane, or of the queue, tells it.
+
+use std::time::Duration;
+
+use dlock_postgres::deadpool_postgres::tokio_postgres::Client;
+use dlock_tasks::{NewTask, TaskStore};
+use dlock_testkit::tasks::TaskFixture;
+use tokio::time::timeout;
+
+use crate::{LONG, Postgres, claim};
+
+/// How many tasks a claim of one gets that is not committed yet.
+const CLAIM: &str = "SELECT count((c.shown).id)
+    FROM dlock_task_claim_4('{default}', gen_random_uuid(), 1, 60000, 'x', false, NULL, NULL, true, NULL) AS c";
+
+async fn claimed(client: &Client) -> i64 {
+    client.query_one(CLAIM, &[]).await.unwrap().get(0)
+}
+
+fn in_lane(priority: u8) -> NewTask {
+    let task = NewTask::builder().kind("a").lane("l");
+    task.priority(priority).build()
+}
+
+/// A more urgent task becomes visible while another claim is about to take one of its lane.
+#[tokio::test]
+async fn lane_that_another_session_claims_is_passed_over() {
+    let queue = Postgres::start().await;
+    let (client, tasks) = (queue.client().await, queue.tasks(1).await);
+    tasks.enqueue(&[in_lane(5)]).await.unwrap();
+    client.batch_execute("BEGIN").await.unwrap();
+    assert_eq!(claimed(&client).await, 1);
+    let plain = NewTask::builder().kind("a").build();
+    tasks.enqueue(&[in_lane(0), plain]).await.unwrap();
+    let beside = tasks.claim(&claim(LONG).max(9)).await.unwrap();
+    assert_eq!(beside.tasks.len(), 1, "the one without a lane: {beside:?}");
+    let next = beside.next.unwrap();
+    assert!(
+        next <= Duration::from_millis(100),
+        "it may come to nothing: {next:?}"
+    );
+    client.batch_execute("COMMIT").await.unwrap();
+    let nothing = tasks.claim(&claim(LONG)).await.unwrap();
+    assert!(nothing.tasks.is_empty(), "two of a lane: {nothing:?}");
+}
+
+/// What came to nothing is given to others.
+#[tokio::test]
+async fn claim_that_is_rolled_back_holds_no_lane_and_no_place() {
+    let queue = Postgres::start().await;
+    let (client, tasks) = (queue.client().await, queue.tasks(1).await);
+    tasks.set_limit(NewTask::QUEUE, Some(1)).await.unwrap();
+    tasks.enqueue(&[in_lane(5)]).await.unwrap();
+    client.batch_execute("BEGIN").await.unwrap();
+    assert_eq!(claimed(&client).await, 1);
+    client.batch_execute("ROLLBACK").await.unwrap();
+    let got = tasks.claim(&claim(LONG)).await.unwrap();
+    assert_eq!(got.tasks.len(), 1);
+}
+
+#[tokio::test]
+async fn place_that_another_session_takes_is_waited_for() {
+    let queue = Postgres::start().await;
+    let (client, tasks) = (queue.client().await, queue.tasks(2).await);
+    tasks.set_limit(NewTask::QUEUE, Some(1)).await.unwrap();
+    let plain = NewTask::builder().kind("a").build();
+    tasks.enqueue(&vec![plain; 3]).await.unwrap();
+    client.batch_execute("BEGIN").await.unwrap();
+    assert_eq!(claimed(&client).await, 1);
+    let wanted = claim(LONG);
+    let mut other = std::pin::pin!(tasks.claim(&wanted));
+    let waits = timeout(Duration::from_millis(300), &mut other).await;
+    assert!(waits.is_err(), "{waits:?}");
+    client.batch_execute("COMMIT").await.unwrap();
+    let nothing = other.await.unwrap();
+    assert!(nothing.tasks.is_empty(), "two at a time: {nothing:?}");
+}
+
+/// A limit counts what a claim takes that began before it.
+#[tokio::test]
+async fn limit_waits_for_the_claims_that_are_under_way() {
+    let queue = Postgres::start().await;
+    let (client, tasks) = (queue.client().await, queue.tasks(2).await);
+    let plain = NewTask::builder().kind("a").build();
+    tasks.enqueue(&vec![plain; 3]).await.unwrap();
+    client.batch_execute("BEGIN").await.unwrap();
+    assert_eq!(claimed(&client).await, 1);
+    let mut limit = std::pin::pin!(tasks.set_limit(NewTask::QUEUE, Some(1)));
+    let waits = timeout(Duration::from_millis(300), &mut limit).await;
+    assert!(waits.is_err(), "{waits:?}");
+    client.batch_execute("COMMIT").await.unwrap();
+    limit.await.unwrap();
+    let nothing = tasks.claim(&claim(LONG)).await.unwrap();
+    assert!(nothing.tasks.is_empty(), "two at a time: {nothing:?}");
+}
+
+/// A snapshot that is older than the lock sees nothing of what others have committed since.
+#[tokio::test]
+async fn older_snapshot_is_refused() {
+    let queue = Postgres::start().await;
+    let (client, tasks) = (queue.client().await, queue.tasks(1).await);
+    tasks.enqueue(&[in_lane(5)]).await.unwrap();
+    let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ";
+    client.batch_execute(begin).await.unwrap();
+    let refused = client.query_one(CLAIM, &[]).await.unwrap_err();
+    let refused = refused.as_db_error().unwrap().message().to_owned();
+    assert!(refused.contains("READ COMMITTED only"), "{refused}");
+    client.batch_execute("ROLLBACK").await.unwrap();
+    assert_eq!(claimed(&client).await, 1);
+}
