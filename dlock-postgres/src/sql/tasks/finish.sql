@@ -47,8 +47,8 @@ BEGIN
             g.errors, g.created, g.checkpoint, g.token, 'succeeded', p_outputs[g.place]::json, g.token, clock_timestamp()
         FROM gone AS g
     )
-    SELECT array_agg(g.place), array_agg(DISTINCT g.queue) FILTER (
-        WHERE g.lane IS NOT NULL OR g.queue IN (SELECT l.queue FROM {limit} AS l))
+    SELECT array_agg(g.place), array_agg(g.queue) FILTER (
+        WHERE g.lane IS NOT NULL OR g.queue = ANY (ARRAY(SELECT l.queue FROM {limit} AS l)))
     INTO v_places, v_queues
     FROM gone AS g;
 
