@@ -192,19 +192,15 @@ pub async fn lane_of_a_task_is_shown_and_stays<F: TaskFixture>(stage: Stage<F>) 
     assert_eq!(lanes, [Some("l"), None, Some("l")]);
 }
 
-/// Never two at a time, though many ask at the same time, and tasks fall due that are more urgent than those that others
-/// are about to take.
+/// Never two at a time, though many ask at the same time and more urgent tasks keep coming in.
 pub async fn many_workers_run_one_task_of_a_lane_at_a_time<F: TaskFixture>(stage: Stage<F>) {
     const TASKS: usize = 96;
     const WORKERS: usize = 16;
-    const LANES: [&str; 2] = ["l", "m"];
+    const LANES: [&str; 3] = ["l", "m", "n"];
     let task = |number: usize| {
-        let delay = Duration::from_millis(u64::try_from(3 * number).unwrap_or(0));
-        let priority = 9 - u8::try_from(number / LANES.len() % 10).unwrap_or(0);
-        let task = NewTask::builder()
-            .kind("a")
-            .lane(LANES[number % LANES.len()]);
-        task.priority(priority).when(When::In(delay)).build()
+        // Later ones come before earlier ones.
+        let priority = 9 - u8::try_from(number * 10 / TASKS).unwrap_or(9);
+        urgent(LANES[number % LANES.len()], priority)
     };
     let running: Arc<Mutex<BTreeMap<TaskId, String>>> = Arc::default();
     let done = Arc::new(AtomicUsize::new(0));
@@ -258,9 +254,9 @@ pub async fn many_workers_run_one_task_of_a_lane_at_a_time<F: TaskFixture>(stage
             }
         }));
     }
-    let new: Vec<NewTask> = (0..TASKS).map(task).collect();
-    let added = stage.store.enqueue(&new).await;
-    assert!(added.is_ok(), "{added:?}");
+    for number in 0..TASKS {
+        stage.add(task(number)).await;
+    }
     for worker in workers {
         worker.await.unwrap_or_else(|error| panic!("{error}"));
     }
