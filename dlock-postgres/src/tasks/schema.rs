@@ -82,8 +82,13 @@ const FILES: [&str; 19] = [
     include_str!("../sql/tasks/limit.sql"),
 ];
 
-/// What the statements have in common that look for tasks.
-const WAITS: &str = include_str!("../sql/tasks/waits.sql");
+/// What statements have in common that look for tasks and give them out.
+const PARTS: [(&str, &str); 4] = [
+    ("{waits}", include_str!("../sql/tasks/waits.sql")),
+    ("{starts}", include_str!("../sql/tasks/starts.sql")),
+    ("{due}", include_str!("../sql/tasks/due.sql")),
+    ("{term}", include_str!("../sql/tasks/term.sql")),
+];
 
 /// The columns of a task that has not ended, and their types.
 const COLUMNS: [&str; 23] = [
@@ -232,8 +237,11 @@ impl Schema {
     /// Puts the names in, and what several statements have in common. The names have no braces, so none of them can be
     /// taken for another.
     fn fill(&self, sql: &str) -> String {
-        let mut filled = sql
-            .replace("{waits}", WAITS.trim_end())
+        let mut filled = sql.to_owned();
+        for (name, part) in PARTS {
+            filled = filled.replace(name, part.trim_end());
+        }
+        filled = filled
             .replace("{schema}", &self.0)
             .replace("{version}", &LAYOUT.to_string())
             .replace("{channel}", CHANNEL);

@@ -44,6 +44,26 @@ async fn lane_that_another_session_claims_is_passed_over() {
     assert!(nothing.tasks.is_empty(), "two of a lane: {nothing:?}");
 }
 
+/// A claim has seen that there are no lanes, and then there are: it does not give out what it has not judged.
+#[tokio::test]
+async fn lane_that_appears_during_a_claim_is_left_to_the_next_one() {
+    let queue = Postgres::start().await;
+    let (client, tasks) = (queue.client().await, queue.tasks(1).await);
+    // Who reads goes on, and who locks rows waits.
+    let lock = "BEGIN; LOCK TABLE dlock_task IN EXCLUSIVE MODE";
+    client.batch_execute(lock).await.unwrap();
+    let wanted = claim(LONG).max(2);
+    let mut early = std::pin::pin!(tasks.claim(&wanted));
+    let waits = timeout(Duration::from_millis(300), &mut early).await;
+    assert!(waits.is_err(), "{waits:?}");
+    let enqueue = "SELECT dlock_enqueue('default', 'a', lane => 'l') FROM generate_series(1, 2)";
+    client.batch_execute(enqueue).await.unwrap();
+    client.batch_execute("COMMIT").await.unwrap();
+    let early = early.await.unwrap().tasks.len();
+    let next = tasks.claim(&claim(LONG).max(2)).await.unwrap();
+    assert_eq!(early + next.tasks.len(), 1, "{early} and {next:?}");
+}
+
 /// What came to nothing is given to others.
 #[tokio::test]
 async fn claim_that_is_rolled_back_holds_no_lane_and_no_place() {
