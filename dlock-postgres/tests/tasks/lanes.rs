@@ -56,7 +56,9 @@ async fn lane_that_appears_during_a_claim_is_left_to_the_next_one() {
     let mut early = std::pin::pin!(tasks.claim(&wanted));
     let waits = timeout(Duration::from_millis(300), &mut early).await;
     assert!(waits.is_err(), "{waits:?}");
-    let enqueue = "SELECT dlock_enqueue('default', 'a', lane => 'l') FROM generate_series(1, 2)";
+    let enqueue =
+        "SELECT dlock_enqueue('default', 'a', lane => 'l', run_at => now() - interval '1 minute')
+        FROM generate_series(1, 2)";
     client.batch_execute(enqueue).await.unwrap();
     client.batch_execute("COMMIT").await.unwrap();
     let early = early.await.unwrap().tasks.len();

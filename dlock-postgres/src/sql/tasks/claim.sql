@@ -25,8 +25,9 @@
 -- of a lane that is not locked yet gives out nothing, and is made once more with the lock. A lane whose lock another
 -- claim has is passed over like a row.
 --
--- To judge lanes makes a claim of one task a fifth slower, even where there are none. So before each walk it looks whether
--- there are, and walks without them where there are none and no queue has a limit.
+-- To judge lanes makes a claim of one task an eighth slower, where there are none too. So before each walk it looks
+-- whether there are any, and walks without judging where there are none and no queue has a limit. It looks only while the
+-- index of lanes is small: entries of tasks that have ended are passed one by one, 200,000 of them in 90 ms.
 CREATE OR REPLACE FUNCTION {claim}(
     p_queues pg_catalog.text[], p_uuid pg_catalog.uuid, p_max integer, p_duration bigint, p_owner pg_catalog.text,
     p_again boolean, p_instants bigint[], p_numbers bigint[], p_sweep boolean,
@@ -110,7 +111,7 @@ BEGIN
         END IF;
         v_picked := 0;
         v_again := false;
-        IF v_limited IS NULL
+        IF v_limited IS NULL AND pg_relation_size(to_regclass('{schema}.dlock_task_lane')) <= 131072
             AND NOT EXISTS (SELECT FROM {task} AS t WHERE t.queue = ANY (p_queues) AND t.lane IS NOT NULL)
         THEN
             -- A task of a lane that is committed after that look is passed over: nothing has judged it.
