@@ -11,7 +11,7 @@ use dlock_testkit::{
     Bench,
     faults::{Fault, Op},
 };
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, yield_now};
 use uuid::Uuid;
 
 use super::harness::{
@@ -356,7 +356,7 @@ fn queued(lock: &DLock) -> JoinHandle<Result<Lease, dlock_core::Error>> {
     tokio::spawn(acquire)
 }
 
-/// A waiter that is in line now, and gives the lock back as soon as it has it.
+/// A waiter that is in line now, and that works for so long that the others act before it gives the lock back.
 fn in_line(lock: &DLock, place: usize, order: &Arc<Mutex<Vec<usize>>>) -> JoinHandle<Uuid> {
     let (lock, order) = (lock.clone(), Arc::clone(order));
     let mut acquire = Box::pin(async move { lock.acquire().await });
@@ -368,6 +368,9 @@ fn in_line(lock: &DLock, place: usize, order: &Arc<Mutex<Vec<usize>>>) -> JoinHa
             .unwrap_or_else(PoisonError::into_inner)
             .push(place);
         let uuid = lease.uuid();
+        for _ in 0..20 {
+            yield_now().await;
+        }
         ok(lease.release().await);
         uuid
     })

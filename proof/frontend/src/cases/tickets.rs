@@ -65,6 +65,7 @@ pub(in crate::cases) async fn ticket_is_good_whatever_its_number(bench: Bench) {
         harness.store.next(Op::Renew, Fault::UNKNOWN_AFTER);
         assert!(soon("the renewal", lease.renew()).await.is_err());
         let ticket = ok(lease.hand_over());
+        settle().await;
         let redeemed = acquired(soon("the lock", lock!(rival, "").try_redeem(&ticket)).await);
         assert!(redeemed.is_valid());
         let sent = rival.acquires();
