@@ -5,8 +5,8 @@ use std::{sync::Arc, time::SystemTime};
 use async_trait::async_trait;
 use dlock_core::{Provider, ProviderError, provider::Wakeups};
 use dlock_tasks::{
-    Ages, Claim, ClaimKey, Claimed, Count, Ended, Ending, Enqueued, Filter, Kept, NewTask,
-    LimitedQueue, PausedQueue, Served, State, Task, TaskId, TaskStore,
+    Ages, Claim, ClaimKey, Claimed, Count, Ended, Ending, Enqueued, Filter, Kept, LimitedQueue,
+    NewTask, PausedQueue, Served, State, Task, TaskId, TaskStore,
 };
 use serde_json::Value;
 
