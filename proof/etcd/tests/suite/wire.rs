@@ -50,7 +50,11 @@ const LEFT_OUT: [&str; 5] = [
     "silent_partition_ends_the_lease_in_time",
 ];
 
+/// Not in `.ci/run`: the proxy knows no HTTP/2, and takes a ping for a request like any other. Now and then it strikes
+/// one instead of the request that it was meant for, and on a busy machine a late answer to a ping
+/// ends a connection that lives.
 #[test]
+#[ignore = "fails where a fault meets a ping instead of a request"]
 fn cases_of_the_wire_suite_pass() {
     static SHARED: Shared = Shared::new();
     for name in LEFT_OUT {
