@@ -35,7 +35,7 @@ impl<V> Cache<V> {
         }))
     }
 
-    /// Takes a record out: whoever does not come back with an answer leaves nothing behind that may be outdated.
+    /// Takes a record out: a call that ends without an answer leaves no outdated record in the cache.
     pub(crate) fn take(&self, key: &str) -> Option<Seen<V>> {
         let mut all = self.lock();
         let old = all.old.remove(key);

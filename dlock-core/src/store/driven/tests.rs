@@ -229,7 +229,7 @@ fn work_whose_runtime_has_ended_is_dropped() {
     assert!(matches!(result, Poll::Ready(Err(Unfinished(_)))));
 }
 
-/// Whoever closes a client waits for what is under way, whether its callers are polled or not.
+/// `close` waits for all work, whether its callers are polled or not.
 #[test]
 fn nothing_stays_with_its_caller_once_the_client_closes() {
     let bench = Bench::new();

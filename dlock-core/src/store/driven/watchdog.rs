@@ -34,7 +34,7 @@ pub(super) trait Watched: Send + Sync {
 /// The watchdogs of one client.
 pub(crate) struct Watchdogs {
     clock: Clock,
-    /// Whoever closes the client waits for what is under way, whether its callers are polled or not.
+    /// Cancelled when the client closes. `close` waits for all work, whether its callers are polled or not.
     closing: CancellationToken,
     runtimes: Mutex<Vec<Watchdog>>,
 }
@@ -162,6 +162,7 @@ impl Task {
         while idle < IDLE_LOOKS || !self.ends() {
             tokio::select! {
                 biased;
+                // Then it looks again at once, until there is nothing left.
                 () = closing.cancelled() => {}
                 () = clock.nap(PATIENCE) => {}
             }
@@ -178,23 +179,18 @@ impl Task {
         }
     }
 
-    /// What has stayed with its callers since the look before, or at all if the client is closing. `None` if there
-    /// is nothing, and nothing has come either.
+    /// What has stayed with its callers since the look before. `None` if there is nothing, and nothing has come either.
     fn look(&self) -> Option<Vec<Weak<dyn Watched>>> {
         let mut runtimes = self.watchdogs.runtimes();
         let at = self.place(&runtimes)?;
-        let watchdog = &mut runtimes[at];
-        if self.watchdogs.are_closing() {
-            watchdog.seen = watchdog.count;
-        }
-        watchdog.look()
+        runtimes[at].look()
     }
 
     fn take_over(&self, work: Weak<dyn Watched>) {
         let Some(watched) = work.upgrade() else {
             return;
         };
-        // Whoever drives it at this moment sees by itself that the client is closing.
+        // A caller that drives it at this moment sees by itself that the client is closing.
         if watched.take_over() || self.watchdogs.are_closing() {
             return;
         }
