@@ -5,8 +5,10 @@
 --   'locked'  the record fits R1, but another session has locked its row; nothing was written
 --
 -- What fits R1 is renewed by one statement: a call for each costs ten times as much. The planner may
--- only take each row by the key, so a batch never reads the whole table; the arrays are wrapped lest
--- the planner counts them. No row is waited for: a batch that waits for one keeps all the others
+-- only take each row by the key, so a batch never reads the whole table: the arrays are wrapped lest
+-- the planner counts them, and the UPDATE compares the key with an array of one, by which an index can be
+-- searched but not walked. A plan that walks along the index is what the planner chooses while the table is
+-- empty, and the session keeps it when the table is full. No row is waited for: a batch that waits for one keeps all the others
 -- locked, and their next renewals out, for as long as it waits. For the same reason two batches never
 -- deadlock.
 CREATE OR REPLACE FUNCTION {batch}(
@@ -27,9 +29,9 @@ BEGIN
 
     -- Of two renewals of one term the first is made here, and the second finds it below.
     WITH free AS MATERIALIZED (
-        SELECT u.name, u.uuid, u.n, u.place
+        SELECT u.prefix, u.name, u.n, u.place
         FROM (
-            SELECT u.name, u.uuid, u.n, u.place
+            SELECT p_prefix AS prefix, u.name, u.uuid, u.n, u.place
             FROM unnest((SELECT p_names), (SELECT p_uuids), (SELECT p_ns))
                 WITH ORDINALITY AS u (name, uuid, n, place)
             ORDER BY u.name COLLATE "C", u.place
@@ -46,7 +48,8 @@ BEGIN
             expiry = clock_timestamp() + l.duration::double precision * interval '1 millisecond'
         FROM free AS i
         -- Nobody has changed the row since, but time has passed.
-        WHERE l.prefix = p_prefix AND l.name = i.name AND l.renewals < i.n AND l.expiry > clock_timestamp()
+        WHERE l.prefix = ANY (ARRAY[i.prefix]) AND l.name = i.name AND l.renewals < i.n
+            AND l.expiry > clock_timestamp()
         RETURNING i.place, l.asked
     )
     SELECT array_agg(r.place), array_agg(r.asked) INTO v_places, v_asked FROM renewed AS r;

@@ -6,6 +6,7 @@ use dlock_core::{
     ErrorKind, Name, Provider,
     provider::{Renew, RenewOutcome},
 };
+use dlock_postgres::deadpool_postgres::Pool;
 use tokio::time::Instant;
 use uuid::Uuid;
 
@@ -93,14 +94,45 @@ async fn thousand_renewals_are_one_quick_statement() {
 #[tokio::test]
 async fn batch_reads_no_more_rows_than_it_renews() {
     let table = Table::create().await;
+    fill(&table).await;
+    analyze(&table).await;
+    reads_what_it_renews(&table, server().await.pool(1)).await;
+}
+
+/// The server keeps the plans of a session. One made while the table was empty is followed when it is full.
+#[tokio::test]
+async fn batch_planned_on_an_empty_table_reads_no_more_rows_than_it_renews() {
+    let table = Table::create().await;
+    analyze(&table).await;
+    let pool = server().await.pool(1);
+    // More often than a plan is made anew for the parameters at hand.
+    for _ in 0..10 {
+        let absent = [Renew::new(name("absent"), Uuid::new_v4(), 1)];
+        table.provider(pool.clone()).renew_many(&absent).await;
+    }
+    fill(&table).await;
+    reads_what_it_renews(&table, pool).await;
+}
+
+async fn analyze(table: &Table) {
+    let analyze = format!("VACUUM ANALYZE \"{}\".lock", table.schema());
     let client = server().await.client().await;
+    client.batch_execute(&analyze).await.unwrap();
+}
+
+async fn fill(table: &Table) {
     let fill = format!(
         "INSERT INTO \"{0}\".lock SELECT '', 'lock ' || n, md5(n::text)::uuid, 0, 'o', now(), 1, 600000,
-             now() + interval '10 minutes', false, false, NULL FROM generate_series(1, 5000) AS n;
-         ANALYZE \"{0}\".lock",
+             now() + interval '10 minutes', false, false, NULL FROM generate_series(1, 5000) AS n",
         table.schema()
     );
+    let client = server().await.client().await;
     client.batch_execute(&fill).await.unwrap();
+}
+
+/// Renews 900 leases of 5,000 in the pool's only session.
+async fn reads_what_it_renews(table: &Table, pool: Pool) {
+    let client = server().await.client().await;
     let some = format!(
         "SELECT name, uuid FROM \"{}\".lock WHERE length(name) = 8",
         table.schema()
@@ -126,7 +158,6 @@ async fn batch_reads_no_more_rows_than_it_renews() {
         before[0] >= 5000
     })
     .await;
-    let pool = server().await.pool(1);
     for answer in table.provider(pool.clone()).renew_many(&renewals).await {
         assert_eq!(answer.unwrap(), RENEWED);
     }

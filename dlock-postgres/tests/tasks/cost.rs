@@ -14,6 +14,7 @@ use dlock_tasks::{ClaimedTask, Ended, Ending, How, NewTask, State, TaskStore};
 use dlock_test_servers::postgres::postgres;
 use dlock_testkit::tasks::TaskFixture;
 use serde_json::Value;
+use uuid::Uuid;
 
 use tokio::time::Instant;
 
@@ -121,6 +122,69 @@ async fn claim_locks_no_more_than_it_gives_out() {
     assert_eq!((walks, updated), (0, 5));
     assert!(read <= 20, "{read} rows were looked at");
     assert_eq!(in_place, 5, "a claim has changed an index");
+}
+
+/// The server keeps the plans of a session. One made while the queue was empty is followed when it is full.
+#[tokio::test]
+async fn plans_that_were_made_on_an_empty_queue_take_each_row_by_its_number() {
+    const MOST: usize = 100;
+    let queue = Postgres::start().await;
+    let client = queue.client().await;
+    client
+        .batch_execute("VACUUM ANALYZE dlock_task, dlock_task_slot")
+        .await
+        .unwrap();
+    let claim = format!(
+        "WITH c AS MATERIALIZED (
+             SELECT (c.shown).* FROM dlock_task_claim_4('{{default}}', gen_random_uuid(), {MOST}, 60000, 'x', false, NULL,
+                 NULL, true, NULL) AS c WHERE (c.shown).id IS NOT NULL)
+         SELECT coalesce(array_agg(c.id), '{{}}'), coalesce(array_agg(c.uuid), '{{}}'),
+             coalesce(array_agg(c.token), '{{}}') FROM c"
+    );
+    let beat = "SELECT count(*) FROM dlock_task_renew_1($1, $2, $3, array_fill(1::bigint, ARRAY[cardinality($1::bigint[])]))
+        WHERE verdict = 'renewed'";
+    let end = "SELECT count(*) FROM dlock_task_finish_2($1, $2, $3, array_fill('complete'::text, ARRAY[cardinality($1::bigint[])]),
+            array_fill('1'::text, ARRAY[cardinality($1::bigint[])]), array_fill(NULL::text, ARRAY[cardinality($1::bigint[])]),
+            array_fill(NULL::bigint, ARRAY[cardinality($1::bigint[])])) WHERE own";
+    let claims = async || {
+        let row = client.query_one(&claim, &[]).await.unwrap();
+        let (ids, uuids, tokens): (Vec<i64>, Vec<Uuid>, Vec<i64>) =
+            (row.get(0), row.get(1), row.get(2));
+        (ids, uuids, tokens)
+    };
+    // More often than a plan is made anew for the parameters at hand.
+    for _ in 0..10 {
+        let (ids, uuids, tokens) = claims().await;
+        assert_eq!(ids.len(), 0);
+        for sql in [beat, end] {
+            client.query(sql, &[&ids, &uuids, &tokens]).await.unwrap();
+        }
+    }
+    queue
+        .tasks(1)
+        .await
+        .enqueue(&vec![task(); 5000])
+        .await
+        .unwrap();
+    let read = async || {
+        let read = "SELECT coalesce(sum(idx_tup_fetch), 0)::bigint FROM pg_stat_xact_user_tables
+            WHERE relid = 'dlock_task'::regclass";
+        client.query_one(read, &[]).await.unwrap().get::<_, i64>(0)
+    };
+    client.batch_execute("BEGIN").await.unwrap();
+    let (ids, uuids, tokens) = claims().await;
+    assert_eq!(ids.len(), MOST);
+    let mut before = 0;
+    for sql in ["", beat, end] {
+        if !sql.is_empty() {
+            let row = client.query_one(sql, &[&ids, &uuids, &tokens]).await;
+            assert_eq!(row.unwrap().get::<_, i64>(0), 100);
+        }
+        let after = read().await;
+        let looked_at = after - before;
+        assert!(looked_at <= 300, "{looked_at} rows were looked at: {sql}");
+        before = after;
+    }
 }
 
 /// 20: over 95 % of what claims and heartbeats change stays on its page, and adds no entry to an index.

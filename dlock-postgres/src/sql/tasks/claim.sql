@@ -18,7 +18,9 @@
 --
 -- A row that another session has locked is passed over, so claims wait for nobody and for no other claim. Only as
 -- many rows are locked as are given out: the walk over queues and priorities ends with the last of them. The
--- planner may only walk along the index, however it estimates, and compiles nothing.
+-- planner may only walk along the index, however it estimates, and compiles nothing. What was found is then taken
+-- row by row: the number is compared with an array of one, by which an index can be searched but not walked (a
+-- session keeps its plan, also if it was made while the queue was empty).
 --
 -- Two claims could each see a lane without what the other one is about to take of it. So a task of a lane is given out
 -- by a statement that began, and took its snapshot, when this session had the lock of the lane: the walk that finds one
@@ -132,7 +134,7 @@ BEGIN
                 ), granted AS (
                     UPDATE {task} AS t SET {term}
                     FROM picked AS p
-                    WHERE t.id = p.id AND NOT p.is_over
+                    WHERE t.id = ANY (ARRAY[p.id]) AND NOT p.is_over
                     RETURNING t AS task
                 )
                 SELECT NULL::{task} AS task, p.id AS over FROM picked AS p WHERE p.is_over
@@ -175,7 +177,7 @@ BEGIN
                 ), granted AS (
                     UPDATE {task} AS t SET {term}
                     FROM picked AS p
-                    WHERE t.id = p.id AND NOT p.is_over AND NOT EXISTS (SELECT FROM unlocked)
+                    WHERE t.id = ANY (ARRAY[p.id]) AND NOT p.is_over AND NOT EXISTS (SELECT FROM unlocked)
                     RETURNING t AS task
                 )
                 SELECT NULL::{task} AS task, p.id AS over, NULL::bigint AS lane FROM picked AS p WHERE p.is_over

@@ -3,7 +3,7 @@
 -- Result: a row for each: its place in the arrays, from 1, and what end.sql answers.
 --
 -- Completions are made by one statement: a call for each costs several times as much. The rows are locked in the
--- order of their numbers, so two batches do not deadlock.
+-- order of their numbers, so two batches of completions do not deadlock. Each is taken by its number, see claim.sql.
 CREATE OR REPLACE FUNCTION {finish}(
     p_ids bigint[], p_uuids pg_catalog.uuid[], p_tokens bigint[], p_hows pg_catalog.text[],
     p_outputs pg_catalog.text[], p_errors pg_catalog.text[], p_delays bigint[]
@@ -21,30 +21,25 @@ BEGIN
     END IF;
 
     -- Of two endings of one task the second is not made here, and finds the first below.
-    WITH held AS MATERIALIZED (
-        SELECT u.id, u.place
-        FROM (
-            SELECT DISTINCT ON (u.id) u.id, u.uuid, u.token, u.place
-            FROM unnest((SELECT p_ids), (SELECT p_uuids), (SELECT p_tokens))
-                WITH ORDINALITY AS u (id, uuid, token, place)
+    WITH gone AS (
+        DELETE FROM {task} AS t USING (
+            SELECT DISTINCT ON (u.id) u.id, u.uuid, u.token, u.how, u.output, u.place
+            FROM unnest((SELECT p_ids), (SELECT p_uuids), (SELECT p_tokens), (SELECT p_hows), (SELECT p_outputs))
+                WITH ORDINALITY AS u (id, uuid, token, how, output, place)
             ORDER BY u.id, u.place
             OFFSET 0
-        ) AS u CROSS JOIN LATERAL (
-            SELECT FROM {task} AS t
-            WHERE t.id = u.id AND t.uuid = u.uuid AND t.token = u.token
-            FOR UPDATE
-        ) AS t
-    ), gone AS (
-        DELETE FROM {task} AS t USING held AS h
-        WHERE t.id = h.id AND NOT t.released AND p_hows[h.place] = 'complete'
-        RETURNING t.*, h.place
+        ) AS u
+        WHERE t.id = ANY (ARRAY[u.id]) AND t.uuid = u.uuid AND t.token = u.token AND NOT t.released
+            AND u.how = 'complete'
+        RETURNING t.id, t.queue, t.priority, t.run_at, t.attempt, t.max_attempts, t.kind, t.key, t.lane, t.payload,
+            t.errors, t.created, t.checkpoint, t.token, u.output, u.place
     ), kept AS (
         INSERT INTO {done} (
             id, queue, priority, run_at, attempt, max_attempts, kind, key, lane, payload, errors, created,
             checkpoint, token, state, output, ending, ended)
         SELECT
             g.id, g.queue, g.priority, g.run_at, g.attempt, g.max_attempts, g.kind, g.key, g.lane, g.payload,
-            g.errors, g.created, g.checkpoint, g.token, 'succeeded', p_outputs[g.place]::json, g.token, clock_timestamp()
+            g.errors, g.created, g.checkpoint, g.token, 'succeeded', g.output::json, g.token, clock_timestamp()
         FROM gone AS g
     )
     SELECT array_agg(g.place), array_agg(g.queue) FILTER (

@@ -51,8 +51,8 @@ BEGIN
             renewals = f.n,
             expiry = clock_timestamp() + t.duration::double precision * interval '1 millisecond'
         FROM free AS f
-        -- Nobody has changed the row since, but time has passed.
-        WHERE t.id = f.id AND t.expiry > clock_timestamp()
+        -- Nobody has changed the row since, but time has passed. By its number, see claim.sql.
+        WHERE t.id = ANY (ARRAY[f.id]) AND t.expiry > clock_timestamp()
         RETURNING f.place, t.asked
     )
     SELECT array_agg(r.place), array_agg(r.asked) INTO v_places, v_asked FROM renewed AS r;

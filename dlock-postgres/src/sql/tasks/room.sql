@@ -2,6 +2,7 @@
 -- out tasks of this queue.
 -- Parameters: the queue.
 -- Result: how many; when the first lease ends that holds a place, null if none does.
+-- Tasks are taken by their numbers, see claim.sql.
 CREATE OR REPLACE FUNCTION {room}(p_queue pg_catalog.text, OUT room bigint, OUT ends pg_catalog.timestamptz)
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET enable_hashjoin = off SET enable_mergejoin = off
 SET enable_seqscan = off SET enable_bitmapscan = off SET jit = off AS $dlock$
@@ -16,7 +17,7 @@ BEGIN
     -- has lost its place.
     DELETE FROM {slot} AS s USING (
         SELECT t.id
-        FROM {slot} AS s JOIN {task} AS t ON t.id = s.id
+        FROM {slot} AS s JOIN {task} AS t ON t.id = ANY (ARRAY[s.id])
         WHERE s.queue = p_queue AND t.token = s.token AND NOT t.released AND t.expiry <= clock_timestamp()
         FOR UPDATE OF t SKIP LOCKED
     ) AS o
@@ -25,7 +26,7 @@ BEGIN
     SELECT greatest(l.most - (SELECT count(*) FROM {slot} AS s WHERE s.queue = p_queue), 0) INTO room
     FROM {limit} AS l WHERE l.queue = p_queue;
     SELECT min(t.expiry) INTO ends
-    FROM {slot} AS s JOIN {task} AS t ON t.id = s.id AND t.token = s.token
+    FROM {slot} AS s JOIN {task} AS t ON t.id = ANY (ARRAY[s.id]) AND t.token = s.token
     WHERE s.queue = p_queue;
 END
 $dlock$
