@@ -18,7 +18,8 @@ use dlock_postgres::{
 use crate::support::{LONG, create, fresh, on, server, term};
 
 const FIRST: &str = include_str!("../schemas/1.sql");
-const NEWEST: &str = include_str!("../schemas/2.sql");
+const SECOND: &str = include_str!("../schemas/2.sql");
+const NEWEST: &str = include_str!("../schemas/3.sql");
 
 /// A database schema of this form, and a provider of today on it.
 async fn made_by(form: &str) -> (String, PostgresProvider) {
@@ -117,11 +118,14 @@ async fn is_used(provider: &PostgresProvider) {
     assert_eq!(provider.purge(10).await.unwrap(), 0);
 }
 
+/// The second one's functions answer the same.
 #[tokio::test]
-async fn newest_schema_is_used_as_it_is() {
-    let (_, provider) = made_by(NEWEST).await;
-    provider.verify_schema().await.unwrap();
-    is_used(&provider).await;
+async fn newest_schemas_are_used_as_they_are() {
+    for form in [SECOND, NEWEST] {
+        let (_, provider) = made_by(form).await;
+        provider.verify_schema().await.unwrap();
+        is_used(&provider).await;
+    }
 }
 
 #[tokio::test]
