@@ -11,6 +11,9 @@
 -- errors      the newest failed attempts: [{"attempt": 1, "at": .., "error": ".."}], at in microseconds of Unix time
 -- checkpoint  what an attempt has left for the next one; checkpoints: the number of its newest of this claim
 --
+-- What a claim and a heartbeat change comes last: of a new version the log has only what follows the first byte that
+-- differs, so it repeats no payload.
+--
 -- No index has a column that a claim, a heartbeat or a checkpoint changes, and each page has room for the claims
 -- and heartbeats of its tasks: so nearly all of them add no entry to an index. A claim makes a row half as long again,
 -- and one claim of many tasks takes all rows of a page at once, so the rows are to fill little more than a third of it.
@@ -39,15 +42,15 @@ CREATE TABLE IF NOT EXISTS {task} (
     queue        pg_catalog.text        COLLATE pg_catalog."C" NOT NULL,
     priority     smallint               NOT NULL,
     run_at       pg_catalog.timestamptz NOT NULL,
-    attempt      integer                NOT NULL,
     max_attempts integer                NOT NULL,
     kind         pg_catalog.text        NOT NULL,
     key          pg_catalog.text        COLLATE pg_catalog."C",
     lane         pg_catalog.text        COLLATE pg_catalog."C",
     payload      pg_catalog.json        NOT NULL,
-    errors       pg_catalog.jsonb       NOT NULL,
     created      pg_catalog.timestamptz NOT NULL,
+    errors       pg_catalog.jsonb       NOT NULL,
     checkpoint   pg_catalog.json,
+    attempt      integer                NOT NULL,
     checkpoints  bigint                 NOT NULL,
     token        bigint                 NOT NULL,
     uuid         pg_catalog.uuid,
