@@ -103,6 +103,8 @@ async fn claim_and_run(
     let mut stop = pin!(stop);
     // There is nothing before this instant, as far as the store knew.
     let mut idle_until = Instant::now();
+    // Places that the newest claim left free are filled with those that come free until then.
+    let mut gather_until = idle_until;
     let mut hints = Hints::new(&settings.store, wanted(worker));
     // A claim under way: endings do not wait for its answer.
     let mut claiming = None;
@@ -110,7 +112,12 @@ async fn claim_and_run(
         // Every task that runs has a place for its ending: while endings cannot be written, no more tasks are claimed.
         let places = sender.capacity().saturating_sub(running.len());
         let room = places.min(most - running.len()).min(limits::MOST);
-        if claiming.is_none() && room > 0 && idle_until <= Instant::now() {
+        let begin = if running.is_empty() {
+            idle_until
+        } else {
+            idle_until.max(gather_until)
+        };
+        if claiming.is_none() && room > 0 && begin <= Instant::now() {
             let (worker, stopping) = (Arc::clone(worker), stopping.subscribe());
             claiming = Some(Box::pin(async move {
                 (room, claim(&worker, room, &stopping, warn).await)
@@ -125,6 +132,7 @@ async fn claim_and_run(
                 claiming = None;
                 let Got { tasks, next, sent } = claimed?;
                 hints.asked(!tasks.is_empty());
+                gather_until = Instant::now() + GATHER;
                 if tasks.len() < room {
                     let poll = settings.poll.unwrap_or_else(|| hints.poll()).min(LONGEST_IDLE);
                     let pause = next.map_or(poll, |next| next.min(poll));
@@ -150,7 +158,7 @@ async fn claim_and_run(
                 }
                 deliver(sender, endings).await;
             }
-            () = sleep_until(idle_until), if may_claim => {}
+            () = sleep_until(begin), if may_claim => {}
             delay = hints.next(), if may_claim => idle_until = idle_until.min(Instant::now() + delay),
             _ = sender.reserve_many(beside), if waits_for_endings => {}
         }
