@@ -1,17 +1,21 @@
 //! Calls of the store: how many at a time, and how long each may take.
 
 use std::{
+    panic::AssertUnwindSafe,
+    pin::Pin,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
+    task::{Context, Poll, ready},
     time::Duration,
 };
 
 use dlock_core::ProviderError;
 use dlock_http::Code;
+use futures_util::FutureExt as _;
 use metrics::gauge;
-use tokio::time::timeout;
+use tokio::{runtime::Handle, time::timeout};
 
 use crate::{
     measure,
@@ -100,8 +104,8 @@ impl Calls {
         }
     }
 
-    /// A call of the store, in a task of its own: a client that hangs up leaves it to run to its answer or its limit, so
-    /// that no connection to the store is lost by it (G1). Over its limit it may have been applied.
+    /// A call of the store: a client that hangs up leaves it to run to its answer or its limit, so that no connection
+    /// to the store is lost by it (G1). Over its limit it may have been applied.
     pub(crate) async fn ask<T: Send + 'static>(
         &self,
         class: Class,
@@ -109,23 +113,53 @@ impl Calls {
         request: impl Future<Output = Result<T, ProviderError>> + Send + 'static,
     ) -> Result<T, Refusal> {
         let call = self.begin(class)?;
-        let task = tokio::spawn(async move {
+        let answer = DetachOnDrop::new(async move {
+            let request = AssertUnwindSafe(request).catch_unwind();
             let answer = timeout(limit, request).await;
             drop(call);
             answer
         });
-        match task.await {
+        match answer.await {
             Ok(Ok(Ok(answer))) => Ok(answer),
             Ok(Ok(Err(error))) => Err(of_store(&error).into()),
-            Ok(Err(_elapsed)) => {
+            Ok(Err(_panic)) => {
+                tracing::error!("a call of the store panicked");
+                Err(Code::Unknown.into())
+            }
+            Err(_elapsed) => {
                 tracing::warn!(?limit, "the store has not answered in time");
                 Err(Code::Unknown.into())
             }
-            // It panicked, or the runtime is going away.
-            Err(error) => {
-                tracing::error!(%error, "a call of the store broke off");
-                Err(Code::Unknown.into())
-            }
+        }
+    }
+}
+
+/// A future that is polled in the task that awaits it, and goes on in a task of its own if it is dropped before its end.
+struct DetachOnDrop<F: Future<Output: Send> + Send + 'static>(Option<Pin<Box<F>>>);
+
+impl<F: Future<Output: Send> + Send + 'static> DetachOnDrop<F> {
+    fn new(future: F) -> Self {
+        Self(Some(Box::pin(future)))
+    }
+}
+
+impl<F: Future<Output: Send> + Send + 'static> Future for DetachOnDrop<F> {
+    type Output = F::Output;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
+        let Some(future) = &mut self.0 else {
+            return Poll::Pending;
+        };
+        let output = ready!(future.as_mut().poll(context));
+        self.0 = None;
+        Poll::Ready(output)
+    }
+}
+
+impl<F: Future<Output: Send> + Send + 'static> Drop for DetachOnDrop<F> {
+    fn drop(&mut self) {
+        if let (Some(future), Ok(runtime)) = (self.0.take(), Handle::try_current()) {
+            drop(runtime.spawn(future));
         }
     }
 }
@@ -165,5 +199,37 @@ mod tests {
         );
         under_way.clear();
         assert!(calls.begin(Class::List).is_ok());
+    }
+
+    /// G1: a connection to the store is not lost with the client that it was asked for.
+    #[tokio::test]
+    async fn call_of_a_client_that_hangs_up_runs_to_its_end() {
+        let calls = Calls::new(10);
+        let (answer, wait) = tokio::sync::oneshot::channel::<()>();
+        let (ended, end) = tokio::sync::oneshot::channel();
+        let call = async move {
+            drop(wait.await);
+            ended.send(()).unwrap();
+            Ok(())
+        };
+        let mut asking = Box::pin(calls.ask(Class::Hold, Duration::from_secs(60), call));
+        assert!((&mut asking).now_or_never().is_none());
+        drop(asking);
+        assert_eq!(calls.under_way.load(Ordering::Relaxed), 1);
+        answer.send(()).unwrap();
+        end.await.unwrap();
+        while calls.under_way.load(Ordering::Relaxed) > 0 {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    #[tokio::test]
+    async fn call_that_panics_is_one_without_an_answer() {
+        let calls = Calls::new(10);
+        let panics = async { panic!("planted") };
+        let answer = calls.ask::<()>(Class::Hold, Duration::from_secs(60), panics);
+        let refusal = answer.await.unwrap_err();
+        assert_eq!(refusal.0.code, Code::Unknown);
+        assert_eq!(calls.under_way.load(Ordering::Relaxed), 0);
     }
 }
