@@ -1,0 +1,43 @@
+//! The little of HTML that it takes to find links and their targets in what mdBook writes.
+
+/// The values of an attribute, in the order of the page, entities resolved.
+pub(crate) fn values<'a>(page: &'a str, attribute: &str) -> impl Iterator<Item = String> + use<'a> {
+    let opening = format!(" {attribute}=\"");
+    tags(page).flat_map(move |tag| {
+        let found: Vec<String> = tag
+            .match_indices(&opening)
+            .filter_map(|(at, _)| tag[at + opening.len()..].split('"').next())
+            .map(|value| value.replace("&amp;", "&"))
+            .collect();
+        found
+    })
+}
+
+/// What stands between `<` and `>`. Code that shows HTML is escaped, so it has no tags; a script may have, and counts
+/// as one text up to its end.
+fn tags(page: &str) -> impl Iterator<Item = &str> {
+    let mut rest = page;
+    std::iter::from_fn(move || {
+        let (_, after) = rest.split_once('<')?;
+        let (tag, after) = after.split_once('>')?;
+        rest = match tag.starts_with("script") {
+            true => after.split_once("</script").map_or("", |(_, after)| after),
+            false => after,
+        };
+        Some(tag)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::values;
+
+    #[test]
+    fn values_are_those_of_tags_alone() {
+        let page = r#"<a class="x" href="one.html?a=1&amp;b=2">href="text"</a>
+            <script>let tag = '<a href="no">';</script><h2 id="words"><a href="two">..</a></h2>"#;
+        let links: Vec<String> = values(page, "href").collect();
+        assert_eq!(links, ["one.html?a=1&b=2", "two"]);
+        assert_eq!(values(page, "id").collect::<Vec<_>>(), ["words"]);
+    }
+}

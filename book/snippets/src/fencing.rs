@@ -1,0 +1,8 @@
+//! "Fencing": storage that refuses a stale token, with each driver.
+
+pub mod diesel;
+pub mod dynamodb;
+pub mod http;
+pub mod postgres;
+pub mod redis;
+pub mod sqlx;

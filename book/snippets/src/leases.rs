@@ -1,0 +1,38 @@
+//! "Leases in ten minutes": the ways to hold a lock.
+
+use std::time::Duration;
+
+use dlock::{DLock, Error, FencingToken};
+
+use crate::Failure;
+
+// ANCHOR: limit
+/// Waits for the lock for two seconds at most, and says who has it otherwise.
+pub async fn book(lock: &DLock, orders: &mut Vec<FencingToken>) -> Result<(), Failure> {
+    match lock.acquire_timeout(Duration::from_secs(2)).await {
+        Ok(lease) => Ok(lease.with(async |token| orders.push(token)).await?),
+        // The store is silent: that is no competitor, and a matter for whoever runs it.
+        Err(error) if error.store_error().is_some() => Err(error.into()),
+        Err(Error::Timeout { holder, .. }) => Err(format!("busy: {holder:?}").into()),
+        Err(error) => Err(error.into()),
+    }
+}
+// ANCHOR_END: limit
+
+// ANCHOR: guard
+/// Holds the lock over many steps. The guard renews itself meanwhile.
+pub async fn steps(
+    lock: &DLock,
+    mut step: impl AsyncFnMut(FencingToken) -> bool,
+) -> Result<(), Failure> {
+    let guard = lock.hold().await?;
+    // Computed from the clock at every call: never a flag that somebody forgot to reset.
+    while guard.is_valid() {
+        if !step(guard.token()).await {
+            guard.release().await?;
+            return Ok(());
+        }
+    }
+    Err(guard.ended().await.to_string().into())
+}
+// ANCHOR_END: guard

@@ -1,0 +1,11 @@
+//! What the book shows: parts of these files, between lines `ANCHOR: name` and `ANCHOR_END: name`. The tests beside
+//! them run each on real stores, so a reader sees what has run.
+
+pub mod fencing;
+pub mod leases;
+pub mod patterns;
+pub mod start;
+pub mod stores;
+
+/// For programs that only pass errors on.
+pub type Failure = Box<dyn std::error::Error + Send + Sync>;

@@ -1,0 +1,43 @@
+//! A web service in which one request at a time works on a customer.
+
+// ANCHOR: handler
+use std::time::Duration;
+
+use axum::{Router, extract::Path, extract::State, http::StatusCode, routing::post};
+use dlock::{DLock, Error, FencingToken};
+
+/// `locks` has the settings of all customers' locks; each request names its own.
+pub fn service(locks: DLock) -> Router {
+    Router::new()
+        .route("/customers/{id}/orders", post(order))
+        .with_state(locks)
+}
+
+async fn order(State(locks): State<DLock>, Path(id): Path<u64>) -> (StatusCode, String) {
+    let Ok(lock) = locks.named(format!("customer-{id}")) else {
+        return (StatusCode::BAD_REQUEST, "no such customer".into());
+    };
+    let booked = async {
+        let lease = lock.acquire_timeout(Duration::from_millis(500)).await?;
+        lease.with(book).await
+    };
+    match booked.await {
+        Ok(receipt) => (StatusCode::OK, receipt),
+        // What was done may or may not be whole: the storage knows, since it checks the token.
+        Err(error @ Error::Lost(_)) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()),
+        Err(error) if error.store_error().is_some() => {
+            (StatusCode::SERVICE_UNAVAILABLE, error.to_string())
+        }
+        Err(_) => (
+            StatusCode::CONFLICT,
+            "another order of this customer is being booked".into(),
+        ),
+    }
+}
+// ANCHOR_END: handler
+
+/// Takes longer than a request waits.
+async fn book(token: FencingToken) -> String {
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    format!("booked with token {token}")
+}

@@ -1,0 +1,52 @@
+//! A queue of tasks: enqueued with the data they are about, completed with what they did.
+
+// ANCHOR: worker
+use dlock::{
+    FencingToken,
+    sqlite::tasks::SqliteTasks,
+    tasks::{Context, NewTask, Payload, TaskStore, Worker},
+};
+use serde::{Deserialize, Serialize};
+
+use crate::Failure;
+
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Resize {
+    pub image: u64,
+}
+
+impl Payload for Resize {
+    const KIND: &'static str = "resize";
+}
+
+pub async fn enqueue(tasks: &SqliteTasks) -> Result<(), Failure> {
+    tasks
+        .enqueue(&[NewTask::of(&Resize { image: 7 })?.build()])
+        .await?;
+    Ok(())
+}
+
+/// As many of these as you like, in as many processes. `.run(stop)` starts it, `.drain(limit)` is for tests.
+pub fn worker(tasks: SqliteTasks, images: impl Images) -> Result<Worker, Failure> {
+    let worker = Worker::builder().store(tasks).concurrency(4).build()?;
+    Ok(worker.handle(move |context: Context, task: Resize| {
+        let images = images.clone();
+        async move {
+            // A task can be run twice: its worker may die before it says that it has ended. So the storage gets the
+            // token, and refuses what a worker writes whose task is in other hands by now.
+            images.resize(task.image, context.token()).await?;
+            Ok(())
+        }
+    }))
+}
+// ANCHOR_END: worker
+
+/// Storage of images that checks tokens.
+pub trait Images: Clone + Send + Sync + 'static {
+    /// Writes a smaller image.
+    fn resize(
+        &self,
+        image: u64,
+        token: FencingToken,
+    ) -> impl Future<Output = std::io::Result<()>> + Send;
+}

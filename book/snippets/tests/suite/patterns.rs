@@ -1,0 +1,203 @@
+//! "Patterns".
+
+use std::{
+    future::pending,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use axum::{
+    body::Body,
+    http::{Request, StatusCode},
+};
+use dlock::{
+    Client, DLock, FencingToken,
+    sqlite::{SqliteProvider, tasks::SqliteTasks},
+};
+use dlock_book_snippets::{
+    patterns::{consumer, customer, leader, migration, worker},
+    stores,
+};
+use tokio::sync::watch;
+use tower::ServiceExt;
+
+/// For what should come about soon, on a busy machine too.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn file(folder: &tempfile::TempDir) -> SqliteProvider {
+    SqliteProvider::open(folder.path().join("locks.db")).unwrap()
+}
+
+#[tokio::test]
+async fn instances_that_start_together_migrate_once() {
+    let server = crate::postgres::server().await;
+    let client = crate::postgres::prepared(&server).await;
+    client
+        .batch_execute("CREATE TABLE migration (id serial PRIMARY KEY)")
+        .await
+        .unwrap();
+    let instance = async || {
+        let url = crate::postgres::url(&server);
+        let provider = stores::postgres(&url).await.unwrap();
+        let lock = DLock::builder()
+            .name("migrations")
+            .provider(provider)
+            .build()
+            .unwrap();
+        let mut client = crate::postgres::connect(&server).await;
+        migration::migrate(&lock, &mut client).await.unwrap()
+    };
+    let (a, b, c) = tokio::join!(instance(), instance(), instance());
+    let mut done = [a, b, c];
+    done.sort_unstable();
+    assert_eq!(done, [0, 0, 2]);
+    client
+        .execute("INSERT INTO customer VALUES (1, 'anna')", &[])
+        .await
+        .unwrap();
+}
+
+#[derive(Clone)]
+struct Runs(Arc<watch::Sender<Vec<FencingToken>>>);
+
+impl Runs {
+    fn new() -> Self {
+        Self(Arc::new(watch::Sender::new(Vec::new())))
+    }
+
+    fn add(&self, token: FencingToken) {
+        self.0.send_modify(|runs| runs.push(token));
+    }
+
+    async fn reach(&self, count: usize) -> Vec<FencingToken> {
+        let mut seen = self.0.subscribe();
+        let runs = tokio::time::timeout(PATIENCE, seen.wait_for(|runs| runs.len() >= count)).await;
+        runs.expect("in time").unwrap().clone()
+    }
+}
+
+impl leader::AsyncSweep for Runs {
+    async fn run(&self, token: FencingToken) {
+        self.add(token);
+    }
+}
+
+#[tokio::test]
+async fn the_next_instance_sweeps_when_the_leader_stops() {
+    let folder = tempfile::tempdir().unwrap();
+    let (first, second) = (Runs::new(), Runs::new());
+    let (stop, mut stopped) = watch::channel(false);
+    let leading = tokio::spawn(leader::serve(
+        Client::new(file(&folder)),
+        first.clone(),
+        async move {
+            stopped.wait_for(|stop| *stop).await.ok();
+        },
+    ));
+    let token = first.reach(1).await[0];
+    let following = tokio::spawn(leader::serve(
+        Client::new(file(&folder)),
+        second.clone(),
+        pending(),
+    ));
+    stop.send(true).unwrap();
+    leading.await.unwrap().unwrap();
+    assert!(second.reach(1).await[0] > token);
+    following.abort();
+}
+
+#[tokio::test]
+async fn two_orders_of_one_customer_are_not_booked_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let locks = DLock::builder()
+        .name("customer")
+        .provider(file(&folder))
+        .build()
+        .unwrap();
+    let service = customer::service(locks);
+    let order = |customer: &str| {
+        let request = Request::post(format!("/customers/{customer}/orders"))
+            .body(Body::empty())
+            .unwrap();
+        let service = service.clone();
+        async move { service.oneshot(request).await.unwrap().status() }
+    };
+    let (a, b, other) = tokio::join!(order("7"), order("7"), order("8"));
+    let mut one_customer = [a, b];
+    one_customer.sort();
+    assert_eq!(one_customer, [StatusCode::OK, StatusCode::CONFLICT]);
+    assert_eq!(other, StatusCode::OK);
+}
+
+impl worker::Images for Runs {
+    async fn resize(&self, image: u64, token: FencingToken) -> std::io::Result<()> {
+        assert_eq!(image, 7);
+        self.add(token);
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn a_task_is_done_by_a_worker() {
+    let folder = tempfile::tempdir().unwrap();
+    let tasks = SqliteTasks::open(folder.path().join("shop.db")).unwrap();
+    worker::enqueue(&tasks).await.unwrap();
+    let images = Runs::new();
+    let drained = worker::worker(tasks, images.clone())
+        .unwrap()
+        .drain(PATIENCE)
+        .await
+        .unwrap();
+    assert!(drained.failed().is_empty(), "{drained:?}");
+    assert_eq!(images.reach(1).await.len(), 1);
+}
+
+/// Numbers up to ten, the position shared by all consumers.
+struct Numbers {
+    taken: Mutex<Vec<(u32, FencingToken)>>,
+    sender: Runs,
+}
+
+impl consumer::Stream for Numbers {
+    async fn next(&self, token: FencingToken) -> bool {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        let mut taken = self.taken.lock().unwrap();
+        let next = taken.len() as u32;
+        taken.push((next, token));
+        self.sender.add(token);
+        next < 10
+    }
+}
+
+#[tokio::test]
+async fn a_consumer_that_is_gone_is_followed() {
+    let folder = tempfile::tempdir().unwrap();
+    let stream = Arc::new(Numbers {
+        taken: Mutex::default(),
+        sender: Runs::new(),
+    });
+    let consume = || {
+        let lock = DLock::builder()
+            .name("orders")
+            .provider(Client::new(file(&folder)))
+            .build()
+            .unwrap();
+        let stream = Arc::clone(&stream);
+        tokio::spawn(async move { consumer::consume(&lock, &*stream).await })
+    };
+    let first = consume();
+    stream.sender.reach(2).await;
+    let second = consume();
+    first.abort();
+    tokio::time::timeout(PATIENCE, second)
+        .await
+        .expect("in time")
+        .unwrap()
+        .unwrap();
+    let taken = stream.taken.lock().unwrap();
+    assert!(taken.is_sorted(), "{taken:?}");
+    assert!(
+        taken[0].1 < taken[taken.len() - 1].1,
+        "one consumer did it all: {taken:?}"
+    );
+}
