@@ -3,6 +3,7 @@
 
 pub mod fencing;
 pub mod leases;
+pub mod moving;
 pub mod patterns;
 pub mod start;
 pub mod stores;

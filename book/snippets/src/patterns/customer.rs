@@ -1,12 +1,24 @@
 //! A web service in which one request at a time works on a customer.
 
+use dlock::{BuildError, Provider};
+
+// ANCHOR: group
+/// The settings of all customers' locks; each request names its own with `named`.
+pub fn locks(store: impl Provider) -> Result<DLock, BuildError> {
+    DLock::builder()
+        .name("customer")
+        .group("customers")
+        .provider(store)
+        .build()
+}
+// ANCHOR_END: group
+
 // ANCHOR: handler
 use std::time::Duration;
 
 use axum::{Router, extract::Path, extract::State, http::StatusCode, routing::post};
 use dlock::{DLock, Error, FencingToken};
 
-/// `locks` has the settings of all customers' locks; each request names its own.
 pub fn service(locks: DLock) -> Router {
     Router::new()
         .route("/customers/{id}/orders", post(order))

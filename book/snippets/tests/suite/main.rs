@@ -3,8 +3,10 @@
 #![expect(clippy::unwrap_used, reason = "a test panics where it fails")]
 
 mod dynamodb;
+mod figures;
 mod http;
 mod leases;
+mod moving;
 mod patterns;
 mod postgres;
 mod redis;

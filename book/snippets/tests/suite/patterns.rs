@@ -109,11 +109,7 @@ async fn the_next_instance_sweeps_when_the_leader_stops() {
 #[tokio::test]
 async fn two_orders_of_one_customer_are_not_booked_at_once() {
     let folder = tempfile::tempdir().unwrap();
-    let locks = DLock::builder()
-        .name("customer")
-        .provider(file(&folder))
-        .build()
-        .unwrap();
+    let locks = customer::locks(file(&folder)).unwrap();
     let service = customer::service(locks);
     let order = |customer: &str| {
         let request = Request::post(format!("/customers/{customer}/orders"))
