@@ -8,12 +8,18 @@ use crate::Failure;
 
 // ANCHOR: limit
 /// Waits for the lock for two seconds at most, and says who has it otherwise.
-pub async fn book(lock: &DLock, orders: &mut Vec<FencingToken>) -> Result<(), Failure> {
+pub async fn book(
+    lock: &DLock,
+    orders: &mut Vec<FencingToken>,
+) -> Result<(), Failure> {
     match lock.acquire_timeout(Duration::from_secs(2)).await {
         Ok(lease) => Ok(lease.with(async |token| orders.push(token)).await?),
-        // The store is silent: that is no competitor, and a matter for whoever runs it.
+        // The store is silent: that is no competitor, and a matter for whoever runs
+        // it.
         Err(error) if error.store_error().is_some() => Err(error.into()),
-        Err(Error::Timeout { holder, .. }) => Err(format!("busy: {holder:?}").into()),
+        Err(Error::Timeout { holder, .. }) => {
+            Err(format!("busy: {holder:?}").into())
+        }
         Err(error) => Err(error.into()),
     }
 }
@@ -26,7 +32,8 @@ pub async fn steps(
     mut step: impl AsyncFnMut(FencingToken) -> bool,
 ) -> Result<(), Failure> {
     let guard = lock.hold().await?;
-    // Computed from the clock at every call: never a flag that somebody forgot to reset.
+    // Computed from the clock at every call: never a flag that somebody forgot to
+    // reset.
     while guard.is_valid() {
         if !step(guard.token()).await {
             guard.release().await?;

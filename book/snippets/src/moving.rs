@@ -1,12 +1,14 @@
 //! "Coming from another lock": both locks for a while, the old one first.
 
 // ANCHOR: advisory
-use dlock::{DLock, FencingToken, postgres::deadpool_postgres::tokio_postgres::Client};
+use dlock::{
+    DLock, FencingToken, postgres::deadpool_postgres::tokio_postgres::Client,
+};
 
 use crate::Failure;
 
-/// While processes of the old release are left: the advisory lock around dlock's. `client` is used by nobody else
-/// meanwhile, since its session holds the lock.
+/// While processes of the old release are left: the advisory lock around dlock's.
+/// `client` is used by nobody else meanwhile, since its session holds the lock.
 pub async fn report(
     client: &Client,
     lock: &DLock,

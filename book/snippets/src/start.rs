@@ -6,17 +6,23 @@ use std::time::Duration;
 use dlock::{DLock, FencingToken, Provider, TryAcquire};
 
 /// Every host calls this at four in the morning; one of them writes the report.
-pub async fn nightly_report(store: impl Provider, reports: &Reports) -> Result<(), crate::Failure> {
+pub async fn nightly_report(
+    store: impl Provider,
+    reports: &Reports,
+) -> Result<(), crate::Failure> {
     let lock = DLock::builder()
         .name("nightly-report")
         .at_least(Duration::from_secs(600))
         .provider(store)
         .build()?;
     match lock.try_acquire().await? {
-        TryAcquire::Acquired(lease) => lease.with_result(|token| reports.write(token)).await?,
+        TryAcquire::Acquired(lease) => {
+            lease.with_result(|token| reports.write(token)).await?
+        }
         TryAcquire::Held(holder) => println!("nothing to do: {holder}"),
     }
-    // Waits for what is still being given back. Without it the end of `main` would cut that off.
+    // Waits for what is still being given back. Without it the end of `main` would
+    // cut that off.
     lock.client().close().await;
     Ok(())
 }
@@ -24,7 +30,10 @@ pub async fn nightly_report(store: impl Provider, reports: &Reports) -> Result<(
 
 // ANCHOR: each
 /// Every call does the work, one after the other, whichever host it is on.
-pub async fn import(store: impl Provider, reports: &Reports) -> Result<(), crate::Failure> {
+pub async fn import(
+    store: impl Provider,
+    reports: &Reports,
+) -> Result<(), crate::Failure> {
     let lock = DLock::builder().name("import").provider(store).build()?;
     lock.with_result(|token| reports.write(token)).await?;
     lock.client().close().await;

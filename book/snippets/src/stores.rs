@@ -25,7 +25,8 @@ pub async fn postgres(url: &str) -> Result<PostgresProvider, Failure> {
         // Waiters are told of releases, over one connection more.
         .listen(database, tokio_postgres::NoTls)
         .build()?;
-    // Makes the table where it is missing. `schema_sql` is the same for your own migrations.
+    // Makes the table where it is missing. `schema_sql` is the same for your own
+    // migrations.
     provider.create_schema().await?;
     Ok(provider)
 }
@@ -47,7 +48,9 @@ pub fn redis(url: &str) -> Result<RedisProvider, Failure> {
 // ANCHOR: dynamodb
 use dlock::dynamodb::DynamodbProvider;
 
-pub async fn dynamodb(client: aws_sdk_dynamodb::Client) -> Result<DynamodbProvider, Failure> {
+pub async fn dynamodb(
+    client: aws_sdk_dynamodb::Client,
+) -> Result<DynamodbProvider, Failure> {
     let provider = DynamodbProvider::builder()
         .client(client)
         .table_name("locks")

@@ -18,7 +18,8 @@ pub async fn set_balance(
         .key("id", AttributeValue::S("7".into()))
         .update_expression("SET balance = :b")
         .expression_attribute_values(":b", AttributeValue::N(balance.to_string()));
-    // Adds a condition and an assignment to the update, which stays one atomic write.
+    // Adds a condition and an assignment to the update, which stays one atomic
+    // write.
     Fence::default().update(write, token).await?;
     Ok(())
 }

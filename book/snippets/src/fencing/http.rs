@@ -1,12 +1,16 @@
-//! With a service of your own behind HTTP: it keeps the highest token beside its data.
+//! With a service of your own behind HTTP: it keeps the highest token beside its
+//! data.
 
 // ANCHOR: service
 use std::sync::{Arc, Mutex, PoisonError};
 
-use axum::{Router, extract::State, http::HeaderMap, http::StatusCode, routing::put};
+use axum::{
+    Router, extract::State, http::HeaderMap, http::StatusCode, routing::put,
+};
 use dlock::{Fence, FencingToken};
 
-/// The data and the highest token that wrote it, under one mutex: a check apart from its write could be overtaken.
+/// The data and the highest token that wrote it, under one mutex: a check apart
+/// from its write could be overtaken.
 #[derive(Debug, Default)]
 pub struct Page {
     fence: Fence,
@@ -27,7 +31,9 @@ async fn write(
     let token = headers
         .get("fencing-token")
         .and_then(|value| value.to_str().ok());
-    let Some(token) = token.and_then(|token| FencingToken::new(token.parse().ok()?)) else {
+    let Some(token) =
+        token.and_then(|token| FencingToken::new(token.parse().ok()?))
+    else {
         return (
             StatusCode::BAD_REQUEST,
             "fencing-token: a number from 1 on".into(),

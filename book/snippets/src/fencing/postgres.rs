@@ -9,7 +9,8 @@ use dlock::{
     },
 };
 
-/// `fence` is `Fence::new("dlock", "fence")`: the table that remembers tokens. `create_schema` makes it.
+/// `fence` is `Fence::new("dlock", "fence")`: the table that remembers tokens.
+/// `create_schema` makes it.
 pub async fn withdraw(
     client: &mut Client,
     fence: &Fence,

@@ -12,7 +12,8 @@ pub async fn set_balance(
     token: FencingToken,
     balance: i64,
 ) -> Result<(), FenceError> {
-    // One script: compares the token with the field `fence` of the hash, and sets both fields.
+    // One script: compares the token with the field `fence` of the hash, and sets
+    // both fields.
     Fence::default()
         .hset(redis, "account:7", token, &[("balance", balance)])
         .await

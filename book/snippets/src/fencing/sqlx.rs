@@ -10,19 +10,21 @@ pub async fn set_balance(
     token: FencingToken,
     balance: i64,
 ) -> Result<bool, sqlx::Error> {
-    let written =
-        sqlx::query("UPDATE account SET balance = $1, token = $2 WHERE id = 7 AND token <= $2")
-            .bind(balance)
-            .bind(bigint(token))
-            .execute(pool)
-            .await?;
+    let written = sqlx::query(
+        "UPDATE account SET balance = $1, token = $2 WHERE id = 7 AND token <= $2",
+    )
+    .bind(balance)
+    .bind(bigint(token))
+    .execute(pool)
+    .await?;
     Ok(written.rows_affected() == 1)
 }
 // ANCHOR_END: row
 
 // ANCHOR: transaction
-/// What the lock protects spans rows: the first statement of their transaction asks the table of tokens. False: a later
-/// holder was here. Drop the transaction, and stop.
+/// What the lock protects spans rows: the first statement of their transaction asks
+/// the table of tokens. False: a later holder was here. Drop the transaction, and
+/// stop.
 pub async fn admitted(
     transaction: &mut sqlx::PgTransaction<'_>,
     resource: &str,
@@ -30,7 +32,8 @@ pub async fn admitted(
 ) -> Result<bool, sqlx::Error> {
     let written = sqlx::query(
         "INSERT INTO dlock.fence AS f (resource, token) VALUES ($1, $2)
-         ON CONFLICT (resource) DO UPDATE SET token = excluded.token WHERE f.token <= excluded.token",
+         ON CONFLICT (resource) DO UPDATE SET token = excluded.token
+         WHERE f.token <= excluded.token",
     )
     .bind(resource)
     .bind(bigint(token))

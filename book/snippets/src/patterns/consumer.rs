@@ -3,7 +3,8 @@
 // ANCHOR: consume
 use dlock::{DLock, Error, FencingToken};
 
-/// Every instance calls this. One consumes; when it dies or is cut off, the next one goes on.
+/// Every instance calls this. One consumes; when it dies or is cut off, the next
+/// one goes on.
 pub async fn consume(lock: &DLock, stream: &impl Stream) -> Result<(), Error> {
     loop {
         let consumed = lock
@@ -13,8 +14,9 @@ pub async fn consume(lock: &DLock, stream: &impl Stream) -> Result<(), Error> {
             })
             .await;
         match consumed {
-            // Another instance may consume by now: stand by again. What was dropped in the middle is not committed
-            // in the stream, so whoever has the lock gets it once more.
+            // Another instance may consume by now: stand by again. What was dropped
+            // in the middle is not committed in the stream, so whoever has the lock
+            // gets it once more.
             Err(Error::Lost(end)) => eprintln!("{end}"),
             ended => return ended,
         }
@@ -24,6 +26,7 @@ pub async fn consume(lock: &DLock, stream: &impl Stream) -> Result<(), Error> {
 
 /// Messages, and where a consumer is in them.
 pub trait Stream: Sync {
-    /// Takes the next message, works on it with the token, and commits the position.
+    /// Takes the next message, works on it with the token, and commits the
+    /// position.
     fn next(&self, token: FencingToken) -> impl Future<Output = bool> + Send;
 }

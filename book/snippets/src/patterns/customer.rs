@@ -16,7 +16,9 @@ pub fn locks(store: impl Provider) -> Result<DLock, BuildError> {
 // ANCHOR: handler
 use std::time::Duration;
 
-use axum::{Router, extract::Path, extract::State, http::StatusCode, routing::post};
+use axum::{
+    Router, extract::Path, extract::State, http::StatusCode, routing::post,
+};
 use dlock::{DLock, Error, FencingToken};
 
 pub fn service(locks: DLock) -> Router {
@@ -25,7 +27,10 @@ pub fn service(locks: DLock) -> Router {
         .with_state(locks)
 }
 
-async fn order(State(locks): State<DLock>, Path(id): Path<u64>) -> (StatusCode, String) {
+async fn order(
+    State(locks): State<DLock>,
+    Path(id): Path<u64>,
+) -> (StatusCode, String) {
     let Ok(lock) = locks.named(format!("customer-{id}")) else {
         return (StatusCode::BAD_REQUEST, "no such customer".into());
     };
@@ -35,8 +40,11 @@ async fn order(State(locks): State<DLock>, Path(id): Path<u64>) -> (StatusCode, 
     };
     match booked.await {
         Ok(receipt) => (StatusCode::OK, receipt),
-        // What was done may or may not be whole: the storage knows, since it checks the token.
-        Err(error @ Error::Lost(_)) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()),
+        // What was done may or may not be whole: the storage knows, since it checks
+        // the token.
+        Err(error @ Error::Lost(_)) => {
+            (StatusCode::INTERNAL_SERVER_ERROR, error.to_string())
+        }
         Err(error) if error.store_error().is_some() => {
             (StatusCode::SERVICE_UNAVAILABLE, error.to_string())
         }

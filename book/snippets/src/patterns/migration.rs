@@ -17,13 +17,15 @@ const STEPS: &[&str] = &[
     "ALTER TABLE customer ADD COLUMN name text",
 ];
 
-/// Instances that start together wait here for the one that migrates, and then find nothing left to do.
+/// Instances that start together wait here for the one that migrates, and then find
+/// nothing left to do.
 pub async fn migrate(lock: &DLock, client: &mut Client) -> Result<usize, Failure> {
     let fence = Fence::new("dlock", "fence")?;
     lock.with_result(async |token| {
         let mut done = 0;
         loop {
-            // Each step is a transaction of its own: if the lease is lost in the middle, what is committed stays.
+            // Each step is a transaction of its own: if the lease is lost in the
+            // middle, what is committed stays.
             let transaction = client.transaction().await?;
             match fence.check(&transaction, "migrations", token).await {
                 Err(FenceError::Stale(stale)) => return Err(stale.into()),

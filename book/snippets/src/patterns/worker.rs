@@ -1,4 +1,5 @@
-//! A queue of tasks: enqueued with the data they are about, completed with what they did.
+//! A queue of tasks: enqueued with the data they are about, completed with what
+//! they did.
 
 // ANCHOR: worker
 use dlock::{
@@ -26,14 +27,16 @@ pub async fn enqueue(tasks: &SqliteTasks) -> Result<(), Failure> {
     Ok(())
 }
 
-/// As many of these as you like, in as many processes. `.run(stop)` starts it, `.drain(limit)` is for tests.
+/// As many of these as you like, in as many processes. `.run(stop)` starts it,
+/// `.drain(limit)` is for tests.
 pub fn worker(tasks: SqliteTasks, images: impl Images) -> Result<Worker, Failure> {
     let worker = Worker::builder().store(tasks).concurrency(4).build()?;
     Ok(worker.handle(move |context: Context, task: Resize| {
         let images = images.clone();
         async move {
-            // A task can be run twice: its worker may die before it says that it has ended. So the storage gets the
-            // token, and refuses what a worker writes whose task is in other hands by now.
+            // A task can be run twice: its worker may die before it says that it
+            // has ended. So the storage gets the token, and refuses what a worker
+            // writes whose task is in other hands by now.
             images.resize(task.image, context.token()).await?;
             Ok(())
         }

@@ -4,8 +4,8 @@ use aws_sdk_dynamodb::{
     Client,
     config::{BehaviorVersion, Credentials, Region},
     types::{
-        AttributeDefinition, AttributeValue, BillingMode, KeySchemaElement, KeyType,
-        ScalarAttributeType,
+        AttributeDefinition, AttributeValue, BillingMode, KeySchemaElement,
+        KeyType, ScalarAttributeType,
     },
 };
 use dlock::dynamodb::fence::FenceError;

@@ -1,10 +1,17 @@
 //! "Coming from another lock": who has the old lock keeps the new release out, and both are given back.
 
-use std::sync::Mutex;
+use std::{sync::Mutex, time::Duration};
 
 use dlock::{Client, DLock, TryAcquire};
 use dlock_book_snippets::{moving, stores};
 use dlock_test_servers::Service;
+
+/// For what should come about soon, on a busy machine too.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How many sessions wait for the advisory lock.
+const WAITING: &str = "SELECT count(*) FROM pg_locks
+    WHERE locktype = 'advisory' AND objid = 4711 AND NOT granted";
 
 async fn lock(server: &Service) -> DLock {
     let provider = stores::postgres(&crate::postgres::url(server))
@@ -31,16 +38,19 @@ async fn a_holder_of_the_advisory_lock_keeps_the_new_release_out() {
         .unwrap();
     let old_process = async {
         // Until the new release stands in the server's queue for it.
-        let waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = 4711 AND NOT granted";
-        while watcher
-            .query_one(waiting, &[])
-            .await
-            .unwrap()
-            .get::<_, i64>(0)
-            == 0
-        {
-            tokio::task::yield_now().await;
-        }
+        tokio::time::timeout(PATIENCE, async {
+            while watcher
+                .query_one(WAITING, &[])
+                .await
+                .unwrap()
+                .get::<_, i64>(0)
+                == 0
+            {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        })
+        .await
+        .expect("in time");
         steps.lock().unwrap().push("old");
         old.execute("SELECT pg_advisory_unlock(4711)", &[])
             .await
@@ -61,7 +71,8 @@ async fn both_locks_are_free_after_work_that_failed() {
     let server = crate::postgres::server().await;
     let lock = lock(&server).await;
     let connection = crate::postgres::connect(&server).await;
-    let failed = moving::report(&connection, &lock, async |_| Err("no paper".into())).await;
+    let failed =
+        moving::report(&connection, &lock, async |_| Err("no paper".into())).await;
     assert_eq!(failed.unwrap_err().to_string(), "no paper");
     let other = crate::postgres::connect(&server).await;
     let free = other

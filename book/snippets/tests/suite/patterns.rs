@@ -2,7 +2,10 @@
 
 use std::{
     future::pending,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -71,7 +74,11 @@ impl Runs {
 
     async fn reach(&self, count: usize) -> Vec<FencingToken> {
         let mut seen = self.0.subscribe();
-        let runs = tokio::time::timeout(PATIENCE, seen.wait_for(|runs| runs.len() >= count)).await;
+        let runs = tokio::time::timeout(
+            PATIENCE,
+            seen.wait_for(|runs| runs.len() >= count),
+        )
+        .await;
         runs.expect("in time").unwrap().clone()
     }
 }
@@ -82,28 +89,50 @@ impl leader::AsyncSweep for Runs {
     }
 }
 
+/// An instance that must not sweep before the other one was told to stop.
+#[derive(Clone)]
+struct Next {
+    runs: Runs,
+    stopped: watch::Receiver<bool>,
+    too_early: Arc<AtomicBool>,
+}
+
+impl leader::AsyncSweep for Next {
+    async fn run(&self, token: FencingToken) {
+        self.too_early
+            .fetch_or(!*self.stopped.borrow(), Ordering::SeqCst);
+        self.runs.add(token);
+    }
+}
+
 #[tokio::test]
 async fn the_next_instance_sweeps_when_the_leader_stops() {
     let folder = tempfile::tempdir().unwrap();
-    let (first, second) = (Runs::new(), Runs::new());
-    let (stop, mut stopped) = watch::channel(false);
-    let leading = tokio::spawn(leader::serve(
-        Client::new(file(&folder)),
-        first.clone(),
-        async move {
-            stopped.wait_for(|stop| *stop).await.ok();
-        },
-    ));
+    let (stop, stopped) = watch::channel(false);
+    let first = Runs::new();
+    let next = Next {
+        runs: Runs::new(),
+        stopped: stopped.clone(),
+        too_early: Arc::default(),
+    };
+    let told = |mut stopped: watch::Receiver<bool>| async move {
+        stopped.wait_for(|stop| *stop).await.ok();
+    };
+    let client = || Client::new(file(&folder));
+    let leading =
+        tokio::spawn(leader::serve(client(), first.clone(), told(stopped)));
     let token = first.reach(1).await[0];
-    let following = tokio::spawn(leader::serve(
-        Client::new(file(&folder)),
-        second.clone(),
-        pending(),
-    ));
+    let instance = tokio::spawn(leader::serve(client(), next.clone(), pending()));
+    // Long enough for an instance that elects by itself to sweep.
+    tokio::time::sleep(Duration::from_millis(300)).await;
     stop.send(true).unwrap();
     leading.await.unwrap().unwrap();
-    assert!(second.reach(1).await[0] > token);
-    following.abort();
+    assert!(next.runs.reach(1).await[0] > token);
+    assert!(
+        !next.too_early.load(Ordering::SeqCst),
+        "two instances have swept at once"
+    );
+    instance.abort();
 }
 
 #[tokio::test]
@@ -148,7 +177,7 @@ async fn a_task_is_done_by_a_worker() {
     assert_eq!(images.reach(1).await.len(), 1);
 }
 
-/// Numbers up to ten, the position shared by all consumers.
+/// Numbers up to twenty, the position shared by all consumers.
 struct Numbers {
     taken: Mutex<Vec<(u32, FencingToken)>>,
     sender: Runs,
@@ -161,7 +190,7 @@ impl consumer::Stream for Numbers {
         let next = taken.len() as u32;
         taken.push((next, token));
         self.sender.add(token);
-        next < 10
+        next < 20
     }
 }
 
@@ -182,8 +211,13 @@ async fn a_consumer_that_is_gone_is_followed() {
         tokio::spawn(async move { consumer::consume(&lock, &*stream).await })
     };
     let first = consume();
-    stream.sender.reach(2).await;
+    stream.sender.reach(1).await;
     let second = consume();
+    let taken = stream.sender.reach(6).await;
+    assert!(
+        taken.iter().all(|token| *token == taken[0]),
+        "two consumers at once: {taken:?}"
+    );
     first.abort();
     tokio::time::timeout(PATIENCE, second)
         .await

@@ -24,7 +24,8 @@ pub(crate) fn url(server: &Service) -> String {
 }
 
 pub(crate) async fn connect(server: &Service) -> Client {
-    let (client, connection) = tokio_postgres::connect(&url(server), NoTls).await.unwrap();
+    let (client, connection) =
+        tokio_postgres::connect(&url(server), NoTls).await.unwrap();
     tokio::spawn(connection);
     client
 }

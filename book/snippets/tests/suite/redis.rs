@@ -9,8 +9,11 @@ use crate::two_holders;
 #[tokio::test]
 async fn redis_refuses_an_earlier_holder() {
     let server = dlock_test_servers::redis::redis(&[]).await.unwrap();
-    let client =
-        redis::Client::open(format!("redis://127.0.0.1:{}/", server.place().port())).unwrap();
+    let client = redis::Client::open(format!(
+        "redis://127.0.0.1:{}/",
+        server.place().port()
+    ))
+    .unwrap();
     let mut connection = client.get_multiplexed_async_connection().await.unwrap();
     let (earlier, later) = two_holders();
     set_balance(&mut connection, earlier, 90).await.unwrap();

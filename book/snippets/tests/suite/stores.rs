@@ -37,7 +37,11 @@ async fn postgres_is_opened() {
 #[tokio::test]
 async fn redis_is_opened() {
     let server = dlock_test_servers::redis::redis(&[]).await.unwrap();
-    grants(stores::redis(&format!("redis://127.0.0.1:{}/", server.place().port())).unwrap()).await;
+    grants(
+        stores::redis(&format!("redis://127.0.0.1:{}/", server.place().port()))
+            .unwrap(),
+    )
+    .await;
 }
 
 #[tokio::test]
