@@ -1,4 +1,5 @@
-//! The figures that the book shows are those of the page that owns them, `BENCHMARKS.md`.
+//! The figures that the book shows are those of the page that owns them, `BENCHMARKS.md`, and the metrics that it
+//! names are those of `METRICS.md`.
 
 use std::{fs, path::Path};
 
@@ -100,6 +101,29 @@ fn the_pages_that_compare_a_pair_show_what_was_measured() {
     assert!(moving.contains(&format!(
         "{advisory} µs for a pair where dlock takes {postgres}"
     )));
+}
+
+#[test]
+fn the_metrics_that_the_book_names_exist() {
+    let there = page("dlock-core/METRICS.md") + &page("dlock-election/METRICS.md");
+    let pages = page("book/src/watching.md") + &page("book/src/losing.md");
+    let named: Vec<&str> = pages
+        .split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+        .filter(|word| word.starts_with("dlock_"))
+        // What Prometheus makes of a histogram.
+        .map(|word| {
+            word.trim_end_matches("_sum")
+                .trim_end_matches("_count")
+                .trim_end_matches("_bucket")
+        })
+        .collect();
+    assert!(named.len() > 5, "{named:?}");
+    for metric in named {
+        assert!(
+            there.contains(&format!("`{metric}`")),
+            "no metric is called {metric}"
+        );
+    }
 }
 
 fn thousands_or_as_it_is(number: &str) -> String {
