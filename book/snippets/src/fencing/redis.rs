@@ -19,3 +19,18 @@ pub async fn set_balance(
         .await
 }
 // ANCHOR_END: hset
+
+// ANCHOR: script
+use dlock::redis::fence::LUA;
+
+/// The two words that the script answers.
+pub async fn add(
+    redis: &mut MultiplexedConnection,
+    token: FencingToken,
+    amount: i64,
+) -> redis::RedisResult<(String, String)> {
+    let script = redis::Script::new(&[LUA, include_str!("add.lua")].concat());
+    let mut call = script.key("account:7");
+    call.arg(token.get()).arg(amount).invoke_async(redis).await
+}
+// ANCHOR_END: script
