@@ -27,6 +27,11 @@ pub(crate) fn check(folder: &Path) -> io::Result<Report> {
     let mut report = Report::default();
     for file in pages(&folder)? {
         let mut page = fs::read_to_string(&file)?;
+        if html::lacks_code(&page) {
+            let name = file.strip_prefix(&folder).unwrap_or(&file);
+            let what = "a block of code is empty: is what it includes there?";
+            report.broken.push(format!("{}: {what}", name.display()));
+        }
         for link in html::values(&page, "href")
             .chain(html::values(&page, "src"))
             .collect::<Vec<_>>()

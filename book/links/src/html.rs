@@ -13,6 +13,16 @@ pub(crate) fn values<'a>(page: &'a str, attribute: &str) -> impl Iterator<Item =
     })
 }
 
+/// Whether a block of code is empty, or shows the words that should have included it: mdBook goes on where a file or a
+/// part of it is not there.
+pub(crate) fn lacks_code(page: &str) -> bool {
+    page.split("<code class=\"language-").skip(1).any(|block| {
+        let code = block.split_once('>').map_or("", |(_, rest)| rest);
+        let code = code.split("</code>").next().unwrap_or_default();
+        code.trim().is_empty() || code.contains("{{#include")
+    })
+}
+
 /// What stands between `<` and `>`. Code that shows HTML is escaped, so it has no tags; a script may have, and counts
 /// as one text up to its end.
 fn tags(page: &str) -> impl Iterator<Item = &str> {
@@ -30,7 +40,15 @@ fn tags(page: &str) -> impl Iterator<Item = &str> {
 
 #[cfg(test)]
 mod tests {
-    use super::values;
+    use super::{lacks_code, values};
+
+    #[test]
+    fn code_that_was_not_included_is_noticed() {
+        let block = |code: &str| format!("<pre><code class=\"language-rust\">{code}</code></pre>");
+        assert!(!lacks_code(&block("fn main() {}")));
+        assert!(lacks_code(&(block("fn main() {}") + &block("\n"))));
+        assert!(lacks_code(&block("{{#include ../gone.rs}}")));
+    }
 
     #[test]
     fn values_are_those_of_tags_alone() {

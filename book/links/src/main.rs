@@ -3,7 +3,7 @@
 //! A link to a page of the book must find the page, and its heading if it names one. A link to a file of the
 //! repository must find the file, and in a Markdown page the heading. mdBook writes `.html` for every page that is
 //! linked as `.md`, also for those of the repository that are no part of the book; these are put right in the HTML.
-//! What leads to the network is counted and not looked at.
+//! What leads to the network is counted and not looked at. A block of code must not be empty.
 
 mod book;
 mod html;
@@ -29,7 +29,7 @@ fn main() -> ExitCode {
                 eprintln!("{broken}");
             }
             eprintln!(
-                "{} of {} links are broken",
+                "{} of these, in {} links",
                 report.broken.len(),
                 report.inside
             );
