@@ -10,6 +10,7 @@ mod client;
 pub mod leases;
 mod problem;
 mod record;
+pub mod session;
 pub mod tasks;
 mod text;
 

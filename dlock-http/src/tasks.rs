@@ -6,6 +6,7 @@
 mod claim;
 mod ending;
 mod new;
+mod overview;
 mod queue;
 mod show;
 
@@ -16,6 +17,7 @@ pub use self::{
         GiveBack, How, Snooze,
     },
     new::{Enqueue, EnqueuePeriodic, Enqueued, EnqueuedMany, NewTask, Served},
+    overview::{Line, Overview},
     queue::{Limited, Queue, Queues, SetQueue},
     show::{
         Cancel, Cancelled, Count, Counts, FailedAttempt, Hint, Holder, Page, Prune, Pruned, Retry,

@@ -1,32 +1,21 @@
 //! Who asks, and whether they may. A handler learns its namespace only from here, so none can forget to ask.
 
-use std::{fmt, marker::PhantomData, sync::Arc};
+use std::{fmt, marker::PhantomData};
 
 use axum::{
     extract::{FromRequestParts, RawPathParams, Request, State},
-    http::{HeaderMap, HeaderValue, Uri, header, request::Parts},
+    http::{HeaderValue, header, request::Parts},
     middleware::Next,
     response::{IntoResponse, Response},
 };
 use dlock_http::Code;
 
-use crate::{Right, Service, names::Namespace, problem::Refusal, rights::Holder};
-
-/// The names that the client's certificate was checked to have.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Peer {
-    /// Subject alternative names.
-    pub names: Vec<String>,
-}
-
-impl Peer {
-    /// Somebody with these names.
-    #[must_use]
-    pub const fn new(names: Vec<String>) -> Self {
-        Self { names }
-    }
-}
+use crate::{
+    Right, Service,
+    names::Namespace,
+    problem::Refusal,
+    sender::{Sender, host, is_cross_site, is_same_origin},
+};
 
 /// What one has to have a right to.
 pub(crate) trait Need: Send + 'static {
@@ -87,14 +76,6 @@ pub(crate) struct InApi<N> {
 /// Somebody who may do this in all namespaces.
 pub(crate) struct AllowedEverywhere<N>(PhantomData<N>);
 
-/// Who sent a request. `Anybody`: the server has no rights, so everybody has all.
-#[derive(Clone, Debug)]
-enum Sender {
-    Anybody,
-    Unknown,
-    Known(Arc<Holder>),
-}
-
 /// Before everything else: whether the request is meant for this server, and who has sent it.
 pub(crate) async fn check(
     State(service): State<Service>,
@@ -111,64 +92,25 @@ pub(crate) async fn check(
         return Refusal::new(Code::Forbidden, "a page of another site cannot do this")
             .into_response();
     }
-    let sender = sender(&service, &request);
+    let sender = Sender::of(&service, &request);
+    if matches!(sender, Sender::LoggedIn(_))
+        && !request.method().is_safe()
+        && !is_same_origin(request.headers(), request.uri())
+    {
+        return Refusal::new(Code::Forbidden, "only the page of this server can do this")
+            .into_response();
+    }
     request.extensions_mut().insert(sender);
     let mut response = next.run(request).await;
     let headers = response.headers_mut();
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers
+        .entry(header::CACHE_CONTROL)
+        .or_insert(HeaderValue::from_static("no-store"));
     headers.insert(
         header::X_CONTENT_TYPE_OPTIONS,
         HeaderValue::from_static("nosniff"),
     );
     response
-}
-
-/// The host that the client means, without its port.
-fn host(headers: &HeaderMap, uri: &Uri) -> Option<String> {
-    let authority = uri.authority().map(ToString::to_string).or_else(|| {
-        let host = headers.get(header::HOST)?.to_str().ok()?;
-        Some(host.to_owned())
-    })?;
-    let (host, port) = authority.rsplit_once(':').unwrap_or((&authority, ""));
-    let has_port = port.bytes().all(|letter| letter.is_ascii_digit());
-    let host = if has_port { host } else { &authority };
-    Some(host.to_ascii_lowercase())
-}
-
-/// Whether a browser sends this for a page that is not of this server.
-fn is_cross_site(headers: &HeaderMap, host: Option<&str>) -> bool {
-    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-    if let Some(site) = text("sec-fetch-site") {
-        return !matches!(site, "same-origin" | "none");
-    }
-    let Some(origin) = headers.get(header::ORIGIN) else {
-        return false;
-    };
-    let origin = origin.to_str().ok().and_then(|origin| origin.parse().ok());
-    origin.is_none_or(|origin: Uri| self::host(&HeaderMap::new(), &origin).as_deref() != host)
-}
-
-fn sender(service: &Service, request: &Request) -> Sender {
-    let rights = service.rights();
-    let Some(rights) = rights else {
-        return Sender::Anybody;
-    };
-    let known = match bearer(request.headers()) {
-        Some(token) => rights.of_token(token),
-        None => request
-            .extensions()
-            .get::<Peer>()
-            .and_then(|Peer { names }| rights.of_certificate(names)),
-    };
-    known.map_or(Sender::Unknown, |holder| Sender::Known(Arc::clone(holder)))
-}
-
-fn bearer(headers: &HeaderMap) -> Option<&str> {
-    let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
-    let (scheme, token) = value.split_once(' ')?;
-    scheme
-        .eq_ignore_ascii_case("bearer")
-        .then(|| token.trim_matches(' '))
 }
 
 /// Whether the sender may do this here, or everywhere if no namespace is given.
@@ -179,7 +121,7 @@ fn admit<N: Need>(
 ) -> Result<(), Refusal> {
     let holder = match parts.extensions.get::<Sender>() {
         Some(Sender::Anybody) => return Ok(()),
-        Some(Sender::Known(holder)) => holder,
+        Some(Sender::Known(holder) | Sender::LoggedIn(holder)) => holder,
         Some(Sender::Unknown) | None => {
             return Err(Refusal::new(
                 Code::Unauthenticated,
@@ -250,51 +192,5 @@ impl<N: Need> FromRequestParts<Service> for AllowedEverywhere<N> {
 impl<N> fmt::Debug for Allowed<N> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Allowed").field(&self.namespace).finish()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
-        let pairs = pairs
-            .iter()
-            .map(|(name, value)| (name.parse().unwrap(), HeaderValue::from_static(value)));
-        pairs.collect()
-    }
-
-    #[test]
-    fn host_is_told_without_its_port() {
-        let of = |name: &'static str| host(&headers(&[("host", name)]), &Uri::from_static("/"));
-        assert_eq!(of("Example.com:80").as_deref(), Some("example.com"));
-        assert_eq!(of("example.com").as_deref(), Some("example.com"));
-        assert_eq!(of("[::1]:7420").as_deref(), Some("[::1]"));
-        assert_eq!(of("[::1]").as_deref(), Some("[::1]"));
-        let absolute = Uri::from_static("http://a.example:1/x");
-        assert_eq!(
-            host(&HeaderMap::new(), &absolute).as_deref(),
-            Some("a.example")
-        );
-    }
-
-    #[test]
-    fn only_pages_of_this_server_and_programs_are_of_this_site() {
-        for (foreign, pairs) in [
-            (false, &[][..]),
-            (false, &[("sec-fetch-site", "same-origin")]),
-            (false, &[("sec-fetch-site", "none")]),
-            (true, &[("sec-fetch-site", "cross-site")]),
-            (true, &[("sec-fetch-site", "same-site")]),
-            (false, &[("origin", "http://a.example:7420")]),
-            (true, &[("origin", "http://b.example")]),
-            (true, &[("origin", "null")]),
-        ] {
-            assert_eq!(
-                is_cross_site(&headers(pairs), Some("a.example")),
-                foreign,
-                "{pairs:?}"
-            );
-        }
     }
 }

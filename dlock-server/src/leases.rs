@@ -3,6 +3,7 @@
 mod answer;
 mod hold;
 mod list;
+mod live;
 mod take;
 mod wait;
 mod watch;
@@ -16,5 +17,6 @@ pub(crate) fn routes() -> OpenApiRouter<Service> {
         .merge(hold::routes())
         .merge(take::routes())
         .merge(list::routes())
+        .merge(live::routes())
         .merge(watch::routes())
 }

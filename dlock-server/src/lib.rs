@@ -3,6 +3,7 @@
 pub mod api;
 mod body;
 mod calls;
+mod cookie;
 mod describe;
 mod events;
 mod guard;
@@ -11,24 +12,29 @@ mod hints;
 mod leases;
 mod limits;
 pub mod listen;
+mod live;
 mod measure;
 mod names;
 mod number;
 mod pace;
+mod page;
 mod problem;
 pub mod program;
 mod renewals;
 mod rights;
 mod router;
+mod sender;
 mod service;
+mod session;
 mod tasks;
+mod views;
 mod waits;
 
 pub use self::{
-    guard::Peer,
     limits::Limits,
     measure::describe as describe_metrics,
     rights::{InvalidRights, Right, Rights},
     router::router,
+    sender::Peer,
     service::Service,
 };

@@ -19,7 +19,7 @@ pub(crate) struct InNamespace {
 }
 
 /// 1 to 63 of `a-z`, `0-9` and `-`. What is in a namespace has its name and a slash before its own.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Namespace(String);
 
 impl Namespace {

@@ -124,6 +124,18 @@ struct Certificate {
     rights: BTreeMap<String, BTreeSet<Right>>,
 }
 
+impl Right {
+    /// All of them.
+    pub(crate) const ALL: [Self; 6] = [
+        Self::Read,
+        Self::Hold,
+        Self::Enqueue,
+        Self::Work,
+        Self::Admin,
+        Self::Metrics,
+    ];
+}
+
 impl Rights {
     /// Reads rights as TOML:
     ///
@@ -207,6 +219,11 @@ impl Holder {
         rights.any(|rights| any.iter().any(|right| rights.contains(right)))
     }
 
+    /// All that they may do, by namespace.
+    pub(crate) const fn rights(&self) -> &BTreeMap<String, BTreeSet<Right>> {
+        &self.rights
+    }
+
     /// Whether one more request is within so many in a second.
     pub(crate) fn within(&self, rate: u32) -> bool {
         let mut pace = self.pace.lock().unwrap_or_else(PoisonError::into_inner);
@@ -215,7 +232,7 @@ impl Holder {
 }
 
 /// The namespace that stands for all.
-const EVERYWHERE: &str = "*";
+pub(crate) const EVERYWHERE: &str = "*";
 
 fn hash(hex: &str) -> Option<[u8; 32]> {
     let digits = hex.as_bytes();

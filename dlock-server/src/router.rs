@@ -3,7 +3,7 @@
 use axum::{Router, middleware};
 use utoipa_axum::router::OpenApiRouter;
 
-use crate::{Service, api, body, describe, guard, health, leases, measure, tasks};
+use crate::{Service, api, body, describe, guard, health, leases, measure, page, session, tasks};
 
 /// Everything that the server answers.
 pub fn router(service: &Service) -> Router {
@@ -11,10 +11,12 @@ pub fn router(service: &Service) -> Router {
         .merge(leases::routes())
         .merge(tasks::routes())
         .merge(api::routes())
+        .merge(session::routes())
         .merge(health::routes())
         .split_for_parts();
     router
         .merge(describe::routes(description))
+        .merge(page::routes())
         .fallback(body::no_such_path)
         .method_not_allowed_fallback(body::no_such_method)
         .layer(middleware::from_fn_with_state(

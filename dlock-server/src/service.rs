@@ -20,6 +20,7 @@ use crate::{
     problem::Refusal,
     renewals::Renewals,
     tasks::store::Tasks,
+    views::Views,
     waits::Waits,
 };
 
@@ -38,6 +39,7 @@ pub(crate) struct Shared {
     pub(crate) renewals: Renewals,
     pub(crate) waits: Waits,
     pub(crate) hints: Hints,
+    pub(crate) views: Views,
     pub(crate) clock: Clock,
     pub(crate) stopping: CancellationToken,
     /// The newest answer to `/readyz`, and when it was found.
@@ -64,6 +66,7 @@ impl Service {
             hints: Hints::new(Arc::clone(&provider)),
             provider,
             tasks: OnceLock::new(),
+            views: Views::default(),
             rights: RwLock::new(None),
             calls,
             waits: Waits::new(limits.waits),

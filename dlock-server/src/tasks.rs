@@ -17,6 +17,7 @@ mod enqueue;
 mod events;
 mod hints;
 mod line;
+mod live;
 mod prune;
 mod queues;
 mod request;
@@ -36,6 +37,7 @@ pub(crate) fn routes() -> OpenApiRouter<Service> {
         .merge(claims::routes())
         .merge(ending::routes())
         .merge(show::routes())
+        .merge(live::routes())
         .merge(change::routes())
         .merge(queues::routes())
         .merge(events::routes())

@@ -19,7 +19,7 @@ use crate::{
     body::Asked,
     calls::Class,
     guard::{Allowed, ToLook, ToRead},
-    names::InNamespace,
+    names::{InNamespace, Namespace},
     problem::Refusal,
 };
 
@@ -77,9 +77,23 @@ async fn list(
         Some(after) => namespace.stored(&after, "/after")?,
         None => namespace.before_all()?,
     };
+    let limit = limit.unwrap_or(100).min(MOST);
+    page(&service, &namespace, &prefix, after, limit)
+        .await
+        .map(Json)
+}
+
+/// The leases of these names, from the one after `after` on.
+pub(super) async fn page(
+    service: &Service,
+    namespace: &Namespace,
+    prefix: &str,
+    after: dlock_core::Name,
+    most: usize,
+) -> Result<Page, Refusal> {
     let request = provider::List::new(format!("{}{prefix}", namespace.prefix()))
         .after(Some(after))
-        .limit(limit.unwrap_or(100).min(MOST));
+        .limit(most);
     let limit = service.0.limits.call_time;
     let page = service
         .ask(Class::List, limit, |store| async move {
@@ -90,7 +104,7 @@ async fn list(
         let name = namespace.shown(name.as_str()).unwrap_or_default();
         name.to_owned()
     };
-    Ok(Json(Page {
+    Ok(Page {
         next: page.next.as_ref().map(shown),
         unreadable: page
             .unreadable
@@ -108,7 +122,7 @@ async fn list(
                 record: record.into(),
             })
             .collect(),
-    }))
+    })
 }
 
 /// One lease as the store has it now.

@@ -15,7 +15,8 @@ use crate::{
     body::Body,
     calls::Class,
     guard::{Allowed, ToAdmin, ToRead},
-    names::InNamespace,
+    names::{InNamespace, Namespace},
+    problem::Refusal,
 };
 
 pub(super) fn routes() -> OpenApiRouter<Service> {
@@ -37,6 +38,11 @@ async fn queues(
     State(service): State<Service>,
     Allowed { namespace, .. }: Allowed<ToRead>,
 ) -> Answer<Queues> {
+    set_apart(&service, &namespace).await.map(Json)
+}
+
+/// The queues of a namespace that are paused, and those that have a limit.
+pub(super) async fn set_apart(service: &Service, namespace: &Namespace) -> Result<Queues, Refusal> {
     let limit = service.0.limits.call_time;
     let (paused, limits) = service
         .ask_tasks(Class::List, limit, |store| async move {
@@ -55,10 +61,10 @@ async fn queues(
             limit: limited.limit,
         })
     });
-    Ok(Json(Queues {
+    Ok(Queues {
         paused: paused.collect(),
         limits: limits.collect(),
-    }))
+    })
 }
 
 /// Pauses a queue, so that no new claim gets any of its tasks, or resumes it; limits how many of its tasks run at a time. A

@@ -77,7 +77,7 @@ async fn list(
         .map(Json)
 }
 
-async fn page(
+pub(super) async fn page(
     service: &Service,
     namespace: &Namespace,
     filter: Filter,
@@ -129,6 +129,15 @@ async fn counts(
     State(service): State<Service>,
     Allowed { namespace, .. }: Allowed<ToRead>,
 ) -> Answer<Counts> {
+    let counts = counted(&service, &namespace).await?;
+    Ok(Json(Counts { counts }))
+}
+
+/// How many tasks of each queue of a namespace are in each state.
+pub(super) async fn counted(
+    service: &Service,
+    namespace: &Namespace,
+) -> Result<Vec<Count>, Refusal> {
     let limit = service.0.limits.call_time;
     let counts = service
         .ask_tasks(
@@ -144,9 +153,7 @@ async fn counts(
             tasks: count.tasks,
         })
     });
-    Ok(Json(Counts {
-        counts: own.collect(),
-    }))
+    Ok(own.collect())
 }
 
 /// One task as the store has it now.

@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::support::{Api, acquire, uuid};
 
 /// What each path needs, one of these. Nothing else is served to those without rights but what is at the end.
-const NEEDS: [(&str, &str, &[&str]); 34] = [
+const NEEDS: [(&str, &str, &[&str]); 36] = [
     ("POST", "leases/acquire", &["hold"]),
     ("POST", "leases/renew", &["hold"]),
     ("POST", "leases/renew-many", &["hold"]),
@@ -20,6 +20,7 @@ const NEEDS: [(&str, &str, &[&str]); 34] = [
     ("GET", "leases/one?name=door", &["read", "hold"]),
     // A stream has no end that a test could wait for: it is refused as a whole for the missing rights alone.
     ("GET", "leases/watch", &["read", "hold"]),
+    ("GET", "leases/live", &["read"]),
     ("POST", "/v1/purge", &["admin"]),
     ("POST", "tasks", &["enqueue"]),
     ("POST", "tasks/periodic", &["enqueue"]),
@@ -37,6 +38,7 @@ const NEEDS: [(&str, &str, &[&str]); 34] = [
     ("GET", "tasks", &["read"]),
     ("GET", "tasks/counts", &["read"]),
     ("GET", "tasks/1", &["read"]),
+    ("GET", "tasks/live", &["read"]),
     ("POST", "tasks/1/cancel", &["admin"]),
     ("POST", "tasks/1/retry", &["admin"]),
     ("GET", "queues", &["read"]),
@@ -81,7 +83,7 @@ async fn only_its_own_rights_open_a_path_and_only_in_their_namespace() {
                 // What is done everywhere needs a right everywhere.
                 let counts = counts && (!path.starts_with('/') || namespace == "*");
                 let opens = counts && needs.contains(&right);
-                if path == "leases/watch" && opens {
+                if ["leases/watch", "leases/live", "tasks/live"].contains(&path) && opens {
                     continue;
                 }
                 api.restrict(&rights(right, namespace));
@@ -130,7 +132,13 @@ async fn who_is_unknown_gets_nothing_but_health() {
                 "{method} {path}"
             );
         }
-        for open in ["/healthz", "/readyz", "/v1/capabilities", "/openapi.json"] {
+        for open in [
+            "/healthz",
+            "/readyz",
+            "/v1/capabilities",
+            "/v1/session",
+            "/openapi.json",
+        ] {
             assert_eq!(api.get(open).await.status, 200, "{open}");
         }
     }

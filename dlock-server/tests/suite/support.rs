@@ -171,6 +171,17 @@ impl Api {
         }
     }
 
+    /// Any request, whose answer is not read here.
+    pub(crate) async fn open(&self, request: Request<Body>) -> Response {
+        self.router.clone().oneshot(request).await.unwrap()
+    }
+
+    /// Holds a body against what is described for it.
+    pub(crate) fn check(&self, path: &str, content: &str, body: &Value) {
+        self.description
+            .check(&Method::GET, path, 200, content, body);
+    }
+
     pub(crate) async fn post(&self, path: &str, body: Value) -> Answer {
         self.post_raw(path, body.to_string()).await
     }

@@ -1,0 +1,79 @@
+//! A page of leases, as it changes.
+
+use std::convert::Infallible;
+
+use axum::{
+    extract::State,
+    response::sse::{Event, Sse},
+};
+use dlock_http::{Code, Problem, leases::Page};
+use futures_util::Stream;
+use serde::Deserialize;
+use utoipa::IntoParams;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use super::list;
+use crate::{
+    Service,
+    body::Asked,
+    guard::{Allowed, ToRead},
+    live,
+    names::InNamespace,
+    problem::Refusal,
+    views::View,
+};
+
+/// The leases of a page.
+const MOST: usize = 100;
+
+pub(super) fn routes() -> OpenApiRouter<Service> {
+    OpenApiRouter::new().routes(routes!(watch))
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+struct Which {
+    /// Only names that start with this.
+    #[serde(default)]
+    prefix: String,
+    /// Only names after this one: `next` of the page before.
+    after: Option<String>,
+}
+
+/// A page of leases as server-sent events: once a second an event `page` with all of it, `same` if nothing has changed,
+/// or `problem`. All who watch the same page share one look at the store.
+#[utoipa::path(
+    get,
+    path = "/v1/{namespace}/leases/live",
+    tag = "leases",
+    responses(
+        (status = 200, description = "Events `page`, `same` and `problem`.", body = Page, content_type = "text/event-stream"),
+        (status = "default", description = "See `code`.", body = Problem),
+    ),
+    params(Which, InNamespace),
+)]
+async fn watch(
+    State(service): State<Service>,
+    Allowed { namespace, .. }: Allowed<ToRead>,
+    Asked(Which { prefix, after }): Asked<Which>,
+) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Refusal> {
+    let after = match after {
+        Some(after) => namespace.stored(&after, "/after")?,
+        None => namespace.before_all()?,
+    };
+    let view = View::Leases {
+        namespace: namespace.clone(),
+        prefix: prefix.clone(),
+        after: after.clone(),
+    };
+    let asked = service.clone();
+    live::of(service, view, move || {
+        let (service, namespace) = (asked.clone(), namespace.clone());
+        let (prefix, after) = (prefix.clone(), after.clone());
+        async move {
+            let page = list::page(&service, &namespace, &prefix, after, MOST).await?;
+            serde_json::to_string(&page).map_err(|_| Code::Fatal.into())
+        }
+    })
+}

@@ -1,0 +1,37 @@
+// Buttons that change something: what they do is said in words, and so is what kept them from it.
+
+import { by, make, tell } from "./dom.js";
+
+let fading = null;
+
+/** Says what was done, to the eye and to what reads the page out. */
+export function say(text) {
+  const said = by("said");
+  tell(said, text);
+  said.classList.remove("bad");
+  clearTimeout(fading);
+  fading = setTimeout(() => tell(said, ""), 8_000);
+}
+
+export function complain(text) {
+  say(text);
+  by("said").classList.add("bad");
+}
+
+/** A button. `act()` does it and resolves to what is said then, or to `null` if nothing was done. */
+export function action(word, label, act, { danger = false } = {}) {
+  const button = make("button", { type: "button", class: danger ? "danger" : "", "aria-label": label, text: word });
+  button.addEventListener("click", async () => {
+    if (button.getAttribute("aria-busy") === "true") return;
+    button.setAttribute("aria-busy", "true");
+    try {
+      const done = await act();
+      if (done) say(done);
+    } catch (error) {
+      complain(`Not done. ${error.message}`);
+    } finally {
+      button.removeAttribute("aria-busy");
+    }
+  });
+  return button;
+}

@@ -1,0 +1,55 @@
+// Questions before what cannot be taken back.
+
+import { by, show, tell } from "./dom.js";
+
+/**
+ * Asks. `{ title, text, yes, name?, choice? }`: `name` has to be typed before the button works; `choice` is a box to tick.
+ * Resolves to `null` for no, and to `{ chosen }` for yes.
+ */
+export function question({ title, text, yes, name, choice }) {
+  const [dialog, form, typed, box, button] = ["question", "question-form", "typed", "choice", "question-yes"].map(by);
+  tell(by("question-title"), title);
+  tell(by("question-text"), text);
+  tell(button, yes);
+  show(by("question-name"), name !== undefined);
+  tell(by("question-label"), name === undefined ? "" : `To go on, type the name: ${name}`);
+  show(by("question-choice"), choice !== undefined);
+  tell(by("question-choice-text"), choice ?? "");
+  typed.value = "";
+  box.checked = false;
+  const fits = () => name === undefined || typed.value === name;
+  const look = () => {
+    button.disabled = !fits();
+  };
+  look();
+  const before = document.activeElement;
+  return new Promise((resolve) => {
+    const done = new AbortController();
+    const { signal } = done;
+    let answer = null;
+    typed.addEventListener("input", look, { signal });
+    form.addEventListener(
+      "submit",
+      (event) => {
+        event.preventDefault();
+        if (!fits()) return;
+        answer = { chosen: box.checked };
+        dialog.close();
+      },
+      { signal },
+    );
+    by("question-no").addEventListener("click", () => dialog.close(), { signal });
+    // Also by the key Escape.
+    dialog.addEventListener(
+      "close",
+      () => {
+        done.abort();
+        if (before?.isConnected) before.focus();
+        resolve(answer);
+      },
+      { signal },
+    );
+    dialog.showModal();
+    (name === undefined ? by("question-no") : typed).focus();
+  });
+}

@@ -1,0 +1,38 @@
+// Elements, made without any text being read as HTML: whatever is shown goes through textContent.
+
+import { harmless } from "./text.js";
+
+export const by = (id) => document.getElementById(id);
+
+/** An element with these attributes and children. `text` is its text; a handler is given as `on: { click: .. }`. */
+export function make(tag, { text, on = {}, ...attributes } = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value !== undefined && value !== false) element.setAttribute(name, value === true ? "" : value);
+  }
+  for (const [name, handler] of Object.entries(on)) element.addEventListener(name, handler);
+  if (text !== undefined) element.textContent = text;
+  element.append(...children);
+  return element;
+}
+
+/** Text that somebody else has chosen, which does not turn around what stands beside it. */
+export const foreign = (text, attributes = {}) => make("bdi", { ...attributes, text: harmless(text) });
+
+/** Changes a text only if it is another one: the rest of the page, and what reads it out, is left alone. */
+export function tell(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}
+
+export function show(element, visible) {
+  if (element.hidden === visible) element.hidden = !visible;
+}
+
+export function attribute(element, name, value) {
+  if (value === null || value === undefined || value === false) element.removeAttribute(name);
+  else if (element.getAttribute(name) !== String(value)) element.setAttribute(name, value);
+}
+
+/** A cell of a table. On a narrow screen rows become cards, and `label` says what the cell is. */
+export const cell = (label, ...children) =>
+  make("td", { role: "cell", "data-label": label }, make("div", { class: "value" }, ...children));

@@ -1,0 +1,112 @@
+// Starts the page, and changes what it shows when the address or the log-in does.
+
+import { attribute, by, make, show, tell } from "./dom.js";
+import * as leases from "./leases.js";
+import { address, go, place } from "./place.js";
+import { Refused, ask } from "./server.js";
+import * as session from "./session.js";
+import * as tasks from "./tasks.js";
+
+const TABS = { leases, tasks };
+
+let view = null;
+let server = { tasks: true };
+
+/** What the streams tell of themselves. */
+const signs = {
+  on: (update) => (event, data) => {
+    if (event === "problem") {
+      live("waiting", new Refused(data.status, data).message);
+      return;
+    }
+    live("live");
+    if (event === "page") update(data);
+  },
+  trouble(error) {
+    if (error.status === 401) again();
+    else live("waiting", error.message);
+  },
+};
+
+/** Says whether what is shown is what is. */
+function live(state, why = "") {
+  const element = by("live");
+  show(element, true);
+  attribute(element, "data-state", state);
+  tell(element, state === "live" ? "Live" : "Not up to date");
+  tell(by("trouble"), why ? `What is shown may be old: ${why}. Trying again.` : "");
+}
+
+function close() {
+  view?.close();
+  view = null;
+}
+
+/** Shows the place that the address names. */
+function render() {
+  close();
+  const known = session.isKnown();
+  const here = known ? place() : null;
+  for (const [id, visible] of [["log-in", !known], ["tabs", known], ["where", known], ["live", false], ["leases", false], ["tasks", false]]) {
+    show(by(id), visible);
+  }
+  tell(by("trouble"), "");
+  if (!known) {
+    document.title = "Log in – dlock";
+    by("token").focus();
+    return;
+  }
+  if (!here) {
+    const first = session.may("read", "default") ? "default" : (session.readable()[0] ?? "default");
+    go(address(first, "leases"), { replace: true });
+    return;
+  }
+  const { namespace, tab } = here;
+  document.title = `${tab === "tasks" ? "Tasks" : "Leases"} of ${namespace} – dlock`;
+  by("namespace").value = namespace;
+  by("namespaces").replaceChildren(...session.readable().map((value) => make("option", { value })));
+  for (const word of Object.keys(TABS)) {
+    const link = by(`to-${word}`);
+    attribute(link, "href", address(namespace, word));
+    attribute(link, "aria-current", word === tab ? "page" : null);
+  }
+  show(by("to-tasks"), server.tasks);
+  if (!session.may("read", namespace)) {
+    const others = session.readable().join(", ");
+    const where = others ? ` There is one for: ${others}.` : "";
+    tell(by("trouble"), `There is no right to look at the namespace ${namespace}.${where}`);
+    return;
+  }
+  if (tab === "tasks" && !server.tasks) {
+    tell(by("trouble"), "The store of this server has no tasks.");
+    return;
+  }
+  show(by(tab), true);
+  view = TABS[tab].open(here, signs);
+}
+
+/** Asks the server who we are, and shows the page anew. */
+async function again() {
+  close();
+  try {
+    [server] = await Promise.all([ask("GET", "v1/capabilities"), session.refresh()]);
+    render();
+  } catch (error) {
+    tell(by("trouble"), `${error.message}. Trying again.`);
+    setTimeout(again, 2_000);
+  }
+}
+
+by("skip").addEventListener("click", (event) => {
+  event.preventDefault();
+  by("main").focus();
+});
+by("where").addEventListener("submit", (event) => event.preventDefault());
+by("where").addEventListener("change", () => {
+  if (by("where").reportValidity()) go(address(by("namespace").value, place()?.tab ?? "leases"));
+});
+addEventListener("hashchange", render);
+leases.start(place);
+session.start(render);
+setInterval(() => view?.tick(), matchMedia("(prefers-reduced-motion: reduce)").matches ? 1_000 : 250);
+again();

@@ -1,0 +1,56 @@
+// Who is logged in, and what they may do: buttons for anything else are not shown. The server decides in any case.
+
+import { by, show, tell } from "./dom.js";
+import { ask } from "./server.js";
+import { harmless } from "./text.js";
+
+let session = { logged_in: false, rights: {} };
+
+/** Whether there is anything that the sender may do. */
+export const isKnown = () => Object.keys(session.rights).length > 0;
+
+/** Whether the right is there, in this namespace or in all. */
+export const may = (right, namespace) =>
+  [namespace, "*"].some((place) => session.rights[place]?.includes(right) ?? false);
+
+/** The namespaces that the server names, where something can be looked at. */
+export const readable = () =>
+  Object.keys(session.rights).filter((namespace) => namespace !== "*" && may("read", namespace)).sort();
+
+export async function refresh() {
+  session = await ask("GET", "v1/session");
+  show(by("who"), session.name !== undefined);
+  tell(by("who-name"), harmless(session.name ?? ""));
+  show(by("log-out"), session.logged_in);
+}
+
+/** Wires the form and the button up. `changed()` is called when somebody has logged in or out. */
+export function start(changed) {
+  const form = by("log-in-form");
+  const [token, trouble] = [by("token"), by("log-in-trouble")];
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    tell(trouble, "");
+    try {
+      await ask("POST", "v1/session", { token: token.value });
+      await refresh();
+      if (!isKnown()) {
+        throw new Error("The browser has not kept the log-in. It keeps it over https alone, and on this machine.");
+      }
+      token.value = "";
+      await changed();
+    } catch (error) {
+      tell(trouble, error.message);
+      token.focus();
+    }
+  });
+  by("log-out").addEventListener("click", async () => {
+    try {
+      await ask("DELETE", "v1/session");
+      await refresh();
+      await changed();
+    } catch (error) {
+      tell(by("trouble"), `You are still logged in: ${error.message}`);
+    }
+  });
+}

@@ -1,0 +1,108 @@
+// Tables whose rows stay where they are while what they show changes: the focus and an open row are not lost.
+
+import { attribute, make, show, tell } from "./dom.js";
+import { span } from "./text.js";
+
+/** Rows, by key. `row(item)` makes `{ body, update(item), ticks? }`; `ticks()` is called between two pages. */
+export class Rows {
+  #table;
+  #row;
+  #rows = new Map();
+
+  constructor(table, row) {
+    this.#table = table;
+    this.#row = row;
+    // What the view before has left.
+    for (const body of [...table.tBodies]) body.remove();
+    show(table, false);
+  }
+
+  /** Shows these items, in this order. */
+  update(items, keyOf) {
+    const gone = new Set(this.#rows.keys());
+    let last = this.#table.tHead;
+    for (const item of items) {
+      const key = keyOf(item);
+      gone.delete(key);
+      let row = this.#rows.get(key);
+      if (!row) {
+        row = this.#row(item);
+        this.#rows.set(key, row);
+      }
+      row.update(item);
+      // Moving an element takes the focus from it, so it is moved only if it has to be.
+      if (last.nextElementSibling !== row.body) last.after(row.body);
+      last = row.body;
+    }
+    for (const key of gone) {
+      this.#rows.get(key).body.remove();
+      this.#rows.delete(key);
+    }
+    show(this.#table, items.length > 0);
+  }
+
+  tick() {
+    for (const row of this.#rows.values()) row.tick?.();
+  }
+}
+
+let ids = 0;
+
+/** A row that can be opened: its first cell has the button. */
+export function opening(label, columns, onOpen = () => {}) {
+  const id = `more-${++ids}`;
+  const inside = make("td", { role: "cell", colspan: columns });
+  const more = make("tr", { role: "row", class: "more", id, hidden: true }, inside);
+  const toggle = () => {
+    const open = more.hidden;
+    more.hidden = !open;
+    button.setAttribute("aria-expanded", open);
+    if (open) onOpen();
+  };
+  const button = make(
+    "button",
+    { type: "button", class: "open", "aria-expanded": "false", "aria-controls": id, on: { click: toggle } },
+    label,
+  );
+  return { button, more, inside, isOpen: () => !more.hidden };
+}
+
+/** A word for a state, in its colour. */
+export function badge() {
+  const element = make("span", { class: "badge" });
+  return {
+    element,
+    set(word) {
+      tell(element, word);
+      attribute(element, "data-state", word);
+    },
+  };
+}
+
+/** What is left of a lease, as words and as a bar. */
+export function timeLeft(label) {
+  const words = make("span", { class: "left" });
+  const bar = make("progress", { "aria-label": label, max: "1", value: "0" });
+  const element = make("div", { class: "time" }, words, bar);
+  let until = null;
+  let whole = 1;
+  const tick = () => {
+    if (until === null) return;
+    const left = Math.max(0, until - performance.now());
+    tell(words, left > 0 ? span(left) : "run out");
+    bar.value = Math.min(1, left / whole);
+    bar.classList.toggle("low", left < whole / 4);
+  };
+  return {
+    element,
+    tick,
+    /** `left` milliseconds of `duration`; without a number, what stands there instead of it. */
+    set(left, duration, instead = "") {
+      until = typeof left === "number" ? performance.now() + left : null;
+      whole = Math.max(1, duration);
+      show(bar, until !== null);
+      if (until === null) tell(words, instead);
+      else tick();
+    },
+  };
+}

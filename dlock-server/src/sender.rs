@@ -1,0 +1,71 @@
+//! Who sent a request: what a program shows of itself, and what a browser says of the page that made it send.
+
+mod site;
+
+use std::sync::Arc;
+
+use axum::{
+    extract::Request,
+    http::{HeaderMap, header},
+};
+
+pub(crate) use self::site::{host, is_cross_site, is_same_origin};
+use crate::{Rights, Service, cookie, rights::Holder};
+
+/// The names that the client's certificate was checked to have.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Peer {
+    /// Subject alternative names.
+    pub names: Vec<String>,
+}
+
+impl Peer {
+    /// Somebody with these names.
+    #[must_use]
+    pub const fn new(names: Vec<String>) -> Self {
+        Self { names }
+    }
+}
+
+/// Who sent a request.
+#[derive(Clone, Debug)]
+pub(crate) enum Sender {
+    /// The server has no rights, so everybody has all.
+    Anybody,
+    Unknown,
+    Known(Arc<Holder>),
+    /// Known by the cookie that a log-in has left. A browser adds it by itself, whoever made it send the request.
+    LoggedIn(Arc<Holder>),
+}
+
+impl Sender {
+    pub(crate) fn of(service: &Service, request: &Request) -> Self {
+        let rights = service.rights();
+        let Some(rights) = rights else {
+            return Self::Anybody;
+        };
+        let headers = request.headers();
+        if let Some(token) = bearer(headers) {
+            let known = rights.of_token(token).cloned();
+            return known.map_or(Self::Unknown, Self::Known);
+        }
+        let by_cookie = cookie::token(headers).and_then(|token| rights.of_token(&token).cloned());
+        let by_certificate = || of_certificate(&rights, request).map(Self::Known);
+        let known = by_cookie.map(Self::LoggedIn).or_else(by_certificate);
+        known.unwrap_or(Self::Unknown)
+    }
+}
+
+fn of_certificate(rights: &Rights, request: &Request) -> Option<Arc<Holder>> {
+    let Peer { names } = request.extensions().get()?;
+    rights.of_certificate(names).cloned()
+}
+
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, token) = value.split_once(' ')?;
+    scheme
+        .eq_ignore_ascii_case("bearer")
+        .then(|| token.trim_matches(' '))
+}

@@ -1,0 +1,122 @@
+//! `/v1/session`: log-ins of browsers, and who is logged in.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use axum::{
+    Extension, Json,
+    extract::State,
+    http::{HeaderValue, header},
+    response::{IntoResponse, Response},
+};
+use dlock_http::{
+    Code, Problem,
+    leases::Done,
+    session::{LogIn, Session},
+};
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use crate::{
+    Right, Service,
+    body::Body,
+    cookie,
+    problem::Refusal,
+    rights::{EVERYWHERE, Holder},
+    sender::Sender,
+};
+
+pub(crate) fn routes() -> OpenApiRouter<Service> {
+    OpenApiRouter::new().routes(routes!(show, log_in, log_out))
+}
+
+/// Whom the server takes the sender for, and what they may do. Somebody unknown may do nothing.
+#[utoipa::path(
+    get,
+    path = "/v1/session",
+    tag = "server",
+    responses(
+        (status = 200, description = "Whom it takes the sender for.", body = Session),
+        (status = "default", description = "See `code`.", body = Problem),
+    ),
+)]
+async fn show(Extension(sender): Extension<Sender>) -> Json<Session> {
+    Json(session(&sender))
+}
+
+/// Logs a browser in: keeps the token in a cookie that no script reads. Of what such a browser sends, changes are taken
+/// from the page of this server alone.
+#[utoipa::path(
+    post,
+    path = "/v1/session",
+    tag = "server",
+    request_body = LogIn,
+    responses(
+        (status = 200, description = "The browser is logged in.", body = Session),
+        (status = 401, description = "`unauthenticated`: the server knows no such token.", body = Problem),
+        (status = "default", description = "See `code`.", body = Problem),
+    ),
+)]
+async fn log_in(
+    State(service): State<Service>,
+    Body(LogIn { token }): Body<LogIn>,
+) -> Result<Response, Refusal> {
+    let Some(rights) = service.rights() else {
+        return Ok(Json(session(&Sender::Anybody)).into_response());
+    };
+    let Some(holder) = rights.of_token(&token) else {
+        tracing::info!("refused a log-in: no such token");
+        let detail = "this server knows no such token";
+        return Err(Refusal::new(Code::Unauthenticated, detail));
+    };
+    tracing::info!(who = ?holder.name, "logged in");
+    let session = session(&Sender::LoggedIn(holder.clone()));
+    Ok(with_cookie(Json(session), cookie::keeping(&token)))
+}
+
+/// Takes the cookie of a log-in away.
+#[utoipa::path(
+    delete,
+    path = "/v1/session",
+    tag = "server",
+    responses(
+        (status = 200, description = "The browser is not logged in.", body = Done),
+        (status = "default", description = "See `code`.", body = Problem),
+    ),
+)]
+async fn log_out() -> Response {
+    with_cookie(Json(Done {}), cookie::forgetting())
+}
+
+fn with_cookie(answer: impl IntoResponse, cookie: Option<HeaderValue>) -> Response {
+    let mut response = answer.into_response();
+    if let Some(cookie) = cookie {
+        response.headers_mut().insert(header::SET_COOKIE, cookie);
+    }
+    response
+}
+
+fn session(sender: &Sender) -> Session {
+    let logged_in = matches!(sender, Sender::LoggedIn(_));
+    match sender {
+        Sender::Anybody => Session {
+            rights: BTreeMap::from([(EVERYWHERE.to_owned(), words(Right::ALL))]),
+            ..Session::default()
+        },
+        Sender::Unknown => Session::default(),
+        Sender::Known(holder) | Sender::LoggedIn(holder) => Session {
+            name: Some(holder.name.clone()),
+            logged_in,
+            rights: of(holder),
+        },
+    }
+}
+
+fn of(holder: &Holder) -> BTreeMap<String, BTreeSet<String>> {
+    let rights = holder.rights().iter();
+    rights
+        .map(|(namespace, rights)| (namespace.clone(), words(rights.iter().copied())))
+        .collect()
+}
+
+fn words(rights: impl IntoIterator<Item = Right>) -> BTreeSet<String> {
+    rights.into_iter().map(|right| right.to_string()).collect()
+}

@@ -1,0 +1,96 @@
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use dlock_http::Code;
+use tokio::time::{Instant, advance};
+
+use super::*;
+
+fn view(number: u32) -> View {
+    View::Tasks {
+        namespace: Namespace::default(),
+        queue: Some(number.to_string()),
+        state: None,
+        after: None,
+    }
+}
+
+/// Looks that count themselves, and what each of them finds.
+fn counting(
+    looks: &Arc<AtomicU32>,
+    finds: fn(u32) -> Result<String, Refusal>,
+) -> impl Fn() -> std::future::Ready<Result<String, Refusal>> + use<> {
+    let looks = Arc::clone(looks);
+    move || std::future::ready(finds(looks.fetch_add(1, Ordering::Relaxed)))
+}
+
+async fn next(watcher: &mut Watcher) -> Seen {
+    watcher.changed().await.unwrap();
+    watcher.borrow_and_update().clone().unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_view_is_looked_at_once_a_second_for_all_and_not_at_all_for_nobody() {
+    let (views, looks) = (Views::default(), Arc::new(AtomicU32::new(0)));
+    let number = |look: u32| Ok(look.to_string());
+    let mut first = views.watch(view(1), counting(&looks, number));
+    let start = Instant::now();
+    assert_eq!(next(&mut first).await.version, 1);
+    // Who joins waits for no look.
+    let mut crowd: Vec<_> = (0..1_000)
+        .map(|_| views.watch(view(1), counting(&looks, number)))
+        .collect();
+    for joined in &mut crowd {
+        assert_eq!(next(joined).await.found.unwrap().as_ref(), "0");
+    }
+    assert_eq!(start.elapsed(), Duration::ZERO);
+    for look in 1..10_u64 {
+        assert_eq!(next(&mut first).await.version, look + 1);
+        for joined in &mut crowd {
+            assert_eq!(next(joined).await.version, look + 1);
+        }
+        assert_eq!(start.elapsed(), Duration::from_secs(look));
+    }
+    assert_eq!(looks.load(Ordering::Relaxed), 10);
+    drop((first, crowd));
+    advance(Duration::from_secs(100)).await;
+    tokio::task::yield_now().await;
+    assert!(looks.load(Ordering::Relaxed) <= 11);
+    assert_eq!(views.open().len(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn views_are_looked_at_less_often_when_there_are_many() {
+    let (views, looks) = (Views::default(), Arc::new(AtomicU32::new(0)));
+    let same = |_| Ok(String::new());
+    let mut watched: Vec<_> = (0..100)
+        .map(|number| views.watch(view(number), counting(&looks, same)))
+        .collect();
+    for watcher in &mut watched {
+        next(watcher).await;
+    }
+    let before = looks.load(Ordering::Relaxed);
+    let start = Instant::now();
+    while start.elapsed() < Duration::from_secs(60) {
+        for watcher in &mut watched {
+            next(watcher).await;
+        }
+    }
+    let seconds = u32::try_from(start.elapsed().as_secs()).unwrap();
+    assert!(looks.load(Ordering::Relaxed) - before <= 11 * seconds);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_as_before_keeps_its_version() {
+    let (views, looks) = (Views::default(), Arc::new(AtomicU32::new(0)));
+    let finds = |look: u32| match look {
+        0 | 1 | 4 => Ok("a".to_owned()),
+        2 | 3 => Err(Code::Overloaded.into()),
+        _ => Ok("b".to_owned()),
+    };
+    let mut watcher = views.watch(view(1), counting(&looks, finds));
+    let mut versions = Vec::new();
+    for _ in 0..7 {
+        versions.push(next(&mut watcher).await.version);
+    }
+    assert_eq!(versions, [1, 1, 2, 2, 3, 4, 4]);
+}

@@ -1,0 +1,212 @@
+//! What people watch.
+
+use std::{sync::Arc, time::Duration};
+
+use axum::{
+    body::{Body, BodyDataStream},
+    http::Request,
+    response::Response,
+};
+use dlock_testkit::{
+    faults::{Fault, Op},
+    tasks::memory::MemoryTasks,
+};
+use futures_util::StreamExt;
+use serde_json::{Value, json};
+
+use crate::{
+    rights::rights,
+    support::{ACQUIRE, Api, RELEASE, acquire, limits, uuid},
+};
+
+const LEASES: &str = "/v1/default/leases/live";
+const TASKS: &str = "/v1/default/tasks/live";
+
+struct Events {
+    body: BodyDataStream,
+    text: String,
+}
+
+impl Events {
+    async fn of(api: &Api, path: &str) -> Self {
+        let response = stream(api, path).await;
+        assert_eq!(response.status(), 200, "{path}");
+        assert_eq!(response.headers()["content-type"], "text/event-stream");
+        Self {
+            body: response.into_body().into_data_stream(),
+            text: String::new(),
+        }
+    }
+
+    /// The next event; `None` at the end of the stream.
+    async fn next(&mut self) -> Option<(String, Value)> {
+        while !self.text.contains("\n\n") {
+            let part = self.body.next().await?.unwrap();
+            self.text.push_str(std::str::from_utf8(&part).unwrap());
+        }
+        let (event, rest) = self.text.split_once("\n\n").unwrap();
+        let field = |name: &str| {
+            let mut lines = event.lines();
+            lines
+                .find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
+                .unwrap()
+                .to_owned()
+        };
+        let event = (
+            field("event"),
+            serde_json::from_str(&field("data")).unwrap(),
+        );
+        self.text = rest.to_owned();
+        Some(event)
+    }
+
+    async fn named(&mut self, name: &str) -> Value {
+        loop {
+            let (event, data) = self.next().await.unwrap();
+            if event == name {
+                return data;
+            }
+        }
+    }
+}
+
+async fn stream(api: &Api, path: &str) -> Response {
+    api.open(Request::builder().uri(path).body(Body::empty()).unwrap())
+        .await
+}
+
+#[tokio::test(start_paused = true)]
+async fn all_who_watch_leases_share_one_look_a_second() {
+    let api = Api::new();
+    assert_eq!(api.post(ACQUIRE, acquire("door", 1)).await.status, 200);
+    api.store.forget_calls();
+    let mut crowd = Vec::new();
+    for _ in 0..100 {
+        crowd.push(Events::of(&api, LEASES).await);
+    }
+    for _ in 0..5 {
+        for watcher in &mut crowd {
+            watcher.next().await.unwrap();
+        }
+    }
+    let looks = api.store.count(Op::List);
+    assert!((5..=6).contains(&looks), "{looks}");
+    let page = crowd[0].named("page").await;
+    api.check(LEASES, "text/event-stream", &page);
+    assert_eq!(page["leases"][0]["name"], "door");
+    drop(crowd);
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    api.store.forget_calls();
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(api.store.count(Op::List), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_is_shown_and_what_stays_is_not_sent_again() {
+    let api = Api::new();
+    let mut events = Events::of(&api, LEASES).await;
+    assert_eq!(events.next().await.unwrap().1["leases"], json!([]));
+    assert_eq!(events.next().await.unwrap(), ("same".to_owned(), json!({})));
+    assert_eq!(api.post(ACQUIRE, acquire("door", 1)).await.status, 200);
+    let held = events.named("page").await;
+    assert_eq!(held["leases"][0]["released"], false);
+    let release = json!({"name": "door", "uuid": uuid(1)});
+    assert_eq!(api.post(RELEASE, release).await.status, 200);
+    loop {
+        let page = events.named("page").await;
+        if page["leases"][0]["released"] == true {
+            return;
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_filter_watches_its_own_names_only() {
+    let api = Api::new();
+    for (number, name) in ["a/1", "a/2", "b/1"].into_iter().enumerate() {
+        let body = acquire(name, u32::try_from(number).unwrap());
+        assert_eq!(api.post(ACQUIRE, body).await.status, 200);
+    }
+    let names = async |query: &str| {
+        let mut events = Events::of(&api, &format!("{LEASES}?{query}")).await;
+        let page = events.named("page").await;
+        let leases = page["leases"].as_array().unwrap().iter();
+        leases
+            .map(|lease| lease["name"].as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(names("prefix=a/").await, ["a/1", "a/2"]);
+    assert_eq!(names("prefix=a/&after=a/1").await, ["a/2"]);
+    assert_eq!(names("").await, ["a/1", "a/2", "b/1"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_without_an_answer_is_told_and_comes_back() {
+    let api = Api::new();
+    let mut events = Events::of(&api, LEASES).await;
+    events.named("page").await;
+    api.store.always(Op::List, Fault::LoseRequest);
+    let problem = events.named("problem").await;
+    assert_eq!(problem["code"], "unknown");
+    api.store.clear();
+    events.named("page").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn tasks_are_shown_with_their_queues() {
+    let api = Api::new();
+    assert_eq!(stream(&api, TASKS).await.status(), 404);
+    let api = api.with_tasks(Arc::new(MemoryTasks::new()));
+    let tasks = json!({"tasks": [{"kind": "resize", "queue": "images", "payload": "long"}, {"kind": "mail", "queue": "mail"}]});
+    assert_eq!(
+        api.post("/v1/default/tasks", tasks.clone()).await.status,
+        200
+    );
+    assert_eq!(api.post("/v1/other/tasks", tasks).await.status, 200);
+    let pause = json!({"queue": "mail", "paused": true, "limit": 3});
+    assert_eq!(api.put("/v1/default/queues", pause).await.status, 200);
+    let mut events = Events::of(&api, TASKS).await;
+    let page = events.named("page").await;
+    api.check(TASKS, "text/event-stream", &page);
+    assert_eq!(
+        page["counts"],
+        json!([
+            {"queue": "images", "state": "ready", "tasks": 1},
+            {"queue": "mail", "state": "ready", "tasks": 1},
+        ])
+    );
+    assert_eq!(page["paused"][0]["queue"], "mail");
+    assert_eq!(page["limits"], json!([{"queue": "mail", "limit": 3}]));
+    assert_eq!(page["tasks"].as_array().unwrap().len(), 2);
+    assert!(!page.to_string().contains("long"), "{page}");
+    let mut events = Events::of(&api, &format!("{TASKS}?queue=mail&state=ready")).await;
+    let page = events.named("page").await;
+    assert_eq!(page["tasks"].as_array().unwrap().len(), 1);
+    assert_eq!(page["tasks"][0]["kind"], "mail");
+}
+
+#[tokio::test(start_paused = true)]
+async fn streams_have_a_place_among_those_who_wait() {
+    let api = Api::limited(limits(|limits| limits.waits = 1));
+    let first = Events::of(&api, LEASES).await;
+    assert_eq!(stream(&api, LEASES).await.status(), 503);
+    drop(first);
+    drop(Events::of(&api, LEASES).await);
+    api.service.stop();
+    assert_eq!(stream(&api, LEASES).await.status(), 503);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_ends_when_the_server_stops_or_its_rights_are_read_again() {
+    let api = Api::new();
+    let mut events = Events::of(&api, LEASES).await;
+    events.named("page").await;
+    api.restrict(&rights("read", "default"));
+    assert_eq!(events.next().await, None);
+    assert_eq!(stream(&api, LEASES).await.status(), 401);
+    let api = Api::new();
+    let mut events = Events::of(&api, LEASES).await;
+    events.named("page").await;
+    api.service.stop();
+    assert_eq!(events.next().await, None);
+}
