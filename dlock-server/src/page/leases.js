@@ -19,6 +19,9 @@ function stateOf({ uuid, released, remaining_ms: left }) {
   return uuid[14] === "8" ? "closed" : "held";
 }
 
+/** Whether it keeps others out now. */
+const isKept = ({ state }) => ["held", "revoked", "closed"].includes(state);
+
 /** Shows the leases of a place until `close()`. */
 export function open({ namespace, query }, signs) {
   const [prefix, after] = [query.get("prefix") ?? "", query.get("after") ?? ""];
@@ -29,9 +32,11 @@ export function open({ namespace, query }, signs) {
   show(by("leases-empty"), false);
   show(by("leases-pages"), false);
   const update = (page) => {
-    const leases = page.leases.map((lease) => ({ ...lease, state: stateOf(lease) }));
-    for (const lease of leases) history.note(`${namespace}/${lease.name}`, lease, lease.state);
-    const shown = heldOnly ? leases.filter(({ state }) => state === "held" || state === "closed") : leases;
+    const leases = page.leases.map((lease) => {
+      const state = history.note(`${namespace}/${lease.name}`, lease, stateOf(lease));
+      return { ...lease, state };
+    });
+    const shown = heldOnly ? leases.filter(isKept) : leases;
     rows.update(shown, ({ name }) => name);
     empty(namespace, { prefix, heldOnly, unreadable: page.unreadable ?? [], isEmpty: shown.length === 0, after });
     pages(namespace, { prefix, held: heldOnly ? "1" : "" }, after, page.next);
@@ -81,13 +86,13 @@ function row(namespace, { name }) {
     tick: () => time.tick(),
     update(next) {
       lease = next;
-      const isKept = lease.state === "held" || lease.state === "closed";
+      const kept = isKept(lease);
       state.set(lease.state);
       show(asked, lease.asked && lease.state === "held");
       tell(owner, harmless(lease.owner) || "–");
       tell(token, String(lease.token));
-      const unknown = isKept ? `up to ${span(lease.duration_ms)} after the last renewal` : "–";
-      time.set(isKept ? lease.remaining_ms : null, lease.duration_ms, unknown);
+      const unknown = kept ? `up to ${span(lease.duration_ms)} after the last renewal` : "–";
+      time.set(kept ? lease.remaining_ms : null, lease.duration_ms, unknown);
       buttons.update(lease);
       if (details.isOpen()) fill(details.inside, namespace, lease);
     },
@@ -132,10 +137,11 @@ function actions(namespace, name, lease) {
   );
   return {
     all: [askFor, revoke, force],
-    update({ state, asked }) {
+    update(lease) {
+      const { state, asked } = lease;
       show(askFor, may("hold", namespace) && state === "held" && !asked);
       show(revoke, may("admin", namespace) && state === "held");
-      show(force, may("admin", namespace) && (state === "held" || state === "closed"));
+      show(force, may("admin", namespace) && isKept(lease));
     },
   };
 }
