@@ -1,0 +1,172 @@
+use serde_json::json;
+
+use crate::{browser, server::Server};
+
+const TABLE: &str = "tasks-table";
+const QUEUES: &str = "queues-table";
+const TASKS: &str = "#/default/tasks";
+
+#[tokio::test]
+async fn buttons_are_those_of_the_rights() {
+    let server = Server::with_tokens(&[
+        ("reader", &["read", "work", "hold", "enqueue"]),
+        ("admin", &["read", "admin"]),
+    ])
+    .await;
+    let id = server
+        .enqueue(json!({"kind": "resize", "queue": "images"}))
+        .await;
+    browser::with(async move |browser| {
+        for (token, of_task, of_queue) in [
+            ("reader", None, None),
+            ("admin", Some("Cancel"), Some("Pause images")),
+        ] {
+            browser.log_in(&server, token).await;
+            browser.follow("Tasks").await;
+            browser.row(TABLE, &format!("#{id}"), "ready").await;
+            let expected: Vec<_> = of_task
+                .iter()
+                .map(|word| format!("{word} task {id}"))
+                .collect();
+            assert_eq!(browser.buttons(TABLE).await, expected, "{token}");
+            assert_eq!(
+                browser.buttons(QUEUES).await,
+                Vec::from_iter(of_queue),
+                "{token}"
+            );
+            browser.press("Log out").await;
+            browser
+                .until(
+                    "the log-out takes no effect",
+                    "return document.getElementById('log-in').checkVisibility()",
+                )
+                .await;
+        }
+        browser.is_quiet().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_queue_is_paused_and_resumed() {
+    let server = Server::open().await;
+    server
+        .enqueue(json!({"kind": "resize", "queue": "images"}))
+        .await;
+    server
+        .send(
+            reqwest::Method::PUT,
+            "v1/default/queues",
+            json!({"queue": "mail", "limit": 3}),
+        )
+        .await;
+    browser::with(async move |browser| {
+        browser.open(&server, TASKS).await;
+        browser.row(QUEUES, "mail", "3 at a time").await;
+        browser.press("Pause images").await;
+        browser.said("images is paused").await;
+        browser.row(QUEUES, "images", "paused").await;
+        assert_eq!(
+            server.get("v1/default/queues").await["paused"][0]["queue"],
+            "images"
+        );
+        browser.press("Resume images").await;
+        browser.said("images goes on").await;
+        assert_eq!(server.get("v1/default/queues").await["paused"], json!([]));
+        browser.row(QUEUES, "images", "open").await;
+        browser.is_quiet().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn tasks_are_cancelled_and_retried() {
+    let server = Server::open().await;
+    let waiting = server
+        .enqueue(json!({"kind": "waiting", "queue": "mail"}))
+        .await;
+    let running = server
+        .enqueue(json!({"kind": "running", "queue": "images"}))
+        .await;
+    server.claim("images", "worker-1").await;
+    browser::with(async move |browser| {
+        browser.open(&server, TASKS).await;
+        browser.press(&format!("Cancel task {waiting}")).await;
+        browser.press("Leave it").await;
+        assert_eq!(server.task(waiting).await["state"], "ready");
+        browser.press(&format!("Cancel task {waiting}")).await;
+        browser.press("Cancel the task").await;
+        browser.said(&format!("Task {waiting} is cancelled")).await;
+        assert_eq!(server.task(waiting).await["state"], "cancelled");
+        browser.press(&format!("Retry task {waiting}")).await;
+        browser.said("is in its queue again").await;
+        assert_eq!(server.task(waiting).await["state"], "ready");
+        let row = format!("#{running}");
+        browser.row(TABLE, &row, "worker-1").await;
+        browser.press(&format!("Cancel task {running}")).await;
+        browser.press("Cancel the task").await;
+        browser.said("is asked to stop").await;
+        browser.row(TABLE, &row, "asked to stop").await;
+        assert_eq!(server.task(running).await["holder"]["asked"], true);
+        browser.press(&format!("Cancel task {running}")).await;
+        browser
+            .run("document.getElementById('choice').click()")
+            .await;
+        browser.press("Cancel the task").await;
+        browser.said(&format!("Task {running} is cancelled")).await;
+        assert_eq!(server.task(running).await["state"], "cancelled");
+        browser.row(TABLE, &row, "cancelled").await;
+        browser.is_quiet().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn counts_errors_and_checkpoints_are_shown_as_they_come() {
+    let server = Server::open().await;
+    let id = server
+        .enqueue(json!({"kind": "resize", "queue": "images", "payload": {"file": "a.png"}}))
+        .await;
+    browser::with(async move |browser| {
+        browser.open(&server, TASKS).await;
+        browser.row(TABLE, &format!("#{id}"), "ready").await;
+        browser.press(&format!("#{id} resize")).await;
+        browser.row(TABLE, &format!("#{id}"), "a.png").await;
+        let (uuid, task) = server.claim("images", "worker-1").await;
+        browser.row(TABLE, &format!("#{id}"), "running").await;
+        let claim =
+            json!({"uuid": uuid, "token": task["token"], "number": 1, "checkpoint": {"done": 17}});
+        server
+            .post(&format!("v1/default/tasks/{id}/checkpoint"), claim)
+            .await;
+        browser.row(TABLE, &format!("#{id}"), "\"done\": 17").await;
+        let failure = json!({"uuid": uuid, "token": task["token"], "error": "no space left", "retry_in_ms": 600_000});
+        server
+            .post(&format!("v1/default/tasks/{id}/fail"), failure)
+            .await;
+        browser
+            .row(TABLE, &format!("#{id}"), "Attempt 1 failed: no space left")
+            .await;
+        browser.row(TABLE, &format!("#{id}"), "due in").await;
+        let chips = "return document.getElementById('states').innerText.replace(/\\s+/g, ' ')";
+        assert!(
+            browser
+                .run(chips)
+                .await
+                .as_str()
+                .unwrap()
+                .contains("Scheduled 1")
+        );
+        browser.follow("Dead 0").await;
+        browser
+            .until(
+                "dead tasks are there",
+                "return document.getElementById('tasks-empty').innerText.includes('are dead')",
+            )
+            .await;
+        browser.follow("1 task of images scheduled").await;
+        browser.row(TABLE, &format!("#{id}"), "scheduled").await;
+        browser.is_quiet().await;
+    })
+    .await;
+}
