@@ -22,7 +22,6 @@ export function question({ title, text, yes, name, choice }) {
     button.disabled = !fits();
   };
   look();
-  const before = document.activeElement;
   return new Promise((resolve) => {
     const done = new AbortController();
     const { signal } = done;
@@ -39,12 +38,11 @@ export function question({ title, text, yes, name, choice }) {
       { signal },
     );
     by("question-no").addEventListener("click", () => dialog.close(), { signal });
-    // Also by the key Escape.
+    // Also by the key Escape. The browser gives the focus back to the button that was pressed.
     dialog.addEventListener(
       "close",
       () => {
         done.abort();
-        if (before?.isConnected) before.focus();
         resolve(answer);
       },
       { signal },

@@ -107,7 +107,6 @@ function actions(namespace, name, lease) {
     return `${shown}: its holder learns with its next renewal that somebody asks for it.`;
   });
   const revoke = action("Revoke", `Revoke ${shown}`, async () => {
-    // What is revoked is what the question was about, also if there is another holder by the time of the answer.
     const { uuid, renewals, owner, remaining_ms: left, duration_ms: whole } = lease();
     const yes = await question({
       title: `Revoke ${shown}?`,
@@ -115,7 +114,7 @@ function actions(namespace, name, lease) {
       yes: "Revoke",
     });
     if (!yes) return null;
-    await post("revoke", { version: lease().uuid === uuid ? { uuid, renewals: lease().renewals } : { uuid, renewals } });
+    await revokeTerm(post, { uuid, renewals });
     return `${shown} is revoked: others can have it when the lease has run out.`;
   });
   const force = action(
@@ -144,6 +143,17 @@ function actions(namespace, name, lease) {
       show(force, may("admin", namespace) && isKept(lease));
     },
   };
+}
+
+/** Revokes the term that the question was about. A renewal that came since it was shown is no reason not to. */
+async function revokeTerm(post, version, tries = 5) {
+  try {
+    await post("revoke", { version });
+  } catch (error) {
+    const now = error.code === "changed" && !error.record?.released ? error.record : undefined;
+    if (now?.uuid !== version.uuid || tries <= 1) throw error;
+    await revokeTerm(post, { uuid: now.uuid, renewals: now.renewals }, tries - 1);
+  }
 }
 
 /** What an open row says. It is filled anew only if something in it has changed. */

@@ -6,6 +6,7 @@ export class Refused extends Error {
     super([title, detail].filter(Boolean).join(": ") || `the server answered ${status}`);
     this.status = status;
     this.code = problem.code;
+    this.record = problem.record;
   }
 }
 

@@ -69,7 +69,13 @@ function deliver(event, on) {
     const [, name, value] = /^([a-z]+): ?(.*)$/.exec(line) ?? [];
     if (name) fields.set(name, value);
   }
-  if (fields.has("data")) on(fields.get("event") ?? "message", JSON.parse(fields.get("data")));
+  if (!fields.has("data")) return;
+  try {
+    on(fields.get("event") ?? "message", JSON.parse(fields.get("data")));
+  } catch (error) {
+    // A fault of the page is none of the connection.
+    reportError(error);
+  }
 }
 
 const once = (target, name, signal) =>

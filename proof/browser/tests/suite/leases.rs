@@ -1,3 +1,6 @@
+use std::time::Duration;
+
+use reqwest::Method;
 use serde_json::json;
 
 use crate::{
@@ -60,6 +63,37 @@ async fn a_holder_is_asked_and_a_lease_is_revoked() {
         assert_eq!(browser.buttons(TABLE).await, ["Force door"]);
         browser.press("door").await;
         browser.row(TABLE, "door", "asked to give it back").await;
+        browser.is_quiet().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_lease_is_revoked_while_its_holder_renews_it() {
+    let server = Server::open().await;
+    let uuid = server.acquire("door", "web-1").await;
+    browser::with(async move |browser| {
+        browser.open(&server, "").await;
+        browser.press("Revoke door").await;
+        // Far more often than the page looks.
+        let renewing = async {
+            for n in 1.. {
+                let renewal = json!({"name": "door", "uuid": uuid, "n": n});
+                let (status, _) = server
+                    .send(Method::POST, "v1/default/leases/renew", renewal)
+                    .await;
+                if status == 409 {
+                    return;
+                }
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        };
+        let revoking = async {
+            browser.press("Revoke").await;
+            browser.said("door is revoked").await;
+        };
+        tokio::join!(renewing, revoking);
+        browser.row(TABLE, "door", "revoked").await;
         browser.is_quiet().await;
     })
     .await;
