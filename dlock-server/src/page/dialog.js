@@ -25,28 +25,25 @@ export function question({ title, text, yes, name, choice }) {
   return new Promise((resolve) => {
     const done = new AbortController();
     const { signal } = done;
-    let answer = null;
+    // At once: the event `close` comes a moment after the focus is back at the button that was pressed.
+    const end = (answer) => {
+      if (signal.aborted) return;
+      done.abort();
+      dialog.close();
+      resolve(answer);
+    };
     typed.addEventListener("input", look, { signal });
     form.addEventListener(
       "submit",
       (event) => {
         event.preventDefault();
-        if (!fits()) return;
-        answer = { chosen: box.checked };
-        dialog.close();
+        if (fits()) end({ chosen: box.checked });
       },
       { signal },
     );
-    by("question-no").addEventListener("click", () => dialog.close(), { signal });
-    // Also by the key Escape. The browser gives the focus back to the button that was pressed.
-    dialog.addEventListener(
-      "close",
-      () => {
-        done.abort();
-        resolve(answer);
-      },
-      { signal },
-    );
+    by("question-no").addEventListener("click", () => end(null), { signal });
+    // The key Escape, and whatever else closes it.
+    for (const name of ["cancel", "close"]) dialog.addEventListener(name, () => end(null), { signal });
     dialog.showModal();
     (name === undefined ? by("question-no") : typed).focus();
   });

@@ -40,6 +40,8 @@ function live(state, why = "") {
 function close() {
   view?.close();
   view = null;
+  // A question is about what the view shows.
+  if (by("question").open) by("question").close();
 }
 
 /** Shows the place that the address names. */

@@ -140,6 +140,23 @@ async fn a_lease_is_forced_only_after_its_name_was_typed() {
 }
 
 #[tokio::test]
+async fn a_question_ends_with_the_view_that_it_came_from() {
+    let server = Server::open().await;
+    server.acquire("door", "web-1").await;
+    browser::with(async move |browser| {
+        browser.open(&server, "").await;
+        browser.follow("Tasks").await;
+        browser.follow("Leases").await;
+        browser.press("Force door").await;
+        browser.client.back().await.unwrap();
+        let closed = "return !document.getElementById('question').open";
+        browser.until("the question stays", closed).await;
+        assert_eq!(server.lease("door").await["released"], false);
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn what_happens_is_shown_without_a_reload() {
     let server = Server::open().await;
     browser::with(async move |browser| {
