@@ -1,10 +1,20 @@
 //! What cannot be, and stores that do not answer: said at once, nothing lost, and the worker ends.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::BTreeMap,
+    future::pending,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
-use dlock_tasks::CheckpointError;
+use dlock_tasks::{CheckpointError, Context, NewTask, State, Stop, Worker};
+use serde_json::json;
+use tokio::time::{Instant, sleep};
 
-use super::*;
+use crate::support::{LONG, PATIENCE, Run, Say, Shop, say, worker, worker_for};
 
 #[tokio::test]
 async fn worker_without_handlers_says_so_and_claims_nothing() {

@@ -1,8 +1,19 @@
 //! Handlers that block their thread.
 
-use std::{sync::atomic::AtomicU32, thread};
+use std::{
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicU32, Ordering},
+    },
+    thread,
+    time::Duration,
+};
 
-use super::*;
+use dlock_tasks::{Context, State, Stop, TaskStore, Worker};
+use serde_json::json;
+use tokio::time::{Instant, sleep};
+
+use crate::support::{LEASE, LONG, PATIENCE, Run, Say, Shop, say, worker, worker_for};
 
 /// What a handler waits for without `await`.
 #[derive(Clone, Default)]

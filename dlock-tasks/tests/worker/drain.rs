@@ -1,8 +1,10 @@
 //! Drains (J3).
 
-use dlock_tasks::{DrainError, When};
+use std::{future::pending, sync::atomic::Ordering, time::Duration};
 
-use super::*;
+use dlock_tasks::{Context, DrainError, NewTask, State, Stop, TaskStore, When};
+
+use crate::support::{LONG, PATIENCE, Run, Say, Shop, say, worker};
 
 #[tokio::test]
 async fn drain_runs_what_is_due_and_what_that_enqueues() {
@@ -21,7 +23,7 @@ async fn drain_runs_what_is_due_and_what_that_enqueues() {
         async move {
             match say.word.as_str() {
                 "first" => {
-                    let next = ["fails", "snoozes", "soon", "lost"].map(super::say);
+                    let next = ["fails", "snoozes", "soon", "lost"].map(crate::support::say);
                     store.enqueue(&next).await?;
                     Ok(())
                 }

@@ -1,0 +1,201 @@
+//! The store of the tests: SQLite, in front of which some calls fail.
+
+use std::{
+    collections::VecDeque,
+    future::pending,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    time::SystemTime,
+};
+
+use async_trait::async_trait;
+use dlock_core::{
+    Name, Provider, ProviderError, Record,
+    provider::{
+        Acquire, AcquireOutcome, Capabilities, Release, ReleaseOutcome, Renew, RenewOutcome,
+    },
+};
+use dlock_sqlite::tasks::SqliteTasks;
+use dlock_tasks::{
+    Ages, Claim, ClaimKey, Claimed, Count, Ended, Ending, Enqueued, Filter, Kept, LimitedQueue,
+    NewTask, PausedQueue, Served, State, Task, TaskId, TaskStore,
+};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// The store, in front of which some calls fail.
+#[derive(Clone)]
+pub(crate) struct Faulty(pub(crate) Arc<Inner>);
+
+pub(crate) struct Inner {
+    store: SqliteTasks,
+    /// Calls that are applied and have no answer, by their name.
+    lost_replies: Mutex<VecDeque<&'static str>>,
+    pub(crate) endings: AtomicUsize,
+    /// No ending arrives.
+    pub(crate) down: AtomicBool,
+    /// So many claims get nothing, whatever there is.
+    pub(crate) empty: AtomicUsize,
+    /// No claim and no ending is answered, or refused.
+    pub(crate) silent: AtomicBool,
+    /// Nothing is claimed, and no heartbeat and no release arrives.
+    pub(crate) cut_off: Arc<AtomicBool>,
+}
+
+impl Faulty {
+    /// The store in this folder, which it makes if it is not there.
+    pub(crate) fn open(folder: &TempDir) -> Self {
+        Self(Arc::new(Inner {
+            store: SqliteTasks::open(folder.path().join("shop.db")).unwrap(),
+            lost_replies: Mutex::default(),
+            endings: AtomicUsize::new(0),
+            down: AtomicBool::new(false),
+            empty: AtomicUsize::new(0),
+            silent: AtomicBool::new(false),
+            cut_off: Arc::default(),
+        }))
+    }
+
+    /// Loses the next answer to this call.
+    pub(crate) fn lose(&self, call: &'static str) {
+        self.0.lost_replies.lock().unwrap().push_back(call);
+    }
+
+    async fn silence(&self) {
+        if self.0.silent.load(Ordering::SeqCst) {
+            pending::<()>().await;
+        }
+    }
+
+    fn answered<T>(
+        &self,
+        call: &str,
+        answer: Result<T, ProviderError>,
+    ) -> Result<T, ProviderError> {
+        let mut lost = self.0.lost_replies.lock().unwrap();
+        match lost.iter().position(|other| *other == call) {
+            Some(at) => {
+                lost.remove(at);
+                Err(ProviderError::unknown("the answer is lost"))
+            }
+            None => answer,
+        }
+    }
+}
+
+#[async_trait]
+impl TaskStore for Faulty {
+    async fn enqueue(&self, tasks: &[NewTask]) -> Result<Vec<Enqueued>, ProviderError> {
+        self.0.store.enqueue(tasks).await
+    }
+    async fn enqueue_periodic(
+        &self,
+        schedule: &str,
+        instant: SystemTime,
+        task: &NewTask,
+    ) -> Result<Served, ProviderError> {
+        let served = self.0.store.enqueue_periodic(schedule, instant, task);
+        self.answered("enqueue_periodic", served.await)
+    }
+    async fn claim(&self, claim: &Claim) -> Result<Claimed, ProviderError> {
+        self.silence().await;
+        if self.0.cut_off.load(Ordering::SeqCst) {
+            return Err(ProviderError::not_applied("cut off"));
+        }
+        let empty = &self.0.empty;
+        let one_less = |left: usize| left.checked_sub(1);
+        if empty
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, one_less)
+            .is_ok()
+        {
+            return Ok(Claimed::default());
+        }
+        self.answered("claim", self.0.store.claim(claim).await)
+    }
+    async fn finish(&self, endings: &[Ending]) -> Result<Vec<Ended>, ProviderError> {
+        self.0.endings.fetch_add(endings.len(), Ordering::SeqCst);
+        self.silence().await;
+        if self.0.down.load(Ordering::SeqCst) {
+            return Err(ProviderError::not_applied("down"));
+        }
+        self.answered("finish", self.0.store.finish(endings).await)
+    }
+    async fn checkpoint(
+        &self,
+        key: &ClaimKey,
+        number: u64,
+        checkpoint: &Value,
+    ) -> Result<Kept, ProviderError> {
+        self.0.store.checkpoint(key, number, checkpoint).await
+    }
+    fn claims(&self) -> Arc<dyn Provider> {
+        Arc::new(Beats(self.0.store.claims(), Arc::clone(&self.0.cut_off)))
+    }
+    async fn cancel(&self, id: TaskId, force: bool) -> Result<Option<State>, ProviderError> {
+        self.0.store.cancel(id, force).await
+    }
+    async fn retry(&self, id: TaskId) -> Result<Option<Enqueued>, ProviderError> {
+        self.0.store.retry(id).await
+    }
+    async fn task(&self, id: TaskId) -> Result<Option<Task>, ProviderError> {
+        self.0.store.task(id).await
+    }
+    async fn list(&self, filter: &Filter) -> Result<Vec<Task>, ProviderError> {
+        self.0.store.list(filter).await
+    }
+    async fn set_paused(&self, queue: &str, paused: bool) -> Result<(), ProviderError> {
+        self.0.store.set_paused(queue, paused).await
+    }
+    async fn paused(&self) -> Result<Vec<PausedQueue>, ProviderError> {
+        self.0.store.paused().await
+    }
+    async fn set_limit(&self, queue: &str, limit: Option<u32>) -> Result<(), ProviderError> {
+        self.0.store.set_limit(queue, limit).await
+    }
+    async fn limits(&self) -> Result<Vec<LimitedQueue>, ProviderError> {
+        self.0.store.limits().await
+    }
+    async fn counts(&self) -> Result<Vec<Count>, ProviderError> {
+        self.0.store.counts().await
+    }
+    async fn prune(&self, ages: Ages, most: usize) -> Result<usize, ProviderError> {
+        self.0.store.prune(ages, most).await
+    }
+}
+
+struct Beats(Arc<dyn Provider>, Arc<AtomicBool>);
+
+impl Beats {
+    async fn cut_off(&self) {
+        if self.1.load(Ordering::SeqCst) {
+            pending::<()>().await;
+        }
+    }
+}
+
+#[async_trait]
+impl Provider for Beats {
+    fn capabilities(&self) -> Capabilities {
+        self.0.capabilities()
+    }
+    async fn acquire(&self, request: &Acquire) -> Result<AcquireOutcome, ProviderError> {
+        self.0.acquire(request).await
+    }
+    async fn renew(&self, request: &Renew) -> Result<RenewOutcome, ProviderError> {
+        self.cut_off().await;
+        self.0.renew(request).await
+    }
+    async fn release(&self, request: &Release) -> Result<ReleaseOutcome, ProviderError> {
+        self.cut_off().await;
+        self.0.release(request).await
+    }
+    async fn read(&self, name: &Name) -> Result<Option<Record>, ProviderError> {
+        self.0.read(name).await
+    }
+    async fn renew_many(&self, requests: &[Renew]) -> Vec<Result<RenewOutcome, ProviderError>> {
+        self.cut_off().await;
+        self.0.renew_many(requests).await
+    }
+}
