@@ -71,32 +71,36 @@
 //!
 //! and EXECUTE on the functions, which everybody has unless it was revoked.
 
+mod answers;
 mod beats;
 mod before;
+mod ending;
 mod marks;
 mod periodic;
 mod requests;
 mod row;
 mod schema;
 mod settings;
+mod show;
+mod transactions;
 mod wakeups;
 
 use std::{error::Error, fmt, sync::Arc, time::SystemTime};
 
 use async_trait::async_trait;
-use deadpool_postgres::tokio_postgres::{self, Row, Transaction, types::Type};
-use dlock_core::{FencingToken, Provider, ProviderError, provider::Wakeups};
+use deadpool_postgres::tokio_postgres::{Row, types::Type};
+use dlock_core::{Provider, ProviderError, provider::Wakeups};
 use dlock_tasks::{
-    Ages, Claim, ClaimKey, Claimed, Count, Ended, Ending, Enqueued, Filter, How, Kept,
-    LimitedQueue, NewTask, PausedQueue, Served, State, Task, TaskId, TaskStore, limits,
+    Ages, Claim, ClaimKey, Claimed, Count, Ended, Ending, Enqueued, Filter, Kept, LimitedQueue,
+    NewTask, PausedQueue, Served, State, Task, TaskId, TaskStore, limits,
 };
 use serde_json::Value;
-use tokio::task::JoinSet;
 
 use self::{
+    answers::{enqueued, enqueued_at, in_order, state},
     beats::Beats,
     marks::Marks,
-    requests::{Additions, Endings, micros, token},
+    requests::{Additions, micros, token},
     schema::{Schema, Statements},
 };
 use crate::{
@@ -106,17 +110,10 @@ use crate::{
     wakeups::Connect,
 };
 
-pub use self::settings::PostgresTasksBuilder;
-
-/// How many tasks a page has, if nobody says.
-const PAGE: usize = 100;
+pub use self::{settings::PostgresTasksBuilder, transactions::TransactionError};
 
 /// How often tasks are sent once more whose keys were added or ended by others at the same time.
 const MOST_CONFLICTS: usize = 5;
-
-/// The code of the error that a claim that is over raises in a transaction of the user's, see
-/// `sql/tasks/strict.sql`.
-const STALE: &str = "LK001";
 
 /// A queue in one PostgreSQL database. Cheap to clone; clones share the pool.
 ///
@@ -136,244 +133,6 @@ pub struct PostgresTasks {
     marks: Arc<Marks>,
     /// How to open the channel for hints, if there is to be one.
     listen: Option<Connect>,
-}
-
-/// Why nothing was enqueued or completed in a transaction of the user's. It has to be rolled back.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum TransactionError {
-    /// The claim was over: another worker may have the task. What is in the transaction must not be kept, and
-    /// the database refuses to commit it.
-    #[error(
-        "the claim of task {id} with token {token} is over, so its work must not be kept: {}",
-        .state.map_or("there is no such task".to_owned(), |state| format!("the task is {state}"))
-    )]
-    Lost {
-        /// The task.
-        id: TaskId,
-        /// The token of the claim.
-        token: FencingToken,
-        /// What the task is doing, if it is there.
-        state: Option<State>,
-    },
-    /// A task that cannot be kept, or an answer that cannot be read.
-    #[error("{0}")]
-    Refused(ProviderError),
-    /// The database's error, a serialization failure under the stricter isolation levels among them.
-    #[error("the transaction failed")]
-    Postgres(#[from] tokio_postgres::Error),
-}
-
-impl PostgresTasks {
-    /// Adds tasks in a transaction of the caller's: workers see them when it commits. Somebody who enqueues a
-    /// task of the same key at the same time waits for that.
-    ///
-    /// # Errors
-    /// [`TransactionError::Refused`]: a task that cannot be kept. [`TransactionError::Postgres`]: the database's.
-    ///
-    /// # Cancel safety
-    /// The transaction owns everything that was done: dropping it undoes it.
-    pub async fn enqueue_in(
-        &self,
-        transaction: &Transaction<'_>,
-        tasks: &[NewTask],
-    ) -> Result<Vec<Enqueued>, TransactionError> {
-        let additions = Additions::new(tasks).map_err(TransactionError::Refused)?;
-        let parameters: &Parameters<'_> = &additions.parameters();
-        let rows = transaction
-            .query_typed(&self.statements.enqueue, parameters)
-            .await?;
-        in_order(tasks.len(), &rows, enqueued).map_err(TransactionError::Refused)
-    }
-
-    /// Completes a task in the transaction that keeps what its handler has done. If the claim is over, that is an
-    /// error, and the transaction cannot commit: nothing of a worker that was too late is kept.
-    ///
-    /// # Errors
-    /// [`TransactionError::Lost`]: roll back, and stop. [`TransactionError::Refused`],
-    /// [`TransactionError::Postgres`]: nothing is known of the claim.
-    ///
-    /// # Cancel safety
-    /// As of [`enqueue_in`](Self::enqueue_in).
-    pub async fn complete_in(
-        &self,
-        transaction: &Transaction<'_>,
-        key: &ClaimKey,
-        output: Value,
-    ) -> Result<(), TransactionError> {
-        let ending = Ending::new(*key, How::Complete(output));
-        let text = ending.check().map_err(TransactionError::Refused)?;
-        let parameters: &Parameters<'_> = &[
-            (&key.id.get(), Type::INT8),
-            (&key.uuid, Type::UUID),
-            (&token(key.token), Type::INT8),
-            (&text, Type::TEXT),
-        ];
-        let completed = transaction.query_typed(&self.statements.complete, parameters);
-        match completed.await {
-            Ok(_) => Ok(()),
-            Err(error) => Err(lost_or(key, error)),
-        }
-    }
-
-    /// Leaves something for the next attempt in a transaction of the caller's, see [`TaskStore::checkpoint`].
-    ///
-    /// # Errors
-    /// As of [`complete_in`](Self::complete_in).
-    ///
-    /// # Cancel safety
-    /// As of [`enqueue_in`](Self::enqueue_in).
-    pub async fn checkpoint_in(
-        &self,
-        transaction: &Transaction<'_>,
-        key: &ClaimKey,
-        number: u64,
-        checkpoint: &Value,
-    ) -> Result<(), TransactionError> {
-        let text = limits::checkpoint(checkpoint).map_err(TransactionError::Refused)?;
-        let parameters: &Parameters<'_> = &[
-            (&key.id.get(), Type::INT8),
-            (&key.uuid, Type::UUID),
-            (&token(key.token), Type::INT8),
-            (&bigint(number), Type::INT8),
-            (&text, Type::TEXT),
-        ];
-        let kept = transaction.query_typed(&self.statements.checkpoint_strictly, parameters);
-        match kept.await {
-            Ok(_) => Ok(()),
-            Err(error) => Err(lost_or(key, error)),
-        }
-    }
-
-    /// Ends claims in one statement.
-    async fn finish_together(&self, endings: &[Ending]) -> Result<Vec<Ended>, ProviderError> {
-        let all = Endings::new(endings)?;
-        let rows = self
-            .connections
-            .query(Caller::Holder, &self.statements.finish, &all.parameters())
-            .await?;
-        in_order(endings.len(), &rows, ended)
-    }
-
-    /// Each by itself, as many at once as the pool allows. Dropping this future stops them all.
-    ///
-    /// # Errors
-    /// That of one that has none; all others have ended.
-    async fn finish_apart(&self, endings: &[Ending]) -> Result<Vec<Ended>, ProviderError> {
-        let mut finishing = JoinSet::new();
-        for (place, ending) in endings.iter().cloned().enumerate() {
-            let own = self.clone();
-            finishing.spawn(async move { (place, own.finish_together(&[ending]).await) });
-        }
-        let mut answers: Vec<Result<Ended, ProviderError>> = endings
-            .iter()
-            .map(|_| Err(error::bad_answer("no answer for an ending")))
-            .collect();
-        while let Some(done) = finishing.join_next().await {
-            // One that did not end, because its runtime does, stays without an answer.
-            if let Ok((place, answer)) = done {
-                answers[place] = answer.map(|ended| ended[0]);
-            }
-        }
-        answers.into_iter().collect()
-    }
-}
-
-/// A claim that is over, if that is what the database said.
-fn lost_or(key: &ClaimKey, error: tokio_postgres::Error) -> TransactionError {
-    match error.as_db_error() {
-        Some(db) if db.code().code() == STALE => TransactionError::Lost {
-            id: key.id,
-            token: key.token,
-            state: db.detail().and_then(|state| state.parse().ok()),
-        },
-        _ => TransactionError::Postgres(error),
-    }
-}
-
-/// Puts answers, whose first column is their place from 1 on, into the order of what was asked for.
-fn in_order<T>(
-    number: usize,
-    rows: &[Row],
-    read: impl Fn(&Row) -> Result<T, Flaw>,
-) -> Result<Vec<T>, ProviderError> {
-    let mut answers: Vec<Option<T>> = (0..number).map(|_| None).collect();
-    for row in rows {
-        let answer = || {
-            let place: i64 = value(row, "place", 0)?;
-            let place = usize::try_from(place)
-                .ok()
-                .and_then(|place| place.checked_sub(1));
-            Ok((place, read(row)?))
-        };
-        let (place, answer) = answer().map_err(|flaw: Flaw| error::bad_answer(&flaw))?;
-        match place.and_then(|place| answers.get_mut(place)) {
-            Some(slot) => *slot = Some(answer),
-            None => return Err(error::bad_answer("what was not asked for")),
-        }
-    }
-    let answers: Option<Vec<T>> = answers.into_iter().collect();
-    answers.ok_or_else(|| error::bad_answer("no row for one of many"))
-}
-
-fn enqueued(row: &Row) -> Result<Enqueued, Flaw> {
-    enqueued_at(row, 1)
-}
-
-/// What two columns from this one on say.
-fn enqueued_at(row: &Row, at: usize) -> Result<Enqueued, Flaw> {
-    let id = row::task_id(value(row, "number", at)?)?;
-    Ok(if value(row, "is_new", at + 1)? {
-        Enqueued::New(id)
-    } else {
-        Enqueued::Duplicate(id)
-    })
-}
-
-fn ended(row: &Row) -> Result<Ended, Flaw> {
-    let state = state(row, 2)?;
-    if value(row, "own", 1)? {
-        return state.map(Ended::Own).ok_or_else(|| "no state".into());
-    }
-    Ok(Ended::Lost(state))
-}
-
-/// A state, if there is one.
-fn state(row: &Row, at: usize) -> Result<Option<State>, Flaw> {
-    let word: Option<&str> = optional(row, "state", at)?;
-    word.map(str::parse)
-        .transpose()
-        .map_err(|error: dlock_tasks::NoState| error.to_string())
-}
-
-impl Additions<'_> {
-    fn parameters(&self) -> [(&(dyn tokio_postgres::types::ToSql + Sync), Type); 9] {
-        [
-            (&self.queues, Type::TEXT_ARRAY),
-            (&self.priorities, Type::INT4_ARRAY),
-            (&self.delays, Type::INT8_ARRAY),
-            (&self.instants, Type::INT8_ARRAY),
-            (&self.max_attempts, Type::INT4_ARRAY),
-            (&self.kinds, Type::TEXT_ARRAY),
-            (&self.keys, Type::TEXT_ARRAY),
-            (&self.lanes, Type::TEXT_ARRAY),
-            (&self.payloads, Type::TEXT_ARRAY),
-        ]
-    }
-}
-
-impl Endings {
-    fn parameters(&self) -> [(&(dyn tokio_postgres::types::ToSql + Sync), Type); 7] {
-        [
-            (&self.ids, Type::INT8_ARRAY),
-            (&self.uuids, Type::UUID_ARRAY),
-            (&self.tokens, Type::INT8_ARRAY),
-            (&self.hows, Type::TEXT_ARRAY),
-            (&self.outputs, Type::TEXT_ARRAY),
-            (&self.errors, Type::TEXT_ARRAY),
-            (&self.delays, Type::INT8_ARRAY),
-        ]
-    }
 }
 
 // Not the pool: what it shows of itself is the driver's choice, and it knows a password.
@@ -475,13 +234,7 @@ impl TaskStore for PostgresTasks {
     }
 
     async fn finish(&self, endings: &[Ending]) -> Result<Vec<Ended>, ProviderError> {
-        match self.finish_together(endings).await {
-            // One that somebody keeps locked keeps the others from nothing.
-            Err(error) if endings.len() > 1 && error::of_one_row(&error) => {
-                self.finish_apart(endings).await
-            }
-            answer => answer,
-        }
+        self.end(endings).await
     }
 
     async fn checkpoint(
@@ -551,41 +304,11 @@ impl TaskStore for PostgresTasks {
     }
 
     async fn task(&self, id: TaskId) -> Result<Option<Task>, ProviderError> {
-        // The first with a larger number than the one before, which may be another one.
-        let before = TaskId::new(id.get() - 1);
-        let rows = self.page(before, None, None, 1).await?;
-        let task = rows.first().map(row::shown).transpose();
-        match task {
-            Ok(task) => Ok(task.filter(|task| task.id == id)),
-            Err(error) => Err(error),
-        }
+        self.shown(id).await
     }
 
     async fn list(&self, filter: &Filter) -> Result<Vec<Task>, ProviderError> {
-        let limit = match filter.limit {
-            0 => PAGE,
-            limit => limit,
-        };
-        let queue = filter.queue.as_deref();
-        let (mut tasks, mut after) = (Vec::new(), filter.after);
-        // One row that somebody has damaged hides no other, so a page that has some is filled up.
-        while tasks.len() < limit {
-            let room = limit - tasks.len();
-            let rows = self.page(after, queue, filter.state, room).await?;
-            for row in &rows {
-                after = row::listed(row)?;
-                match row::shown(row) {
-                    Ok(task) => tasks.push(task),
-                    Err(error) => {
-                        tracing::warn!(error = &error as &dyn Error, "a task is passed over");
-                    }
-                }
-            }
-            if rows.len() < room {
-                break;
-            }
-        }
-        Ok(tasks)
+        self.listed(filter).await
     }
 
     async fn set_paused(&self, queue: &str, paused: bool) -> Result<(), ProviderError> {
@@ -672,32 +395,5 @@ impl TaskStore for PostgresTasks {
             .await?;
         let pruned: i64 = value(&row, "number", 0).map_err(|flaw| error::bad_answer(&flaw))?;
         Ok(usize::try_from(pruned).unwrap_or(0))
-    }
-}
-
-impl PostgresTasks {
-    /// Tasks by number.
-    async fn page(
-        &self,
-        after: Option<TaskId>,
-        queue: Option<&str>,
-        state: Option<State>,
-        limit: usize,
-    ) -> Result<Vec<Row>, ProviderError> {
-        let after = after.map_or(0, TaskId::get);
-        let state = state.map(State::as_str);
-        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        self.connections
-            .query(
-                Caller::Other,
-                &self.statements.list,
-                &[
-                    (&after, Type::INT8),
-                    (&queue, Type::TEXT),
-                    (&state, Type::TEXT),
-                    (&limit, Type::INT8),
-                ],
-            )
-            .await
     }
 }

@@ -7,7 +7,8 @@ use dlock_core::ProviderError;
 use dlock_tasks::{NewTask, Served, limits};
 
 use super::{
-    PostgresTasks, enqueued_at,
+    PostgresTasks,
+    answers::enqueued_at,
     requests::{Additions, micros},
 };
 use crate::{

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, UNIX_EPOCH};
 
+use deadpool_postgres::tokio_postgres::types::{ToSql, Type};
 use dlock_core::{FencingToken, ProviderError};
 use dlock_tasks::{Ending, FailedAttempt, How, NewTask, When, limits};
 use uuid::Uuid;
@@ -63,6 +64,21 @@ impl<'a> Additions<'a> {
         }
         Ok(additions)
     }
+
+    /// For `query_typed`.
+    pub(super) fn parameters(&self) -> [(&(dyn ToSql + Sync), Type); 9] {
+        [
+            (&self.queues, Type::TEXT_ARRAY),
+            (&self.priorities, Type::INT4_ARRAY),
+            (&self.delays, Type::INT8_ARRAY),
+            (&self.instants, Type::INT8_ARRAY),
+            (&self.max_attempts, Type::INT4_ARRAY),
+            (&self.kinds, Type::TEXT_ARRAY),
+            (&self.keys, Type::TEXT_ARRAY),
+            (&self.lanes, Type::TEXT_ARRAY),
+            (&self.payloads, Type::TEXT_ARRAY),
+        ]
+    }
 }
 
 /// Claims to be ended.
@@ -100,6 +116,19 @@ impl Endings {
             all.delays.push(delay.map(micros));
         }
         Ok(all)
+    }
+
+    /// For `query_typed`.
+    pub(super) fn parameters(&self) -> [(&(dyn ToSql + Sync), Type); 7] {
+        [
+            (&self.ids, Type::INT8_ARRAY),
+            (&self.uuids, Type::UUID_ARRAY),
+            (&self.tokens, Type::INT8_ARRAY),
+            (&self.hows, Type::TEXT_ARRAY),
+            (&self.outputs, Type::TEXT_ARRAY),
+            (&self.errors, Type::TEXT_ARRAY),
+            (&self.delays, Type::INT8_ARRAY),
+        ]
     }
 }
 

@@ -1,0 +1,66 @@
+//! What the database answers: rows in the order of what was asked for, and what became of it.
+
+use deadpool_postgres::tokio_postgres::Row;
+use dlock_core::ProviderError;
+use dlock_tasks::{Ended, Enqueued, State};
+
+use super::row;
+use crate::{
+    error,
+    record::{Flaw, optional, value},
+};
+
+/// Puts answers, whose first column is their place from 1 on, into the order of what was asked for.
+pub(super) fn in_order<T>(
+    number: usize,
+    rows: &[Row],
+    read: impl Fn(&Row) -> Result<T, Flaw>,
+) -> Result<Vec<T>, ProviderError> {
+    let mut answers: Vec<Option<T>> = (0..number).map(|_| None).collect();
+    for row in rows {
+        let answer = || {
+            let place: i64 = value(row, "place", 0)?;
+            let place = usize::try_from(place)
+                .ok()
+                .and_then(|place| place.checked_sub(1));
+            Ok((place, read(row)?))
+        };
+        let (place, answer) = answer().map_err(|flaw: Flaw| error::bad_answer(&flaw))?;
+        match place.and_then(|place| answers.get_mut(place)) {
+            Some(slot) => *slot = Some(answer),
+            None => return Err(error::bad_answer("what was not asked for")),
+        }
+    }
+    let answers: Option<Vec<T>> = answers.into_iter().collect();
+    answers.ok_or_else(|| error::bad_answer("no row for one of many"))
+}
+
+pub(super) fn enqueued(row: &Row) -> Result<Enqueued, Flaw> {
+    enqueued_at(row, 1)
+}
+
+/// What two columns from this one on say.
+pub(super) fn enqueued_at(row: &Row, at: usize) -> Result<Enqueued, Flaw> {
+    let id = row::task_id(value(row, "number", at)?)?;
+    Ok(if value(row, "is_new", at + 1)? {
+        Enqueued::New(id)
+    } else {
+        Enqueued::Duplicate(id)
+    })
+}
+
+pub(super) fn ended(row: &Row) -> Result<Ended, Flaw> {
+    let state = state(row, 2)?;
+    if value(row, "own", 1)? {
+        return state.map(Ended::Own).ok_or_else(|| "no state".into());
+    }
+    Ok(Ended::Lost(state))
+}
+
+/// A state, if there is one.
+pub(super) fn state(row: &Row, at: usize) -> Result<Option<State>, Flaw> {
+    let word: Option<&str> = optional(row, "state", at)?;
+    word.map(str::parse)
+        .transpose()
+        .map_err(|error: dlock_tasks::NoState| error.to_string())
+}

@@ -1,0 +1,57 @@
+//! Endings: together where that goes, and each by itself where one would keep the others waiting.
+
+use dlock_core::ProviderError;
+use dlock_tasks::{Ended, Ending};
+use tokio::task::JoinSet;
+
+use super::{
+    PostgresTasks,
+    answers::{ended, in_order},
+    requests::Endings,
+};
+use crate::{connections::Caller, error};
+
+impl PostgresTasks {
+    pub(super) async fn end(&self, endings: &[Ending]) -> Result<Vec<Ended>, ProviderError> {
+        match self.finish_together(endings).await {
+            // One that somebody keeps locked keeps the others from nothing.
+            Err(error) if endings.len() > 1 && error::of_one_row(&error) => {
+                self.finish_apart(endings).await
+            }
+            answer => answer,
+        }
+    }
+
+    /// Ends claims in one statement.
+    async fn finish_together(&self, endings: &[Ending]) -> Result<Vec<Ended>, ProviderError> {
+        let all = Endings::new(endings)?;
+        let rows = self
+            .connections
+            .query(Caller::Holder, &self.statements.finish, &all.parameters())
+            .await?;
+        in_order(endings.len(), &rows, ended)
+    }
+
+    /// Each by itself, as many at once as the pool allows. Dropping this future stops them all.
+    ///
+    /// # Errors
+    /// That of one that has none; all others have ended.
+    async fn finish_apart(&self, endings: &[Ending]) -> Result<Vec<Ended>, ProviderError> {
+        let mut finishing = JoinSet::new();
+        for (place, ending) in endings.iter().cloned().enumerate() {
+            let own = self.clone();
+            finishing.spawn(async move { (place, own.finish_together(&[ending]).await) });
+        }
+        let mut answers: Vec<Result<Ended, ProviderError>> = endings
+            .iter()
+            .map(|_| Err(error::bad_answer("no answer for an ending")))
+            .collect();
+        while let Some(done) = finishing.join_next().await {
+            // One that did not end, because its runtime does, stays without an answer.
+            if let Ok((place, answer)) = done {
+                answers[place] = answer.map(|ended| ended[0]);
+            }
+        }
+        answers.into_iter().collect()
+    }
+}

@@ -1,0 +1,138 @@
+//! What is done in a transaction of the user's (K7): it is kept with their data, or not at all.
+
+use deadpool_postgres::tokio_postgres::{self, Transaction, types::Type};
+use dlock_core::{FencingToken, ProviderError};
+use dlock_tasks::{ClaimKey, Ending, Enqueued, How, NewTask, State, TaskId, limits};
+use serde_json::Value;
+
+use super::{
+    PostgresTasks,
+    answers::{enqueued, in_order},
+    requests::{Additions, token},
+};
+use crate::connections::{Parameters, bigint};
+
+/// The code of the error that a claim that is over raises in a transaction of the user's, see
+/// `sql/tasks/strict.sql`.
+const STALE: &str = "LK001";
+
+/// Why nothing was enqueued or completed in a transaction of the user's. It has to be rolled back.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TransactionError {
+    /// The claim was over: another worker may have the task. What is in the transaction must not be kept, and
+    /// the database refuses to commit it.
+    #[error(
+        "the claim of task {id} with token {token} is over, so its work must not be kept: {}",
+        .state.map_or("there is no such task".to_owned(), |state| format!("the task is {state}"))
+    )]
+    Lost {
+        /// The task.
+        id: TaskId,
+        /// The token of the claim.
+        token: FencingToken,
+        /// What the task is doing, if it is there.
+        state: Option<State>,
+    },
+    /// A task that cannot be kept, or an answer that cannot be read.
+    #[error("{0}")]
+    Refused(ProviderError),
+    /// The database's error, a serialization failure under the stricter isolation levels among them.
+    #[error("the transaction failed")]
+    Postgres(#[from] tokio_postgres::Error),
+}
+
+impl PostgresTasks {
+    /// Adds tasks in a transaction of the caller's: workers see them when it commits. Somebody who enqueues a
+    /// task of the same key at the same time waits for that.
+    ///
+    /// # Errors
+    /// [`TransactionError::Refused`]: a task that cannot be kept. [`TransactionError::Postgres`]: the database's.
+    ///
+    /// # Cancel safety
+    /// The transaction owns everything that was done: dropping it undoes it.
+    pub async fn enqueue_in(
+        &self,
+        transaction: &Transaction<'_>,
+        tasks: &[NewTask],
+    ) -> Result<Vec<Enqueued>, TransactionError> {
+        let additions = Additions::new(tasks).map_err(TransactionError::Refused)?;
+        let parameters: &Parameters<'_> = &additions.parameters();
+        let rows = transaction
+            .query_typed(&self.statements.enqueue, parameters)
+            .await?;
+        in_order(tasks.len(), &rows, enqueued).map_err(TransactionError::Refused)
+    }
+
+    /// Completes a task in the transaction that keeps what its handler has done. If the claim is over, that is an
+    /// error, and the transaction cannot commit: nothing of a worker that was too late is kept.
+    ///
+    /// # Errors
+    /// [`TransactionError::Lost`]: roll back, and stop. [`TransactionError::Refused`],
+    /// [`TransactionError::Postgres`]: nothing is known of the claim.
+    ///
+    /// # Cancel safety
+    /// As of [`enqueue_in`](Self::enqueue_in).
+    pub async fn complete_in(
+        &self,
+        transaction: &Transaction<'_>,
+        key: &ClaimKey,
+        output: Value,
+    ) -> Result<(), TransactionError> {
+        let ending = Ending::new(*key, How::Complete(output));
+        let text = ending.check().map_err(TransactionError::Refused)?;
+        let parameters: &Parameters<'_> = &[
+            (&key.id.get(), Type::INT8),
+            (&key.uuid, Type::UUID),
+            (&token(key.token), Type::INT8),
+            (&text, Type::TEXT),
+        ];
+        let completed = transaction.query_typed(&self.statements.complete, parameters);
+        match completed.await {
+            Ok(_) => Ok(()),
+            Err(error) => Err(lost_or(key, error)),
+        }
+    }
+
+    /// Leaves something for the next attempt in a transaction of the caller's, see
+    /// [`TaskStore::checkpoint`](dlock_tasks::TaskStore::checkpoint).
+    ///
+    /// # Errors
+    /// As of [`complete_in`](Self::complete_in).
+    ///
+    /// # Cancel safety
+    /// As of [`enqueue_in`](Self::enqueue_in).
+    pub async fn checkpoint_in(
+        &self,
+        transaction: &Transaction<'_>,
+        key: &ClaimKey,
+        number: u64,
+        checkpoint: &Value,
+    ) -> Result<(), TransactionError> {
+        let text = limits::checkpoint(checkpoint).map_err(TransactionError::Refused)?;
+        let parameters: &Parameters<'_> = &[
+            (&key.id.get(), Type::INT8),
+            (&key.uuid, Type::UUID),
+            (&token(key.token), Type::INT8),
+            (&bigint(number), Type::INT8),
+            (&text, Type::TEXT),
+        ];
+        let kept = transaction.query_typed(&self.statements.checkpoint_strictly, parameters);
+        match kept.await {
+            Ok(_) => Ok(()),
+            Err(error) => Err(lost_or(key, error)),
+        }
+    }
+}
+
+/// A claim that is over, if that is what the database said.
+fn lost_or(key: &ClaimKey, error: tokio_postgres::Error) -> TransactionError {
+    match error.as_db_error() {
+        Some(db) if db.code().code() == STALE => TransactionError::Lost {
+            id: key.id,
+            token: key.token,
+            state: db.detail().and_then(|state| state.parse().ok()),
+        },
+        _ => TransactionError::Postgres(error),
+    }
+}
