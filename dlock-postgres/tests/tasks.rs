@@ -127,6 +127,8 @@ mod suite {
     dlock_testkit::task_store!(super::Postgres);
 }
 
+#[path = "tasks/bound.rs"]
+mod bound;
 #[path = "tasks/columns.rs"]
 mod columns;
 #[path = "tasks/cost.rs"]
