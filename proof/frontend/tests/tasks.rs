@@ -116,6 +116,10 @@ fn enough(figures: &Figures, seeds: u64) {
         ("dead", figures.dead, 10),
         ("succeeded", figures.succeeded, 1),
         ("ticks", figures.ticks, 4),
+        ("grants in lanes", figures.in_lanes, 1),
+        ("lanes taken over", figures.lanes_taken_over, 4),
+        ("waits for a lane", figures.waits_for_a_lane, 1),
+        ("waits for a place", figures.waits_for_a_place, 1),
         ("calls that were struck", figures.struck, 1),
         ("looks", figures.looks, 1),
     ] {

@@ -154,6 +154,7 @@ fn surroundings(weather: Option<Effect>) -> Surroundings {
         how,
         takes: Duration::from_millis(takes),
         priority: 5,
+        lane: None,
         max_attempts: 100,
         cancel: None,
     };
@@ -178,6 +179,7 @@ fn surroundings(weather: Option<Effect>) -> Surroundings {
         ],
         faults: weather.map(storm).into_iter().collect(),
         period: None,
+        limit: None,
     };
     let store = MemoryTasks::starting_at(SystemTime::UNIX_EPOCH + Duration::from_secs(1 << 30));
     Surroundings {

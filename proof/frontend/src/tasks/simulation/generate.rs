@@ -46,17 +46,27 @@ impl Plan {
                 how: How::Succeeds,
                 takes: worker.lease.mul_f64(2.5),
                 priority: 0,
+                lane: None,
                 max_attempts: 30,
                 cancel: None,
             }));
         }
         let period = random.bool().then(|| millis(random, 1000, 8000));
+        // Drawn from a sequence of their own: everything else of a seed is as it was before there were any.
+        let random = &mut Rng::with_seed(!seed);
+        if random.bool() {
+            for task in &mut tasks {
+                task.lane = random.bool().then(|| random.u8(0..3));
+            }
+        }
+        let limit = (random.u32(0..3) == 0).then(|| random.u32(1..=3));
         Self {
             seed,
             workers,
             tasks,
             faults,
             period,
+            limit,
         }
     }
 }
@@ -129,6 +139,7 @@ fn task(random: &mut Rng, lease: Duration) -> TaskPlan {
         how,
         takes,
         priority: random.u8(0..10),
+        lane: None,
         max_attempts: if random.u32(0..3) == 0 {
             random.u32(1..4)
         } else {

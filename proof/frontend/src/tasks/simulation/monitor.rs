@@ -4,6 +4,7 @@ mod beliefs;
 mod calls;
 mod endings;
 mod handlers;
+mod lanes;
 mod rows;
 
 use std::{

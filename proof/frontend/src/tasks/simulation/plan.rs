@@ -16,6 +16,8 @@ pub struct Plan {
     pub faults: Vec<Fault>,
     /// The period of a schedule that all processes serve.
     pub period: Option<Duration>,
+    /// How many tasks of the queue may run at a time.
+    pub limit: Option<u32>,
 }
 
 /// A worker through all its lives.
@@ -76,6 +78,8 @@ pub struct TaskPlan {
     pub takes: Duration,
     /// Smaller ones first.
     pub priority: u8,
+    /// Of the tasks with the same one, one runs at a time.
+    pub lane: Option<u8>,
     /// How many attempts there are.
     pub max_attempts: u32,
     /// When somebody wants it cancelled, counted from `at`, and whether by force.

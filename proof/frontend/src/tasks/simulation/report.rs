@@ -36,6 +36,12 @@ pub struct Figures {
     pub dead: u64,
     pub succeeded: u64,
     pub ticks: u64,
+    /// Grants of tasks that have a lane, and those of them whose lease had run out.
+    pub in_lanes: u64,
+    pub lanes_taken_over: u64,
+    /// Tasks that a claim did not get because of others of their lane, or of the limit of the queue.
+    pub waits_for_a_lane: u64,
+    pub waits_for_a_place: u64,
     /// How often somebody's belief was compared with the store's row.
     pub looks: u64,
 }
@@ -68,6 +74,10 @@ impl AddAssign for Figures {
             dead,
             succeeded,
             ticks,
+            in_lanes,
+            lanes_taken_over,
+            waits_for_a_lane,
+            waits_for_a_place,
             looks,
         } = other;
         self.virtual_time += virtual_time;
@@ -95,6 +105,10 @@ impl AddAssign for Figures {
             (&mut self.dead, dead),
             (&mut self.succeeded, succeeded),
             (&mut self.ticks, ticks),
+            (&mut self.in_lanes, in_lanes),
+            (&mut self.lanes_taken_over, lanes_taken_over),
+            (&mut self.waits_for_a_lane, waits_for_a_lane),
+            (&mut self.waits_for_a_place, waits_for_a_place),
             (&mut self.looks, looks),
         ] {
             *sum += more;

@@ -92,6 +92,10 @@ async fn play(plan: &Plan) -> Run {
 
 /// Everybody does what is planned.
 async fn live(around: &Surroundings, ends: &Arc<Mutex<BTreeMap<TaskId, How>>>) {
+    let limited = around.store.set_limit(NewTask::QUEUE, around.plan.limit);
+    if let Err(error) = limited.await {
+        around.monitor.complain("K8", error.to_string());
+    }
     let (over, finish) = watch::channel(false);
     let mut workers = JoinSet::new();
     for number in 0..around.plan.workers.len() {
@@ -155,6 +159,7 @@ async fn customer(around: Surroundings, place: usize, ends: Arc<Mutex<BTreeMap<T
         at,
         how,
         priority,
+        lane,
         max_attempts,
         cancel,
         ..
@@ -163,7 +168,9 @@ async fn customer(around: Surroundings, place: usize, ends: Arc<Mutex<BTreeMap<T
     let Ok(task) = NewTask::of(&Planned { place }) else {
         return;
     };
-    let task = task.priority(priority).max_attempts(max_attempts).build();
+    let lane = lane.map(|lane| lane.to_string());
+    let task = task.priority(priority).lane_opt(lane);
+    let task = task.max_attempts(max_attempts).build();
     let Ok([enqueued]) = around
         .store
         .enqueue(&[task])

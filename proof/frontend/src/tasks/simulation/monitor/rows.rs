@@ -10,11 +10,11 @@ use dlock_tasks::{
 };
 use dlock_testkit::tasks::memory::table::Row;
 
-use super::{ProcessId, State, endings::is_done};
+use super::{ProcessId, State, endings::is_done, lanes::View};
 use crate::tasks::{Answer, Call, simulation::plan::How};
 
-/// The rows that a call names, as they were before it.
-pub(in crate::tasks::simulation) struct Before(Vec<(ClaimKey, Option<Row>)>);
+/// The rows that a call names, as they were before it; and all of them, if it is a claim.
+pub(in crate::tasks::simulation) struct Before(Vec<(ClaimKey, Option<Row>)>, Option<View>);
 
 impl State {
     pub(super) fn before(&self, call: &Call) -> Before {
@@ -29,7 +29,8 @@ impl State {
             _ => Vec::new(),
         };
         let row = |key: ClaimKey| (key, self.row(key.id));
-        Before(keys.into_iter().map(row).collect())
+        let all = matches!(call, Call::Claim(_)).then(|| self.view());
+        Before(keys.into_iter().map(row).collect(), all)
     }
 
     fn row(&self, id: TaskId) -> Option<Row> {
@@ -59,7 +60,12 @@ impl State {
             }
         }
         match (call, answer) {
-            (Call::Claim(claim), Answer::Claimed(claimed)) => self.granted(process, claim, claimed),
+            (Call::Claim(claim), Answer::Claimed(claimed)) => {
+                self.granted(process, claim, claimed);
+                if let Some(all) = &before.1 {
+                    self.judge_lanes(claim, claimed, all);
+                }
+            }
             (Call::Finish(endings), Answer::Ended(ended)) => {
                 for ((ending, ended), (_, before)) in endings.iter().zip(ended).zip(&before.0) {
                     let uncounted = matches!(ending.how, Written::GiveBack | Written::Snooze(_));
@@ -115,10 +121,12 @@ impl State {
         }
         // What it did not get runs later than all that it got.
         if let (Some(last), false) = (order.last().copied(), claim.again) {
+            let view = self.view();
             let earlier = self.store.call(|table, now| {
                 let mut rows = table.rows.values();
                 let waits = |row: &&Row| {
                     row.state(now) == Doing::Ready
+                        && !view.waits(row)
                         && row
                             .term
                             .as_ref()
