@@ -3,12 +3,14 @@
 //!
 //! A task leaves its traces in four places: in an account that checks tokens and one that does not (the
 //! storage that lies beyond all faults), in a table of the queue's own database that is written in the
-//! transaction that completes the task, and in the notes of its worker. The verdict compares them.
+//! transaction that completes the task, and in the notes of its worker. If it has a lane, or its queue a limit, there is a
+//! ledger, too: what the store has made of it. The verdict compares them.
 
 mod errand;
 mod evidence;
 mod handler;
 mod late;
+mod ledger;
 mod note;
 mod run;
 mod shop;
@@ -17,5 +19,11 @@ mod worker;
 
 pub(crate) use self::{run::run, worker::work};
 
-/// The queue that all work for.
+/// The queues that all work for,
 const QUEUE: &str = "errands";
+/// one of them with a limit: the tables of the shops name it, too.
+const LIMITED: &str = "limited";
+/// How many tasks of that one may run at a time.
+const LIMIT: u32 = 3;
+/// The lanes of some tasks, in both queues.
+const LANES: [&str; 6] = ["north", "east", "south", "west", "up", "down"];

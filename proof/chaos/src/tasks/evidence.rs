@@ -12,6 +12,7 @@ use uuid::Uuid;
 
 use super::{
     errand::{Errand, Tick},
+    ledger::Entry,
     note::{Note, read_all},
     shop::Shop,
 };
@@ -29,6 +30,8 @@ pub(super) struct Evidence {
     /// The rows of orders and of effects: the task, and the token of the claim.
     pub(super) orders: Vec<Uuid>,
     pub(super) effects: Vec<(i64, u64)>,
+    /// What the store has made of tasks with a lane or a queue with a limit, in order.
+    pub(super) ledger: Vec<Entry>,
     /// Writes to the accounts, in the order of their decisions.
     pub(super) writes: Vec<Write>,
     /// What somebody wanted cancelled.
@@ -64,6 +67,7 @@ impl Evidence {
             notes: read_all(files)?,
             orders: shop.orders().await?,
             effects: shop.effects().await?,
+            ledger: shop.ledger().await?,
             writes: history.iter().filter_map(Write::of).collect(),
             cancelled,
             ..Self::default()

@@ -100,7 +100,9 @@ impl<S: Shop> Desk<S> {
     }
 
     async fn keep(&self, context: &Context, step: u64) -> Result<(), Stop> {
-        context.keep(&step).await?;
+        // Soon: after ten attempts that faults have ended the usual wait is ten minutes.
+        let kept = context.keep(&step).await;
+        kept.map_err(|error| Stop::retry_in(SOON, error))?;
         self.notes.note(Some(context.key()), What::Kept { step });
         Ok(())
     }

@@ -11,6 +11,7 @@ use tokio::{
 };
 
 use super::{
+    LIMIT, LIMITED,
     errand::Errand,
     evidence::{Evidence, all},
     shop::{self, Shop},
@@ -82,6 +83,7 @@ async fn act<S: Shop>(
     let mut store = backend(arguments.store)?.start(files).await?;
     let place = store.place().to_string();
     let shop = S::create(&place).await?;
+    shop.tasks().set_limit(LIMITED, Some(LIMIT)).await?;
     let checks = arguments.sabotage != Some(Sabotage::Unfenced);
     let storage = Storage::start(log.clone(), checks).await?;
     let time = Duration::from_secs(arguments.seconds);

@@ -13,6 +13,7 @@ use uuid::Uuid;
 pub(super) use self::postgres::PostgresShop;
 #[cfg(feature = "sqlite")]
 pub(super) use self::sqlite::SqliteShop;
+use super::ledger::Entry;
 use crate::cli::Failure;
 
 /// What became of a completion.
@@ -45,6 +46,9 @@ pub(super) trait Shop: Clone + Send + Sync + 'static {
 
     /// The orders that are kept.
     async fn orders(&self) -> Result<Vec<Uuid>, Failure>;
+
+    /// What the database has written down of the tasks that have a lane or a queue with a limit, in order.
+    async fn ledger(&self) -> Result<Vec<Entry>, Failure>;
 
     /// The effects that are kept: the task, and the token of the claim.
     async fn effects(&self) -> Result<Vec<(i64, u64)>, Failure>;

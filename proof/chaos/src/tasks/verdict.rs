@@ -1,6 +1,7 @@
 //! What became of the tasks, and what to think of it.
 
 mod claims;
+mod lanes;
 mod rules;
 
 use std::{collections::BTreeMap, fmt};
@@ -34,6 +35,7 @@ impl Figures {
         self.counts = counts(evidence);
         self.complaints.extend(rules::broken(evidence));
         self.complaints.extend(claims::broken(evidence));
+        self.complaints.extend(lanes::broken(evidence));
         self.toothless = self.lacks();
     }
 
@@ -77,6 +79,12 @@ impl Figures {
             ("stale writes refused", 1),
             ("late completions refused", 1),
             ("checkpoints found", 1),
+            ("given out in lanes", self.seconds / 2),
+            ("waited for in lanes", 1),
+            ("lanes freed by the end of a lease", 1),
+            ("given out under the limit", self.seconds / 2),
+            ("at the limit", 1),
+            ("places freed by the end of a lease", 1),
             ("looks", 10 * self.seconds),
             ("ticks", self.seconds / 5),
         ] {
@@ -154,6 +162,22 @@ fn counts(evidence: &Evidence) -> BTreeMap<&'static str, u64> {
     }
     let twice = written.values().filter(|times| **times > 1);
     count("done twice unfenced", twice.count());
+    let lanes::Tally {
+        in_lanes,
+        waited_for,
+        limited,
+        filled,
+        lanes_freed,
+        places_freed,
+    } = lanes::tally(evidence);
+    counts.extend([
+        ("given out in lanes", in_lanes),
+        ("waited for in lanes", waited_for),
+        ("lanes freed by the end of a lease", lanes_freed),
+        ("given out under the limit", limited),
+        ("at the limit", filled),
+        ("places freed by the end of a lease", places_freed),
+    ]);
     counts
 }
 

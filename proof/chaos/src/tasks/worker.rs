@@ -8,7 +8,7 @@ use tokio::{sync::watch, time::sleep};
 use uuid::Uuid;
 
 use super::{
-    QUEUE,
+    LANES, LIMITED, QUEUE,
     errand::{Errand, Tick},
     handler::{Desk, handle},
     late::Late,
@@ -58,7 +58,8 @@ async fn serve<S: Shop>(orders: Orders) -> Result<(), Failure> {
     let tick = NewTask::of(&Tick {})?.queue(QUEUE).build();
     let worker = Worker::builder()
         .store(Behind::new(shop.tasks(), late))
-        .queue(QUEUE)
+        // The other one is never empty for long.
+        .queues([LIMITED, QUEUE])
         .concurrency(AT_A_TIME)
         .lease(lease)
         .grace(2 * lease)
@@ -106,11 +107,14 @@ async fn enqueue<S: Shop>(
     }
 }
 
-/// An errand as a task.
+/// An errand as a task: one of six is for the queue with a limit, and one of four has a lane.
 pub(super) fn task(errand: &Errand, random: &mut fastrand::Rng) -> Option<NewTask> {
     let task = NewTask::of(errand).ok()?;
+    let queue = if random.u32(..6) == 0 { LIMITED } else { QUEUE };
+    let lane = (random.u32(..4) == 0).then(|| LANES[random.usize(..LANES.len())]);
     Some(
-        task.queue(QUEUE)
+        task.queue(queue)
+            .lane_opt(lane.map(str::to_owned))
             .priority(random.u8(3..7))
             .max_attempts(errand.how.attempts())
             .build(),

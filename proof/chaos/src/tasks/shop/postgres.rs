@@ -16,7 +16,11 @@ use tokio::{task::JoinHandle, time::timeout};
 use uuid::Uuid;
 
 use super::{Completion, Shop};
-use crate::{cli::Failure, store::postgres_config};
+use crate::{
+    cli::Failure,
+    store::postgres_config,
+    tasks::ledger::{Entry, Seen},
+};
 
 /// How long a transaction may take. What it has locked is given to nobody, so its connection is closed then: a
 /// server that waits for the rest of a message obeys no time-out of its own.
@@ -86,8 +90,7 @@ impl Shop for PostgresShop {
         let shop = Self::open(place).await?;
         shop.tasks.create_schema().await?;
         let own = shop.connect().await?;
-        let tables = "CREATE SCHEMA shop; CREATE TABLE shop.orders (number text NOT NULL); \
-                      CREATE TABLE shop.effect (task bigint NOT NULL, token bigint NOT NULL)";
+        let tables = include_str!("postgres.sql");
         own.client.batch_execute(tables).await?;
         Ok(shop)
     }
@@ -123,6 +126,13 @@ impl Shop for PostgresShop {
         Ok(numbers?)
     }
 
+    async fn ledger(&self) -> Result<Vec<Entry>, Failure> {
+        let own = self.connect().await?;
+        let ledger = "SELECT * FROM shop.ledger ORDER BY place";
+        let rows = own.client.query(ledger, &[]).await?;
+        rows.iter().map(entry).collect()
+    }
+
     async fn effects(&self) -> Result<Vec<(i64, u64)>, Failure> {
         let own = self.connect().await?;
         let rows = own
@@ -132,4 +142,33 @@ impl Shop for PostgresShop {
         let effect = |row: &Row| (row.get(0), row.get::<_, i64>(1).cast_unsigned());
         Ok(rows.iter().map(effect).collect())
     }
+}
+
+fn entry(row: &Row) -> Result<Entry, Failure> {
+    let number = |column| row.get::<_, i64>(column).cast_unsigned();
+    // The smallest one that is open, the first that is to come, and those that are open.
+    let seen: Vec<&str> = row.get::<_, &str>("seen").split(':').collect();
+    let [_, below, open] = seen[..] else {
+        return Err("a snapshot that is none".into());
+    };
+    let open = open.split(',').filter(|number| !number.is_empty());
+    Ok(Entry {
+        place: number("place"),
+        task: row.get("task"),
+        queue: row.get("queue"),
+        lane: row.get("lane"),
+        priority: u8::try_from(row.get::<_, i16>("priority"))?,
+        run_at: row.get("run_at"),
+        token: number("token"),
+        held: row.get("held"),
+        expiry: row.get("expiry"),
+        duration: row.get("duration"),
+        gone: row.get("gone"),
+        due: row.get("due"),
+        seen: Seen {
+            own: number("own"),
+            below: below.parse()?,
+            open: open.map(str::parse).collect::<Result<_, _>>()?,
+        },
+    })
 }

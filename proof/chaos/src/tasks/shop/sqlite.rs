@@ -8,13 +8,16 @@ use dlock_sqlite::{
     tasks::{SqliteTasks, TransactionError},
 };
 use dlock_tasks::{ClaimKey, NewTask};
-use rusqlite::{Connection, Transaction, TransactionBehavior};
+use rusqlite::{Connection, Row, Transaction, TransactionBehavior};
 use serde_json::Value;
 use tokio::task::spawn_blocking;
 use uuid::Uuid;
 
 use super::{Completion, Shop};
-use crate::cli::Failure;
+use crate::{
+    cli::Failure,
+    tasks::ledger::{Entry, Seen},
+};
 
 /// How long a transaction waits for other writers.
 const BUSY: Duration = Duration::from_secs(5);
@@ -56,10 +59,7 @@ impl Shop for SqliteShop {
     async fn create(place: &str) -> Result<Self, Failure> {
         let shop = Self::open(place).await?;
         shop.transact(|transaction, _| {
-            transaction.execute_batch(
-                "CREATE TABLE IF NOT EXISTS orders (number TEXT NOT NULL) STRICT;
-                 CREATE TABLE IF NOT EXISTS effect (task INTEGER NOT NULL, token INTEGER NOT NULL) STRICT",
-            )?;
+            transaction.execute_batch(include_str!("sqlite.sql"))?;
             Ok(())
         })
         .await?;
@@ -120,6 +120,15 @@ impl Shop for SqliteShop {
         Ok(parsed?)
     }
 
+    async fn ledger(&self) -> Result<Vec<Entry>, Failure> {
+        let entries = self.transact(|transaction, _| {
+            let mut all = transaction.prepare(include_str!("sqlite_ledger.sql"))?;
+            let rows = all.query_map([], entry)?;
+            Ok(rows.collect::<Result<_, rusqlite::Error>>()?)
+        });
+        Ok(entries.await?)
+    }
+
     async fn effects(&self) -> Result<Vec<(i64, u64)>, Failure> {
         let effects = self.transact(|transaction, _| {
             let mut all = transaction.prepare("SELECT task, token FROM effect")?;
@@ -132,4 +141,28 @@ impl Shop for SqliteShop {
             .map(|(task, token)| (task, token.cast_unsigned()))
             .collect())
     }
+}
+
+fn entry(row: &Row<'_>) -> Result<Entry, rusqlite::Error> {
+    let place = row.get::<_, i64>(0)?.cast_unsigned();
+    Ok(Entry {
+        place,
+        task: row.get(1)?,
+        queue: row.get(2)?,
+        lane: row.get(3)?,
+        priority: row.get(4)?,
+        run_at: row.get(5)?,
+        token: row.get::<_, i64>(6)?.cast_unsigned(),
+        held: row.get(7)?,
+        expiry: row.get(8)?,
+        duration: row.get(9)?,
+        gone: row.get(10)?,
+        due: row.get(11)?,
+        // One transaction after the other.
+        seen: Seen {
+            own: place,
+            below: place,
+            open: Vec::new(),
+        },
+    })
 }

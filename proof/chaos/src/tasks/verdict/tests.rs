@@ -214,6 +214,12 @@ fn enough() -> Figures {
         ("stale writes refused", 1),
         ("late completions refused", 1),
         ("checkpoints found", 1),
+        ("given out in lanes", 5),
+        ("waited for in lanes", 1),
+        ("lanes freed by the end of a lease", 1),
+        ("given out under the limit", 5),
+        ("at the limit", 1),
+        ("places freed by the end of a lease", 1),
         ("looks", 100),
         ("ticks", 2),
     ] {
