@@ -255,6 +255,7 @@ fn queues_are_paused_and_resumed() {
 fn queues_have_limits() {
     let queue = Queue::new();
     queue.add(task());
+    queue.dlock(&["enqueue", "resize", "--queue", "other"]);
     let limited = queue.dlock(&["limit", "images", "3"]);
     assert_eq!(
         (limited.code(), limited.out.as_str()),
@@ -264,7 +265,13 @@ fn queues_have_limits() {
         queue.json(&["limits"]),
         json!([{"queue": "images", "limit": 3}])
     );
-    assert_eq!(queue.json(&["counts"])[0]["limit"], 3);
+    let counts = queue.json(&["counts"]);
+    let limits = [&counts[0]["limit"], &counts[1]["limit"]];
+    assert_eq!(limits, [&json!(3), &Value::Null], "{counts}");
+    let table = queue.dlock(&["counts"]).out;
+    let last = |line: &str| line.split_whitespace().last().map(str::to_owned);
+    let column: Vec<String> = table.lines().filter_map(last).collect();
+    assert_eq!(column, ["LIMIT", "3", "-"], "{table}");
     let table = queue.dlock(&["limits"]).out;
     assert_eq!(table, "QUEUE   LIMIT\nimages  3\n");
     for wrong in [
