@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use dlock_postgres::deadpool_postgres::tokio_postgres::Client;
-use dlock_tasks::{NewTask, TaskStore};
+use dlock_tasks::{How, NewTask, TaskStore};
 use dlock_testkit::tasks::TaskFixture;
 use tokio::time::timeout;
 
-use crate::{LONG, Postgres, claim};
+use crate::{LONG, Postgres, claim, finish, take};
 
 /// How many tasks a claim of one gets that is not committed yet.
 const CLAIM: &str = "SELECT count((c.shown).id)
@@ -64,6 +64,20 @@ async fn lane_that_appears_during_a_claim_is_left_to_the_next_one() {
     let early = early.await.unwrap().tasks.len();
     let next = tasks.claim(&claim(LONG).max(2)).await.unwrap();
     assert_eq!(early + next.tasks.len(), 1, "{early} and {next:?}");
+}
+
+/// A process looks behind what it claimed last, but not where the next task of a lane may lie.
+#[tokio::test]
+async fn next_task_of_a_lane_comes_before_later_ones() {
+    let queue = Postgres::start().await;
+    let tasks = queue.tasks(1).await;
+    let plain = || NewTask::builder().kind("plain").build();
+    let all = [in_lane(5), in_lane(5), plain(), plain()];
+    tasks.enqueue(&all).await.unwrap();
+    let first = take(&tasks, LONG).await;
+    assert_eq!(take(&tasks, LONG).await.kind, "plain");
+    finish(&tasks, first.key, How::Complete(().into())).await;
+    assert_eq!(take(&tasks, LONG).await.kind, "a");
 }
 
 /// What came to nothing is given to others.
