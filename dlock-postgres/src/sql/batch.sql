@@ -6,11 +6,11 @@
 --
 -- What fits R1 is renewed by one statement: a call for each costs ten times as much. The planner may
 -- only take each row by the key, so a batch never reads the whole table: the arrays are wrapped lest
--- the planner counts them, and the UPDATE compares the key with an array of one, by which an index can be
--- searched but not walked. A plan that walks along the index is what the planner chooses while the table is
--- empty, and the session keeps it when the table is full. No row is waited for: a batch that waits for one keeps all the others
--- locked, and their next renewals out, for as long as it waits. For the same reason two batches never
--- deadlock.
+-- the planner counts them, and the UPDATE compares the key with an array of one, by which an index can
+-- be searched but not walked. A plan that walks along the index is what the planner chooses while the
+-- table is empty, and the session keeps it when the table is full. No row is waited for: a batch that
+-- waits for one keeps all the others locked, and their next renewals out, for as long as it waits. For
+-- the same reason two batches never deadlock.
 CREATE OR REPLACE FUNCTION {batch}(
     p_prefix pg_catalog.text, p_names pg_catalog.text[], p_uuids pg_catalog.uuid[], p_ns bigint[]
 ) RETURNS TABLE (

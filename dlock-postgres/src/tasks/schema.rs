@@ -20,9 +20,9 @@ const TABLES: [&str; 7] = [
     "task", "done", "schedule", "paused", "limit", "slot", "layout",
 ];
 
-/// The functions and their versions. A function that takes, answers or does something else than before has the next
-/// version, which is part of its name: so processes of two releases can work on one queue while one replaces the
-/// other.
+/// The functions and their versions. A function that takes, answers or does something else than before, or better, has the
+/// next version, which is part of its name: so processes of two releases can work on one queue while one replaces the
+/// other, and a schema that is there is given it.
 const FUNCTIONS: [(&str, u32); 27] = [
     ("sound", 1),
     ("state", 1),
@@ -36,13 +36,13 @@ const FUNCTIONS: [(&str, u32); 27] = [
     ("tell", 1),
     ("enqueue", 2),
     ("periodic", 2),
-    ("room", 1),
-    ("claim", 4),
+    ("room", 2),
+    ("claim", 5),
     ("before", 2),
     ("end", 2),
-    ("finish", 2),
+    ("finish", 3),
     ("release", 2),
-    ("renew", 1),
+    ("renew", 2),
     ("checkpoint", 1),
     ("checkpoint_strictly", 1),
     ("stale", 1),

@@ -150,7 +150,7 @@ BEGIN
 END
 $dlock$;
 
-CREATE OR REPLACE FUNCTION "dlock"."lock_batch_2"(
+CREATE OR REPLACE FUNCTION "dlock"."lock_batch_3"(
     p_prefix pg_catalog.text, p_names pg_catalog.text[], p_uuids pg_catalog.uuid[], p_ns bigint[]
 ) RETURNS TABLE (
     verdict pg_catalog.text, asked boolean, shown "dlock"."lock", clock pg_catalog.timestamptz, place bigint
