@@ -1,6 +1,6 @@
-//! Endings gather before they are sent (J2).
+//! Endings and free places gather before a call is made for them (J2).
 
-use std::sync::atomic::Ordering;
+use std::{sync::atomic::Ordering, time::Duration};
 
 use dlock_tasks::{Context, Worker};
 use tokio::{sync::oneshot, task::yield_now, time::sleep};
@@ -33,5 +33,36 @@ async fn tasks_that_end_within_a_millisecond_are_ended_in_one_call() {
     let run = Run { stop, running };
     sleep(SOON).await;
     assert_eq!(*store.0.finished.lock().unwrap(), [TASKS]);
+    run.stop().await;
+}
+
+/// A place that came free while a claim was under way waits for those of the tasks that the claim brings: otherwise claims
+/// of nine tasks and of one take turns for ever.
+#[tokio::test(start_paused = true)]
+async fn place_that_a_claim_left_free_is_filled_together_with_others() {
+    const PLACES: usize = 10;
+    let store = Fake::default();
+    store.0.tasks.store(10 * PLACES, Ordering::SeqCst);
+    *store.0.delay.lock().unwrap() = Duration::from_millis(5);
+    let worker = Worker::builder()
+        .store(store.clone())
+        .poll(POLL)
+        .concurrency(PLACES);
+    let worker = worker.build().unwrap();
+    let worker = worker.handle(|context: Context, _: Nothing| async move {
+        // The first one ends while the third claim is under way, all others at once.
+        if context.id().get() == 1 {
+            sleep(Duration::from_millis(9)).await;
+        }
+        Ok(())
+    });
+    let (stop, stopped) = oneshot::channel::<()>();
+    let running = tokio::spawn(worker.run(async move { drop(stopped.await) }));
+    let run = Run { stop, running };
+    sleep(SOON).await;
+    assert_eq!(
+        store.0.asked.lock().unwrap()[..8],
+        [10, 9, 9, 10, 10, 10, 10, 10]
+    );
     run.stop().await;
 }

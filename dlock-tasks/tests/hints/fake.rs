@@ -7,7 +7,7 @@ use std::{
         Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
     },
-    time::SystemTime,
+    time::{Duration, SystemTime},
 };
 
 use async_trait::async_trait;
@@ -24,6 +24,7 @@ use dlock_tasks::{
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use tokio::time::sleep;
 
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Nothing;
@@ -39,6 +40,9 @@ pub(crate) struct Fake(pub(crate) Arc<Inner>);
 #[derive(Default)]
 pub(crate) struct Inner {
     pub(crate) claims: AtomicUsize,
+    /// For how many tasks each claim asked, and how long its answer takes.
+    pub(crate) asked: Mutex<Vec<usize>>,
+    pub(crate) delay: Mutex<Duration>,
     /// How many tasks the next claims find.
     pub(crate) tasks: AtomicUsize,
     pub(crate) numbers: AtomicUsize,
@@ -85,6 +89,11 @@ impl TaskStore for Fake {
     }
     async fn claim(&self, claim: &Claim) -> Result<Claimed, ProviderError> {
         self.0.claims.fetch_add(1, Ordering::SeqCst);
+        self.0.asked.lock().unwrap().push(claim.max);
+        let delay = *self.0.delay.lock().unwrap();
+        if !delay.is_zero() {
+            sleep(delay).await;
+        }
         let mut tasks = Vec::new();
         let one = |tasks: usize| tasks.checked_sub(1);
         let take = || {
