@@ -22,7 +22,8 @@ pub async fn postgres(url: &str) -> Result<PostgresProvider, Failure> {
     let connections = Manager::new(database.clone(), tokio_postgres::NoTls);
     let provider = PostgresProvider::builder()
         .pool(Pool::builder(connections).max_size(8).build()?)
-        // Waiters are told of releases, over one connection more.
+        // Waiters are told of releases, over one connection more. To the server itself,
+        // not to a pooler.
         .listen(database, tokio_postgres::NoTls)
         .build()?;
     // Makes the table where it is missing. `schema_sql` is the same for your own
