@@ -45,13 +45,13 @@ async fn order(
         Err(error @ Error::Lost(_)) => {
             (StatusCode::INTERNAL_SERVER_ERROR, error.to_string())
         }
-        Err(error) if error.store_error().is_some() => {
-            (StatusCode::SERVICE_UNAVAILABLE, error.to_string())
-        }
-        Err(_) => (
+        // Somebody else has it. A timeout that a silent store has caused is not that.
+        Err(error @ Error::Timeout { .. }) if error.store_error().is_none() => (
             StatusCode::CONFLICT,
             "another order of this customer is being booked".into(),
         ),
+        // The store is silent, or this instance is about to end.
+        Err(error) => (StatusCode::SERVICE_UNAVAILABLE, error.to_string()),
     }
 }
 // ANCHOR_END: handler

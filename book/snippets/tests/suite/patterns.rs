@@ -154,6 +154,19 @@ async fn two_orders_of_one_customer_are_not_booked_at_once() {
     assert_eq!(other, StatusCode::OK);
 }
 
+/// Nobody else books it, so 409 would send the caller away for the wrong reason.
+#[tokio::test]
+async fn an_instance_that_ends_is_no_conflict() {
+    let folder = tempfile::tempdir().unwrap();
+    let locks = customer::locks(file(&folder)).unwrap();
+    locks.client().close().await;
+    let order = Request::post("/customers/7/orders")
+        .body(Body::empty())
+        .unwrap();
+    let answer = customer::service(locks).oneshot(order).await.unwrap();
+    assert_eq!(answer.status(), StatusCode::SERVICE_UNAVAILABLE);
+}
+
 impl worker::Images for Runs {
     async fn resize(&self, image: u64, token: FencingToken) -> std::io::Result<()> {
         assert_eq!(image, 7);
