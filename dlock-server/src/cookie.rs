@@ -25,10 +25,12 @@ pub(crate) fn forgetting() -> Option<HeaderValue> {
 /// The token in the cookie of a request.
 pub(crate) fn token(headers: &HeaderMap) -> Option<String> {
     let lines = headers.get_all(header::COOKIE).into_iter();
-    let mut cookies = lines
-        .filter_map(|line| line.to_str().ok())
-        .flat_map(|line| line.split(';'));
-    let value = cookies.find_map(|cookie| cookie.trim().strip_prefix(NAME)?.strip_prefix('='))?;
+    // Cookies of others may have any bytes in them.
+    let mut cookies = lines.flat_map(|line| line.as_bytes().split(|byte| *byte == b';'));
+    let value = cookies.find_map(|cookie| {
+        let value = cookie.trim_ascii().strip_prefix(NAME.as_bytes())?;
+        value.strip_prefix(b"=")
+    })?;
     String::from_utf8(URL_SAFE_NO_PAD.decode(value).ok()?).ok()
 }
 
@@ -43,9 +45,10 @@ mod tests {
             let (own, terms) = set.to_str().unwrap().split_once("; ").unwrap();
             assert_eq!(terms, TERMS);
             let mut headers = HeaderMap::new();
-            let line = format!("a=b; {own};x__Host-dlock=c");
+            let line = format!("a=b; name=Müller; {own};x__Host-dlock=c");
             headers.append(header::COOKIE, HeaderValue::from_static("first=1"));
-            headers.append(header::COOKIE, HeaderValue::try_from(line).unwrap());
+            let line = HeaderValue::from_bytes(line.as_bytes()).unwrap();
+            headers.append(header::COOKIE, line);
             assert_eq!(super::token(&headers).as_deref(), Some(token));
         }
         for line in ["", "__Host-dlock", "__Host-dlock2=YQ", "__Host-dlock=!"] {
