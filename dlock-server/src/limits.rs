@@ -11,6 +11,8 @@ pub struct Limits {
     pub calls: usize,
     /// Requests that wait for a lease or a task, and streams of hints: 1,000.
     pub waits: usize,
+    /// Streams of leases and tasks as they change, which the dashboard shows: 200.
+    pub streams: usize,
     /// Requests of one token in a second, renewals and the like left out: none.
     pub rate: Option<u32>,
     /// The body of a request, in bytes: 1 MiB.
@@ -28,6 +30,7 @@ impl Default for Limits {
         Self {
             calls: 256,
             waits: 1_000,
+            streams: 200,
             rate: None,
             body: 1024 * 1024,
             body_time: Duration::from_secs(10),

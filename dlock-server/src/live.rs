@@ -1,34 +1,64 @@
 //! A view as server-sent events.
 
-use std::{convert::Infallible, sync::Arc};
+use std::{convert::Infallible, sync::Arc, time::Duration};
 
-use axum::response::sse::{Event, Sse};
+use axum::{
+    http::header::{CACHE_CONTROL, HeaderName},
+    response::{
+        IntoResponse,
+        sse::{Event, KeepAlive, Sse},
+    },
+};
 use dlock_http::Code;
-use futures_util::{Stream, stream};
+use futures_util::stream;
 
 use crate::{
-    Service,
+    Rights, Service,
     problem::Refusal,
-    views::{Seen, View},
+    views::{Place, Seen, View},
 };
+
+/// How often a stream shows that it is alive while its view is not looked at. The page takes one that says nothing for
+/// twice as long for dead.
+const ALIVE: Duration = Duration::from_secs(10);
+
+/// Nobody keeps what is streamed, and a proxy passes it on as it comes.
+const HEADERS: [(HeaderName, &str); 2] = [
+    (CACHE_CONTROL, "no-store"),
+    (HeaderName::from_static("x-accel-buffering"), "no"),
+];
+
+/// Somebody who was allowed to watch.
+pub(crate) struct Entered {
+    place: Place,
+    /// By which they were. The stream ends when others take their place.
+    rights: Option<Arc<Rights>>,
+}
+
+/// A place for a stream.
+pub(crate) fn enter(service: &Service) -> Result<Entered, Refusal> {
+    if service.0.stopping.is_cancelled() {
+        return Err(Code::Stopping.into());
+    }
+    Ok(Entered {
+        place: service.0.views.enter()?,
+        rights: service.rights(),
+    })
+}
 
 /// What is found in a view, look by look, until the server stops or its rights are read again. Events `page` say what it
 /// is, `same` that it is as before, `problem` why nobody can tell.
 pub(crate) fn of<Look, Found>(
     service: Service,
+    Entered { place, rights }: Entered,
     view: View,
     look: Look,
-) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Refusal>
+) -> Result<impl IntoResponse, Refusal>
 where
     Look: Fn() -> Found + Send + Sync + 'static,
     Found: Future<Output = Result<String, Refusal>> + Send,
 {
-    if service.0.stopping.is_cancelled() {
-        return Err(Code::Stopping.into());
-    }
-    let place = service.0.waits.enter()?;
-    let rights = service.rights();
-    let watcher = service.0.views.watch(view, look);
+    let watcher = service.0.views.watch(view, look)?;
     let watched = (service, watcher, 0, rights, place);
     let events = stream::unfold(
         watched,
@@ -47,10 +77,12 @@ where
             // There was a change, so something was seen.
             let seen = seen?;
             let event = event(&seen, shown);
-            Some((Ok(event), (service, watcher, seen.version, rights, place)))
+            let event: Result<_, Infallible> = Ok(event);
+            Some((event, (service, watcher, seen.version, rights, place)))
         },
     );
-    Ok(Sse::new(events))
+    let alive = KeepAlive::new().interval(ALIVE);
+    Ok((HEADERS, Sse::new(events).keep_alive(alive)))
 }
 
 fn event(seen: &Seen, shown: u64) -> Event {

@@ -66,7 +66,7 @@ impl Service {
             hints: Hints::new(Arc::clone(&provider)),
             provider,
             tasks: OnceLock::new(),
-            views: Views::default(),
+            views: Views::new(limits.streams),
             rights: RwLock::new(None),
             calls,
             waits: Waits::new(limits.waits),

@@ -1,4 +1,5 @@
-//! What people watch: each view is looked at once a second, however many watch it, and not at all while nobody does.
+//! What people watch: each view is looked at once a second, however many watch it, and not at all while nobody does. A look
+//! that takes long is followed by a rest, so that the store has time for those who work.
 
 use std::{
     collections::HashMap,
@@ -7,13 +8,23 @@ use std::{
 };
 
 use dlock_core::Name;
+use dlock_http::Code;
 use dlock_tasks::{State, TaskId};
-use tokio::{sync::watch, time::sleep};
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore, watch},
+    time::{Instant, sleep},
+};
 
-use crate::{names::Namespace, problem::Refusal};
+use crate::{calls::Class, measure, names::Namespace, problem::Refusal};
 
 /// How often a view is looked at.
 const PERIOD: Duration = Duration::from_secs(1);
+
+/// How often the tasks are counted, for which most stores read all of them.
+const PERIOD_OF_COUNTS: Duration = Duration::from_secs(5);
+
+/// So many times as long as the last look took, a view is left alone.
+const REST: u32 = 20;
 
 /// How many views are looked at in a second; more, and each of them is looked at less often.
 const MOST: u32 = 10;
@@ -32,6 +43,8 @@ pub(crate) enum View {
         state: Option<State>,
         after: Option<TaskId>,
     },
+    /// How many tasks of each queue are in each state, in all namespaces.
+    Counts,
 }
 
 /// What a look has found.
@@ -47,14 +60,40 @@ pub(crate) type Watcher = watch::Receiver<Option<Seen>>;
 
 type Sender = watch::Sender<Option<Seen>>;
 
-/// The views that somebody watches. Clones are the same.
-#[derive(Clone, Default)]
-pub(crate) struct Views(Arc<Mutex<HashMap<View, Weak<Sender>>>>);
+/// A place among the streams.
+pub(crate) type Place = OwnedSemaphorePermit;
+
+/// The views that somebody watches, or has just watched. Clones are the same.
+#[derive(Clone)]
+pub(crate) struct Views(Arc<Shared>);
+
+struct Shared {
+    /// Streams at a time.
+    most: usize,
+    room: Arc<Semaphore>,
+    open: Mutex<HashMap<View, Weak<Sender>>>,
+}
 
 impl Views {
+    /// Views with room for so many streams.
+    pub(crate) fn new(most: usize) -> Self {
+        Self(Arc::new(Shared {
+            most,
+            room: Arc::new(Semaphore::new(most)),
+            open: Mutex::default(),
+        }))
+    }
+
+    /// A place for one more stream.
+    pub(crate) fn enter(&self) -> Result<Place, Refusal> {
+        let room = Arc::clone(&self.0.room).try_acquire_owned();
+        room.map_err(|_| no_room())
+    }
+
     /// What is found by the looks that come. The first one who watches a view brings how to look at it; whoever joins gets
-    /// the newest of its looks at once.
-    pub(crate) fn watch<Look, Found>(&self, view: View, look: Look) -> Watcher
+    /// the newest of its looks at once. A view is kept until its next look is due: if somebody opens it again before that,
+    /// it is not looked at sooner.
+    pub(crate) fn watch<Look, Found>(&self, view: View, look: Look) -> Result<Watcher, Refusal>
     where
         Look: Fn() -> Found + Send + Sync + 'static,
         Found: Future<Output = Result<String, Refusal>> + Send,
@@ -65,7 +104,11 @@ impl Views {
             if watcher.borrow().is_some() {
                 watcher.mark_changed();
             }
-            return watcher;
+            return Ok(watcher);
+        }
+        // Views that are kept are no reason to refuse one, unless somebody opens and leaves very many.
+        if open.len() >= 2 * self.0.most + 16 {
+            return Err(no_room());
         }
         let (sender, watcher) = watch::channel(None);
         let sender = Arc::new(sender);
@@ -74,18 +117,17 @@ impl Views {
         let views = self.clone();
         drop(tokio::spawn(async move {
             loop {
+                let start = Instant::now();
                 let found = look().await.map(Arc::from);
+                let took = start.elapsed();
                 sender.send_modify(|seen| *seen = Some(Seen::after(seen.as_ref(), found)));
-                tokio::select! {
-                    () = sleep(views.period()) => {}
-                    () = sender.closed() => {}
-                }
+                sleep(views.period(&view).max(REST * took)).await;
                 if views.close(&view, &sender) {
                     return;
                 }
             }
         }));
-        watcher
+        Ok(watcher)
     }
 
     /// Closes a view that nobody watches. Nobody can join it meanwhile.
@@ -98,14 +140,23 @@ impl Views {
         is_over
     }
 
-    fn period(&self) -> Duration {
+    fn period(&self, view: &View) -> Duration {
+        let least = match view {
+            View::Leases { .. } | View::Tasks { .. } => PERIOD,
+            View::Counts => PERIOD_OF_COUNTS,
+        };
         let views = u32::try_from(self.open().len()).unwrap_or(u32::MAX);
-        PERIOD.max(PERIOD / MOST * views)
+        least.max(PERIOD / MOST * views)
     }
 
     fn open(&self) -> MutexGuard<'_, HashMap<View, Weak<Sender>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn no_room() -> Refusal {
+    measure::shed(Class::List.name());
+    Code::Overloaded.into()
 }
 
 impl Seen {

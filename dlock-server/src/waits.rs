@@ -52,7 +52,7 @@ impl Waits {
         }
     }
 
-    /// A place among those who wait, also for a stream.
+    /// A place among those who wait, also for a stream of hints.
     pub(crate) fn enter(&self) -> Result<Place, Refusal> {
         let Ok(room) = Arc::clone(&self.room).try_acquire_owned() else {
             measure::shed(Class::Wait.name());

@@ -1,13 +1,7 @@
 //! A page of leases, as it changes.
 
-use std::convert::Infallible;
-
-use axum::{
-    extract::State,
-    response::sse::{Event, Sse},
-};
+use axum::{extract::State, response::IntoResponse};
 use dlock_http::{Code, Problem, leases::Page};
-use futures_util::Stream;
 use serde::Deserialize;
 use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -41,8 +35,8 @@ struct Which {
     after: Option<String>,
 }
 
-/// A page of leases as server-sent events: once a second an event `page` with all of it, `same` if nothing has changed,
-/// or `problem`. All who watch the same page share one look at the store.
+/// A page of leases as server-sent events: once a second, or less often where a look takes long, an event `page` with all
+/// of it, `same` if nothing has changed, or `problem`. All who watch the same page share one look at the store.
 #[utoipa::path(
     get,
     path = "/v1/{namespace}/leases/live",
@@ -57,7 +51,8 @@ async fn watch(
     State(service): State<Service>,
     Allowed { namespace, .. }: Allowed<ToRead>,
     Asked(Which { prefix, after }): Asked<Which>,
-) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Refusal> {
+) -> Result<impl IntoResponse, Refusal> {
+    let entered = live::enter(&service)?;
     let after = match after {
         Some(after) => namespace.stored(&after, "/after")?,
         None => namespace.before_all()?,
@@ -68,7 +63,7 @@ async fn watch(
         after: after.clone(),
     };
     let asked = service.clone();
-    live::of(service, view, move || {
+    live::of(service, entered, view, move || {
         let (service, namespace) = (asked.clone(), namespace.clone());
         let (prefix, after) = (prefix.clone(), after.clone());
         async move {

@@ -1,17 +1,11 @@
 //! How many tasks there are, and a page of them, as they change.
 
-use std::convert::Infallible;
-
-use axum::{
-    extract::State,
-    response::sse::{Event, Sse},
-};
+use axum::{extract::State, response::IntoResponse};
 use dlock_http::{
     Code, Problem,
-    tasks::{Overview, Page, Queues},
+    tasks::{Counts, Overview, Page, Queues},
 };
 use dlock_tasks::{self as tasks, Filter, TaskId};
-use futures_util::Stream;
 use serde::Deserialize;
 use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -24,7 +18,7 @@ use crate::{
     live,
     names::{InNamespace, Namespace},
     problem::Refusal,
-    views::View,
+    views::{View, Watcher},
 };
 
 /// The tasks of a page.
@@ -48,8 +42,9 @@ struct Which {
     after: Option<TaskId>,
 }
 
-/// Tasks as server-sent events: once a second an event `page` with the counts of all queues and a page of tasks, `same` if
-/// nothing has changed, or `problem`. All who watch the same page share one look at the store.
+/// Tasks as server-sent events: once a second, or less often where a look takes long, an event `page` with the counts of all
+/// queues and a page of tasks, `same` if nothing has changed, or `problem`. All who watch the same page share one look at
+/// the store. The counts are renewed every five seconds at most.
 #[utoipa::path(
     get,
     path = "/v1/{namespace}/tasks/live",
@@ -69,7 +64,7 @@ async fn watch(
         state,
         after,
     }): Asked<Which>,
-) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Refusal> {
+) -> Result<impl IntoResponse, Refusal> {
     service.tasks()?;
     let stored = queue.map(|queue| namespace.stored_label(&queue, "/queue"));
     let queue = stored.transpose()?;
@@ -80,12 +75,31 @@ async fn watch(
         state,
         after,
     };
+    let entered = live::enter(&service)?;
+    let mut counts = counted(&service)?;
+    // No look at the page waits for a count, which may take longer than all else: there is one, and later ones are shown
+    // when they have come.
+    let first = counts.wait_for(Option::is_some).await;
+    first.map_err(|_| Code::Unknown)?;
     let asked = service.clone();
-    live::of(service, view, move || {
+    live::of(service, entered, view, move || {
         let (service, namespace, filter) = (asked.clone(), namespace.clone(), filter.clone());
+        let counts = counts.clone();
         async move {
-            let overview = look(&service, &namespace, filter, after).await?;
+            let overview = look(&service, &namespace, counts, filter, after).await?;
             serde_json::to_string(&overview).map_err(|_| Code::Fatal.into())
+        }
+    })
+}
+
+/// The tasks are counted in one place for all pages of all namespaces: most stores read all of them for it.
+fn counted(service: &Service) -> Result<Watcher, Refusal> {
+    let asked = service.clone();
+    service.0.views.watch(View::Counts, move || {
+        let service = asked.clone();
+        async move {
+            let counts = show::counted(&service).await?;
+            serde_json::to_string(&Counts { counts }).map_err(|_| Code::Fatal.into())
         }
     })
 }
@@ -93,14 +107,17 @@ async fn watch(
 async fn look(
     service: &Service,
     namespace: &Namespace,
+    counts: Watcher,
     filter: Filter,
     after: Option<TaskId>,
 ) -> Result<Overview, Refusal> {
     let Queues { paused, limits } = queues::set_apart(service, namespace).await?;
-    let counts = show::counted(service, namespace).await?;
     let Page { tasks, next } = show::page(service, namespace, filter, after, MOST).await?;
+    let counts = counts.borrow().as_ref().map(|seen| seen.found.clone());
+    let counts = counts.unwrap_or_else(|| Err(Code::Unknown.into()))?;
+    let Counts { counts } = serde_json::from_str(&counts).map_err(|_| Code::Fatal)?;
     Ok(Overview {
-        counts,
+        counts: show::own(namespace, counts),
         paused,
         limits,
         tasks: tasks.into_iter().map(Into::into).collect(),

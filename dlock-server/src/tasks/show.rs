@@ -129,15 +129,13 @@ async fn counts(
     State(service): State<Service>,
     Allowed { namespace, .. }: Allowed<ToRead>,
 ) -> Answer<Counts> {
-    let counts = counted(&service, &namespace).await?;
+    let counts = counted(&service).await?;
+    let counts = own(&namespace, counts);
     Ok(Json(Counts { counts }))
 }
 
-/// How many tasks of each queue of a namespace are in each state.
-pub(super) async fn counted(
-    service: &Service,
-    namespace: &Namespace,
-) -> Result<Vec<Count>, Refusal> {
+/// How many tasks of each queue are in each state. The queues are those of all namespaces, as the store calls them.
+pub(super) async fn counted(service: &Service) -> Result<Vec<Count>, Refusal> {
     let limit = service.0.limits.call_time;
     let counts = service
         .ask_tasks(
@@ -146,14 +144,21 @@ pub(super) async fn counted(
             |store| async move { store.counts().await },
         )
         .await?;
-    let own = counts.into_iter().filter_map(|count| {
-        Some(Count {
-            queue: namespace.shown(&count.queue)?.to_owned(),
-            state: count.state,
-            tasks: count.tasks,
-        })
+    let counts = counts.into_iter().map(|count| Count {
+        queue: count.queue,
+        state: count.state,
+        tasks: count.tasks,
     });
-    Ok(own.collect())
+    Ok(counts.collect())
+}
+
+/// Those of a namespace.
+pub(super) fn own(namespace: &Namespace, counts: Vec<Count>) -> Vec<Count> {
+    let own = counts.into_iter().filter_map(|count| {
+        let queue = namespace.shown(&count.queue)?.to_owned();
+        Some(Count { queue, ..count })
+    });
+    own.collect()
 }
 
 /// One task as the store has it now.

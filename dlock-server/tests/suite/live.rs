@@ -13,10 +13,12 @@ use dlock_testkit::{
 };
 use futures_util::StreamExt;
 use serde_json::{Value, json};
+use tokio::time::timeout;
 
 use crate::{
     rights::rights,
     support::{ACQUIRE, Api, RELEASE, acquire, limits, uuid},
+    tasks::store::Watched,
 };
 
 const LEASES: &str = "/v1/default/leases/live";
@@ -40,11 +42,27 @@ impl Events {
 
     /// The next event; `None` at the end of the stream.
     async fn next(&mut self) -> Option<(String, Value)> {
+        loop {
+            let event = self.part().await?;
+            // A comment says that the stream is alive, and nothing else.
+            if !event.starts_with(':') {
+                return Some(Self::read(&event));
+            }
+        }
+    }
+
+    async fn part(&mut self) -> Option<String> {
         while !self.text.contains("\n\n") {
             let part = self.body.next().await?.unwrap();
             self.text.push_str(std::str::from_utf8(&part).unwrap());
         }
         let (event, rest) = self.text.split_once("\n\n").unwrap();
+        let (event, rest) = (event.to_owned(), rest.to_owned());
+        self.text = rest;
+        Some(event)
+    }
+
+    fn read(event: &str) -> (String, Value) {
         let field = |name: &str| {
             let mut lines = event.lines();
             lines
@@ -52,12 +70,10 @@ impl Events {
                 .unwrap()
                 .to_owned()
         };
-        let event = (
+        (
             field("event"),
             serde_json::from_str(&field("data")).unwrap(),
-        );
-        self.text = rest.to_owned();
-        Some(event)
+        )
     }
 
     async fn named(&mut self, name: &str) -> Value {
@@ -185,15 +201,81 @@ async fn tasks_are_shown_with_their_queues() {
     assert_eq!(page["tasks"][0]["kind"], "mail");
 }
 
+/// Whoever may read opens as many as there are places, and nobody waits the worse for it.
 #[tokio::test(start_paused = true)]
-async fn streams_have_a_place_among_those_who_wait() {
-    let api = Api::limited(limits(|limits| limits.waits = 1));
-    let first = Events::of(&api, LEASES).await;
-    assert_eq!(stream(&api, LEASES).await.status(), 503);
-    drop(first);
+async fn streams_take_no_place_of_those_who_wait() {
+    let api = Api::limited(limits(|limits| {
+        limits.waits = 1;
+        limits.streams = 2;
+    }));
+    let crowd = [
+        Events::of(&api, LEASES).await,
+        Events::of(&api, LEASES).await,
+    ];
+    let refused = api.get(LEASES).await;
+    assert_eq!((refused.status, refused.code()), (503, "overloaded"));
+    assert_eq!(api.post(ACQUIRE, acquire("door", 1)).await.status, 200);
+    let mut waiting = acquire("door", 2);
+    waiting["wait_ms"] = json!(200);
+    assert_eq!(api.post(ACQUIRE, waiting).await.code(), "held");
+    drop(crowd);
     drop(Events::of(&api, LEASES).await);
     api.service.stop();
     assert_eq!(stream(&api, LEASES).await.status(), 503);
+}
+
+#[tokio::test(start_paused = true)]
+async fn tasks_are_counted_once_for_all_pages_of_all_namespaces() {
+    let store = Watched::new(MemoryTasks::new());
+    let api = Api::new().with_tasks(store.shared());
+    let tasks = json!({"tasks": [{"kind": "mail", "queue": "mail"}]});
+    assert_eq!(api.post("/v1/other/tasks", tasks).await.status, 200);
+    let mut watched = Vec::new();
+    for path in [
+        TASKS.to_owned(),
+        format!("{TASKS}?queue=mail"),
+        format!("{TASKS}?state=ready"),
+        "/v1/other/tasks/live".to_owned(),
+    ] {
+        watched.push(Events::of(&api, &path).await);
+    }
+    assert_eq!(watched[0].named("page").await["counts"], json!([]));
+    let other = watched[3].named("page").await;
+    let one = json!([{"queue": "mail", "state": "ready", "tasks": 1}]);
+    assert_eq!(other["counts"], one);
+    assert_eq!(store.counts(), 1);
+    for _ in 0..20 {
+        for events in &mut watched {
+            events.next().await.unwrap();
+        }
+    }
+    let counts = store.counts();
+    assert!((4..=6).contains(&counts), "{counts}");
+}
+
+/// A page takes a stream that says nothing for 20 s for dead.
+#[tokio::test(start_paused = true)]
+async fn a_stream_says_something_while_its_view_is_not_looked_at() {
+    let api = Api::new();
+    let response = stream(&api, LEASES).await;
+    let mut body = response.into_body().into_data_stream();
+    body.next().await.unwrap().unwrap();
+    // The next look has no answer for a long time.
+    api.store.always(Op::List, Fault::LoseRequest);
+    for _ in 0..10 {
+        let said = timeout(Duration::from_secs(15), body.next()).await;
+        said.unwrap().unwrap().unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn streams_are_kept_by_nobody_and_passed_on_as_they_come() {
+    let api = Api::new().with_tasks(Arc::new(MemoryTasks::new()));
+    for path in [LEASES, TASKS] {
+        let response = stream(&api, path).await;
+        assert_eq!(response.headers()["cache-control"], "no-store");
+        assert_eq!(response.headers()["x-accel-buffering"], "no");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,4 +1,4 @@
-//! A store whose claims are counted, and whose calls fail as told.
+//! A store whose claims and counts are counted, and whose calls fail as told.
 
 use std::{
     sync::{
@@ -34,6 +34,7 @@ pub(crate) struct Watched(Arc<Inner>);
 struct Inner {
     store: MemoryTasks,
     claims: AtomicUsize,
+    counts: AtomicUsize,
     next: Mutex<Option<Fault>>,
     /// Claims are never answered.
     claims_hang: AtomicBool,
@@ -47,6 +48,7 @@ impl Watched {
         Self(Arc::new(Inner {
             store,
             claims: AtomicUsize::new(0),
+            counts: AtomicUsize::new(0),
             next: Mutex::default(),
             claims_hang: AtomicBool::new(false),
             endings_hang: AtomicBool::new(false),
@@ -61,6 +63,11 @@ impl Watched {
     /// How many claims were sent.
     pub(crate) fn claims(&self) -> usize {
         self.0.claims.load(Ordering::SeqCst)
+    }
+
+    /// How often the tasks were counted.
+    pub(crate) fn counts(&self) -> usize {
+        self.0.counts.load(Ordering::SeqCst)
     }
 
     /// What becomes of the next call.
@@ -184,6 +191,7 @@ impl TaskStore for Watched {
     }
 
     async fn counts(&self) -> Result<Vec<Count>, ProviderError> {
+        self.0.counts.fetch_add(1, Ordering::SeqCst);
         self.call(self.0.store.counts()).await
     }
 
