@@ -9,6 +9,9 @@ import * as tasks from "./tasks.js";
 
 const TABS = { leases, tasks };
 
+/** Between two questions that the server has not answered as hoped. */
+const PAUSE = 2_000;
+
 let view = null;
 let server = { tasks: true };
 
@@ -23,10 +26,30 @@ const signs = {
     if (event === "page") update(data);
   },
   trouble(error) {
-    if (error.status === 401) again();
-    else live("waiting", error.message);
+    live("waiting", error.message);
+    if (error.code === "ended" || error.status === 401 || error.status === 403) recheck();
   },
 };
+
+let rechecking = null;
+
+/**
+ * Asks who we are after a pause, and shows the page anew if that has changed. The stream tries again meanwhile: of two
+ * servers one may know a token that the other does not, and nobody is to be asked without end.
+ */
+function recheck() {
+  rechecking ??= setTimeout(async () => {
+    rechecking = null;
+    try {
+      if (!(await session.refresh())) return;
+    } catch {
+      // The stream tells that the server does not answer.
+      return;
+    }
+    if (session.isKnown()) render();
+    else location.reload();
+  }, PAUSE);
+}
 
 /** Says whether what is shown is what is. */
 function live(state, why = "") {
@@ -95,7 +118,7 @@ async function again() {
     render();
   } catch (error) {
     tell(by("trouble"), `${error.message}. Trying again.`);
-    setTimeout(again, 2_000);
+    setTimeout(again, PAUSE);
   }
 }
 

@@ -11,20 +11,23 @@ export const isKnown = () => Object.keys(session.rights).length > 0;
 
 /** Whether the right is there, in this namespace or in all. */
 export const may = (right, namespace) =>
-  [namespace, "*"].some((place) => session.rights[place]?.includes(right) ?? false);
+  [namespace, "*"].some((place) => Object.hasOwn(session.rights, place) && session.rights[place].includes(right));
 
 /** The namespaces that the server names, where something can be looked at. */
 export const readable = () =>
   Object.keys(session.rights).filter((namespace) => namespace !== "*" && may("read", namespace)).sort();
 
+/** Asks the server anew; whether it says something else than before. */
 export async function refresh() {
+  const before = JSON.stringify(session);
   session = await ask("GET", "v1/session");
   show(by("who"), session.name !== undefined);
   tell(by("who-name"), harmless(session.name ?? ""));
   show(by("log-out"), session.logged_in);
+  return JSON.stringify(session) !== before;
 }
 
-/** Wires the form and the button up. `changed()` is called when somebody has logged in or out. */
+/** Wires the form and the button up. `changed()` is called when somebody has logged in. */
 export function start(changed) {
   const form = by("log-in-form");
   const [token, trouble] = [by("token"), by("log-in-trouble")];
@@ -47,8 +50,8 @@ export function start(changed) {
   by("log-out").addEventListener("click", async () => {
     try {
       await ask("DELETE", "v1/session");
-      await refresh();
-      await changed();
+      // Nothing of what was shown stays behind.
+      location.reload();
     } catch (error) {
       tell(by("trouble"), `You are still logged in: ${error.message}`);
     }

@@ -20,7 +20,7 @@ export function listen(path, on, trouble) {
       current = new AbortController();
       try {
         await read(path, on, current);
-        if (!stop.signal.aborted && !document.hidden) trouble(new Refused(0, { title: "the server has ended the stream" }));
+        if (!stop.signal.aborted && !document.hidden) trouble(new Refused(0, { code: "ended", title: "the server has ended the stream" }));
       } catch (error) {
         const closed = stop.signal.aborted || document.hidden;
         if (!closed) trouble(error instanceof Refused ? error : new Refused(0, { title: "the server does not answer" }));

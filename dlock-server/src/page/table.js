@@ -19,11 +19,16 @@ export class Rows {
 
   /** Shows these items, in this order. */
   update(items, keyOf) {
-    const gone = new Set(this.#rows.keys());
+    // First, or each row behind one that is gone would have to be moved.
+    const keys = new Set(items.map(keyOf));
+    for (const [key, { body }] of [...this.#rows]) {
+      if (keys.has(key)) continue;
+      body.remove();
+      this.#rows.delete(key);
+    }
     let last = this.#table.tHead;
     for (const item of items) {
       const key = keyOf(item);
-      gone.delete(key);
       let row = this.#rows.get(key);
       if (!row) {
         row = this.#row(item);
@@ -33,10 +38,6 @@ export class Rows {
       // Moving an element takes the focus from it, so it is moved only if it has to be.
       if (last.nextElementSibling !== row.body) last.after(row.body);
       last = row.body;
-    }
-    for (const key of gone) {
-      this.#rows.get(key).body.remove();
-      this.#rows.delete(key);
     }
     show(this.#table, items.length > 0);
   }

@@ -108,9 +108,12 @@ async function fill(details, namespace, line, { again = false } = {}) {
   if (!inside.hasChildNodes()) inside.append(make("p", { text: "…" }));
   try {
     const task = await ask("GET", path(namespace, `tasks/${line.id}`));
+    // The row says something else by now, and was asked for again.
+    if (inside.dataset.key !== key) return;
     const reload = action("Look again", `Look at task ${line.id} again`, () => fill(details, namespace, line, { again: true }));
     inside.replaceChildren(...content(task), make("p", {}, reload));
   } catch (error) {
+    if (inside.dataset.key !== key) return;
     inside.replaceChildren(make("p", { class: "error", text: error.message }));
     delete inside.dataset.key;
   }

@@ -1,8 +1,9 @@
 // Text for people: what others have chosen, made harmless to the eye, and times.
 
 // Characters that show nothing, or change how others are shown: controls, overrides of the direction, lone surrogates,
-// what is not assigned, and all spaces but the usual one. The backslash is among them so that no name can look like another.
-const HIDDEN = /[\p{C}\p{Zl}\p{Zp}\\]|(?! )\p{Zs}/gu;
+// what is not assigned, letters without a shape, and all spaces but the usual one. The backslash is among them so that no
+// name can look like another.
+const HIDDEN = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800\\]|(?! )\p{Zs}/gu;
 
 const escaped = (letter) => (letter === "\\" ? "\\\\" : `\\u{${letter.codePointAt(0).toString(16)}}`);
 
@@ -14,7 +15,7 @@ export const harmlessLines = (text) => String(text).split("\n").map(harmless).jo
 
 /** A value as indented JSON; strings in it are escaped once more than JSON does. */
 export const json = (value) =>
-  JSON.stringify(value, null, 2).replace(/(?!\n)(?:[\p{C}\p{Zl}\p{Zp}]|(?! )\p{Zs})/gu, escaped);
+  JSON.stringify(value, null, 2).replace(/(?!\n)(?:[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]|(?! )\p{Zs})/gu, escaped);
 
 /** A span: "0.8 s", "24 s", "3 min 20 s", "2 h 5 min", "3 d 4 h". */
 export function span(millis) {

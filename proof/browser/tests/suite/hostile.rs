@@ -22,8 +22,12 @@ async fn names_of_others_are_text_and_nothing_else() {
         )
         .await;
     server.acquire(r"safe\u{202e}gnp.exe", "another one").await;
+    // Letters without a shape, which are no controls and no spaces.
+    server
+        .acquire("no\u{3164}thing\u{2800}.", "a\u{34f}b\u{fe0f}c")
+        .await;
     let id = server
-        .enqueue(json!({"kind": IMAGE, "queue": "<b>q\u{202e}", "payload": {IMAGE: script, "back": "\u{202e}x"}, "key": script}))
+        .enqueue(json!({"kind": IMAGE, "queue": "<b>q\u{202e}", "payload": {IMAGE: script, "back": "\u{202e}x", "blank": "y\u{115f}\u{2800}"}, "key": script}))
         .await;
     let (uuid, task) = server.claim("<b>q\u{202e}", IMAGE).await;
     let failure = json!({"uuid": uuid, "token": task["token"], "error": format!("{IMAGE}\nsecond\u{1b}[31m"), "retry_in_ms": 600_000});
@@ -35,6 +39,7 @@ async fn names_of_others_are_text_and_nothing_else() {
         browser.open(&server, "").await;
         browser.row("leases-table", IMAGE, script).await;
         browser.row("leases-table", r"safe\u{202e}gnp.exe", r"a\u{7}\u{200b}b\u{a0}c").await;
+        browser.row("leases-table", r"no\u{3164}thing\u{2800}.", r"a\u{34f}b\u{fe0f}c").await;
         // No name looks like another.
         browser.row("leases-table", r"safe\\u{202e}gnp.exe", "another one").await;
         browser.press(IMAGE).await;
@@ -56,6 +61,7 @@ async fn names_of_others_are_text_and_nothing_else() {
         browser.press(&format!("#{id} {IMAGE}")).await;
         let row = format!("#{id}");
         browser.row("tasks-table", &row, r"\u{202e}x").await;
+        browser.row("tasks-table", &row, r"y\u{115f}\u{2800}").await;
         browser.row("tasks-table", &row, r"second\u{1b}[31m").await;
         assert_eq!(browser.run(is_inert).await, true);
         let shown = browser.run("return document.body.innerText").await;

@@ -2,6 +2,7 @@ use fantoccini::{
     actions::{InputSource, KeyAction, KeyActions},
     key::Key,
 };
+use serde_json::json;
 
 use crate::{
     browser::{self, Browser},
@@ -68,12 +69,16 @@ async fn the_focus_and_an_open_row_outlast_what_changes() {
     let server = Server::open().await;
     server.acquire("m", "web-1").await;
     browser::with(async move |browser| {
-        browser.open(&server, "").await;
+        browser.open(&server, "#/default/leases?held=1").await;
         browser.press("m").await;
         browser.row("leases-table", "m", "Seen since").await;
         for name in ["a", "z"] {
-            server.acquire(name, "web-2").await;
+            let uuid = server.acquire(name, "web-2").await;
             browser.row("leases-table", name, "web-2").await;
+            let release = json!({"name": name, "uuid": uuid});
+            server.post("v1/default/leases/release", release).await;
+            let gone = "return document.querySelectorAll('#leases-table tbody').length === 1";
+            browser.until("a free lease is shown", gone).await;
         }
         assert_eq!(focused(&browser).await, "m");
         browser.row("leases-table", "m", "Seen since").await;

@@ -41,6 +41,9 @@ async fn a_token_opens_the_page_until_the_log_out() {
         browser.press("Log out").await;
         let form = "return document.getElementById('log-in').checkVisibility()";
         browser.until("the log-in does not come back", form).await;
+        // Nothing stays of what was shown.
+        let rest = "return document.documentElement.textContent.includes('door')";
+        assert_eq!(browser.run(rest).await, false);
         browser.client.refresh().await.unwrap();
         browser.until("the log-in does not come back", form).await;
         let script = "return fetch('/v1/default/leases').then((answer) => answer.status)";
@@ -102,6 +105,68 @@ async fn a_page_of_another_port_cannot_use_the_log_in() {
         );
         browser.run(&script).await;
         assert_eq!(server.lease("door").await["released"], false);
+        // It did come, with the cookie, and was refused for where it came from.
+        let metrics = server.metrics().await;
+        let refused = metrics.lines().find(|line| {
+            ["seconds_count{", "leases/force\"", "status=\"403\""].iter().all(|part| line.contains(part))
+        });
+        assert!(refused.is_some(), "{metrics}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_namespace_may_have_any_name() {
+    let server = Server::open().await;
+    browser::with(async move |browser| {
+        browser.open(&server, "#/constructor/leases").await;
+        browser.is_quiet().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn other_rights_are_shown_without_a_reload() {
+    let mut server = Server::with_tokens(&[("anna", &["read", "admin"])]).await;
+    server.acquire("door", "web-1").await;
+    browser::with(async move |browser| {
+        browser.log_in(&server, "anna").await;
+        browser.row("leases-table", "door", "held").await;
+        assert_eq!(browser.buttons("leases-table").await, ["Revoke door", "Force door"]);
+        server.reload(&[("anna", &["read", "hold"])]);
+        browser
+            .until(
+                "the buttons stay",
+                "return [...document.querySelectorAll('#leases-table .buttons button')]
+                    .filter((button) => button.checkVisibility()).map((button) => button.innerText).join() === 'Ask'",
+            )
+            .await;
+        server.reload(&[]);
+        let form = "return document.getElementById('log-in').checkVisibility()";
+        browser.until("the log-in does not come back", form).await;
+        browser.is_quiet().await;
+    })
+    .await;
+}
+
+/// One of two servers does not know the token that the other one has given the cookie for.
+#[tokio::test]
+async fn a_server_that_knows_no_token_is_asked_no_more_often() {
+    let server = Server::with_tokens(&[("anna", &["read"])]).await;
+    browser::with(async move |browser| {
+        browser.log_in(&server, "anna").await;
+        let script = "const real = fetch;
+            window.refused = [];
+            window.fetch = (path, ...rest) => {
+                if (!path.includes('/live')) return real(path, ...rest);
+                refused.push(performance.now());
+                return Promise.resolve(new Response('{}', { status: 401 }));
+            };
+            location.hash = '#/default/leases?prefix=d'";
+        browser.run(script).await;
+        let many = "return refused.length > 3 ? refused[3] - refused[0] : null";
+        let took = browser.until("the page gives up", many).await;
+        assert!(took.as_f64().unwrap() > 3_000.0, "{took}");
     })
     .await;
 }

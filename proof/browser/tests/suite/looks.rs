@@ -10,13 +10,14 @@ use crate::{
 /// Where a picture of the page is written, if somebody wants one elsewhere.
 const PICTURE: &str = "DLOCK_PAGE_PICTURE";
 
+/// A server with something of everything. Some of its leases are short, so it is filled when there is a browser to look.
 async fn filled() -> Server {
     let server = Server::open().await;
     for (name, owner, seconds) in [
         ("billing/invoices-2026-11", "web-1:4711", 60),
         ("billing/payments", "web-3:980", 12),
         ("nightly-report", "cron-2:1290", 45),
-        ("scheduler", "node-a:812", 30),
+        ("scheduler", "node-a:812", 600),
     ] {
         let body = json!({"name": name, "uuid": uuid::Uuid::new_v4(), "owner": owner, "duration_ms": seconds * 1_000});
         server.post("v1/default/leases/acquire", body).await;
@@ -75,15 +76,15 @@ async fn fits(browser: &Browser, part: &str) {
 
 #[tokio::test]
 async fn a_telephone_shows_everything_without_scrolling_sideways() {
-    let server = filled().await;
-    server.acquire(&"long".repeat(200), &"w".repeat(300)).await;
-    server
-        .enqueue(
-            json!({"kind": "k".repeat(60), "queue": "q".repeat(100), "payload": "x".repeat(500)}),
-        )
-        .await;
-    let guarded = Server::with_tokens(&[("anna", &["read"])]).await;
     browser::with(async move |browser| {
+        let server = filled().await;
+        server.acquire(&"long".repeat(200), &"w".repeat(300)).await;
+        server
+            .enqueue(
+                json!({"kind": "k".repeat(60), "queue": "q".repeat(100), "payload": "x".repeat(500)}),
+            )
+            .await;
+        let guarded = Server::with_tokens(&[("anna", &["read"])]).await;
         browser.width(360, true).await;
         browser.open(&server, "#/default/leases").await;
         browser.row("leases-table", "scheduler", "asked for").await;
@@ -107,8 +108,8 @@ async fn a_telephone_shows_everything_without_scrolling_sideways() {
 
 #[tokio::test]
 async fn a_picture_of_the_page_can_be_taken() {
-    let server = filled().await;
     browser::with(async move |browser| {
+        let server = filled().await;
         browser.width(1180, false).await;
         let uuid = server.acquire("billing/refunds", "web-2:4712").await;
         browser.open(&server, "").await;

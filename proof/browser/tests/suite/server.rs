@@ -19,6 +19,18 @@ pub(crate) struct Server {
 /// The token of those who may do everything.
 pub(crate) const ROOT: &str = "root";
 
+const TOKENS: &str = "tokens.toml";
+
+/// A file of tokens.
+fn entries(tokens: &[(&str, &[&str])]) -> String {
+    let all: &[&str] = &["read", "hold", "enqueue", "work", "admin", "metrics"];
+    let entries = tokens.iter().copied().chain([(ROOT, all)]).map(|(token, rights)| {
+        let hash: String = Sha256::digest(token).iter().map(|byte| format!("{byte:02x}")).collect();
+        format!("[[token]]\nname = \"{token}\"\nsha256 = \"{hash}\"\nrights = {{ \"*\" = {rights:?} }}\n")
+    });
+    entries.collect()
+}
+
 impl Server {
     /// One that asks nobody who they are.
     pub(crate) async fn open() -> Self {
@@ -27,12 +39,14 @@ impl Server {
 
     /// One whose tokens have these rights in all namespaces.
     pub(crate) async fn with_tokens(tokens: &[(&str, &[&str])]) -> Self {
-        let all: &[&str] = &["read", "hold", "enqueue", "work", "admin", "metrics"];
-        let entries = tokens.iter().copied().chain([(ROOT, all)]).map(|(token, rights)| {
-            let hash: String = Sha256::digest(token).iter().map(|byte| format!("{byte:02x}")).collect();
-            format!("[[token]]\nname = \"{token}\"\nsha256 = \"{hash}\"\nrights = {{ \"*\" = {rights:?} }}\n")
-        });
-        Self::start(entries.collect(), Some(ROOT)).await
+        Self::start(entries(tokens), Some(ROOT)).await
+    }
+
+    /// From now on these are the tokens, and that of [`ROOT`].
+    pub(crate) fn reload(&mut self, tokens: &[(&str, &[&str])]) {
+        let file = self.service.place().dir().join(TOKENS);
+        std::fs::write(file, entries(tokens)).unwrap();
+        self.signal("HUP");
     }
 
     async fn start(tokens: String, token: Option<&'static str>) -> Self {
@@ -43,7 +57,7 @@ impl Server {
                 .env("XDG_STATE_HOME", place.dir())
                 .env_remove("DLOCK_STORE");
             if !tokens.is_empty() {
-                let file = place.dir().join("tokens.toml");
+                let file = place.dir().join(TOKENS);
                 std::fs::write(&file, &tokens).unwrap();
                 command.arg("--tokens").arg(file);
             }
@@ -68,6 +82,15 @@ impl Server {
 
     pub(crate) fn signal(&mut self, name: &str) {
         self.service.signal(name).unwrap();
+    }
+
+    /// What Prometheus reads.
+    pub(crate) async fn metrics(&self) -> String {
+        let mut request = self.client.get(format!("{}metrics", self.url()));
+        if let Some(token) = self.token {
+            request = request.bearer_auth(token);
+        }
+        request.send().await.unwrap().text().await.unwrap()
     }
 
     /// A request past the page; its status, and the JSON of the answer.
