@@ -74,9 +74,9 @@ pub trait TaskStore: Send + Sync + 'static {
     /// come nearer (K6); nothing else of `claim` matters. `None`, the default: this store has none, and workers poll.
     ///
     /// What is enqueued, retried, given back or left for a later attempt from the return of this call on is hinted
-    /// once claims see it, or the stream ends; so is the end of a task that others of its lane, or of a queue with a limit, wait for. A task of later need not be, if another one falls due before it. Of which
-    /// kind a hint is does not matter. One that nobody has read yet stands for all that follow, so a stream needs room for
-    /// one.
+    /// once claims see it, or the stream ends; so is the end of a task that others of its lane, or of a queue with a
+    /// limit, wait for. A task of later need not be, if another one falls due before it. Of which kind a hint is does not
+    /// matter. One that nobody has read yet stands for all that follow, so a stream needs room for one.
     ///
     /// A hint is never truth. It may be false, and a worker that missed one finds the task with its next poll: so a
     /// store may leave some out under load. That poll comes within a second of the latest hint, and within 5 s at any
@@ -93,6 +93,9 @@ pub trait TaskStore: Send + Sync + 'static {
     /// Cancels a task, and answers what it was doing: one that nobody has ends at once. The worker of one
     /// that runs is asked to stop, and learns that from its next heartbeat; with `force` the task ends at
     /// once, and its worker has lost it. `None` if there is no such task.
+    ///
+    /// That worker learns of it from its next heartbeat, and may work until then, while a next task of the same lane runs
+    /// already: its token no longer ends anything, and fences what it writes.
     async fn cancel(&self, id: TaskId, force: bool) -> Result<Option<State>, ProviderError>;
 
     /// Enqueues a task that has ended once more, with no attempt used: one that is dead or cancelled under its
