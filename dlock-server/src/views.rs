@@ -26,6 +26,9 @@ const PERIOD_OF_COUNTS: Duration = Duration::from_secs(5);
 /// So many times as long as the last look took, a view is left alone.
 const REST: u32 = 20;
 
+/// It is no longer left alone than this after a look without an answer: a page shows soon that the store is back.
+const REST_AFTER_PROBLEM: Duration = Duration::from_secs(30);
+
 /// How many views are looked at in a second; more, and each of them is looked at less often.
 const MOST: u32 = 10;
 
@@ -119,9 +122,13 @@ impl Views {
             loop {
                 let start = Instant::now();
                 let found = look().await.map(Arc::from);
-                let took = start.elapsed();
+                let rest = REST * start.elapsed();
+                let rest = match &found {
+                    Ok(_) => rest,
+                    Err(_) => rest.min(REST_AFTER_PROBLEM),
+                };
                 sender.send_modify(|seen| *seen = Some(Seen::after(seen.as_ref(), found)));
-                sleep(views.period(&view).max(REST * took)).await;
+                sleep(views.period(&view).max(rest)).await;
                 if views.close(&view, &sender) {
                     return;
                 }

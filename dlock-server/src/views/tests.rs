@@ -129,6 +129,22 @@ async fn a_long_look_is_followed_by_a_long_rest() {
     assert_eq!(start.elapsed(), 20 * took + took);
 }
 
+/// An outage of the store is over sooner than twenty times its longest call.
+#[tokio::test(start_paused = true)]
+async fn a_look_without_an_answer_is_followed_by_half_a_minute_of_rest() {
+    let views = Views::new(200);
+    let took = Duration::from_secs(5);
+    let look = move || async move {
+        sleep(took).await;
+        Err(Code::Unknown.into())
+    };
+    let mut watcher = views.watch(view(1), look).unwrap();
+    next(&mut watcher).await;
+    let start = Instant::now();
+    next(&mut watcher).await;
+    assert_eq!(start.elapsed(), Duration::from_secs(30) + took);
+}
+
 #[tokio::test(start_paused = true)]
 async fn tasks_are_counted_less_often_than_they_are_looked_at() {
     let (views, looks) = (Views::new(200), Arc::new(AtomicU32::new(0)));
