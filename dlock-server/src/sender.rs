@@ -35,7 +35,8 @@ pub(crate) enum Sender {
     Anybody,
     Unknown,
     Known(Arc<Holder>),
-    /// Known by the cookie that a log-in has left. A browser adds it by itself, whoever made it send the request.
+    /// Known by the cookie that a log-in has left. A browser adds the cookie by itself, also to a request that a
+    /// page of another site made it send.
     LoggedIn(Arc<Holder>),
 }
 

@@ -93,8 +93,8 @@ impl Views {
         room.map_err(|_| no_room())
     }
 
-    /// What is found by the looks that come. The first one who watches a view brings how to look at it; whoever joins gets
-    /// the newest of its looks at once. A view is kept until its next look is due: if somebody opens it again before that,
+    /// What is found by the looks that come. The first watcher of a view brings how to look at it; a later one gets the
+    /// newest of its looks at once. A view is kept until its next look is due: if somebody opens it again before that,
     /// it is not looked at sooner.
     pub(crate) fn watch<Look, Found>(&self, view: View, look: Look) -> Result<Watcher, Refusal>
     where

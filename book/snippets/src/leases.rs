@@ -14,8 +14,8 @@ pub async fn book(
 ) -> Result<(), Failure> {
     match lock.acquire_timeout(Duration::from_secs(2)).await {
         Ok(lease) => Ok(lease.with(async |token| orders.push(token)).await?),
-        // The store is silent: that is no competitor, and a matter for whoever runs
-        // it.
+        // The store is silent: that is no competitor, and a matter for
+        // the people who run it.
         Err(error) if error.store_error().is_some() => Err(error.into()),
         Err(Error::Timeout { holder, .. }) => {
             Err(format!("busy: {holder:?}").into())

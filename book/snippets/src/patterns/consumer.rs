@@ -14,9 +14,9 @@ pub async fn consume(lock: &DLock, stream: &impl Stream) -> Result<(), Error> {
             })
             .await;
         match consumed {
-            // Another instance may consume by now: stand by again. What was dropped
-            // in the middle is not committed in the stream, so whoever has the lock
-            // gets it once more.
+            // Another instance may consume by now: stand by again. What was
+            // dropped in the middle is not committed in the stream, so the
+            // process that has the lock gets it once more.
             Err(Error::Lost(end)) => eprintln!("{end}"),
             ended => return ended,
         }
