@@ -42,6 +42,7 @@
 //!   names without changing behaviour: `dynamodb` (a DynamoDB table), `etcd` (the keys of an etcd),
 //!   `postgres` (one table of a database), `redis` (Redis or Valkey: one server, replicas, a cluster),
 //!   `sqlite` (one file, every process of one host), `http` (a `dlock-server` before any of them).
+//! * The feature `memory`: a store in the memory of a process, for tests of programs with locks.
 //! * The feature `tasks`: a queue of tasks whose claims are leases, in a database of yours.
 //! * The feature `election`: one leader among the instances of a service, and work that runs only there.
 //! * The feature `metrics` tells the `metrics` facade what happens, under the names of the module of
@@ -67,6 +68,9 @@ pub use dlock_etcd as etcd;
 #[cfg(feature = "http")]
 #[doc(inline)]
 pub use dlock_http as http;
+#[cfg(feature = "memory")]
+#[doc(inline)]
+pub use dlock_memory as memory;
 #[cfg(feature = "postgres")]
 #[doc(inline)]
 pub use dlock_postgres as postgres;

@@ -47,7 +47,6 @@ pub mod cases;
 mod conformance;
 pub mod faults;
 mod fixture;
-pub mod memory;
 #[cfg(feature = "wire")]
 pub mod proxy;
 /// What runs the cases; macros call it, and whatever proves the suite itself.
@@ -61,6 +60,9 @@ mod subject;
 pub mod tasks;
 #[cfg(feature = "wire")]
 pub mod wire;
+
+#[doc(inline)]
+pub use dlock_memory as memory;
 
 pub use self::{
     bench::Bench,

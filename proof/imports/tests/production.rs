@@ -17,6 +17,7 @@ const ROOTS: &[&str] = &[
     "dlock-election/src/lib.rs",
     "dlock-etcd/src/lib.rs",
     "dlock-http/src/lib.rs",
+    "dlock-memory/src/lib.rs",
     "dlock-postgres/src/lib.rs",
     "dlock-redis/src/lib.rs",
     "dlock-server/src/lib.rs",

@@ -1,37 +1,26 @@
-//! The reference provider: the contract in memory, in both disciplines. What it answers is decided
-//! in `rules`, a page that reads like the contract's tables; what it remembers lives in
-//! [`MemoryStore`].
-
-#[doc(hidden)]
-#[expect(
-    clippy::exhaustive_enums,
-    clippy::exhaustive_structs,
-    clippy::must_use_candidate,
-    reason = "for the bugs that prove the suite, and nobody else"
-)]
-pub mod rules;
-mod store;
+//! The contract in memory, in both disciplines. What it answers is decided in `rules`, a page that reads like
+//! the contract's tables; what it remembers lives in [`MemoryStore`].
 
 use std::fmt;
 
 use async_trait::async_trait;
 use dlock_core::{
-    Name, Provider, ProviderError, Record,
+    Client, Clock, Name, Provider, ProviderError, Record,
     provider::{
         Acquire, AcquireOutcome, Admin, Ask, AskOutcome, Capabilities, Durability, List, Page,
         Release, ReleaseOutcome, Renew, RenewOutcome, Revoke, RevokeOutcome, Sharing, Wakeups,
     },
 };
 
-use self::rules::{Decision, Now, Stored};
-pub use self::store::MemoryStore;
-#[doc(hidden)]
-pub use self::store::{Commit, Key};
+use crate::{
+    Key, MemoryStore,
+    rules::{self, Decision, Now, Stored},
+};
 
 /// A provider on a [`MemoryStore`]. For tests, and to read how a provider answers.
 ///
 /// ```
-/// use dlock_testkit::memory::{MemoryProvider, MemoryStore};
+/// use dlock_memory::{MemoryProvider, MemoryStore};
 ///
 /// let store = MemoryStore::store_clock();
 /// let provider = MemoryProvider::new(&store).prefix("billing");
@@ -126,6 +115,17 @@ impl MemoryProvider {
             return Err(ProviderError::not_applied("the store is read-only"));
         }
         Ok(())
+    }
+}
+
+impl MemoryStore {
+    /// A client of its own, which is to other clients of this store as another process is. It takes time from
+    /// Tokio, as the store does: where that is paused, leases run out and are renewed in no time.
+    ///
+    /// Clones of a [`MemoryProvider`] share a client on the clocks of the operating system.
+    #[must_use]
+    pub fn client(&self) -> Client {
+        Client::with_clock(MemoryProvider::new(self), Clock::tokio(1.0))
     }
 }
 

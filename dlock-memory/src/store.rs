@@ -1,4 +1,4 @@
-//! The memory of [`MemoryProvider`](super::MemoryProvider)s: records, clocks that tests can step,
+//! The memory of [`MemoryProvider`](crate::MemoryProvider)s: records, clocks that tests can step,
 //! and a way to lose writes. It decides nothing; `rules` does.
 
 use std::{
@@ -14,7 +14,7 @@ use dlock_core::{
 };
 use tokio::time::Instant;
 
-use super::rules::{Now, Stored, Write, micros};
+use crate::rules::{Now, Stored, Write, micros};
 
 /// Where a store's clocks begin: 2026-01-01T00:00:00Z in microseconds since 1970. Fixed, so that
 /// tokens repeat from run to run in paused time.

@@ -1,0 +1,16 @@
+#![doc = include_str!("../README.md")]
+
+mod provider;
+#[doc(hidden)]
+#[expect(
+    clippy::exhaustive_enums,
+    clippy::exhaustive_structs,
+    clippy::must_use_candidate,
+    reason = "for the bugs that prove the suite, and nobody else"
+)]
+pub mod rules;
+mod store;
+
+#[doc(hidden)]
+pub use self::store::{Commit, Key};
+pub use self::{provider::MemoryProvider, store::MemoryStore};
