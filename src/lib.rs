@@ -38,10 +38,12 @@
 //! # Where to go on
 //! * [`DLock::with`] runs work under the lock; [`DLock::hold`] gives a [`Guard`] that renews itself;
 //!   [`DLock::acquire`] a [`Lease`] to renew by hand; [`DLock::try_acquire`] asks once.
+//!   [`DLock::many`] holds several locks as one, [`DLock::semaphore`] lets so many in at a time.
 //! * Backends, each behind a feature of the same name; none is on by default, and a feature adds
 //!   names without changing behaviour: `dynamodb` (a DynamoDB table), `etcd` (the keys of an etcd),
 //!   `postgres` (one table of a database), `redis` (Redis or Valkey: one server, replicas, a cluster),
 //!   `sqlite` (one file, every process of one host), `http` (a `dlock-server` before any of them).
+//! * The feature `blocking`: the same locks for programs without async.
 //! * The feature `memory`: a store in the memory of a process, for tests of programs with locks.
 //! * The feature `tasks`: a queue of tasks whose claims are leases, in a database of yours.
 //! * The feature `election`: one leader among the instances of a service, and work that runs only there.
@@ -56,6 +58,9 @@
 
 pub use dlock_core::*;
 
+#[cfg(feature = "blocking")]
+#[doc(inline)]
+pub use dlock_blocking as blocking;
 #[cfg(feature = "dynamodb")]
 #[doc(inline)]
 pub use dlock_dynamodb as dynamodb;

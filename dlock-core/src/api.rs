@@ -6,7 +6,10 @@ mod fence;
 mod guard;
 mod lease;
 mod lock;
+mod multi;
 mod scope;
+mod semaphore;
+mod together;
 mod watch;
 
 pub use self::{
@@ -16,5 +19,7 @@ pub use self::{
     guard::Guard,
     lease::Lease,
     lock::{DLock, TryAcquire},
+    multi::{MultiGuard, MultiLock, TryHold},
+    semaphore::{Permit, Semaphore},
     watch::LeaseWatch,
 };

@@ -1,7 +1,11 @@
 //! "Patterns": a lock in the places where services need one.
 
 pub mod consumer;
+pub mod crawlers;
 pub mod customer;
 pub mod leader;
 pub mod migration;
+pub mod several;
+pub mod tests;
+pub mod threads;
 pub mod worker;

@@ -9,6 +9,19 @@ use std::{
 
 use crate::{End, Error, FencingToken, Guard, State};
 
+/// What work runs under: one lock, or several.
+pub(crate) trait Scope {
+    /// What the work gets.
+    type Tokens;
+
+    fn tokens(&self) -> Self::Tokens;
+    fn state(&self) -> State;
+    fn is_valid(&self) -> bool;
+    fn ended(&self) -> impl Future<Output = End> + Send;
+    /// Releases, and waits for it a little.
+    fn give_back(self) -> impl Future<Output = ()> + Send;
+}
+
 /// How the work ended.
 enum Work<T> {
     Finished(T),
@@ -18,9 +31,10 @@ enum Work<T> {
 }
 
 /// Runs the work under the guard, and releases when the work has ended and is gone (V7, V9).
-pub(crate) async fn run<F, Fut, T>(guard: Guard, work: F) -> Result<T, Error>
+pub(crate) async fn run<S, F, Fut, T>(guard: S, work: F) -> Result<T, Error>
 where
-    F: FnOnce(FencingToken) -> Fut,
+    S: Scope,
+    F: FnOnce(S::Tokens) -> Fut,
     Fut: Future<Output = T>,
 {
     let ended = drive(&guard, work).await;
@@ -29,7 +43,7 @@ where
         State::Ended(loss) => Some(loss),
         _ => None,
     };
-    give_back(guard).await;
+    guard.give_back().await;
     match (ended, late) {
         (Work::Panicked(panic), _) => resume_unwind(panic),
         (Work::Cancelled(loss), _) => Err(loss.into()),
@@ -42,9 +56,10 @@ where
 }
 
 /// Polls the loss before the work, each time; drops the work before it returns.
-async fn drive<F, Fut, T>(guard: &Guard, work: F) -> Work<T>
+async fn drive<S, F, Fut, T>(guard: &S, work: F) -> Work<T>
 where
-    F: FnOnce(FencingToken) -> Fut,
+    S: Scope,
+    F: FnOnce(S::Tokens) -> Fut,
     Fut: Future<Output = T>,
 {
     let mut lost = pin!(guard.ended());
@@ -54,7 +69,7 @@ where
     // A panic must not skip the release, nor let the release overtake the work: it is caught, the
     // work is dropped, the lock is given back, and then the panic goes on. Nothing of the work is
     // looked at after that, hence the assertion.
-    let work = match catch_unwind(AssertUnwindSafe(|| work(guard.token()))) {
+    let work = match catch_unwind(AssertUnwindSafe(|| work(guard.tokens()))) {
         Ok(work) => work,
         Err(panic) => return Work::Panicked(panic),
     };
@@ -78,18 +93,38 @@ where
     .await
 }
 
-/// Releases, and waits for it a little, so that normally the lock is free when `with` returns. A
-/// store that does not answer must not keep the work's result from its caller, least of all until
-/// somebody else holds the lock: the release goes on in the background then.
-async fn give_back(guard: Guard) {
-    if guard.was_refused() {
-        return;
+impl Scope for Guard {
+    type Tokens = FencingToken;
+
+    fn tokens(&self) -> FencingToken {
+        self.token()
     }
-    let patience = guard.release_patience();
-    tokio::select! {
-        biased;
-        // Its outcome is logged where it runs.
-        _ = guard.release() => {}
-        () = patience => {}
+
+    fn state(&self) -> State {
+        self.state()
+    }
+
+    fn is_valid(&self) -> bool {
+        self.is_valid()
+    }
+
+    fn ended(&self) -> impl Future<Output = End> + Send {
+        self.ended()
+    }
+
+    /// Normally the lock is free when `with` returns. A store that does not answer must not keep the work's
+    /// result from its caller, least of all until somebody else holds the lock: the release goes on
+    /// in the background then.
+    async fn give_back(self) {
+        if self.was_refused() {
+            return;
+        }
+        let patience = self.release_patience();
+        tokio::select! {
+            biased;
+            // Its outcome is logged where it runs.
+            _ = self.release() => {}
+            () = patience => {}
+        }
     }
 }

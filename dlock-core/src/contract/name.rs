@@ -1,6 +1,6 @@
 //! The name of a lock. What a store makes of it (a prefix, a key) is the provider's business.
 
-use std::{fmt, sync::Arc};
+use std::{borrow::Borrow, fmt, sync::Arc};
 
 use crate::BuildError;
 
@@ -71,6 +71,13 @@ impl fmt::Display for Name {
 impl fmt::Debug for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&*self.0, f)
+    }
+}
+
+/// So that maps by name are asked with text.
+impl Borrow<str> for Name {
+    fn borrow(&self) -> &str {
+        self.as_str()
     }
 }
 

@@ -37,13 +37,20 @@ impl Entropy {
     /// A random span between zero and `most`.
     pub(crate) fn jitter(&self, most: Duration) -> Duration {
         let most = u64::try_from(most.as_nanos()).unwrap_or(u64::MAX);
-        Duration::from_nanos(match self {
-            Self::System => fastrand::u64(..=most),
-            Self::Seeded(rng) => rng
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .u64(..=most),
-        })
+        Duration::from_nanos(self.draw(|rng| rng.u64(..=most)))
+    }
+
+    /// A random number below this one, which is not zero.
+    pub(crate) fn below(&self, count: usize) -> usize {
+        self.draw(|rng| rng.usize(..count))
+    }
+
+    /// For what need not be secret.
+    fn draw<T>(&self, draw: impl FnOnce(&mut fastrand::Rng) -> T) -> T {
+        match self {
+            Self::System => draw(&mut fastrand::Rng::new()),
+            Self::Seeded(rng) => draw(&mut rng.lock().unwrap_or_else(PoisonError::into_inner)),
+        }
     }
 }
 

@@ -10,6 +10,7 @@ use dlock_imports::Graph;
 /// The roots of the production crates.
 const ROOTS: &[&str] = &[
     "src/lib.rs",
+    "dlock-blocking/src/lib.rs",
     "dlock-cas/src/lib.rs",
     "dlock-cli/src/lib.rs",
     "dlock-core/src/lib.rs",

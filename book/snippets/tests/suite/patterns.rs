@@ -18,7 +18,9 @@ use dlock::{
     sqlite::{SqliteProvider, tasks::SqliteTasks},
 };
 use dlock_book_snippets::{
-    patterns::{consumer, customer, leader, migration, worker},
+    patterns::{
+        consumer, crawlers, customer, leader, migration, several, threads, worker,
+    },
     stores,
 };
 use tokio::sync::watch;
@@ -243,4 +245,46 @@ async fn a_consumer_that_is_gone_is_followed() {
         taken[0].1 < taken[taken.len() - 1].1,
         "one consumer did it all: {taken:?}"
     );
+}
+
+#[tokio::test]
+async fn transfers_in_both_directions_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let locks = DLock::builder().name("accounts").provider(file(&folder));
+    let locks = locks.build().unwrap();
+    for _ in 0..20 {
+        let (there, back) = tokio::join!(
+            several::transfer(&locks, 3, 7),
+            several::transfer(&locks, 7, 3)
+        );
+        there.unwrap();
+        back.unwrap();
+    }
+}
+
+#[test]
+fn a_program_without_async_works_once_a_night() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("locks.db");
+    assert!(threads::nightly(&file).unwrap());
+    assert!(!threads::nightly(&file).unwrap());
+}
+
+#[tokio::test]
+async fn more_pages_than_permits_are_fetched_all_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let lock = DLock::builder().name("pages").provider(file(&folder));
+    let lock = lock.build().unwrap();
+    let mut pages = tokio::task::JoinSet::new();
+    for _ in 0..12 {
+        let lock = lock.clone();
+        pages.spawn(async move {
+            crawlers::crawl(&lock, "page")
+                .await
+                .map_err(|error| error.to_string())
+        });
+    }
+    for page in pages.join_all().await {
+        assert_eq!(page.unwrap(), "PAGE");
+    }
 }

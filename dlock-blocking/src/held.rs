@@ -1,0 +1,304 @@
+//! One term in the hands of a thread.
+
+use std::{fmt, time::Duration};
+
+use dlock_core::{End, Error, FencingToken, ReleaseEnd, State, Ticket};
+use tokio::time::timeout;
+
+use crate::Runtime;
+
+/// A granted lock, to be renewed and released by hand: [`dlock_core::Lease`], for threads that wait.
+///
+/// Dropping it gives it back, and waits for that: at most a sixth of the lease, and no longer than it lasts. On a
+/// thread of an async runtime, where the other methods panic, dropping does not wait.
+#[must_use = "a lease that is dropped is given back at once"]
+pub struct Lease(Held<dlock_core::Lease>);
+
+/// A granted lock that is renewed for as long as the guard lives: [`dlock_core::Guard`], for threads that wait.
+///
+/// Renewing can fail, and the holder can know it *before* anybody else can have the lock: ask
+/// [`Guard::is_valid`] between the steps of the work, pause with [`Guard::sleep`], or act with [`Guard::on_loss`].
+///
+/// Dropping it is as dropping a [`Lease`].
+#[must_use = "a guard that is dropped gives its lock back at once"]
+pub struct Guard(Held<dlock_core::Guard>);
+
+/// What a lease and a guard have in common: they are on a runtime, and end there.
+struct Held<H: Handle> {
+    /// `None` once it has ended by its own hand.
+    handle: Option<H>,
+    runtime: Runtime,
+    duration: Duration,
+}
+
+/// A handle of the core that can be given back.
+trait Handle {
+    fn remaining(&self) -> Duration;
+    fn release(self) -> impl Future<Output = Result<ReleaseEnd, Error>>;
+}
+
+impl Handle for dlock_core::Lease {
+    fn remaining(&self) -> Duration {
+        self.remaining()
+    }
+
+    fn release(self) -> impl Future<Output = Result<ReleaseEnd, Error>> {
+        self.release()
+    }
+}
+
+impl Handle for dlock_core::Guard {
+    fn remaining(&self) -> Duration {
+        self.remaining()
+    }
+
+    fn release(self) -> impl Future<Output = Result<ReleaseEnd, Error>> {
+        self.release()
+    }
+}
+
+impl Lease {
+    pub(crate) const fn new(
+        lease: dlock_core::Lease,
+        runtime: Runtime,
+        duration: Duration,
+    ) -> Self {
+        Self(Held {
+            handle: Some(lease),
+            runtime,
+            duration,
+        })
+    }
+
+    /// The fencing token of this term.
+    #[must_use]
+    pub fn token(&self) -> FencingToken {
+        self.0.get().token()
+    }
+
+    /// Whether the holder may still act; see [`dlock_core::Lease::is_valid`].
+    #[must_use]
+    pub fn is_valid(&self) -> bool {
+        self.0.get().is_valid()
+    }
+
+    /// How much of the lease is left; zero once it has ended.
+    #[must_use]
+    pub fn remaining(&self) -> Duration {
+        self.0.get().remaining()
+    }
+
+    /// Extends the lease by its duration, counted from now: one attempt of at most a sixth of the lease.
+    ///
+    /// # Errors
+    /// As of [`dlock_core::Lease::renew`]: [`Error::Lost`] if it has ended; [`Error::Provider`] if there was no
+    /// answer, which is **not** a loss.
+    pub fn renew(&mut self) -> Result<(), Error> {
+        let Held {
+            handle, runtime, ..
+        } = &mut self.0;
+        runtime.block_on(there_mut(handle).renew())
+    }
+
+    /// Gives the lock back, and waits until the store has answered or must have let go: at most one duration.
+    ///
+    /// # Errors
+    /// As of [`dlock_core::Lease::release`].
+    pub fn release(self) -> Result<ReleaseEnd, Error> {
+        self.0.end(dlock_core::Lease::release)
+    }
+
+    /// The same for work that was **not done** and that somebody else may do; see
+    /// [`dlock_core::Lease::release_open`].
+    ///
+    /// # Errors
+    /// As of [`dlock_core::Lease::release`].
+    pub fn release_open(self) -> Result<ReleaseEnd, Error> {
+        self.0.end(dlock_core::Lease::release_open)
+    }
+
+    /// Ends this handle and leaves the lock to the redeemer of the ticket; see [`dlock_core::Lease::hand_over`].
+    ///
+    /// # Errors
+    /// [`Error::Lost`] if the lease has ended already.
+    pub fn hand_over(mut self) -> Result<Ticket, Error> {
+        self.0.take().hand_over()
+    }
+
+    /// Runs the work while the lease is renewed, and gives it back when the work has ended, or has panicked.
+    ///
+    /// The work runs on this thread, and to its end: that the lease is lost meanwhile is told by the guard and
+    /// nobody else.
+    ///
+    /// # Errors
+    /// [`Error::Lost`] if the lease ended before the work had: what the work returned is dropped, and its
+    /// `work_finished` is set; or if the lease has ended already: then the work does not begin.
+    pub fn with<T>(self, work: impl FnOnce(&Guard) -> T) -> Result<T, Error> {
+        let guard = self.keep_alive();
+        if let State::Ended(loss) = guard.state() {
+            return Err(loss.into());
+        }
+        let value = work(&guard);
+        let state = guard.state();
+        drop(guard);
+        match state {
+            State::Ended(mut loss) => {
+                loss.work_finished = true;
+                Err(loss.into())
+            }
+            State::Valid | State::Unsure => Ok(value),
+        }
+    }
+
+    /// [`Lease::with`] for work that returns a `Result` whose error can hold an [`Error`]: one `?`
+    /// instead of two.
+    ///
+    /// # Errors
+    /// The work's own error, or those of [`Lease::with`].
+    pub fn with_result<T, E: From<Error>>(
+        self,
+        work: impl FnOnce(&Guard) -> Result<T, E>,
+    ) -> Result<T, E> {
+        self.with(work)?
+    }
+
+    /// Renews the lease from now on, until the guard is released, dropped or lost.
+    pub fn keep_alive(mut self) -> Guard {
+        Guard(Held {
+            handle: Some(self.0.take().keep_alive()),
+            runtime: self.0.runtime.clone(),
+            duration: self.0.duration,
+        })
+    }
+}
+
+impl Guard {
+    /// The fencing token of this term.
+    #[must_use]
+    pub fn token(&self) -> FencingToken {
+        self.0.get().token()
+    }
+
+    /// Whether the holder may still act; see [`dlock_core::Lease::is_valid`].
+    #[must_use]
+    pub fn is_valid(&self) -> bool {
+        self.0.get().is_valid()
+    }
+
+    /// How much of the lease is left if no further renewal succeeds; zero once it has ended.
+    #[must_use]
+    pub fn remaining(&self) -> Duration {
+        self.0.get().remaining()
+    }
+
+    /// Valid, unsure or lost, computed from the clock at every call.
+    #[must_use]
+    pub fn state(&self) -> State {
+        self.0.get().state()
+    }
+
+    /// Somebody has asked the holder to give the lock back when it can.
+    #[must_use]
+    pub fn asked(&self) -> bool {
+        self.0.get().asked()
+    }
+
+    /// Pauses the work for this long; shorter if the lease ends meanwhile, and then tells how.
+    ///
+    /// # Panics
+    /// On a thread of an async runtime.
+    #[must_use = "it tells that the lease has ended"]
+    pub fn sleep(&self, pause: Duration) -> Option<End> {
+        let ended = self.0.get().ended();
+        self.0
+            .runtime
+            .block_on(async { timeout(pause, ended).await.ok() })
+    }
+
+    /// Acts when the lease is lost, on another thread, within milliseconds of its deadline: to stop what the
+    /// work waits for. Does nothing if the lease ends by its own handle.
+    ///
+    /// A process that is paused, or a machine that is very busy, acts late. Only a resource that
+    /// checks the token is safe from that.
+    pub fn on_loss(&self, act: impl FnOnce(End) + Send + 'static) {
+        self.0.runtime.on_loss(self.0.get().ended(), act);
+    }
+
+    /// Ends the work's protection and gives the lock back; see [`Lease::release`].
+    ///
+    /// # Errors
+    /// As of [`dlock_core::Lease::release`].
+    pub fn release(self) -> Result<ReleaseEnd, Error> {
+        self.0.end(dlock_core::Guard::release)
+    }
+
+    /// The same for work that was not done and that somebody else may do; see [`Lease::release_open`].
+    ///
+    /// # Errors
+    /// As of [`dlock_core::Lease::release`].
+    pub fn release_open(self) -> Result<ReleaseEnd, Error> {
+        self.0.end(dlock_core::Guard::release_open)
+    }
+
+    /// Ends the guard and leaves the lock to the redeemer of the ticket; see [`Lease::hand_over`].
+    ///
+    /// # Errors
+    /// [`Error::Lost`] if the lease has ended already.
+    pub fn hand_over(mut self) -> Result<Ticket, Error> {
+        self.0.take().hand_over()
+    }
+}
+
+impl<H: Handle> Held<H> {
+    fn get(&self) -> &H {
+        match &self.handle {
+            Some(handle) => handle,
+            None => gone(),
+        }
+    }
+
+    fn take(&mut self) -> H {
+        match self.handle.take() {
+            Some(handle) => handle,
+            None => gone(),
+        }
+    }
+
+    fn end<T, F: Future<Output = T>>(mut self, end: impl FnOnce(H) -> F) -> T {
+        let handle = self.take();
+        self.runtime.block_on(end(handle))
+    }
+}
+
+impl<H: Handle> Drop for Held<H> {
+    fn drop(&mut self) {
+        if let Some(handle) = self.handle.take() {
+            // As long as the async `with` waits for its release.
+            let patience = (self.duration / 6).min(handle.remaining());
+            self.runtime.settle(handle.release(), patience);
+        }
+    }
+}
+
+fn there_mut<H>(handle: &mut Option<H>) -> &mut H {
+    match handle {
+        Some(handle) => handle,
+        None => gone(),
+    }
+}
+
+fn gone() -> ! {
+    unreachable!("a handle is taken by what ends it, and by nothing else")
+}
+
+impl fmt::Debug for Lease {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self.0.get(), f)
+    }
+}
+
+impl fmt::Debug for Guard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self.0.get(), f)
+    }
+}

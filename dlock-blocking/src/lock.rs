@@ -1,0 +1,204 @@
+//! The lock, for threads that wait.
+
+use std::time::Duration;
+
+use dlock_core::{BuildError, Client, Error, FencingToken, Holder, Name, Record, Ticket};
+
+use crate::{Guard, Lease, Runtime};
+
+/// A distributed lock for programs without async: [`dlock_core::DLock`], whose page says what it promises. Made by
+/// [`Runtime::lock`].
+///
+/// Cheap to clone; clones are the same lock.
+///
+/// # Panics
+/// Every method that waits for the store or for the lock panics on a thread of an async runtime.
+#[derive(Clone, Debug)]
+pub struct DLock {
+    lock: dlock_core::DLock,
+    runtime: Runtime,
+}
+
+/// Answer to [`DLock::try_acquire`].
+#[derive(Debug)]
+#[must_use = "an acquired lease that is dropped is given back at once"]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "either we have it or somebody else does"
+)]
+pub enum TryAcquire {
+    /// It is ours.
+    Acquired(Lease),
+    /// Somebody holds it, or it is closed: see [`Record::is_closed`].
+    Held(Holder),
+}
+
+impl DLock {
+    pub(crate) const fn new(lock: dlock_core::DLock, runtime: Runtime) -> Self {
+        Self { lock, runtime }
+    }
+
+    /// A lock with the same settings over the same client, under another name.
+    ///
+    /// # Errors
+    /// [`BuildError::Name`] if it is not a name.
+    pub fn named(&self, name: impl AsRef<str>) -> Result<Self, BuildError> {
+        Ok(self.like(self.lock.named(name)?))
+    }
+
+    /// The same lock with another label for people; see [`dlock_core::DLock::owned_by`].
+    ///
+    /// # Errors
+    /// [`BuildError::Owner`] if it cannot be one.
+    pub fn owned_by(&self, owner: impl Into<String>) -> Result<Self, BuildError> {
+        Ok(self.like(self.lock.owned_by(owner)?))
+    }
+
+    /// The same lock with other data for its next leases; see [`dlock_core::DLock::carrying`].
+    ///
+    /// # Errors
+    /// [`BuildError::Data`] if it is more than 4096 bytes.
+    pub fn carrying(&self, data: impl Into<Vec<u8>>) -> Result<Self, BuildError> {
+        Ok(self.like(self.lock.carrying(data)?))
+    }
+
+    /// Asks once, past all who wait. Being refused is no error.
+    ///
+    /// # Errors
+    /// As of [`dlock_core::DLock::try_acquire`].
+    pub fn try_acquire(&self) -> Result<TryAcquire, Error> {
+        self.answer(self.lock.try_acquire())
+    }
+
+    /// Waits until the lock is ours: first come, first served among the waiters of this process.
+    ///
+    /// # Errors
+    /// As of [`dlock_core::DLock::acquire`].
+    pub fn acquire(&self) -> Result<Lease, Error> {
+        self.lease(self.lock.acquire())
+    }
+
+    /// Waits, but no longer than `limit` in all. A zero limit asks once.
+    ///
+    /// # Errors
+    /// As of [`dlock_core::DLock::acquire_timeout`]: [`Error::Timeout`] when the time is up.
+    pub fn acquire_timeout(&self, limit: Duration) -> Result<Lease, Error> {
+        self.lease(self.lock.acquire_timeout(limit))
+    }
+
+    /// Goes on with a lease that was handed over: asks once.
+    ///
+    /// # Errors
+    /// As of [`dlock_core::DLock::try_redeem`].
+    pub fn try_redeem(&self, ticket: &Ticket) -> Result<TryAcquire, Error> {
+        self.answer(self.lock.try_redeem(ticket))
+    }
+
+    /// Goes on with a lease that was handed over; if the ticket is worth nothing any more, waits for the lock.
+    ///
+    /// # Errors
+    /// As of [`dlock_core::DLock::redeem`].
+    pub fn redeem(&self, ticket: &Ticket) -> Result<Lease, Error> {
+        self.lease(self.lock.redeem(ticket))
+    }
+
+    /// [`DLock::redeem`], but no longer than `limit` in all. A zero limit asks once.
+    ///
+    /// # Errors
+    /// As of [`dlock_core::DLock::redeem_timeout`].
+    pub fn redeem_timeout(&self, ticket: &Ticket, limit: Duration) -> Result<Lease, Error> {
+        self.lease(self.lock.redeem_timeout(ticket, limit))
+    }
+
+    /// Waits until the lock is ours, and renews it from then on.
+    ///
+    /// # Errors
+    /// As for [`DLock::acquire`].
+    pub fn hold(&self) -> Result<Guard, Error> {
+        Ok(self.acquire()?.keep_alive())
+    }
+
+    /// Waits for the lock, runs the work while it is held and renewed, and gives it back when the work has ended,
+    /// or has panicked. See [`Lease::with`].
+    ///
+    /// # Errors
+    /// [`Error::Lost`] if the lease ended before the work had. Otherwise as for [`DLock::acquire`].
+    pub fn with<T>(&self, work: impl FnOnce(&Guard) -> T) -> Result<T, Error> {
+        self.acquire()?.with(work)
+    }
+
+    /// [`DLock::with`] for work that returns a `Result` whose error can hold an [`Error`]: one `?`
+    /// instead of two.
+    ///
+    /// # Errors
+    /// The work's own error, or those of [`DLock::with`].
+    pub fn with_result<T, E: From<Error>>(
+        &self,
+        work: impl FnOnce(&Guard) -> Result<T, E>,
+    ) -> Result<T, E> {
+        self.with(work)?
+    }
+
+    /// The record as the store has it, without acquiring; `None` if the lock was never held.
+    ///
+    /// # Errors
+    /// As of [`dlock_core::DLock::read`].
+    pub fn read(&self) -> Result<Option<Record>, Error> {
+        self.runtime.block_on(self.lock.read())
+    }
+
+    /// Makes the next grants carry a token above this one; see [`dlock_core::DLock::raise_floor`].
+    pub fn raise_floor(&self, highest: FencingToken) {
+        self.lock.raise_floor(highest);
+    }
+
+    /// What is locked.
+    #[must_use]
+    pub fn name(&self) -> &Name {
+        self.lock.name()
+    }
+
+    /// The label people see; decides nothing.
+    #[must_use]
+    pub fn owner(&self) -> &str {
+        self.lock.owner()
+    }
+
+    /// The lease's duration.
+    #[must_use]
+    pub fn duration(&self) -> Duration {
+        self.lock.duration()
+    }
+
+    /// The client that the locks of this process share, as on the page of [`dlock_core::Client`].
+    #[must_use]
+    pub fn client(&self) -> Client {
+        self.lock.client()
+    }
+
+    fn like(&self, lock: dlock_core::DLock) -> Self {
+        Self::new(lock, self.runtime.clone())
+    }
+
+    fn lease(
+        &self,
+        acquire: impl Future<Output = Result<dlock_core::Lease, Error>>,
+    ) -> Result<Lease, Error> {
+        let lease = self.runtime.block_on(acquire)?;
+        Ok(self.held(lease))
+    }
+
+    fn answer(
+        &self,
+        ask: impl Future<Output = Result<dlock_core::TryAcquire, Error>>,
+    ) -> Result<TryAcquire, Error> {
+        Ok(match self.runtime.block_on(ask)? {
+            dlock_core::TryAcquire::Acquired(lease) => TryAcquire::Acquired(self.held(lease)),
+            dlock_core::TryAcquire::Held(holder) => TryAcquire::Held(holder),
+        })
+    }
+
+    fn held(&self, lease: dlock_core::Lease) -> Lease {
+        Lease::new(lease, self.runtime.clone(), self.lock.duration())
+    }
+}

@@ -1,0 +1,96 @@
+//! What waits for futures, and renews leases meanwhile.
+
+use std::{fmt, io, sync::Arc, time::Duration};
+
+use dlock_core::End;
+use tokio::{
+    runtime::{Builder, Handle},
+    time::timeout,
+};
+
+use crate::DLock;
+
+/// A runtime of one thread, which renews leases and drives the connections of stores. Cheap to clone; clones are
+/// the same runtime, which ends with the last of them and of the locks, leases and guards that were made on it.
+///
+/// One for a program is enough.
+#[derive(Clone)]
+pub struct Runtime(Arc<Owned>);
+
+/// `None` only while it is dropped.
+struct Owned(Option<tokio::runtime::Runtime>);
+
+impl Runtime {
+    /// Starts the thread.
+    ///
+    /// # Errors
+    /// The system's, if it gives no thread or no means to wait for connections.
+    pub fn new() -> io::Result<Self> {
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_name("dlock")
+            .enable_all()
+            .build()?;
+        Ok(Self(Arc::new(Owned(Some(runtime)))))
+    }
+
+    /// Waits for a future: for opening a store, or for what has no blocking form here, as
+    /// [`Client::close`](dlock_core::Client::close).
+    ///
+    /// # Panics
+    /// On a thread of an async runtime.
+    pub fn block_on<F: Future>(&self, future: F) -> F::Output {
+        match &self.0.0 {
+            Some(runtime) => runtime.block_on(future),
+            None => unreachable!("it is there until it is dropped"),
+        }
+    }
+
+    /// This lock, for threads that wait.
+    #[must_use]
+    pub fn lock(&self, lock: dlock_core::DLock) -> DLock {
+        DLock::new(lock, self.clone())
+    }
+
+    /// Waits for a release, but no longer than this, and not where waiting is not possible; it goes on in the
+    /// background then, as far as it has begun.
+    pub(crate) fn settle(&self, release: impl Future, patience: Duration) {
+        // A thread that ends may have no place left for Tokio's context: there nothing can wait either.
+        let outside = Handle::try_current().is_err_and(|why| why.is_missing_context());
+        if outside {
+            // What came of it is logged where it runs.
+            drop(self.block_on(async { timeout(patience, release).await }));
+        }
+    }
+
+    /// Acts on a thread of its own when a lease is lost.
+    pub(crate) fn on_loss(
+        &self,
+        ended: impl Future<Output = End> + Send + 'static,
+        act: impl FnOnce(End) + Send + 'static,
+    ) {
+        if let Some(runtime) = &self.0.0 {
+            runtime.spawn(async move {
+                let end = ended.await;
+                if end.is_loss() {
+                    tokio::task::spawn_blocking(move || act(end));
+                }
+            });
+        }
+    }
+}
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        // Waits for nothing, so that it can be dropped on a thread of another runtime.
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+impl fmt::Debug for Runtime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Runtime").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,203 @@
+//! Several locks held as one.
+
+mod guard;
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use self::guard::Incomplete;
+pub use self::guard::MultiGuard;
+use crate::{BuildError, DLock, Error, FencingToken, Holder, Name, TryAcquire, api::scope};
+
+/// Several locks that are held together: all of them, or none. Made by [`DLock::many`].
+///
+/// They are acquired one after the other in the order of their names, in whatever order they were given: so
+/// processes that want the same locks never wait for each other in a circle, as long as each of them takes
+/// all its locks by one `MultiLock`. The first ones are held and renewed while a later one is waited for, and
+/// keep others out meanwhile. They are given back together.
+///
+/// Each lock has a token of its own, for the resource that it protects.
+#[derive(Clone, Debug)]
+pub struct MultiLock(Vec<DLock>);
+
+/// Answer to [`MultiLock::try_hold`].
+#[derive(Debug)]
+#[must_use = "locks that are dropped are given back at once"]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "either we have all or somebody else has one"
+)]
+pub enum TryHold {
+    /// All are ours.
+    Held(MultiGuard),
+    /// Somebody holds this one, or it is closed. None is ours.
+    Refused {
+        /// The first that was refused, in the order of the names.
+        name: Name,
+        /// Who has it.
+        holder: Holder,
+    },
+}
+
+impl DLock {
+    /// Several locks as one: all or none, in an order in which nobody waits in a circle.
+    ///
+    /// ```no_run
+    /// # // no_run: needs a provider, and this crate has none.
+    /// # use dlock_core::{DLock, FencingToken};
+    /// # async fn example(accounts: DLock) -> Result<(), Box<dyn std::error::Error>> {
+    /// # async fn transfer(_: FencingToken, _: FencingToken) -> Result<(), std::io::Error> { Ok(()) }
+    /// let both = DLock::many([accounts.named("account-7")?, accounts.named("account-3")?])?;
+    /// both.with(async |tokens| transfer(tokens["account-7"], tokens["account-3"]).await).await??;
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// [`BuildError::Many`] if there is none, if two have the same name, or if they are of different clients.
+    pub fn many(locks: impl IntoIterator<Item = Self>) -> Result<MultiLock, BuildError> {
+        let mut locks: Vec<_> = locks.into_iter().collect();
+        locks.sort_by(|a, b| a.name().cmp(b.name()));
+        let neighbours = || locks.iter().zip(locks.iter().skip(1));
+        let reason = if locks.is_empty() {
+            "there is none"
+        } else if neighbours().any(|(a, b)| a.name() == b.name()) {
+            "two of them have the same name"
+        } else if neighbours().any(|(a, b)| !Arc::ptr_eq(&a.0.store, &b.0.store)) {
+            "they are of different clients, between which there is no order; make them with `DLock::named`"
+        } else {
+            return Ok(MultiLock(locks));
+        };
+        Err(BuildError::Many { reason })
+    }
+}
+
+impl MultiLock {
+    /// Asks once for each. Being refused is no error, and leaves nothing held.
+    ///
+    /// # Errors
+    /// As for [`DLock::try_acquire`]; [`Error::Lost`] if one was lost while the others were asked for.
+    ///
+    /// # Cancel safety
+    /// Dropping the future leaves nothing behind, as for [`DLock::try_acquire`].
+    pub async fn try_hold(&self) -> Result<TryHold, Error> {
+        let mut first_ones = Incomplete::default();
+        for lock in &self.0 {
+            let refused = match lock.try_acquire().await {
+                Ok(TryAcquire::Acquired(lease)) => {
+                    first_ones.push(lease.keep_alive());
+                    continue;
+                }
+                Ok(TryAcquire::Held(holder)) => Ok(TryHold::Refused {
+                    name: lock.name().clone(),
+                    holder,
+                }),
+                Err(error) => Err(error),
+            };
+            first_ones.give_back().await;
+            return refused;
+        }
+        Ok(TryHold::Held(first_ones.complete()?))
+    }
+
+    /// Waits until all are ours, and renews them from then on. If one is lost while another is waited for, it
+    /// begins again.
+    ///
+    /// # Errors
+    /// As for [`DLock::acquire`]; then none is held.
+    ///
+    /// # Cancel safety
+    /// Dropping the future gives up the places in the queues and what was held so far.
+    pub async fn hold(&self) -> Result<MultiGuard, Error> {
+        self.wait(None).await
+    }
+
+    /// [`MultiLock::hold`], but no longer than `limit` in all. A zero limit asks once.
+    ///
+    /// # Errors
+    /// [`Error::Timeout`] when the time is up, with who has the one that was waited for; otherwise as
+    /// [`MultiLock::hold`].
+    ///
+    /// # Cancel safety
+    /// As for [`MultiLock::hold`].
+    pub async fn hold_timeout(&self, limit: Duration) -> Result<MultiGuard, Error> {
+        self.wait(Some(limit)).await
+    }
+
+    /// Waits for all, runs the work while all are held and renewed, and gives them back when the work has ended, as
+    /// [`DLock::with`] does. The work gets the token of each name. If one of them is lost, the work is dropped.
+    ///
+    /// # Errors
+    /// [`Error::Lost`] for the first that ended before the work had; otherwise as for [`MultiLock::hold`].
+    ///
+    /// # Cancel safety
+    /// Dropping the future drops the work, then gives the locks back in the background.
+    pub async fn with<F, Fut, T>(&self, work: F) -> Result<T, Error>
+    where
+        F: FnOnce(BTreeMap<Name, FencingToken>) -> Fut,
+        Fut: Future<Output = T>,
+    {
+        scope::run(self.hold().await?, work).await
+    }
+
+    /// [`MultiLock::with`] for work that returns a `Result` whose error can hold an [`Error`]: one `?`
+    /// instead of two.
+    ///
+    /// # Errors
+    /// The work's own error, or those of [`MultiLock::with`].
+    ///
+    /// # Cancel safety
+    /// As for [`MultiLock::with`].
+    pub async fn with_result<F, Fut, T, E>(&self, work: F) -> Result<T, E>
+    where
+        F: FnOnce(BTreeMap<Name, FencingToken>) -> Fut,
+        Fut: Future<Output = Result<T, E>>,
+        E: From<Error>,
+    {
+        self.with(work).await?
+    }
+
+    async fn wait(&self, limit: Option<Duration>) -> Result<MultiGuard, Error> {
+        let stopwatch = self.0[0].client().0.clock.stopwatch();
+        loop {
+            let left = || limit.map(|limit| limit.saturating_sub(stopwatch.elapsed()));
+            match self.in_order(left).await {
+                Ok(guard) => return Ok(guard),
+                // One that was held already is lost: nobody has worked yet, so all are asked for again.
+                Err(Error::Lost(_)) => {}
+                Err(Error::Timeout { holder, source, .. }) => {
+                    return Err(Error::Timeout {
+                        waited: stopwatch.elapsed(),
+                        holder,
+                        source,
+                    });
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// One after the other, while those that are held stay so.
+    async fn in_order(&self, left: impl Fn() -> Option<Duration>) -> Result<MultiGuard, Error> {
+        let mut first_ones = Incomplete::default();
+        for lock in &self.0 {
+            let lease = async {
+                match left() {
+                    Some(limit) => lock.acquire_timeout(limit).await,
+                    None => lock.acquire().await,
+                }
+            };
+            let lease = tokio::select! {
+                biased;
+                loss = first_ones.ended() => Err(Error::Lost(loss)),
+                lease = lease => lease,
+            };
+            match lease {
+                Ok(lease) => first_ones.push(lease.keep_alive()),
+                Err(error) => {
+                    first_ones.give_back().await;
+                    return Err(error);
+                }
+            }
+        }
+        Ok(first_ones.complete()?)
+    }
+}

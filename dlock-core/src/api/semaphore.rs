@@ -1,0 +1,137 @@
+//! As many at a time as there are permits, each of which is a lock.
+
+use std::time::Duration;
+
+use crate::{BuildError, DLock, Error, Lease, TryAcquire, api::together::first};
+
+/// At most so many holders at a time among all processes that use the same store and name. Made by
+/// [`DLock::semaphore`].
+///
+/// Each permit is a lock of its own, named `NAME/1`, `NAME/2` and so on, and everything that holds of a lock holds
+/// of it: a permit of a dead holder is free when its lease ends, and its holder learns before that it is
+/// lost. Which of the free ones is granted is random; those who wait, wait for all of them.
+///
+/// - **Fencing tokens are of one permit.** Two permits have no common order, so a resource that keeps the
+///   highest token it has seen has to keep one for each [`Permit::slot`]. Against too much load, which is what
+///   semaphores are mostly for, no token is needed.
+/// - **There is no queue**: of those who wait, those of one process get each permit in turn, and among processes
+///   the store decides.
+/// - **Each waiter costs as much as one waiter on each of the permits**, which is why there are at most 64.
+/// - **The number is the caller's**, and is not in the store: while processes differ in it, the
+///   largest number holds.
+#[derive(Clone, Debug)]
+pub struct Semaphore(Vec<DLock>);
+
+/// One of the permits, and which.
+#[derive(Debug)]
+#[must_use = "a permit that is dropped is given back at once"]
+#[non_exhaustive]
+pub struct Permit {
+    /// Which: 1 to the number of permits. Nobody else has it at the same time, so it can choose a port, a
+    /// shard, or the fence of a resource.
+    pub slot: usize,
+    /// The lease of that permit's lock.
+    pub lease: Lease,
+}
+
+impl DLock {
+    /// At most `permits` holders at a time, under names that begin with this lock's and a slash.
+    ///
+    /// ```no_run
+    /// # // no_run: needs a provider, and this crate has none.
+    /// # async fn example(lock: dlock_core::DLock) -> Result<(), Box<dyn std::error::Error>> {
+    /// # async fn crawl() {}
+    /// let crawlers = lock.named("crawlers")?.semaphore(8)?;
+    /// let permit = crawlers.acquire().await?;
+    /// permit.lease.with(async |_| crawl().await).await?;
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// [`BuildError::Permits`] if it is not 1 to 64; [`BuildError::Name`] if the name is too long for
+    /// the ending.
+    pub fn semaphore(&self, permits: usize) -> Result<Semaphore, BuildError> {
+        if !(1..=Semaphore::MOST).contains(&permits) {
+            return Err(BuildError::Permits { permits });
+        }
+        let permit = |slot| self.named(format!("{}/{slot}", self.name()));
+        (1..=permits)
+            .map(permit)
+            .collect::<Result<_, _>>()
+            .map(Semaphore)
+    }
+}
+
+impl Semaphore {
+    /// The most permits there can be.
+    pub const MOST: usize = 64;
+
+    /// Asks for each permit once, in turn, until one is granted; `None` if all are taken.
+    ///
+    /// # Errors
+    /// As for [`DLock::try_acquire`].
+    ///
+    /// # Cancel safety
+    /// As for [`DLock::try_acquire`].
+    pub async fn try_acquire(&self) -> Result<Option<Permit>, Error> {
+        let count = self.0.len();
+        let start = self.0[0].0.store.entropy.below(count);
+        for place in 0..count {
+            let place = (start + place) % count;
+            if let TryAcquire::Acquired(lease) = self.0[place].try_acquire().await? {
+                return Ok(Some(permit(place, lease)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Waits until a permit is ours.
+    ///
+    /// # Errors
+    /// As for [`DLock::acquire`].
+    ///
+    /// # Cancel safety
+    /// As for [`DLock::acquire`].
+    pub async fn acquire(&self) -> Result<Permit, Error> {
+        match self.try_acquire().await? {
+            Some(permit) => Ok(permit),
+            None => self.wait(DLock::acquire).await,
+        }
+    }
+
+    /// [`Semaphore::acquire`], but no longer than `limit` in all. A zero limit asks for each permit once or twice.
+    ///
+    /// # Errors
+    /// As for [`DLock::acquire_timeout`]: [`Error::Timeout`] when the time is up, with the holder of one of
+    /// the permits.
+    ///
+    /// # Cancel safety
+    /// As for [`DLock::acquire`].
+    pub async fn acquire_timeout(&self, limit: Duration) -> Result<Permit, Error> {
+        let stopwatch = self.0[0].client().0.clock.stopwatch();
+        if let Some(permit) = self.try_acquire().await? {
+            return Ok(permit);
+        }
+        let left = limit.saturating_sub(stopwatch.elapsed());
+        self.wait(|lock| lock.acquire_timeout(left)).await
+    }
+
+    /// Waits for all of them at once. What the others get that end later, they give back.
+    async fn wait<'a, F: Future<Output = Result<Lease, Error>>>(
+        &'a self,
+        acquire: impl Fn(&'a DLock) -> F,
+    ) -> Result<Permit, Error> {
+        let waits = self.0.iter().enumerate().map(|(place, lock)| {
+            let lease = acquire(lock);
+            async move { Ok(permit(place, lease.await?)) }
+        });
+        first(waits.collect()).await
+    }
+}
+
+const fn permit(place: usize, lease: Lease) -> Permit {
+    Permit {
+        slot: place + 1,
+        lease,
+    }
+}

@@ -1,0 +1,186 @@
+//! Several locks as one: all or none, and nobody waits in a circle.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use dlock_core::{
+    BuildError, Client, DLock, Error, MultiLock, Name, Provider, State, TryAcquire, TryHold,
+    provider::{Admin, Revoke},
+};
+use dlock_testkit::memory::{MemoryProvider, MemoryStore};
+use tokio::time::{sleep, timeout};
+
+const LEASE: Duration = Duration::from_secs(30);
+/// In paused time: for ever.
+const EVER: Duration = Duration::from_hours(10);
+
+fn one(client: &Client, name: &str) -> DLock {
+    let lock = DLock::builder().name(name).duration(LEASE).provider(client);
+    lock.build().unwrap()
+}
+
+fn many(client: &Client, names: &[&str]) -> MultiLock {
+    DLock::many(names.iter().map(|name| one(client, name))).unwrap()
+}
+
+async fn is_free(store: &MemoryStore, name: &str) -> bool {
+    let answer = one(&store.client(), name).try_acquire().await.unwrap();
+    matches!(answer, TryAcquire::Acquired(_))
+}
+
+async fn revoke(store: &MemoryStore, name: &str) {
+    let (provider, name) = (MemoryProvider::new(store), Name::new(name).unwrap());
+    let record = provider.read(&name).await.unwrap().unwrap();
+    let revoke = Revoke::new(name, record.version()).unwrap();
+    drop(provider.revoke(&revoke).await.unwrap());
+}
+
+#[tokio::test(start_paused = true)]
+async fn all_are_held_and_all_are_given_back() {
+    let store = MemoryStore::store_clock();
+    let both = many(&store.client(), &["b", "a"]);
+    let tokens = both
+        .with(async |tokens| {
+            assert!(!is_free(&store, "a").await);
+            assert!(!is_free(&store, "b").await);
+            tokens
+        })
+        .await
+        .unwrap();
+    assert!(tokens["a"].get() > 0 && tokens["b"].get() > 0);
+    assert!(is_free(&store, "a").await);
+    assert!(is_free(&store, "b").await);
+
+    let guard = both.hold().await.unwrap();
+    assert!(guard.tokens()["a"] > tokens["a"]);
+    sleep(3 * LEASE).await;
+    assert!(guard.is_valid(), "they are renewed");
+    let ends = guard.release().await;
+    assert_eq!(ends.len(), 2);
+    assert!(ends.values().all(Result::is_ok), "{ends:?}");
+    assert!(is_free(&store, "a").await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_waits_in_a_circle() {
+    let store = MemoryStore::store_clock();
+    let inside = Arc::new(AtomicBool::new(false));
+    let contend = |names: &'static [&'static str]| {
+        let (lock, inside) = (many(&store.client(), names), Arc::clone(&inside));
+        tokio::spawn(async move {
+            for _ in 0..50 {
+                lock.with(async |_| {
+                    assert!(!inside.swap(true, Ordering::SeqCst));
+                    sleep(Duration::from_millis(5)).await;
+                    inside.store(false, Ordering::SeqCst);
+                })
+                .await
+                .unwrap();
+            }
+        })
+    };
+    let contenders = [
+        contend(&["a", "b", "c"]),
+        contend(&["c", "b", "a"]),
+        contend(&["b", "c", "a"]),
+    ];
+    for contender in contenders {
+        timeout(EVER, contender).await.unwrap().unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_leaves_nothing_held_and_nothing_closed() {
+    let store = MemoryStore::store_clock();
+    let (client, other) = (store.client(), store.client());
+    let held = one(&other, "b").hold().await.unwrap();
+    let at_least = |name| {
+        let lock = DLock::builder().name(name).duration(LEASE);
+        lock.at_least(EVER).provider(&client).build().unwrap()
+    };
+    let both = DLock::many([at_least("a"), at_least("b")]).unwrap();
+    match both.try_hold().await.unwrap() {
+        TryHold::Refused { name, holder } => {
+            assert_eq!(name.as_str(), "b");
+            assert_eq!(holder.record.token, held.token());
+        }
+        TryHold::Held(guard) => panic!("{guard:?}"),
+    }
+    assert!(is_free(&store, "a").await);
+
+    let Err(Error::Timeout { waited, holder, .. }) = both.hold_timeout(LEASE).await else {
+        panic!("it is held");
+    };
+    assert!(waited >= LEASE);
+    assert_eq!(holder.unwrap().record.token, held.token());
+    assert!(is_free(&store, "a").await);
+
+    drop(timeout(LEASE, both.hold()).await.unwrap_err());
+    client.close().await;
+    assert!(is_free(&store, "a").await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_is_lost_in_the_waiting_is_asked_for_again() {
+    let store = MemoryStore::store_clock();
+    let held = one(&store.client(), "b").hold().await.unwrap();
+    let both = many(&store.client(), &["a", "b"]);
+    let waiting = tokio::spawn(async move { both.hold().await });
+    while is_free(&store, "a").await {
+        sleep(Duration::from_millis(10)).await;
+    }
+    revoke(&store, "a").await;
+    // Somebody else gets it as soon as its waiter knows that it is lost, at the latest.
+    let a = timeout(EVER, one(&store.client(), "a").hold())
+        .await
+        .unwrap()
+        .unwrap();
+    sleep(LEASE).await;
+    held.release().await.unwrap();
+    sleep(LEASE).await;
+    assert!(!waiting.is_finished());
+    let token = a.token();
+    a.release().await.unwrap();
+    let guard = timeout(EVER, waiting).await.unwrap().unwrap().unwrap();
+    assert!(guard.is_valid());
+    assert!(guard.tokens()["a"] > token);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_loss_of_one_ends_the_work_and_frees_the_others() {
+    let store = MemoryStore::store_clock();
+    let both = many(&store.client(), &["a", "b"]);
+    let work = both.with(async |_| {
+        revoke(&store, "b").await;
+        sleep(EVER).await;
+    });
+    assert!(matches!(work.await, Err(Error::Lost(end)) if !end.work_finished));
+    assert!(is_free(&store, "a").await);
+
+    let guard = both.hold().await.unwrap();
+    revoke(&store, "b").await;
+    assert!(guard.ended().await.is_loss());
+    assert!(!guard.is_valid());
+    assert!(guard.remaining().is_zero());
+    assert!(matches!(guard.state(), State::Ended(_)));
+}
+
+#[tokio::test]
+async fn what_cannot_be_one_is_refused() {
+    let store = MemoryStore::store_clock();
+    let (client, other) = (store.client(), store.client());
+    let reason = |locks: Vec<DLock>| match DLock::many(locks) {
+        Err(BuildError::Many { reason }) => reason,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(reason(Vec::new()), "there is none");
+    let twice = vec![one(&client, "a"), one(&client, "b"), one(&client, "a")];
+    assert!(reason(twice).contains("same name"));
+    let foreign = vec![one(&client, "a"), one(&other, "b")];
+    assert!(reason(foreign).contains("different clients"));
+}

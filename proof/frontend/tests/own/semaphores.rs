@@ -1,0 +1,113 @@
+//! As many at a time as there are permits, and no more.
+
+use std::{
+    collections::BTreeSet,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use dlock_core::{BuildError, Client, DLock, Error, Semaphore};
+use dlock_testkit::memory::MemoryStore;
+use tokio::time::{sleep, timeout};
+
+const LEASE: Duration = Duration::from_secs(30);
+/// In paused time: for ever.
+const EVER: Duration = Duration::from_hours(1);
+
+fn semaphore(client: &Client, permits: usize) -> Semaphore {
+    let lock = DLock::builder()
+        .name("crawlers")
+        .duration(LEASE)
+        .provider(client);
+    lock.build().unwrap().semaphore(permits).unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn never_more_than_the_permits_and_all_of_them() {
+    let store = MemoryStore::store_clock();
+    let (inside, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let mut contenders = Vec::new();
+    for _ in 0..4 {
+        let semaphore = semaphore(&store.client(), 3);
+        for _ in 0..3 {
+            let (semaphore, inside, most) = (semaphore.clone(), inside.clone(), most.clone());
+            contenders.push(tokio::spawn(async move {
+                for _ in 0..10 {
+                    let permit = semaphore.acquire().await.unwrap();
+                    let work = async |_| {
+                        most.fetch_max(inside.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                        sleep(Duration::from_millis(50)).await;
+                        inside.fetch_sub(1, Ordering::SeqCst);
+                    };
+                    permit.lease.with(work).await.unwrap();
+                }
+            }));
+        }
+    }
+    for contender in contenders {
+        timeout(EVER, contender).await.unwrap().unwrap();
+    }
+    assert_eq!(most.load(Ordering::SeqCst), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn slots_are_different_and_come_back_when_their_holders_die() {
+    let store = MemoryStore::store_clock();
+    let ours = semaphore(&store.client(), 3);
+    let mut slots = BTreeSet::new();
+    for _ in 0..3 {
+        let permit = ours.try_acquire().await.unwrap().unwrap();
+        slots.insert(permit.slot);
+        // It dies with its permit.
+        std::mem::forget(permit.lease);
+    }
+    assert_eq!(slots, BTreeSet::from([1, 2, 3]));
+    assert!(ours.try_acquire().await.unwrap().is_none());
+
+    let theirs = semaphore(&store.client(), 3);
+    assert!(theirs.try_acquire().await.unwrap().is_none());
+    let Err(Error::Timeout { waited, holder, .. }) = theirs.acquire_timeout(LEASE / 3).await else {
+        panic!("all are held");
+    };
+    assert!(waited <= LEASE / 3, "{waited:?}");
+    assert!(holder.is_some());
+    let permit = timeout(EVER, theirs.acquire()).await.unwrap().unwrap();
+    assert!(permit.lease.is_valid());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_dropped_in_the_waiting_leaves_nothing() {
+    let store = MemoryStore::store_clock();
+    let held = semaphore(&store.client(), 2);
+    let holders = [held.acquire().await.unwrap(), held.acquire().await.unwrap()];
+    let client = store.client();
+    let waiting = semaphore(&client, 2);
+    drop(timeout(LEASE, waiting.acquire()).await.unwrap_err());
+    for holder in holders {
+        holder.lease.release().await.unwrap();
+    }
+    client.close().await;
+    let other = semaphore(&store.client(), 2);
+    let all = [
+        other.try_acquire().await.unwrap().unwrap(),
+        other.try_acquire().await.unwrap().unwrap(),
+    ];
+    assert_ne!(all[0].slot, all[1].slot);
+}
+
+#[tokio::test]
+async fn a_number_that_cannot_be_is_refused() {
+    let client = MemoryStore::store_clock().client();
+    let lock = DLock::builder().name("crawlers").provider(&client);
+    let lock = lock.build().unwrap();
+    for permits in [0, Semaphore::MOST + 1] {
+        let error = lock.semaphore(permits).unwrap_err();
+        assert_eq!(error, BuildError::Permits { permits });
+    }
+    let long = "x".repeat(1023);
+    let error = lock.named(long).unwrap().semaphore(1).unwrap_err();
+    assert!(matches!(error, BuildError::Name { .. }));
+}
