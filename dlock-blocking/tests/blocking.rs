@@ -2,6 +2,10 @@
 //! runtime.
 
 #![expect(
+    clippy::disallowed_methods,
+    reason = "what is measured is how long a thread waits"
+)]
+#![expect(
     clippy::unwrap_used,
     reason = "what is unwrapped here is a failed test"
 )]
@@ -27,7 +31,7 @@ fn on(runtime: &Runtime, provider: impl Provider) -> DLock {
     let lock = dlock_core::DLock::builder()
         .name("door")
         .duration(LEASE)
-        .provider(&Client::new(provider))
+        .provider(Client::new(provider))
         .build();
     runtime.lock(lock.unwrap())
 }

@@ -176,7 +176,10 @@ impl MultiLock {
     }
 
     /// One after the other, while those that are held stay so.
-    async fn in_order(&self, left: impl Fn() -> Option<Duration>) -> Result<MultiGuard, Error> {
+    async fn in_order(
+        &self,
+        left: impl Fn() -> Option<Duration> + Send + Sync,
+    ) -> Result<MultiGuard, Error> {
         let mut first_ones = Incomplete::default();
         for lock in &self.0 {
             let lease = async {

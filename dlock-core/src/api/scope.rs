@@ -10,9 +10,9 @@ use std::{
 use crate::{End, Error, FencingToken, Guard, State};
 
 /// What work runs under: one lock, or several.
-pub(crate) trait Scope {
+pub(crate) trait Scope: Send + Sync {
     /// What the work gets.
-    type Tokens;
+    type Tokens: Send;
 
     fn tokens(&self) -> Self::Tokens;
     fn state(&self) -> State;
