@@ -37,7 +37,7 @@ async fn filled() -> (Postgres, Client) {
 }
 
 const CLAIM: &str = "SELECT (c.shown).id, (c.shown).uuid, (c.shown).token \
-     FROM dlock_task_claim_5('{default,other}', gen_random_uuid(), 5, 60000, 'x', false, NULL, NULL, true, '{x,a}') AS c";
+     FROM dlock_task_claim_5('{default,other}', md5(random()::text)::uuid, 5, 60000, 'x', false, NULL, NULL, true, '{x,a}') AS c";
 
 /// 20: what the server really does inside of the functions.
 #[tokio::test]
@@ -136,7 +136,7 @@ async fn plans_that_were_made_on_an_empty_queue_take_each_row_by_its_number() {
         .unwrap();
     let claim = format!(
         "WITH c AS MATERIALIZED (
-             SELECT (c.shown).* FROM dlock_task_claim_5('{{default}}', gen_random_uuid(), {MOST}, 60000, 'x', false, NULL,
+             SELECT (c.shown).* FROM dlock_task_claim_5('{{default}}', md5(random()::text)::uuid, {MOST}, 60000, 'x', false, NULL,
                  NULL, true, NULL) AS c WHERE (c.shown).id IS NOT NULL)
          SELECT coalesce(array_agg(c.id), '{{}}'), coalesce(array_agg(c.uuid), '{{}}'),
              coalesce(array_agg(c.token), '{{}}') FROM c"
@@ -253,7 +253,7 @@ async fn claim_that_finds_nothing_writes_nothing() {
 async fn claim_passes_over_what_lies_before_its_start() {
     let (queue, client) = filled().await;
     // Tasks that other workers have.
-    let others = "SELECT count(*) FROM dlock_task_claim_5('{default}', gen_random_uuid(), 9000, 60000, 'x', false,
+    let others = "SELECT count(*) FROM dlock_task_claim_5('{default}', md5(random()::text)::uuid, 9000, 60000, 'x', false,
         NULL, NULL, true, NULL)";
     client.query(others, &[]).await.unwrap();
     let start = "SELECT array_agg((extract(epoch FROM t.run_at) * 1000000)::bigint ORDER BY p), array_agg(t.id ORDER BY p)
@@ -269,7 +269,7 @@ async fn claim_passes_over_what_lies_before_its_start() {
         // A session of its own: what others have not reported yet would be counted too.
         let client = queue.client().await;
         client.batch_execute("BEGIN").await.unwrap();
-        let claim = "SELECT (c.shown).id FROM dlock_task_claim_5('{default}', gen_random_uuid(), 5, 60000, 'x', false,
+        let claim = "SELECT (c.shown).id FROM dlock_task_claim_5('{default}', md5(random()::text)::uuid, 5, 60000, 'x', false,
             $1, $2, false, NULL) AS c";
         let claimed = client.query(claim, &[&instants, &numbers]).await.unwrap();
         assert_eq!(claimed.len(), 6);
@@ -304,7 +304,7 @@ async fn claim_that_finds_nothing_after_its_start_looks_before_it() {
                 SELECT array_fill((extract(epoch FROM run_at) * 1000000)::bigint, ARRAY[10]) AS instants,
                     array_fill(id, ARRAY[10]) AS numbers
                 FROM dlock_task WHERE id = $1
-            ) AS s, dlock_task_claim_5('{default}', gen_random_uuid(), 5, 60000, 'x', false, s.instants, s.numbers, $2,
+            ) AS s, dlock_task_claim_5('{default}', md5(random()::text)::uuid, 5, 60000, 'x', false, s.instants, s.numbers, $2,
                 NULL) AS c
             WHERE (c.shown).id IS NOT NULL";
         let rows = client.query(claim, &[&after, &sweeps]).await.unwrap();

@@ -249,7 +249,7 @@ async fn idle_worker_that_listens_writes_nothing() {
         .unwrap()
         .handle(|_: Context, _: Nothing| async { Ok(()) });
     let xid = || async {
-        let sql = "SELECT pg_snapshot_xmax(pg_current_snapshot())::text";
+        let sql = "SELECT txid_snapshot_xmax(txid_current_snapshot())::text";
         let row = client.query_one(sql, &[]).await.unwrap();
         row.get::<_, String>(0)
     };
