@@ -6,7 +6,8 @@ use std::{sync::Arc, time::Duration};
 use dlock_core::{
     ErrorKind, FencingToken, Name, Provider, Record,
     provider::{
-        Acquire, AcquireOutcome, Closing, Discipline, Release, ReleaseOutcome, Renew, RenewOutcome,
+        Acquire, AcquireOutcome, Admin, Closing, Discipline, List, Page, Release, ReleaseOutcome,
+        Renew, RenewOutcome,
     },
 };
 
@@ -94,6 +95,16 @@ impl Subject {
             AcquireOutcome::Spent,
             "a late duplicate resurrects nothing (A3)"
         );
+    }
+
+    /// A page of records.
+    pub async fn list(&self, admin: &dyn Admin, request: &List) -> Page {
+        answer!(self, "list", admin.list(request))
+    }
+
+    /// How many old records were deleted; more, if an attempt without an answer had deleted some.
+    pub async fn purge(&self, admin: &dyn Admin, limit: usize) -> u64 {
+        answer!(self, "purge", admin.purge(limit))
     }
 
     /// An acquire that fails with `Fatal`.

@@ -35,8 +35,9 @@ pub(super) async fn list_pages_through_every_name_in_byte_order(bench: Bench) {
         let mut listed = Vec::new();
         let mut after = None;
         loop {
-            let Page { records, next, .. } =
-                page(&admin, &List::new(&*prefix).after(after).limit(limit)).await;
+            let Page { records, next, .. } = subject
+                .list(&*admin, &List::new(&*prefix).after(after).limit(limit))
+                .await;
             assert!(
                 records.len() <= limit,
                 "{} records on a page of {limit}",
@@ -86,7 +87,9 @@ pub(super) async fn list_takes_its_prefix_literally(bench: Bench) {
         ("A", &["A%b"]),
         ("b", &[]),
     ] {
-        let page = page(&admin, &List::new(bench.name(prefix).as_str())).await;
+        let page = subject
+            .list(&*admin, &List::new(bench.name(prefix).as_str()))
+            .await;
         let names: Vec<Name> = page.records.into_iter().map(|(name, _)| name).collect();
         let expected: Vec<Name> = expected.iter().map(|label| bench.name(label)).collect();
         assert_eq!(names, expected, "names that start with {prefix:?}");
@@ -114,7 +117,7 @@ pub(super) async fn purge_deletes_only_what_is_a_week_past(bench: Bench) {
     }
     purge_until_gone(&bench, &admin, &[&old, &old_released]).await;
     // Whatever else was purged, these were too young.
-    purge(&admin, 1000).await;
+    subject.purge(&*admin, 1000).await;
     assert!(
         subject.read(&young).await.is_some(),
         "purged a day before its time"
@@ -140,7 +143,7 @@ pub(super) async fn purge_keeps_a_token_that_is_ahead_of_the_clock(bench: Bench)
         bench.age(name, DAY * 30).await;
     }
     purge_until_gone(&bench, &admin, &[&witness]).await;
-    purge(&admin, 1000).await;
+    subject.purge(&*admin, 1000).await;
     assert!(
         subject.read(&name).await.is_some(),
         "a record was purged whose token is ahead of the clock"
@@ -158,7 +161,7 @@ pub(super) async fn purge_stops_at_its_limit(bench: Bench) {
     tokio::time::sleep(Duration::from_millis(50)).await;
     // Other cases purge the same store, so only the limit itself is certain.
     let before = count(&bench, &names).await;
-    let purged = purge(&admin, 2).await;
+    let purged = subject.purge(&*admin, 2).await;
     assert!(
         purged <= 2,
         "{purged} records were purged with a limit of 2"
@@ -185,22 +188,8 @@ async fn purge_until_gone(bench: &Bench, admin: &Arc<dyn Admin>, names: &[&Name]
     let subject = bench.subject().await;
     for name in names {
         while subject.read(name).await.is_some() {
-            purge(admin, 10).await;
+            subject.purge(&**admin, 10).await;
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     }
-}
-
-async fn page(admin: &Arc<dyn Admin>, request: &List) -> Page {
-    admin
-        .list(request)
-        .await
-        .unwrap_or_else(|error| panic!("list failed: {error:?}"))
-}
-
-async fn purge(admin: &Arc<dyn Admin>, limit: usize) -> u64 {
-    admin
-        .purge(limit)
-        .await
-        .unwrap_or_else(|error| panic!("purge failed: {error:?}"))
 }
