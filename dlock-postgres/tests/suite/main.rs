@@ -12,6 +12,7 @@ mod batch;
 mod cancelling;
 mod channel;
 mod conformance;
+mod conformance_strict;
 mod connections;
 mod durability;
 mod election;

@@ -17,7 +17,7 @@ use tokio::time::timeout;
 use crate::support::{connect, create, fresh, name, on, pool, server, term};
 
 /// The statements of the README, each with one right.
-fn documented() -> Vec<String> {
+pub(crate) fn documented() -> Vec<String> {
     let readme = include_str!("../../README.md");
     let (_, section) = readme.split_once("# Rights").unwrap();
     let (_, list) = section.split_once("```sql\n").unwrap();
@@ -33,14 +33,15 @@ fn documented() -> Vec<String> {
 }
 
 /// A database in which nobody has a right that was not granted to it.
-struct Database {
+pub(crate) struct Database {
     name: String,
     owner: Config,
-    client: Client,
+    /// Its owner, beside all pools.
+    pub(crate) client: Client,
 }
 
 impl Database {
-    async fn create() -> Self {
+    pub(crate) async fn create() -> Self {
         let name = fresh();
         let server = server().await;
         let create_it = format!("CREATE DATABASE \"{name}\"");
@@ -69,7 +70,7 @@ impl Database {
     }
 
     /// Settings of a new role with these rights.
-    async fn role(&self, grants: &[&String]) -> Config {
+    pub(crate) async fn role(&self, grants: &[&String]) -> Config {
         let role = fresh();
         let mut all = format!("CREATE ROLE \"{role}\" LOGIN");
         for grant in grants {
