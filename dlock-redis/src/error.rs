@@ -4,7 +4,7 @@
 #[cfg(test)]
 mod tests;
 
-use std::time::Duration;
+use std::{borrow::Cow, time::Duration};
 
 use dlock_core::{ErrorKind, ProviderError, provider::InvalidPrefix};
 use redis::{ErrorKind as Redis, RedisError};
@@ -14,8 +14,11 @@ use redis::{ErrorKind as Redis, RedisError};
 #[non_exhaustive]
 pub enum BuildError {
     /// There is nothing to send requests over.
-    #[error("no way to the server: give the builder a connection or a client")]
+    #[error("no way to the server: give the builder a connection, a client or Sentinels")]
     NoConnection,
+    /// Connections of our own lead to one server.
+    #[error("a client and Sentinels may lead to two servers: give the builder one of them")]
+    TwoClients,
     /// The prefix.
     #[error(transparent)]
     Prefix(#[from] InvalidPrefix),
@@ -26,7 +29,9 @@ pub enum BuildError {
         timeout: Duration,
     },
     /// Acknowledgements and wake-ups need connections of their own.
-    #[error("waiting for replicas or for wake-ups takes connections of its own: add a client")]
+    #[error(
+        "waiting for replicas or for wake-ups takes connections of its own: add a client or Sentinels"
+    )]
     NoClient,
     /// How long a call waits for replicas.
     #[error(
@@ -91,9 +96,10 @@ pub(crate) fn refused(error: RedisError) -> ProviderError {
     provider_error(Failure::Redis { error, sent: true })
 }
 
-fn meaning(error: &RedisError, sent: bool) -> (ErrorKind, &'static str) {
+fn meaning(error: &RedisError, sent: bool) -> (ErrorKind, Cow<'static, str>) {
     use ErrorKind::{Fatal, NotApplied, Unknown};
-    match error.kind() {
+    let (kind, message) = match error.kind() {
+        _ if is_reply(error) && code(error) == "NOPERM" => return (Fatal, lacks_a_right(error)),
         _ if is_reply(error) => refusal(error),
         Redis::AuthenticationFailed => (
             Fatal,
@@ -105,7 +111,10 @@ fn meaning(error: &RedisError, sent: bool) -> (ErrorKind, &'static str) {
         ),
         Redis::MasterNameNotFoundBySentinel
         | Redis::NoValidReplicasFoundBySentinel
-        | Redis::EmptySentinelList => (NotApplied, "no Redis primary was found"),
+        | Redis::EmptySentinelList => (
+            NotApplied,
+            "the Sentinels know no primary of this name that is up: is the name right, or is a failover under way?",
+        ),
         // Each library for TLS has errors of its own; what those have in common is this word.
         _ if !sent && error.to_string().to_lowercase().contains("certificate") => (
             Fatal,
@@ -116,7 +125,32 @@ fn meaning(error: &RedisError, sent: bool) -> (ErrorKind, &'static str) {
             (NotApplied, "the Redis server cannot be reached")
         }
         _ => (Unknown, "the connection to the Redis server failed"),
-    }
+    };
+    (kind, message.into())
+}
+
+/// Which right the user lacks, as far as the server says: up to 7.0 it does not name the command inside of a
+/// script.
+fn lacks_a_right(error: &RedisError) -> Cow<'static, str> {
+    let text = error.detail().unwrap_or_default();
+    let command = text
+        .split_once("to run the '")
+        .and_then(|(_, rest)| rest.split_once('\''));
+    let what = if let Some((command, _)) = command {
+        format!("run {command}")
+    } else if text.contains("channel") {
+        "use this channel".to_owned()
+    } else if text.contains("key") {
+        "use this key".to_owned()
+    } else {
+        "run a command that is inside of a lock's script".to_owned()
+    };
+    format!(
+        "this Redis user may not {what}; a lock takes the commands evalsha, eval, time, get and set on the keys of \
+         the prefix, wait where replicas acknowledge, scan, del and cluster|slots to list and to purge, publish and \
+         subscribe on its channels for wake-ups, and select for a database other than 0"
+    )
+    .into()
 }
 
 /// What the server's own error means. `Unknown` for a code that we do not know: a proxy may have
@@ -171,10 +205,6 @@ fn refusal(error: &RedisError) -> (ErrorKind, &'static str) {
         "NOAUTH" | "WRONGPASS" => (
             Fatal,
             "the Redis server refuses these credentials: look at the user and the password",
-        ),
-        "NOPERM" => (
-            Fatal,
-            "this Redis user may not do what a lock needs: allow it the commands evalsha, eval, time, get and set on the keys of the prefix, wait where replicas acknowledge, scan, del and cluster|slots to list and to purge, publish and subscribe on its channels for wake-ups, and select for a database other than 0",
         ),
         "SHARDLESS" => (
             Fatal,

@@ -91,6 +91,40 @@ fn codes_inside_of_a_wrapped_error_count() {
 }
 
 #[test]
+fn right_that_is_missing_is_named() {
+    for (text, named) in [
+        // Redis 6.
+        (
+            "this user has no permissions to run the 'evalsha' command or its subcommand",
+            "may not run evalsha;",
+        ),
+        (
+            "this user has no permissions to access one of the keys used as arguments",
+            "may not use this key;",
+        ),
+        // Redis 7 and later, and Valkey.
+        (
+            "User app has no permissions to run the 'cluster|slots' command",
+            "may not run cluster|slots;",
+        ),
+        (
+            "No permissions to access a channel",
+            "may not use this channel;",
+        ),
+        ("No permissions to access a key", "may not use this key;"),
+        // Redis 7.0 does not say which.
+        (
+            "The user executing the script can't run this command or subcommand script: 0, on @user_script:1.",
+            "may not run a command that is inside of a lock's script;",
+        ),
+    ] {
+        let error = make_extension_error("NOPERM".into(), Some(text.into()));
+        let told = refused(error).to_string();
+        assert!(told.contains(named), "{text}: {told}");
+    }
+}
+
+#[test]
 fn what_was_not_sent_was_not_applied() {
     let error = |kind: io::ErrorKind, sent| {
         let error = RedisError::from(io::Error::from(kind));
