@@ -15,7 +15,7 @@ use redis::{
     aio::{ConnectionLike, MultiplexedConnection},
 };
 
-use crate::error;
+use crate::{error, servers::Servers};
 
 /// Any connection, without its type. Public because the builder's type contains it.
 pub trait Connection: Send + Sync {
@@ -59,7 +59,7 @@ impl<C: ConnectionLike + Clone + Send + Sync> Connection for C {
 /// connection, because the old one may hang for as long as the system repeats its packets, long
 /// after the partition is over (G1). So does the next one after the server said it is a replica.
 pub(crate) struct OwnConnection {
-    client: Client,
+    servers: Servers,
     current: Mutex<Option<Current>>,
     /// Held while connecting, so that a crowd opens one connection.
     connecting: tokio::sync::Mutex<()>,
@@ -73,9 +73,9 @@ struct Current {
 }
 
 impl OwnConnection {
-    pub(crate) fn new(client: Client) -> Self {
+    pub(crate) fn new(servers: Servers) -> Self {
         Self {
-            client,
+            servers,
             current: Mutex::default(),
             connecting: tokio::sync::Mutex::default(),
         }
@@ -90,7 +90,7 @@ impl OwnConnection {
             return Ok(current);
         }
         let current = Current {
-            connection: open(&self.client).await?,
+            connection: open(&self.servers.client().await?).await?,
             answers: Arc::default(),
         };
         *self.slot() = Some(current.clone());

@@ -12,6 +12,7 @@ mod record;
 mod replicas;
 mod requests;
 mod scripts;
+mod servers;
 mod settings;
 mod slots;
 mod wakeups;

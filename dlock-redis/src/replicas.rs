@@ -11,7 +11,7 @@ use std::{
 };
 
 use dlock_core::ProviderError;
-use redis::{Client, Cmd, Pipeline, RedisResult, Value, aio::MultiplexedConnection};
+use redis::{Cmd, Pipeline, RedisResult, Value, aio::MultiplexedConnection};
 use tokio::sync::Semaphore;
 
 use crate::{
@@ -19,6 +19,7 @@ use crate::{
     error,
     link::{self, Run},
     scripts,
+    servers::Servers,
 };
 
 /// At most so many connections for acquires, and as many again for renewals: a crowd of contenders
@@ -36,19 +37,24 @@ pub(crate) struct Replicas {
 
 /// Connections that serve one request at a time.
 pub(crate) struct Connections {
-    client: Client,
+    servers: Servers,
     idle: Mutex<Vec<MultiplexedConnection>>,
     permits: Semaphore,
 }
 
 impl Replicas {
-    pub(crate) fn new(client: &Client, wanted: usize, within: Duration, timeout: Duration) -> Self {
+    pub(crate) fn new(
+        servers: &Servers,
+        wanted: usize,
+        within: Duration,
+        timeout: Duration,
+    ) -> Self {
         Self {
             wanted,
             within,
             timeout,
-            acquires: Connections::new(client.clone()),
-            renewals: Connections::new(client.clone()),
+            acquires: Connections::new(servers.clone()),
+            renewals: Connections::new(servers.clone()),
         }
     }
 
@@ -157,9 +163,9 @@ impl Replicas {
 }
 
 impl Connections {
-    fn new(client: Client) -> Self {
+    fn new(servers: Servers) -> Self {
         Self {
-            client,
+            servers,
             idle: Mutex::default(),
             permits: Semaphore::new(CONNECTIONS),
         }
@@ -169,7 +175,7 @@ impl Connections {
         let idle = self.idle().pop();
         match idle {
             Some(connection) => Ok(connection),
-            None => connection::open(&self.client).await,
+            None => connection::open(&self.servers.client().await?).await,
         }
     }
 

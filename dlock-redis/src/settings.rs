@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use dlock_core::provider::Sharing;
-use redis::{Client, aio::ConnectionLike};
+use redis::{Client, aio::ConnectionLike, sentinel::SentinelClient};
 use typed_builder::TypedBuilder;
 
 use crate::{
@@ -13,6 +13,7 @@ use crate::{
     link::Link,
     provider::RedisProvider,
     replicas::Replicas,
+    servers::Servers,
     wakeups::{Channels, Hearing},
 };
 
@@ -36,6 +37,14 @@ pub(crate) struct Settings {
         )
     )]
     client: Option<Client>,
+    #[builder(
+        default,
+        setter(
+            strip_option(fallback_suffix = "_opt"),
+            doc = "Opens connections of the provider's own to the primary that these Sentinels know, which they are asked for each time; in the place of a [`client`](Self::client). After a failover the next call goes to the new primary. The `SentinelClient` is for servers of the type `Master`."
+        )
+    )]
+    sentinel: Option<SentinelClient>,
     #[builder(default = "dlock".into(), setter(
         into,
         doc = "Separates the locks of one application from those of others, and from other keys: a lock is the key `prefix:{name}`. `dlock` by default; with the name at most 1024 bytes."
@@ -99,6 +108,7 @@ impl From<Settings> for Result<RedisProvider, BuildError> {
         let Settings {
             connection,
             client,
+            sentinel,
             prefix,
             call_timeout: timeout,
             allow_eviction,
@@ -110,7 +120,13 @@ impl From<Settings> for Result<RedisProvider, BuildError> {
             return Err(BuildError::CallTimeout { timeout });
         }
         let prefix = Prefix::new(&prefix)?;
-        let replicas = match (acknowledged_by, &client) {
+        let servers = match (client, sentinel) {
+            (Some(_), Some(_)) => return Err(BuildError::TwoClients),
+            (Some(client), None) => Some(Servers::Fixed(Box::new(client))),
+            (None, Some(sentinels)) => Some(Servers::followed(sentinels)),
+            (None, None) => None,
+        };
+        let replicas = match (acknowledged_by, &servers) {
             (0, _) => None,
             (_, None) => return Err(BuildError::NoClient),
             (_, Some(_))
@@ -120,24 +136,24 @@ impl From<Settings> for Result<RedisProvider, BuildError> {
             {
                 return Err(BuildError::AcknowledgedWithin { within });
             }
-            (wanted, Some(client)) => {
-                Some(Arc::new(Replicas::new(client, wanted, within, timeout)))
+            (wanted, Some(servers)) => {
+                Some(Arc::new(Replicas::new(servers, wanted, within, timeout)))
             }
         };
-        let hearing = match (wakeups, &client) {
+        let hearing = match (wakeups, &servers) {
             (None, _) => None,
             (Some(_), None) => return Err(BuildError::NoClient),
-            (Some(channels), Some(client)) => Some(Arc::new(Hearing {
-                client: client.clone(),
+            (Some(channels), Some(servers)) => Some(Arc::new(Hearing {
+                servers: servers.clone(),
                 channels,
                 timeout,
             })),
         };
         // Replicas are asked over connections of our own.
         let spread = connection.is_some() && replicas.is_none();
-        let connection = match (connection, client) {
+        let connection = match (connection, servers) {
             (Some(connection), _) => connection,
-            (None, Some(client)) => Arc::new(OwnConnection::new(client)),
+            (None, Some(servers)) => Arc::new(OwnConnection::new(servers)),
             (None, None) => return Err(BuildError::NoConnection),
         };
         Ok(RedisProvider {

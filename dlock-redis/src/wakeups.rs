@@ -11,10 +11,10 @@ use dlock_core::{
     provider::{Wakeup, WakeupSender, Wakeups},
 };
 use futures_util::stream::{Stream, StreamExt};
-use redis::{Client, RedisResult, Value};
+use redis::{RedisResult, Value};
 use tokio::time;
 
-use crate::{error::is_reply, key::Prefix, link::Link};
+use crate::{error::is_reply, key::Prefix, link::Link, servers::Servers};
 
 /// How often a channel that may be silent for long is asked whether it still lives.
 const PING_EVERY: Duration = Duration::from_secs(3);
@@ -37,7 +37,7 @@ pub enum Channels {
 
 /// How this provider hears of releases.
 pub(crate) struct Hearing {
-    pub(crate) client: Client,
+    pub(crate) servers: Servers,
     pub(crate) channels: Channels,
     pub(crate) timeout: Duration,
 }
@@ -50,13 +50,13 @@ impl Hearing {
         prefix: &Prefix,
     ) -> Result<Wakeups, ProviderError> {
         let Self {
-            client,
+            servers,
             channels,
             timeout,
         } = self;
         match channels {
-            Channels::Plain => plain::listen(client, prefix, *timeout).await,
-            Channels::Sharded => sharded::listen(client, link, prefix, *timeout).await,
+            Channels::Plain => plain::listen(servers, prefix, *timeout).await,
+            Channels::Sharded => sharded::listen(servers, link, prefix, *timeout).await,
         }
     }
 }

@@ -4,18 +4,17 @@ use std::{sync::atomic::AtomicBool, time::Duration};
 
 use dlock_core::{ProviderError, provider::Wakeups};
 use futures_util::stream::StreamExt;
-use redis::Client;
 
 use super::{relay, watch_over};
-use crate::{error, key::Prefix, link};
+use crate::{error, key::Prefix, link, servers::Servers};
 
 pub(super) async fn listen(
-    client: &Client,
+    servers: &Servers,
     prefix: &Prefix,
     timeout: Duration,
 ) -> Result<Wakeups, ProviderError> {
     let subscribe = async {
-        let mut channel = client.get_async_pubsub().await?;
+        let mut channel = servers.client().await?.get_async_pubsub().await?;
         channel.subscribe(prefix.channel()).await?;
         Ok(channel.split())
     };

@@ -21,6 +21,7 @@ use crate::{
     error,
     key::Prefix,
     link::{self, Link},
+    servers::Servers,
     slots,
 };
 
@@ -28,18 +29,20 @@ use crate::{
 type Heard = Option<Vec<u8>>;
 
 pub(super) async fn listen(
-    client: &Client,
+    servers: &Servers,
     link: &Link,
     prefix: &Prefix,
     timeout: Duration,
 ) -> Result<Wakeups, ProviderError> {
     let subscriptions = plan(link, prefix).await?;
     let (sender, mut heard) = mpsc::unbounded_channel();
-    let subscribe = try_join_all(
-        subscriptions
+    let subscribe = async {
+        let client = servers.client().await?;
+        let subscribe = subscriptions
             .iter()
-            .map(|(node, commands)| subscribe(client, node.as_ref(), commands, &sender)),
-    );
+            .map(|(node, commands)| subscribe(&client, node.as_ref(), commands, &sender));
+        try_join_all(subscribe).await
+    };
     let sent = AtomicBool::new(false);
     let connections = link::within(timeout, &sent, subscribe)
         .await

@@ -27,6 +27,7 @@ mod partition;
 mod promotion;
 mod replica;
 mod rights;
+mod sentinel;
 mod settings;
 mod shards;
 #[path = "../support/mod.rs"]

@@ -7,7 +7,10 @@ use dlock_core::{
     provider::{AcquireOutcome, Admin, List, Release, Renew, RenewOutcome},
 };
 use dlock_redis::{BuildError, RedisProvider};
-use redis::Client;
+use redis::{
+    Client,
+    sentinel::{SentinelClient, SentinelServerType},
+};
 
 use crate::support::{LONG, Server, built, fresh_name, granted, name, provider, try_for};
 
@@ -19,6 +22,13 @@ fn nowhere() -> Client {
 fn settings_that_cannot_work_are_refused() {
     let nothing = RedisProvider::builder().build();
     assert_eq!(nothing.unwrap_err(), BuildError::NoConnection);
+    let sentinels = vec!["redis://127.0.0.1:1"];
+    let sentinels = SentinelClient::build(sentinels, "locks", None, SentinelServerType::Master);
+    let both = RedisProvider::builder()
+        .client(nowhere())
+        .sentinel(sentinels.unwrap())
+        .build();
+    assert_eq!(both.unwrap_err(), BuildError::TwoClients);
     for timeout in [Duration::ZERO, Duration::from_micros(999), Duration::MAX] {
         let provider = RedisProvider::builder()
             .client(nowhere())

@@ -8,6 +8,7 @@
 
 pub(crate) mod fake;
 pub(crate) mod record;
+pub(crate) mod sentinels;
 
 use std::{env, fmt::Debug, fs, future::Future, net::SocketAddr, time::Duration};
 

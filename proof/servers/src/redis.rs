@@ -64,6 +64,28 @@ pub async fn redis_over_tls(
         .map_err(named)
 }
 
+/// Starts a Sentinel that watches the primary on this port under this name: it calls it down after a second
+/// without an answer, and promotes a replica when a second Sentinel agrees. The settings are lines of its
+/// configuration.
+///
+/// # Errors
+/// As for [`redis`].
+pub async fn sentinel(name: &str, primary: u16, settings: &[&str]) -> io::Result<Service> {
+    let primary = primary.to_string();
+    let command = |place: &Place| {
+        let mut shell = Command::new("sh");
+        // It keeps in its file what it finds out.
+        shell.args(["-euc", include_str!("sentinel.sh"), "sh"]);
+        shell.args([name, &primary, &place.port().to_string()]);
+        shell.args(settings);
+        shell
+    };
+    Service::builder(command)
+        .spawn(is_ready)
+        .await
+        .map_err(named)
+}
+
 /// Whether a server without TLS answers, if only to ask for a password. For [`Service::restart`].
 pub async fn is_ready(place: Place) -> bool {
     let ping = async {
