@@ -64,9 +64,9 @@ const KINDS: [Kind; 6] = [
         parse: compiled_with!("postgres", postgres::parse),
     },
     Kind {
-        schemes: &["redis", "rediss"],
+        schemes: &["redis", "rediss", "redis+sentinel", "rediss+sentinel"],
         feature: "redis",
-        form: "redis://HOST or rediss://HOST",
+        form: "redis://HOST or rediss://HOST or redis+sentinel://HOSTS/SERVICE",
         has_queues: false,
         parse: compiled_with!("redis", redis::parse),
     },

@@ -28,6 +28,8 @@ mod purge;
 mod redis;
 #[cfg(feature = "sqlite")]
 mod release;
+#[cfg(feature = "redis")]
+mod sentinel;
 #[cfg(feature = "sqlite")]
 mod setup;
 #[cfg(feature = "sqlite")]

@@ -10,7 +10,7 @@ use super::{
     Backend,
     query::{self, Query, decoded},
     state, tls,
-    url::{UNCLEAR, has_clear_credentials},
+    url::{MEMBERS, UNCLEAR, bracketed, has_clear_credentials, members},
 };
 use crate::{Program, Store, StoreError, diagnosis::Diagnosis, store::Seen, text::harmless};
 
@@ -59,36 +59,17 @@ pub(crate) fn parse(argument: &OsStr) -> Result<Box<dyn Backend>, StoreError> {
             (Some((decoded(user)?, decoded(password)?)), hosts)
         }
     };
-    let hosts = hosts.strip_suffix('/').unwrap_or(hosts).split(',');
-    let hosts: Option<Vec<String>> = hosts.map(host).collect();
+    let hosts = hosts.strip_suffix('/').unwrap_or(hosts);
+    let hosts = members(hosts, PORT).ok_or_else(|| wrong(MEMBERS))?;
+    let hosts = hosts.into_iter();
     Ok(Box::new(Members {
         over_tls: scheme == "etcds",
         hosts: hosts
-            .ok_or_else(|| wrong("its members are written HOST or HOST:PORT, joined by commas"))?,
+            .map(|(host, port)| format!("{}:{port}", bracketed(&host)))
+            .collect(),
         user,
         prefix: query.take("prefix")?,
     }))
-}
-
-/// A member, with its port.
-fn host(text: &str) -> Option<String> {
-    let (name, port) = match text.rsplit_once(':') {
-        Some((name, port)) if !port.contains(']') => (name, port.parse().ok()?),
-        _ => (text, PORT),
-    };
-    let is_known = match name
-        .strip_prefix('[')
-        .and_then(|name| name.strip_suffix(']'))
-    {
-        Some(address) => address.parse::<std::net::Ipv6Addr>().is_ok(),
-        None => {
-            !name.is_empty()
-                && name
-                    .chars()
-                    .all(|letter| letter.is_ascii_alphanumeric() || "-._".contains(letter))
-        }
-    };
-    is_known.then(|| format!("{name}:{port}"))
 }
 
 impl Members {

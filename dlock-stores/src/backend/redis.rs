@@ -1,27 +1,43 @@
 //! `redis://HOST` and, over TLS, `rediss://HOST`: one server, or the primary of its replicas.
 
+mod sentinels;
+
 use std::{error::Error as StdError, ffi::OsStr, fmt, sync::Arc};
 
 use async_trait::async_trait;
 use dlock_redis::{Channels, RedisProvider};
-use redis::{Client, ConnectionAddr, ConnectionInfo, ErrorKind, IntoConnectionInfo, RedisError};
+use redis::{
+    Client, ConnectionAddr, ConnectionInfo, ErrorKind, IntoConnectionInfo, RedisError, RedisResult,
+    sentinel::SentinelClient,
+};
 
 use super::{
     Backend,
     query::{self, Query},
     tls,
-    url::{UNCLEAR, has_clear_credentials},
+    url::{UNCLEAR, bracketed, has_clear_credentials},
 };
 use crate::{Program, Store, StoreError, diagnosis::Diagnosis, text::harmless};
 
 /// A server, one of its databases, and what its locks are set apart by.
 struct Server {
     connection: ConnectionInfo,
+    choices: Choices,
+}
+
+/// What is said of the locks, whichever way leads to them.
+struct Choices {
     prefix: Option<String>,
     allow_eviction: bool,
 }
 
-/// Reads `redis://..` or `rediss://..`.
+/// What leads to the server.
+enum Way {
+    Address(Client),
+    Sentinels(SentinelClient),
+}
+
+/// Reads `redis://..` or `rediss://..`, or the same with `+sentinel`.
 pub(crate) fn parse(argument: &OsStr) -> Result<Box<dyn Backend>, StoreError> {
     let url = argument
         .to_str()
@@ -39,14 +55,14 @@ pub(crate) fn parse(argument: &OsStr) -> Result<Box<dyn Backend>, StoreError> {
             "nothing may follow a # in its URL; a certificate is always looked at, and SSL_CERT_FILE names others to trust",
         ));
     }
+    for (scheme, over_tls) in [("redis+sentinel://", false), ("rediss+sentinel://", true)] {
+        if let Some(rest) = url.strip_prefix(scheme) {
+            return sentinels::parse(rest, over_tls);
+        }
+    }
     let (url, query) = url.split_once('?').unwrap_or((url, ""));
     let mut query = Query::parse(query, &["allow_eviction", "prefix", "protocol"])?;
-    let prefix = query.take("prefix")?;
-    let allow_eviction = match query.take("allow_eviction")?.as_deref() {
-        None | Some("false") => false,
-        Some("true") => true,
-        Some(_) => return Err(StoreError::no_location("allow_eviction is true or false")),
-    };
+    let choices = Choices::take(&mut query)?;
     // The driver's.
     let connection = format!("{url}?{}", query.rest())
         .into_connection_info()
@@ -54,47 +70,81 @@ pub(crate) fn parse(argument: &OsStr) -> Result<Box<dyn Backend>, StoreError> {
         .map_err(|error| StoreError::no_location("its URL can't be read").because(error))?;
     Ok(Box::new(Server {
         connection,
-        prefix,
-        allow_eviction,
+        choices,
     }))
 }
 
-#[async_trait]
-impl Backend for Server {
-    async fn open(&self, program: &Program) -> Result<Store, StoreError> {
-        let unusable = || StoreError::unusable(format!("can't open the store {self}"));
-        // The driver takes the process's default.
-        drop(tls::cryptography());
-        let client =
-            Client::open(self.connection.clone()).map_err(|error| unusable().because(error))?;
-        let builder = RedisProvider::builder()
-            .client(client)
-            .prefix(self.prefix.as_deref().unwrap_or("dlock"))
-            .allow_eviction(self.allow_eviction);
-        let built = if program.serves_many {
-            builder.wakeups(Channels::Plain).build()
-        } else {
-            builder.build()
-        };
-        let provider = built.map_err(|error| unusable().because(error))?;
-        Ok(Store {
-            provider: Arc::new(provider),
-            seen: None,
-            diagnosis: Diagnosis {
-                shown: self.to_string(),
-                tables: None,
-                if_silent: "is the server up, and can this machine reach it? try again later",
-                is_refusal,
-                set_up: program.set_up,
+impl Choices {
+    fn take(query: &mut Query<'_>) -> Result<Self, StoreError> {
+        Ok(Self {
+            prefix: query.take("prefix")?,
+            allow_eviction: match query.take("allow_eviction")?.as_deref() {
+                None | Some("false") => false,
+                Some("true") => true,
+                Some(_) => return Err(StoreError::no_location("allow_eviction is true or false")),
             },
         })
     }
 }
 
+#[async_trait]
+impl Backend for Server {
+    async fn open(&self, program: &Program) -> Result<Store, StoreError> {
+        let client = Client::open(self.connection.clone());
+        open(self, client.map(Way::Address), &self.choices, program)
+    }
+}
+
+/// The store that is shown like this, and where this leads. Nothing is asked yet.
+fn open(
+    shown: &dyn Backend,
+    way: RedisResult<Way>,
+    choices: &Choices,
+    program: &Program,
+) -> Result<Store, StoreError> {
+    let unusable = || StoreError::unusable(format!("can't open the store {shown}"));
+    // The driver takes the process's default.
+    drop(tls::cryptography());
+    let (client, sentinels, if_silent) = match way.map_err(|error| unusable().because(error))? {
+        Way::Address(client) => (
+            Some(client),
+            None,
+            "is the server up, and can this machine reach it? try again later",
+        ),
+        Way::Sentinels(sentinels) => (
+            None,
+            Some(sentinels),
+            "are the Sentinels and the primary up, and can this machine reach them? try again later",
+        ),
+    };
+    let provider = RedisProvider::builder()
+        .client_opt(client)
+        .sentinel_opt(sentinels)
+        .prefix(choices.prefix.as_deref().unwrap_or("dlock"))
+        .allow_eviction(choices.allow_eviction)
+        .wakeups_opt(program.serves_many.then_some(Channels::Plain))
+        .build()
+        .map_err(|error| unusable().because(error))?;
+    Ok(Store {
+        provider: Arc::new(provider),
+        seen: None,
+        diagnosis: Diagnosis {
+            shown: shown.to_string(),
+            tables: None,
+            if_silent,
+            is_refusal,
+            set_up: program.set_up,
+        },
+    })
+}
+
 fn is_refusal(error: &(dyn StdError + 'static)) -> bool {
-    error
-        .downcast_ref::<RedisError>()
-        .is_some_and(|error| matches!(error.kind(), ErrorKind::Server(_) | ErrorKind::Extension))
+    error.downcast_ref::<RedisError>().is_some_and(|error| {
+        matches!(
+            error.kind(),
+            ErrorKind::Server(_) | ErrorKind::Extension | ErrorKind::MasterNameNotFoundBySentinel
+        )
+    })
 }
 
 impl fmt::Display for Server {
@@ -113,7 +163,7 @@ impl fmt::Display for Server {
             // No URL of ours leads to another one.
             _ => f.write_str("redis:")?,
         }
-        let shown = query::shown(&[("prefix", &self.prefix)]);
+        let shown = query::shown(&[("prefix", &self.choices.prefix)]);
         write!(f, "/{}{shown}", settings.db())
     }
 }
@@ -122,13 +172,5 @@ impl fmt::Display for Server {
 impl fmt::Debug for Server {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Server({self})")
-    }
-}
-
-fn bracketed(host: &str) -> String {
-    if host.contains(':') {
-        format!("[{}]", harmless(host))
-    } else {
-        harmless(host)
     }
 }

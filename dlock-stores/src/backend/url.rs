@@ -1,5 +1,8 @@
 //! What the URLs of servers have in common.
 
+#[cfg(any(feature = "etcd", feature = "redis"))]
+use crate::text::harmless;
+
 /// Whether what is before the `@` is the user and the password, all of it and nothing else.
 ///
 /// A password with a bare `/`, `?`, `#` or `@` would be read as a part of the host or the path, and
@@ -16,6 +19,46 @@ pub(crate) fn has_clear_credentials(url: &str) -> bool {
 
 /// What to say of a URL that has none.
 pub(crate) const UNCLEAR: &str = "where its user and password end is not clear: in them, write / ? # and @ as %2F %3F %23 and %40";
+
+/// What to say of hosts that are none.
+#[cfg(any(feature = "etcd", feature = "redis"))]
+pub(crate) const MEMBERS: &str = "its members are written HOST or HOST:PORT, joined by commas";
+
+/// Several hosts, each with its port.
+#[cfg(any(feature = "etcd", feature = "redis"))]
+pub(crate) fn members(text: &str, port: u16) -> Option<Vec<(String, u16)>> {
+    text.split(',').map(|text| member(text, port)).collect()
+}
+
+/// A host without brackets, and its port.
+#[cfg(any(feature = "etcd", feature = "redis"))]
+fn member(text: &str, otherwise: u16) -> Option<(String, u16)> {
+    let (name, port) = match text.rsplit_once(':') {
+        Some((name, port)) if !port.contains(']') => (name, port.parse().ok()?),
+        _ => (text, otherwise),
+    };
+    let inside = name
+        .strip_prefix('[')
+        .and_then(|name| name.strip_suffix(']'));
+    let name = if let Some(address) = inside {
+        address.parse::<std::net::Ipv6Addr>().ok()?;
+        address
+    } else {
+        let plain = |letter: char| letter.is_ascii_alphanumeric() || "-._".contains(letter);
+        (!name.is_empty() && name.chars().all(plain)).then_some(name)?
+    };
+    Some((name.to_owned(), port))
+}
+
+/// A host as a URL has it.
+#[cfg(any(feature = "etcd", feature = "redis"))]
+pub(crate) fn bracketed(host: &str) -> String {
+    if host.contains(':') {
+        format!("[{}]", harmless(host))
+    } else {
+        harmless(host)
+    }
+}
 
 #[cfg(test)]
 mod tests {
