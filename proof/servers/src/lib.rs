@@ -12,6 +12,7 @@
 pub mod certificates;
 #[cfg(feature = "dynamodb")]
 pub mod dynamodb;
+pub mod etcd;
 mod place;
 pub mod postgres;
 pub mod redis;

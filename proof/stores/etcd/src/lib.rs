@@ -1,10 +1,14 @@
 //! An etcd for tests: the crate `etcd-bin-vendored` has the program. Its tests are the published suites, and what
 //! only etcd can do to a lock.
 
-use std::{fmt::Debug, net::SocketAddr, process::Command, time::Duration};
+use std::{fmt::Debug, net::SocketAddr, path::Path, time::Duration};
 
 use dlock_etcd::EtcdProvider;
-use dlock_test_servers::{Place, Service, certificates::Certificates};
+use dlock_test_servers::{
+    Place, Service,
+    certificates::Certificates,
+    etcd::{command, is_ready},
+};
 use etcd_client::{Client, ConnectOptions};
 
 /// A server of one member, which ends with this value or with the process.
@@ -19,7 +23,9 @@ impl Server {
     /// # Panics
     /// If it does not start.
     pub async fn start() -> Self {
-        let service = Service::builder(command).spawn(is_ready).await;
+        let program = program();
+        let plain = |place: &Place| command(program, place, "http");
+        let service = Service::builder(plain).spawn(is_ready).await;
         Self {
             service: must("etcd does not start", service),
         }
@@ -30,9 +36,9 @@ impl Server {
     /// # Panics
     /// If it does not start.
     pub async fn with_tls(certificates: &Certificates) -> Self {
+        let program = program();
         let over_tls = |place: &Place| {
-            let clients = format!("https://127.0.0.1:{}", place.port());
-            let mut command = command_at(place, &clients);
+            let mut command = command(program, place, "https");
             command.arg("--cert-file").arg(&certificates.certificate);
             command.arg("--key-file").arg(&certificates.key);
             command
@@ -75,41 +81,11 @@ impl Server {
     }
 }
 
-fn command(place: &Place) -> Command {
-    command_at(place, &format!("http://127.0.0.1:{}", place.port()))
-}
-
-fn command_at(place: &Place, clients: &str) -> Command {
-    let program = must(
+fn program() -> &'static Path {
+    must(
         "no etcd for this machine",
         etcd_bin_vendored::etcd_bin_path(),
-    );
-    // It has no peers, so nobody asks at its address.
-    let peers = "http://127.0.0.1:1";
-    let mut command = Command::new(program);
-    command.arg("--data-dir").arg(place.dir());
-    command.args([
-        "--listen-client-urls",
-        clients,
-        "--advertise-client-urls",
-        clients,
-    ]);
-    command.args(["--listen-peer-urls", "http://127.0.0.1:0"]);
-    command.args(["--initial-advertise-peer-urls", peers]);
-    // Clients with leases of a second look after their connections oftener than etcd likes.
-    command.args(["--grpc-keepalive-min-time", "1ms"]);
-    command.args(["--initial-cluster", &format!("default={peers}")]);
-    command
-}
-
-/// Whether it answers, if only to ask for a user.
-async fn is_ready(place: Place) -> bool {
-    let at = ([127, 0, 0, 1], place.port()).into();
-    let mut client = client(at, Duration::from_secs(1)).await;
-    match client.get("ready", None).await {
-        Ok(_) => true,
-        Err(error) => error.to_string().contains("user name is empty"),
-    }
+    )
 }
 
 /// A client of the server at this address, whose calls end within this limit.
