@@ -2,6 +2,8 @@
 
 #[cfg(feature = "dynamodb")]
 mod dynamodb;
+#[cfg(feature = "etcd")]
+mod etcd;
 #[cfg(feature = "postgres")]
 mod postgres;
 #[cfg(feature = "redis")]
@@ -38,12 +40,13 @@ pub trait Storage: Send + Sync {
 }
 
 /// The kinds, by the beginnings of their URLs.
-const KINDS: [(&str, &str); 5] = [
+const KINDS: [(&str, &str); 6] = [
     ("sqlite:", "sqlite"),
     ("postgres://", "postgres"),
     ("postgresql://", "postgres"),
     ("redis://", "redis"),
     ("dynamodb:", "dynamodb"),
+    ("etcd://", "etcd"),
 ];
 
 /// The store with this URL; without one, an SQLite file that is gone when the value is dropped.
@@ -55,8 +58,8 @@ pub fn choose(url: Option<&str>) -> Result<Box<dyn Store>, Failure> {
     // What is not understood is not repeated: there may be a password in it.
     let Some((prefix, kind)) = KINDS.iter().find(|(prefix, _)| url.starts_with(prefix)) else {
         return Err(Failure::new(
-            "--store takes sqlite:PATH, postgres://.., redis://.. or dynamodb:TABLE (without TLS: \
-             these are examples)",
+            "--store takes sqlite:PATH, postgres://.., redis://.., dynamodb:TABLE or etcd://HOST:PORT (without \
+             TLS: these are examples)",
         ));
     };
     let _place = &url[prefix.len()..];
@@ -69,6 +72,8 @@ pub fn choose(url: Option<&str>) -> Result<Box<dyn Store>, Failure> {
         "redis" => Ok(Box::new(redis::Redis::new(url)?)),
         #[cfg(feature = "dynamodb")]
         "dynamodb" => Ok(Box::new(dynamodb::DynamoDb::new(_place))),
+        #[cfg(feature = "etcd")]
+        "etcd" => Ok(Box::new(etcd::Etcd::new(_place)?)),
         missing => Err(Failure::new(format!(
             "this program was built without the store {missing:?}: add --features {missing} to the \
              command, before the --"

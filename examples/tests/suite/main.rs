@@ -14,6 +14,7 @@ mod place;
 // What needs a store to run on.
 #[cfg(any(
     feature = "dynamodb",
+    feature = "etcd",
     feature = "postgres",
     feature = "redis",
     feature = "sqlite"

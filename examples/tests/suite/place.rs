@@ -64,6 +64,16 @@ pub(crate) fn dynamodb() -> Place {
     }
 }
 
+pub(crate) async fn etcd() -> Place {
+    let server = service::etcd::etcd().await;
+    let server = server.unwrap_or_else(|error| panic!("no etcd: {error}"));
+    Place {
+        url: format!("etcd://127.0.0.1:{}", server.place().port()),
+        environment: Vec::new(),
+        _running: Box::new(server),
+    }
+}
+
 impl Place {
     pub(crate) async fn quickstart(&self) -> String {
         self.run(QUICKSTART).await

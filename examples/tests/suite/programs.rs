@@ -26,6 +26,13 @@ macro_rules! on_every_store {
         async fn dynamodb() {
             $test(crate::place::dynamodb()).await;
         }
+
+        #[cfg(feature = "etcd")]
+        #[tokio::test]
+        #[ignore = "takes an etcd: .ci/run"]
+        async fn etcd() {
+            $test(crate::place::etcd().await).await;
+        }
     };
 }
 
