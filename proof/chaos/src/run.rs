@@ -191,7 +191,7 @@ pub(crate) async fn orders(
 
 pub(crate) fn header(arguments: &Run, part: &str, seed: u64) -> Header {
     let discipline = match arguments.store {
-        Kind::Dynamodb => Discipline::Observer,
+        Kind::Dynamodb | Kind::Etcd => Discipline::Observer,
         Kind::Postgres | Kind::Redis | Kind::Sqlite => Discipline::StoreClock,
     };
     let title = format!("chaos on {}", arguments.store);

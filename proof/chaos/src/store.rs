@@ -3,11 +3,18 @@
 
 #[cfg(feature = "dynamodb")]
 pub(crate) mod dynamodb;
+#[cfg(feature = "etcd")]
+mod etcd;
 #[cfg(feature = "postgres")]
 mod postgres;
 #[cfg(feature = "redis")]
 mod redis;
-#[cfg(any(feature = "dynamodb", feature = "postgres", feature = "redis"))]
+#[cfg(any(
+    feature = "dynamodb",
+    feature = "etcd",
+    feature = "postgres",
+    feature = "redis"
+))]
 mod server;
 #[cfg(feature = "sqlite")]
 mod sqlite;
@@ -34,6 +41,7 @@ use crate::cli::Failure;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 pub(crate) enum Kind {
     Dynamodb,
+    Etcd,
     Postgres,
     Redis,
     Sqlite,
@@ -70,7 +78,12 @@ pub(crate) trait Store: Send {
 #[cfg_attr(
     not(all(
         feature = "sqlite",
-        any(feature = "dynamodb", feature = "postgres", feature = "redis")
+        any(
+            feature = "dynamodb",
+            feature = "etcd",
+            feature = "postgres",
+            feature = "redis"
+        )
     )),
     expect(dead_code, reason = "a store has one of them")
 )]
@@ -94,6 +107,8 @@ pub(crate) fn backend(kind: Kind) -> Result<&'static dyn Backend, Failure> {
     let backend: Option<&dyn Backend> = match kind {
         #[cfg(feature = "dynamodb")]
         Kind::Dynamodb => Some(&dynamodb::DynamoDb),
+        #[cfg(feature = "etcd")]
+        Kind::Etcd => Some(&etcd::Etcd),
         #[cfg(feature = "postgres")]
         Kind::Postgres => Some(&postgres::Postgres),
         #[cfg(feature = "redis")]
@@ -102,6 +117,7 @@ pub(crate) fn backend(kind: Kind) -> Result<&'static dyn Backend, Failure> {
         Kind::Sqlite => Some(&sqlite::Sqlite),
         #[cfg(not(all(
             feature = "dynamodb",
+            feature = "etcd",
             feature = "postgres",
             feature = "redis",
             feature = "sqlite"
@@ -147,6 +163,7 @@ impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Dynamodb => "dynamodb",
+            Self::Etcd => "etcd",
             Self::Postgres => "postgres",
             Self::Redis => "redis",
             Self::Sqlite => "sqlite",

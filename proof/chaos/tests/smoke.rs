@@ -16,6 +16,7 @@ fn chaos(arguments: &[&str]) -> Output {
 
 #[cfg(any(
     feature = "dynamodb",
+    feature = "etcd",
     feature = "postgres",
     feature = "redis",
     feature = "sqlite"
@@ -29,6 +30,13 @@ fn nothing_is_found_on(store: &str) {
 #[ignore = "the better part of a minute: .ci/run"]
 fn dynamodb_keeps_its_promises_under_chaos() {
     nothing_is_found_on("dynamodb");
+}
+
+#[cfg(feature = "etcd")]
+#[test]
+#[ignore = "the better part of a minute, and an etcd: .ci/run"]
+fn etcd_keeps_its_promises_under_chaos() {
+    nothing_is_found_on("etcd");
 }
 
 #[cfg(feature = "postgres")]
@@ -92,9 +100,10 @@ fn run_without_a_fault_proves_nothing() {
 
 #[test]
 fn store_that_was_not_built_in_is_no_run() {
-    for store in ["dynamodb", "postgres", "redis", "sqlite"] {
+    for store in ["dynamodb", "etcd", "postgres", "redis", "sqlite"] {
         let built = match store {
             "dynamodb" => cfg!(feature = "dynamodb"),
+            "etcd" => cfg!(feature = "etcd"),
             "postgres" => cfg!(feature = "postgres"),
             "redis" => cfg!(feature = "redis"),
             _ => cfg!(feature = "sqlite"),

@@ -25,6 +25,7 @@ pub(crate) fn run(command: &mut Command) -> Output {
 /// repeated.
 #[cfg(any(
     feature = "dynamodb",
+    feature = "etcd",
     feature = "postgres",
     feature = "redis",
     feature = "sqlite"

@@ -1,0 +1,62 @@
+//! etcd, with one member. What is acknowledged is on its disk.
+
+use std::{path::Path, sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use dlock_core::Provider;
+use dlock_test_servers::{
+    Service,
+    etcd::{etcd, is_ready},
+};
+use etcd_client::{Client, ConnectOptions};
+
+use super::{
+    Backend, Blow, Store,
+    server::{address, freeze, restart},
+};
+use crate::cli::Failure;
+
+/// How long a connection may be quiet until it is asked whether it lives, and how long the answer may take: all calls
+/// share it, and no other sign tells that the wire is cut. Some leases here are shorter than this takes.
+const ALIVE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_millis(200));
+
+pub(super) struct Etcd;
+
+#[async_trait]
+impl Backend for Etcd {
+    async fn start(&self, _: &Path) -> Result<Box<dyn Store>, Failure> {
+        Ok(Box::new(Server(etcd().await?)))
+    }
+
+    async fn connect(&self, place: &str) -> Result<Arc<dyn Provider>, Failure> {
+        let (interval, timeout) = ALIVE;
+        let options = ConnectOptions::new()
+            .with_connect_timeout(Duration::from_millis(500))
+            .with_keep_alive(interval, timeout)
+            .with_keep_alive_while_idle(true);
+        let client = Client::connect([format!("http://{place}")], Some(options)).await?;
+        Ok(Arc::new(dlock_etcd::provider(client, "dlock")?))
+    }
+}
+
+struct Server(Service);
+
+#[async_trait]
+impl Store for Server {
+    fn place(&self) -> super::Place {
+        super::Place::Server(address(&self.0))
+    }
+
+    fn blows(&self, longest: Duration) -> Vec<Blow> {
+        vec![Blow::Restart(longest / 2), Blow::Freeze(longest)]
+    }
+
+    async fn suffer(&mut self, blow: Blow) -> Result<(), Failure> {
+        match blow {
+            Blow::Restart(down) => restart(&mut self.0, down, is_ready).await?,
+            Blow::Freeze(time) => freeze(&mut self.0, time).await?,
+            Blow::Cut | Blow::Occupy(_) => {}
+        }
+        Ok(())
+    }
+}
