@@ -1,0 +1,83 @@
+//! What a provider is built from, and what of it is refused.
+
+use std::{sync::Arc, time::Duration};
+
+use dlock_core::provider::{Prefix, Sharing};
+use mysql_async::Opts;
+use typed_builder::TypedBuilder;
+
+use crate::{connections::Connections, error::BuildError, provider::MysqlProvider, schema::Schema};
+
+/// What a provider is built from.
+#[derive(TypedBuilder)]
+#[builder(
+    builder_type(vis = "pub", name = MysqlProviderBuilder, doc = "Builds a [`MysqlProvider`]; made by [`MysqlProvider::builder`]."),
+    build_method(into = Result<MysqlProvider, BuildError>, doc = "Checks the settings. Nothing is sent to the database yet.\n\n# Errors\n[`BuildError`] says which setting is not possible, and what is.")
+)]
+pub(crate) struct Settings {
+    #[builder(setter(
+        into,
+        doc = "The way to the database, and how many connections there may be: the provider keeps a pool of its own. One connection is left to renewals and releases; a pool of a single connection has none to leave. Which options matter is said [there](crate#connections)."
+    ))]
+    options: Opts,
+    #[builder(
+        default,
+        setter(
+            into,
+            doc = "Separates the locks of one application from those of others in the same table: providers with different prefixes never meet. None by default. With the name at most 1024 bytes."
+        )
+    )]
+    prefix: String,
+    #[builder(
+        default = "dlock_lock".into(),
+        setter(
+            into,
+            doc = "The table; `dlock_lock` by default. Its procedures are named after it. Lower-case letters, digits, `_` and `-`, at most 52 bytes. It is in the database that the options name, or in one that stands before a dot: `locks.nightly`."
+        )
+    )]
+    table: String,
+    #[builder(default = Duration::from_secs(5), setter(
+        doc = "How long one call may take, the wait for a connection included; 5 s by default. The frontend allows a sixth of a lease at most; this also bounds what is called without it."
+    ))]
+    call_timeout: Duration,
+}
+
+impl MysqlProvider {
+    /// Settings first, then `build()`.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use dlock_mysql::{MysqlProvider, mysql_async::Opts};
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let provider = MysqlProvider::builder()
+    ///     .options(Opts::from_url("mysql://app:secret@localhost/app?pool_min=1&pool_max=8")?)
+    ///     .prefix("billing")
+    ///     .call_timeout(Duration::from_secs(2))
+    ///     .build()?;
+    /// # Ok(()) }
+    /// ```
+    pub fn builder() -> MysqlProviderBuilder {
+        Settings::builder()
+    }
+}
+
+impl From<Settings> for Result<MysqlProvider, BuildError> {
+    fn from(settings: Settings) -> Self {
+        let Settings {
+            options,
+            prefix,
+            table,
+            call_timeout: timeout,
+        } = settings;
+        if !(Duration::from_millis(1)..=Duration::from_secs(60)).contains(&timeout) {
+            return Err(BuildError::CallTimeout { timeout });
+        }
+        Ok(MysqlProvider {
+            schema: Arc::new(Schema::new(&table)?),
+            prefix: Prefix::new(&prefix)?,
+            connections: Connections::new(options, timeout),
+            sharing: Sharing::default(),
+        })
+    }
+}

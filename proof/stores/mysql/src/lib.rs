@@ -1,0 +1,195 @@
+//! A MariaDB for tests, from the packages of the system. Its tests are the published suites, and what only this server
+//! can do to a lock.
+
+use std::{fmt::Debug, net::SocketAddr, process::Command, time::Duration};
+
+use dlock_mysql::MysqlProvider;
+use dlock_test_servers::{Place, Service, User};
+use mysql_async::{Conn, OptsBuilder, PoolConstraints, PoolOpts, prelude::Queryable};
+use tokio::{sync::OnceCell, time::timeout};
+use uuid::Uuid;
+
+/// A server, which ends with this value or with the process. Everybody on 127.0.0.1 may connect as `root`.
+#[derive(Debug)]
+pub struct Server {
+    service: Service,
+}
+
+/// The server that the tests of a program share. Each works in a database of its own.
+///
+/// # Panics
+/// If it does not start.
+pub async fn server() -> &'static Server {
+    static SERVER: OnceCell<Server> = OnceCell::const_new();
+    SERVER.get_or_init(|| Server::start(&[])).await
+}
+
+impl Server {
+    /// An empty one, with more of its command line.
+    ///
+    /// # Panics
+    /// If it is not installed or does not start.
+    pub async fn start(settings: &[&str]) -> Self {
+        let command = |place: &Place| {
+            let mut shell = Command::new("sh");
+            shell.args(["-euc", include_str!("mariadb.sh"), "sh"]);
+            shell.arg(place.port().to_string()).args(settings);
+            shell
+        };
+        let nobody = must("no user for the server", User::named("nobody"));
+        let service = Service::builder(command)
+            .user(nobody)
+            .ready_within(Duration::from_secs(120))
+            .spawn(is_ready)
+            .await;
+        Self {
+            service: must("MariaDB does not start", service),
+        }
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        ([127, 0, 0, 1], self.service.place().port()).into()
+    }
+
+    /// A connection of `root`, in no database.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub async fn root(&self) -> Conn {
+        must("no connection", Conn::new(root_at(self.address())).await)
+    }
+
+    /// A new database, without a table.
+    ///
+    /// # Panics
+    /// If it cannot be made.
+    pub async fn database(&self) -> Database {
+        self.database_named(&format!("test_{}", Uuid::new_v4().simple()))
+            .await
+    }
+
+    /// The same with a name.
+    ///
+    /// # Panics
+    /// If it cannot be made.
+    pub async fn database_named(&self, name: &str) -> Database {
+        let create = format!("CREATE DATABASE `{name}`");
+        must("no database", self.root().await.query_drop(create).await);
+        Database {
+            name: name.into(),
+            address: self.address(),
+        }
+    }
+
+    /// Kills it without warning, and starts it again.
+    ///
+    /// # Panics
+    /// If it does not come back.
+    pub async fn restart(&mut self) {
+        must("MariaDB is gone", self.service.restart(is_ready).await);
+    }
+
+    /// Sends it a signal.
+    ///
+    /// # Panics
+    /// If that is not possible.
+    pub fn signal(&mut self, name: &str) {
+        must("no signal", self.service.signal(name));
+    }
+}
+
+/// A database on a server.
+#[derive(Clone, Debug)]
+pub struct Database {
+    /// What it is called.
+    pub name: String,
+    /// Where its server listens.
+    pub address: SocketAddr,
+}
+
+impl Database {
+    /// The way to it, with a pool of at most this size.
+    #[must_use]
+    pub fn options(&self, size: usize) -> OptsBuilder {
+        self.through(self.address, size)
+    }
+
+    /// The way to it through an address that leads to its server.
+    ///
+    /// # Panics
+    /// If there is no pool of this size.
+    #[must_use]
+    pub fn through(&self, address: SocketAddr, size: usize) -> OptsBuilder {
+        let constraints = PoolConstraints::new(1, size);
+        let pool = PoolOpts::new().with_constraints(must("no pool", constraints.ok_or(size)));
+        root_at(address)
+            .db_name(Some(self.name.clone()))
+            .pool_opts(pool)
+    }
+
+    /// A connection of `root`.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub async fn connection(&self) -> Conn {
+        must("no connection", Conn::new(self.options(1)).await)
+    }
+
+    /// Runs statements as `root`.
+    ///
+    /// # Panics
+    /// If one fails.
+    pub async fn run(&self, statements: &str) {
+        let done = self.connection().await.query_drop(statements).await;
+        must("a statement failed", done);
+    }
+
+    /// A provider over a pool of this size; its table is made.
+    ///
+    /// # Panics
+    /// If it cannot be made.
+    pub async fn provider(&self, size: usize) -> MysqlProvider {
+        let provider = provider(self.options(size), Duration::from_secs(20));
+        must("no schema", provider.create_schema().await);
+        provider
+    }
+}
+
+/// A provider with these options, whose calls end within this limit.
+///
+/// # Panics
+/// If there can be none.
+pub fn provider(options: OptsBuilder, limit: Duration) -> MysqlProvider {
+    let provider = MysqlProvider::builder()
+        .options(options)
+        .call_timeout(limit)
+        .build();
+    must("no provider", provider)
+}
+
+fn root_at(address: SocketAddr) -> OptsBuilder {
+    OptsBuilder::default()
+        .ip_or_hostname(address.ip().to_string())
+        .tcp_port(address.port())
+        .user(Some("root"))
+        .prefer_socket(false)
+}
+
+/// Whether it lets clients in, if only to refuse them.
+async fn is_ready(place: Place) -> bool {
+    let at = ([127, 0, 0, 1], place.port()).into();
+    match timeout(Duration::from_secs(5), Conn::new(root_at(at))).await {
+        Ok(Ok(_) | Err(mysql_async::Error::Server(_))) => true,
+        Ok(Err(_)) | Err(_) => false,
+    }
+}
+
+#[expect(clippy::panic, reason = "it is a test that fails here")]
+fn must<T, E: Debug>(what: &str, result: Result<T, E>) -> T {
+    match result {
+        Ok(value) => value,
+        Err(error) => panic!("{what}: {error:?}"),
+    }
+}

@@ -1,0 +1,39 @@
+//! The provider keeps its promises when the wire to its server breaks.
+
+use std::{net::SocketAddr, time::Duration};
+
+use dlock_mysql::MysqlProvider;
+use dlock_mysql_proof::{Database, provider, server};
+use dlock_testkit::wire::Wired;
+
+/// Big enough for a call that meets an open connection and one that needs another.
+const POOL: usize = 3;
+
+struct Mysql(Database);
+
+impl Wired for Mysql {
+    type Provider = MysqlProvider;
+
+    /// The user logs in, and the driver asks for two settings.
+    const HANDSHAKE: usize = 2;
+
+    /// What had no answer costs a new connection: of a lease of a second that leaves too little to the third attempt on
+    /// a busy machine.
+    const LEASE: Duration = Duration::from_millis(1500);
+
+    async fn start() -> Self {
+        let database = server().await.database().await;
+        database.provider(1).await;
+        Self(database)
+    }
+
+    fn server(&self) -> SocketAddr {
+        self.0.address
+    }
+
+    async fn provider(&self, address: SocketAddr, limit: Duration) -> MysqlProvider {
+        provider(self.0.through(address, POOL), limit)
+    }
+}
+
+dlock_testkit::wire_conformance!(Mysql);
