@@ -1,6 +1,5 @@
 //! Making the schema, and looking whether it is there.
 
-
 use crate::{
     MysqlProvider,
     connections::Caller,

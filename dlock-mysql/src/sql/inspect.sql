@@ -17,3 +17,5 @@ SELECT 'procedure', r.ROUTINE_NAME
 FROM information_schema.ROUTINES AS r
 -- Here names of databases are compared without regard to case, even where they are not.
 WHERE CAST(r.ROUTINE_SCHEMA AS BINARY) = CAST({database} AS BINARY) AND r.ROUTINE_TYPE = 'PROCEDURE'
+-- A session may have a limit of its own (sql_select_limit), which this one replaces.
+LIMIT 1000000

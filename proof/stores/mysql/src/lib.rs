@@ -1,12 +1,15 @@
 //! A MariaDB for tests, from the packages of the system. Its tests are the published suites, and what only this server
 //! can do to a lock.
 
-use std::{fmt::Debug, net::SocketAddr, process::Command, time::Duration};
+use std::{fmt::Debug, fs, net::SocketAddr, process::Command, time::Duration};
 
 use dlock_mysql::MysqlProvider;
-use dlock_test_servers::{Place, Service, User};
+use dlock_test_servers::{Place, Service};
 use mysql_async::{Conn, OptsBuilder, PoolConstraints, PoolOpts, prelude::Queryable};
-use tokio::{sync::OnceCell, time::timeout};
+use tokio::{
+    sync::OnceCell,
+    time::{sleep, timeout},
+};
 use uuid::Uuid;
 
 /// A server, which ends with this value or with the process. Everybody on 127.0.0.1 may connect as `root`.
@@ -36,9 +39,7 @@ impl Server {
             shell.arg(place.port().to_string()).args(settings);
             shell
         };
-        let nobody = must("no user for the server", User::named("nobody"));
         let service = Service::builder(command)
-            .user(nobody)
             .ready_within(Duration::from_secs(120))
             .spawn(is_ready)
             .await;
@@ -91,12 +92,38 @@ impl Server {
         must("MariaDB is gone", self.service.restart(is_ready).await);
     }
 
-    /// Sends it a signal.
+    /// Stops it, until it is to [go on](Self::go_on). From here on it answers nothing.
     ///
     /// # Panics
     /// If that is not possible.
-    pub fn signal(&mut self, name: &str) {
-        must("no signal", self.service.signal(name));
+    pub async fn freeze(&mut self) {
+        must("no signal", self.service.signal("STOP"));
+        let place = self.service.place().clone();
+        let is_frozen = || {
+            let pid = place.pid().unwrap_or_default();
+            let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+            // The name before it is in parentheses.
+            stat.rsplit(')')
+                .next()
+                .is_some_and(|rest| rest.starts_with(" T"))
+        };
+        let frozen = async {
+            while !is_frozen() {
+                sleep(Duration::from_millis(5)).await;
+            }
+        };
+        must(
+            "it does not stop",
+            timeout(Duration::from_secs(20), frozen).await,
+        );
+    }
+
+    /// Lets it go on.
+    ///
+    /// # Panics
+    /// If that is not possible.
+    pub fn go_on(&mut self) {
+        must("no signal", self.service.signal("CONT"));
     }
 }
 

@@ -5,8 +5,20 @@
     reason = "what is unwrapped here is a failed test"
 )]
 
+mod broken;
 mod cancelling;
 mod conformance;
+mod connections;
 mod election;
+mod fence;
+mod locked_row;
+mod names;
 mod outage;
+mod races;
+mod rights;
+mod rows;
+mod schema;
+mod sessions;
+mod support;
+mod tls;
 mod wire;

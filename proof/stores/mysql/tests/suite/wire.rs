@@ -14,8 +14,8 @@ struct Mysql(Database);
 impl Wired for Mysql {
     type Provider = MysqlProvider;
 
-    /// The user logs in, and the driver asks for two settings.
-    const HANDSHAKE: usize = 2;
+    /// The user logs in.
+    const HANDSHAKE: usize = 1;
 
     /// What had no answer costs a new connection: of a lease of a second that leaves too little to the third attempt on
     /// a busy machine.

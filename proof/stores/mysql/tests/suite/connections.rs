@@ -1,0 +1,131 @@
+//! Connections: those of dropped calls, the one that is left to holders, the socket that is not asked for.
+
+use std::time::Duration;
+
+use dlock_core::{
+    ErrorKind, Provider,
+    provider::{Renew, RenewOutcome},
+};
+use dlock_mysql_proof::{provider, server};
+use mysql_async::prelude::Queryable;
+use tokio::{task::JoinSet, time::timeout};
+
+use crate::support::{granted, term, until};
+
+/// Each dropped call waits in the server for a row. Its place in the pool is free at once, and nobody gets its answer.
+#[tokio::test]
+async fn dropped_call_closes_its_connection_and_leaves_its_place() {
+    let database = server().await.database().await;
+    let ours = database.provider(1).await;
+    let (a, b) = (term("locked"), term("free"));
+    granted(&ours, &a).await;
+    granted(&ours, &b).await;
+    let mut other = database.connection().await;
+    other.query_drop("BEGIN").await.unwrap();
+    other
+        .query_drop("SELECT * FROM dlock_lock WHERE prefix = '' AND name = 'locked' FOR UPDATE")
+        .await
+        .unwrap();
+    for n in 1..=5 {
+        let renew = Renew::new(a.name.clone(), a.new, n);
+        let dropped = timeout(Duration::from_millis(200), ours.renew(&renew)).await;
+        assert!(dropped.is_err(), "the row is not locked: {dropped:?}");
+        let renew = Renew::new(b.name.clone(), b.new, n);
+        // Before the server gives the dropped one up.
+        let renewed = timeout(Duration::from_millis(1500), ours.renew(&renew)).await;
+        let renewed = renewed.expect("the connection is still in use").unwrap();
+        assert_eq!(renewed, RenewOutcome::Renewed { asked: false });
+        let record = ours.read(&b.name).await.unwrap().unwrap();
+        assert_eq!((record.uuid, record.renewals), (b.new, n));
+    }
+    other.query_drop("ROLLBACK").await.unwrap();
+    // Closed, and not merely forgotten: none but the pool's one and the two of this test stay.
+    let count = format!(
+        "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE DB = '{}'",
+        database.name
+    );
+    until("the dropped connections are closed", async || {
+        let open: Option<u64> = other.query_first(&count).await.unwrap();
+        open.unwrap() <= 2
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn waiters_leave_a_connection_to_the_holder() {
+    let database = server().await.database().await;
+    let ours = database.provider(3).await;
+    let a = term("held");
+    granted(&ours, &a).await;
+    let (x, y) = (term("x"), term("y"));
+    let mut other = database.connection().await;
+    for request in [&x, &y] {
+        granted(&ours, request).await;
+    }
+    database
+        .run("UPDATE dlock_lock SET released = 1 WHERE name <> 'held'")
+        .await;
+    other.query_drop("BEGIN").await.unwrap();
+    other
+        .query_drop("SELECT * FROM dlock_lock WHERE prefix = '' AND name IN ('x', 'y') FOR UPDATE")
+        .await
+        .unwrap();
+    let mut waiting = JoinSet::new();
+    for number in 0..6 {
+        let (ours, request) = (ours.clone(), term(if number % 2 == 0 { "x" } else { "y" }));
+        waiting.spawn(async move { ours.acquire(&request).await });
+    }
+    let count = format!(
+        "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE DB = '{}' AND INFO LIKE '%FOR UPDATE%' AND TIME_MS > 100 \
+         AND ID <> CONNECTION_ID()",
+        database.name
+    );
+    until("two calls wait for the rows", async || {
+        let open: Option<u64> = other.query_first(&count).await.unwrap();
+        open.unwrap() == 2
+    })
+    .await;
+    let renew = Renew::new(a.name.clone(), a.new, 1);
+    let renewed = timeout(Duration::from_millis(1500), ours.renew(&renew)).await;
+    renewed
+        .expect("no connection is left to the holder")
+        .unwrap();
+    other.query_drop("ROLLBACK").await.unwrap();
+    waiting.join_all().await;
+}
+
+/// Which connection a server's socket file leads to is another server's business, if a tunnel is in between.
+#[tokio::test]
+async fn socket_that_the_server_names_is_not_asked_for() {
+    let database = server().await.database().await;
+    database.provider(1).await;
+    let ours = provider(
+        database.options(1).prefer_socket(true),
+        Duration::from_secs(20),
+    );
+    granted(&ours, &term("door")).await;
+    let mut other = database.connection().await;
+    let hosts: Vec<String> = other
+        .query(format!(
+            "SELECT HOST FROM information_schema.PROCESSLIST WHERE DB = '{}'",
+            database.name
+        ))
+        .await
+        .unwrap();
+    assert!(
+        hosts.len() > 1 && hosts.iter().all(|host| host.starts_with("127.0.0.1:")),
+        "{hosts:?}"
+    );
+}
+
+#[tokio::test]
+async fn no_connection_in_time_is_not_applied() {
+    let database = server().await.database().await;
+    database.provider(1).await;
+    // It takes connections, and says nothing.
+    let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = silent.local_addr().unwrap();
+    let ours = provider(database.through(address, 2), Duration::from_millis(300));
+    let error = ours.acquire(&term("door")).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotApplied, "{error:?}");
+}

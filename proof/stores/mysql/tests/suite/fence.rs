@@ -1,0 +1,217 @@
+//! Storage that refuses a stale token (T3), in the user's own transaction.
+
+use std::time::Duration;
+
+use dlock_core::{DLock, FencingToken, Stale};
+use dlock_mysql::fence::{Fence, FenceError};
+use dlock_mysql_proof::{Database, server};
+use mysql_async::{Conn, IsolationLevel, TxOpts, prelude::Queryable};
+use tokio::time::timeout;
+
+fn token(value: u64) -> FencingToken {
+    FencingToken::new(value).unwrap()
+}
+
+async fn fenced() -> (Database, Fence) {
+    let database = server().await.database().await;
+    let fence = Fence::new("dlock_fence").unwrap();
+    let mut connection = database.connection().await;
+    for _ in 0..2 {
+        fence.create_schema(&mut connection).await.unwrap();
+    }
+    database
+        .run("CREATE TABLE account (id INT PRIMARY KEY, balance INT); INSERT INTO account VALUES (7, 100)")
+        .await;
+    (database, fence)
+}
+
+async fn write(
+    connection: &mut Conn,
+    fence: &Fence,
+    token: FencingToken,
+    balance: u64,
+) -> Result<(), FenceError> {
+    let mut transaction = connection.start_transaction(TxOpts::new()).await?;
+    fence.check(&mut transaction, "account 7", token).await?;
+    transaction
+        .exec_drop("UPDATE account SET balance = ? WHERE id = 7", (balance,))
+        .await?;
+    transaction.commit().await?;
+    Ok(())
+}
+
+async fn balance(database: &Database) -> u64 {
+    let mut connection = database.connection().await;
+    let found: Option<u64> = connection
+        .query_first("SELECT balance FROM account")
+        .await
+        .unwrap();
+    found.unwrap()
+}
+
+/// A holder is paused, another takes over and writes, and the first one wakes up.
+#[tokio::test]
+async fn late_writer_is_refused_and_changes_nothing() {
+    let (database, fence) = fenced().await;
+    let lock = |provider| {
+        let lock = DLock::builder()
+            .name("account")
+            .duration(Duration::from_secs(1));
+        lock.provider(provider).build().unwrap()
+    };
+    let paused = lock(database.provider(2).await).acquire().await.unwrap();
+    let late = paused.token();
+    // It does not renew: that is the pause.
+    let next = lock(database.provider(2).await).acquire().await.unwrap();
+    let mut connection = database.connection().await;
+    write(&mut connection, &fence, next.token(), 90)
+        .await
+        .unwrap();
+    let refused = write(&mut connection, &fence, late, 1).await.unwrap_err();
+    let FenceError::Stale(Stale {
+        presented, highest, ..
+    }) = refused
+    else {
+        panic!("{refused:?}");
+    };
+    assert_eq!((presented, highest), (late, next.token()));
+    assert_eq!(balance(&database).await, 90);
+    // The same holder's next write, and the connection goes on.
+    write(&mut connection, &fence, next.token(), 80)
+        .await
+        .unwrap();
+    assert_eq!(balance(&database).await, 80);
+    next.release().await.unwrap();
+}
+
+#[tokio::test]
+async fn token_is_remembered_with_the_data_or_not_at_all() {
+    let (database, fence) = fenced().await;
+    let mut connection = database.connection().await;
+    write(&mut connection, &fence, token(5), 50).await.unwrap();
+    let mut transaction = connection.start_transaction(TxOpts::new()).await.unwrap();
+    fence
+        .check(&mut transaction, "account 7", token(9))
+        .await
+        .unwrap();
+    transaction.rollback().await.unwrap();
+    write(&mut connection, &fence, token(6), 60).await.unwrap();
+    // Refused: what was written before in the transaction can still be committed, and the token is as it was.
+    let mut transaction = connection.start_transaction(TxOpts::new()).await.unwrap();
+    let refused = fence
+        .check(&mut transaction, "account 7", token(5))
+        .await
+        .unwrap_err();
+    assert!(matches!(refused, FenceError::Stale(_)), "{refused:?}");
+    fence
+        .check(&mut transaction, "account 8", token(5))
+        .await
+        .unwrap();
+    transaction.commit().await.unwrap();
+    write(&mut connection, &fence, token(6), 61).await.unwrap();
+}
+
+/// Two transactions, whose snapshots are as old as they can be, at every level.
+#[tokio::test]
+async fn other_tokens_wait_for_the_transaction_and_then_see_it() {
+    for level in [
+        IsolationLevel::ReadUncommitted,
+        IsolationLevel::ReadCommitted,
+        IsolationLevel::RepeatableRead,
+        IsolationLevel::Serializable,
+    ] {
+        let (database, fence) = fenced().await;
+        let (mut first, mut second) = (database.connection().await, database.connection().await);
+        let mut options = TxOpts::new();
+        options.with_isolation_level(level);
+        let mut late = second.start_transaction(options.clone()).await.unwrap();
+        // Here its snapshot is made.
+        late.query_drop("SELECT COUNT(*) FROM dlock_fence")
+            .await
+            .unwrap();
+        let mut transaction = first.start_transaction(options).await.unwrap();
+        let checked = timeout(
+            Duration::from_secs(20),
+            fence.check(&mut transaction, "account 7", token(8)),
+        );
+        if level == IsolationLevel::Serializable {
+            // What it read is locked as well.
+            late.rollback().await.unwrap();
+            late = second.start_transaction(TxOpts::new()).await.unwrap();
+        }
+        checked.await.unwrap().unwrap();
+        {
+            let waiting = fence.check(&mut late, "account 7", token(7));
+            tokio::pin!(waiting);
+            let early = timeout(Duration::from_millis(300), &mut waiting).await;
+            assert!(early.is_err(), "{level:?}: it did not wait: {early:?}");
+            transaction.commit().await.unwrap();
+            let refused = timeout(Duration::from_secs(20), waiting)
+                .await
+                .unwrap()
+                .unwrap_err();
+            assert!(
+                matches!(refused, FenceError::Stale(_)),
+                "{level:?}: {refused:?}"
+            );
+        }
+        late.rollback().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn resources_never_merge_and_what_is_no_token_refuses() {
+    let (database, fence) = fenced().await;
+    let mut connection = database.connection().await;
+    let longest = "x".repeat(1024);
+    let mut transaction = connection.start_transaction(TxOpts::new()).await.unwrap();
+    let names = [
+        "a",
+        "A",
+        "a ",
+        "ä",
+        "{token}",
+        "'; DROP TABLE account; --",
+        "",
+        longest.as_str(),
+    ];
+    for (name, number) in names.into_iter().zip(10..) {
+        fence
+            .check(&mut transaction, name, token(number))
+            .await
+            .unwrap();
+    }
+    for (name, number) in names.into_iter().zip(10..) {
+        let refused = fence
+            .check(&mut transaction, name, token(number - 1))
+            .await
+            .unwrap_err();
+        assert!(
+            matches!(&refused, FenceError::Stale(stale) if stale.highest == token(number)),
+            "{name:?}: {refused:?}"
+        );
+    }
+    let beyond = fence
+        .check(&mut transaction, &format!("{longest}x"), token(99))
+        .await;
+    assert!(
+        matches!(beyond, Err(FenceError::NoPlace { .. })),
+        "{beyond:?}"
+    );
+    transaction.commit().await.unwrap();
+    for foreign in ["0", "-1"] {
+        database
+            .run(&format!("ALTER TABLE dlock_fence MODIFY token BIGINT NOT NULL; UPDATE dlock_fence SET token = {foreign} WHERE resource = 'a'"))
+            .await;
+        let mut transaction = connection.start_transaction(TxOpts::new()).await.unwrap();
+        let refused = fence
+            .check(&mut transaction, "a", token(99))
+            .await
+            .unwrap_err();
+        assert!(
+            matches!(refused, FenceError::Foreign { .. }),
+            "{foreign}: {refused:?}"
+        );
+        transaction.rollback().await.unwrap();
+    }
+}

@@ -1,0 +1,114 @@
+//! A row that somebody else keeps locked.
+
+use std::time::Duration;
+
+use dlock_core::{
+    ErrorKind, Name, Provider,
+    provider::{AcquireOutcome, Admin, Release, Renew, RenewOutcome},
+};
+use dlock_mysql_proof::{Database, server};
+use mysql_async::{Conn, prelude::Queryable};
+use tokio::time::Instant;
+
+use crate::support::{granted, is_held, lasting, term, told};
+
+/// Locks the row of a name until it commits.
+async fn locked(database: &Database, name: &Name) -> Conn {
+    let mut connection = database.connection().await;
+    connection.query_drop("BEGIN").await.unwrap();
+    let lock = format!("SELECT * FROM dlock_lock WHERE prefix = '' AND name = '{name}' FOR UPDATE");
+    connection.query_drop(lock).await.unwrap();
+    connection
+}
+
+#[tokio::test]
+async fn who_only_looks_does_not_wait_and_who_writes_waits_two_seconds() {
+    let database = server().await.database().await;
+    let ours = database.provider(4).await;
+    let a = term("door");
+    granted(&ours, &a).await;
+    granted(&ours, &term("beside")).await;
+    let mut other = locked(&database, &a.name).await;
+    let began = Instant::now();
+    for _ in 0..20 {
+        assert!(is_held(&ours, "door").await);
+        assert!(ours.read(&a.name).await.unwrap().is_some());
+        assert_eq!(ours.purge(10).await.unwrap(), 0);
+    }
+    assert!(is_held(&ours, "beside").await);
+    assert!(
+        began.elapsed() < Duration::from_millis(1900),
+        "it waited for the row"
+    );
+
+    let renew = Renew::new(a.name.clone(), a.new, 1);
+    let began = Instant::now();
+    let error = ours.renew(&renew).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotApplied, "{error:?}");
+    assert!(
+        told(&error).contains("keeps the lock's row locked"),
+        "{error:?}"
+    );
+    assert!(began.elapsed() > Duration::from_millis(1500));
+    other.query_drop("COMMIT").await.unwrap();
+    // The call that gave up keeps nothing locked itself.
+    let renewed = ours.renew(&renew).await.unwrap();
+    assert_eq!(renewed, RenewOutcome::Renewed { asked: false });
+    assert_eq!(ours.read(&a.name).await.unwrap().unwrap().renewals, 1);
+}
+
+/// The clock that judges is read after the wait: what ended meanwhile is over.
+#[tokio::test]
+async fn renewal_that_waited_past_the_end_of_its_lease_is_lost() {
+    let database = server().await.database().await;
+    let ours = database.provider(4).await;
+    let a = lasting("door", Duration::from_millis(900));
+    granted(&ours, &a).await;
+    let mut other = locked(&database, &a.name).await;
+    let renew = Renew::new(a.name.clone(), a.new, 1);
+    let waiting = tokio::spawn({
+        let ours = ours.clone();
+        async move { ours.renew(&renew).await }
+    });
+    tokio::time::sleep(Duration::from_millis(1200)).await;
+    other.query_drop("COMMIT").await.unwrap();
+    let outcome = waiting.await.unwrap().unwrap();
+    assert!(
+        matches!(outcome, RenewOutcome::Lost(Some(_))),
+        "{outcome:?}"
+    );
+    assert_eq!(ours.read(&a.name).await.unwrap().unwrap().renewals, 0);
+}
+
+/// A grant that waited is as long as it was asked for.
+#[tokio::test]
+async fn grant_that_waited_lasts_from_when_it_was_made() {
+    let database = server().await.database().await;
+    let ours = database.provider(4).await;
+    let a = term("door");
+    granted(&ours, &a).await;
+    ours.release(&Release::new(a.name.clone(), a.new, None))
+        .await
+        .unwrap();
+    let mut other = locked(&database, &a.name).await;
+    let b = lasting("door", Duration::from_secs(30));
+    let waiting = tokio::spawn({
+        let (ours, b) = (ours.clone(), b.clone());
+        async move { ours.acquire(&b).await }
+    });
+    tokio::time::sleep(Duration::from_millis(1200)).await;
+    assert!(!waiting.is_finished());
+    let clock: Option<u64> = other
+        .query_first("SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))")
+        .await
+        .unwrap();
+    other.query_drop("COMMIT").await.unwrap();
+    let outcome = waiting.await.unwrap().unwrap();
+    let AcquireOutcome::Acquired(token) = outcome else {
+        panic!("{outcome:?}");
+    };
+    assert!(
+        token.get() >= clock.unwrap(),
+        "it read the clock before the wait"
+    );
+}

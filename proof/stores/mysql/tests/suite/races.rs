@@ -1,0 +1,74 @@
+//! Many who ask for what nobody has had yet.
+
+use std::time::Duration;
+
+use dlock_core::{
+    Provider,
+    provider::{AcquireOutcome, Release},
+};
+use dlock_mysql_proof::{provider, server};
+use tokio::task::JoinSet;
+
+use crate::support::term;
+
+const RACERS: usize = 12;
+const NAMES: usize = 60;
+
+/// With the default level of the server's sessions most of such races deadlock, and with a stricter one more.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn race_for_a_new_name_has_one_winner_and_no_deadlock() {
+    for level in ["REPEATABLE-READ", "SERIALIZABLE"] {
+        let database = server().await.database().await;
+        database.provider(1).await;
+        let mut racers = JoinSet::new();
+        for _ in 0..RACERS {
+            let init = vec![format!("SET tx_isolation = '{level}'")];
+            let ours = provider(database.options(1).init(init), Duration::from_secs(20));
+            racers.spawn(async move {
+                let mut won = Vec::new();
+                for number in 0..NAMES {
+                    let a = term(&format!("{number}"));
+                    // No deadlock: an error here would be one.
+                    match ours.acquire(&a).await.unwrap() {
+                        AcquireOutcome::Acquired(_) => won.push(number),
+                        AcquireOutcome::Held(_) => {}
+                        other => panic!("{other:?}"),
+                    }
+                }
+                won
+            });
+        }
+        let mut won: Vec<usize> = racers.join_all().await.into_iter().flatten().collect();
+        won.sort_unstable();
+        assert_eq!(won, (0..NAMES).collect::<Vec<_>>(), "{level}");
+    }
+}
+
+/// Acquired and released by many at once: at no time two, and every token greater than the one before it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn race_for_a_released_name_has_one_winner_at_a_time() {
+    let database = server().await.database().await;
+    database.provider(1).await;
+    let mut racers = JoinSet::new();
+    for _ in 0..RACERS {
+        let ours = provider(database.options(2), Duration::from_secs(20));
+        racers.spawn(async move {
+            let mut tokens = Vec::new();
+            while tokens.len() < 20 {
+                let a = term("door");
+                if let AcquireOutcome::Acquired(token) = ours.acquire(&a).await.unwrap() {
+                    tokens.push(token);
+                    let release = Release::new(a.name.clone(), a.new, None);
+                    ours.release(&release).await.unwrap();
+                }
+            }
+            assert!(tokens.is_sorted());
+            tokens
+        });
+    }
+    let mut tokens: Vec<_> = racers.join_all().await.into_iter().flatten().collect();
+    let granted = tokens.len();
+    tokens.sort_unstable();
+    tokens.dedup();
+    assert_eq!(tokens.len(), granted, "a token was given twice");
+}
