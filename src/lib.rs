@@ -41,6 +41,7 @@
 //!   [`DLock::many`] holds several locks as one, [`DLock::semaphore`] lets so many in at a time.
 //! * Backends, each behind a feature of the same name; none is on by default, and a feature adds
 //!   names without changing behaviour: `dynamodb` (a DynamoDB table), `etcd` (the keys of an etcd),
+//!   `mysql` (one table of a MariaDB database),
 //!   `postgres` (one table of a database), `redis` (Redis or Valkey: one server, replicas, a cluster),
 //!   `sqlite` (one file, every process of one host), `http` (a `dlock-server` before any of them).
 //! * The feature `blocking`: the same locks for programs without async.
@@ -76,6 +77,9 @@ pub use dlock_http as http;
 #[cfg(feature = "memory")]
 #[doc(inline)]
 pub use dlock_memory as memory;
+#[cfg(feature = "mysql")]
+#[doc(inline)]
+pub use dlock_mysql as mysql;
 #[cfg(feature = "postgres")]
 #[doc(inline)]
 pub use dlock_postgres as postgres;

@@ -6,12 +6,15 @@ pub(crate) mod dynamodb;
 pub(crate) mod etcd;
 #[cfg(feature = "http")]
 pub(crate) mod http;
+#[cfg(feature = "mysql")]
+pub(crate) mod mysql;
 #[cfg(feature = "postgres")]
 pub(crate) mod postgres;
 #[cfg(any(
     feature = "dynamodb",
     feature = "etcd",
     feature = "http",
+    feature = "mysql",
     feature = "postgres",
     feature = "redis",
     feature = "sqlite"
@@ -27,13 +30,19 @@ mod state;
     feature = "dynamodb",
     feature = "etcd",
     feature = "http",
+    feature = "mysql",
     feature = "postgres",
     feature = "redis"
 ))]
 pub(crate) mod tls;
 #[cfg(feature = "http")]
 pub(crate) mod token;
-#[cfg(any(feature = "etcd", feature = "postgres", feature = "redis"))]
+#[cfg(any(
+    feature = "etcd",
+    feature = "mysql",
+    feature = "postgres",
+    feature = "redis"
+))]
 mod url;
 
 use std::fmt;

@@ -8,6 +8,7 @@ use dlock_core::{ErrorKind, ProviderError};
     feature = "dynamodb",
     feature = "etcd",
     feature = "http",
+    feature = "mysql",
     feature = "postgres",
     feature = "redis"
 ))]
@@ -71,6 +72,7 @@ impl Diagnosis {
             feature = "dynamodb",
             feature = "etcd",
             feature = "http",
+            feature = "mysql",
             feature = "postgres",
             feature = "redis"
         ))]

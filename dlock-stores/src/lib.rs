@@ -8,6 +8,7 @@
 //! | `redis://HOST`, `rediss://HOST` | yes | no | `redis` |
 //! | `dynamodb:TABLE` | yes | no | `dynamodb` |
 //! | `etcd://HOST`, `etcds://HOST` | yes | no | `etcd` |
+//! | `mysql://USER@HOST/DATABASE` | yes | no | `mysql` |
 //! | `https://HOST`, `http://HOST` | yes | yes | `http` |
 //!
 //! Owns what the backends leave to their users: the form of such URLs and their settings, passwords from

@@ -8,6 +8,8 @@ use crate::backend::dynamodb;
 use crate::backend::etcd;
 #[cfg(feature = "http")]
 use crate::backend::http;
+#[cfg(feature = "mysql")]
+use crate::backend::mysql;
 #[cfg(feature = "postgres")]
 use crate::backend::postgres;
 #[cfg(feature = "redis")]
@@ -48,7 +50,7 @@ macro_rules! compiled_with {
     }};
 }
 
-const KINDS: [Kind; 6] = [
+const KINDS: [Kind; 7] = [
     Kind {
         schemes: &["sqlite"],
         feature: "sqlite",
@@ -83,6 +85,13 @@ const KINDS: [Kind; 6] = [
         form: "etcd://HOST or etcds://HOST",
         has_queues: false,
         parse: compiled_with!("etcd", etcd::parse),
+    },
+    Kind {
+        schemes: &["mysql"],
+        feature: "mysql",
+        form: "mysql://USER@HOST/DATABASE",
+        has_queues: false,
+        parse: compiled_with!("mysql", mysql::parse),
     },
     Kind {
         schemes: &["https", "http"],
@@ -239,7 +248,7 @@ fn refuse(program: &Program, what: &str) -> StoreError {
     StoreError::no_location(what).advise(if is_without_stores() {
         format!(
             "this '{name}' was built without any store: build it with the features of those you use, \
-             cargo install --path {package} --features sqlite,postgres,redis,dynamodb,etcd,http"
+             cargo install --path {package} --features sqlite,postgres,redis,dynamodb,etcd,mysql,http"
         )
     } else {
         give_one()

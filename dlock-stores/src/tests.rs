@@ -39,7 +39,7 @@ fn what_is_no_store_is_refused_without_being_repeated() {
         "hunter2",
         "hunter2@host",
         "/tmp/hunter2.db",
-        "mysql://u:hunter2@host/db",
+        "oracle://u:hunter2@host/db",
         "POSTGRES://u:hunter2@host/db",
         "u:hunter2@host",
         "postgres:u:hunter2@host",
@@ -88,6 +88,17 @@ fn what_is_no_store_is_refused_without_being_repeated() {
         "etcd://[hunter2]",
         "etcds://host?hunter2=1",
         "etcds://host#hunter2",
+        "mysql:hunter2@host/d",
+        "mysql://u:x@hunter2@host/d",
+        "mysql://u:x/hunter2@host/d",
+        "mysql://u:hunter2@host",
+        "mysql://u:hunter2@host/",
+        "mysql://u:hunter2@/d",
+        "mysql://u:hunter2@host:port/d",
+        "mysql://u:hunter2@host/d/e",
+        "mysql://host/d?hunter2=1",
+        "mysql://host/d#hunter2",
+        "mysql://host/d?sslmode=hunter2",
         "dynamodb:",
         "dynamodb:table?hunter2=x",
         "dynamodb:table?sort_key",
@@ -111,6 +122,7 @@ fn every_kind_is_known_and_opened_or_its_feature_is_named() {
         ("dynamodb:t", "dynamodb", cfg!(feature = "dynamodb")),
         ("etcd://h", "etcd", cfg!(feature = "etcd")),
         ("etcds://h", "etcd", cfg!(feature = "etcd")),
+        ("mysql://h/d", "mysql", cfg!(feature = "mysql")),
     ] {
         match locate(argument) {
             Ok(_) => assert!(compiled, "{argument}"),
@@ -191,6 +203,24 @@ fn members_of_an_etcd_are_shown_without_the_password() {
             "etcds://me:a%40hunter2@a,b.example:7,[::1],[::1]:8?prefix=a%2Fb",
             "etcds://me@a:2379,b.example:7,[::1]:2379,[::1]:8?prefix=a/b",
         ),
+    ] {
+        let location = locate(argument).unwrap();
+        assert_eq!(location.to_string(), shown);
+        assert!(!format!("{location:?}").contains(SECRET), "{location:?}");
+        assert!(!location.has_queues());
+    }
+}
+
+#[cfg(feature = "mysql")]
+#[test]
+fn database_of_mysql_is_shown_without_the_password() {
+    for (argument, shown) in [
+        ("mysql://me:hunter2@h/app", "mysql://me@h/app"),
+        (
+            "mysql://me:a%40hunter2@db.example:3307/app?table=other.locks&prefix=a%2Fb&connections=8",
+            "mysql://me@db.example:3307/app?table=other.locks&prefix=a/b",
+        ),
+        ("mysql://me@[::1]:7/app", "mysql://me@[::1]:7/app"),
     ] {
         let location = locate(argument).unwrap();
         assert_eq!(location.to_string(), shown);

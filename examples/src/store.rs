@@ -4,6 +4,8 @@
 mod dynamodb;
 #[cfg(feature = "etcd")]
 mod etcd;
+#[cfg(feature = "mysql")]
+mod mysql;
 #[cfg(feature = "postgres")]
 mod postgres;
 #[cfg(feature = "redis")]
@@ -40,13 +42,14 @@ pub trait Storage: Send + Sync {
 }
 
 /// The kinds, by the beginnings of their URLs.
-const KINDS: [(&str, &str); 6] = [
+const KINDS: &[(&str, &str)] = &[
     ("sqlite:", "sqlite"),
     ("postgres://", "postgres"),
     ("postgresql://", "postgres"),
     ("redis://", "redis"),
     ("dynamodb:", "dynamodb"),
     ("etcd://", "etcd"),
+    ("mysql://", "mysql"),
 ];
 
 /// The store with this URL; without one, an SQLite file that is gone when the value is dropped.
@@ -57,10 +60,11 @@ pub fn choose(url: Option<&str>) -> Result<Box<dyn Store>, Failure> {
     let url = url.unwrap_or("sqlite:");
     // What is not understood is not repeated: there may be a password in it.
     let Some((prefix, kind)) = KINDS.iter().find(|(prefix, _)| url.starts_with(prefix)) else {
-        return Err(Failure::new(
-            "--store takes sqlite:PATH, postgres://.., redis://.., dynamodb:TABLE or etcd://HOST:PORT (without \
-             TLS: these are examples)",
-        ));
+        let beginnings: Vec<_> = KINDS.iter().map(|(prefix, _)| *prefix).collect();
+        return Err(Failure::new(format!(
+            "--store takes a URL that begins with one of {} (without TLS: these are examples)",
+            beginnings.join(", ")
+        )));
     };
     let _place = &url[prefix.len()..];
     match *kind {
@@ -68,6 +72,8 @@ pub fn choose(url: Option<&str>) -> Result<Box<dyn Store>, Failure> {
         "sqlite" => Ok(Box::new(sqlite::Sqlite::new(_place)?)),
         #[cfg(feature = "postgres")]
         "postgres" => Ok(Box::new(postgres::Postgres::new(url)?)),
+        #[cfg(feature = "mysql")]
+        "mysql" => Ok(Box::new(mysql::Mysql::new(url)?)),
         #[cfg(feature = "redis")]
         "redis" => Ok(Box::new(redis::Redis::new(url)?)),
         #[cfg(feature = "dynamodb")]

@@ -180,7 +180,7 @@ fn stores_that_are_none_are_78() {
     for (store, words) in [
         ("", "sqlite:PATH"),
         ("sqlite:", "names no file"),
-        ("mysql://localhost/x", "no kind of store \"mysql\""),
+        ("oracle://localhost/x", "no kind of store \"oracle\""),
         ("/tmp/x.db", "which kind of store"),
         ("sqlite:/no/such/directory/locks.db", "does not exist"),
         ("sqlite:/", "not"),

@@ -6,7 +6,7 @@ const SECRET: &str = "hunter2";
 
 #[test]
 fn store_that_is_none_is_refused_without_being_repeated() {
-    let store = format!("mysql://u:{SECRET}@h/d");
+    let store = format!("oracle://u:{SECRET}@h/d");
     let finished = User::new().finish(&["--store", &store]);
     assert_eq!(finished.code, Some(78), "{finished:?}");
     assert!(!finished.err.contains(SECRET), "{finished:?}");

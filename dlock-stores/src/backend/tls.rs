@@ -6,6 +6,7 @@ use std::{error::Error as StdError, io, sync::Arc};
 #[cfg(any(
     feature = "etcd",
     feature = "http",
+    feature = "mysql",
     feature = "postgres",
     feature = "redis"
 ))]
@@ -16,6 +17,7 @@ use rustls::crypto::CryptoProvider;
 #[cfg(any(
     feature = "etcd",
     feature = "http",
+    feature = "mysql",
     feature = "postgres",
     feature = "redis"
 ))]

@@ -19,6 +19,7 @@ const ROOTS: &[&str] = &[
     "dlock-etcd/src/lib.rs",
     "dlock-http/src/lib.rs",
     "dlock-memory/src/lib.rs",
+    "dlock-mysql/src/lib.rs",
     "dlock-postgres/src/lib.rs",
     "dlock-redis/src/lib.rs",
     "dlock-server/src/lib.rs",

@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+use async_trait::async_trait;
 use dlock_core::{DLock, FencingToken, Stale};
 use dlock_mysql::fence::{Fence, FenceError};
-use dlock_mysql_proof::{Database, server};
+use dlock_mysql_proof::{Database, provider, server};
+use dlock_testkit::storage::{self, Storage};
 use mysql_async::{Conn, IsolationLevel, TxOpts, prelude::Queryable};
 use tokio::time::timeout;
 
@@ -47,6 +49,68 @@ async fn balance(database: &Database) -> u64 {
         .await
         .unwrap();
     found.unwrap()
+}
+
+/// A resource, and the fence beside it.
+struct Resource(Database, Fence);
+
+impl Resource {
+    async fn new() -> Self {
+        let (database, fence) = fenced().await;
+        database.run("DELETE FROM account").await;
+        Self(database, fence)
+    }
+}
+
+#[async_trait]
+impl Storage for Resource {
+    async fn another(&self) -> Self {
+        Self(self.0.clone(), self.1.clone())
+    }
+
+    async fn write(&self, token: FencingToken, value: u64) -> Result<(), Stale> {
+        let mut connection = self.0.connection().await;
+        let mut transaction = connection.start_transaction(TxOpts::new()).await.unwrap();
+        match self.1.check(&mut transaction, "account 7", token).await {
+            Ok(()) => {}
+            Err(FenceError::Stale(stale)) => return Err(stale),
+            Err(other) => panic!("{other:?}"),
+        }
+        let write = "REPLACE INTO account VALUES (7, ?)";
+        transaction.exec_drop(write, (value,)).await.unwrap();
+        transaction.commit().await.unwrap();
+        Ok(())
+    }
+
+    async fn read(&self) -> Option<(u64, FencingToken)> {
+        let both = "SELECT balance, token FROM account, dlock_fence WHERE resource = 'account 7'";
+        let found: Option<(u64, u64)> = self.0.connection().await.query_first(both).await.unwrap();
+        found.map(|(value, highest)| (value, token(highest)))
+    }
+}
+
+#[tokio::test]
+async fn only_lower_tokens_are_refused() {
+    storage::only_lower_tokens_are_refused(&Resource::new().await).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn random_tokens_leave_the_highest() {
+    storage::random_tokens_leave_the_highest(Resource::new().await).await;
+}
+
+#[tokio::test]
+async fn paused_holder_is_refused() {
+    let database = server().await.database().await;
+    database.provider(1).await;
+    let provider = move || {
+        let options = database.options(2);
+        async move { provider(options, Duration::from_secs(20)) }
+    };
+    let resource = Resource::new().await;
+    storage::paused_holder_is_refused(provider.clone(), &resource).await;
+    let resource = Resource::new().await;
+    storage::refused_holder_gets_above(provider, &resource).await;
 }
 
 /// A holder is paused, another takes over and writes, and the first one wakes up.

@@ -21,4 +21,5 @@ mod schema;
 mod sessions;
 mod support;
 mod tls;
+mod url;
 mod wire;

@@ -1,0 +1,39 @@
+//! The table of locks: what is missing, and what is not as it should be.
+
+use async_trait::async_trait;
+use dlock_mysql::{MysqlProvider, SchemaError};
+
+use crate::tables::{Tables, TablesError};
+
+#[async_trait]
+impl Tables for MysqlProvider {
+    async fn make(&self) -> Result<(), TablesError> {
+        self.create_schema().await.map_err(|error| match error {
+            SchemaError::Store(error) => TablesError::Store(error),
+            // All that was missing has been made.
+            SchemaError::Differs { table, lacks } => TablesError::Wrong(format!(
+                "{}; choose another name, with table=NAME",
+                differs(&table, &lacks)
+            )),
+            other => TablesError::Wrong(other.to_string()),
+        })
+    }
+
+    async fn check(&self) -> Result<(), TablesError> {
+        self.verify_schema().await.map_err(|error| match error {
+            SchemaError::Store(error) => TablesError::Store(error),
+            SchemaError::Differs { table, lacks }
+                if lacks.iter().any(|lack| lack == "it does not exist") =>
+            {
+                TablesError::Missing(format!("there is no table {table} in this database"))
+            }
+            SchemaError::Differs { table, lacks } => TablesError::Missing(differs(&table, &lacks)),
+            other => TablesError::Wrong(other.to_string()),
+        })
+    }
+}
+
+fn differs(table: &str, lacks: &[String]) -> String {
+    let lacks = lacks.join(", ");
+    format!("the table {table} is not as this version of dlock needs it: {lacks}")
+}
