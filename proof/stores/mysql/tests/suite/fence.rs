@@ -22,7 +22,7 @@ async fn fenced() -> (Database, Fence) {
         fence.create_schema(&mut connection).await.unwrap();
     }
     database
-        .run("CREATE TABLE account (id INT PRIMARY KEY, balance INT); INSERT INTO account VALUES (7, 100)")
+        .run("CREATE TABLE account (id INT PRIMARY KEY, balance BIGINT); INSERT INTO account VALUES (7, 100)")
         .await;
     (database, fence)
 }
