@@ -1,0 +1,58 @@
+#![doc = include_str!("../README.md")]
+
+mod admin;
+mod bucket;
+mod error;
+pub mod fence;
+mod key;
+mod refusals;
+mod store;
+mod stream;
+mod watch;
+
+use async_nats::Client;
+use dlock_core::provider::InvalidPrefix;
+
+#[doc(no_inline)]
+pub use dlock_cas::CasProvider;
+
+pub use self::{
+    error::BucketError,
+    refusals::Refusals,
+    store::{NatsStore, Version},
+};
+
+/// Locks in a bucket of NATS. Cheap to clone; clones share one [`Client`](dlock_core::Client).
+///
+/// Made by [`provider`]; [`with_prefix`](CasProvider::with_prefix) makes one for other locks in the same bucket.
+/// What it guarantees, what it costs and how it can lose a lock is said in the
+/// [documentation of the crate](crate).
+pub type NatsProvider = CasProvider<NatsStore>;
+
+/// Locks in this bucket, in keys that start with `prefix.`. Asks the server nothing: the first request looks at the
+/// bucket, and [`NatsStore::set_up`] makes it.
+///
+/// The prefix sets the locks of one application apart from those of others in the same bucket; `"dlock"` if you have no
+/// better one. With the name it has at most 1024 bytes.
+///
+/// ```no_run
+/// // Needs a NATS server.
+/// use dlock_core::DLock;
+///
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let client = async_nats::connect("nats://localhost").await?;
+/// let provider = dlock_nats::provider(client, "locks", "billing")?;
+/// provider.store().verify().await?;
+/// let lock = DLock::builder().name("invoices").provider(provider).build()?;
+/// # Ok(()) }
+/// ```
+///
+/// # Errors
+/// [`InvalidPrefix`] if the text cannot be one.
+pub fn provider(
+    client: Client,
+    bucket: impl Into<String>,
+    prefix: &str,
+) -> Result<NatsProvider, InvalidPrefix> {
+    CasProvider::new(NatsStore::new(client, bucket)).with_prefix(prefix)
+}
