@@ -33,8 +33,16 @@ pub enum TryAcquire {
     Held(Holder),
 }
 
+impl Runtime {
+    /// This lock, for threads that wait.
+    #[must_use]
+    pub fn lock(&self, lock: dlock_core::DLock) -> DLock {
+        DLock::new(lock, self.clone())
+    }
+}
+
 impl DLock {
-    pub(crate) const fn new(lock: dlock_core::DLock, runtime: Runtime) -> Self {
+    const fn new(lock: dlock_core::DLock, runtime: Runtime) -> Self {
         Self { lock, runtime }
     }
 

@@ -8,8 +8,6 @@ use tokio::{
     time::timeout,
 };
 
-use crate::DLock;
-
 /// A runtime of one thread, which renews leases and drives the connections of stores. Cheap to clone; clones are
 /// the same runtime, which ends with the last of them and of the locks, leases and guards that were made on it.
 ///
@@ -44,12 +42,6 @@ impl Runtime {
             Some(runtime) => runtime.block_on(future),
             None => unreachable!("it is there until it is dropped"),
         }
-    }
-
-    /// This lock, for threads that wait.
-    #[must_use]
-    pub fn lock(&self, lock: dlock_core::DLock) -> DLock {
-        DLock::new(lock, self.clone())
     }
 
     /// Waits for a release, but no longer than this, and not where waiting is not possible; it goes on in the
