@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use dlock_core::{
-    Provider,
+    ErrorKind, Provider,
     provider::{AcquireOutcome, Release},
 };
 use dlock_mysql_proof::{provider, server};
@@ -56,10 +56,16 @@ async fn race_for_a_released_name_has_one_winner_at_a_time() {
             let mut tokens = Vec::new();
             while tokens.len() < 20 {
                 let a = term("door");
-                if let AcquireOutcome::Acquired(token) = ours.acquire(&a).await.unwrap() {
-                    tokens.push(token);
-                    let release = Release::new(a.name.clone(), a.new, None);
-                    ours.release(&release).await.unwrap();
+                match ours.acquire(&a).await {
+                    Ok(AcquireOutcome::Acquired(token)) => tokens.push(token),
+                    Ok(_) => continue,
+                    // On a busy machine the queue for the row may be longer than two seconds.
+                    Err(error) if error.kind() == ErrorKind::NotApplied => continue,
+                    Err(error) => panic!("{error:?}"),
+                }
+                let release = Release::new(a.name.clone(), a.new, None);
+                while let Err(error) = ours.release(&release).await {
+                    assert_eq!(error.kind(), ErrorKind::NotApplied, "{error:?}");
                 }
             }
             assert!(tokens.is_sorted());
