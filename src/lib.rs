@@ -41,7 +41,7 @@
 //!   [`DLock::many`] holds several locks as one, [`DLock::semaphore`] lets so many in at a time.
 //! * Backends, each behind a feature of the same name; none is on by default, and a feature adds
 //!   names without changing behaviour: `dynamodb` (a DynamoDB table), `etcd` (the keys of an etcd),
-//!   `mysql` (one table of a MariaDB database),
+//!   `mysql` (one table of a MariaDB database), `nats` (a key-value bucket),
 //!   `postgres` (one table of a database), `redis` (Redis or Valkey: one server, replicas, a cluster),
 //!   `sqlite` (one file, every process of one host), `http` (a `dlock-server` before any of them).
 //! * The feature `blocking`: the same locks for programs without async.
@@ -80,6 +80,9 @@ pub use dlock_memory as memory;
 #[cfg(feature = "mysql")]
 #[doc(inline)]
 pub use dlock_mysql as mysql;
+#[cfg(feature = "nats")]
+#[doc(inline)]
+pub use dlock_nats as nats;
 #[cfg(feature = "postgres")]
 #[doc(inline)]
 pub use dlock_postgres as postgres;

@@ -8,6 +8,8 @@ pub(crate) mod etcd;
 pub(crate) mod http;
 #[cfg(feature = "mysql")]
 pub(crate) mod mysql;
+#[cfg(feature = "nats")]
+pub(crate) mod nats;
 #[cfg(feature = "postgres")]
 pub(crate) mod postgres;
 #[cfg(any(
@@ -15,6 +17,7 @@ pub(crate) mod postgres;
     feature = "etcd",
     feature = "http",
     feature = "mysql",
+    feature = "nats",
     feature = "postgres",
     feature = "redis",
     feature = "sqlite"
@@ -24,13 +27,19 @@ mod query;
 pub(crate) mod redis;
 #[cfg(feature = "sqlite")]
 pub(crate) mod sqlite;
-#[cfg(any(feature = "dynamodb", feature = "etcd", feature = "sqlite"))]
+#[cfg(any(
+    feature = "dynamodb",
+    feature = "etcd",
+    feature = "nats",
+    feature = "sqlite"
+))]
 mod state;
 #[cfg(any(
     feature = "dynamodb",
     feature = "etcd",
     feature = "http",
     feature = "mysql",
+    feature = "nats",
     feature = "postgres",
     feature = "redis"
 ))]
@@ -40,6 +49,7 @@ pub(crate) mod token;
 #[cfg(any(
     feature = "etcd",
     feature = "mysql",
+    feature = "nats",
     feature = "postgres",
     feature = "redis"
 ))]

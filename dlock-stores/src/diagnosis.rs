@@ -9,6 +9,7 @@ use dlock_core::{ErrorKind, ProviderError};
     feature = "etcd",
     feature = "http",
     feature = "mysql",
+    feature = "nats",
     feature = "postgres",
     feature = "redis"
 ))]
@@ -73,6 +74,7 @@ impl Diagnosis {
             feature = "etcd",
             feature = "http",
             feature = "mysql",
+            feature = "nats",
             feature = "postgres",
             feature = "redis"
         ))]

@@ -9,6 +9,7 @@
 //! | `dynamodb:TABLE` | yes | no | `dynamodb` |
 //! | `etcd://HOST`, `etcds://HOST` | yes | no | `etcd` |
 //! | `mysql://USER@HOST/DATABASE` | yes | no | `mysql` |
+//! | `nats://HOST/BUCKET`, `natss://HOST/BUCKET` | yes | no | `nats` |
 //! | `https://HOST`, `http://HOST` | yes | yes | `http` |
 //!
 //! Owns what the backends leave to their users: the form of such URLs and their settings, passwords from

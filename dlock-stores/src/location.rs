@@ -10,6 +10,8 @@ use crate::backend::etcd;
 use crate::backend::http;
 #[cfg(feature = "mysql")]
 use crate::backend::mysql;
+#[cfg(feature = "nats")]
+use crate::backend::nats;
 #[cfg(feature = "postgres")]
 use crate::backend::postgres;
 #[cfg(feature = "redis")]
@@ -50,7 +52,7 @@ macro_rules! compiled_with {
     }};
 }
 
-const KINDS: [Kind; 7] = [
+const KINDS: [Kind; 8] = [
     Kind {
         schemes: &["sqlite"],
         feature: "sqlite",
@@ -92,6 +94,13 @@ const KINDS: [Kind; 7] = [
         form: "mysql://USER@HOST/DATABASE",
         has_queues: false,
         parse: compiled_with!("mysql", mysql::parse),
+    },
+    Kind {
+        schemes: &["nats", "natss"],
+        feature: "nats",
+        form: "nats://HOST/BUCKET",
+        has_queues: false,
+        parse: compiled_with!("nats", nats::parse),
     },
     Kind {
         schemes: &["https", "http"],
@@ -248,7 +257,7 @@ fn refuse(program: &Program, what: &str) -> StoreError {
     StoreError::no_location(what).advise(if is_without_stores() {
         format!(
             "this '{name}' was built without any store: build it with the features of those you use, \
-             cargo install --path {package} --features sqlite,postgres,redis,dynamodb,etcd,mysql,http"
+             cargo install --path {package} --features sqlite,postgres,redis,dynamodb,etcd,mysql,nats,http"
         )
     } else {
         give_one()

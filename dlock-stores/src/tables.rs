@@ -24,7 +24,13 @@ pub(crate) trait Tables: Send + Sync {
 /// Why there are none.
 #[derive(Debug, thiserror::Error)]
 #[cfg_attr(
-    not(any(test, feature = "dynamodb", feature = "mysql", feature = "postgres")),
+    not(any(
+        test,
+        feature = "dynamodb",
+        feature = "mysql",
+        feature = "nats",
+        feature = "postgres"
+    )),
     expect(dead_code, reason = "only servers with tables say so")
 )]
 pub(crate) enum TablesError {

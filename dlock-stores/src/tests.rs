@@ -99,6 +99,18 @@ fn what_is_no_store_is_refused_without_being_repeated() {
         "mysql://host/d?hunter2=1",
         "mysql://host/d#hunter2",
         "mysql://host/d?sslmode=hunter2",
+        "nats:hunter2@host/b",
+        "nats://host/hunter2.x",
+        "nats://u:x@hunter2@host/b",
+        "nats://u:x/hunter2@host/b",
+        "nats://u:hunter2%@host/b",
+        "nats://u:hunter2@host",
+        "nats://hunter2@/b",
+        "nats://hunter2@host/b?creds=x",
+        "nats://host/b?hunter2=1",
+        "nats://host/b?replicas=hunter2",
+        "nats://host/b?sslkey=hunter2",
+        "nats://host/b#hunter2",
         "dynamodb:",
         "dynamodb:table?hunter2=x",
         "dynamodb:table?sort_key",
@@ -122,6 +134,8 @@ fn every_kind_is_known_and_opened_or_its_feature_is_named() {
         ("dynamodb:t", "dynamodb", cfg!(feature = "dynamodb")),
         ("etcd://h", "etcd", cfg!(feature = "etcd")),
         ("etcds://h", "etcd", cfg!(feature = "etcd")),
+        ("nats://h/b", "nats", cfg!(feature = "nats")),
+        ("natss://h/b", "nats", cfg!(feature = "nats")),
         ("mysql://h/d", "mysql", cfg!(feature = "mysql")),
     ] {
         match locate(argument) {
@@ -221,6 +235,28 @@ fn database_of_mysql_is_shown_without_the_password() {
             "mysql://me@db.example:3307/app?table=other.locks&prefix=a/b",
         ),
         ("mysql://me@[::1]:7/app", "mysql://me@[::1]:7/app"),
+    ] {
+        let location = locate(argument).unwrap();
+        assert_eq!(location.to_string(), shown);
+        assert!(!format!("{location:?}").contains(SECRET), "{location:?}");
+        assert!(!location.has_queues());
+    }
+}
+
+#[cfg(feature = "nats")]
+#[test]
+fn bucket_of_nats_is_shown_without_what_opens_it() {
+    for (argument, shown) in [
+        ("nats://h/locks", "nats://h:4222/locks"),
+        ("nats://hunter2@h/locks", "nats://h:4222/locks"),
+        (
+            "nats://h/locks?creds=hunter2&replicas=3",
+            "nats://h:4222/locks",
+        ),
+        (
+            "natss://me:a%40hunter2@a,[::1]:8/locks?prefix=a%2Fb&sslcert=hunter2&sslkey=hunter2",
+            "natss://me@a:4222,[::1]:8/locks?prefix=a/b",
+        ),
     ] {
         let location = locate(argument).unwrap();
         assert_eq!(location.to_string(), shown);

@@ -7,6 +7,7 @@
 //! --store redis://..             a server
 //! --store dynamodb:TABLE         a table of the store at AWS_ENDPOINT_URL
 //! --store etcd://HOST:PORT       keys of an etcd
+//! --store nats://HOST/BUCKET     a bucket, made if it is missing
 //! ```
 //!
 //! The examples speak plain TCP, which is for servers on one's own machine. In a program, give the
@@ -26,7 +27,7 @@ pub use self::{failure::Failure, store::Store};
 /// # Errors
 /// If it asks for something else.
 pub fn store() -> Result<Box<dyn Store>, Failure> {
-    const USAGE: &str = "usage: --store sqlite:PATH | postgres://.. | redis://.. | dynamodb:TABLE | etcd://HOST:PORT";
+    const USAGE: &str = "usage: --store sqlite:PATH | postgres://.. | redis://.. | dynamodb:TABLE | etcd://HOST:PORT | nats://HOST/BUCKET";
     match arguments()? {
         (url, rest) if rest.is_empty() => store::choose(url.as_deref()),
         _ => Err(Failure::new(USAGE)),

@@ -6,6 +6,8 @@ mod dynamodb;
 mod etcd;
 #[cfg(feature = "mysql")]
 mod mysql;
+#[cfg(feature = "nats")]
+mod nats;
 #[cfg(feature = "postgres")]
 mod postgres;
 #[cfg(feature = "redis")]
@@ -49,6 +51,7 @@ const KINDS: &[(&str, &str)] = &[
     ("redis://", "redis"),
     ("dynamodb:", "dynamodb"),
     ("etcd://", "etcd"),
+    ("nats://", "nats"),
     ("mysql://", "mysql"),
 ];
 
@@ -80,6 +83,8 @@ pub fn choose(url: Option<&str>) -> Result<Box<dyn Store>, Failure> {
         "dynamodb" => Ok(Box::new(dynamodb::DynamoDb::new(_place))),
         #[cfg(feature = "etcd")]
         "etcd" => Ok(Box::new(etcd::Etcd::new(_place)?)),
+        #[cfg(feature = "nats")]
+        "nats" => Ok(Box::new(nats::Nats::new(_place)?)),
         missing => Err(Failure::new(format!(
             "this program was built without the store {missing:?}: add --features {missing} to the \
              command, before the --"

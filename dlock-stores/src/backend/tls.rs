@@ -7,6 +7,7 @@ use std::{error::Error as StdError, io, sync::Arc};
     feature = "etcd",
     feature = "http",
     feature = "mysql",
+    feature = "nats",
     feature = "postgres",
     feature = "redis"
 ))]
@@ -18,6 +19,7 @@ use rustls::crypto::CryptoProvider;
     feature = "etcd",
     feature = "http",
     feature = "mysql",
+    feature = "nats",
     feature = "postgres",
     feature = "redis"
 ))]

@@ -20,6 +20,7 @@ const ROOTS: &[&str] = &[
     "dlock-http/src/lib.rs",
     "dlock-memory/src/lib.rs",
     "dlock-mysql/src/lib.rs",
+    "dlock-nats/src/lib.rs",
     "dlock-postgres/src/lib.rs",
     "dlock-redis/src/lib.rs",
     "dlock-server/src/lib.rs",
