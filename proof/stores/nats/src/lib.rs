@@ -1,0 +1,178 @@
+//! A NATS server for tests: `scripts/nats-server` fetches the program. Its tests are the published suites, and what
+//! only NATS can do to a lock.
+
+use std::{env, ffi::OsString, fmt::Debug, net::SocketAddr, process::Command, time::Duration};
+
+use async_nats::{Client, ConnectOptions, connection::State};
+use dlock_nats::NatsProvider;
+use dlock_test_servers::{Place, Service};
+use tokio::net::TcpStream;
+
+/// The bucket of the tests.
+pub const BUCKET: &str = "locks";
+
+/// A server with JetStream, which ends with this value or with the process.
+#[derive(Debug)]
+pub struct Server {
+    service: Service,
+}
+
+impl Server {
+    /// One with an empty bucket for locks.
+    ///
+    /// # Panics
+    /// If it does not start.
+    pub async fn start() -> Self {
+        let server = Self::bare("").await;
+        let provider = server.provider().await;
+        must("no bucket", provider.store().set_up(1).await);
+        server
+    }
+
+    /// One without buckets, and with these settings besides.
+    ///
+    /// # Panics
+    /// If it does not start.
+    pub async fn bare(settings: &str) -> Self {
+        let settings = settings.to_owned();
+        let command = move |place: &Place| command(place, &settings);
+        let service = Service::builder(command).spawn(is_ready).await;
+        Self {
+            service: must("the NATS server does not start", service),
+        }
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        ([127, 0, 0, 1], self.service.place().port()).into()
+    }
+
+    /// A provider with a connection of its own.
+    pub async fn provider(&self) -> NatsProvider {
+        provider(self.address(), Duration::from_secs(20)).await
+    }
+
+    /// Kills it without warning, and starts it again.
+    ///
+    /// # Panics
+    /// If it does not come back.
+    pub async fn restart(&mut self) {
+        must(
+            "the NATS server is gone",
+            self.service.restart(is_ready).await,
+        );
+    }
+
+    /// Kills it without warning, does this while it is down, and starts it again.
+    ///
+    /// # Panics
+    /// If it does not come back.
+    pub async fn restart_after(&mut self, change: impl FnOnce()) {
+        self.signal("KILL");
+        self.until_down().await;
+        change();
+        self.restart().await;
+    }
+
+    /// Returns once nobody listens: a signal takes a moment.
+    pub async fn until_down(&self) {
+        while self.service.place().accepts_connections().await {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+
+    /// Sends it a signal.
+    ///
+    /// # Panics
+    /// If that is not possible.
+    pub fn signal(&mut self, name: &str) {
+        must("no signal", self.service.signal(name));
+    }
+
+    /// Where it keeps its data.
+    #[must_use]
+    pub fn place(&self) -> &Place {
+        self.service.place()
+    }
+}
+
+fn command(place: &Place, settings: &str) -> Command {
+    let Some(program) = env::var_os("DLOCK_TEST_NATS_SERVER") else {
+        missing();
+    };
+    let file = place.dir().join("server.conf");
+    must("no settings", std::fs::write(&file, settings));
+    let port = place.port().to_string();
+    let mut command = Command::new(program);
+    command.args(["--addr", "127.0.0.1", "--port", &port]);
+    command
+        .arg("--jetstream")
+        .arg("--store_dir")
+        .arg(place.dir());
+    command.arg("--config").arg(OsString::from(file));
+    command
+}
+
+#[expect(clippy::panic, reason = "it is a test that fails here")]
+fn missing() -> ! {
+    panic!(
+        "there is no NATS server: set DLOCK_TEST_NATS_SERVER to what scripts/nats-server prints, \
+         DLOCK_TEST_NATS_SERVER=$(scripts/nats-server) cargo test"
+    )
+}
+
+/// It greets as soon as it can answer.
+async fn is_ready(place: Place) -> bool {
+    place.accepts_connections().await
+}
+
+/// A client of the server at this address, connected if there is one. It notices within this limit that its connection is
+/// dead.
+///
+/// # Panics
+/// If there can be none.
+pub async fn client(address: SocketAddr, limit: Duration) -> Client {
+    let options = options(limit).retry_on_initial_connect();
+    let client = must(
+        "no client",
+        options.connect(format!("nats://{address}")).await,
+    );
+    while client.connection_state() != State::Connected && TcpStream::connect(address).await.is_ok()
+    {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    client
+}
+
+/// The settings of such a client.
+#[must_use]
+pub fn options(limit: Duration) -> ConnectOptions {
+    ConnectOptions::new()
+        // One that was accepted and never greeted is given up.
+        .connection_timeout(limit / 8)
+        .request_timeout(Some(limit))
+        // It gives a connection up after two pings without an answer.
+        .ping_interval(limit / 24)
+        .reconnect_delay_callback(|attempts| {
+            // At once, as by default, and then not ever more seldom.
+            Duration::from_millis(if attempts <= 1 { 0 } else { 100 })
+        })
+}
+
+/// A provider at this address, whose calls end within this limit.
+///
+/// # Panics
+/// If there can be none.
+pub async fn provider(address: SocketAddr, limit: Duration) -> NatsProvider {
+    let client = client(address, limit).await;
+    must("no provider", dlock_nats::provider(client, BUCKET, "dlock"))
+}
+
+#[expect(clippy::panic, reason = "it is a test that fails here")]
+fn must<T, E: Debug>(what: &str, result: Result<T, E>) -> T {
+    match result {
+        Ok(value) => value,
+        Err(error) => panic!("{what}: {error:?}"),
+    }
+}

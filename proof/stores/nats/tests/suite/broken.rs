@@ -1,0 +1,163 @@
+//! A server that is killed, gone, or silent.
+
+use std::time::Duration;
+
+use dlock_core::{
+    DLock, ErrorKind, Provider,
+    provider::{AcquireOutcome, Release, ReleaseOutcome, Renew, RenewOutcome},
+};
+use dlock_nats_proof::{BUCKET, Server, client, provider};
+use tokio::time::{Instant, timeout};
+
+use super::{term, until_answered, until_silent};
+
+const LONG: Duration = Duration::from_secs(60);
+
+/// What was acknowledged is there when the server is back, and what was remembered of it still leads to one write.
+#[tokio::test]
+async fn acknowledged_writes_survive_a_server_that_is_killed() {
+    let mut server = Server::start().await;
+    let provider = server.provider().await;
+    let a = term("door");
+    let AcquireOutcome::Acquired(token) = provider.acquire(&a).await.unwrap() else {
+        panic!("nobody else is here");
+    };
+    for n in 1..=5 {
+        let renew = Renew::new(a.name.clone(), a.new, n);
+        let renewed = provider.renew(&renew).await.unwrap();
+        assert_eq!(renewed, RenewOutcome::Renewed { asked: false });
+        server.restart().await;
+        let other = server.provider().await;
+        let record = other.read(&a.name).await.unwrap().unwrap();
+        assert_eq!(
+            (record.uuid, record.renewals, record.token),
+            (a.new, n, token)
+        );
+        let refused = other.acquire(&term("door")).await.unwrap();
+        assert!(matches!(refused, AcquireOutcome::Held(_)), "{refused:?}");
+        until_answered(&provider).await;
+    }
+    let release = Release::new(a.name.clone(), a.new, Some(token));
+    let released = provider.release(&release).await.unwrap();
+    assert_eq!(released, ReleaseOutcome::Released);
+}
+
+/// A holder does not notice, and neither does the one that waits for it.
+#[tokio::test]
+async fn guard_survives_a_server_that_is_killed() {
+    let mut server = Server::start().await;
+    let lock = |provider| {
+        let lock = DLock::builder()
+            .name("door")
+            .duration(Duration::from_secs(15));
+        lock.provider(provider).build().unwrap()
+    };
+    let guard = lock(server.provider().await).hold().await.unwrap();
+    let waiting = lock(server.provider().await);
+    let waiter = tokio::spawn(async move { waiting.acquire().await });
+    for _ in 0..3 {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        server.restart().await;
+        assert!(guard.is_valid(), "{:?}", guard.state());
+        assert!(!waiter.is_finished());
+    }
+    let token = guard.token();
+    guard.release().await.unwrap();
+    let next = timeout(Duration::from_secs(20), waiter).await.unwrap();
+    let next = next.unwrap().unwrap();
+    assert!(next.token() > token);
+    next.release().await.unwrap();
+}
+
+#[tokio::test]
+async fn server_that_is_not_there_is_said_so_at_once() {
+    let gone = Server::start().await.address();
+    let provider = provider(gone, Duration::from_secs(5)).await;
+    let began = Instant::now();
+    for _ in 0..3 {
+        let error = provider.acquire(&term("door")).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NotApplied, "{error:?}");
+        let error = provider.read(&term("door").name).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NotApplied, "{error:?}");
+    }
+    assert!(began.elapsed() < Duration::from_secs(4));
+}
+
+/// It stands still, and goes on: the answer is not known, or nothing was asked, and the next one is right.
+#[tokio::test]
+async fn silent_server_leaves_it_unknown() {
+    let mut server = Server::start().await;
+    let patient = server.provider().await;
+    let a = term("door");
+    patient.read(&a.name).await.unwrap();
+    let raw = client(server.address(), LONG).await;
+    let hasty = dlock_nats::provider(raw.clone(), BUCKET, "dlock").unwrap();
+    hasty.read(&a.name).await.unwrap();
+    server.signal("STOP");
+    until_silent(&raw).await;
+    let unanswered = timeout(Duration::from_millis(500), hasty.acquire(&a)).await;
+    assert!(unanswered.is_err(), "{unanswered:?}");
+    server.signal("CONT");
+    let granted = patient.acquire(&a).await.unwrap();
+    assert!(
+        matches!(granted, AcquireOutcome::Acquired(_)),
+        "{granted:?}"
+    );
+    // The request of the acquire that was given up arrives as well, and changes nothing.
+    let record = hasty.read(&a.name).await.unwrap().unwrap();
+    assert_eq!((record.uuid, record.renewals), (a.new, 0));
+}
+
+/// A connection that breaks while a request waits for its answer: that is known long before its time limit.
+#[tokio::test]
+async fn broken_connection_ends_the_requests_that_wait() {
+    let mut server = Server::start().await;
+    let raw = client(server.address(), LONG).await;
+    let provider = dlock_nats::provider(raw.clone(), BUCKET, "dlock").unwrap();
+    let a = term("door");
+    provider.read(&a.name).await.unwrap();
+    server.signal("STOP");
+    until_silent(&raw).await;
+    let began = Instant::now();
+    let request = tokio::spawn({
+        let (provider, a) = (provider.clone(), a.clone());
+        async move { provider.acquire(&a).await }
+    });
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    server.restart().await;
+    let error = request.await.unwrap().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unknown, "{error:?}");
+    assert!(began.elapsed() < Duration::from_secs(30));
+    until_answered(&provider).await;
+    let granted = provider.acquire(&a).await.unwrap();
+    assert!(
+        matches!(granted, AcquireOutcome::Acquired(_)),
+        "{granted:?}"
+    );
+}
+
+/// What was pushed while there was no connection is lost, so the listener has to listen anew, and to ask.
+#[tokio::test]
+async fn channel_of_wakeups_ends_with_its_connection() {
+    let mut server = Server::start().await;
+    let (provider, other) = (server.provider().await, server.provider().await);
+    let released = async |name: &str| {
+        let a = term(name);
+        other.acquire(&a).await.unwrap();
+        let release = Release::new(a.name, a.new, None);
+        other.release(&release).await.unwrap();
+    };
+    let mut wakeups = provider.watch().await.unwrap().unwrap();
+    released("before").await;
+    let woken = timeout(LONG, wakeups.next()).await.unwrap();
+    assert!(woken.is_some());
+    server.restart().await;
+    let ended = async { while wakeups.next().await.is_some() {} };
+    timeout(LONG, ended).await.unwrap();
+    until_answered(&provider).await;
+    until_answered(&other).await;
+    let mut wakeups = provider.watch().await.unwrap().unwrap();
+    released("after").await;
+    let woken = timeout(LONG, wakeups.next()).await.unwrap();
+    assert!(woken.is_some());
+}

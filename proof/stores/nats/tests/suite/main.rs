@@ -1,0 +1,108 @@
+//! The provider for NATS on a real server: the published suites, and what only NATS can do to a lock.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "what is unwrapped here is a failed test"
+)]
+
+mod broken;
+mod bucket;
+mod cancelling;
+mod conformance;
+mod election;
+mod examples;
+mod fence;
+mod keys;
+mod outage;
+mod races;
+mod restored;
+mod rights;
+mod tls;
+mod urls;
+mod wire;
+
+use std::{sync::Arc, time::Duration};
+
+use async_nats::{Client, HeaderMap};
+use dlock_core::{ErrorKind, Name, Provider, provider::Acquire};
+use dlock_nats::NatsProvider;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+/// An acquire of a lease that outlives the test.
+fn term(name: &str) -> Acquire {
+    let name = Name::new(name).unwrap();
+    Acquire::new(name, Uuid::new_v4(), Duration::from_secs(60))
+}
+
+/// Returns once the provider has an answer again.
+async fn until_answered(provider: &NatsProvider) {
+    let name = Name::new("anything").unwrap();
+    let answered = async {
+        while let Err(error) = provider.read(&name).await {
+            assert_ne!(error.kind(), ErrorKind::Fatal, "{error:?}");
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), answered)
+        .await
+        .unwrap();
+}
+
+/// Returns once the server gives no answer: a signal takes a moment.
+async fn until_silent(client: &Client) {
+    let question = || client.request("$JS.API.INFO", "".into());
+    while tokio::time::timeout(Duration::from_millis(300), question())
+        .await
+        .is_ok()
+    {}
+}
+
+/// Asks JetStream something behind the provider's back.
+async fn ask(client: &Client, what: &str, body: Value) -> Value {
+    let subject = format!("$JS.API.{what}");
+    let body = if body.is_null() {
+        String::new()
+    } else {
+        body.to_string()
+    };
+    let answer = client.request(subject, body.into()).await;
+    serde_json::from_slice(&answer.unwrap().payload).unwrap()
+}
+
+/// Makes a stream with these settings beside those of a bucket; what the server says.
+async fn create(client: &Client, bucket: &str, settings: Value) -> Value {
+    let mut config = json!({
+        "name": format!("KV_{bucket}"), "subjects": [format!("$KV.{bucket}.>")], "max_msgs_per_subject": 1,
+        "storage": "file", "num_replicas": 1, "retention": "limits", "discard": "new", "max_age": 0,
+    });
+    for (name, value) in settings.as_object().unwrap() {
+        config[name] = value.clone();
+    }
+    ask(client, &format!("STREAM.CREATE.KV_{bucket}"), config).await
+}
+
+/// Puts a message behind the provider's back; its sequence.
+async fn put(client: &Client, subject: &str, headers: &[(&str, &str)], body: &str) -> u64 {
+    let mut all = HeaderMap::new();
+    for (name, value) in headers {
+        all.insert(*name, *value);
+    }
+    let body = body.to_owned().into();
+    let answer = client
+        .request_with_headers(subject.to_owned(), all, body)
+        .await;
+    let answer: Value = serde_json::from_slice(&answer.unwrap().payload).unwrap();
+    answer["seq"]
+        .as_u64()
+        .filter(|sequence| *sequence > 0)
+        .unwrap()
+}
+
+/// How many messages the client has sent.
+fn sent(client: &Client) -> u64 {
+    let statistics: Arc<_> = client.statistics();
+    statistics
+        .out_messages
+        .load(std::sync::atomic::Ordering::Relaxed)
+}
