@@ -79,6 +79,20 @@ pub enum Action {
     },
     /// H7: the holder ends its handle and gives out a ticket.
     HandOver(u8),
+    /// S1: a lease ends, and its term goes on: for a waiter of the same client, or for the
+    /// next caller (S7).
+    Give(u8),
+    /// S1: the next lease of the term begins.
+    Succeed(u8),
+    /// A trap's: the lease before this one ends.
+    GiverEnds(u8),
+    /// T6: a client is told of the highest token that the resource has seen.
+    Told(u8),
+    /// T5: the record is deleted, long after its end.
+    Purge,
+    /// The store loses everything that it has acknowledged. Its clock is ahead of the token that it showed, or far
+    /// behind.
+    Failover,
     /// A client asks what the record is (`read`).
     Look(u8),
     /// A process dies, and may start again without memory.
@@ -92,7 +106,7 @@ pub enum Action {
     },
     /// A person reads the record and sends a release of what it shows (B2).
     Force,
-    /// The holder of this grant writes to the resource, or a write of it arrives there.
+    /// The holder of this lease writes to the resource, or a write of it arrives there.
     Write(u8),
     /// A trap's: the waiter asks again with the uuid of a try that was answered.
     Reuse(u8),

@@ -24,6 +24,9 @@ impl<L: Log> Step<'_, L> {
             new,
             prev: prev(self.config, self.state, term.claim),
             duration: self.config.duration(index),
+            block: self.config.block(index),
+            floor: term.floor,
+            now: self.state.now,
         };
         let rule = store::acquire(self.config, &mut self.state.record, request);
         self.log.log(Event::Store(rule));
@@ -33,7 +36,11 @@ impl<L: Log> Step<'_, L> {
         let reply = match rule {
             Rule::A3 => Reply::Spent,
             Rule::A7 => Reply::Held(record.version, record.duration),
-            _ => Reply::Acquired(record.token, record.grant),
+            _ => {
+                let block = self.config.block(index);
+                let token = store::last_of_block(self.config, &record, block);
+                Reply::Acquired(token, record.grant)
+            }
         };
         let listens = (term.phase == Phase::Pending || self.config.is(Trap::UuidReused))
             && (!self.config.dominant || matches!(reply, Reply::Acquired(..)));

@@ -5,6 +5,8 @@ use crate::{
     client::claims,
     config::Config,
     state::{ATTEMPTS, Claim, Phase, REVOKED, Reply, Row, State, Term},
+    store::expired,
+    succession::{token, told},
     trap::Trap,
 };
 
@@ -19,12 +21,13 @@ pub(crate) fn choices(config: &Config, state: &State, actions: &mut Vec<Action>)
             terms(config, state, index, term, copies, actions);
         }
     }
-    for grant in 0..16 {
-        if state.resource.writers >> grant & 1 == 1 {
-            actions.push(Action::Write(grant));
+    for lease in 0..16 {
+        if state.resource.writers >> lease & 1 == 1 {
+            actions.push(Action::Write(lease));
         }
     }
     people(config, state, actions);
+    store(config, state, actions);
     time(config, state, actions);
 }
 
@@ -50,6 +53,9 @@ fn clients(config: &Config, state: &State, client: u8, actions: &mut Vec<Action>
         if new && !config.looks_at_once() {
             actions.push(Action::Look(client));
         }
+    }
+    if config.floors && known.floor < told(config, state) {
+        actions.push(Action::Told(client));
     }
     let alive = |term: &Term| !matches!(term.phase, Phase::Unused | Phase::Gone);
     if known.crashes > 0 && (known.seen.uuid != 0 || own.iter().any(alive)) {
@@ -97,7 +103,17 @@ fn terms(
     match term.phase {
         Phase::Pending => pending(index, term, copies && !config.dominant, actions),
         Phase::Leased => leased(config, state, index, term, actions),
-        Phase::Ended => actions.push(Action::Release(index)),
+        Phase::Ended => {
+            actions.push(Action::Release(index));
+            let lost = config.is(Trap::SuccessorAfterLoss) && term.clock > 0;
+            let late = config.is(Trap::SuccessorPastDeadline) && term.clock == 0;
+            if term.between && (lost || late) {
+                actions.push(Action::Succeed(index));
+            }
+        }
+        Phase::Over if config.is(Trap::SuccessorWhileReleasing) && term.between => {
+            actions.push(Action::Succeed(index));
+        }
         Phase::Handed if term.clock == 0 => actions.push(Action::Release(index)),
         Phase::Refused if config.is(Trap::UuidReused) && term.acquires < 2 => {
             actions.push(Action::Reuse(index));
@@ -132,9 +148,10 @@ fn pending(index: u8, term: &Term, copies: bool, actions: &mut Vec<Action>) {
 
 fn leased(config: &Config, state: &State, index: u8, term: &Term, actions: &mut Vec<Action>) {
     actions.push(Action::Release(index));
-    if config.hand_over {
+    if config.hand_over && !term.between {
         actions.push(Action::HandOver(index));
     }
+    successors(config, state, index, term, actions);
     if state.clients[config.client(usize::from(index))].renewals == 0 {
         return;
     }
@@ -147,6 +164,36 @@ fn leased(config: &Config, state: &State, index: u8, term: &Term, actions: &mut 
             term: index,
             attempt,
         });
+    }
+}
+
+/// S1, S7, and S3 where it forbids one: the block is used up, the name is closed, the token lies below the floor.
+fn successors(config: &Config, state: &State, index: u8, term: &Term, actions: &mut Vec<Action>) {
+    let place = usize::from(index);
+    if term.giver {
+        actions.push(Action::GiverEnds(index));
+    }
+    let more = term.leases + 1 < config.block(place) && config.closes == 0;
+    if !term.between && !term.giver && more {
+        actions.push(Action::Give(index));
+    }
+    let floor = state.clients[config.client(place)].floor;
+    let above = !config.resource || token(config, place, term, term.leases + 1) >= floor;
+    if term.between && (above || config.is(Trap::SuccessorBelowFloor)) {
+        actions.push(Action::Succeed(index));
+    }
+}
+
+/// T5, and what it is like where the store fails.
+fn store(config: &Config, state: &State, actions: &mut Vec<Action>) {
+    let kept = state.record.row != Row::Absent;
+    let acts = |term: &Term| matches!(term.phase, Phase::Pending | Phase::Leased);
+    let dead = !state.record.held() || !config.store_clock() || expired(config, &state.record);
+    if state.purges > 0 && kept && dead && !state.terms.iter().any(acts) {
+        actions.push(Action::Purge);
+    }
+    if state.failovers > 0 && kept {
+        actions.push(Action::Failover);
     }
 }
 

@@ -57,6 +57,9 @@ fn over(config: &Config, state: &State, client: usize, seen: Version) -> bool {
         && !closes
         && match state.terms[index].phase {
             Phase::Over | Phase::Refused => true,
+            Phase::Leased if config.is(Trap::EndedLeaseClaimed) => {
+                state.terms[index].between || state.terms[index].leases > 0
+            }
             Phase::Pending | Phase::Leased => config.is(Trap::LiveOwnClaimed),
             _ => false,
         }
@@ -81,12 +84,14 @@ impl<L: Log> Step<'_, L> {
     /// A fresh uuid and a `sent` of its own (W5).
     pub(crate) fn start(&mut self, client: usize, claim: Claim) {
         let known = &mut self.state.clients[client];
+        let floor = known.floor;
         let index = client * usize::from(self.config.tries) + usize::from(known.tried);
         known.tried += 1;
         let term = &mut self.state.terms[index];
         term.phase = Phase::Pending;
         term.clock = 0;
         term.claim = claim;
+        term.floor = floor;
         term.acquires = 1;
     }
 
@@ -142,8 +147,10 @@ impl<L: Log> Step<'_, L> {
             term.replies = [Reply::None; _];
         }
         if self.config.resource {
-            self.state.resource.writers |= 1 << grant;
-            self.state.resource.tokens[usize::from(grant)] = token;
+            term.token = token;
+            term.grant = grant;
+            let floor = term.floor;
+            self.begins(index, floor);
         }
     }
 
@@ -205,6 +212,7 @@ impl<L: Log> Step<'_, L> {
             Phase::Leased if self.config.is(Trap::ValidWhileReleasing) => {}
             _ => term.phase = Phase::Over,
         }
+        term.giver = false;
     }
 }
 

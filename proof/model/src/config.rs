@@ -32,6 +32,9 @@ pub struct Config {
     pub crashes: u8,
     /// D of each client, in ticks.
     pub durations: [u8; CLIENTS],
+    /// Tokens that each client's grants bring: as many leases may follow one another on a term (T1, S1). One: the
+    /// client is of a release that knows no successors, or its store says nothing of a block.
+    pub blocks: [u8; CLIENTS],
     /// Ticks by which a holder stops early (V1).
     pub margin: u8,
     /// Ticks that clients' clocks lose or gain against the true time, all clients together.
@@ -46,6 +49,14 @@ pub struct Config {
     pub closes: u8,
     /// B2: forced releases.
     pub forces: u8,
+    /// T5: purges.
+    pub purges: u8,
+    /// How often the store may lose everything that it has acknowledged.
+    pub failovers: u8,
+    /// Its clock is then behind the last token as well, so that T6 alone protects, and only those who were told.
+    pub clock_behind: bool,
+    /// T6: clients are told of the highest token that the resource has seen.
+    pub floors: bool,
     /// Steps of the store's clock that may happen, forward positive.
     pub steps: &'static [i8],
     /// How many of them.
@@ -80,6 +91,7 @@ impl Config {
             copies: 1,
             crashes: 1,
             durations: [3; CLIENTS],
+            blocks: [1; CLIENTS],
             margin: 1,
             drifts: 1,
             concurrent: false,
@@ -87,6 +99,10 @@ impl Config {
             revokes: 0,
             closes: 0,
             forces: 0,
+            purges: 0,
+            failovers: 0,
+            clock_behind: false,
+            floors: false,
             steps: &[],
             step_count: 0,
             resource: false,
@@ -112,6 +128,18 @@ impl Config {
         self.trap == Some(trap)
     }
 
+    /// A trap's: the record shows the first token of a block, not the last.
+    pub(crate) fn shows_beginning(&self) -> bool {
+        matches!(
+            self.trap,
+            Some(
+                Trap::BeginningShownAndPurged
+                    | Trap::BeginningShownAndLost
+                    | Trap::BeginningShownToOlderRelease
+            )
+        )
+    }
+
     /// Which client drew this uuid.
     pub(crate) fn client(&self, term: usize) -> usize {
         term / usize::from(self.tries)
@@ -126,6 +154,16 @@ impl Config {
         self.durations[self.client(term)]
     }
 
+    /// T1: how many tokens a grant to this term brings.
+    pub(crate) fn block(&self, term: usize) -> u8 {
+        self.blocks[self.client(term)]
+    }
+
+    /// The most leases that any term can have.
+    pub(crate) fn longest_block(&self) -> u8 {
+        self.blocks.into_iter().max().unwrap_or(1)
+    }
+
     /// V1: how long after `sent` a holder believes.
     pub(crate) fn belief(&self, term: usize) -> u8 {
         self.duration(term) - self.margin
@@ -136,6 +174,7 @@ impl Config {
         self.reduced
             && self.trap.is_none()
             && self.durations.iter().all(|d| *d == self.durations[0])
+            && self.blocks.iter().all(|block| *block == self.blocks[0])
     }
 
     /// How far a store's clock may still go back, which decides how long ago an expiry matters.

@@ -46,6 +46,9 @@ impl Encoded {
             drifts,
             steps,
             forces,
+            purges,
+            failovers,
+            now,
             closed,
             resource,
             violated,
@@ -64,6 +67,7 @@ impl Encoded {
             self.put(client.copies << 4 | client.crashes);
             self.version(client.seen);
             self.put(client.seen_duration << 4 | client.seen_age);
+            self.put(client.floor);
         }
         self.version(*ticket);
         self.put(revoke.left << 4 | revoke.copies);
@@ -71,6 +75,8 @@ impl Encoded {
         self.version(revoke.version);
         self.put(drifts << 4 | steps);
         self.put(*forces);
+        self.put(purges << 4 | failovers);
+        self.put(*now);
         self.put(*closed);
         self.resource(resource);
         for byte in violated.to_le_bytes() {
@@ -82,7 +88,13 @@ impl Encoded {
         let Term {
             phase,
             clock,
+            between,
+            leases,
+            giver,
+            token,
+            grant,
             claim,
+            floor,
             acquires,
             releases,
             closing,
@@ -96,7 +108,11 @@ impl Encoded {
             return;
         }
         self.put(clock << 4 | claim.ground as u8);
+        self.put(leases << 2 | u8::from(*between) << 1 | u8::from(*giver));
+        self.put(*token);
+        self.put(*grant);
         self.version(claim.version);
+        self.put(*floor);
         self.put(acquires << 4 | releases);
         self.put(u8::from(*closing));
         self.put(confirmed << 4 | drawn);
@@ -135,6 +151,11 @@ impl Encoded {
         if resource.writers != 0 {
             for token in resource.tokens {
                 self.put(token);
+            }
+        }
+        for mask in [resource.issued, resource.told] {
+            for byte in mask.to_le_bytes() {
+                self.put(byte);
             }
         }
     }

@@ -41,6 +41,14 @@ pub enum Event {
     DeadlinePassed,
     /// A client kept its observation: the version it was shown is the one it knew.
     SeenAgain,
+    /// S1: a lease began on a term that had had one.
+    Succeeded,
+    /// T6: a client was told of a higher token.
+    Told,
+    /// T5: the record was purged.
+    Purged,
+    /// The record was lost.
+    FailedOver,
     /// The resource accepted a write.
     WriteAccepted,
     /// T3: the resource refused a stale write.
@@ -48,7 +56,7 @@ pub enum Event {
 }
 
 /// Every event, in the order in which they are counted.
-pub(crate) const EVENTS: [Event; 34] = [
+pub(crate) const EVENTS: [Event; 38] = [
     Event::Store(Rule::A1),
     Event::Store(Rule::A2),
     Event::Store(Rule::A3),
@@ -81,6 +89,10 @@ pub(crate) const EVENTS: [Event; 34] = [
     Event::LossHeard,
     Event::DeadlinePassed,
     Event::SeenAgain,
+    Event::Succeeded,
+    Event::Told,
+    Event::Purged,
+    Event::FailedOver,
     Event::WriteAccepted,
     Event::WriteRefused,
 ];
@@ -103,8 +115,12 @@ impl Event {
             Self::LossHeard => 29,
             Self::DeadlinePassed => 30,
             Self::SeenAgain => 31,
-            Self::WriteAccepted => 32,
-            Self::WriteRefused => 33,
+            Self::Succeeded => 32,
+            Self::Told => 33,
+            Self::Purged => 34,
+            Self::FailedOver => 35,
+            Self::WriteAccepted => 36,
+            Self::WriteRefused => 37,
         }
     }
 }
@@ -146,6 +162,10 @@ impl fmt::Display for Event {
             Self::LossHeard => "lost",
             Self::DeadlinePassed => "a lease has ended",
             Self::SeenAgain => "nothing new",
+            Self::Succeeded => "a lease on the same term",
+            Self::Told => "asks for more from now on",
+            Self::Purged => "the store's time is past the token",
+            Self::FailedOver => "nothing is known of the token",
             Self::WriteAccepted => "accepted",
             Self::WriteRefused => "refused, stale",
         })

@@ -21,9 +21,11 @@ mod run;
 mod state;
 mod step;
 mod store;
+mod succession;
 mod suite;
 mod trace;
 mod trap;
+pub mod turns;
 
 pub use action::{Action, Drift};
 pub use config::{Config, Discipline};
@@ -32,7 +34,7 @@ pub use model::Protocol;
 pub use property::Property;
 pub use run::{Outcome, search, shortest};
 pub use state::{
-    ATTEMPTS, Attempt, CLIENTS, CLOSED, Claim, Client, GRANTS, Ground, Id, NOBODY, Phase, REPLIES,
+    ATTEMPTS, Attempt, CLIENTS, CLOSED, Claim, Client, Ground, Id, LEASES, NOBODY, Phase, REPLIES,
     REVOKED, Record, Reply, Resource, Revoke, Row, State, TERMS, Term, Version,
 };
 pub use store::Rule;

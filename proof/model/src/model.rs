@@ -12,7 +12,7 @@ use crate::{
     event::{Event, Log, Seen},
     normal::normalise,
     property::Property,
-    state::{REVOKED, State},
+    state::{REVOKED, State, Term},
     step::Step,
     store,
 };
@@ -58,9 +58,11 @@ impl Protocol {
         if state.violated & property.bit() != 0 {
             return false;
         }
-        let valid = state.terms.iter().filter(|term| term.valid());
         match property {
-            Property::Exclusion => valid.count() <= 1,
+            Property::Exclusion => {
+                let valid = state.terms.iter().map(Term::valid_leases);
+                valid.sum::<usize>() <= 1
+            }
             Property::Backed => self.backed(state),
             Property::BlockedAtMostD => {
                 let longest = state.record.duration.cast_signed()
@@ -74,12 +76,13 @@ impl Protocol {
     /// I2. A revoke changes the uuid and keeps everybody out as before. A forced release and a step
     /// of the store's clock are documented to end a lease early.
     fn backed(&self, state: &State) -> bool {
-        let documented = self.config.forces > 0 || !self.config.steps.is_empty();
+        let documented =
+            self.config.forces > 0 || self.config.failovers > 0 || !self.config.steps.is_empty();
         documented
             || (1..).zip(&state.terms).all(|(id, term)| {
                 let record = &state.record;
                 let kept = record.held_by(id) || record.held_by(REVOKED);
-                !term.valid() || (kept && !store::expired(&self.config, record))
+                !term.goes_on() || (kept && !store::expired(&self.config, record))
             })
     }
 
@@ -106,6 +109,8 @@ impl Model for Protocol {
             drifts: config.drifts,
             steps: config.step_count,
             forces: config.forces,
+            purges: config.purges,
+            failovers: config.failovers,
             ..State::default()
         };
         for client in &mut state.clients[..usize::from(config.clients)] {
@@ -153,6 +158,9 @@ impl Model for Protocol {
             Exclusion,
             Backed,
             TokensGrow,
+            LeaseTokensGrow,
+            TokensDiffer,
+            AboveFloor,
             FencedOrder,
             DeadlineFromSent,
             NothingRevived,

@@ -27,6 +27,7 @@ pub(crate) fn normalise(config: &Config, state: &mut State) {
         // made.
         state.record.token = u8::from(state.record.row != Row::Absent);
         state.record.grant = 0;
+        state.now = 0;
     }
     record(&mut state.record, &alive);
     for index in 0..config.terms() {
@@ -135,6 +136,16 @@ fn term(config: &Config, state: &mut State, index: usize, alive: &Alive) {
         term.clock = 0;
     }
     let asked_again = term.acquires > 0 || (open && copies);
+    if !asked_again {
+        term.floor = 0;
+    }
+    if !leased {
+        term.between = false;
+        term.leases = 0;
+        term.giver = false;
+        term.token = 0;
+        term.grant = 0;
+    }
     if !asked_again || !alive.has(term.claim.version.uuid) {
         term.claim = Claim {
             ground: Ground::None,

@@ -8,8 +8,14 @@ pub enum Property {
     Exclusion,
     /// I2: while a lease is valid, the store keeps everybody else out.
     Backed,
-    /// I3: each grant mints a larger token than every grant before it.
+    /// I3: each grant mints larger tokens than every grant before it.
     TokensGrow,
+    /// I3: each lease has a larger token than every lease before it.
+    LeaseTokensGrow,
+    /// T1: no two leases have one token, also where a term was forced or lost.
+    TokensDiffer,
+    /// T6: no lease has a token below what its client was told of before it asked.
+    AboveFloor,
     /// I5: the resource accepts no write of a holder after one of a later holder.
     FencedOrder,
     /// I6: a deadline is never later than the `sent` it rests on + D - margin.
@@ -47,6 +53,9 @@ impl Property {
         Self::Exclusion,
         Self::Backed,
         Self::TokensGrow,
+        Self::LeaseTokensGrow,
+        Self::TokensDiffer,
+        Self::AboveFloor,
         Self::FencedOrder,
         Self::DeadlineFromSent,
         Self::NothingRevived,
@@ -75,6 +84,9 @@ impl Property {
             Self::Exclusion => "I1 exclusion",
             Self::Backed => "I2 backed by the record",
             Self::TokensGrow => "I3 tokens grow",
+            Self::LeaseTokensGrow => "I3 tokens of leases grow",
+            Self::TokensDiffer => "T1 tokens differ",
+            Self::AboveFloor => "T6 above the floor",
             Self::FencedOrder => "I5 fenced order",
             Self::DeadlineFromSent => "I6 deadline from sent",
             Self::NothingRevived => "I7 nothing revived",

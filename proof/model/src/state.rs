@@ -18,8 +18,8 @@ pub const TERMS: usize = 6;
 pub const ATTEMPTS: usize = 2;
 /// Different answers to one try that can be on their way at once.
 pub const REPLIES: usize = 3;
-/// Grants that the fenced resource can tell apart.
-pub const GRANTS: usize = 12;
+/// Leases that the fenced resource can tell apart.
+pub const LEASES: usize = 16;
 
 /// The uuid of a try: its place in `State::terms` + 1.
 pub type Id = u8;
@@ -49,6 +49,12 @@ pub struct State {
     pub steps: u8,
     /// Forced releases that may still be sent (B2).
     pub forces: u8,
+    /// T5: purges that may still happen.
+    pub purges: u8,
+    /// How often the store may still lose everything.
+    pub failovers: u8,
+    /// T1: the store's time as a token, as far as it is known.
+    pub now: u8,
     /// B4: ticks of the true time for which the name is to stay closed. Nobody knows it; properties do.
     pub closed: u8,
     /// The resource that the holders write to, where a configuration has one.
@@ -77,7 +83,7 @@ pub struct Record {
     pub duration: u8,
     /// `StoreClock`: ticks of the store's clock until it has expired; not positive: expired.
     pub expiry: i8,
-    /// The fencing token of the last grant.
+    /// The last fencing token of the last grant's block (T1).
     pub token: u8,
     /// How many grants there have been. The store knows nothing of it; properties do.
     pub grant: u8,
@@ -103,8 +109,20 @@ pub struct Term {
     /// `Pending`: ticks since `sent`. `Leased`: ticks until `valid_until`. `Over`, if it closes the name:
     /// ticks until that is open. All on its own clock.
     pub clock: u8,
+    /// `Leased`: no lease of it is held now. The last one has ended, and another may begin (S1, S7).
+    pub between: bool,
+    /// S1: how many leases of it there were before this one.
+    pub leases: u8,
+    /// A trap's: the lease before this one has not ended.
+    pub giver: bool,
+    /// Where there is a resource: the last token of its block, and the grant.
+    pub token: u8,
+    /// The grant.
+    pub grant: u8,
     /// `Pending`: what it claims.
     pub claim: Claim,
+    /// T6: the least token that its acquire asks for.
+    pub floor: u8,
     /// Copies of its acquire on their way.
     pub acquires: u8,
     /// Copies of its release on their way.
@@ -129,7 +147,7 @@ pub enum Phase {
     Unused,
     /// Asked, no answer yet.
     Pending,
-    /// Its client believes in the lease.
+    /// Its client believes in the term.
     Leased,
     /// Its client no longer does, and its release has not begun.
     Ended,
@@ -210,6 +228,8 @@ pub struct Client {
     pub seen_duration: u8,
     /// Ticks of its clock since it was first shown that version.
     pub seen_age: u8,
+    /// T6: the least token that it may be granted.
+    pub floor: u8,
 }
 
 /// B1 on its way.
@@ -230,13 +250,18 @@ pub struct Revoke {
 /// T3: a store of data that holders write to, at any time after they were granted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Resource {
-    /// Grants whose holders may write, now or much later: a bit each.
+    /// Leases whose holders may write, now or much later: a bit each. A later grant's come after those of an
+    /// earlier one, and those of one term in their order.
     pub writers: u16,
-    /// The token of each of these grants.
-    pub tokens: [u8; GRANTS],
+    /// The token of each of these leases.
+    pub tokens: [u8; LEASES],
+    /// The tokens that leases have had, a bit each. The resource knows nothing of it.
+    pub issued: u32,
+    /// Where the store's clock falls behind: those of clients that were told of a higher token before.
+    pub told: u32,
     /// The highest token seen.
     pub highest: u8,
-    /// The newest grant of which a write was accepted. The resource knows nothing of it.
+    /// The newest lease of which a write was accepted. The resource knows nothing of it.
     pub newest: u8,
 }
 
@@ -261,10 +286,22 @@ impl Term {
         self.closing && self.phase == Phase::Over && self.clock > 0
     }
 
-    /// The lease is valid.
+    /// Its client believes in it.
+    #[must_use]
+    pub fn goes_on(&self) -> bool {
+        self.phase == Phase::Leased
+    }
+
+    /// A lease of it is valid.
     #[must_use]
     pub fn valid(&self) -> bool {
-        self.phase == Phase::Leased
+        self.goes_on() && !self.between
+    }
+
+    /// How many leases of it are valid.
+    #[must_use]
+    pub fn valid_leases(&self) -> usize {
+        usize::from(self.valid()) + usize::from(self.goes_on() && self.giver)
     }
 }
 

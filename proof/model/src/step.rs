@@ -56,12 +56,22 @@ impl<L: Log> Step<'_, L> {
             Action::Released { term, again } => self.release_arrives(term.into(), again),
             Action::HandOver(term) => {
                 let confirmed = self.term(term).confirmed;
-                self.term(term).phase = Phase::Handed;
+                if self.config.is(Trap::TicketOnLivingTerm) {
+                    self.term(term).between = true;
+                } else {
+                    self.term(term).phase = Phase::Handed;
+                }
                 self.state.ticket = Version {
                     uuid: term + 1,
                     renewals: confirmed,
                 };
             }
+            Action::Give(term) => self.give(term.into()),
+            Action::Succeed(term) => self.succeed(term.into()),
+            Action::GiverEnds(term) => self.term(term).giver = false,
+            Action::Told(client) => self.told(client.into()),
+            Action::Purge => self.purge(),
+            Action::Failover => self.fail_over(),
             Action::Look(client) => self.look(client.into()),
             Action::Crash(client) => self.crash(client.into()),
             Action::Revoke(by) => {
@@ -76,7 +86,7 @@ impl<L: Log> Step<'_, L> {
                 let uuid = self.state.record.version.uuid;
                 self.term(uuid - 1).releases += 1;
             }
-            Action::Write(grant) => self.write(grant),
+            Action::Write(lease) => self.write(lease),
             Action::Reuse(term) => {
                 let again = self.term(term);
                 again.phase = Phase::Pending;
@@ -118,6 +128,7 @@ impl<L: Log> Step<'_, L> {
                     term.clock = term.clock.saturating_sub(ticks);
                     if term.clock == 0 {
                         term.phase = Phase::Ended;
+                        term.giver = false;
                         self.log.log(Event::DeadlinePassed);
                     }
                 }
@@ -178,17 +189,17 @@ impl<L: Log> Step<'_, L> {
     }
 
     /// T3, and what it is for.
-    fn write(&mut self, grant: u8) {
+    fn write(&mut self, lease: u8) {
         let resource = &mut self.state.resource;
-        let token = resource.tokens[usize::from(grant)];
+        let token = resource.tokens[usize::from(lease)];
         if self.config.fenced && token < resource.highest {
             self.log.log(Event::WriteRefused);
             return;
         }
         self.log.log(Event::WriteAccepted);
-        let stale = grant < resource.newest;
+        let stale = lease < resource.newest;
         resource.highest = resource.highest.max(token);
-        resource.newest = resource.newest.max(grant);
+        resource.newest = resource.newest.max(lease);
         if stale {
             self.violated(Property::FencedOrder);
         }

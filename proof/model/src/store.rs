@@ -42,6 +42,11 @@ pub(crate) struct Acquire {
     pub(crate) new: Id,
     pub(crate) prev: Option<Version>,
     pub(crate) duration: u8,
+    /// T1: how many tokens a grant brings.
+    pub(crate) block: u8,
+    /// T1: the least token, and the store's time as one.
+    pub(crate) floor: u8,
+    pub(crate) now: u8,
 }
 
 /// The store's clock is at or past the expiry. Observers' stores never say so.
@@ -51,11 +56,7 @@ pub(crate) fn expired(config: &Config, record: &Record) -> bool {
 
 /// acquire: A1 to A7.
 pub(crate) fn acquire(config: &Config, record: &mut Record, request: Acquire) -> Rule {
-    let Acquire {
-        new,
-        prev,
-        duration,
-    } = request;
+    let Acquire { new, prev, .. } = request;
     let own = record.version.uuid == new && record.row != Row::Absent;
     let expired = expired(config, record);
     let released = record.row == Row::Released;
@@ -85,19 +86,20 @@ pub(crate) fn acquire(config: &Config, record: &mut Record, request: Acquire) ->
         Rule::A7
     };
     if matches!(rule, Rule::A1 | Rule::A4 | Rule::A5 | Rule::A6) {
-        take(config, record, new, duration);
+        take(config, record, request);
     }
     rule
 }
 
 /// Every field is written.
-fn take(config: &Config, record: &mut Record, new: Id, duration: u8) {
+fn take(config: &Config, record: &mut Record, request: Acquire) {
+    let Acquire { new, duration, .. } = request;
     let token = if config.is(Trap::TokenResetOnRelease) && record.row == Row::Released {
         1
     } else if config.is(Trap::TokenKept) {
         record.token.max(1)
     } else {
-        record.token + 1
+        mint(config, record, request)
     };
     let duration = if config.is(Trap::TakeKeepsDuration) && record.row != Row::Absent {
         record.duration
@@ -115,6 +117,27 @@ fn take(config: &Config, record: &mut Record, new: Id, duration: u8) {
         token,
         grant: record.grant + 1,
     };
+}
+
+/// T1: the token that the record shows, the last of the block.
+fn mint(config: &Config, record: &Record, request: Acquire) -> u8 {
+    let Acquire {
+        block, floor, now, ..
+    } = request;
+    if config.shows_beginning() {
+        // Everybody counts the last block as large as his own.
+        return (record.token + block).max(now).max(floor);
+    }
+    record.token.max(now).max(floor.saturating_sub(1)) + block
+}
+
+/// The last token of the block that the record shows, which a client hears.
+pub(crate) fn last_of_block(config: &Config, record: &Record, block: u8) -> u8 {
+    if config.shows_beginning() {
+        record.token + block - 1
+    } else {
+        record.token
+    }
 }
 
 /// renew: R1 to R3.

@@ -1,5 +1,7 @@
 //! The configurations that are searched to their end, and what each must have seen.
 
+mod successors;
+
 use crate::{
     config::{Config, Discipline},
     event::Event,
@@ -57,6 +59,7 @@ pub fn suite() -> Vec<Entry> {
         .into_iter()
         .flat_map(|discipline| {
             let mut entries = common(discipline);
+            entries.extend(successors::rows(discipline));
             if discipline == Discipline::StoreClock {
                 entries.extend(clock_steps());
             }

@@ -112,6 +112,26 @@ fn tell(config: &Config, state: &State, action: Action) -> String {
             format!("release({}) arrives{}", id(term), copy(again))
         }
         Action::HandOver(term) => format!("{} hands {} over", of(config, term), id(term)),
+        Action::Give(term) => format!(
+            "{}'s lease on {} ends, the term goes on",
+            of(config, term),
+            id(term)
+        ),
+        Action::Succeed(term) => format!(
+            "{}'s next waiter gets a lease on {}",
+            of(config, term),
+            id(term)
+        ),
+        Action::GiverEnds(term) => {
+            format!("{}'s first lease on {} ends", of(config, term), id(term))
+        }
+        Action::Told(who) => format!(
+            "{} is told of token {}",
+            client(who),
+            state.resource.highest
+        ),
+        Action::Purge => "the record is purged".to_owned(),
+        Action::Failover => "the store loses the record".to_owned(),
         Action::Look(who) => format!("{} reads the record", client(who)),
         Action::Crash(who) => format!("{} crashes", client(who)),
         Action::Revoke(by) => format!("{} sends revoke of what the record shows", client(by)),
@@ -121,9 +141,9 @@ fn tell(config: &Config, state: &State, action: Action) -> String {
             copy(again)
         ),
         Action::Force => "somebody sends a forced release of what the record shows".to_owned(),
-        Action::Write(grant) => format!(
+        Action::Write(lease) => format!(
             "a write with token {} arrives at the resource",
-            state.resource.tokens[usize::from(grant)]
+            state.resource.tokens[usize::from(lease)]
         ),
         Action::Reuse(term) => format!(
             "{} sends acquire({}) anew, with a new sent",
@@ -149,7 +169,11 @@ fn situation(config: &Config, state: &State) -> String {
     let believers: Vec<_> = (1..)
         .zip(&state.terms)
         .filter(|(_, term)| term.phase == Phase::Leased)
-        .map(|(id, term)| format!("{} valid for {}", name(config, id), term.clock))
+        .map(|(id, term)| {
+            let leases = "'".repeat(term.leases.into());
+            let held = if term.between { "kept" } else { "valid" };
+            format!("{}{leases} {held} for {}", name(config, id), term.clock)
+        })
         .collect();
     if believers.is_empty() {
         row

@@ -53,6 +53,32 @@ pub enum Trap {
     /// A resource that does not compare tokens.
     Unfenced,
 
+    // Those of leases that follow one another on a term.
+    /// The record shows the first token of a block, and is purged when the store's time is past that.
+    BeginningShownAndPurged,
+    /// The same, and the store loses the record.
+    BeginningShownAndLost,
+    /// The same, and a contender of an older release counts on from there.
+    BeginningShownToOlderRelease,
+    /// G4 speaks of leases, so a term is claimed whose first lease has ended.
+    EndedLeaseClaimed,
+    /// A successor begins although the term is lost.
+    SuccessorAfterLoss,
+    /// A successor begins although the deadline has passed.
+    SuccessorPastDeadline,
+    /// A successor begins although the release has begun.
+    SuccessorWhileReleasing,
+    /// The giver's lease ends after its successor's has begun.
+    GiverEndsLast,
+    /// The giver's release is sent all the same.
+    GiverReleases,
+    /// A ticket is drawn on a term that goes on.
+    TicketOnLivingTerm,
+    /// A successor gets a token below its client's floor.
+    SuccessorBelowFloor,
+    /// T6: a token that a resource has seen counts as the last of its block.
+    StaleCountsAlone,
+
     // Rules that are switched off, to see that the properties would notice.
     /// No A2: a repeated try competes with its own grant.
     A2Removed,
@@ -139,6 +165,22 @@ impl Trap {
     /// What is documented to break.
     pub const DOCUMENTED: &'static [Self] = &[Self::Forced, Self::Unfenced];
 
+    /// Those of leases that follow one another on a term.
+    pub const SUCCESSORS: &'static [Self] = &[
+        Self::BeginningShownAndPurged,
+        Self::BeginningShownAndLost,
+        Self::BeginningShownToOlderRelease,
+        Self::EndedLeaseClaimed,
+        Self::SuccessorAfterLoss,
+        Self::SuccessorPastDeadline,
+        Self::SuccessorWhileReleasing,
+        Self::GiverEndsLast,
+        Self::GiverReleases,
+        Self::TicketOnLivingTerm,
+        Self::SuccessorBelowFloor,
+        Self::StaleCountsAlone,
+    ];
+
     /// Rules switched off.
     pub const MUTATIONS: &'static [Self] = &[
         Self::A2Removed,
@@ -168,10 +210,15 @@ impl Trap {
 
     /// All of them.
     pub fn all() -> impl Iterator<Item = Self> {
-        [Self::SECTION_11, Self::DOCUMENTED, Self::MUTATIONS]
-            .into_iter()
-            .flatten()
-            .copied()
+        [
+            Self::SECTION_11,
+            Self::DOCUMENTED,
+            Self::SUCCESSORS,
+            Self::MUTATIONS,
+        ]
+        .into_iter()
+        .flatten()
+        .copied()
     }
 
     /// Where it is found: the fewest tries, renewals and copies that it takes, all of the protocol's
@@ -181,9 +228,10 @@ impl Trap {
     pub fn control(self) -> Control {
         use Discipline::{Observer, StoreClock};
         use Property::{
-            AnswersFit, BlockedAtMostD, ClosedKeepsOut, Exclusion, FencedOrder, GrantsOnce,
-            NoDeadGrant, NoFalseLoss, NothingRevived, ObservationEnds, OwnOrphanNeverBlocks,
-            ReleaseFrees, StaleChangesNothing, TicketNeverBlocks, TokensGrow,
+            AboveFloor, AnswersFit, BlockedAtMostD, ClosedKeepsOut, Exclusion, FencedOrder,
+            GrantsOnce, LeaseTokensGrow, NoDeadGrant, NoFalseLoss, NothingRevived, ObservationEnds,
+            OwnOrphanNeverBlocks, ReleaseFrees, StaleChangesNothing, TicketNeverBlocks,
+            TokensDiffer, TokensGrow,
         };
 
         // Tries, renewals and copies of each client.
@@ -223,6 +271,20 @@ impl Trap {
             | Self::RenewalRevivesReleased
             | Self::RenewalRevivesExpired => (StaleChangesNothing, StoreClock, [1, 1, 0]),
             Self::ReleaseWithoutUuid => (StaleChangesNothing, StoreClock, [1, 0, 0]),
+            Self::BeginningShownAndPurged | Self::BeginningShownToOlderRelease => {
+                (LeaseTokensGrow, StoreClock, [1, 0, 0])
+            }
+            Self::BeginningShownAndLost | Self::StaleCountsAlone => {
+                (TokensDiffer, StoreClock, [1, 0, 0])
+            }
+            Self::EndedLeaseClaimed => (Exclusion, StoreClock, [2, 0, 0]),
+            Self::SuccessorAfterLoss => (NothingRevived, StoreClock, [1, 1, 0]),
+            Self::SuccessorPastDeadline
+            | Self::SuccessorWhileReleasing
+            | Self::GiverEndsLast
+            | Self::GiverReleases
+            | Self::TicketOnLivingTerm => (Exclusion, StoreClock, [1, 0, 0]),
+            Self::SuccessorBelowFloor => (AboveFloor, StoreClock, [1, 0, 0]),
             Self::ClosingIgnored => (ClosedKeepsOut, StoreClock, [1, 0, 0]),
             Self::ClosingClaimed => (ClosedKeepsOut, StoreClock, [2, 0, 0]),
             Self::RepeatedClosingExtends => (StaleChangesNothing, StoreClock, [1, 0, 1]),
@@ -252,7 +314,41 @@ impl Trap {
 
     /// What a trap needs beside tries, renewals and copies.
     fn set_up(self, config: &mut Config) {
+        if Self::SUCCESSORS.contains(&self) {
+            config.blocks = [2; CLIENTS];
+        }
         match self {
+            Self::BeginningShownAndPurged => {
+                config.resource = true;
+                config.purges = 1;
+            }
+            Self::BeginningShownAndLost => {
+                config.resource = true;
+                config.failovers = 1;
+                // Beliefs overlap then.
+                config.properties = &[Property::TokensDiffer, Property::FencedOrder];
+            }
+            Self::BeginningShownToOlderRelease => {
+                config.resource = true;
+                config.blocks = [2, 1, 1];
+            }
+            Self::StaleCountsAlone => {
+                config.resource = true;
+                config.floors = true;
+                config.failovers = 1;
+                config.clock_behind = true;
+                config.properties = &[Property::TokensDiffer];
+            }
+            Self::EndedLeaseClaimed => config.concurrent = true,
+            Self::SuccessorAfterLoss => {
+                config.revokes = 1;
+                config.reduced = false;
+            }
+            Self::TicketOnLivingTerm => config.hand_over = true,
+            Self::SuccessorBelowFloor => {
+                config.resource = true;
+                config.floors = true;
+            }
             Self::NoMargin => {
                 config.margin = 0;
                 config.drifts = 1;
@@ -279,8 +375,11 @@ impl Trap {
             }
             Self::LiveOwnClaimed => config.concurrent = true,
             Self::UuidReused => config.durations = [3; CLIENTS],
-            // A right protocol may forget the messages that these two bring in.
-            Self::RenewalWithoutUuid | Self::RenewalRevivesReleased => config.reduced = false,
+            // A right protocol may forget the messages, or the leases, that these bring in.
+            Self::RenewalWithoutUuid
+            | Self::RenewalRevivesReleased
+            | Self::SuccessorPastDeadline
+            | Self::SuccessorWhileReleasing => config.reduced = false,
             _ => {}
         }
     }

@@ -25,13 +25,13 @@ fn exhaust(entries: impl Iterator<Item = Entry>) {
 }
 
 #[test]
-#[ignore = "half a minute for both: .ci/run"]
+#[ignore = "a minute or two for both: .ci/run"]
 fn no_state_of_the_store_clock_discipline_violates_anything() {
     exhaust(quick("store clock"));
 }
 
 #[test]
-#[ignore = "half a minute for both: .ci/run"]
+#[ignore = "a minute or two for both: .ci/run"]
 fn no_state_of_the_observer_discipline_violates_anything() {
     exhaust(quick("observer"));
 }

@@ -4,7 +4,9 @@
 
 use std::collections::HashSet;
 
-use dlock_model::{Config, Discipline, Event, Id, NOBODY, Protocol, REVOKED, Rule, State, search};
+use dlock_model::{
+    CLIENTS, Config, Discipline, Event, Id, NOBODY, Protocol, REVOKED, Rule, State, search,
+};
 use stateright::Model;
 
 /// Every reachable state.
@@ -26,7 +28,7 @@ fn reachable(protocol: &Protocol) -> HashSet<State> {
     found
 }
 
-fn small(discipline: Discipline) -> [Config; 4] {
+fn small(discipline: Discipline) -> [Config; 6] {
     let base = Config {
         tries: 1,
         renewals: 0,
@@ -52,7 +54,21 @@ fn small(discipline: Discipline) -> [Config; 4] {
             renewals: 1,
             ..base.clone()
         },
-        Config { revokes: 1, ..base },
+        Config {
+            revokes: 1,
+            ..base.clone()
+        },
+        Config {
+            blocks: [2; CLIENTS],
+            renewals: 1,
+            ..base.clone()
+        },
+        Config {
+            blocks: [2; CLIENTS],
+            resource: true,
+            floors: true,
+            ..base
+        },
     ]
 }
 

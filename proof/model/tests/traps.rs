@@ -31,6 +31,13 @@ fn what_is_documented_to_break_does() {
 }
 
 #[test]
+fn each_rule_of_successors_that_is_left_out_is_missed() {
+    for trap in Trap::SUCCESSORS {
+        counter_example(*trap);
+    }
+}
+
+#[test]
 fn each_rule_that_is_switched_off_is_missed() {
     for trap in Trap::MUTATIONS {
         counter_example(*trap);
@@ -182,6 +189,15 @@ fn the_dominant_steps_fall_into_the_same_traps() {
         Trap::TakeKeepsDuration,
         Trap::ReleaseWithoutUuid,
         Trap::ValidWhileReleasing,
+        Trap::BeginningShownAndPurged,
+        Trap::BeginningShownAndLost,
+        Trap::BeginningShownToOlderRelease,
+        Trap::EndedLeaseClaimed,
+        Trap::GiverEndsLast,
+        Trap::GiverReleases,
+        Trap::TicketOnLivingTerm,
+        Trap::SuccessorBelowFloor,
+        Trap::StaleCountsAlone,
     ] {
         let control = trap.control();
         let config = Config {
