@@ -1,9 +1,6 @@
 //! Looks for what lies before the marks, beside claims (K4).
 
-use std::error::Error;
-
-use deadpool_postgres::tokio_postgres::{Row, types::Type};
-use tokio::time::Instant;
+use std::{error::Error, time::Duration};
 
 use super::{
     PostgresTasks,
@@ -11,8 +8,9 @@ use super::{
 };
 use crate::{
     connections::Caller,
-    record::{Flaw, value},
+    record::{Flaw, optional, value},
 };
+use deadpool_postgres::tokio_postgres::{Row, types::Type};
 
 impl PostgresTasks {
     /// Moves marks back to what there is before them, in a task of its own. Nobody waits for it, and it does nothing
@@ -27,7 +25,6 @@ impl PostgresTasks {
         let own = self.clone();
         let queues: Vec<String> = queues.iter().map(|&queue| queue.to_owned()).collect();
         tokio::spawn(async move {
-            let began = Instant::now();
             let rows = own
                 .connections
                 .query(
@@ -43,23 +40,46 @@ impl PostgresTasks {
                 .await;
             match rows {
                 Ok(rows) => {
-                    // What cannot be read is found by a claim from the beginning, which says so.
-                    for (queue, priority, key) in rows.iter().filter_map(|row| found(row).ok()) {
-                        turn.found(queue, priority, key);
+                    let mut took = None;
+                    for row in &rows {
+                        match seen(row) {
+                            Ok(Seen::Task(queue, priority, key)) => {
+                                turn.found(queue, priority, key);
+                            }
+                            Ok(Seen::End(span)) => took = Some(span),
+                            // A claim from the beginning comes upon it too, and says so.
+                            Err(_) => {}
+                        }
                     }
+                    turn.end(took);
                 }
+                // The turn counts as one without an answer.
                 Err(error) => {
                     tracing::debug!(error = &error as &dyn Error, "no look at earlier tasks");
                 }
             }
-            turn.end(Some(began.elapsed()));
         });
     }
 }
 
-fn found(row: &Row) -> Result<(&str, usize, (i64, i64)), Flaw> {
+/// A row of the answer.
+enum Seen<'a> {
+    Task(&'a str, usize, (i64, i64)),
+    /// How long the look took.
+    End(Duration),
+}
+
+fn seen(row: &Row) -> Result<Seen<'_>, Flaw> {
+    let instant: i64 = value(row, "instant", 2)?;
+    let Some(queue) = optional(row, "queue", 0)? else {
+        let micros = u64::try_from(instant).unwrap_or(0);
+        return Ok(Seen::End(Duration::from_micros(micros)));
+    };
     let priority: i32 = value(row, "priority", 1)?;
     let priority = usize::try_from(priority).map_err(|error| error.to_string())?;
-    let key = (value(row, "instant", 2)?, value(row, "number", 3)?);
-    Ok((value(row, "queue", 0)?, priority, key))
+    Ok(Seen::Task(
+        queue,
+        priority,
+        (instant, value(row, "number", 3)?),
+    ))
 }

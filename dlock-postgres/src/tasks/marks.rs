@@ -4,8 +4,10 @@
 //! anyway, one at a time, and for no more than a twentieth of the time.
 //!
 //! What lies before can be much, a million dead entries that an old snapshot keeps for one. A sweep of those takes longer
-//! than a claim. Where sweeps do, a claim that has found something is answered, and the sweep is made beside the next
-//! ones (`before`): what it finds moves the mark back.
+//! than a claim. Where sweeps do, those of a busy process are made beside its claims (`before`): what they find moves
+//! the mark back. So there a task that comes to lie before the mark waits for as long as a sweep and the pause before it
+//! take, that is a second or 21 sweeps. All that fell due in the last second is found at once: a claim that found too few
+//! tasks without a sweep looks there.
 //!
 //! Where a queue has lanes, their next tasks lie among those that were passed over. So where one of a lane was claimed a
 //! while ago, claims of its queue begin at the beginning.
@@ -32,10 +34,12 @@ const ADVANCE: Duration = Duration::from_secs(1);
 const EACH: Duration = Duration::from_secs(1);
 /// How soon to come again while another claim sweeps.
 const SOON: Duration = Duration::from_millis(100);
-/// Longer than a claim takes where commits wait for a disk; and after how many sweeps in a row that took as long they are
-/// made beside claims. A busy machine makes some of them long.
+/// Longer than a claim takes where commits wait for a disk; after how many sweeps that took as long they are made beside
+/// claims, since a busy machine makes some of them long; and how short one is after which they are made within claims
+/// again. One beside claims looks for less, and so takes a third of the time.
 const DEAR: Duration = Duration::from_millis(5);
 const DEAR_IN_A_ROW: u32 = 8;
+const CHEAP: Duration = Duration::from_millis(1);
 /// How long a queue is one with lanes, after a task of one was claimed.
 const LANES: Duration = Duration::from_secs(60);
 /// So many queues are remembered.
@@ -57,7 +61,7 @@ struct State {
     /// When a task of a lane was claimed.
     lanes: HashMap<String, Instant>,
     is_sweeping: bool,
-    /// When the newest sweep ended, and how many took long, without one in between that did not.
+    /// When the newest sweep ended, and how many took long, without one in between that was short.
     swept: Option<Instant>,
     dear: u32,
     /// When a task was claimed.
@@ -71,7 +75,7 @@ struct State {
 pub(super) struct Look<'a> {
     marks: &'a Marks,
     turn: Option<Turn>,
-    /// The sweep is to be made beside the claim, if that finds something.
+    /// The sweep is to be made beside the claim.
     beside: bool,
     /// Null: from the beginning.
     pub(super) instants: Option<Vec<Option<i64>>>,
@@ -142,12 +146,9 @@ impl Marks {
 }
 
 impl Look<'_> {
-    /// Whether it may look from the beginning if it finds too little; `None`: if it finds nothing.
-    pub(super) const fn may_sweep(&self) -> Option<bool> {
-        if self.beside {
-            return None;
-        }
-        Some(self.turn.is_some())
+    /// Whether it may look from the beginning if it finds too little.
+    pub(super) const fn may_sweep(&self) -> bool {
+        self.turn.is_some() && !self.beside
     }
 
     /// Remembers a task that was claimed.
@@ -176,7 +177,7 @@ impl Look<'_> {
     /// it, that, and where claims begin.
     pub(super) fn end(self, swept: Option<Duration>) -> Option<(Turn, Starts)> {
         let turn = self.turn?;
-        if self.beside && swept.is_none() {
+        if self.beside {
             return Some((turn, (self.instants, self.numbers)));
         }
         turn.end(swept);
@@ -203,11 +204,11 @@ impl Turn {
         if let Some(took) = took {
             self.pay(took);
             let mut state = self.marks.state();
-            state.dear = if took < DEAR {
-                0
-            } else {
-                state.dear.saturating_add(1)
-            };
+            if took < CHEAP {
+                state.dear = 0;
+            } else if took >= DEAR {
+                state.dear = state.dear.saturating_add(1);
+            }
         }
     }
 
@@ -239,32 +240,28 @@ mod tests {
         tokio::time::advance(Duration::from_secs(3600)).await;
         let marks = Arc::<Marks>::default();
         let first = marks.look(&["a"]);
-        assert!(first.may_sweep() == Some(true) && first.instants.is_none());
+        assert!(first.may_sweep() && first.instants.is_none());
         let beside = marks.look(&["a"]);
-        assert!(beside.may_sweep() == Some(false) && beside.again == Some(SOON));
+        assert!(!beside.may_sweep() && beside.again == Some(SOON));
         drop(beside);
-        assert_eq!(
-            marks.look(&["a"]).may_sweep(),
-            Some(false),
-            "the first still sweeps"
-        );
+        assert!(!marks.look(&["a"]).may_sweep(), "the first still sweeps");
         first.end(Some(Duration::from_millis(500)));
         // The advance allows for another one, and for no third.
         let second = marks.look(&["a"]);
         assert!(
-            second.may_sweep() == Some(true) && second.instants.is_some(),
+            second.may_sweep() && second.instants.is_some(),
             "not each second yet"
         );
         second.end(Some(Duration::from_millis(700)));
         let third = marks.look(&["a"]);
         assert_eq!(
             (third.may_sweep(), third.again),
-            (Some(false), Some(Duration::from_secs(4)))
+            (false, Some(Duration::from_secs(4)))
         );
         drop(third);
         tokio::time::advance(Duration::from_secs(4)).await;
         let third = marks.look(&["a"]);
-        assert!(third.may_sweep() == Some(true) && third.instants.is_none());
+        assert!(third.may_sweep() && third.instants.is_none());
     }
 
     /// An outage is no reason to look for nothing long after it.
@@ -273,9 +270,9 @@ mod tests {
         let marks = Arc::<Marks>::default();
         let lost = marks.look(&["a"]);
         tokio::time::advance(Duration::from_secs(3600)).await;
-        assert_eq!(marks.look(&["a"]).may_sweep(), Some(false));
+        assert!(!marks.look(&["a"]).may_sweep());
         drop(lost);
-        assert_eq!(marks.look(&["a"]).may_sweep(), Some(true));
+        assert!(marks.look(&["a"]).may_sweep());
     }
 
     #[tokio::test]
@@ -314,22 +311,22 @@ mod tests {
 
     /// What a sweep takes is nobody's wait then, and what it finds is claimed next.
     #[tokio::test(start_paused = true)]
-    async fn dear_sweeps_are_made_beside_claims_that_find_something() {
+    async fn dear_sweeps_of_a_busy_process_are_made_beside_its_claims() {
         let marks = Arc::<Marks>::default();
         for round in 0..DEAR_IN_A_ROW {
             let look = marks.look(&["a"]);
-            assert_eq!(look.may_sweep(), Some(true), "round {round}");
+            assert!(look.may_sweep(), "round {round}");
             look.claimed("a", 5, (20, 2));
             assert!(look.end(Some(DEAR)).is_none());
             tokio::time::advance(Duration::from_millis(900)).await;
         }
         let second = marks.look(&["a"]);
-        assert_eq!((second.may_sweep(), second.again), (None, Some(SOON)));
+        assert_eq!((second.may_sweep(), second.again), (false, Some(SOON)));
         assert_eq!(second.instants.as_ref().unwrap()[5], Some(20));
         second.claimed("a", 5, (30, 3));
         let (turn, (instants, _)) = second.end(None).unwrap();
         assert_eq!(instants.unwrap()[5], Some(20));
-        assert_eq!(marks.look(&["a"]).may_sweep(), Some(false), "one at a time");
+        assert!(marks.look(&["a"]).turn.is_none(), "one at a time");
         turn.found("a", 5, (10, 7));
         turn.found("a", 4, (10, 7));
         turn.end(Some(DEAR));
@@ -341,16 +338,31 @@ mod tests {
         );
         assert_eq!((instants[5], numbers[5]), (Some(10), Some(6)));
         assert_eq!(instants[4], None, "nothing of it was claimed");
-        // It has found nothing, and swept.
-        assert!(third.end(Some(DEAR)).is_none());
+        // It has found nothing, and leaves the sweep to one beside it all the same.
+        let (turn, _) = third.end(None).unwrap();
+        turn.end(Some(DEAR));
         // Nobody waits for anything else.
         tokio::time::advance(Duration::from_secs(1)).await;
-        assert_eq!(marks.look(&["a"]).may_sweep(), Some(true));
-        // One that took no longer than a claim.
-        let short = marks.look(&["a"]);
-        short.claimed("a", 5, (40, 4));
-        assert!(short.end(Some(DEAR / 2)).is_none());
-        tokio::time::advance(Duration::from_millis(900)).await;
-        assert_eq!(marks.look(&["a"]).may_sweep(), Some(true));
+        assert!(marks.look(&["a"]).may_sweep());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn sweeps_are_made_within_claims_again_after_a_short_one() {
+        let marks = Arc::<Marks>::default();
+        for _ in 0..DEAR_IN_A_ROW {
+            let look = marks.look(&["a"]);
+            look.claimed("a", 5, (20, 2));
+            look.end(Some(DEAR));
+            tokio::time::advance(Duration::from_millis(900)).await;
+        }
+        // One beside claims is shorter than one within them, and no reason to make the next one there.
+        for (took, within) in [(CHEAP, false), (CHEAP - Duration::from_micros(1), true)] {
+            let look = marks.look(&["a"]);
+            look.claimed("a", 5, (20, 2));
+            let (turn, _) = look.end(None).unwrap();
+            turn.end(Some(took));
+            tokio::time::advance(Duration::from_millis(900)).await;
+            assert_eq!(marks.look(&["a"]).may_sweep(), within, "{took:?}");
+        }
     }
 }

@@ -3,7 +3,7 @@
 -- Parameters: the queues; after which instants, in microseconds of Unix time, and numbers claims begin, for each
 -- queue and priority, null where they begin at the beginning; the kinds, null for any, as claim.sql has them.
 -- Result: of each queue and priority that has one the first such task: the queue, the priority, the instant and the
--- number.
+-- number; then one row without a queue, whose instant is how many microseconds the look took.
 CREATE OR REPLACE FUNCTION {before}(
     p_queues pg_catalog.text[], p_instants bigint[], p_numbers bigint[], p_kinds pg_catalog.text[]
 ) RETURNS TABLE (queue pg_catalog.text, priority integer, instant bigint, number bigint)
@@ -40,5 +40,6 @@ BEGIN
         ORDER BY t.run_at, t.id
         LIMIT 1
     ) AS f;
+    RETURN QUERY SELECT NULL::text, NULL::integer, (extract(epoch FROM clock_timestamp() - v_now) * 1000000)::bigint, NULL::bigint;
 END
 $dlock$

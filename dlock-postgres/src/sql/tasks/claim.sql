@@ -2,8 +2,8 @@
 -- Parameters: the queues, the first that has a task first; the claim's uuid; at most so many tasks; the lease in
 -- milliseconds; the worker's label; whether this repeats a claim that had no answer; after which instants, in
 -- microseconds of Unix time, and numbers to look, for each queue and priority, both null to look from the
--- beginning; whether to do that if there are too few tasks after them, null: if there are none; the kinds, null for
--- any: tasks of other kinds are passed over, unless they are to end whoever asks.
+-- beginning; whether to do that if there are too few tasks after them; the kinds, null for any: tasks of other kinds
+-- are passed over, unless they are to end whoever asks.
 -- Result: a row for each task, in the order in which they should run; then one without a task that says in how
 -- many microseconds a task falls due or a lease runs out, null if there were as many as were asked for, or
 -- nothing is to come; and how many microseconds a look from the beginning took, null if there was none. Without
@@ -11,7 +11,9 @@
 --
 -- Who knows where it has been need not pass all that lies before: tasks of other workers, and those that have ended
 -- but are in the index as long as an old snapshot may see them. With a million of those a claim took 260 ms, and 6
--- with a start, 5 of them for the disk.
+-- with a start, 5 of them for the disk. What most often comes to lie before a start are tasks whose transaction was
+-- committed after that of a later one. So a claim that finds too few after its start, and may not look from the beginning,
+-- looks at what fell due in the second before it.
 --
 -- In a queue with a limit the tasks that wait for a place lie before those that run: there it always looks from the
 -- beginning.
@@ -43,6 +45,7 @@ DECLARE
     v_now timestamptz := clock_timestamp();
     v_room integer := p_max;
     v_is_sweep boolean := p_instants IS NULL;
+    v_since timestamptz;       -- Where a walk for what comes late begins.
     v_began timestamptz := clock_timestamp();
     v_limited text[];          -- The queues of this claim that have a limit,
     v_rooms bigint[];          -- and how many tasks more of each may run.
@@ -222,9 +225,13 @@ BEGIN
         CONTINUE WHEN v_again;
         IF v_picked < v_asked THEN
             -- The walk came to its end.
-            EXIT WHEN v_is_sweep OR NOT coalesce(p_sweep, v_room = p_max);
-            v_is_sweep := true;
-            v_began := clock_timestamp();
+            EXIT WHEN v_is_sweep OR v_since IS NOT NULL;
+            IF p_sweep THEN
+                v_is_sweep := true;
+                v_began := clock_timestamp();
+            ELSE
+                v_since := v_now - interval '1 second';
+            END IF;
         END IF;
     END LOOP;
 
