@@ -42,6 +42,18 @@
 //! most. To set a limit waits for all claims of the schema that are under way, and keeps new ones waiting meanwhile: a
 //! moment, or where the queue has no limit yet as long as it takes to look at all of its tasks.
 //!
+//! # What comes late
+//! The claims of a process begin after the last task that it has claimed of each queue and priority. So tasks that run or
+//! have ended cost them nothing, also while a transaction that stays open for long, a dump for one, keeps the server from
+//! clearing away what has ended. What comes to be ready before that place was given back, left by a worker that died,
+//! enqueued for an instant in the past, or committed later than others. It is found
+//! - by the next claim that has room for it, if it fell due within the last second, or as long as the queue can be looked
+//!   through in some milliseconds;
+//! - otherwise within a second and 21 times what it takes to look through the queue, which is done beside the claims:
+//!   5 s with a million ended tasks that are not cleared away.
+//!
+//! Claims of queues with lanes or limits look from the beginning, and are slow as long as such a transaction is open.
+//!
 //! # Wake-ups
 //! A worker whose store was built with [`listen`](PostgresTasksBuilder::listen) starts a task milliseconds after the
 //! commit that made it ready; others find it with their next poll. The transaction that enqueues tells them with `NOTIFY`, on

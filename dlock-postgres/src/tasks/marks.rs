@@ -5,9 +5,9 @@
 //!
 //! What lies before can be much, a million dead entries that an old snapshot keeps for one. A sweep of those takes longer
 //! than a claim. Where sweeps do, those of a busy process are made beside its claims (`before`): what they find moves
-//! the mark back. So there a task that comes to lie before the mark waits for as long as a sweep and the pause before it
-//! take, that is a second or 21 sweeps. All that fell due in the last second is found at once: a claim that found too few
-//! tasks without a sweep looks there.
+//! the mark back. So there a task that comes to lie before the mark waits for the pause after the last sweep, the next
+//! sweep and the next claim: a second and 21 sweeps at most. What fell due in the last second is found at once, since a
+//! claim that found too few tasks without a sweep looks there.
 //!
 //! Where a queue has lanes, their next tasks lie among those that were passed over. So where one of a lane was claimed a
 //! while ago, claims of its queue begin at the beginning.
