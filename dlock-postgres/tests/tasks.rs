@@ -139,6 +139,8 @@ mod durability;
 mod hints;
 #[path = "tasks/lanes.rs"]
 mod lanes;
+#[path = "tasks/marks.rs"]
+mod marks;
 #[path = "tasks/prepared.rs"]
 mod prepared;
 #[path = "tasks/rights.rs"]
