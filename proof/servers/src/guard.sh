@@ -4,6 +4,7 @@
 #             to end, then the server's command line.
 # Input:      a pipe that the test process holds open. A line is a signal's name, or `start`. Its end
 #             means that the test process is gone or is done: end the server, remove the folder.
+# Environment: DLOCK_LEFT_BEHIND, what the server leaves outside of its folder: paths without spaces, with spaces between.
 # Results:    control/pid while the server runs, control/exited (its status) once it has ended,
 #             control/log with what it wrote.
 root=$1 signal=$2 patience=$3
@@ -45,6 +46,7 @@ done
 tell KILL
 wait
 cd /
-rm -rf "$root"
+# Several words.
+rm -rf "$root" $DLOCK_LEFT_BEHIND
 # Whatever the server left in our process group, and this shell.
 kill -s KILL 0

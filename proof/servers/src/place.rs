@@ -9,7 +9,7 @@ use std::{
     net::Ipv4Addr,
     os::unix::fs::{DirBuilderExt, MetadataExt},
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
@@ -25,6 +25,7 @@ use self::port::Port;
 #[derive(Clone, Debug)]
 pub struct Place {
     port: Arc<Port>,
+    others: Arc<Mutex<Vec<Port>>>,
     root: PathBuf,
     data: PathBuf,
 }
@@ -49,13 +50,30 @@ impl Place {
         for folder in [&root, &root.join("control"), &data] {
             private.create(folder)?;
         }
-        Ok(Self { port, root, data })
+        Ok(Self {
+            port,
+            others: Arc::default(),
+            root,
+            data,
+        })
     }
 
     /// The port on 127.0.0.1 that the server shall listen on.
     #[must_use]
     pub fn port(&self) -> u16 {
         self.port.number()
+    }
+
+    /// One more port, for a server that listens on several.
+    ///
+    /// # Errors
+    /// As there is none, or no place to note who has it.
+    pub fn another_port(&self) -> io::Result<u16> {
+        let port = Port::claim()?;
+        let number = port.number();
+        let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
+        others.push(port);
+        Ok(number)
     }
 
     /// A folder of the server's own, empty at its start; also its working directory.
