@@ -1,0 +1,55 @@
+#![doc = include_str!("../README.md")]
+
+mod error;
+mod path;
+mod store;
+mod verify;
+
+use std::sync::Arc;
+
+use dlock_cas::CasProvider;
+use dlock_core::provider::InvalidPrefix;
+use object_store::ObjectStore;
+
+pub use self::store::Objects;
+
+/// Locks in a bucket. Cheap to clone; clones share one [`Client`](dlock_core::Client).
+///
+/// Made by [`provider`]; [`with_prefix`](CasProvider::with_prefix) makes one for other locks in the same bucket.
+/// What it guarantees, what it costs and how it can lose a lock is said in the
+/// [documentation of the crate](crate).
+pub type ObjectProvider = CasProvider<Objects>;
+
+/// Locks in this bucket, one object each, in the folder `prefix/`. Asks the service nothing: whether its writes can
+/// carry locks at all is found out once, by [`Objects::verify`].
+///
+/// The prefix sets the locks of one application apart from those of others, and from other objects; `"dlock"` if you
+/// have no better one. It is one folder, whatever it contains: its `/` becomes `.1`. To keep it in a folder of
+/// another, wrap the store into a [`PrefixStore`](object_store::prefix::PrefixStore). Prefix and name have at most 1024
+/// bytes together, the key of the object too, where each byte beyond ASCII takes three.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use dlock_core::DLock;
+/// use object_store::{memory::InMemory, prefix::PrefixStore};
+///
+/// # fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// // Stands for a bucket, such as `AmazonS3Builder::from_env().with_bucket_name("acme").build()?`.
+/// let bucket = InMemory::new();
+/// let folder = PrefixStore::new(bucket, "locks");
+/// let provider = dlock_object_store::provider(Arc::new(folder), "billing")?;
+/// // The object `locks/billing/invoices`.
+/// let lock = DLock::builder().name("invoices").provider(provider).build()?;
+/// # Ok(()) }
+/// # example().unwrap();
+/// ```
+///
+/// # Errors
+/// [`InvalidPrefix`] if the text cannot be one.
+pub fn provider(
+    bucket: Arc<dyn ObjectStore>,
+    prefix: &str,
+) -> Result<ObjectProvider, InvalidPrefix> {
+    CasProvider::new(Objects::new(bucket)).with_prefix(prefix)
+}
