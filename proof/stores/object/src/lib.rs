@@ -1,0 +1,79 @@
+//! Object stores for tests: a SeaweedFS, which speaks S3 and keeps what it has acknowledged, and an Azurite, which
+//! speaks Azure's protocol. Their tests are the published suites, and what only an object store can do to a lock.
+//!
+//! The programs come from packages that `scripts/object-stores` fetches; it prints what to set so that tests find them.
+
+mod azurite;
+mod seaweed;
+
+use std::{env, ffi::OsString, fmt::Debug, net::SocketAddr, sync::Arc, time::Duration};
+
+use dlock_object_store::{ObjectProvider, Objects};
+use object_store::{BackoffConfig, ClientOptions, ObjectStore, RetryConfig};
+
+pub use self::{
+    azurite::Azurite,
+    seaweed::{BUCKET, Server, User},
+};
+
+/// Long enough for every call on a busy machine.
+pub const LIMIT: Duration = Duration::from_secs(20);
+
+/// A provider of the bucket of the server at this address, whose calls end within this limit.
+///
+/// # Panics
+/// If there can be none.
+#[must_use]
+pub fn provider(address: SocketAddr, limit: Duration) -> ObjectProvider {
+    over(seaweed::bucket(address, limit, User::LOCKER))
+}
+
+/// A provider over these objects, with the prefix that the suites know. Their client repeats nothing.
+///
+/// # Panics
+/// If there can be none.
+#[must_use]
+pub fn over(bucket: impl ObjectStore) -> ObjectProvider {
+    let objects = Objects::new(Arc::new(bucket)).sent_once();
+    must(
+        "no provider",
+        ObjectProvider::new(objects).with_prefix("dlock"),
+    )
+}
+
+/// What a client of a service is made with: nothing is repeated, and everything ends.
+fn client(limit: Duration) -> (ClientOptions, RetryConfig) {
+    cryptography();
+    let options = ClientOptions::new()
+        .with_allow_http(true)
+        .with_timeout(limit)
+        .with_connect_timeout(limit);
+    let never = RetryConfig {
+        backoff: BackoffConfig::default(),
+        max_retries: 0,
+        retry_timeout: limit,
+    };
+    (options, never)
+}
+
+/// Clients take the process's default.
+fn cryptography() {
+    // Somebody else may be faster, with the same.
+    drop(rustls::crypto::ring::default_provider().install_default());
+}
+
+/// The program that this variable names.
+fn program(variable: &str) -> OsString {
+    must(
+        &format!("{variable} is not set: run scripts/object-stores, and set what it prints"),
+        env::var_os(variable).ok_or(()),
+    )
+}
+
+#[expect(clippy::panic, reason = "it is a test that fails here")]
+fn must<T, E: Debug>(what: &str, result: Result<T, E>) -> T {
+    match result {
+        Ok(value) => value,
+        Err(error) => panic!("{what}: {error:?}"),
+    }
+}

@@ -1,0 +1,10 @@
+//! G1, I14: a dropped future leaves nothing behind.
+
+use dlock_proof::cancelling;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn dropped_futures_leave_nothing_and_answers_stay_in_order() {
+    let server = crate::server().await;
+    let tally = cancelling::sampled(server.provider(), server.provider(), 240, 11).await;
+    assert!(tally.dropped > 60, "dropped too seldom: {tally:?}");
+}
