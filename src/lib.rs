@@ -42,6 +42,7 @@
 //! * Backends, each behind a feature of the same name; none is on by default, and a feature adds
 //!   names without changing behaviour: `dynamodb` (a DynamoDB table), `etcd` (the keys of an etcd),
 //!   `mysql` (one table of a MariaDB database), `nats` (a key-value bucket),
+//!   `object-store` (a bucket of S3 or Azure),
 //!   `postgres` (one table of a database), `redis` (Redis or Valkey: one server, replicas, a cluster),
 //!   `sqlite` (one file, every process of one host), `http` (a `dlock-server` before any of them).
 //! * The feature `blocking`: the same locks for programs without async.
@@ -83,6 +84,9 @@ pub use dlock_mysql as mysql;
 #[cfg(feature = "nats")]
 #[doc(inline)]
 pub use dlock_nats as nats;
+#[cfg(feature = "object-store")]
+#[doc(inline)]
+pub use dlock_object_store as object_store;
 #[cfg(feature = "postgres")]
 #[doc(inline)]
 pub use dlock_postgres as postgres;

@@ -10,6 +10,8 @@ pub(crate) mod http;
 pub(crate) mod mysql;
 #[cfg(feature = "nats")]
 pub(crate) mod nats;
+#[cfg(feature = "object-store")]
+pub(crate) mod object_store;
 #[cfg(feature = "postgres")]
 pub(crate) mod postgres;
 #[cfg(any(
@@ -18,6 +20,7 @@ pub(crate) mod postgres;
     feature = "http",
     feature = "mysql",
     feature = "nats",
+    feature = "object-store",
     feature = "postgres",
     feature = "redis",
     feature = "sqlite"
@@ -31,6 +34,7 @@ pub(crate) mod sqlite;
     feature = "dynamodb",
     feature = "etcd",
     feature = "nats",
+    feature = "object-store",
     feature = "sqlite"
 ))]
 mod state;
@@ -40,6 +44,7 @@ mod state;
     feature = "http",
     feature = "mysql",
     feature = "nats",
+    feature = "object-store",
     feature = "postgres",
     feature = "redis"
 ))]

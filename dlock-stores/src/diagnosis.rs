@@ -10,6 +10,7 @@ use dlock_core::{ErrorKind, ProviderError};
     feature = "http",
     feature = "mysql",
     feature = "nats",
+    feature = "object-store",
     feature = "postgres",
     feature = "redis"
 ))]
@@ -75,6 +76,7 @@ impl Diagnosis {
             feature = "http",
             feature = "mysql",
             feature = "nats",
+            feature = "object-store",
             feature = "postgres",
             feature = "redis"
         ))]

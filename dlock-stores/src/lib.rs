@@ -10,6 +10,7 @@
 //! | `etcd://HOST`, `etcds://HOST` | yes | no | `etcd` |
 //! | `mysql://USER@HOST/DATABASE` | yes | no | `mysql` |
 //! | `nats://HOST/BUCKET`, `natss://HOST/BUCKET` | yes | no | `nats` |
+//! | `s3://BUCKET/PREFIX`, `azure://CONTAINER/PREFIX` | yes | no | `object-store` |
 //! | `https://HOST`, `http://HOST` | yes | yes | `http` |
 //!
 //! Owns what the backends leave to their users: the form of such URLs and their settings, passwords from

@@ -12,6 +12,8 @@ use crate::backend::http;
 use crate::backend::mysql;
 #[cfg(feature = "nats")]
 use crate::backend::nats;
+#[cfg(feature = "object-store")]
+use crate::backend::object_store;
 #[cfg(feature = "postgres")]
 use crate::backend::postgres;
 #[cfg(feature = "redis")]
@@ -52,7 +54,7 @@ macro_rules! compiled_with {
     }};
 }
 
-const KINDS: [Kind; 8] = [
+const KINDS: &[Kind] = &[
     Kind {
         schemes: &["sqlite"],
         feature: "sqlite",
@@ -101,6 +103,13 @@ const KINDS: [Kind; 8] = [
         form: "nats://HOST/BUCKET",
         has_queues: false,
         parse: compiled_with!("nats", nats::parse),
+    },
+    Kind {
+        schemes: &["s3", "azure"],
+        feature: "object-store",
+        form: "s3://BUCKET/PREFIX or azure://CONTAINER/PREFIX",
+        has_queues: false,
+        parse: compiled_with!("object-store", object_store::parse),
     },
     Kind {
         schemes: &["https", "http"],
@@ -257,7 +266,7 @@ fn refuse(program: &Program, what: &str) -> StoreError {
     StoreError::no_location(what).advise(if is_without_stores() {
         format!(
             "this '{name}' was built without any store: build it with the features of those you use, \
-             cargo install --path {package} --features sqlite,postgres,redis,dynamodb,etcd,mysql,nats,http"
+             cargo install --path {package} --features sqlite,postgres,redis,dynamodb,etcd,mysql,nats,object-store,http"
         )
     } else {
         give_one()

@@ -88,6 +88,17 @@ fn what_is_no_store_is_refused_without_being_repeated() {
         "etcd://[hunter2]",
         "etcds://host?hunter2=1",
         "etcds://host#hunter2",
+        "s3:hunter2",
+        "s3://",
+        "s3://key:hunter2@bucket",
+        "s3://bucket/a//hunter2",
+        "s3://bucket/hunter2%",
+        "s3://bucket#hunter2",
+        "s3://bucket?account=hunter2",
+        "s3://bucket?endpoint=hunter2",
+        "s3://bucket?endpoint=https://key:hunter2@host",
+        "azure://container?region=hunter2",
+        "azure://container?hunter2",
         "mysql:hunter2@host/d",
         "mysql://u:x@hunter2@host/d",
         "mysql://u:x/hunter2@host/d",
@@ -136,6 +147,8 @@ fn every_kind_is_known_and_opened_or_its_feature_is_named() {
         ("etcds://h", "etcd", cfg!(feature = "etcd")),
         ("nats://h/b", "nats", cfg!(feature = "nats")),
         ("natss://h/b", "nats", cfg!(feature = "nats")),
+        ("s3://b", "object-store", cfg!(feature = "object-store")),
+        ("azure://c", "object-store", cfg!(feature = "object-store")),
         ("mysql://h/d", "mysql", cfg!(feature = "mysql")),
     ] {
         match locate(argument) {
@@ -261,6 +274,25 @@ fn bucket_of_nats_is_shown_without_what_opens_it() {
         let location = locate(argument).unwrap();
         assert_eq!(location.to_string(), shown);
         assert!(!format!("{location:?}").contains(SECRET), "{location:?}");
+        assert!(!location.has_queues());
+    }
+}
+
+#[cfg(feature = "object-store")]
+#[test]
+fn buckets_are_shown_with_their_folders() {
+    for (argument, shown) in [
+        ("s3://b", "s3://b/dlock"),
+        ("s3://b/", "s3://b/dlock"),
+        ("s3://b/apps/locks/", "s3://b/apps/locks"),
+        (
+            "s3://b/a%20b?region=eu-west-1&endpoint=https://h:1/x",
+            "s3://b/a b?endpoint=https://h:1/x&region=eu-west-1",
+        ),
+        ("azure://c/locks?account=me", "azure://c/locks?account=me"),
+    ] {
+        let location = locate(argument).unwrap();
+        assert_eq!(location.to_string(), shown);
         assert!(!location.has_queues());
     }
 }

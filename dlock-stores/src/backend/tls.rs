@@ -8,6 +8,7 @@ use std::{error::Error as StdError, io, sync::Arc};
     feature = "http",
     feature = "mysql",
     feature = "nats",
+    feature = "object-store",
     feature = "postgres",
     feature = "redis"
 ))]
@@ -20,6 +21,7 @@ use rustls::crypto::CryptoProvider;
     feature = "http",
     feature = "mysql",
     feature = "nats",
+    feature = "object-store",
     feature = "postgres",
     feature = "redis"
 ))]

@@ -15,6 +15,7 @@ mod objects;
 mod outage;
 mod rights;
 mod tls;
+mod urls;
 mod verify;
 mod wire;
 
