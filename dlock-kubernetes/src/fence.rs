@@ -1,0 +1,105 @@
+//! Objects of Kubernetes that refuse a stale fencing token: rule T3, inside the write that changes the object.
+//!
+//! A resource accepts a token that is at least the highest it has seen, and remembers the highest in the same atomic
+//! write. The token is an annotation of the object, whatever its kind: a `ConfigMap`, a custom resource.
+//!
+//! ```no_run
+//! // Needs a Kubernetes.
+//! use dlock_core::FencingToken;
+//! use dlock_kubernetes::fence::{Fence, FenceError};
+//! use k8s_openapi::api::core::v1::ConfigMap;
+//! use kube::Api;
+//!
+//! # async fn example(maps: Api<ConfigMap>, token: FencingToken) -> Result<(), Box<dyn std::error::Error>> {
+//! let write = |map: &mut ConfigMap| {
+//!     map.data.get_or_insert_default().insert("balance".into(), "40".into());
+//! };
+//! match Fence::default().update(&maps, "a-17", token, write).await {
+//!     Ok(_) => {}
+//!     // Somebody else has held the lock and written since: stop.
+//!     Err(FenceError::Stale(stale)) => eprintln!("{stale}"),
+//!     Err(other) => return Err(other.into()),
+//! }
+//! # Ok(()) }
+//! ```
+
+use std::fmt::Debug;
+
+use dlock_core::FencingToken;
+use kube::{Api, Error, Resource, ResourceExt, api::PostParams};
+use serde::{Serialize, de::DeserializeOwned};
+
+use crate::error::is_lost;
+
+/// Why a write was not made; see [there](dlock_core::FenceError).
+pub type FenceError = dlock_core::FenceError<Box<Error>>;
+
+/// Where objects remember the highest token they have seen: in this annotation. Cheap to make; holds no client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fence {
+    annotation: String,
+}
+
+impl Default for Fence {
+    /// In the annotation `dlock/fence`.
+    fn default() -> Self {
+        Self::new("dlock/fence")
+    }
+}
+
+impl Fence {
+    /// In this annotation. All writers of an object must name the same.
+    #[must_use]
+    pub fn new(annotation: impl Into<String>) -> Self {
+        Self {
+            annotation: annotation.into(),
+        }
+    }
+
+    /// Changes an object that is there, if the token is not stale for it, and remembers the token: reads it, and
+    /// writes it if nobody has written it since. Otherwise once more, with what it is then. So `change` may be called
+    /// several times, and may also find what it has done itself, where the client repeats a write whose answer it
+    /// did not get.
+    ///
+    /// Takes the verbs `get` and `update`. Nobody else may write the annotation.
+    ///
+    /// # Errors
+    /// [`FenceError::Stale`] if a later holder has written; then nothing changed, and the writer should stop.
+    /// [`FenceError::Foreign`] if the annotation holds something else than a token; then nothing changed either.
+    /// [`FenceError::Store`] for every other reason, a missing object among them: the change may have been made.
+    ///
+    /// # Cancel safety
+    /// The change may have been made.
+    pub async fn update<K>(
+        &self,
+        objects: &Api<K>,
+        name: &str,
+        token: FencingToken,
+        mut change: impl FnMut(&mut K) + Send,
+    ) -> Result<K, FenceError>
+    where
+        K: Resource + Clone + Debug + DeserializeOwned + Serialize + Send + Sync,
+    {
+        let store = |error| FenceError::Store(Box::new(error));
+        loop {
+            let mut object = objects.get(name).await.map_err(store)?;
+            if let Some(seen) = object.annotations().get(&self.annotation) {
+                let highest = seen.parse().ok().and_then(FencingToken::new);
+                if highest.is_none_or(|highest| token < highest) {
+                    let place = || format!("the annotation {:?} of {name:?}", self.annotation);
+                    return Err(FenceError::refused(token, highest, place));
+                }
+            }
+            change(&mut object);
+            let seen = token.get().to_string();
+            object
+                .annotations_mut()
+                .insert(self.annotation.clone(), seen);
+            // The version that was read is part of the object.
+            match objects.replace(name, &PostParams::default(), &object).await {
+                Err(error) if is_lost(&error) => {}
+                written => return written.map_err(store),
+            }
+        }
+    }
+}
