@@ -1,0 +1,19 @@
+//! The provider for Kubernetes on a real server: the published suites, and what only Kubernetes can do to a lock.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "what is unwrapped here is a failed test"
+)]
+
+mod broken;
+mod cancelling;
+mod conformance;
+mod election;
+mod fence;
+mod leases;
+mod outage;
+mod rights;
+mod tls;
+mod unsealed;
+mod url;
+mod wire;
