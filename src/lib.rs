@@ -41,6 +41,7 @@
 //!   [`DLock::many`] holds several locks as one, [`DLock::semaphore`] lets so many in at a time.
 //! * Backends, each behind a feature of the same name; none is on by default, and a feature adds
 //!   names without changing behaviour: `dynamodb` (a DynamoDB table), `etcd` (the keys of an etcd),
+//!   `kubernetes` (the Leases of a namespace),
 //!   `mysql` (one table of a MariaDB database), `nats` (a key-value bucket),
 //!   `object-store` (a bucket of S3 or Azure),
 //!   `postgres` (one table of a database), `redis` (Redis or Valkey: one server, replicas, a cluster),
@@ -75,6 +76,9 @@ pub use dlock_etcd as etcd;
 #[cfg(feature = "http")]
 #[doc(inline)]
 pub use dlock_http as http;
+#[cfg(feature = "kubernetes")]
+#[doc(inline)]
+pub use dlock_kubernetes as kubernetes;
 #[cfg(feature = "memory")]
 #[doc(inline)]
 pub use dlock_memory as memory;

@@ -267,7 +267,7 @@ fn task(text: &str) -> Result<TaskId, String> {
 }
 
 const STORE_HELP: &str = "Where the locks are: sqlite:PATH, a file on a local disk, made when it is first used; \
-    postgres://USER@HOST/DATABASE; redis://HOST or rediss://HOST; redis+sentinel://HOSTS/SERVICE; dynamodb:TABLE; etcd://HOST or etcds://HOST; mysql://USER@HOST/DATABASE; nats://HOST/BUCKET; s3://BUCKET/PREFIX or azure://CONTAINER/PREFIX; https://HOST, a dlock-server; with ?prefix=PREFIX and other settings, see 'dlock setup --help'. Everybody \
+    postgres://USER@HOST/DATABASE; redis://HOST or rediss://HOST; redis+sentinel://HOSTS/SERVICE; dynamodb:TABLE; etcd://HOST or etcds://HOST; kubernetes://NAMESPACE; mysql://USER@HOST/DATABASE; nats://HOST/BUCKET; s3://BUCKET/PREFIX or azure://CONTAINER/PREFIX; https://HOST, a dlock-server; with ?prefix=PREFIX and other settings, see 'dlock setup --help'. Everybody \
     on this machine sees a password that is given here: put the whole URL into DLOCK_STORE instead \
     [env: DLOCK_STORE] [default: dlock/locks.db in this user's state directory, $XDG_STATE_HOME or ~/.local/state]";
 

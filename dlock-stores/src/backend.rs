@@ -6,6 +6,8 @@ pub(crate) mod dynamodb;
 pub(crate) mod etcd;
 #[cfg(feature = "http")]
 pub(crate) mod http;
+#[cfg(feature = "kubernetes")]
+pub(crate) mod kubernetes;
 #[cfg(feature = "mysql")]
 pub(crate) mod mysql;
 #[cfg(feature = "nats")]
@@ -18,6 +20,7 @@ pub(crate) mod postgres;
     feature = "dynamodb",
     feature = "etcd",
     feature = "http",
+    feature = "kubernetes",
     feature = "mysql",
     feature = "nats",
     feature = "object-store",
@@ -35,6 +38,7 @@ pub(crate) mod sqlite;
     feature = "etcd",
     feature = "nats",
     feature = "object-store",
+    feature = "kubernetes",
     feature = "sqlite"
 ))]
 mod state;
@@ -42,6 +46,7 @@ mod state;
     feature = "dynamodb",
     feature = "etcd",
     feature = "http",
+    feature = "kubernetes",
     feature = "mysql",
     feature = "nats",
     feature = "object-store",

@@ -8,6 +8,7 @@
 //! | `redis://HOST`, `rediss://HOST` | yes | no | `redis` |
 //! | `dynamodb:TABLE` | yes | no | `dynamodb` |
 //! | `etcd://HOST`, `etcds://HOST` | yes | no | `etcd` |
+//! | `kubernetes://NAMESPACE` | yes | no | `kubernetes` |
 //! | `mysql://USER@HOST/DATABASE` | yes | no | `mysql` |
 //! | `nats://HOST/BUCKET`, `natss://HOST/BUCKET` | yes | no | `nats` |
 //! | `s3://BUCKET/PREFIX`, `azure://CONTAINER/PREFIX` | yes | no | `object-store` |

@@ -8,6 +8,8 @@ use crate::backend::dynamodb;
 use crate::backend::etcd;
 #[cfg(feature = "http")]
 use crate::backend::http;
+#[cfg(feature = "kubernetes")]
+use crate::backend::kubernetes;
 #[cfg(feature = "mysql")]
 use crate::backend::mysql;
 #[cfg(feature = "nats")]
@@ -89,6 +91,13 @@ const KINDS: &[Kind] = &[
         form: "etcd://HOST or etcds://HOST",
         has_queues: false,
         parse: compiled_with!("etcd", etcd::parse),
+    },
+    Kind {
+        schemes: &["kubernetes"],
+        feature: "kubernetes",
+        form: "kubernetes://NAMESPACE",
+        has_queues: false,
+        parse: compiled_with!("kubernetes", kubernetes::parse),
     },
     Kind {
         schemes: &["mysql"],
@@ -266,7 +275,7 @@ fn refuse(program: &Program, what: &str) -> StoreError {
     StoreError::no_location(what).advise(if is_without_stores() {
         format!(
             "this '{name}' was built without any store: build it with the features of those you use, \
-             cargo install --path {package} --features sqlite,postgres,redis,dynamodb,etcd,mysql,nats,object-store,http"
+             cargo install --path {package} --features sqlite,postgres,redis,dynamodb,etcd,kubernetes,mysql,nats,object-store,http"
         )
     } else {
         give_one()

@@ -99,6 +99,15 @@ fn what_is_no_store_is_refused_without_being_repeated() {
         "s3://bucket?endpoint=https://key:hunter2@host",
         "azure://container?region=hunter2",
         "azure://container?hunter2",
+        "kubernetes:hunter2",
+        "kubernetes://",
+        "kubernetes://hunter2.x",
+        "kubernetes://Hunter2",
+        "kubernetes://-hunter2",
+        "kubernetes://me:hunter2@x",
+        "kubernetes://x/hunter2",
+        "kubernetes://x?hunter2=1",
+        "kubernetes://x?context=hunter2%f",
         "mysql:hunter2@host/d",
         "mysql://u:x@hunter2@host/d",
         "mysql://u:x/hunter2@host/d",
@@ -149,6 +158,7 @@ fn every_kind_is_known_and_opened_or_its_feature_is_named() {
         ("natss://h/b", "nats", cfg!(feature = "nats")),
         ("s3://b", "object-store", cfg!(feature = "object-store")),
         ("azure://c", "object-store", cfg!(feature = "object-store")),
+        ("kubernetes://n", "kubernetes", cfg!(feature = "kubernetes")),
         ("mysql://h/d", "mysql", cfg!(feature = "mysql")),
     ] {
         match locate(argument) {
@@ -234,6 +244,23 @@ fn members_of_an_etcd_are_shown_without_the_password() {
         let location = locate(argument).unwrap();
         assert_eq!(location.to_string(), shown);
         assert!(!format!("{location:?}").contains(SECRET), "{location:?}");
+        assert!(!location.has_queues());
+    }
+}
+
+#[cfg(feature = "kubernetes")]
+#[test]
+fn namespace_is_shown_with_what_leads_to_it() {
+    for (argument, shown) in [
+        ("kubernetes://team-7", "kubernetes://team-7"),
+        ("kubernetes://7/", "kubernetes://7"),
+        (
+            "kubernetes://n?prefix=a%2Fb&context=c&kubeconfig=%2Fk%20k",
+            "kubernetes://n?kubeconfig=/k k&context=c&prefix=a/b",
+        ),
+    ] {
+        let location = locate(argument).unwrap();
+        assert_eq!(location.to_string(), shown);
         assert!(!location.has_queues());
     }
 }

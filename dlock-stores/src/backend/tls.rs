@@ -6,6 +6,7 @@ use std::{error::Error as StdError, io, sync::Arc};
 #[cfg(any(
     feature = "etcd",
     feature = "http",
+    feature = "kubernetes",
     feature = "mysql",
     feature = "nats",
     feature = "object-store",
@@ -19,6 +20,7 @@ use rustls::crypto::CryptoProvider;
 #[cfg(any(
     feature = "etcd",
     feature = "http",
+    feature = "kubernetes",
     feature = "mysql",
     feature = "nats",
     feature = "object-store",

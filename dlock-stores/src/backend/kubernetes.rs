@@ -1,0 +1,150 @@
+//! `kubernetes://NAMESPACE`: the Leases of a namespace. Which cluster, and as whom, comes from where `kubectl` has it, or
+//! from the account of the pod.
+
+use std::{error::Error as StdError, ffi::OsStr, fmt, sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use kube::{
+    Client, Config,
+    config::{KubeConfigOptions, Kubeconfig},
+    core::Status,
+};
+
+use super::{
+    Backend,
+    query::{self, Query},
+    state, tls,
+};
+use crate::{
+    Program, Store, StoreError, diagnosis::Diagnosis, store::Seen, text::without_credentials,
+};
+
+/// How long connecting may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long the server may say nothing: longer than it does in a watch without changes, of whose age it reports once a
+/// minute.
+const SILENCE: Duration = Duration::from_secs(150);
+
+/// A namespace, and how to get there.
+struct Namespace {
+    name: String,
+    /// A file, instead of that of `KUBECONFIG` or the user's.
+    kubeconfig: Option<String>,
+    /// One of its contexts, instead of the current one.
+    context: Option<String>,
+    prefix: Option<String>,
+}
+
+/// Reads `kubernetes://NAMESPACE`.
+pub(crate) fn parse(argument: &OsStr) -> Result<Box<dyn Backend>, StoreError> {
+    let wrong = StoreError::no_location;
+    let url = argument
+        .to_str()
+        .ok_or_else(|| wrong("a URL is UTF-8, and this is not"))?;
+    let Some(rest) = url.strip_prefix("kubernetes://") else {
+        return Err(wrong(
+            "Leases of Kubernetes are written kubernetes://NAMESPACE",
+        ));
+    };
+    let (name, query) = rest.split_once('?').unwrap_or((rest, ""));
+    let name = name.strip_suffix('/').unwrap_or(name);
+    let is_letter = |letter: u8| letter.is_ascii_lowercase() || letter.is_ascii_digit();
+    let is_name = |letter| is_letter(letter) || letter == b'-';
+    // A label of DNS (RFC 1123).
+    if !(1..=63).contains(&name.len())
+        || !name.bytes().all(is_name)
+        || name.starts_with('-')
+        || name.ends_with('-')
+    {
+        return Err(wrong(
+            "what follows kubernetes:// is no name of a namespace",
+        ));
+    }
+    let mut query = Query::parse(query, &["context", "kubeconfig", "prefix"])?;
+    Ok(Box::new(Namespace {
+        name: name.to_owned(),
+        kubeconfig: query.take("kubeconfig")?,
+        context: query.take("context")?,
+        prefix: query.take("prefix")?,
+    }))
+}
+
+impl Namespace {
+    fn unusable(&self) -> StoreError {
+        StoreError::unusable(format!("can't open the store {self}"))
+    }
+
+    async fn config(&self) -> Result<Config, Box<dyn StdError + Send + Sync>> {
+        let options = KubeConfigOptions {
+            context: self.context.clone(),
+            ..KubeConfigOptions::default()
+        };
+        Ok(match &self.kubeconfig {
+            Some(file) => {
+                Config::from_custom_kubeconfig(Kubeconfig::read_from(file)?, &options).await?
+            }
+            None if self.context.is_some() => Config::from_kubeconfig(&options).await?,
+            // Within a pod also by its account.
+            None => Config::infer().await?,
+        })
+    }
+}
+
+#[async_trait]
+impl Backend for Namespace {
+    async fn open(&self, program: &Program) -> Result<Store, StoreError> {
+        // The driver takes the process's default.
+        drop(tls::cryptography());
+        let found = self.config().await;
+        let mut config = found.map_err(|error| self.unusable().because(error))?;
+        config.default_retry = false;
+        config.connect_timeout = Some(PATIENCE);
+        config.read_timeout = Some(SILENCE);
+        config.reset_reader_on_write = true;
+        let cluster = without_credentials(&config.cluster_url.to_string());
+        let client = Client::try_from(config).map_err(|error| self.unusable().because(error))?;
+        let prefix = self.prefix.as_deref().unwrap_or("dlock");
+        let provider = dlock_kubernetes::provider(client, &self.name, prefix)
+            .map_err(|error| self.unusable().because(error))?;
+        let seen = state::directory().map(|folder| Seen {
+            folder: folder.join("seen"),
+            // Namespaces of several clusters may have one name.
+            store: format!("kubernetes://{}?prefix={prefix} {cluster}", self.name),
+        });
+        Ok(Store {
+            provider: Arc::new(provider),
+            seen,
+            diagnosis: Diagnosis {
+                shown: self.to_string(),
+                tables: None,
+                if_silent: "is its API server up, and can this machine reach it? try again later",
+                is_refusal: |error| error.is::<Status>(),
+                set_up: program.set_up,
+            },
+        })
+    }
+}
+
+impl fmt::Display for Namespace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            name,
+            kubeconfig,
+            context,
+            prefix,
+        } = self;
+        let set = [
+            ("kubeconfig", kubeconfig),
+            ("context", context),
+            ("prefix", prefix),
+        ];
+        write!(f, "kubernetes://{name}{}", query::shown(&set))
+    }
+}
+
+impl fmt::Debug for Namespace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Namespace({self})")
+    }
+}
