@@ -1,32 +1,45 @@
 //! What each command is told on the command line, and by the environment.
 
-use std::{
-    env,
-    ffi::OsString,
-    time::{Duration, SystemTime},
-};
+mod tasks;
+mod tickets;
+mod waiting;
 
-use clap::{Args, Subcommand};
+use std::{env, ffi::OsString, time::Duration};
+
+use clap::Args;
 use dlock_stores::Location;
-use dlock_tasks::{NewTask, State, TaskId};
 
+#[cfg(unix)]
+pub(crate) use self::waiting::Patience;
+pub(crate) use self::{
+    tasks::{EnqueueArguments, Limit, TasksArguments, TasksCommand},
+    tickets::{AcquireArguments, GiveBackArguments, RenewArguments},
+    waiting::WaitArguments,
+};
 use crate::exit::{Failure, PROGRAM};
 
 /// Arguments of `dlock run`.
 #[derive(Debug, Args)]
 #[cfg_attr(not(unix), expect(dead_code, reason = "commands run on Unix only"))]
 pub(crate) struct RunArguments {
-    /// The lock: 1 to 1024 bytes of UTF-8; everybody who uses one name and one store excludes each other
-    pub(crate) name: String,
+    /// The lock, or several of which all are needed: 1 to 1024 bytes of UTF-8; everybody who uses one name and one
+    /// store excludes each other
+    #[arg(required = true, value_name = "NAME")]
+    pub(crate) names: Vec<String>,
     /// The command and its arguments
-    #[arg(last = true, required = true, value_name = "COMMAND")]
+    #[arg(last = true, required_unless_present = "shell", value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
-    /// Don't wait: if somebody else has the lock, exit with code 75 at once
-    #[arg(long, conflicts_with = "wait")]
-    pub(crate) no_wait: bool,
-    /// Wait at most this long (500ms, 30s, 5m, 1h), then exit with code 75 [default: as long as it takes]
-    #[arg(long, value_name = "TIME", value_parser = time)]
-    pub(crate) wait: Option<Duration>,
+    /// Instead of a command behind two dashes: a line for the shell, $SHELL or /bin/sh
+    #[arg(
+        id = "shell",
+        long = "command",
+        short = 'c',
+        value_name = "LINE",
+        conflicts_with = "command"
+    )]
+    pub(crate) shell: Option<OsString>,
+    #[command(flatten)]
+    pub(crate) wait: WaitArguments,
     /// Once per period: keep everybody out for at least this long, however short the command, 100ms to 24h. Choose
     /// more than clocks are apart and less than the period, and --no-wait: a host that waits runs it when the time is over
     #[arg(long, value_name = "TIME", value_parser = time)]
@@ -39,9 +52,67 @@ pub(crate) struct RunArguments {
     /// At most a quarter of the lease [default: 2s or a quarter of the lease, whichever is less]
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) grace: Option<Duration>,
+    /// When somebody asks for the lock ('dlock ask'): TERM for the command, KILL after the grace, and give the lock
+    /// back. Without it, a question changes nothing
+    #[arg(long)]
+    pub(crate) until_asked: bool,
     /// A label that others see while they wait [default: host:pid]
     #[arg(long, value_name = "LABEL")]
     pub(crate) owner: Option<String>,
+    #[command(flatten)]
+    pub(crate) store: StoreArguments,
+}
+
+/// Arguments of `dlock hold`.
+#[derive(Debug, Args)]
+#[cfg_attr(not(unix), expect(dead_code, reason = "locks are held on Unix only"))]
+pub(crate) struct HoldArguments {
+    /// The lock
+    pub(crate) name: String,
+    #[command(flatten)]
+    pub(crate) wait: WaitArguments,
+    /// How long others wait if this machine dies: renewed every third of it, 100ms to 24h
+    #[arg(long, value_name = "TIME", value_parser = time, default_value = "15s")]
+    pub(crate) lease: Duration,
+    /// Give it back when somebody asks for it ('dlock ask'), and end with code 0
+    #[arg(long)]
+    pub(crate) until_asked: bool,
+    /// A label that others see [default: host:pid]
+    #[arg(long, value_name = "LABEL")]
+    pub(crate) owner: Option<String>,
+    /// For programs: the line that says that it is held is a JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) store: StoreArguments,
+}
+
+/// Arguments of `dlock ask`.
+#[derive(Debug, Args)]
+pub(crate) struct AskArguments {
+    /// The lock
+    pub(crate) name: String,
+    /// For programs: the record of the lock whose holder was asked, as of 'dlock status', in a line
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) store: StoreArguments,
+}
+
+/// Arguments of `dlock watch`.
+#[derive(Debug, Args)]
+pub(crate) struct WatchArguments {
+    /// The lock
+    pub(crate) name: String,
+    /// How often to look, at least every 100ms
+    #[arg(long, value_name = "TIME", value_parser = pause, default_value = "1s")]
+    pub(crate) every: Duration,
+    /// Print renewals too
+    #[arg(long)]
+    pub(crate) renewals: bool,
+    /// For programs: each line is a JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) store: StoreArguments,
 }
@@ -121,151 +192,6 @@ pub(crate) struct SetupArguments {
     pub(crate) store: StoreArguments,
 }
 
-/// Arguments of `dlock tasks`.
-#[derive(Debug, Args)]
-pub(crate) struct TasksArguments {
-    #[command(subcommand)]
-    pub(crate) what: TasksCommand,
-    // Help, not a doc comment: those want variables in backticks.
-    #[arg(
-        help = "Where the tasks are: sqlite:PATH or postgres://USER@HOST/DATABASE[?schema=SCHEMA], a database with the \
-            tables of a queue. Everybody on this machine sees a password that is given here: put the whole URL into \
-            DLOCK_DATABASE instead [env: DLOCK_DATABASE]",
-        long,
-        visible_alias = "store",
-        value_name = "DATABASE",
-        global = true
-    )]
-    pub(crate) database: Option<OsString>,
-    /// For programs: JSON
-    #[arg(long, global = true)]
-    pub(crate) json: bool,
-}
-
-/// What `dlock tasks` does.
-#[derive(Debug, Subcommand)]
-pub(crate) enum TasksCommand {
-    /// How many tasks of each queue are in which state
-    Counts,
-    /// Tasks by number
-    List {
-        /// Only of this queue
-        #[arg(long)]
-        queue: Option<String>,
-        /// Only scheduled, ready, running, stalled, succeeded, dead or cancelled ones
-        #[arg(long)]
-        state: Option<State>,
-        /// Only those with a larger number: the last one of the page before
-        #[arg(long, value_name = "ID", value_parser = task)]
-        after: Option<TaskId>,
-        /// At most so many
-        #[arg(long, default_value_t = 100)]
-        limit: usize,
-    },
-    /// All that is known of a task: payload, errors, who has it
-    Show {
-        /// The task's number
-        #[arg(value_parser = task)]
-        id: TaskId,
-    },
-    /// Add a task
-    Enqueue(EnqueueArguments),
-    /// Make the tables of a queue where they are missing
-    Setup,
-    /// Cancel tasks: one that waits ends, the worker of one that runs is asked to stop
-    Cancel {
-        /// Their numbers
-        #[arg(required = true, value_parser = task)]
-        ids: Vec<TaskId>,
-        /// End those that run at once: their workers lose them
-        #[arg(long)]
-        force: bool,
-    },
-    /// Enqueue tasks once more that have ended: dead and cancelled ones themselves, a copy of others
-    Retry {
-        /// Their numbers
-        #[arg(required = true, value_parser = task)]
-        ids: Vec<TaskId>,
-    },
-    /// Pause queues: nobody gets their tasks until they are resumed; those that run go on
-    Pause {
-        /// Their names
-        #[arg(required = true)]
-        queues: Vec<String>,
-    },
-    /// Resume queues that are paused
-    Resume {
-        /// Their names
-        #[arg(required = true)]
-        queues: Vec<String>,
-    },
-    /// The queues that are paused
-    Paused,
-    /// Limit how many tasks of a queue run at a time, over all workers
-    Limit {
-        /// Its name
-        queue: String,
-        /// 1 or more; none takes the limit away
-        #[arg(value_name = "NUMBER|none", value_parser = limit)]
-        limit: Limit,
-    },
-    /// The queues that have a limit
-    Limits,
-}
-
-/// Arguments of `dlock tasks enqueue`.
-#[derive(Debug, Args)]
-pub(crate) struct EnqueueArguments {
-    /// Which handler it is for
-    pub(crate) kind: String,
-    /// What the handler gets, as JSON; - reads it from standard input [default: null]
-    pub(crate) payload: Option<String>,
-    /// The queue
-    #[arg(long, default_value = NewTask::QUEUE)]
-    pub(crate) queue: String,
-    /// Add nothing if a task of this queue and key has not ended yet
-    #[arg(long)]
-    pub(crate) key: Option<String>,
-    /// Run it while no other task of this queue and lane runs, in their order
-    #[arg(long)]
-    pub(crate) lane: Option<String>,
-    /// 0 to 9; smaller numbers run first
-    #[arg(long, default_value_t = 5)]
-    pub(crate) priority: u8,
-    /// Not before this time has passed, as 90s or 2h
-    #[arg(long = "in", value_name = "TIME", value_parser = time, conflicts_with = "at")]
-    pub(crate) delay: Option<Duration>,
-    /// Not before this instant, as 2026-12-01T09:00:00Z
-    #[arg(long, value_name = "INSTANT", value_parser = instant)]
-    pub(crate) at: Option<SystemTime>,
-    /// How often it is tried: 1 to 1000
-    #[arg(long, value_name = "NUMBER", default_value_t = 20)]
-    pub(crate) max_attempts: u32,
-}
-
-fn instant(text: &str) -> Result<SystemTime, String> {
-    humantime::parse_rfc3339(text)
-        .map_err(|error| format!("{error}; an instant is written in UTC, as 2026-12-01T09:00:00Z"))
-}
-
-/// A limit, or none.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Limit(pub(crate) Option<u32>);
-
-fn limit(text: &str) -> Result<Limit, String> {
-    match text.parse() {
-        _ if text == "none" => Ok(Limit(None)),
-        Ok(0) => Err("a queue with a limit of 0 would never run a task: pause it".to_owned()),
-        Ok(limit) => Ok(Limit(Some(limit))),
-        Err(_) => Err("a limit is a number from 1 on, or none".to_owned()),
-    }
-}
-
-fn task(text: &str) -> Result<TaskId, String> {
-    let number = text.parse().ok().and_then(TaskId::new);
-    number.ok_or_else(|| "a task's number is 1 or more".to_owned())
-}
-
 const STORE_HELP: &str = "Where the locks are: sqlite:PATH, a file on a local disk, made when it is first used; \
     postgres://USER@HOST/DATABASE; redis://HOST or rediss://HOST; redis+sentinel://HOSTS/SERVICE; dynamodb:TABLE; etcd://HOST or etcds://HOST; kubernetes://NAMESPACE; mysql://USER@HOST/DATABASE; nats://HOST/BUCKET; s3://BUCKET/PREFIX or azure://CONTAINER/PREFIX; https://HOST, a dlock-server; with ?prefix=PREFIX and other settings, see 'dlock setup --help'. Everybody \
     on this machine sees a password that is given here: put the whole URL into DLOCK_STORE instead \
@@ -290,6 +216,15 @@ impl StoreArguments {
 
 fn time(text: &str) -> Result<Duration, humantime::DurationError> {
     humantime::parse_duration(text)
+}
+
+/// Between two looks.
+fn pause(text: &str) -> Result<Duration, String> {
+    let pause = time(text).map_err(|error| error.to_string())?;
+    if pause < Duration::from_millis(100) {
+        return Err("a store is asked every 100ms at most".to_owned());
+    }
+    Ok(pause)
 }
 
 #[cfg(test)]

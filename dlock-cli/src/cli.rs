@@ -10,11 +10,14 @@ use tracing_subscriber::{
 
 use crate::{
     arguments::{
-        ElectArguments, PurgeArguments, ReleaseArguments, RunArguments, SetupArguments,
-        StatusArguments, TasksArguments,
+        AcquireArguments, AskArguments, ElectArguments, GiveBackArguments, HoldArguments,
+        PurgeArguments, ReleaseArguments, RenewArguments, RunArguments, SetupArguments,
+        StatusArguments, TasksArguments, WatchArguments,
     },
-    exit::{Exit, Failure, say},
-    output, purge, release, setup, status, tasks,
+    exit::{self, Exit, Failure, say},
+    output, purge, recall, release, setup, status, tasks,
+    tickets::{give_back, renew},
+    watch,
 };
 
 /// Run a command while holding a distributed lock, or while leading; look at locks, and free them.
@@ -28,6 +31,10 @@ use crate::{
 struct Cli {
     #[command(subcommand)]
     command: Command,
+    /// Say only what went wrong: not who has the lock, neither while waiting for it nor when it is not to be had (the
+    /// exit code tells), and not what was done
+    #[arg(long, short, global = true)]
+    quiet: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -35,12 +42,30 @@ enum Command {
     /// Wait for a lock, run a command under it, and give it back
     #[command(long_about = include_str!("help/run.txt"), after_long_help = include_str!("help/run-more.txt"))]
     Run(RunArguments),
+    /// Hold a lock without a command, until a signal or the end of its lease
+    #[command(long_about = include_str!("help/hold.txt"))]
+    Hold(HoldArguments),
+    /// Take a lock and print a ticket for it, for scripts
+    #[command(long_about = include_str!("help/acquire.txt"))]
+    Acquire(AcquireArguments),
+    /// Extend the lease of a ticket
+    #[command(long_about = include_str!("help/renew.txt"))]
+    Renew(RenewArguments),
+    /// Give the lease of a ticket back
+    #[command(long_about = include_str!("help/give-back.txt"))]
+    GiveBack(GiveBackArguments),
     /// Elect one leader, and run a command on it
     #[command(long_about = include_str!("help/elect.txt"), after_long_help = include_str!("help/elect-more.txt"))]
     Elect(ElectArguments),
     /// Show who holds which lock
     #[command(long_about = include_str!("help/status.txt"))]
     Status(StatusArguments),
+    /// Print what becomes of a lock, line by line
+    #[command(long_about = include_str!("help/watch.txt"))]
+    Watch(WatchArguments),
+    /// Ask the holder of a lock to give it back
+    #[command(long_about = include_str!("help/ask.txt"))]
+    Ask(AskArguments),
     /// Free a lock that its holder does not give back
     #[command(long_about = include_str!("help/release.txt"))]
     Release(ReleaseArguments),
@@ -62,10 +87,19 @@ pub(crate) fn main() -> ExitCode {
         Err(error) => return explain(&error).unwrap_or_else(|failure| failure.report()),
     };
     log();
+    if cli.quiet {
+        exit::be_quiet();
+    }
     let done = match cli.command {
         Command::Run(arguments) => run(arguments),
+        Command::Hold(arguments) => hold(&arguments),
+        Command::Acquire(arguments) => acquire(&arguments),
+        Command::Renew(arguments) => renew::main(&arguments),
+        Command::GiveBack(arguments) => give_back::main(&arguments),
         Command::Elect(arguments) => elect(arguments),
         Command::Status(arguments) => status::main(&arguments),
+        Command::Watch(arguments) => watch::main(&arguments),
+        Command::Ask(arguments) => recall::main(&arguments),
         Command::Release(arguments) => release::main(&arguments),
         Command::Purge(arguments) => purge::main(&arguments),
         Command::Setup(arguments) => setup::main(&arguments),
@@ -96,6 +130,26 @@ fn run(arguments: RunArguments) -> Result<ExitCode, Failure> {
 #[cfg(unix)]
 fn elect(arguments: ElectArguments) -> Result<ExitCode, Failure> {
     crate::elect::main(arguments)
+}
+
+#[cfg(unix)]
+fn hold(arguments: &HoldArguments) -> Result<ExitCode, Failure> {
+    crate::hold::main(arguments)
+}
+
+#[cfg(unix)]
+fn acquire(arguments: &AcquireArguments) -> Result<ExitCode, Failure> {
+    crate::tickets::acquire::main(arguments)
+}
+
+#[cfg(not(unix))]
+fn hold(_arguments: &HoldArguments) -> Result<ExitCode, Failure> {
+    Err(no_groups("dlock hold"))
+}
+
+#[cfg(not(unix))]
+fn acquire(_arguments: &AcquireArguments) -> Result<ExitCode, Failure> {
+    Err(no_groups("dlock acquire"))
 }
 
 #[cfg(not(unix))]
@@ -150,13 +204,13 @@ mod tests {
     fn everything_after_two_dashes_is_the_command() {
         let cli =
             Cli::try_parse_from(["dlock", "run", "n", "--", "sh", "--help", "--", "-c"]).unwrap();
-        let Command::Run(RunArguments { name, command, .. }) = cli.command else {
+        let Command::Run(RunArguments { names, command, .. }) = cli.command else {
             panic!("not run")
         };
         assert_eq!(
-            (name.as_str(), command),
+            (names, command),
             (
-                "n",
+                vec!["n".to_owned()],
                 vec!["sh".into(), "--help".into(), "--".into(), "-c".into()]
             )
         );

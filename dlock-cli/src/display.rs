@@ -5,7 +5,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use dlock_core::Record;
+use dlock_core::{Name, Record};
 use dlock_stores::text::harmless;
 
 /// The first second of the year 10000, which the format has no room for.
@@ -38,6 +38,21 @@ impl Condition {
             Self::Closed => "closed",
             Self::Expired => "expired",
             Self::Released => "released",
+        }
+    }
+}
+
+/// What a record says, as a sentence: who holds the lock, or who did.
+pub(crate) fn condition(name: &Name, record: &Record) -> String {
+    let name = name.as_str();
+    let (owner, token) = (harmless(&record.owner), record.token);
+    match Condition::of(record) {
+        Condition::Held | Condition::Closed => format!("{name:?} is {}", Holding(record)),
+        Condition::Expired => {
+            format!("{name:?} is free, the lease of {owner} has ended, token {token}")
+        }
+        Condition::Released => {
+            format!("{name:?} is free, {owner} has released it, token {token}")
         }
     }
 }

@@ -7,6 +7,7 @@ use std::{
 };
 
 use dlock_core::Client;
+use dlock_stores::{Location, Store};
 use rustix::process::Signal;
 
 use crate::{
@@ -49,6 +50,23 @@ pub(crate) fn main(
     match outcome? {
         Outcome::Code(code) => Ok(code.into()),
         Outcome::Interrupted { tell_job } => Ok(signals::die_interrupted(tell_job).into()),
+    }
+}
+
+/// A store that is open and the signals that this process gets; or how it ends, if one of them came first.
+pub(crate) enum Opened {
+    Ready(Store, Signals),
+    Interrupted(Outcome),
+}
+
+/// Listens to signals, and opens the store.
+pub(crate) async fn open(location: &Location) -> Result<Opened, Failure> {
+    let mut signals =
+        Signals::listen().map_err(|error| Failure::system("can't listen to signals", error))?;
+    tokio::select! {
+        biased;
+        signal = signals.ending() => Ok(Opened::Interrupted(by_signal(signal.as_raw(), false))),
+        store = location.open() => Ok(Opened::Ready(store?, signals)),
     }
 }
 
@@ -127,7 +145,7 @@ pub(crate) fn cut_off(cut: Cut) -> Failure {
         ),
         Cut::Resigned => Failure::new(
             Exit::LeaseLost,
-            "the command was ended, because somebody else is to lead",
+            "the command was ended, because somebody asked for the lock",
         ),
     }
 }

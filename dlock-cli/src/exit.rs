@@ -3,7 +3,13 @@
 //! A command's own code passes through unchanged, so the codes of `dlock` itself are those of
 //! sysexits(3), of shells and of env(1), plus one of our own (80) that a command hardly uses.
 
-use std::{error::Error as StdError, fmt, io::Write, process::ExitCode};
+use std::{
+    error::Error as StdError,
+    fmt,
+    io::Write,
+    process::ExitCode,
+    sync::atomic::{AtomicBool, Ordering},
+};
 
 use dlock_core::BuildError;
 use dlock_stores::{
@@ -20,6 +26,18 @@ pub(crate) const PROGRAM: Program = Program {
     serves_many: false,
     warn: say,
 };
+
+/// `--quiet`, of this whole process.
+static QUIET: AtomicBool = AtomicBool::new(false);
+
+/// From here on nothing is said but what went wrong.
+pub(crate) fn be_quiet() {
+    QUIET.store(true, Ordering::Relaxed);
+}
+
+pub(crate) fn is_quiet() -> bool {
+    QUIET.load(Ordering::Relaxed)
+}
 
 /// Why `dlock` itself ends, as its exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,6 +80,8 @@ impl From<Exit> for ExitCode {
 #[derive(Debug)]
 pub(crate) struct Failure {
     exit: Exit,
+    /// Instead of the code of `exit`, if the user wants another one.
+    code: Option<u8>,
     message: String,
     source: Option<Box<dyn StdError + Send + Sync>>,
     advice: Option<String>,
@@ -71,6 +91,7 @@ impl Failure {
     pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
         Self {
             exit,
+            code: None,
             message: message.into(),
             source: None,
             advice: None,
@@ -99,18 +120,28 @@ impl Failure {
         self.advice.as_deref()
     }
 
-    #[cfg(test)]
+    /// Ends with this code instead.
+    #[cfg(unix)]
+    pub(crate) const fn with_code(mut self, code: u8) -> Self {
+        self.code = Some(code);
+        self
+    }
+
     pub(crate) const fn exit(&self) -> Exit {
         self.exit
     }
 
-    /// Prints the failure with its causes, and yields its code.
+    /// Prints the failure with its causes, and yields its code. That somebody else has the lock, or nobody, is
+    /// an answer: who wants quiet reads it in the code.
     pub(crate) fn report(&self) -> ExitCode {
-        say(format_args!("{self}"));
-        if let Some(advice) = &self.advice {
-            say(format_args!("  {advice}"));
+        let is_answer = matches!(self.exit, Exit::NotAcquired | Exit::Nothing);
+        if !(is_quiet() && is_answer) {
+            say(format_args!("{self}"));
+            if let Some(advice) = &self.advice {
+                say(format_args!("  {advice}"));
+            }
         }
-        self.exit.into()
+        self.code.unwrap_or(self.exit.code()).into()
     }
 }
 
@@ -129,6 +160,7 @@ impl From<StoreError> for Failure {
         };
         Self {
             exit,
+            code: None,
             message: error.to_string(),
             advice: error.advice().map(str::to_owned),
             // Says its message once more, which is left out, and then why.

@@ -12,7 +12,8 @@
 //! | the guard | ends the command's group when `dlock run` dies, or stops past the deadline | `helper::guard` |
 //! | the anchor | a zombie in the command's group: keeps the group's number from being reused | `helper::anchor` |
 //!
-//! `dlock elect` is the same with a lock that it takes again and again (`elect`). `dlock tasks` has nothing to do with
+//! `dlock elect` is the same with a lock that it takes again and again (`elect`). `dlock hold` has no command,
+//! and `dlock acquire` leaves the lock to the next commands of a script (`tickets`). `dlock tasks` has nothing to do with
 //! locks of a store: it looks at a queue (`tasks`).
 //!
 //! The helpers are this same program, started again with a hidden first argument. The guard and the
@@ -27,10 +28,13 @@ mod display;
 mod exit;
 mod output;
 mod purge;
+mod recall;
 mod release;
 mod setup;
 mod status;
 mod tasks;
+mod tickets;
+mod watch;
 
 #[cfg(unix)]
 mod clock;
@@ -39,7 +43,11 @@ mod elect;
 #[cfg(unix)]
 mod ending;
 #[cfg(unix)]
+mod giving_back;
+#[cfg(unix)]
 mod helper;
+#[cfg(unix)]
+mod hold;
 #[cfg(unix)]
 mod run;
 #[cfg(unix)]

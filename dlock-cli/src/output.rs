@@ -6,7 +6,7 @@ use std::{
     io::{self, ErrorKind, Write},
 };
 
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, is_quiet};
 
 /// Writes all of this text at once, so that lines of several processes do not mix. `false`: the
 /// reader has had enough (`| head`).
@@ -24,4 +24,12 @@ pub(crate) fn write(text: &str) -> Result<bool, Failure> {
 /// One line.
 pub(crate) fn line(line: fmt::Arguments<'_>) -> Result<(), Failure> {
     write(&format!("{line}\n")).map(drop)
+}
+
+/// One line that says that it is done, for those who want to hear it.
+pub(crate) fn done(line: fmt::Arguments<'_>) -> Result<(), Failure> {
+    if is_quiet() {
+        return Ok(());
+    }
+    self::line(line)
 }

@@ -14,7 +14,7 @@ use dlock_stores::{Store, text::harmless};
 use crate::{
     arguments::ReleaseArguments,
     ask,
-    display::{Condition, Holding, span},
+    display::{self, Condition, span},
     exit::{Exit, Failure, say},
     output,
 };
@@ -156,17 +156,7 @@ impl Lock {
     }
 
     fn condition(&self, record: &Record) -> String {
-        let name = self.name.as_str();
-        let (owner, token) = (harmless(&record.owner), record.token);
-        match Condition::of(record) {
-            Condition::Held | Condition::Closed => format!("{name:?} is {}", Holding(record)),
-            Condition::Expired => {
-                format!("{name:?} is free, the lease of {owner} has ended, token {token}")
-            }
-            Condition::Released => {
-                format!("{name:?} is free, {owner} has released it, token {token}")
-            }
-        }
+        display::condition(&self.name, record)
     }
 
     fn doing(&self) -> String {

@@ -9,10 +9,8 @@ use std::process::ExitCode;
 use dlock_core::{Name, provider::List};
 use dlock_stores::Store;
 
-use self::{
-    pattern::Pattern,
-    rows::{Row, Rows},
-};
+pub(crate) use self::rows::{Row, no_json};
+use self::{pattern::Pattern, rows::Rows};
 use crate::{
     arguments::StatusArguments,
     ask,

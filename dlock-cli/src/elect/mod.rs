@@ -17,11 +17,11 @@ use tokio::{
 use self::lines::Lines;
 use crate::{
     arguments::ElectArguments,
-    ending::{self, Outcome},
+    ending::{self, Opened, Outcome},
     exit::{Exit, Failure},
     output,
     run::nested,
-    supervise::{self, Cut, Ended, Program, Signals, Terms},
+    supervise::{self, Cut, Ended, Leases, Program, Signals, Terms},
 };
 
 /// As long as it takes: the leadership is given back when the whole group of the command has ended,
@@ -55,12 +55,9 @@ async fn run(arguments: ElectArguments) -> Result<Outcome, Failure> {
     // Before the store: a wrong name leaves no trace.
     let name = Name::new(name)?;
     let location = store.location()?;
-    let mut signals =
-        Signals::listen().map_err(|error| Failure::system("can't listen to signals", error))?;
-    let store = tokio::select! {
-        biased;
-        signal = signals.ending() => return Ok(ending::by_signal(signal.as_raw(), false)),
-        store = location.open() => store?,
+    let (store, mut signals) = match ending::open(&location).await? {
+        Opened::Ready(store, signals) => (store, signals),
+        Opened::Interrupted(outcome) => return Ok(outcome),
     };
     let client = store.client();
     let election = Election::builder()
@@ -240,11 +237,12 @@ impl Candidate {
                 ("DLOCK_NAME", self.name.as_str().to_owned()),
                 ("DLOCK_TOKEN", leadership.token().to_string()),
                 ("DLOCK_OWNER", self.election.owner().to_owned()),
-                nested::variable(&self.name, leadership.token()),
+                nested::variable([(&self.name, leadership.token())]),
             ],
         };
         let stop = leadership.ending();
-        match supervise::run(&program, self.terms, lease, stop, signals).await? {
+        let lease = Leases::new([lease.clone()]);
+        match supervise::run(&program, self.terms, &lease, stop, signals).await? {
             Ended::ByItself { status, foreground } => {
                 Ok(Some(ending::with_command(status, foreground)))
             }

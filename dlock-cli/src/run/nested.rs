@@ -41,11 +41,19 @@ pub(super) async fn refuse(lock: &DLock) -> Result<(), Failure> {
     ))
 }
 
-/// What the command of this grant finds in its environment, beside what is known already.
-pub(crate) fn variable(name: &Name, token: FencingToken) -> (&'static str, String) {
-    let mut around = env::var(AROUND).unwrap_or_default();
-    around.push_str(&format!("{token} {}\n", in_a_line(name.as_str())));
-    (AROUND, around)
+/// What the command of these grants finds in its environment, beside what is known already.
+pub(crate) fn variable<'a>(
+    grants: impl IntoIterator<Item = (&'a Name, FencingToken)>,
+) -> (&'static str, String) {
+    let around = env::var(AROUND).unwrap_or_default();
+    (AROUND, around + &lines(grants))
+}
+
+/// A line for each grant: its token and its lock's name.
+pub(super) fn lines<'a>(grants: impl IntoIterator<Item = (&'a Name, FencingToken)>) -> String {
+    let grants = grants.into_iter();
+    let lines = grants.map(|(name, token)| format!("{token} {}\n", in_a_line(name.as_str())));
+    lines.collect()
 }
 
 /// The tokens of the grants of this lock that this process runs under.

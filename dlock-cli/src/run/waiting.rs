@@ -12,9 +12,10 @@ use rustix::{
 
 use super::nested;
 use crate::{
+    arguments::Patience,
     clock::HolderTime,
     display::{Condition, Holding, span},
-    exit::{Exit, Failure, say},
+    exit::{Exit, Failure, is_quiet, say},
     supervise::Signals,
 };
 
@@ -25,22 +26,14 @@ const REFRESH: Duration = Duration::from_secs(1);
 /// How often the spinner turns.
 const FRAME: Duration = Duration::from_millis(125);
 
-/// How long to wait.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Patience {
-    None,
-    Limited(Duration),
-    Endless,
-}
-
 /// What the waiting ended with.
-pub(super) enum Waited {
+pub(crate) enum Waited {
     Acquired(Lease),
     Interrupted(Signal),
 }
 
 /// Acquires the lock.
-pub(super) async fn acquire(
+pub(crate) async fn acquire(
     lock: &DLock,
     patience: Patience,
     store: &Store,
@@ -135,6 +128,9 @@ async fn ask(lock: &DLock, patience: Patience) -> Result<Lease, Error> {
 /// Tells for whom we wait, until it is dropped: a living line on a terminal, else one line, after
 /// one that says so where the store did not answer at first.
 async fn tell(lock: &DLock) -> Infallible {
+    if is_quiet() {
+        return std::future::pending().await;
+    }
     tokio::time::sleep(QUIET).await;
     let name = lock.name().as_str();
     if !std::io::stderr().is_terminal() {

@@ -13,7 +13,7 @@ use crate::{
 
 /// A record as programs see it. Times are strings and numbers that JSON has.
 #[derive(Debug, Serialize)]
-pub(super) struct Row {
+pub(crate) struct Row {
     pub(super) name: String,
     /// "held", "closed", "expired" or "released"; "unreadable" if it is no record.
     state: &'static str,
@@ -48,7 +48,7 @@ struct Shown {
 }
 
 impl Row {
-    pub(super) fn new(name: &Name, record: &Record) -> Self {
+    pub(crate) fn new(name: &Name, record: &Record) -> Self {
         let milliseconds = |span: Duration| u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
         let data = record.data.clone();
         Self {
@@ -77,6 +77,11 @@ impl Row {
                 error: why.to_owned(),
             },
         }
+    }
+
+    /// As JSON in one line.
+    pub(crate) fn line(&self) -> Result<String, Failure> {
+        serde_json::to_string(self).map_err(no_json)
     }
 
     /// Whether it keeps others out now.
@@ -114,8 +119,11 @@ impl Row {
 }
 
 pub(super) fn to_json(row: &Row) -> Result<String, Failure> {
-    serde_json::to_string_pretty(row)
-        .map_err(|error| Failure::new(Exit::System, "can't write JSON").because(error))
+    serde_json::to_string_pretty(row).map_err(no_json)
+}
+
+pub(crate) fn no_json(error: serde_json::Error) -> Failure {
+    Failure::new(Exit::System, "can't write JSON").because(error)
 }
 
 /// One line of the table.

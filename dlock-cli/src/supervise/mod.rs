@@ -9,7 +9,7 @@
 //! - The command ended by itself: what it left running in its group would go on working without the
 //!   lock. It gets a moment to end by itself too (a `tee` that reads the last lines), then TERM,
 //!   and KILL after the grace; all of that under the lease, which is renewed meanwhile.
-//! - The lease is lost for certain: KILL at once.
+//! - A lease is lost for certain (of several, any): KILL at once.
 //! - The lease is running out, because the store does not answer: the guard sends TERM at
 //!   `valid_until` - grace and KILL just before `valid_until`. That end is settled with the TERM,
 //!   also if a renewal succeeds after all. KILL is sent from here too, should the guard be stopped.
@@ -23,16 +23,17 @@
 mod command;
 mod group;
 mod guard;
+mod leases;
 pub(crate) mod signals;
 mod supervision;
 mod terminal;
 
 use std::{io, process::ExitStatus, time::Duration};
 
-use dlock_core::{End, LeaseWatch};
+use dlock_core::End;
 
 use self::{command::Command, guard::GuardProcess, supervision::Supervision, terminal::Terminal};
-pub(crate) use self::{command::Program, group::Group, signals::Signals};
+pub(crate) use self::{command::Program, group::Group, leases::Leases, signals::Signals};
 use crate::{clock::HolderTime, exit::Failure, helper::wire::Deadline};
 
 /// How long the guard may take to get ready.
@@ -76,18 +77,18 @@ pub(crate) struct Terms {
     pub(crate) grace: Duration,
 }
 
-/// Runs the program under the lease, until `stop` at the latest. Call it from the main thread (see
+/// Runs the program under all of these leases, until `stop` at the latest. Call it from the main thread (see
 /// [`Command::prepare`]).
 pub(crate) async fn run(
     program: &Program,
     terms: Terms,
-    lease: &LeaseWatch,
+    leases: &Leases,
     stop: impl Future<Output = ()>,
     signals: &mut Signals,
 ) -> Result<Ended, Failure> {
     let failed = |error| Failure::system("can't start the command's guard process", error);
     let mut guard = GuardProcess::start().map_err(failed)?;
-    guard.extend(terms.deadline(lease)).map_err(failed)?;
+    guard.extend(terms.deadline(leases)).map_err(failed)?;
     let command = Command::prepare(program)
         .map_err(|error| Failure::system("can't start a process", error))?;
     let ready = tokio::time::timeout(PATIENCE, guard.watch(command.group()))
@@ -112,7 +113,7 @@ pub(crate) async fn run(
             Err(Failure::system("can't start the command", error))
         };
     }
-    let mut supervision = Supervision::new(terms, lease, guard, command, terminal);
+    let mut supervision = Supervision::new(terms, leases, guard, command, terminal);
     supervision.work(stop, signals).await;
     supervision.finish().await
 }
@@ -124,10 +125,10 @@ pub(crate) fn is_in_foreground() -> bool {
 
 impl Terms {
     /// When TERM and KILL are due, if the lease is not renewed from now on.
-    fn deadline(self, lease: &LeaseWatch) -> Deadline {
+    fn deadline(self, leases: &Leases) -> Deadline {
         // In this order: a stop between the two makes the deadline earlier, never later.
         let now = HolderTime::now();
-        let valid_until = now + lease.remaining();
+        let valid_until = now + leases.remaining();
         let kill = valid_until - self.hair();
         Deadline {
             terminate: kill.min(valid_until - self.grace),

@@ -3,11 +3,10 @@
 
 use std::time::Duration;
 
-use dlock_core::LeaseWatch;
 use rustix::process::Signal;
 
 use super::{
-    Cut, Ended, Signals, Terms,
+    Cut, Ended, Leases, Signals, Terms,
     command::{Change, Command},
     guard::GuardProcess,
     signals,
@@ -29,7 +28,7 @@ const SILENCE: Duration = Duration::from_secs(5);
 /// A command under its lease, from its start to the end of its group.
 pub(super) struct Supervision<'a> {
     terms: Terms,
-    lease: &'a LeaseWatch,
+    leases: &'a Leases,
     guard: GuardProcess,
     command: Command,
     terminal: Option<Terminal>,
@@ -61,14 +60,14 @@ impl<'a> Supervision<'a> {
     /// Supervises a command that its guard watches already.
     pub(super) const fn new(
         terms: Terms,
-        lease: &'a LeaseWatch,
+        leases: &'a Leases,
         guard: GuardProcess,
         command: Command,
         terminal: Option<Terminal>,
     ) -> Self {
         Self {
             terms,
-            lease,
+            leases,
             guard,
             command,
             terminal,
@@ -82,7 +81,7 @@ impl<'a> Supervision<'a> {
 
     /// Returns when nobody of the command's group is left.
     pub(super) async fn work(&mut self, stop: impl Future<Output = ()>, signals: &mut Signals) {
-        let mut lost = std::pin::pin!(self.lease.ended());
+        let mut lost = std::pin::pin!(self.leases.ended());
         let mut stop = std::pin::pin!(stop);
         loop {
             self.look();
@@ -109,7 +108,7 @@ impl<'a> Supervision<'a> {
 
     /// Deadline, command and group, as they are now.
     fn look(&mut self) {
-        let deadline = self.terms.deadline(self.lease);
+        let deadline = self.terms.deadline(self.leases);
         if self.cut.is_none() && self.guard.extend(deadline).is_err() {
             self.cut(Cut::Unguarded);
         }
@@ -142,7 +141,7 @@ impl<'a> Supervision<'a> {
             // forks.
             group.kill();
             if group.living().is_empty() {
-                let in_time = self.lease.is_valid();
+                let in_time = self.leases.is_valid();
                 self.stage = Stage::Over { in_time };
                 return;
             }
@@ -245,7 +244,7 @@ impl<'a> Supervision<'a> {
             self.running_out();
         }
         let Self {
-            lease,
+            leases,
             guard,
             command,
             terminal,
@@ -267,14 +266,14 @@ impl<'a> Supervision<'a> {
         }
         Ok(match (cut, refusal) {
             // The loss knows more.
-            (Some(Cut::RunningOut), _) if !lease.is_valid() => {
-                Ended::Cut(Cut::Lost(lease.ended().await))
+            (Some(Cut::RunningOut), _) if !leases.is_valid() => {
+                Ended::Cut(Cut::Lost(leases.ended().await))
             }
             (Some(cut), _) => Ended::Cut(cut),
             (None, Some(error)) => Ended::NotStarted(error),
             // Too late to know that it was protected to its end (V9).
             (None, None) if stage != (Stage::Over { in_time: true }) => {
-                Ended::Cut(Cut::Lost(lease.ended().await))
+                Ended::Cut(Cut::Lost(leases.ended().await))
             }
             (None, None) => Ended::ByItself { status, foreground },
         })

@@ -22,6 +22,7 @@ use crate::support::{
         revoked_holder_ends_before_the_next_one, secret_is_told_to_nobody, set_up,
         status_tells_who_holds_what, two_setups_at_once_disturb_nobody,
     },
+    tickets::{holder_gives_back_when_asked, ticket_holds_from_one_command_to_the_next},
     until,
 };
 use tokio::runtime::Runtime;
@@ -194,6 +195,16 @@ fn operator_releases_a_lock() {
 #[test]
 fn operator_releases_a_lock_by_force() {
     force_frees_at_once(&ready(Server::start().scene("")));
+}
+
+#[test]
+fn ticket_holds_a_lock() {
+    ticket_holds_from_one_command_to_the_next(&ready(Server::start().scene("")));
+}
+
+#[test]
+fn holder_that_is_asked_gives_back() {
+    holder_gives_back_when_asked(&ready(Server::start().scene("")));
 }
 
 #[test]

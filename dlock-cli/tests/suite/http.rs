@@ -23,6 +23,7 @@ use crate::support::{
         killed_holder_is_followed, nothing_is_purged, prefixes_are_stores_of_their_own,
         revoked_holder_ends_before_the_next_one, status_tells_who_holds_what,
     },
+    tickets::{holder_gives_back_when_asked, ticket_holds_from_one_command_to_the_next},
 };
 
 /// A server before a file, for as long as this is there.
@@ -84,6 +85,12 @@ fn people_see_and_take_what_others_hold() {
     revoked_holder_ends_before_the_next_one(&served.scene());
     force_frees_at_once(&served.scene());
     nothing_is_purged(&served.scene());
+    ticket_holds_from_one_command_to_the_next(&served.scene());
+}
+
+#[test]
+fn holder_that_is_asked_gives_back() {
+    holder_gives_back_when_asked(&Served::start().scene());
 }
 
 #[test]

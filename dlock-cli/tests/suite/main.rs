@@ -13,7 +13,11 @@ mod elect;
 #[cfg(feature = "sqlite")]
 mod exclusion;
 #[cfg(feature = "sqlite")]
+mod flock;
+#[cfg(feature = "sqlite")]
 mod guarding;
+#[cfg(feature = "sqlite")]
+mod hold;
 #[cfg(feature = "http")]
 mod http;
 #[cfg(feature = "sqlite")]
@@ -33,6 +37,8 @@ mod sentinel;
 #[cfg(feature = "sqlite")]
 mod setup;
 #[cfg(feature = "sqlite")]
+mod several;
+#[cfg(feature = "sqlite")]
 mod signals;
 #[cfg(feature = "sqlite")]
 mod status;
@@ -45,4 +51,8 @@ mod tasks_postgres;
 #[cfg(feature = "sqlite")]
 mod terminal;
 #[cfg(feature = "sqlite")]
+mod tickets;
+#[cfg(feature = "sqlite")]
 mod unreachable;
+#[cfg(feature = "sqlite")]
+mod watch;

@@ -25,6 +25,7 @@ use crate::support::{
         secret_is_told_to_nobody, set_up, status_tells_who_holds_what,
         two_setups_at_once_disturb_nobody,
     },
+    tickets::{holder_gives_back_when_asked, ticket_holds_from_one_command_to_the_next},
 };
 
 fn start(settings: &[&str]) -> Service {
@@ -111,6 +112,16 @@ fn operator_releases_a_lock() {
 #[test]
 fn operator_releases_a_lock_by_force() {
     force_frees_at_once(&scene(shared()));
+}
+
+#[test]
+fn ticket_holds_a_lock() {
+    ticket_holds_from_one_command_to_the_next(&scene(shared()));
+}
+
+#[test]
+fn holder_that_is_asked_gives_back() {
+    holder_gives_back_when_asked(&scene(shared()));
 }
 
 #[test]

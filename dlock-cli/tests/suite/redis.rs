@@ -18,6 +18,9 @@ use crate::support::{
         revoked_holder_ends_before_the_next_one, secret_is_told_to_nobody, set_up,
         status_tells_who_holds_what, two_setups_at_once_disturb_nobody,
     },
+    tickets::{
+        holder_gives_back_when_asked, ticket_holds_from_one_command_to_the_next, with_ticket,
+    },
     until,
 };
 
@@ -98,6 +101,16 @@ fn operator_releases_a_lock() {
 #[test]
 fn operator_releases_a_lock_by_force() {
     force_frees_at_once(&scene(&start()));
+}
+
+#[test]
+fn ticket_holds_a_lock() {
+    ticket_holds_from_one_command_to_the_next(&scene(&start()));
+}
+
+#[test]
+fn holder_that_is_asked_gives_back() {
+    holder_gives_back_when_asked(&scene(&start()));
 }
 
 #[test]
@@ -236,6 +249,29 @@ fn server_that_falls_silent_is_69_in_bounded_time() {
     let scene = scene(&service);
     freeze(&mut service);
     assert_all_end(&scene, &[TRY, RUN, STATUS, SETUP], 69, &["does not answer"]);
+}
+
+/// What the store was asked for and did not answer: nobody knows, and asking again tells.
+#[test]
+fn ticket_of_a_silent_server_is_69_and_then_as_good_as_before() {
+    let mut service = start();
+    let scene = scene(&service);
+    let acquired = scene.finish(["acquire", "lock", "--lease", "1h"]);
+    assert_ended(&acquired, 0, "");
+    let ticket = acquired.out.trim();
+    freeze(&mut service);
+    let both =
+        [["renew", ticket], ["give-back", ticket]].map(|words| scene.start(scene.dlock(words)));
+    for process in both {
+        let finished = process.finish(Duration::from_secs(60));
+        assert_ended(&finished, 69, "it is not known whether");
+        assert_ended(&finished, 69, "does not answer");
+    }
+    service.signal("CONT").unwrap();
+    // What was sent may arrive now.
+    assert_ended(&with_ticket(&scene, ticket, &["give-back"]), 0, "");
+    assert_ended(&with_ticket(&scene, ticket, &["renew"]), 80, "is over");
+    assert_ended(&scene.finish(TRY), 0, "");
 }
 
 #[test]

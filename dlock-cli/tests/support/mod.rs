@@ -13,6 +13,7 @@
 
 pub(crate) mod shell;
 pub(crate) mod stores;
+pub(crate) mod tickets;
 mod waiting;
 
 use std::{

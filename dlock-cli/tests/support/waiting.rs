@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 /// Measures.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Stopwatch(Instant);
 
 impl Stopwatch {

@@ -1,0 +1,75 @@
+//! `dlock ask`: asks the holder of a lock to give it back.
+
+use std::process::ExitCode;
+
+use dlock_core::{
+    Name, Record,
+    provider::{Ask, AskOutcome},
+};
+use dlock_stores::text::harmless;
+
+use crate::{
+    arguments::AskArguments,
+    ask,
+    display::{Condition, Holding},
+    exit::{Exit, Failure},
+    output,
+    status::Row,
+};
+
+/// Runs `dlock ask`.
+pub(crate) fn main(arguments: &AskArguments) -> Result<ExitCode, Failure> {
+    ask::main(run(arguments))
+}
+
+async fn run(arguments: &AskArguments) -> Result<ExitCode, Failure> {
+    let AskArguments { name, json, store } = arguments;
+    let name = Name::new(name)?;
+    let location = store.location()?;
+    let Some(store) = ask::open(&location).await? else {
+        return Err(ask::no_lock(&name));
+    };
+    let provider = store.provider();
+    let reading = provider.read(&name);
+    let record = ask::answer(&store, "can't read the lock", reading).await?;
+    let mut record = record.ok_or_else(|| ask::no_lock(&name))?;
+    let shown = name.as_str();
+    if Condition::of(&record) != Condition::Held {
+        return Err(nobody(&name, &record));
+    }
+    let request = Ask::new(name.clone(), record.uuid);
+    let doing = format!("can't ask the holder of {shown:?}");
+    match ask::answer(&store, &doing, provider.ask(&request)).await? {
+        AskOutcome::Asked => record.asked = true,
+        AskOutcome::Changed(Some(now)) if Condition::of(&now) == Condition::Held => {
+            return Err(Failure::new(
+                Exit::NotAcquired,
+                format!(
+                    "it changed hands before its holder was asked: {shown:?} is {}",
+                    Holding(&now)
+                ),
+            )
+            .advise("run this again if it is still what you want"));
+        }
+        AskOutcome::Changed(Some(now)) => return Err(nobody(&name, &now)),
+        AskOutcome::Changed(None) => return Err(ask::no_lock(&name)),
+    }
+    if *json {
+        output::write(&format!("{}\n", Row::new(&name, &record).line()?))?;
+    } else {
+        output::done(format_args!(
+            "{} was asked to give {shown:?} back; it learns of it when it renews its lease",
+            harmless(&record.owner)
+        ))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// There is a record, and nobody holds the lock.
+fn nobody(name: &Name, record: &Record) -> Failure {
+    let (shown, condition) = (name.as_str(), Condition::of(record));
+    Failure::new(
+        Exit::Nothing,
+        format!("nobody holds {shown:?}: it is {}", condition.as_str()),
+    )
+}

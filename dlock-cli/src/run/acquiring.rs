@@ -1,0 +1,130 @@
+//! The locks of one run: all of them or none.
+//!
+//! Every run takes its locks in the order of their names, so no two of them wait for one another. What it has is
+//! renewed while it waits for the rest.
+
+use dlock_core::{DLock, Guard, Name};
+use dlock_stores::Store;
+use rustix::process::Signal;
+
+use super::{
+    nested,
+    waiting::{self, Waited},
+};
+use crate::{
+    arguments::Patience,
+    clock::HolderTime,
+    exit::{Exit, Failure},
+    giving_back,
+    supervise::{Leases, Signals},
+};
+
+/// The names of the locks of a run, at least one, in the order in which all runs take them.
+pub(super) struct Names {
+    sorted: Vec<Name>,
+    /// Which of them was named first.
+    first: usize,
+}
+
+/// Puts the names in order.
+pub(super) fn in_order(names: &[String]) -> Result<Names, Failure> {
+    let names: Vec<Name> = names.iter().map(Name::new).collect::<Result<_, _>>()?;
+    let mut sorted = names.clone();
+    sorted.sort_unstable();
+    if let Some(twice) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+        let what = format!("the lock {:?} is named twice", twice[0].as_str());
+        return Err(Failure::new(Exit::Usage, what));
+    }
+    let first = sorted.iter().position(|name| Some(name) == names.first());
+    Ok(Names {
+        sorted,
+        first: first.unwrap_or_default(),
+    })
+}
+
+/// The locks that a command needs, in the order in which they are taken.
+pub(super) struct Locks {
+    locks: Vec<DLock>,
+    /// Which of them was named first.
+    first: usize,
+}
+
+/// What the waiting ended with.
+pub(super) enum Acquired {
+    /// In the order of the locks.
+    All(Vec<Guard>),
+    Interrupted(Signal),
+}
+
+impl Locks {
+    /// Locks of these names that are otherwise like `lock`.
+    pub(super) fn new(lock: &DLock, Names { sorted, first }: &Names) -> Result<Self, Failure> {
+        let locks = sorted.iter().map(|name| lock.named(name.as_str()));
+        Ok(Self {
+            locks: locks.collect::<Result<_, _>>()?,
+            first: *first,
+        })
+    }
+
+    /// Waits for all of them. If one is not to be had, or one is lost meanwhile, the others are given back.
+    pub(super) async fn acquire(
+        &self,
+        patience: Patience,
+        store: &Store,
+        signals: &mut Signals,
+    ) -> Result<Acquired, Failure> {
+        let mut held = Vec::with_capacity(self.locks.len());
+        let began = HolderTime::now();
+        for lock in &self.locks {
+            let patience = match patience {
+                Patience::Limited(limit) => {
+                    let waited = HolderTime::now().after(began);
+                    Patience::Limited(limit.saturating_sub(waited))
+                }
+                other => other,
+            };
+            let leases = Leases::new(held.iter().map(Guard::watch));
+            let lost = async {
+                if held.is_empty() {
+                    std::future::pending().await
+                }
+                leases.ended().await
+            };
+            let waited = tokio::select! {
+                biased;
+                end = lost => Err(Failure::new(
+                    Exit::LeaseLost,
+                    format!("another lock was lost while waiting for {:?}", lock.name().as_str()),
+                )
+                .because(end)),
+                waited = waiting::acquire(lock, patience, store, signals) => waited,
+            };
+            let none = match waited {
+                Ok(Waited::Acquired(lease)) => {
+                    held.push(lease.keep_alive());
+                    continue;
+                }
+                Ok(Waited::Interrupted(signal)) => Ok(Acquired::Interrupted(signal)),
+                Err(failure) => Err(failure),
+            };
+            giving_back::give_back(held, false, lock.duration(), signals).await;
+            return none;
+        }
+        Ok(Acquired::All(held))
+    }
+
+    /// What the command finds in its environment.
+    pub(super) fn environment(&self, held: &[Guard]) -> Vec<(&'static str, String)> {
+        let tokens = held.iter().map(Guard::token);
+        let grants: Vec<_> = self.locks.iter().map(DLock::name).zip(tokens).collect();
+        // There is at least one.
+        let (name, token) = grants[self.first];
+        vec![
+            ("DLOCK_NAME", name.as_str().to_owned()),
+            ("DLOCK_TOKEN", token.to_string()),
+            ("DLOCK_TOKENS", nested::lines(grants.iter().copied())),
+            ("DLOCK_OWNER", self.locks[self.first].owner().to_owned()),
+            nested::variable(grants.iter().copied()),
+        ]
+    }
+}

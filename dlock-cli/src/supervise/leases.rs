@@ -1,0 +1,46 @@
+//! The leases that one command runs under. It may run as long as all of them last.
+
+use std::{future::poll_fn, pin::Pin, task::Poll, time::Duration};
+
+use dlock_core::{End, LeaseWatch};
+
+/// One lease or several, as one.
+pub(crate) struct Leases(Vec<LeaseWatch>);
+
+impl Leases {
+    /// At least one.
+    pub(crate) fn new(leases: impl IntoIterator<Item = LeaseWatch>) -> Self {
+        Self(leases.into_iter().collect())
+    }
+
+    /// How much is left of the one that ends first; zero once one has ended.
+    pub(super) fn remaining(&self) -> Duration {
+        let left = self.0.iter().map(LeaseWatch::remaining);
+        left.min().unwrap_or_default()
+    }
+
+    pub(super) fn is_valid(&self) -> bool {
+        self.0.iter().all(LeaseWatch::is_valid)
+    }
+
+    /// Resolves when one of them has ended. Borrows nothing.
+    pub(crate) fn ended(&self) -> impl Future<Output = End> + use<> {
+        first(self.0.iter().map(LeaseWatch::ended).collect())
+    }
+
+    /// Resolves when somebody has asked for one of them, or one has ended. Borrows nothing.
+    pub(crate) fn until_asked(&self) -> impl Future<Output = ()> + use<> {
+        first(self.0.iter().map(LeaseWatch::until_asked).collect())
+    }
+}
+
+/// What the first of these futures yields, in their order.
+fn first<F: Future>(futures: Vec<F>) -> impl Future<Output = F::Output> {
+    let mut futures: Vec<Pin<Box<F>>> = futures.into_iter().map(Box::pin).collect();
+    poll_fn(move |context| {
+        let mut polls = futures
+            .iter_mut()
+            .map(|future| future.as_mut().poll(context));
+        polls.find(Poll::is_ready).unwrap_or(Poll::Pending)
+    })
+}

@@ -1,0 +1,100 @@
+//! `dlock acquire`: takes a lock and leaves it to who has the ticket.
+
+use std::process::ExitCode;
+
+use dlock_core::{DLock, Lease, Name};
+use dlock_stores::Store;
+use serde_json::json;
+
+use super::Ticket;
+use crate::{
+    arguments::AcquireArguments,
+    ending::{self, Opened, Outcome},
+    exit::{Exit, Failure},
+    output,
+    run::waiting::{self, Waited},
+    supervise::Signals,
+};
+
+/// Runs `dlock acquire`.
+pub(crate) fn main(arguments: &AcquireArguments) -> Result<ExitCode, Failure> {
+    ending::main(run(arguments)).map_err(|failure| arguments.wait.coded(failure))
+}
+
+async fn run(arguments: &AcquireArguments) -> Result<Outcome, Failure> {
+    let AcquireArguments {
+        name,
+        lease,
+        owner,
+        store,
+        ..
+    } = arguments;
+    // Before the store: a wrong name leaves no trace.
+    let name = Name::new(name)?;
+    let location = store.location()?;
+    let (store, mut signals) = match ending::open(&location).await? {
+        Opened::Ready(store, signals) => (store, signals),
+        Opened::Interrupted(outcome) => return Ok(outcome),
+    };
+    let lock = DLock::builder()
+        .name(name.as_str())
+        .duration(*lease)
+        .provider(store.client())
+        .owner_opt(owner.clone())
+        .build()?;
+    let done = acquire(arguments, &lock, &store, &mut signals).await;
+    ending::close(&lock.client(), &mut signals).await;
+    done
+}
+
+async fn acquire(
+    arguments: &AcquireArguments,
+    lock: &DLock,
+    store: &Store,
+    signals: &mut Signals,
+) -> Result<Outcome, Failure> {
+    let patience = arguments.wait.patience();
+    let lease = match waiting::acquire(lock, patience, store, signals).await? {
+        Waited::Acquired(lease) => lease,
+        Waited::Interrupted(signal) => return Ok(ending::by_signal(signal.as_raw(), false)),
+    };
+    // A lease that is dropped is given back: so it is if nobody can have read the ticket.
+    if !output::write(&line(arguments, lock, &lease))? {
+        return Err(Failure::new(
+            Exit::Output,
+            "nobody reads the ticket: the lock is given back",
+        ));
+    }
+    // The core's own ticket takes a new term; this one's line goes on with the same. Either way nothing is sent, and
+    // the store keeps others out until the lease ends.
+    let _unredeemed = lease.hand_over().map_err(|error| {
+        Failure::new(
+            Exit::LeaseLost,
+            "the lease ended while its ticket was printed",
+        )
+        .because(error)
+    })?;
+    Ok(Outcome::Code(0))
+}
+
+fn line(arguments: &AcquireArguments, lock: &DLock, lease: &Lease) -> String {
+    let ticket = Ticket {
+        name: lock.name().clone(),
+        uuid: lease.uuid(),
+        token: lease.token(),
+    };
+    if !arguments.json {
+        return format!("{ticket}\n");
+    }
+    let milliseconds =
+        |span: std::time::Duration| u64::try_from(span.as_millis()).unwrap_or(u64::MAX);
+    let line = json!({
+        "ticket": ticket.to_string(),
+        "name": ticket.name.as_str(),
+        "token": ticket.token.get(),
+        "owner": lock.owner(),
+        "lease_ms": milliseconds(lock.duration()),
+        "valid_ms": milliseconds(lease.remaining()),
+    });
+    format!("{line}\n")
+}

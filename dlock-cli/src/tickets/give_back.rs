@@ -1,0 +1,51 @@
+//! `dlock give-back`: gives the lease of a ticket back.
+
+use std::process::ExitCode;
+
+use dlock_core::provider::{Release, ReleaseOutcome};
+
+use super::{Answer, Ticket, over, repeat};
+use crate::{
+    arguments::GiveBackArguments,
+    ask,
+    exit::{Exit, Failure},
+    output,
+};
+
+/// Runs `dlock give-back`.
+pub(crate) fn main(arguments: &GiveBackArguments) -> Result<ExitCode, Failure> {
+    ask::main(run(arguments))
+}
+
+async fn run(arguments: &GiveBackArguments) -> Result<ExitCode, Failure> {
+    let GiveBackArguments { ticket, store } = arguments;
+    let ticket = Ticket::of_user(ticket.as_deref())?;
+    let location = store.location()?;
+    let Some(store) = ask::open(&location).await? else {
+        return Err(over(&ticket, None));
+    };
+    let name = ticket.name.as_str();
+    let request = Release::new(ticket.name.clone(), ticket.uuid, Some(ticket.token));
+    let doing = format!("it is not known whether {name:?} was given back");
+    let releasing = async || store.provider().release(&request).await;
+    match repeat(&store, &doing, releasing).await? {
+        Answer {
+            answer: ReleaseOutcome::Released,
+            ..
+        } => output::done(format_args!("{name:?} is free"))?,
+        Answer {
+            answer: ReleaseOutcome::NotHeld(record),
+            repeated: false,
+        } => return Err(over(&ticket, record.as_ref())),
+        // An earlier try may have freed it, and somebody else was quick.
+        Answer { repeated: true, .. } => {
+            return Err(Failure::new(
+                Exit::StoreUnreachable,
+                format!(
+                    "{name:?} is not held any more, but the store did not answer at once: whether it was lost before is not known"
+                ),
+            ));
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
