@@ -8,6 +8,13 @@ pub(crate) mod etcd;
 pub(crate) mod http;
 #[cfg(feature = "kubernetes")]
 pub(crate) mod kubernetes;
+#[cfg(any(
+    feature = "etcd",
+    feature = "http",
+    feature = "postgres",
+    feature = "redis"
+))]
+pub(crate) mod identity;
 #[cfg(feature = "mysql")]
 pub(crate) mod mysql;
 #[cfg(feature = "nats")]
@@ -69,7 +76,7 @@ use std::fmt;
 
 use async_trait::async_trait;
 
-use crate::{Program, Queue, Store, StoreError};
+use crate::{Encryption, Program, Queue, Store, StoreError};
 
 /// A store of one kind at its place, not opened yet. Its `Display` is for people, and has no secret.
 #[async_trait]
@@ -92,6 +99,11 @@ pub(crate) trait Backend: fmt::Display + fmt::Debug + Send + Sync {
     /// Whether there is something already; always of a server.
     fn exists(&self) -> bool {
         true
+    }
+
+    /// How what is said to it is protected on its way; `None` if the location does not tell.
+    fn encryption(&self) -> Option<Encryption> {
+        None
     }
 
     /// Whether nobody asked for this one.

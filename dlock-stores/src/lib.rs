@@ -28,6 +28,7 @@
 
 mod backend;
 mod diagnosis;
+mod encryption;
 mod error;
 mod location;
 mod program;
@@ -37,6 +38,7 @@ mod tables;
 pub mod text;
 
 pub use self::{
+    encryption::Encryption,
     error::StoreError,
     location::{Location, locate, locate_queue},
     program::Program,

@@ -22,7 +22,7 @@ use crate::backend::postgres;
 use crate::backend::redis;
 #[cfg(feature = "sqlite")]
 use crate::backend::sqlite;
-use crate::{Program, Queue, Store, StoreError, backend::Backend};
+use crate::{Encryption, Program, Queue, Store, StoreError, backend::Backend};
 
 /// Where a store is, not opened yet. Its `Display` is for people, and has no secret.
 pub struct Location {
@@ -186,6 +186,12 @@ impl Location {
     #[must_use]
     pub fn exists(&self) -> bool {
         self.backend.exists()
+    }
+
+    /// How what is said to it is protected on its way; `None` if the location does not tell.
+    #[must_use]
+    pub fn encryption(&self) -> Option<Encryption> {
+        self.backend.encryption()
     }
 
     /// Whether nobody asked for this one.

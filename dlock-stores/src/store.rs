@@ -51,6 +51,18 @@ impl Store {
         self.provider.capabilities().discipline == Discipline::Observer
     }
 
+    /// Whether what a [`client`](Self::client) sees of locks is kept for the runs to come, where they need it.
+    #[must_use]
+    pub fn remembers(&self) -> bool {
+        self.seen.is_some()
+    }
+
+    /// Whether something has to be made before there can be locks, with [`set_up`](Self::set_up).
+    #[must_use]
+    pub fn has_tables(&self) -> bool {
+        self.diagnosis.tables.is_some()
+    }
+
     /// Makes what locks need; nothing if it is there.
     ///
     /// # Errors

@@ -230,6 +230,62 @@ fn location_is_shown_without_its_secrets() {
     }
 }
 
+/// Without a look at the environment: its `PGSSLMODE` may say something else.
+#[test]
+fn location_tells_how_what_is_said_is_protected() {
+    let protection = |argument: &str| locate(argument).unwrap().encryption();
+    let mut cases = Vec::new();
+    if cfg!(feature = "sqlite") {
+        cases.push(("sqlite:locks.db", "Local"));
+    }
+    if cfg!(feature = "redis") {
+        cases.push(("redis://127.0.0.1", "Local"));
+        cases.push(("redis://cache.example", "None"));
+        cases.push(("rediss://cache.example", "Checked"));
+    }
+    if cfg!(feature = "etcd") {
+        cases.push(("etcd://localhost,[::1]:2379", "Local"));
+        cases.push(("etcd://localhost,b.example", "None"));
+        cases.push(("etcds://a.example", "Checked"));
+    }
+    if cfg!(feature = "http") {
+        cases.push(("http://localhost:7420", "Local"));
+        cases.push(("http://locks.example", "None"));
+        cases.push(("https://locks.example", "Checked"));
+    }
+    if cfg!(feature = "postgres") {
+        cases.push(("postgres://u@127.0.0.1/d?sslmode=prefer", "Local"));
+        cases.push(("postgres://u@db.example/d?sslmode=disable", "None"));
+        cases.push(("postgres://u@db.example/d?sslmode=prefer", "Unchecked"));
+    }
+    for (argument, expected) in cases {
+        let shown = format!("{:?}", protection(argument).unwrap());
+        assert!(shown.starts_with(expected), "{argument}: {shown}");
+    }
+}
+
+/// Both files or neither, and over TLS only.
+#[test]
+fn certificate_without_its_key_or_without_tls_is_refused() {
+    let mut schemes = Vec::new();
+    if cfg!(feature = "redis") {
+        schemes.push("redis");
+    }
+    if cfg!(feature = "etcd") {
+        schemes.push("etcd");
+    }
+    for scheme in schemes {
+        let files = "sslcert=c.pem&sslkey=k.pem";
+        assert!(locate(&format!("{scheme}s://h?{files}")).is_ok());
+        let plain = refusal(&format!("{scheme}://h?{files}"));
+        assert!(plain.contains(&format!("use {scheme}s://")), "{plain}");
+        for half in ["sslcert=c.pem", "sslkey=k.pem"] {
+            let half = refusal(&format!("{scheme}s://h?{half}"));
+            assert!(half.contains("without its key"), "{half}");
+        }
+    }
+}
+
 #[cfg(feature = "etcd")]
 #[test]
 fn members_of_an_etcd_are_shown_without_the_password() {

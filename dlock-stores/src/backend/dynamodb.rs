@@ -48,6 +48,8 @@ struct Table {
     partition_key: Option<String>,
     sort_key: Option<String>,
     prefix: Option<String>,
+    /// Of the user's settings, instead of the one in `AWS_PROFILE`.
+    profile: Option<String>,
 }
 
 /// Reads `dynamodb:TABLE`.
@@ -63,12 +65,13 @@ pub(crate) fn parse(argument: &OsStr) -> Result<Box<dyn Backend>, StoreError> {
             "what follows dynamodb: is no name of a table, and no ARN of one",
         ));
     }
-    let mut query = Query::parse(query, &["partition_key", "sort_key", "prefix"])?;
+    let mut query = Query::parse(query, &["partition_key", "sort_key", "prefix", "profile"])?;
     let table = Table {
         name: name.to_owned(),
         partition_key: query.take("partition_key")?,
         sort_key: query.take("sort_key")?,
         prefix: query.take("prefix")?,
+        profile: query.take("profile")?,
     };
     if table.sort_key.is_some() && table.prefix.is_none() {
         return Err(StoreError::no_location(
@@ -88,10 +91,11 @@ impl Table {
         let http = aws_smithy_http_client::Builder::new()
             .tls_provider(Provider::Rustls(CryptoMode::Ring))
             .build_https();
-        let config = aws_config::defaults(BehaviorVersion::latest())
-            .http_client(http)
-            .load()
-            .await;
+        let mut config = aws_config::defaults(BehaviorVersion::latest()).http_client(http);
+        if let Some(profile) = &self.profile {
+            config = config.profile_name(profile);
+        }
+        let config = config.load().await;
         if config.region().is_none() {
             return Err(self
                 .unusable()
@@ -137,6 +141,7 @@ impl Backend for Table {
             partition_key,
             sort_key,
             prefix,
+            profile: _,
         } = self.clone();
         let found = tokio::time::timeout(PATIENCE, self.surroundings()).await;
         let (config, credentials) = found.map_err(|_| {
@@ -206,12 +211,14 @@ impl fmt::Display for Table {
             partition_key,
             sort_key,
             prefix,
+            profile,
         } = self;
         write!(f, "dynamodb:{name}")?;
         f.write_str(&query::shown(&[
             ("partition_key", partition_key),
             ("sort_key", sort_key),
             ("prefix", prefix),
+            ("profile", profile),
         ]))
     }
 }

@@ -3,16 +3,19 @@
 use std::{error::Error as StdError, ffi::OsStr, fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use etcd_client::{Client, ConnectOptions, TlsOptions};
+use etcd_client::{Client, ConnectOptions, Identity, TlsOptions};
 use tonic::Status;
 
 use super::{
     Backend,
+    identity::Files,
     query::{self, Query, decoded},
     state, tls,
     url::{MEMBERS, UNCLEAR, bracketed, has_clear_credentials, members},
 };
-use crate::{Program, Store, StoreError, diagnosis::Diagnosis, store::Seen, text::harmless};
+use crate::{
+    Encryption, Program, Store, StoreError, diagnosis::Diagnosis, store::Seen, text::harmless,
+};
 
 /// Where etcd listens for clients.
 const PORT: u16 = 2379;
@@ -30,6 +33,7 @@ struct Members {
     /// `HOST:PORT`.
     hosts: Vec<String>,
     user: Option<(String, String)>,
+    certificate: Option<Files>,
     prefix: Option<String>,
 }
 
@@ -49,7 +53,7 @@ pub(crate) fn parse(argument: &OsStr) -> Result<Box<dyn Backend>, StoreError> {
         return Err(wrong("nothing may follow a # in its URL"));
     }
     let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
-    let mut query = Query::parse(query, &["prefix"])?;
+    let mut query = Query::parse(query, &["prefix", "sslcert", "sslkey"])?;
     let (user, hosts) = match rest.split_once('@') {
         None => (None, rest),
         Some((user, hosts)) => {
@@ -62,8 +66,11 @@ pub(crate) fn parse(argument: &OsStr) -> Result<Box<dyn Backend>, StoreError> {
     let hosts = hosts.strip_suffix('/').unwrap_or(hosts);
     let hosts = members(hosts, PORT).ok_or_else(|| wrong(MEMBERS))?;
     let hosts = hosts.into_iter();
+    let over_tls = scheme == "etcds";
+    let certificate = Files::take_over_tls(&mut query, over_tls, "etcds://")?;
     Ok(Box::new(Members {
-        over_tls: scheme == "etcds",
+        over_tls,
+        certificate,
         hosts: hosts
             .map(|(host, port)| format!("{}:{port}", bracketed(&host)))
             .collect(),
@@ -85,7 +92,12 @@ impl Members {
             .with_connect_timeout(PATIENCE)
             .with_keep_alive(interval, timeout);
         if self.over_tls {
-            options = options.with_tls(TlsOptions::new().with_native_roots());
+            let mut tls = TlsOptions::new().with_native_roots();
+            if let Some(files) = &self.certificate {
+                let (certificate, key) = files.read()?;
+                tls = tls.identity(Identity::from_pem(certificate, key));
+            }
+            options = options.with_tls(tls);
         }
         if let Some((user, password)) = &self.user {
             options = options
@@ -129,6 +141,17 @@ impl Backend for Members {
             },
         })
     }
+
+    fn encryption(&self) -> Option<Encryption> {
+        let hosts = self.hosts.iter().map(|host| {
+            let name = host
+                .rsplit_once(':')
+                .map_or(host.as_str(), |(name, _)| name);
+            Encryption::of_host(self.over_tls, name, "use etcds://")
+        });
+        // The member that is protected least.
+        hosts.max_by_key(|encryption| matches!(encryption, Encryption::None(_)))
+    }
 }
 
 /// The server's own words have no cause here.
@@ -144,6 +167,7 @@ impl fmt::Display for Members {
             over_tls,
             hosts,
             user,
+            certificate: _,
             prefix,
         } = self;
         f.write_str(if *over_tls { "etcds://" } else { "etcd://" })?;

@@ -1,6 +1,6 @@
 //! `https://HOST` and `http://HOST`: locks and tasks behind a `dlock-server`.
 
-use std::{error::Error as StdError, ffi::OsStr, fmt, fs, net::IpAddr, sync::Arc, time::Duration};
+use std::{error::Error as StdError, ffi::OsStr, fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use dlock_core::ProviderError;
@@ -10,11 +10,15 @@ use tokio::time::timeout;
 
 use super::{
     Backend,
+    identity::Files,
     query::{self, Query},
     tls,
     token::TOKEN,
 };
-use crate::{Program, Queue, Store, StoreError, diagnosis::Diagnosis, text::harmless};
+use crate::{
+    Encryption, Program, Queue, Store, StoreError, diagnosis::Diagnosis, encryption::is_loopback,
+    text::harmless,
+};
 
 /// How long a connection may take.
 const CONNECT: Duration = Duration::from_secs(5);
@@ -25,13 +29,7 @@ const FIRST_ANSWER: Duration = Duration::from_secs(10);
 struct Place {
     url: Url,
     namespace: Option<String>,
-    certificate: Option<Certificate>,
-}
-
-/// The files (PEM) of the client's certificate and of its key, which may be one.
-struct Certificate {
-    certificate: String,
-    key: String,
+    certificate: Option<Files>,
 }
 
 /// Reads `https://HOST` or `http://HOST`, with a path if the server is behind one.
@@ -42,15 +40,7 @@ pub(crate) fn parse(argument: &OsStr) -> Result<Box<dyn Backend>, StoreError> {
     let (text, query) = text.split_once('?').unwrap_or((text, ""));
     let mut query = Query::parse(query, &["namespace", "sslcert", "sslkey"])?;
     let namespace = query.take("namespace")?;
-    let certificate = match (query.take("sslcert")?, query.take("sslkey")?) {
-        (None, None) => None,
-        (Some(certificate), Some(key)) => Some(Certificate { certificate, key }),
-        _ => {
-            return Err(StoreError::no_location(
-                "a certificate is of no use without its key, nor the key without the certificate: sslcert and sslkey",
-            ));
-        }
-    };
+    let certificate = Files::take(&mut query)?;
     // What is wrong is not repeated: it may be a token in the wrong place.
     let unreadable = || StoreError::no_location("a server of dlock is written https://HOST");
     let url: Url = text.parse().map_err(|_| unreadable())?;
@@ -111,18 +101,13 @@ impl Place {
         }
         let mut client = reqwest::Client::builder();
         if let Some(files) = &self.certificate {
-            client = client.identity(files.read()?);
+            client = client.identity(identity(files)?);
         }
         self.server(client, token.as_deref())
     }
 
     fn is_loopback(&self) -> bool {
-        let host = self.url.host_str().unwrap_or_default();
-        let address = host.trim_start_matches('[').trim_end_matches(']');
-        host == "localhost"
-            || address
-                .parse()
-                .is_ok_and(|address: IpAddr| address.is_loopback())
+        is_loopback(self.url.host_str().unwrap_or_default())
     }
 
     fn diagnosis(&self, set_up: &'static str) -> Diagnosis {
@@ -154,26 +139,12 @@ impl Place {
     }
 }
 
-impl Certificate {
-    fn read(&self) -> Result<Identity, StoreError> {
-        let Self { certificate, key } = self;
-        let mut pem = Vec::new();
-        for file in [certificate, key] {
-            let read = fs::read(file).map_err(|error| {
-                let file = harmless(file);
-                StoreError::unusable(format!("can't read {file}")).because(error)
-            })?;
-            pem.extend(read);
-            pem.push(b'\n');
-        }
-        Identity::from_pem(&pem).map_err(|error| {
-            let (certificate, key) = (harmless(certificate), harmless(key));
-            let what = format!("{certificate} and {key} are no certificate with its key");
-            StoreError::unusable(what)
-                .because(error)
-                .advise("they are text (PEM), the key without a password")
-        })
-    }
+/// As the client of HTTP takes it.
+fn identity(files: &Files) -> Result<Identity, StoreError> {
+    let (mut pem, key) = files.read()?;
+    pem.push(b'\n');
+    pem.extend(key);
+    Identity::from_pem(&pem).map_err(|error| files.useless().because(error))
 }
 
 #[async_trait]
@@ -197,6 +168,12 @@ impl Backend for Place {
             tasks: Arc::new(tasks),
             diagnosis,
         })
+    }
+
+    fn encryption(&self) -> Option<Encryption> {
+        let host = self.url.host_str().unwrap_or_default();
+        let over_tls = self.url.scheme() == "https";
+        Some(Encryption::of_host(over_tls, host, "use https://"))
     }
 
     fn has_queues(&self) -> bool {

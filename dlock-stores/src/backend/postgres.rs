@@ -24,10 +24,12 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use self::{
     address::{Database, Place},
     pgpass::Wanted,
+    trust::Mode,
 };
 use super::{Backend, query};
 use crate::{
-    Program, Queue, Store, StoreError, diagnosis::Diagnosis, tables::Tables, text::harmless,
+    Encryption, Program, Queue, Store, StoreError, diagnosis::Diagnosis, encryption::is_loopback,
+    tables::Tables, text::harmless,
 };
 
 /// One for a renewal, and some for a waiter that asks and looks at the same time.
@@ -89,7 +91,7 @@ impl Database {
         {
             config.password(password);
         }
-        let tls = trust::settings(self.mode, &self.roots)?;
+        let tls = trust::settings(self.mode, &self.roots, self.certificate.as_ref())?;
         Ok((config, MakeRustlsConnect::new(tls)))
     }
 
@@ -181,6 +183,28 @@ impl Backend for Database {
         Ok(Queue {
             tasks: Arc::new(tasks.clone()),
             diagnosis: self.diagnosis(Arc::new(tasks), program.set_up_queue),
+        })
+    }
+
+    fn encryption(&self) -> Option<Encryption> {
+        let hosts = self.config.get_hosts();
+        let is_local = |host: &Host| match host {
+            Host::Tcp(host) => is_loopback(host),
+            #[cfg(unix)]
+            Host::Unix(_) => true,
+        };
+        if hosts.iter().all(is_local) {
+            return Some(Encryption::Local);
+        }
+        Some(match self.mode {
+            Mode::Disable => Encryption::None("say sslmode=verify-full"),
+            Mode::Prefer => Encryption::Unchecked(
+                "sslmode=prefer takes any server, and goes on without TLS where the server has none: say sslmode=verify-full",
+            ),
+            Mode::Require => {
+                Encryption::Unchecked("sslmode=require takes any server: say sslmode=verify-full")
+            }
+            Mode::VerifyCa | Mode::VerifyFull => Encryption::Checked,
         })
     }
 

@@ -32,6 +32,16 @@ impl<'a> Query<'a> {
         Ok(value)
     }
 
+    /// Whether this parameter is `true`.
+    #[cfg(any(feature = "postgres", feature = "redis"))]
+    pub(crate) fn is_true(&mut self, name: &str) -> Result<bool, StoreError> {
+        match self.take(name)?.as_deref() {
+            None | Some("false") => Ok(false),
+            Some("true") => Ok(true),
+            Some(_) => Err(StoreError::no_location(&format!("{name} is true or false"))),
+        }
+    }
+
     /// What was not taken, as it was written.
     #[cfg(any(feature = "postgres", feature = "redis"))]
     pub(crate) fn rest(&self) -> String {

@@ -1,27 +1,38 @@
-//! `redis://HOST` and, over TLS, `rediss://HOST`: one server, or the primary of its replicas.
+//! `redis://HOST` and, over TLS, `rediss://HOST`: one server, the primary of its replicas, or a node of a cluster.
 
 mod sentinels;
 
-use std::{error::Error as StdError, ffi::OsStr, fmt, sync::Arc};
+use std::{error::Error as StdError, ffi::OsStr, fmt, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use dlock_redis::{Channels, RedisProvider};
 use redis::{
-    Client, ConnectionAddr, ConnectionInfo, ErrorKind, IntoConnectionInfo, RedisError, RedisResult,
-    sentinel::SentinelClient,
+    Client, ClientTlsConfig, ConnectionAddr, ConnectionInfo, ErrorKind, IntoConnectionInfo,
+    RedisError, RedisResult, TlsCertificates, cluster::ClusterClientBuilder,
+    cluster_async::ClusterConnection, sentinel::SentinelClient,
 };
 
 use super::{
     Backend,
+    identity::Files,
     query::{self, Query},
     tls,
     url::{UNCLEAR, bracketed, has_clear_credentials},
 };
-use crate::{Program, Store, StoreError, diagnosis::Diagnosis, text::harmless};
+use crate::{Encryption, Program, Store, StoreError, diagnosis::Diagnosis, text::harmless};
+
+/// How long a node of a cluster may take to let us in, how long to answer, and how long all of that may take when
+/// the store is opened.
+const CONNECT: Duration = Duration::from_secs(2);
+const ANSWER: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A server, one of its databases, and what its locks are set apart by.
 struct Server {
     connection: ConnectionInfo,
+    certificate: Option<Files>,
+    /// It is one node of a cluster, which knows the others.
+    cluster: bool,
     choices: Choices,
 }
 
@@ -34,6 +45,8 @@ struct Choices {
 /// What leads to the server.
 enum Way {
     Address(Client),
+    /// To all nodes, and to the one that was named.
+    Cluster(ClusterConnection, Client),
     Sentinels(SentinelClient),
 }
 
@@ -61,8 +74,21 @@ pub(crate) fn parse(argument: &OsStr) -> Result<Box<dyn Backend>, StoreError> {
         }
     }
     let (url, query) = url.split_once('?').unwrap_or((url, ""));
-    let mut query = Query::parse(query, &["allow_eviction", "prefix", "protocol"])?;
+    let mut query = Query::parse(
+        query,
+        &[
+            "allow_eviction",
+            "cluster",
+            "prefix",
+            "protocol",
+            "sslcert",
+            "sslkey",
+        ],
+    )?;
     let choices = Choices::take(&mut query)?;
+    let cluster = query.is_true("cluster")?;
+    let over_tls = url.starts_with("rediss:");
+    let certificate = Files::take_over_tls(&mut query, over_tls, "rediss://")?;
     // The driver's.
     let connection = format!("{url}?{}", query.rest())
         .into_connection_info()
@@ -70,6 +96,8 @@ pub(crate) fn parse(argument: &OsStr) -> Result<Box<dyn Backend>, StoreError> {
         .map_err(|error| StoreError::no_location("its URL can't be read").because(error))?;
     Ok(Box::new(Server {
         connection,
+        certificate,
+        cluster,
         choices,
     }))
 }
@@ -78,20 +106,89 @@ impl Choices {
     fn take(query: &mut Query<'_>) -> Result<Self, StoreError> {
         Ok(Self {
             prefix: query.take("prefix")?,
-            allow_eviction: match query.take("allow_eviction")?.as_deref() {
-                None | Some("false") => false,
-                Some("true") => true,
-                Some(_) => return Err(StoreError::no_location("allow_eviction is true or false")),
-            },
+            allow_eviction: query.is_true("allow_eviction")?,
         })
+    }
+}
+
+impl Server {
+    /// To this server.
+    fn client(&self) -> Result<Client, StoreError> {
+        let connection = self.connection.clone();
+        let client = match self.certificates()? {
+            None => Client::open(connection),
+            Some(certificates) => Client::build_with_tls(connection, certificates),
+        };
+        client.map_err(|error| self.refused(error))
+    }
+
+    /// To all nodes of its cluster.
+    async fn nodes(&self) -> Result<ClusterConnection, StoreError> {
+        let mut builder = ClusterClientBuilder::new([self.connection.clone()])
+            .connection_timeout(CONNECT)
+            .response_timeout(ANSWER);
+        if let Some(certificates) = self.certificates()? {
+            builder = builder.certs(certificates);
+        }
+        let client = builder.build().map_err(|error| self.refused(error))?;
+        let connecting = tokio::time::timeout(PATIENCE, client.get_async_connection());
+        match connecting.await {
+            Ok(Ok(connection)) => Ok(connection),
+            Ok(Err(error)) if tls::advice(&error).is_some() => Err(self.refused(error)),
+            Ok(Err(error)) => Err(self.silent().because(error)),
+            Err(elapsed) => Err(self.silent().because(elapsed)),
+        }
+    }
+
+    fn certificates(&self) -> Result<Option<TlsCertificates>, StoreError> {
+        let read = |files: &Files| {
+            let (client_cert, client_key) = files.read()?;
+            let client_tls = Some(ClientTlsConfig {
+                client_cert,
+                client_key,
+            });
+            Ok(TlsCertificates {
+                client_tls,
+                root_cert: None,
+            })
+        };
+        self.certificate.as_ref().map(read).transpose()
+    }
+
+    fn refused(&self, error: RedisError) -> StoreError {
+        let unusable = StoreError::unusable(format!("can't open the store {self}"));
+        match tls::advice(&error) {
+            Some(advice) => unusable.because(error).advise(advice),
+            None => unusable.because(error),
+        }
+    }
+
+    fn silent(&self) -> StoreError {
+        StoreError::unreachable(format!("the cluster of the store {self} does not answer"))
+            .advise(IF_SILENT)
     }
 }
 
 #[async_trait]
 impl Backend for Server {
     async fn open(&self, program: &Program) -> Result<Store, StoreError> {
-        let client = Client::open(self.connection.clone());
-        open(self, client.map(Way::Address), &self.choices, program)
+        // The driver takes the process's default.
+        drop(tls::cryptography());
+        let client = self.client()?;
+        let way = if self.cluster {
+            Way::Cluster(self.nodes().await?, client)
+        } else {
+            Way::Address(client)
+        };
+        open(self, Ok(way), &self.choices, program)
+    }
+
+    fn encryption(&self) -> Option<Encryption> {
+        match self.connection.addr() {
+            ConnectionAddr::Tcp(host, _) => Some(Encryption::of_host(false, host, OVER_TLS)),
+            ConnectionAddr::TcpTls { host, .. } => Some(Encryption::of_host(true, host, OVER_TLS)),
+            _ => None,
+        }
     }
 }
 
@@ -105,26 +202,25 @@ fn open(
     let unusable = || StoreError::unusable(format!("can't open the store {shown}"));
     // The driver takes the process's default.
     drop(tls::cryptography());
-    let (client, sentinels, if_silent) = match way.map_err(|error| unusable().because(error))? {
-        Way::Address(client) => (
-            Some(client),
-            None,
-            "is the server up, and can this machine reach it? try again later",
-        ),
+    let wakeups = program.serves_many.then_some(Channels::Plain);
+    let builder = RedisProvider::builder()
+        .prefix(choices.prefix.as_deref().unwrap_or("dlock"))
+        .allow_eviction(choices.allow_eviction)
+        .wakeups_opt(wakeups);
+    let (built, if_silent) = match way.map_err(|error| unusable().because(error))? {
+        Way::Address(client) => (builder.client(client).build(), IF_SILENT),
+        Way::Cluster(nodes, client) => {
+            let builder = builder.connection(nodes);
+            // Which it needs to listen.
+            let client = wakeups.map(|_| client);
+            (builder.client_opt(client).build(), IF_SILENT)
+        }
         Way::Sentinels(sentinels) => (
-            None,
-            Some(sentinels),
+            builder.sentinel(sentinels).build(),
             "are the Sentinels and the primary up, and can this machine reach them? try again later",
         ),
     };
-    let provider = RedisProvider::builder()
-        .client_opt(client)
-        .sentinel_opt(sentinels)
-        .prefix(choices.prefix.as_deref().unwrap_or("dlock"))
-        .allow_eviction(choices.allow_eviction)
-        .wakeups_opt(program.serves_many.then_some(Channels::Plain))
-        .build()
-        .map_err(|error| unusable().because(error))?;
+    let provider = built.map_err(|error| unusable().because(error))?;
     Ok(Store {
         provider: Arc::new(provider),
         seen: None,
@@ -137,6 +233,11 @@ fn open(
         },
     })
 }
+
+const IF_SILENT: &str = "is the server up, and can this machine reach it? try again later";
+
+/// For servers that are not of this machine.
+const OVER_TLS: &str = "use rediss://";
 
 fn is_refusal(error: &(dyn StdError + 'static)) -> bool {
     error.downcast_ref::<RedisError>().is_some_and(|error| {
@@ -163,7 +264,8 @@ impl fmt::Display for Server {
             // No URL of ours leads to another one.
             _ => f.write_str("redis:")?,
         }
-        let shown = query::shown(&[("prefix", &self.choices.prefix)]);
+        let cluster = self.cluster.then(|| "true".to_owned());
+        let shown = query::shown(&[("cluster", &cluster), ("prefix", &self.choices.prefix)]);
         write!(f, "/{}{shown}", settings.db())
     }
 }

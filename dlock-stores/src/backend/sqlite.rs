@@ -15,7 +15,7 @@ use super::{
     query::{self, Query},
     state,
 };
-use crate::{Program, Queue, Store, StoreError, diagnosis::Diagnosis};
+use crate::{Encryption, Program, Queue, Store, StoreError, diagnosis::Diagnosis};
 
 const SQLITE: &str = "sqlite:";
 
@@ -156,6 +156,10 @@ impl Backend for File {
             tasks: Arc::new(tasks),
             diagnosis: self.diagnosis(program.set_up_queue),
         })
+    }
+
+    fn encryption(&self) -> Option<Encryption> {
+        Some(Encryption::Local)
     }
 
     fn has_queues(&self) -> bool {

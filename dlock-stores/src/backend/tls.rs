@@ -3,6 +3,7 @@
 
 use std::{error::Error as StdError, io, sync::Arc};
 
+use rustls::AlertDescription;
 #[cfg(any(
     feature = "etcd",
     feature = "http",
@@ -47,6 +48,17 @@ pub(crate) fn advice(error: &(dyn StdError + 'static)) -> Option<&'static str> {
             Some(rustls::Error::InvalidCertificate(_)) => Some(
                 "is the address right? the certificates that sign servers are those of this system, or of the file \
                  in SSL_CERT_FILE; for Postgres those of sslrootcert",
+            ),
+            Some(rustls::Error::AlertReceived(
+                AlertDescription::AccessDenied
+                | AlertDescription::BadCertificate
+                | AlertDescription::CertificateExpired
+                | AlertDescription::CertificateRequired
+                | AlertDescription::CertificateUnknown
+                | AlertDescription::UnknownCA
+                | AlertDescription::UnsupportedCertificate,
+            )) => Some(
+                "the server lets in only those with a certificate that it knows: sslcert and sslkey name the files of this client's",
             ),
             Some(_) => Some("does this port speak TLS, of version 1.2 or 1.3?"),
             // The driver has no code for it.

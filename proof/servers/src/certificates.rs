@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 
 use super::postgres::unprivileged;
 
@@ -30,6 +30,10 @@ impl Certificates {
     /// If they cannot be made or written.
     pub fn new(folder: &Path, host: &str) -> io::Result<Self> {
         let mut params = CertificateParams::default();
+        // Of another name than what it signs: OpenSSL takes a certificate that names itself as its issuer for one
+        // that nobody else has signed.
+        let name = &mut params.distinguished_name;
+        name.push(DnType::CommonName, "an authority of tests");
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let issuer = KeyPair::generate().map_err(Error::other)?;
         let authority = CertifiedIssuer::self_signed(params, issuer).map_err(Error::other)?;

@@ -17,13 +17,14 @@ use super::trust::{Mode, Roots};
 use crate::{
     StoreError,
     backend::{
+        identity::Files,
         query::Query,
         url::{UNCLEAR, has_clear_credentials},
     },
 };
 
 /// What may stand behind the question mark.
-const PARAMETERS: [&str; 25] = [
+const PARAMETERS: [&str; 27] = [
     "application_name",
     "channel_binding",
     "connect_timeout",
@@ -42,6 +43,8 @@ const PARAMETERS: [&str; 25] = [
     "prefix",
     "prepared",
     "schema",
+    "sslcert",
+    "sslkey",
     "sslmode",
     "sslnegotiation",
     "sslrootcert",
@@ -61,6 +64,7 @@ pub(crate) struct Database {
     pub(crate) config: Config,
     pub(crate) mode: Mode,
     pub(crate) roots: Roots,
+    pub(crate) certificate: Option<Files>,
     pub(crate) password_file: Option<PathBuf>,
     pub(crate) place: Place,
     /// How many connections there are at most, if the URL says so.
@@ -97,6 +101,10 @@ impl Database {
         let (url, query) = url.split_once('?').unwrap_or((url, ""));
         let mut query = Query::parse(query, &PARAMETERS)?;
         let (mode, root) = (query.take("sslmode")?, query.take("sslrootcert")?);
+        let certificate = Files::new(
+            query.take("sslcert")?.or_else(|| variable("PGSSLCERT")),
+            query.take("sslkey")?.or_else(|| variable("PGSSLKEY")),
+        )?;
         let place = Place {
             schema: query.take("schema")?,
             table: query.take("table")?,
@@ -107,11 +115,7 @@ impl Database {
             let why = "connections is how many there may be at most: 1 to 65535";
             number.parse().map_err(|_| StoreError::no_location(why))
         });
-        let prepared = match query.take("prepared")?.as_deref() {
-            None | Some("false") => false,
-            Some("true") => true,
-            Some(_) => return Err(StoreError::no_location("prepared is true or false")),
-        };
+        let prepared = query.is_true("prepared")?;
         let mut config: Config = format!("{url}?{}", query.rest())
             .parse()
             // The driver names what is wrong, and repeats no value.
@@ -136,6 +140,7 @@ impl Database {
             config,
             mode,
             roots,
+            certificate,
             password_file,
             place,
             connections: connections.transpose()?,

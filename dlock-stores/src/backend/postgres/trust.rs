@@ -26,11 +26,14 @@ use rustls::{
         verify_server_cert_signed_by_trust_anchor, verify_server_name,
     },
     crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature},
-    pki_types::{CertificateDer, ServerName, UnixTime, pem::PemObject},
+    pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime, pem::PemObject},
     server::ParsedCertificate,
 };
 
-use crate::{StoreError, backend::tls};
+use crate::{
+    StoreError,
+    backend::{identity::Files, tls},
+};
 
 /// `sslmode`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,7 +98,11 @@ impl Mode {
 }
 
 /// The settings of a connection.
-pub(crate) fn settings(mode: Mode, roots: &Roots) -> Result<ClientConfig, StoreError> {
+pub(crate) fn settings(
+    mode: Mode,
+    roots: &Roots,
+    certificate: Option<&Files>,
+) -> Result<ClientConfig, StoreError> {
     let provider = tls::cryptography();
     let trusted = match (mode, roots) {
         (Mode::Disable, _) | (_, Roots::None) => None,
@@ -111,10 +118,20 @@ pub(crate) fn settings(mode: Mode, roots: &Roots) -> Result<ClientConfig, StoreE
         name: mode == Mode::VerifyFull,
         provider,
     };
-    Ok(builder
+    let builder = builder
         .dangerous()
-        .with_custom_certificate_verifier(Arc::new(verifier))
-        .with_no_client_auth())
+        .with_custom_certificate_verifier(Arc::new(verifier));
+    let Some(files) = certificate else {
+        return Ok(builder.with_no_client_auth());
+    };
+    let (chain, key) = files.read()?;
+    let chain = CertificateDer::pem_slice_iter(&chain).collect::<Result<_, _>>();
+    let chain = chain.map_err(|error| files.useless().because(error))?;
+    let key =
+        PrivateKeyDer::from_pem_slice(&key).map_err(|error| files.useless().because(error))?;
+    builder
+        .with_client_auth_cert(chain, key)
+        .map_err(|error| files.useless().because(error))
 }
 
 fn of_system() -> Result<Trusted, StoreError> {

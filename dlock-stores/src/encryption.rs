@@ -1,0 +1,44 @@
+//! Whether others can read or change on the way what is said to a store.
+
+/// How what is said to a store is protected on its way, as far as its location tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Encryption {
+    /// It does not leave this machine.
+    Local,
+    /// Encrypted, to a server whose certificate is checked.
+    Checked,
+    /// Encrypted, if at all, to whoever answers: the text says how to ask for more.
+    Unchecked(&'static str),
+    /// Readable for everybody on the way: the text says how to ask for more.
+    None(&'static str),
+}
+
+impl Encryption {
+    /// To a host whose connections are encrypted, with a check of its certificate, or not at all.
+    #[cfg(any(feature = "etcd", feature = "http", feature = "redis"))]
+    pub(crate) fn of_host(over_tls: bool, host: &str, more: &'static str) -> Self {
+        if over_tls {
+            Self::Checked
+        } else if is_loopback(host) {
+            Self::Local
+        } else {
+            Self::None(more)
+        }
+    }
+}
+
+/// Whether this names the machine itself, in a URL or out of it.
+#[cfg(any(
+    feature = "etcd",
+    feature = "http",
+    feature = "postgres",
+    feature = "redis"
+))]
+pub(crate) fn is_loopback(host: &str) -> bool {
+    let address = host.trim_start_matches('[').trim_end_matches(']');
+    host == "localhost"
+        || address
+            .parse()
+            .is_ok_and(|address: std::net::IpAddr| address.is_loopback())
+}
