@@ -1,5 +1,6 @@
 //! What each command is told on the command line, and by the environment.
 
+mod looking;
 mod tasks;
 mod tickets;
 mod waiting;
@@ -12,6 +13,7 @@ use dlock_stores::Location;
 #[cfg(unix)]
 pub(crate) use self::waiting::Patience;
 pub(crate) use self::{
+    looking::{BenchArguments, CompletionsArguments, DoctorArguments, ManArguments},
     tasks::{EnqueueArguments, Limit, TasksArguments, TasksCommand},
     tickets::{AcquireArguments, GiveBackArguments, RenewArguments},
     waiting::WaitArguments,

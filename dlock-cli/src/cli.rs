@@ -2,7 +2,7 @@
 
 use std::{io::Write, process::ExitCode};
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use dlock_stores::text::without_credentials;
 use tracing_subscriber::{
     EnvFilter, Layer, filter::filter_fn, layer::SubscriberExt, util::SubscriberInitExt,
@@ -10,12 +10,14 @@ use tracing_subscriber::{
 
 use crate::{
     arguments::{
-        AcquireArguments, AskArguments, ElectArguments, GiveBackArguments, HoldArguments,
-        PurgeArguments, ReleaseArguments, RenewArguments, RunArguments, SetupArguments,
-        StatusArguments, TasksArguments, WatchArguments,
+        AcquireArguments, AskArguments, BenchArguments, CompletionsArguments, DoctorArguments,
+        ElectArguments, GiveBackArguments, HoldArguments, ManArguments, PurgeArguments,
+        ReleaseArguments, RenewArguments, RunArguments, SetupArguments, StatusArguments,
+        TasksArguments, WatchArguments,
     },
+    bench, doctor,
     exit::{self, Exit, Failure, say},
-    output, purge, recall, release, setup, status, tasks,
+    output, pages, purge, recall, release, setup, status, tasks,
     tickets::{give_back, renew},
     watch,
 };
@@ -75,9 +77,21 @@ enum Command {
     /// Make what a store needs before there can be locks
     #[command(long_about = include_str!("help/setup.txt"))]
     Setup(SetupArguments),
+    /// Look whether a store is fit for locks, and say what to do
+    #[command(long_about = include_str!("help/doctor.txt"))]
+    Doctor(DoctorArguments),
+    /// Measure how fast a store is for locks, and recommend a lease
+    #[command(long_about = include_str!("help/bench.txt"))]
+    Bench(BenchArguments),
     /// Look at the tasks of a queue, add, cancel and retry them
     #[command(long_about = include_str!("help/tasks.txt"))]
     Tasks(TasksArguments),
+    /// Print a script that completes commands and options in a shell
+    #[command(long_about = include_str!("help/completions.txt"))]
+    Completions(CompletionsArguments),
+    /// Write pages for man(1) into a folder
+    #[command(long_about = include_str!("help/man.txt"))]
+    Man(ManArguments),
 }
 
 /// Does what this process's arguments say.
@@ -103,7 +117,11 @@ pub(crate) fn main() -> ExitCode {
         Command::Release(arguments) => release::main(&arguments),
         Command::Purge(arguments) => purge::main(&arguments),
         Command::Setup(arguments) => setup::main(&arguments),
+        Command::Doctor(arguments) => doctor::main(&arguments),
+        Command::Bench(arguments) => bench::main(&arguments),
         Command::Tasks(arguments) => tasks::main(&arguments),
+        Command::Completions(arguments) => pages::completions(Cli::command(), &arguments),
+        Command::Man(arguments) => pages::man(Cli::command(), &arguments),
     };
     done.unwrap_or_else(|failure| failure.report())
 }
@@ -190,8 +208,6 @@ fn log() {
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
-
-    use clap::CommandFactory;
 
     use super::*;
 

@@ -57,6 +57,15 @@ pub(crate) fn condition(name: &Name, record: &Record) -> String {
     }
 }
 
+/// What the clock on the wall says.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "it is shown to people and decides nothing"
+)]
+pub(crate) fn wall_clock() -> SystemTime {
+    SystemTime::now()
+}
+
 /// An instant in UTC, by the second; `None` for one that no calendar shows.
 pub(crate) fn instant(time: SystemTime) -> Option<String> {
     let since_epoch = time.duration_since(SystemTime::UNIX_EPOCH).ok()?;

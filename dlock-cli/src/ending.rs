@@ -1,6 +1,7 @@
 //! How a program ends that runs commands: by a code, or by Ctrl-C; and what both ways share.
 
 use std::{
+    ops::ControlFlow,
     os::unix::process::ExitStatusExt,
     process::{ExitCode, ExitStatus},
     time::Duration,
@@ -53,20 +54,16 @@ pub(crate) fn main(
     }
 }
 
-/// A store that is open and the signals that this process gets; or how it ends, if one of them came first.
-pub(crate) enum Opened {
-    Ready(Store, Signals),
-    Interrupted(Outcome),
-}
-
-/// Listens to signals, and opens the store.
-pub(crate) async fn open(location: &Location) -> Result<Opened, Failure> {
+/// Listens to signals, and opens the store; or how the program ends, if a signal came first.
+pub(crate) async fn open(
+    location: &Location,
+) -> Result<ControlFlow<Outcome, (Store, Signals)>, Failure> {
     let mut signals =
         Signals::listen().map_err(|error| Failure::system("can't listen to signals", error))?;
     tokio::select! {
         biased;
-        signal = signals.ending() => Ok(Opened::Interrupted(by_signal(signal.as_raw(), false))),
-        store = location.open() => Ok(Opened::Ready(store?, signals)),
+        signal = signals.ending() => Ok(ControlFlow::Break(by_signal(signal.as_raw(), false))),
+        store = location.open() => Ok(ControlFlow::Continue((store?, signals))),
     }
 }
 

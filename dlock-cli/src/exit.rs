@@ -115,7 +115,6 @@ impl Failure {
     }
 
     /// What to do.
-    #[cfg(unix)]
     pub(crate) fn advice(&self) -> Option<&str> {
         self.advice.as_deref()
     }

@@ -1,6 +1,6 @@
 //! `dlock hold`: holds a lock without a command, until somebody ends it.
 
-use std::process::ExitCode;
+use std::{ops::ControlFlow, process::ExitCode};
 
 use dlock_core::{DLock, End, Name};
 use dlock_stores::{Store, text::harmless};
@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::{
     arguments::HoldArguments,
-    ending::{self, Opened, Outcome},
+    ending::{self, Outcome},
     exit::{Exit, Failure, is_quiet},
     giving_back::{self, GivenBack},
     output,
@@ -34,8 +34,8 @@ async fn run(arguments: &HoldArguments) -> Result<Outcome, Failure> {
     let name = Name::new(name)?;
     let location = store.location()?;
     let (store, mut signals) = match ending::open(&location).await? {
-        Opened::Ready(store, signals) => (store, signals),
-        Opened::Interrupted(outcome) => return Ok(outcome),
+        ControlFlow::Continue(opened) => opened,
+        ControlFlow::Break(outcome) => return Ok(outcome),
     };
     let lock = DLock::builder()
         .name(name.as_str())
@@ -70,7 +70,7 @@ async fn hold(
     let watch = guard.watch();
     let asked = async {
         if !arguments.until_asked {
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }
         watch.until_asked().await;
     };

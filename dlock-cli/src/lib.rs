@@ -23,10 +23,13 @@
 
 mod arguments;
 mod ask;
+mod bench;
 mod cli;
 mod display;
+mod doctor;
 mod exit;
 mod output;
+mod pages;
 mod purge;
 mod recall;
 mod release;

@@ -1,9 +1,6 @@
 //! `dlock watch`: prints what becomes of a lock, line by line.
 
-use std::{
-    process::ExitCode,
-    time::{Duration, SystemTime},
-};
+use std::{process::ExitCode, time::Duration};
 
 use dlock_core::{Name, Record};
 use dlock_stores::{Location, Store};
@@ -13,7 +10,7 @@ use uuid::Uuid;
 use crate::{
     arguments::WatchArguments,
     ask,
-    display::{self, Condition, instant},
+    display::{self, Condition, instant, wall_clock},
     exit::{Exit, Failure, say},
     output,
     status::Row,
@@ -152,13 +149,4 @@ fn line(name: &Name, record: Option<&Record>, json: bool) -> Result<String, Fail
         }
     }
     Ok(line)
-}
-
-/// What the clock on the wall says.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "it is shown to people and decides nothing"
-)]
-fn wall_clock() -> SystemTime {
-    SystemTime::now()
 }

@@ -3,7 +3,7 @@
 
 mod lines;
 
-use std::{ffi::OsString, process::ExitCode, time::Duration};
+use std::{ffi::OsString, ops::ControlFlow, process::ExitCode, time::Duration};
 
 use dlock_core::{Error, ErrorKind, Name};
 use dlock_election::{Coordinator, Election, Leadership};
@@ -17,7 +17,7 @@ use tokio::{
 use self::lines::Lines;
 use crate::{
     arguments::ElectArguments,
-    ending::{self, Opened, Outcome},
+    ending::{self, Outcome},
     exit::{Exit, Failure},
     output,
     run::nested,
@@ -56,8 +56,8 @@ async fn run(arguments: ElectArguments) -> Result<Outcome, Failure> {
     let name = Name::new(name)?;
     let location = store.location()?;
     let (store, mut signals) = match ending::open(&location).await? {
-        Opened::Ready(store, signals) => (store, signals),
-        Opened::Interrupted(outcome) => return Ok(outcome),
+        ControlFlow::Continue(opened) => opened,
+        ControlFlow::Break(outcome) => return Ok(outcome),
     };
     let client = store.client();
     let election = Election::builder()

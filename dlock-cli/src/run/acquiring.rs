@@ -86,7 +86,7 @@ impl Locks {
             let leases = Leases::new(held.iter().map(Guard::watch));
             let lost = async {
                 if held.is_empty() {
-                    std::future::pending().await
+                    std::future::pending::<()>().await;
                 }
                 leases.ended().await
             };

@@ -4,7 +4,7 @@ mod acquiring;
 pub(crate) mod nested;
 pub(crate) mod waiting;
 
-use std::{env, ffi::OsString, process::ExitCode};
+use std::{env, ffi::OsString, ops::ControlFlow, process::ExitCode};
 
 use dlock_core::{DLock, Guard};
 use dlock_stores::Store;
@@ -12,7 +12,7 @@ use dlock_stores::Store;
 use self::acquiring::{Acquired, Locks};
 use crate::{
     arguments::{Patience, RunArguments},
-    ending::{self, Opened, Outcome},
+    ending::{self, Outcome},
     exit::{Exit, Failure},
     giving_back::{self, GivenBack},
     supervise::{self, Ended, Leases, Program, Signals, Terms},
@@ -46,8 +46,8 @@ pub(crate) fn main(arguments: RunArguments) -> Result<ExitCode, Failure> {
     let location = store.location()?;
     let work = async {
         let (store, mut signals) = match ending::open(&location).await? {
-            Opened::Ready(store, signals) => (store, signals),
-            Opened::Interrupted(outcome) => return Ok(outcome),
+            ControlFlow::Continue(opened) => opened,
+            ControlFlow::Break(outcome) => return Ok(outcome),
         };
         let client = store.client();
         let lock = DLock::builder()
@@ -103,7 +103,7 @@ async fn hold(
     let asked = leases.until_asked();
     let stop = async {
         if !until_asked {
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }
         // At the end of a lease too, of which the supervision knows more: it looks there first.
         asked.await;

@@ -1,6 +1,6 @@
 //! `dlock acquire`: takes a lock and leaves it to who has the ticket.
 
-use std::process::ExitCode;
+use std::{ops::ControlFlow, process::ExitCode};
 
 use dlock_core::{DLock, Lease, Name};
 use dlock_stores::Store;
@@ -9,7 +9,7 @@ use serde_json::json;
 use super::Ticket;
 use crate::{
     arguments::AcquireArguments,
-    ending::{self, Opened, Outcome},
+    ending::{self, Outcome},
     exit::{Exit, Failure},
     output,
     run::waiting::{self, Waited},
@@ -33,8 +33,8 @@ async fn run(arguments: &AcquireArguments) -> Result<Outcome, Failure> {
     let name = Name::new(name)?;
     let location = store.location()?;
     let (store, mut signals) = match ending::open(&location).await? {
-        Opened::Ready(store, signals) => (store, signals),
-        Opened::Interrupted(outcome) => return Ok(outcome),
+        ControlFlow::Continue(opened) => opened,
+        ControlFlow::Break(outcome) => return Ok(outcome),
     };
     let lock = DLock::builder()
         .name(name.as_str())

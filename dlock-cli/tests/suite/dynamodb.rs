@@ -14,6 +14,7 @@ use rustix::process::Signal;
 
 use crate::support::{
     Scene, Stopwatch,
+    looking::{healthy_store_is_told_so, store_is_measured_and_left_clean},
     stores::{
         PURGE, RELEASE, RUN, SECRET, SETUP, STATUS, STATUS_OF_ONE, TRY, assert_all_end,
         assert_ended, block_on, candidates_lead_in_turn,
@@ -208,6 +209,14 @@ fn holder_that_is_asked_gives_back() {
 }
 
 #[test]
+fn store_is_examined_and_measured() {
+    let server = Server::start();
+    let scene = ready(server.scene(""));
+    healthy_store_is_told_so(&scene);
+    store_is_measured_and_left_clean(&scene);
+}
+
+#[test]
 fn purge_leaves_what_is_not_old() {
     nothing_is_purged(&ready(Server::start().scene("")));
 }
@@ -295,6 +304,15 @@ fn profile_of_the_user_is_read() {
     std::fs::write(folder.join("config"), config).unwrap();
     set_up(&scene);
     assert_ended(&scene.finish(RUN), 0, "");
+    // The store's own goes first.
+    let named = |profile: &str| {
+        let mut command = scene.dlock(RUN);
+        command.env("AWS_PROFILE", "nobody");
+        command.env("DLOCK_STORE", format!("dynamodb:locks?profile={profile}"));
+        scene.start(command).finish(Duration::from_secs(60))
+    };
+    assert_ended(&named("locker"), 0, "");
+    assert_ended(&named("nobody"), 78, "");
 }
 
 /// A server that refuses every request with this code.

@@ -1,5 +1,4 @@
 //! The options that `dlock run` shares with flock(1), and `--quiet`.
-#![expect(clippy::unwrap_used, reason = "in a test, that is how it fails")]
 
 use std::{process::Command, time::Duration};
 

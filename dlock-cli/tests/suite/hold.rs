@@ -1,5 +1,4 @@
 //! `dlock hold`, `dlock ask`, and what `dlock run` does when it is asked.
-#![expect(clippy::unwrap_used, reason = "in a test, that is how it fails")]
 
 use std::time::Duration;
 

@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::support::{
     Scene,
+    looking::{healthy_store_is_told_so, store_is_measured_and_left_clean},
     stores::{
         TRY, assert_ended, candidates_lead_in_turn, commands_take_turns, force_frees_at_once,
         killed_holder_is_followed, nothing_is_purged, prefixes_are_stores_of_their_own,
@@ -86,6 +87,8 @@ fn people_see_and_take_what_others_hold() {
     force_frees_at_once(&served.scene());
     nothing_is_purged(&served.scene());
     ticket_holds_from_one_command_to_the_next(&served.scene());
+    healthy_store_is_told_so(&served.scene());
+    store_is_measured_and_left_clean(&served.scene());
 }
 
 #[test]

@@ -6,6 +6,10 @@
 mod at_least;
 #[cfg(feature = "sqlite")]
 mod bad_input;
+#[cfg(feature = "sqlite")]
+mod bench;
+#[cfg(feature = "sqlite")]
+mod doctor;
 #[cfg(feature = "dynamodb")]
 mod dynamodb;
 #[cfg(feature = "sqlite")]
@@ -24,6 +28,7 @@ mod http;
 mod nested;
 #[cfg(feature = "sqlite")]
 mod outcomes;
+mod pages;
 #[cfg(feature = "postgres")]
 mod postgres;
 #[cfg(feature = "sqlite")]

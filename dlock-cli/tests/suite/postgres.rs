@@ -16,6 +16,7 @@ use dlock_test_servers::{Service, certificates::Certificates, postgres::postgres
 
 use crate::support::{
     Scene,
+    looking::{healthy_store_is_told_so, store_is_measured_and_left_clean},
     stores::{
         PURGE, RELEASE, RUN, SECRET, SETUP, STATUS, STATUS_OF_ONE, TRY, assert_all_end,
         assert_ended, block_on, candidates_lead_in_turn,
@@ -125,6 +126,13 @@ fn holder_that_is_asked_gives_back() {
 }
 
 #[test]
+fn store_is_examined_and_measured() {
+    let scene = scene(shared());
+    healthy_store_is_told_so(&scene);
+    store_is_measured_and_left_clean(&scene);
+}
+
+#[test]
 fn purge_leaves_what_is_not_old() {
     nothing_is_purged(&scene(shared()));
 }
@@ -153,6 +161,10 @@ fn missing_tables_are_78_until_they_are_set_up() {
         78,
         &["dlock setup"],
     );
+    let doctor = scene.finish(["doctor"]);
+    assert_ended(&doctor, 78, "");
+    assert!(doctor.out.contains("WRONG   tables"), "{doctor:?}");
+    assert!(doctor.out.contains("'dlock setup'"), "{doctor:?}");
     set_up(&scene);
     assert_ended(&scene.finish(RUN), 0, "");
 }
@@ -302,6 +314,8 @@ impl Tls {
             "ssl=on",
             &format!("ssl_cert_file={}", certificates.certificate.display()),
             &format!("ssl_key_file={}", certificates.key.display()),
+            // Of clients that show one.
+            &format!("ssl_ca_file={}", certificates.authority.display()),
         ]);
         Self {
             service,
@@ -321,8 +335,13 @@ impl Tls {
     }
 }
 
-/// Whether the sessions of this program are encrypted: it says so itself by holding a lock meanwhile.
+/// Whether the sessions of this program are encrypted.
 fn is_encrypted(tls: &Tls, scene: &Scene) -> bool {
+    has(tls, scene, "ssl")
+}
+
+/// Whether the server says so of all sessions of this program, which holds a lock meanwhile; or of none.
+fn has(tls: &Tls, scene: &Scene, what: &str) -> bool {
     set_up(scene);
     let holder = scene.run(&[], r#"echo in >> "$T/trace"; sleep 60"#);
     scene.await_trace("in");
@@ -335,19 +354,56 @@ fn is_encrypted(tls: &Tls, scene: &Scene) -> bool {
     let url = url_of(scene);
     let (url, _) = url.split_once('?').unwrap_or((&url, ""));
     let (_, name) = url.rsplit_once('/').unwrap();
-    let encrypted: Vec<bool> = block_on(async {
+    let sessions: Vec<bool> = block_on(async {
         let (client, connection) = config.connect(NoTls).await.unwrap();
         let driving = tokio::spawn(connection);
-        let query = "SELECT ssl FROM pg_stat_ssl JOIN pg_stat_activity USING (pid)
-             WHERE application_name = 'dlock' AND datname = $1";
-        let rows = client.query(query, &[&name]).await.unwrap();
+        let query = format!(
+            "SELECT {what} FROM pg_stat_ssl JOIN pg_stat_activity USING (pid)
+             WHERE application_name = 'dlock' AND datname = $1"
+        );
+        let rows = client.query(&query, &[&name]).await.unwrap();
         driving.abort();
         rows.iter().map(|row| row.get(0)).collect()
     });
     drop(holder);
-    assert!(!encrypted.is_empty());
-    assert!(encrypted.iter().all(|ssl| *ssl == encrypted[0]));
-    encrypted[0]
+    assert!(!sessions.is_empty());
+    assert!(sessions.iter().all(|session| *session == sessions[0]));
+    sessions[0]
+}
+
+#[test]
+fn certificate_says_who_one_is() {
+    let tls = Tls::start(Certificates::new);
+    let by = |certificates: &Certificates, key: &Path| {
+        let certificate = certificates.certificate.display();
+        format!(
+            "?sslmode=require&sslcert={certificate}&sslkey={}",
+            key.display()
+        )
+    };
+    let known = "client_dn IS NOT NULL";
+    let ours = &tls.certificates;
+    assert!(has(&tls, &tls.scene(&by(ours, &ours.key)), known));
+    assert!(!has(&tls, &tls.scene("?sslmode=require"), known));
+    let by_variable = Scene::with(vec![
+        ("PGSSLCERT", ours.certificate.display().to_string()),
+        ("PGSSLKEY", ours.key.display().to_string()),
+        ("DLOCK_STORE", url_of(&tls.scene("?sslmode=require"))),
+    ]);
+    assert!(has(&tls, &by_variable, known));
+    // Of an authority that the server does not know.
+    let folder = tempfile::tempdir().unwrap();
+    let stranger = Certificates::new(folder.path(), "localhost").unwrap();
+    let refused = tls.scene(&by(&stranger, &stranger.key)).finish(SETUP);
+    assert_ne!(refused.code(), 0, "{refused:?}");
+    let swapped = tls.scene(&by(ours, &stranger.key)).finish(SETUP);
+    assert_ended(&swapped, 78, "no certificate with its key");
+    let absent = tls
+        .scene(&by(ours, Path::new("/no/such/file")))
+        .finish(SETUP);
+    assert_ended(&absent, 78, "can't read /no/such/file");
+    let half = format!("?sslcert={}", ours.certificate.display());
+    assert_ended(&tls.scene(&half).finish(SETUP), 78, "without its key");
 }
 
 #[test]

@@ -1,6 +1,11 @@
 //! Locks in a real Redis server.
+#![expect(clippy::unwrap_used, reason = "in a test, that is how it fails")]
 
-use std::{io::Write, net::TcpStream, time::Duration};
+use std::{
+    io::{Read, Write},
+    net::TcpStream,
+    time::Duration,
+};
 
 use dlock_test_servers::{
     Service,
@@ -10,6 +15,7 @@ use dlock_test_servers::{
 
 use crate::support::{
     Scene,
+    looking::{healthy_store_is_told_so, store_is_measured_and_left_clean},
     stores::{
         PURGE, RUN, SECRET, SETUP, STATUS, TRY, assert_all_end, assert_ended, block_on,
         candidates_lead_in_turn, command_ends_before_its_lease_when_the_store_is_gone,
@@ -111,6 +117,14 @@ fn ticket_holds_a_lock() {
 #[test]
 fn holder_that_is_asked_gives_back() {
     holder_gives_back_when_asked(&scene(&start()));
+}
+
+#[test]
+fn store_is_examined_and_measured() {
+    let service = start();
+    let scene = scene(&service);
+    healthy_store_is_told_so(&scene);
+    store_is_measured_and_left_clean(&scene);
 }
 
 #[test]
@@ -249,6 +263,9 @@ fn server_that_falls_silent_is_69_in_bounded_time() {
     let scene = scene(&service);
     freeze(&mut service);
     assert_all_end(&scene, &[TRY, RUN, STATUS, SETUP], 69, &["does not answer"]);
+    let doctor = scene.finish(["doctor"]);
+    assert_ended(&doctor, 69, "");
+    assert!(doctor.out.contains("does not answer"), "{doctor:?}");
 }
 
 /// What the store was asked for and did not answer: nobody knows, and asking again tells.
@@ -385,4 +402,96 @@ fn url_in_the_wrong_place_is_not_repeated_with_its_password() {
         let refused = scene.finish(["status", "--store", store]);
         assert_ended(&refused, 78, "not a store");
     }
+}
+
+#[test]
+fn certificate_says_who_one_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let by = |who: &str| Certificates::new(&folder.path().join(who), "localhost").unwrap();
+    let (ours, stranger) = (by("ours"), by("stranger"));
+    let service = block_on(redis_over_tls(&ours, &["--tls-auth-clients", "yes"]))
+        .unwrap_or_else(|error| panic!("no redis-server with TLS: {error}"));
+    let port = service.place().port();
+    let showing = |certificates: Option<&Certificates>| {
+        let query = certificates.map_or_else(String::new, |certificates| {
+            let (certificate, key) = (&certificates.certificate, &certificates.key);
+            format!(
+                "?sslcert={}&sslkey={}",
+                certificate.display(),
+                key.display()
+            )
+        });
+        Scene::with(vec![
+            ("DLOCK_STORE", format!("rediss://localhost:{port}{query}")),
+            ("SSL_CERT_FILE", ours.authority.display().to_string()),
+        ])
+    };
+    assert_ended(&showing(Some(&ours)).finish(TRY), 0, "");
+    assert_ne!(showing(None).finish(TRY).code(), 0);
+    assert_ne!(showing(Some(&stranger)).finish(TRY).code(), 0);
+    let query = format!("?sslcert={}&sslkey=/none", ours.certificate.display());
+    let absent = at(format!("rediss://localhost:{port}{query}"));
+    assert_ended(&absent.finish(TRY), 78, "can't read /none");
+    let plain = at(format!("redis://localhost:{port}{query}"));
+    assert_ended(&plain.finish(TRY), 78, "use rediss://");
+}
+
+/// What a server answers to a command.
+fn say(service: &Service, command: &str) -> String {
+    let mut stream = TcpStream::connect(("127.0.0.1", service.place().port())).unwrap();
+    stream
+        .set_read_timeout(Some(Duration::from_secs(30)))
+        .unwrap();
+    write!(stream, "{command}\r\nQUIT\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(!answer.starts_with('-'), "{command}: {answer}");
+    answer
+}
+
+#[test]
+fn any_node_leads_to_the_locks_of_a_cluster() {
+    let start = || {
+        block_on(redis(&["--cluster-enabled", "yes"]))
+            .unwrap_or_else(|error| panic!("no redis-server; scripts/test installs it: {error}"))
+    };
+    let nodes = [start(), start()];
+    say(&nodes[0], "CLUSTER ADDSLOTSRANGE 0 8191");
+    say(&nodes[1], "CLUSTER ADDSLOTSRANGE 8192 16383");
+    say(&nodes[1], "CLUSTER SET-CONFIG-EPOCH 2");
+    let port = nodes[1].place().port();
+    say(&nodes[0], &format!("CLUSTER MEET 127.0.0.1 {port}"));
+    for node in &nodes {
+        until("the cluster", || {
+            say(node, "CLUSTER INFO")
+                .contains("cluster_state:ok")
+                .then_some(())
+        });
+        until("both nodes", || {
+            say(node, "CLUSTER SLOTS").starts_with("*2").then_some(())
+        });
+    }
+    let scene = |node: &Service, query: &str| {
+        at(format!("redis://127.0.0.1:{}{query}", node.place().port()))
+    };
+    let names: Vec<String> = (0..8).map(|number| format!("lock-{number}")).collect();
+    let all = |scene: &Scene| -> Vec<i32> {
+        let run = |name: &String| {
+            scene
+                .finish(["run", name, "--no-wait", "--", "true"])
+                .code()
+        };
+        names.iter().map(run).collect()
+    };
+    for node in &nodes {
+        assert_eq!(all(&scene(node, "?cluster=true")), [0; 8]);
+        // Without: those of this node, and the others are elsewhere.
+        let codes = all(&scene(node, ""));
+        assert!(codes.contains(&0) && codes.contains(&69), "{codes:?}");
+    }
+    let both = scene(&nodes[0], "?cluster=true");
+    let listed = both.finish(["status", "--json"]).out;
+    assert!(names.iter().all(|name| listed.contains(name)), "{listed}");
+    commands_take_turns(&both);
+    killed_holder_is_followed(&scene(&nodes[1], "?cluster=true"));
 }

@@ -1,5 +1,4 @@
 //! `dlock acquire`, `dlock renew` and `dlock give-back`.
-#![expect(clippy::unwrap_used, reason = "in a test, that is how it fails")]
 
 use std::{
     io::Write,

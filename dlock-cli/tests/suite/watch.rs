@@ -1,5 +1,4 @@
 //! `dlock watch`.
-#![expect(clippy::unwrap_used, reason = "in a test, that is how it fails")]
 
 use std::{process::Stdio, time::Duration};
 

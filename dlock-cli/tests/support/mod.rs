@@ -11,6 +11,7 @@
 )]
 #![expect(clippy::unwrap_used, reason = "in a test, that is how it fails")]
 
+pub(crate) mod looking;
 pub(crate) mod shell;
 pub(crate) mod stores;
 pub(crate) mod tickets;

@@ -1,0 +1,93 @@
+//! `dlock doctor`: whether a store is fit for locks. How that looks is `report`, what is looked at `checks`.
+
+mod checks;
+mod report;
+
+use std::process::ExitCode;
+
+use dlock_stores::{Encryption, Location, Store};
+
+use self::{
+    checks::Patient,
+    report::{Finding, Report},
+};
+use crate::{
+    arguments::DoctorArguments,
+    ask,
+    exit::{Exit, Failure},
+    output,
+};
+
+/// Runs `dlock doctor`.
+pub(crate) fn main(arguments: &DoctorArguments) -> Result<ExitCode, Failure> {
+    ask::main(run(arguments))
+}
+
+async fn run(arguments: &DoctorArguments) -> Result<ExitCode, Failure> {
+    let DoctorArguments { lease, json, store } = arguments;
+    let location = store.location()?;
+    let mut report = Report::new(location.to_string(), *lease);
+    let end = examine(&location, arguments, &mut report).await;
+    if let Err(failure) = &end
+        && failure.exit() == Exit::NotAcquired
+    {
+        return end.map(|()| ExitCode::SUCCESS);
+    }
+    output::write(&report.text(*json)?)?;
+    match end {
+        Err(failure) => Ok(failure.exit().into()),
+        Ok(()) if report.is_well() => Ok(ExitCode::SUCCESS),
+        Ok(()) => Ok(Exit::StoreUnusable.into()),
+    }
+}
+
+/// Everything, up to the first thing that makes the rest useless.
+async fn examine(
+    location: &Location,
+    arguments: &DoctorArguments,
+    report: &mut Report,
+) -> Result<(), Failure> {
+    let store = report.note("store", open(location).await, |_| "it is there".to_owned())?;
+    report.add(encryption(location));
+    let tables = store.check().await.map_err(Failure::from);
+    report.note("tables", tables, |()| {
+        if store.has_tables() {
+            "as this release needs them".to_owned()
+        } else {
+            "none are needed".to_owned()
+        }
+    })?;
+    let mut patient = Patient::new(&store, arguments.lease)?;
+    let examined = patient.examine(report).await;
+    patient.close().await;
+    examined
+}
+
+async fn open(location: &Location) -> Result<Store, Failure> {
+    match ask::open(location).await? {
+        Some(store) => Ok(store),
+        // Nobody named it, and nobody has used it yet.
+        None => Ok(location.open().await?),
+    }
+}
+
+fn encryption(location: &Location) -> Finding {
+    let check = "encryption";
+    match location.encryption() {
+        Some(Encryption::Local) => Finding::good(check, "nothing leaves this machine"),
+        Some(Encryption::Checked) => {
+            Finding::good(check, "TLS, and the server's certificate is checked")
+        }
+        Some(Encryption::Unchecked(more)) => Finding::good(
+            check,
+            "others may stand between this machine and the server",
+        )
+        .advise(more),
+        Some(Encryption::None(more)) => Finding::good(
+            check,
+            "none: everybody on the way reads what is said, passwords too",
+        )
+        .advise(more),
+        _ => Finding::good(check, "its location does not tell"),
+    }
+}
