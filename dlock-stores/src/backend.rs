@@ -6,8 +6,6 @@ pub(crate) mod dynamodb;
 pub(crate) mod etcd;
 #[cfg(feature = "http")]
 pub(crate) mod http;
-#[cfg(feature = "kubernetes")]
-pub(crate) mod kubernetes;
 #[cfg(any(
     feature = "etcd",
     feature = "http",
@@ -15,6 +13,8 @@ pub(crate) mod kubernetes;
     feature = "redis"
 ))]
 pub(crate) mod identity;
+#[cfg(feature = "kubernetes")]
+pub(crate) mod kubernetes;
 #[cfg(feature = "mysql")]
 pub(crate) mod mysql;
 #[cfg(feature = "nats")]
