@@ -4,7 +4,7 @@
 //! renewed while it waits for the rest.
 
 use dlock_core::{DLock, Guard, Name};
-use dlock_stores::Store;
+use dlock_stores::{Store, text::without_credentials};
 use rustix::process::Signal;
 
 use super::{
@@ -28,6 +28,17 @@ pub(super) struct Names {
 
 /// Puts the names in order.
 pub(super) fn in_order(names: &[String]) -> Result<Names, Failure> {
+    // A store that was given without its option: a name would show its password to everybody.
+    if let Some(url) = names
+        .iter()
+        .find(|name| without_credentials(name) != **name)
+    {
+        let shown = without_credentials(url);
+        let what = format!(
+            "{shown} has a password and is no name of a lock: say --store URL, or DLOCK_STORE"
+        );
+        return Err(Failure::new(Exit::Usage, what));
+    }
     let names: Vec<Name> = names.iter().map(Name::new).collect::<Result<_, _>>()?;
     let mut sorted = names.clone();
     sorted.sort_unstable();

@@ -214,14 +214,14 @@ fn what_the_server_refuses_is_named() {
     });
     let words = [
         "to run the 'select' command",
-        "may not do what a lock needs",
+        "may not run select; a lock takes the commands",
     ];
     assert_all_end(&few("/1"), all, 78, &words);
     assert_all_end(
         &few(""),
         &[STATUS, PURGE],
         78,
-        &["may not do what a lock needs"],
+        &["may not run scan; a lock takes the commands"],
     );
     let renamed = started(&["--rename-command", "EVALSHA", ""]);
     let words = ["unknown command 'EVALSHA'", "renamed or disabled"];

@@ -20,7 +20,7 @@ pub mod redis;
 use std::{
     fmt, fs,
     future::Future,
-    io::{self, Error, Write},
+    io::{self, Error, ErrorKind, Write},
     os::unix::{fs::chown, process::CommandExt},
     path::PathBuf,
     process::{Child, ChildStdin, Command, Stdio},
@@ -101,7 +101,7 @@ impl Service {
     /// If it does not get ready again.
     pub async fn restart<F: Future<Output = bool>>(
         &mut self,
-        ready: impl FnMut(Place) -> F,
+        mut ready: impl FnMut(Place) -> F,
     ) -> io::Result<()> {
         self.tell("KILL")?;
         let deadline = Instant::now() + self.limit;
@@ -111,15 +111,23 @@ impl Service {
             }
             sleep(Duration::from_millis(10)).await;
         }
-        let ended = self.place.pid();
-        self.tell("start")?;
-        while self.place.pid().is_none() || self.place.pid() == ended {
-            if Instant::now() >= deadline {
-                return Err(Error::other("the guard did not start the server again"));
+        loop {
+            let ended = self.place.pid();
+            self.tell("start")?;
+            while self.place.pid().is_none() || self.place.pid() == ended {
+                if Instant::now() >= deadline {
+                    return Err(Error::other("the guard did not start the server again"));
+                }
+                sleep(Duration::from_millis(10)).await;
             }
-            sleep(Duration::from_millis(10)).await;
+            match self.place.until_ready(self.limit, &mut ready).await {
+                // While it was away a connection of somebody else took its port. That one ends.
+                Err(error) if error.kind() == ErrorKind::AddrInUse && Instant::now() < deadline => {
+                    sleep(Duration::from_millis(200)).await;
+                }
+                ready => return ready,
+            }
         }
-        self.place.until_ready(self.limit, ready).await
     }
 
     fn tell(&mut self, line: &str) -> io::Result<()> {
