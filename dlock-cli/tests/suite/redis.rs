@@ -221,7 +221,7 @@ fn what_the_server_refuses_is_named() {
         &few(""),
         &[STATUS, PURGE],
         78,
-        &["may not run scan; a lock takes the commands"],
+        &["this Redis user may not run"],
     );
     let renamed = started(&["--rename-command", "EVALSHA", ""]);
     let words = ["unknown command 'EVALSHA'", "renamed or disabled"];
