@@ -27,7 +27,7 @@ pub use self::{failure::Failure, store::Store};
 /// # Errors
 /// If it asks for something else.
 pub fn store() -> Result<Box<dyn Store>, Failure> {
-    const USAGE: &str = "usage: --store sqlite:PATH | postgres://.. | redis://.. | dynamodb:TABLE | etcd://HOST:PORT | nats://HOST/BUCKET";
+    const USAGE: &str = "usage: --store sqlite:PATH | postgres://.. | redis://.. | dynamodb:TABLE | etcd://HOST:PORT | mysql://.. | nats://HOST/BUCKET";
     match arguments()? {
         (url, rest) if rest.is_empty() => store::choose(url.as_deref()),
         _ => Err(Failure::new(USAGE)),

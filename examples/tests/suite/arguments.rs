@@ -23,7 +23,7 @@ async fn url_that_is_not_understood_is_not_repeated() {
         &["--store", "sqlite:", "s3cret-of-the-server"],
     ] {
         let said = refusal(wrong).await;
-        assert!(said.contains("usage: --store URL"), "{said}");
+        assert!(said.contains("usage: --store"), "{said}");
         assert!(!said.contains(PASSWORD), "{said}");
     }
 }
