@@ -1,8 +1,10 @@
 #![doc = include_str!("../README.md")]
 
+mod calls;
 mod error;
 pub mod fence;
 mod store;
+mod watch;
 
 use dlock_cas::CasProvider;
 use dlock_core::provider::InvalidPrefix;

@@ -12,23 +12,26 @@ use dlock_core::{
     provider::{Capabilities, Discipline, Durability},
 };
 use etcd_client::{
-    Client, Compare, CompareOp, Event, EventType, GetOptions, KeyValue, KvClient, Txn, TxnOp,
-    TxnOpResponse, WatchOptions, WatchStream,
+    Client, Compare, CompareOp, GetOptions, KeyValue, KvClient, Txn, TxnOp, TxnOpResponse,
 };
 
-use crate::error::{failed, unexpected};
+use crate::{calls::Calls, error::unexpected, watch};
 
 /// Keys of an etcd, over the user's own client.
 #[derive(Clone)]
 pub struct EtcdStore {
     client: Client,
+    calls: Calls,
 }
 
 impl EtcdStore {
     /// The etcd of this client. Asks the server nothing.
     #[must_use]
-    pub const fn new(client: Client) -> Self {
-        Self { client }
+    pub fn new(client: Client) -> Self {
+        Self {
+            client,
+            calls: Calls::default(),
+        }
     }
 
     // A clone of the client's handle, which wants to be changed to be used.
@@ -64,7 +67,7 @@ impl CasStore for EtcdStore {
 
     async fn get(&self, key: &str) -> Result<Option<Entry<Vec<u8>>>, ProviderError> {
         // Linearizable, as every read that does not ask for less.
-        let mut found = self.keys().get(key, None).await.map_err(failed)?;
+        let mut found = self.calls.answer(self.keys().get(key, None)).await?;
         Ok(found.take_kvs().pop().map(entry))
     }
 
@@ -78,7 +81,7 @@ impl CasStore for EtcdStore {
             .when([unchanged(key, expected)])
             .and_then([TxnOp::put(key, bytes.clone(), None)])
             .or_else([TxnOp::get(key, None)]);
-        let written = self.keys().txn(write).await.map_err(failed)?;
+        let written = self.calls.answer(self.keys().txn(write)).await?;
         if written.succeeded() {
             return Ok(Put::Done(bytes));
         }
@@ -91,22 +94,7 @@ impl CasStore for EtcdStore {
     }
 
     async fn watch(&self, prefix: &str, hints: Hints) -> Result<(), ProviderError> {
-        let options = WatchOptions::new().with_prefix();
-        let mut client = self.client.watch_client();
-        let opened = client.watch(prefix, Some(options)).await;
-        let mut changes = opened.map_err(failed)?;
-        // It listens from the first message on.
-        match changes.message().await.map_err(failed)? {
-            Some(message) if message.created() && !message.canceled() => {}
-            _ => return Err(unexpected("a watch that was not created")),
-        }
-        tokio::spawn(async move {
-            tokio::select! {
-                () = hints.closed() => {}
-                () = report(changes, &hints) => {}
-            }
-        });
-        Ok(())
+        watch::open(&self.client, &self.calls, prefix, hints).await
     }
 }
 
@@ -128,11 +116,9 @@ impl CasAdmin for EtcdStore {
         while listed.len() < limit && from < end {
             let room = i64::try_from(limit - listed.len()).unwrap_or(i64::MAX);
             let range = GetOptions::new().with_range(end.clone()).with_limit(room);
-            let mut page = self
-                .keys()
-                .get(from.clone(), Some(range))
-                .await
-                .map_err(failed)?;
+            let mut keys = self.keys();
+            let read = keys.get(from.clone(), Some(range));
+            let mut page = self.calls.answer(read).await?;
             let more = page.more();
             for found in page.take_kvs() {
                 from = successor(found.key());
@@ -152,7 +138,7 @@ impl CasAdmin for EtcdStore {
         let delete = Txn::new()
             .when([unchanged(key, Some(expected))])
             .and_then([TxnOp::delete(key, None)]);
-        let deleted = self.keys().txn(delete).await.map_err(failed)?;
+        let deleted = self.calls.answer(self.keys().txn(delete)).await?;
         Ok(deleted.succeeded())
     }
 }
@@ -171,27 +157,6 @@ fn entry(found: KeyValue) -> Entry<Vec<u8>> {
         version: bytes.clone(),
         bytes,
     }
-}
-
-/// Hints at changes until the watch ends or nobody listens.
-async fn report(mut changes: WatchStream, hints: &Hints) {
-    while let Ok(Some(message)) = changes.message().await {
-        if message.canceled() || !message.events().iter().all(|event| hint(event, hints)) {
-            return;
-        }
-    }
-}
-
-/// Whether to go on.
-fn hint(event: &Event, hints: &Hints) -> bool {
-    let Some(changed) = event.kv() else {
-        return true;
-    };
-    let Ok(key) = changed.key_str() else {
-        return true;
-    };
-    let bytes = (event.event_type() == EventType::Put).then(|| changed.value());
-    hints.changed(key, bytes)
 }
 
 /// The first key after this one.

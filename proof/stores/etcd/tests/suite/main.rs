@@ -11,6 +11,7 @@ mod conformance;
 mod election;
 mod fence;
 mod keys;
+mod one_way;
 mod outage;
 mod rights;
 mod tls;

@@ -1,0 +1,93 @@
+//! Requests that are lost on their way while the events of a watch arrive, and calls that are merely dropped.
+
+use std::time::Duration;
+
+use dlock_core::{
+    Name, Provider,
+    provider::{Acquire, Release, Renew, Wakeup},
+};
+use dlock_etcd::EtcdProvider;
+use dlock_etcd_proof::{Server, provider};
+use dlock_testkit::proxy::{Direction, Proxy};
+use tokio::{
+    task::JoinHandle,
+    time::{Instant, timeout},
+};
+use uuid::Uuid;
+
+/// How long a caller waits for an answer.
+const ATTEMPT: Duration = Duration::from_millis(200);
+
+/// What may take long on a busy machine.
+const LONG: Duration = Duration::from_secs(20);
+
+fn term(name: &str) -> Acquire {
+    Acquire::new(
+        Name::new(name).unwrap(),
+        Uuid::new_v4(),
+        Duration::from_secs(60),
+    )
+}
+
+/// Takes a lock and renews it all the time, until it is aborted.
+async fn keep_busy(provider: EtcdProvider) -> JoinHandle<()> {
+    let busy = term("busy");
+    provider.acquire(&busy).await.unwrap();
+    tokio::spawn(async move {
+        for n in 1.. {
+            let renew = Renew::new(busy.name.clone(), busy.new, n);
+            provider.renew(&renew).await.unwrap();
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    })
+}
+
+/// Something always arrives for the watch, so its client does not ask whether the connection lives.
+#[tokio::test]
+async fn connection_that_loses_requests_is_left_although_a_watch_is_told_of_changes() {
+    let server = Server::start().await;
+    let proxy = Proxy::start(server.address()).await.unwrap();
+    let busy = keep_busy(server.provider().await).await;
+    // A connection is asked whether it lives when nothing has arrived for a second.
+    let ours = provider(proxy.address(), Duration::from_secs(16)).await;
+    let door = Name::new("door").unwrap();
+    let _wakeups = ours.watch().await.unwrap().unwrap();
+    ours.read(&door).await.unwrap();
+    assert_eq!(proxy.connections(), 1);
+
+    proxy.swallow(Direction::ToServer);
+    assert!(timeout(ATTEMPT, ours.read(&door)).await.is_err());
+    // A new connection carries everything.
+    proxy.heal();
+    let answered = async { while timeout(ATTEMPT, ours.read(&door)).await.is_err() {} };
+    assert!(
+        timeout(LONG, answered).await.is_ok(),
+        "requests still go where they are lost"
+    );
+    assert!(!busy.is_finished(), "nothing arrived");
+    busy.abort();
+}
+
+#[tokio::test]
+async fn dropped_calls_end_no_watch_of_a_server_that_answers() {
+    let server = Server::start().await;
+    let ours = server.provider().await;
+    let mut wakeups = ours.watch().await.unwrap().unwrap();
+    // Longer than a watch waits for its own answer.
+    let end = Instant::now() + Duration::from_secs(3);
+    let mut dropped = 0;
+    while Instant::now() < end {
+        let a = term("door");
+        tokio::select! {
+            biased;
+            _ = ours.read(&a.name) => panic!("no answer comes at once"),
+            () = std::future::ready(()) => dropped += 1,
+        }
+        ours.acquire(&a).await.unwrap();
+        let released = Release::new(a.name.clone(), a.new, None);
+        ours.release(&released).await.unwrap();
+        let hint = timeout(LONG, wakeups.next()).await.unwrap();
+        assert_eq!(hint, Some(Wakeup::Name(a.name)), "after {dropped} calls");
+    }
+    assert!(dropped > 10, "only {dropped} calls");
+}
