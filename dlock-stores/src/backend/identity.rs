@@ -58,6 +58,7 @@ impl Files {
     }
 
     /// What is in them is no certificate with its key.
+    #[cfg(any(feature = "http", feature = "postgres"))]
     pub(crate) fn useless(&self) -> StoreError {
         let Self { certificate, key } = self;
         StoreError::unusable(format!(
