@@ -2,6 +2,7 @@
 
 use std::fs;
 
+#[cfg(any(feature = "etcd", feature = "http", feature = "redis"))]
 use super::query::Query;
 use crate::{StoreError, text::harmless};
 
@@ -14,6 +15,7 @@ pub(crate) struct Files {
 
 impl Files {
     /// `sslcert` and `sslkey`, both or neither.
+    #[cfg(any(feature = "etcd", feature = "http", feature = "redis"))]
     pub(crate) fn take(query: &mut Query<'_>) -> Result<Option<Self>, StoreError> {
         Self::new(query.take("sslcert")?, query.take("sslkey")?)
     }
