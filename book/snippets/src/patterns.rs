@@ -5,7 +5,7 @@ pub mod crawlers;
 pub mod customer;
 pub mod leader;
 pub mod migration;
+pub mod report;
 pub mod several;
-pub mod tests;
 pub mod threads;
 pub mod worker;
