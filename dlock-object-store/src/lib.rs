@@ -24,7 +24,7 @@ pub type ObjectProvider = CasProvider<Objects>;
 /// carry locks at all is found out once, by [`Objects::verify`].
 ///
 /// The prefix sets the locks of one application apart from those of others, and from other objects; `"dlock"` if you
-/// have no better one. It is one folder, whatever it contains: its `/` becomes `.1`. To keep it in a folder of
+/// have no better one. A prefix with a `/` in it is one folder, too: the `/` is written `.1`. To keep it in a folder of
 /// another, wrap the store into a [`PrefixStore`](object_store::prefix::PrefixStore). Prefix and name have at most 1024
 /// bytes together, the key of the object too, where each byte beyond ASCII takes three.
 ///

@@ -8,7 +8,7 @@ pub enum Encryption {
     Local,
     /// Encrypted, to a server whose certificate is checked.
     Checked,
-    /// Encrypted, if at all, to whoever answers: the text says how to ask for more.
+    /// Perhaps encrypted, to a server whose certificate nobody checks: the text says how to ask for more.
     Unchecked(&'static str),
     /// Readable for everybody on the way: the text says how to ask for more.
     None(&'static str),

@@ -31,7 +31,7 @@ pub struct Turns {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::exhaustive_enums, reason = "tests go through all of them")]
 pub enum Trap {
-    /// A's own line asks at once after a turn, whoever waits.
+    /// After its turn A lets its own line ask at once, although another process waits.
     OwnLineAsksAtOnce,
     /// A's next try claims the term that ended (ground (b)), so the name is never free.
     EndedTermClaimed,
