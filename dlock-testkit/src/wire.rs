@@ -49,7 +49,11 @@ use dlock_core::Provider;
 
 #[doc(hidden)]
 pub use self::run::{Shared, run};
-pub use self::{cases::CASES, run::caught, wiring::Wiring};
+pub use self::{
+    cases::CASES,
+    run::{caught, run_all_but},
+    wiring::Wiring,
+};
 
 /// A server, and how to make providers that reach it through an address.
 ///

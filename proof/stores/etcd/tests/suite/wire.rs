@@ -1,6 +1,6 @@
 //! The provider keeps its promises when the wire to its server breaks.
 
-use std::{net::SocketAddr, thread, time::Duration};
+use std::{net::SocketAddr, time::Duration};
 
 use dlock_core::{
     DLock, ErrorKind, Name, Provider,
@@ -10,7 +10,7 @@ use dlock_etcd::EtcdProvider;
 use dlock_etcd_proof::{Server, provider};
 use dlock_testkit::{
     proxy::{Direction, Proxy},
-    wire::{CASES, Shared, Wired, run},
+    wire::{Wired, run_all_but},
 };
 use uuid::Uuid;
 
@@ -56,23 +56,7 @@ const LEFT_OUT: [&str; 5] = [
 #[test]
 #[ignore = "fails where a fault meets a ping instead of a request"]
 fn cases_of_the_wire_suite_pass() {
-    static SHARED: Shared = Shared::new();
-    for name in LEFT_OUT {
-        assert!(
-            CASES.iter().any(|case| case.name == name),
-            "{name} is no case"
-        );
-    }
-    let played = CASES.iter().filter(|case| !LEFT_OUT.contains(&case.name));
-    let played: Vec<_> = played
-        .map(|case| (case.name, thread::spawn(|| run::<Etcd>(&SHARED, case.name))))
-        .collect();
-    assert!(played.len() > 10, "only {} cases", played.len());
-    let failed = played
-        .into_iter()
-        .filter_map(|(name, play)| play.join().err().map(|_| name));
-    let failed: Vec<_> = failed.collect();
-    assert!(failed.is_empty(), "{failed:?}");
+    run_all_but::<Etcd>(&LEFT_OUT);
 }
 
 /// Whenever a connection breaks: what was answered was done, what was denied was not, and the repeat is answered.
