@@ -145,11 +145,14 @@ impl Database {
 
     /// The way to it through an address that leads to its server.
     ///
+    /// The pool keeps every connection that it has opened: what it closes gets a goodbye, at any time, and a fault of the
+    /// proxy that is meant for a call would strike that.
+    ///
     /// # Panics
     /// If there is no pool of this size.
     #[must_use]
     pub fn through(&self, address: SocketAddr, size: usize) -> OptsBuilder {
-        let constraints = PoolConstraints::new(1, size);
+        let constraints = PoolConstraints::new(size, size);
         let pool = PoolOpts::new().with_constraints(must("no pool", constraints.ok_or(size)));
         root_at(address)
             .db_name(Some(self.name.clone()))

@@ -4,7 +4,7 @@ use std::{net::SocketAddr, time::Duration};
 
 use dlock_mysql::MysqlProvider;
 use dlock_mysql_proof::{Database, provider, server};
-use dlock_testkit::wire::{Wired, run_all_but};
+use dlock_testkit::wire::Wired;
 
 /// Big enough for a call that meets an open connection and one that needs another.
 const POOL: usize = 3;
@@ -36,11 +36,4 @@ impl Wired for Mysql {
     }
 }
 
-/// A connection that a dropped call was still opening may serve the next one, and then the case strikes an exchange that
-/// never comes. What it is about is tried in `cancelling.rs` and by the other cases.
-const LEFT_OUT: &str = "cancelled_acquire_leaves_nothing";
-
-#[test]
-fn cases_of_the_wire_suite_pass() {
-    run_all_but::<Mysql>(&[LEFT_OUT]);
-}
+dlock_testkit::wire_conformance!(Mysql);
