@@ -5,4 +5,5 @@ pub mod dynamodb;
 pub mod http;
 pub mod postgres;
 pub mod redis;
+pub mod sea_orm;
 pub mod sqlx;

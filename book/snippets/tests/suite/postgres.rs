@@ -1,12 +1,15 @@
-//! Fencing in PostgreSQL, with three drivers.
+//! Fencing in PostgreSQL, with four drivers.
 
 use diesel_async::{AsyncConnection, AsyncPgConnection};
 use dlock::postgres::{
     deadpool_postgres::tokio_postgres,
     fence::{Fence, FenceError},
 };
-use dlock_book_snippets::fencing::{diesel, postgres, sqlx as with_sqlx};
+use dlock_book_snippets::fencing::{
+    diesel, postgres, sea_orm as with_sea_orm, sqlx as with_sqlx,
+};
 use dlock_test_servers::Service;
+use sea_orm::{Database, TransactionTrait};
 use sqlx::PgPool;
 use tokio_postgres::{Client, NoTls};
 
@@ -116,6 +119,46 @@ async fn sqlx_and_tokio_postgres_share_the_table_of_tokens() {
             expected,
             "{token}"
         );
+        transaction.commit().await.unwrap();
+    }
+    let refused = postgres::withdraw(&mut client, &fence(), earlier).await;
+    assert!(matches!(refused, Err(FenceError::Stale(_))), "{refused:?}");
+}
+
+#[tokio::test]
+async fn sea_orm_refuses_an_earlier_holder() {
+    let server = server().await;
+    let client = prepared(&server).await;
+    let database = Database::connect(url(&server)).await.unwrap();
+    let (earlier, later) = two_holders();
+    for (token, amount, admitted) in [
+        (earlier, 90, true),
+        (later, 80, true),
+        (later, 70, true),
+        (earlier, 60, false),
+    ] {
+        let written = with_sea_orm::set_balance(&database, token, amount).await;
+        assert_eq!(written.unwrap(), admitted, "{token} {amount}");
+    }
+    assert_eq!(balance(&client).await, 70);
+}
+
+#[tokio::test]
+async fn sea_orm_and_tokio_postgres_share_the_table_of_tokens() {
+    let server = server().await;
+    let mut client = prepared(&server).await;
+    let database = Database::connect(url(&server)).await.unwrap();
+    let (earlier, later) = two_holders();
+    for (token, expected) in [
+        (earlier, true),
+        (later, true),
+        (later, true),
+        (earlier, false),
+    ] {
+        let transaction = database.begin().await.unwrap();
+        let admitted =
+            with_sea_orm::admitted(&transaction, "account 7", token).await;
+        assert_eq!(admitted.unwrap(), expected, "{token}");
         transaction.commit().await.unwrap();
     }
     let refused = postgres::withdraw(&mut client, &fence(), earlier).await;
