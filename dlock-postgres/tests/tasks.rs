@@ -85,6 +85,8 @@ impl Postgres {
     async fn tasks(&self, connections: usize) -> PostgresTasks {
         let pool = pool(server().await, connections);
         let tasks = PostgresTasks::builder().pool(pool).schema(&self.schema);
+        // Sixteen tests that make their schemas at once take longer on a busy machine than a call may by default.
+        let tasks = tasks.call_timeout(Duration::from_secs(60));
         tasks.build().unwrap()
     }
 

@@ -76,7 +76,6 @@ async fn local(jars: &Path) -> String {
     let server = SERVER
         .get_or_init(|| async {
             start
-                .ready_within(Duration::from_secs(60))
                 .spawn(|place| async move { place.accepts_connections().await })
                 .await
                 .unwrap_or_else(|error| panic!("DynamoDB Local: {error}; it needs a JDK 17"))

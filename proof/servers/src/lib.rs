@@ -76,7 +76,7 @@ impl Service {
             user: None,
             signal: "TERM",
             patience: Duration::from_secs(5),
-            limit: Duration::from_secs(30),
+            limit: Duration::from_secs(120),
         }
     }
 
@@ -155,7 +155,7 @@ impl<C: Fn(&Place) -> Command> ServiceBuilder<C> {
         self
     }
 
-    /// How long the server may take to get ready; 30 s if not set.
+    /// How long the server may take to get ready; 120 s if not set.
     #[must_use]
     pub const fn ready_within(mut self, limit: Duration) -> Self {
         self.limit = limit;

@@ -39,10 +39,7 @@ impl Server {
             shell.arg(place.port().to_string()).args(settings);
             shell
         };
-        let service = Service::builder(command)
-            .ready_within(Duration::from_secs(120))
-            .spawn(is_ready)
-            .await;
+        let service = Service::builder(command).spawn(is_ready).await;
         Self {
             service: must("MariaDB does not start", service),
         }
