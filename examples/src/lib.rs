@@ -7,11 +7,13 @@
 //! --store redis://..             a server
 //! --store dynamodb:TABLE         a table of the store at AWS_ENDPOINT_URL
 //! --store etcd://HOST:PORT       keys of an etcd
+//! --store mysql://..             a database of MariaDB
 //! --store nats://HOST/BUCKET     a bucket, made if it is missing
+//! --store kubernetes://NAMESPACE a namespace of the cluster that kubectl asks
 //! ```
 //!
-//! The examples speak plain TCP, which is for servers on one's own machine. In a program, give the
-//! same builders a client with TLS.
+//! Except for Kubernetes the examples speak plain TCP, which is for servers on one's own machine. In a
+//! program, give the same builders a client with TLS.
 
 mod failure;
 pub mod store;
@@ -27,7 +29,7 @@ pub use self::{failure::Failure, store::Store};
 /// # Errors
 /// If it asks for something else.
 pub fn store() -> Result<Box<dyn Store>, Failure> {
-    const USAGE: &str = "usage: --store sqlite:PATH | postgres://.. | redis://.. | dynamodb:TABLE | etcd://HOST:PORT | mysql://.. | nats://HOST/BUCKET";
+    const USAGE: &str = "usage: --store sqlite:PATH | postgres://.. | redis://.. | dynamodb:TABLE | etcd://HOST:PORT | mysql://.. | nats://HOST/BUCKET | kubernetes://NAMESPACE";
     match arguments()? {
         (url, rest) if rest.is_empty() => store::choose(url.as_deref()),
         _ => Err(Failure::new(USAGE)),

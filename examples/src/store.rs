@@ -4,6 +4,8 @@
 mod dynamodb;
 #[cfg(feature = "etcd")]
 mod etcd;
+#[cfg(feature = "kubernetes")]
+mod kubernetes;
 #[cfg(feature = "mysql")]
 mod mysql;
 #[cfg(feature = "nats")]
@@ -53,6 +55,7 @@ const KINDS: &[(&str, &str)] = &[
     ("etcd://", "etcd"),
     ("nats://", "nats"),
     ("mysql://", "mysql"),
+    ("kubernetes://", "kubernetes"),
 ];
 
 /// The store with this URL; without one, an SQLite file that is gone when the value is dropped.
@@ -65,7 +68,7 @@ pub fn choose(url: Option<&str>) -> Result<Box<dyn Store>, Failure> {
     let Some((prefix, kind)) = KINDS.iter().find(|(prefix, _)| url.starts_with(prefix)) else {
         let beginnings: Vec<_> = KINDS.iter().map(|(prefix, _)| *prefix).collect();
         return Err(Failure::new(format!(
-            "--store takes a URL that begins with one of {} (without TLS: these are examples)",
+            "--store takes a URL that begins with one of {} (mostly without TLS: these are examples)",
             beginnings.join(", ")
         )));
     };
@@ -85,6 +88,8 @@ pub fn choose(url: Option<&str>) -> Result<Box<dyn Store>, Failure> {
         "etcd" => Ok(Box::new(etcd::Etcd::new(_place)?)),
         #[cfg(feature = "nats")]
         "nats" => Ok(Box::new(nats::Nats::new(_place)?)),
+        #[cfg(feature = "kubernetes")]
+        "kubernetes" => Ok(Box::new(kubernetes::Kubernetes::new(_place)?)),
         missing => Err(Failure::new(format!(
             "this program was built without the store {missing:?}: add --features {missing} to the \
              command, before the --"

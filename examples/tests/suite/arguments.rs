@@ -49,6 +49,11 @@ async fn store_that_cannot_be_reached_is_told_without_its_password() {
             cfg!(feature = "etcd"),
         ),
         (
+            "kubernetes",
+            "kubernetes://somebody:s3cret-of-the-server@127.0.0.1:1",
+            cfg!(feature = "kubernetes"),
+        ),
+        (
             "sqlite",
             "sqlite:/nowhere/at/all/locks.db",
             cfg!(feature = "sqlite"),

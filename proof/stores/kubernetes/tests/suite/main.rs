@@ -9,6 +9,7 @@ mod broken;
 mod cancelling;
 mod conformance;
 mod election;
+mod examples;
 mod fence;
 mod leases;
 mod outage;
