@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod error;
+pub mod fence;
 mod path;
 mod store;
 mod verify;

@@ -10,7 +10,7 @@ use dlock_core::{
 };
 use futures_util::{StreamExt, TryStreamExt, stream};
 use object_store::{
-    Error, GetResult, ObjectStore, ObjectStoreExt, PutMode, UpdateVersion, path::Path,
+    Error, GetResult, ObjectStore, ObjectStoreExt, PutMode, PutPayload, UpdateVersion, path::Path,
 };
 
 use crate::{
@@ -68,11 +68,11 @@ impl Objects {
     pub(crate) async fn write(
         &self,
         path: &Path,
-        bytes: Vec<u8>,
+        bytes: PutPayload,
         expected: Option<&UpdateVersion>,
     ) -> Result<Put<UpdateVersion>, ProviderError> {
         let mode = expected.map_or(PutMode::Create, |version| PutMode::Update(version.clone()));
-        match self.bucket.put_opts(path, bytes.into(), mode.into()).await {
+        match self.bucket.put_opts(path, bytes, mode.into()).await {
             Ok(done) => version(done.e_tag, done.version).map(Put::Done),
             // Services have many words for it. One that is said of two writes at the same time means neither that there
             // is such an object nor that there is none.
@@ -159,7 +159,8 @@ impl CasStore for Objects {
         bytes: Vec<u8>,
         expected: Option<&UpdateVersion>,
     ) -> Result<Put<UpdateVersion>, ProviderError> {
-        self.write(&path::of_key(key)?, bytes, expected).await
+        self.write(&path::of_key(key)?, bytes.into(), expected)
+            .await
     }
 }
 

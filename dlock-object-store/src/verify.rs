@@ -58,7 +58,7 @@ impl Objects {
             e_tag: Some("\"0123456789abcdef0123456789abcdef\"".into()),
             version: Some("1".into()),
         };
-        if let Ok(Put::Done(_)) = self.write(path, b"none".to_vec(), Some(&nothing)).await {
+        if let Ok(Put::Done(_)) = self.write(path, "none".into(), Some(&nothing)).await {
             return Err(unfit("it has replaced an object that was not there"));
         }
         let first = self.race(path, "created", None).await?;
@@ -136,14 +136,14 @@ impl Objects {
         expected: Option<&UpdateVersion>,
     ) -> Result<Put<UpdateVersion>, ProviderError> {
         for _ in 1..TRIES {
-            match self.write(path, text.into(), expected).await {
+            match self.write(path, text.to_owned().into(), expected).await {
                 Err(error) if error.kind() == ErrorKind::NotApplied => {
                     tokio::time::sleep(PAUSE).await;
                 }
                 answer => return answer,
             }
         }
-        self.write(path, text.into(), expected).await
+        self.write(path, text.to_owned().into(), expected).await
     }
 }
 

@@ -9,7 +9,7 @@ mod seaweed;
 use std::{env, ffi::OsString, fmt::Debug, net::SocketAddr, sync::Arc, time::Duration};
 
 use dlock_object_store::{ObjectProvider, Objects};
-use object_store::{BackoffConfig, ClientOptions, ObjectStore, RetryConfig};
+use object_store::{BackoffConfig, ClientOptions, ObjectStore, RetryConfig, aws::AmazonS3};
 
 pub use self::{
     azurite::Azurite,
@@ -25,7 +25,16 @@ pub const LIMIT: Duration = Duration::from_secs(20);
 /// If there can be none.
 #[must_use]
 pub fn provider(address: SocketAddr, limit: Duration) -> ObjectProvider {
-    over(seaweed::bucket(address, limit, User::LOCKER))
+    over(bucket(address, limit))
+}
+
+/// The bucket of the server at this address, whose calls end within this limit.
+///
+/// # Panics
+/// If there can be none.
+#[must_use]
+pub fn bucket(address: SocketAddr, limit: Duration) -> AmazonS3 {
+    seaweed::bucket(address, limit, User::LOCKER)
 }
 
 /// A provider over these objects, with the prefix that the suites know. Their client repeats nothing.

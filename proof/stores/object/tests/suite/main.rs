@@ -11,6 +11,7 @@ mod cancelling;
 mod conformance;
 mod creation;
 mod election;
+mod fence;
 mod objects;
 mod outage;
 mod rights;
