@@ -10,10 +10,13 @@
 //! --store mysql://..             a database of MariaDB
 //! --store nats://HOST/BUCKET     a bucket, made if it is missing
 //! --store kubernetes://NAMESPACE a namespace of the cluster that kubectl asks
+//! --store s3://BUCKET            a bucket in AWS_REGION, or of the service at AWS_ENDPOINT_URL (one at
+//!                                http://.. with AWS_ALLOW_HTTP=true)
+//! --store azure://CONTAINER      a container of the account AZURE_STORAGE_ACCOUNT_NAME
 //! ```
 //!
-//! Except for Kubernetes the examples speak plain TCP, which is for servers on one's own machine. In a
-//! program, give the same builders a client with TLS.
+//! Except for the last three the examples speak plain TCP, which is for servers on one's own machine. In
+//! a program, give the same builders a client with TLS.
 
 mod failure;
 pub mod store;
@@ -29,7 +32,7 @@ pub use self::{failure::Failure, store::Store};
 /// # Errors
 /// If it asks for something else.
 pub fn store() -> Result<Box<dyn Store>, Failure> {
-    const USAGE: &str = "usage: --store sqlite:PATH | postgres://.. | redis://.. | dynamodb:TABLE | etcd://HOST:PORT | mysql://.. | nats://HOST/BUCKET | kubernetes://NAMESPACE";
+    const USAGE: &str = "usage: --store sqlite:PATH | postgres://.. | redis://.. | dynamodb:TABLE | etcd://HOST:PORT | mysql://.. | nats://HOST/BUCKET | kubernetes://NAMESPACE | s3://BUCKET | azure://CONTAINER";
     match arguments()? {
         (url, rest) if rest.is_empty() => store::choose(url.as_deref()),
         _ => Err(Failure::new(USAGE)),

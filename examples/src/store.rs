@@ -10,6 +10,8 @@ mod kubernetes;
 mod mysql;
 #[cfg(feature = "nats")]
 mod nats;
+#[cfg(feature = "object-store")]
+mod object_store;
 #[cfg(feature = "postgres")]
 mod postgres;
 #[cfg(feature = "redis")]
@@ -56,6 +58,8 @@ const KINDS: &[(&str, &str)] = &[
     ("nats://", "nats"),
     ("mysql://", "mysql"),
     ("kubernetes://", "kubernetes"),
+    ("s3://", "object-store"),
+    ("azure://", "object-store"),
 ];
 
 /// The store with this URL; without one, an SQLite file that is gone when the value is dropped.
@@ -90,6 +94,8 @@ pub fn choose(url: Option<&str>) -> Result<Box<dyn Store>, Failure> {
         "nats" => Ok(Box::new(nats::Nats::new(_place)?)),
         #[cfg(feature = "kubernetes")]
         "kubernetes" => Ok(Box::new(kubernetes::Kubernetes::new(_place)?)),
+        #[cfg(feature = "object-store")]
+        "object-store" => Ok(Box::new(object_store::Bucket::new(prefix, _place)?)),
         missing => Err(Failure::new(format!(
             "this program was built without the store {missing:?}: add --features {missing} to the \
              command, before the --"

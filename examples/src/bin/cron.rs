@@ -15,7 +15,7 @@ use dlock::{DLock, FencingToken, TryAcquire};
 use dlock_examples::{Failure, store};
 use tokio::{process::Command, time::sleep};
 
-const USAGE: &str = "usage: [--store sqlite:PATH | postgres://.. | redis://.. | dynamodb:TABLE | etcd://HOST:PORT | mysql://.. | nats://HOST/BUCKET | kubernetes://NAMESPACE] \
+const USAGE: &str = "usage: [--store sqlite:PATH | postgres://.. | redis://.. | dynamodb:TABLE | etcd://HOST:PORT | mysql://.. | nats://HOST/BUCKET | kubernetes://NAMESPACE | s3://BUCKET | azure://CONTAINER] \
                      [--as NAME mutex|once]";
 
 /// How far the clocks of two hosts are apart: the job takes less.

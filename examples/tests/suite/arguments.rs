@@ -54,6 +54,11 @@ async fn store_that_cannot_be_reached_is_told_without_its_password() {
             cfg!(feature = "kubernetes"),
         ),
         (
+            "object-store",
+            "s3://somebody:s3cret-of-the-server@127.0.0.1:1",
+            cfg!(feature = "object-store"),
+        ),
+        (
             "sqlite",
             "sqlite:/nowhere/at/all/locks.db",
             cfg!(feature = "sqlite"),

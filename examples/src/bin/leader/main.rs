@@ -27,7 +27,7 @@ use tokio::{
     time::{Instant, timeout},
 };
 
-const USAGE: &str = "usage: [--store sqlite:PATH | postgres://.. | redis://.. | dynamodb:TABLE | etcd://HOST:PORT | mysql://.. | nats://HOST/BUCKET | kubernetes://NAMESPACE] [--as NAME]";
+const USAGE: &str = "usage: [--store sqlite:PATH | postgres://.. | redis://.. | dynamodb:TABLE | etcd://HOST:PORT | mysql://.. | nats://HOST/BUCKET | kubernetes://NAMESPACE | s3://BUCKET | azure://CONTAINER] [--as NAME]";
 
 /// For what should come about soon.
 const PATIENCE: Duration = Duration::from_secs(60);

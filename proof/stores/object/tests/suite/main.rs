@@ -11,6 +11,7 @@ mod cancelling;
 mod conformance;
 mod creation;
 mod election;
+mod examples;
 mod fence;
 mod objects;
 mod outage;
