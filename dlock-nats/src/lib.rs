@@ -2,9 +2,11 @@
 
 mod admin;
 mod bucket;
+mod calls;
 mod error;
 pub mod fence;
 mod key;
+mod one_way;
 mod refusals;
 mod store;
 mod stream;

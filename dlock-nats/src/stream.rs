@@ -14,11 +14,11 @@ use async_nats::{
         stream::RawMessage,
     },
 };
-use dlock_core::ProviderError;
+use dlock_core::{ErrorKind, ProviderError};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::json;
 
-use crate::{error, refusals::Refusals};
+use crate::{calls::Calls, error, refusals::Refusals};
 
 /// How often it is looked whether a connection is there, or still the same: the client does not tell.
 const LOOK: Duration = Duration::from_millis(20);
@@ -31,6 +31,7 @@ pub(crate) struct Stream {
     pub(crate) client: Client,
     pub(crate) bucket: String,
     pub(crate) refusals: Refusals,
+    pub(crate) calls: Calls,
     doubts: AtomicU64,
 }
 
@@ -54,11 +55,12 @@ pub(crate) struct Found {
 }
 
 impl Stream {
-    pub(crate) const fn new(client: Client, bucket: String, refusals: Refusals) -> Self {
+    pub(crate) fn new(client: Client, bucket: String, refusals: Refusals) -> Self {
         Self {
             client,
             bucket,
             refusals,
+            calls: Calls::default(),
             doubts: AtomicU64::new(0),
         }
     }
@@ -180,20 +182,23 @@ impl Stream {
         if let Some(headers) = headers {
             request = request.headers(headers);
         }
+        let call = self.calls.begin();
         let answer = tokio::select! {
             biased;
             answer = self.client.send_request(subject.to_owned(), request) => {
-                answer.map_err(error::unanswered)?
+                answer.map_err(error::unanswered)
             }
-            () = refusal.of(subject) => {
-                return Err(ProviderError::fatal(format!(
-                    "the server does not let this user publish to {subject:?}: grant it"
-                )));
-            }
+            () = refusal.of(subject) => Err(ProviderError::fatal(format!(
+                "the server does not let this user publish to {subject:?}: grant it"
+            ))),
             () = self.broken(connects) => {
-                return Err(ProviderError::unknown("the connection to NATS broke"));
+                Err(ProviderError::unknown("the connection to NATS broke"))
             }
         };
+        if !matches!(&answer, Err(error) if error.kind() == ErrorKind::Unknown) {
+            call.answered();
+        }
+        let answer = answer?;
         serde_json::from_slice(&answer.payload).map_err(|error| {
             ProviderError::unknown("NATS gave an answer that is none").with_source(error)
         })

@@ -17,6 +17,7 @@ use serde_json::json;
 
 use crate::{
     key,
+    one_way::Suspicion,
     stream::{Stream, is_deletion},
 };
 
@@ -66,6 +67,12 @@ pub(crate) async fn open(stream: &Stream, prefix: &str, hints: Hints) -> Result<
     let messages = messages.map_err(|error| {
         ProviderError::unknown("the connection to NATS is gone").with_source(error)
     })?;
+    let suspicion = Suspicion {
+        client: stream.client.clone(),
+        // Of the subjects that the server acknowledges flow on; it has none with so few parts.
+        nobody: format!("$JS.FC.{}.question", stream.name()),
+        calls: stream.calls.clone(),
+    };
     let report = Report {
         client: stream.client.clone(),
         connects,
@@ -73,7 +80,12 @@ pub(crate) async fn open(stream: &Stream, prefix: &str, hints: Hints) -> Result<
         messages,
         hints,
     };
-    tokio::spawn(report.run());
+    tokio::spawn(async move {
+        tokio::select! {
+            () = report.run() => {}
+            () = suspicion.run() => {}
+        }
+    });
     Ok(())
 }
 

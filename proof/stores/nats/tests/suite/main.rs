@@ -13,6 +13,7 @@ mod election;
 mod examples;
 mod fence;
 mod keys;
+mod one_way;
 mod outage;
 mod races;
 mod restored;
@@ -104,5 +105,13 @@ fn sent(client: &Client) -> u64 {
     let statistics: Arc<_> = client.statistics();
     statistics
         .out_messages
+        .load(std::sync::atomic::Ordering::Relaxed)
+}
+
+/// How many connections the client has had.
+fn connects(client: &Client) -> u64 {
+    let statistics: Arc<_> = client.statistics();
+    statistics
+        .connects
         .load(std::sync::atomic::Ordering::Relaxed)
 }
