@@ -11,6 +11,8 @@ use dlock_server::{
 };
 use dlock_sqlite::{SqliteProvider, tasks::SqliteTasks};
 use dlock_test_servers::certificates::Certificates;
+use dlock_testkit::proxy::{Fault, Proxy};
+use rustix::process::Signal;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::{net::TcpListener, runtime::Runtime};
@@ -25,6 +27,7 @@ use crate::support::{
         revoked_holder_ends_before_the_next_one, status_tells_who_holds_what,
     },
     tickets::{holder_gives_back_when_asked, ticket_holds_from_one_command_to_the_next},
+    until,
 };
 
 /// A server before a file, for as long as this is there.
@@ -209,6 +212,52 @@ fn certificate_says_who_one_is() {
     assert_ended(&absent, 78, "can't read");
     let half = format!("?sslcert={}", client.certificate.display());
     assert_ended(&scene(half).finish(TRY), 78, "without its key");
+}
+
+/// All requests over TLS share a connection. One that carries nothing to the server any more, and says nothing, is
+/// replaced while the lease lasts.
+#[test]
+fn holder_outlives_a_silent_connection() {
+    let folder = tempfile::tempdir().unwrap();
+    let own = Certificates::new(&folder.path().join("server"), "localhost").unwrap();
+    let served = Served::start();
+    let tls = Tls::open(TlsFiles {
+        certificate: own.certificate.clone(),
+        key: own.key.clone(),
+        client_ca: None,
+        clients_must: false,
+    });
+    let server =
+        Server::new(router(&served.service), Bounds::default()).tls(Arc::new(tls.unwrap()));
+    let proxy = served.runtime.block_on(async {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let proxy = Proxy::start(listener.local_addr().unwrap()).await.unwrap();
+        tokio::spawn(server.serve(listener, CancellationToken::new()));
+        proxy
+    });
+    let url = format!("https://localhost:{}", proxy.address().port());
+    let authority = own.authority.to_str().unwrap().to_owned();
+    let scene = Scene::with(vec![("DLOCK_STORE", url), ("SSL_CERT_FILE", authority)]);
+    let mut holder = scene.run(
+        &["--lease", "20s"],
+        "echo in >> \"$T/trace\"; exec sleep 600",
+    );
+    scene.await_trace("in");
+    let direct = served.scene();
+    let renewals = || {
+        let finished = direct.finish(["status", "lock", "--json"]);
+        assert_ended(&finished, 0, "");
+        let shown: Value = serde_json::from_str(&finished.out).unwrap();
+        shown["renewals"].as_u64().unwrap()
+    };
+    proxy.next(Fault::LoseRequest);
+    served.runtime.block_on(proxy.until_struck(1));
+    let before = renewals();
+    until("a renewal over another connection", || {
+        assert!(holder.is_running(), "the lease was lost: {}", holder.err());
+        (renewals() > before).then_some(())
+    });
+    holder.signal(Signal::TERM);
 }
 
 #[test]

@@ -56,7 +56,11 @@ impl Server {
     /// there is no token.
     ///
     /// The client brings the connections and TLS. It should have a `connect_timeout` of a second or two if there are
-    /// several servers, since one that is gone may not even refuse.
+    /// several servers, since one that is gone may not even refuse. Over TLS all requests to a server share a connection
+    /// (HTTP/2), which outlives requests without an answer: without `http2_keep_alive_interval` and
+    /// `http2_keep_alive_timeout`, 2 s each, say, one that dies without a word is kept for half a minute, and behind a proxy
+    /// that still takes what is sent for ever. The client sends such a ping only after it has received nothing for the interval,
+    /// so a stream of hints that never pauses for so long hides a connection that loses requests alone.
     ///
     /// # Errors
     /// [`InvalidServer`] if an address is none, or there is none.

@@ -22,6 +22,9 @@ use crate::{
 
 /// How long a connection may take.
 const CONNECT: Duration = Duration::from_secs(5);
+/// How long a connection with open requests may be silent before it is asked whether it lives, and how long its answer may
+/// take. Over TLS all requests share one (HTTP/2), also after some had no answer.
+const SILENT: Duration = Duration::from_secs(2);
 /// How long the first answer may take, with its connection.
 const FIRST_ANSWER: Duration = Duration::from_secs(10);
 
@@ -71,6 +74,8 @@ impl Place {
         let unusable = || StoreError::unusable(format!("can't use the server {self}"));
         let client = client
             .connect_timeout(CONNECT)
+            .http2_keep_alive_interval(SILENT)
+            .http2_keep_alive_timeout(SILENT)
             // A token goes where it was meant to go.
             .redirect(reqwest::redirect::Policy::none())
             .build()
