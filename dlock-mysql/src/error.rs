@@ -1,6 +1,9 @@
 //! What went wrong, in words that say what to do: the errors of building a provider, and the one place where the
 //! driver's errors become the three kinds of the protocol.
 
+#[cfg(test)]
+mod tests;
+
 use std::{error::Error as StdError, time::Duration};
 
 use dlock_core::{ErrorKind, FencingToken, Name, ProviderError, provider::InvalidPrefix};

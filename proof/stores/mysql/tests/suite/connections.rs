@@ -7,10 +7,11 @@ use dlock_core::{
     provider::{Renew, RenewOutcome},
 };
 use dlock_mysql_proof::{provider, server};
+use dlock_testkit::proxy::{Fault, Proxy};
 use mysql_async::prelude::Queryable;
 use tokio::{task::JoinSet, time::timeout};
 
-use crate::support::{granted, term, until};
+use crate::support::{LONG, granted, term, until};
 
 /// Each dropped call waits in the server for a row. Its place in the pool is free at once, and nobody gets its answer.
 #[tokio::test]
@@ -49,6 +50,28 @@ async fn dropped_call_closes_its_connection_and_leaves_its_place() {
         open.unwrap() <= 2
     })
     .await;
+}
+
+/// An answer that is lost never comes. The pool has one place, which the next call gets.
+#[tokio::test]
+async fn call_that_nobody_answers_leaves_its_place() {
+    let database = server().await.database().await;
+    database.provider(1).await;
+    let proxy = Proxy::start(database.address).await.unwrap();
+    let ours = provider(database.through(proxy.address(), 1), LONG / 20);
+    let a = term("door");
+    granted(&ours, &a).await;
+    for n in 1..=3_u8 {
+        let renew = Renew::new(a.name.clone(), a.new, n.into());
+        proxy.next(Fault::LoseReply);
+        tokio::select! {
+            biased;
+            renewed = ours.renew(&renew) => panic!("an answer came: {renewed:?}"),
+            () = proxy.until_struck(n.into()) => {}
+        }
+        let repeated = ours.renew(&renew).await.unwrap();
+        assert_eq!(repeated, RenewOutcome::Renewed { asked: false });
+    }
 }
 
 #[tokio::test]

@@ -29,17 +29,13 @@ async fn who_only_looks_does_not_wait_and_who_writes_waits_two_seconds() {
     granted(&ours, &a).await;
     granted(&ours, &term("beside")).await;
     let mut other = locked(&database, &a.name).await;
-    let began = Instant::now();
-    for _ in 0..20 {
+    // A call that waited would end in an error: the row stays locked for longer than any does.
+    for _ in 0..3 {
         assert!(is_held(&ours, "door").await);
         assert!(ours.read(&a.name).await.unwrap().is_some());
         assert_eq!(ours.purge(10).await.unwrap(), 0);
     }
     assert!(is_held(&ours, "beside").await);
-    assert!(
-        began.elapsed() < Duration::from_millis(1900),
-        "it waited for the row"
-    );
 
     let renew = Renew::new(a.name.clone(), a.new, 1);
     let began = Instant::now();
