@@ -169,3 +169,30 @@ async fn table_that_forgets_or_merges_is_refused() {
         ours.verify_schema().await.unwrap();
     }
 }
+
+/// A week is a week to the minute, and a limit is one in a database where nobody else cleans up.
+#[tokio::test]
+async fn purge_takes_what_is_a_week_past_and_no_more_than_its_limit() {
+    let database = server().await.database().await;
+    let ours = database.provider(1).await;
+    let names = [
+        "old 1", "old 2", "old 3", "old 4", "old 5", "spoilt", "young",
+    ];
+    for name in names {
+        granted(&ours, &term(name)).await;
+    }
+    database
+        .run(
+            "SET @week_ago = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) - 7 * 86400000000; \
+             UPDATE dlock_lock SET expiry = @week_ago + IF(name = 'young', 1, -1) * 60000000; \
+             UPDATE dlock_lock SET since = -1 WHERE name = 'spoilt'",
+        )
+        .await;
+    assert_eq!(ours.purge(2).await.unwrap(), 2);
+    assert_eq!(ours.purge(10).await.unwrap(), 3);
+    let left = ours.list(&List::new("")).await.unwrap();
+    let records: Vec<_> = left.records.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(records, ["young"]);
+    let unreadable = left.unreadable.iter().map(|(name, _)| name.as_str());
+    assert!(unreadable.eq(["spoilt"]), "what is no record was deleted");
+}
