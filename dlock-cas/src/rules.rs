@@ -32,7 +32,7 @@ pub(crate) fn acquire(
             return Ok(Step::Answer(if record.released {
                 AcquireOutcome::Spent // A3
             } else {
-                AcquireOutcome::Acquired(record.token) // A2
+                AcquireOutcome::Acquired(record.token.into()) // A2
             }));
         }
         Some(record) if record.released || request.prev == Some(record.version()) => {
@@ -44,7 +44,7 @@ pub(crate) fn acquire(
     let since = std::time::UNIX_EPOCH + std::time::Duration::from_micros(now.micros());
     let mut record = Record::new(request.new, &request.owner, since, token, request.duration);
     record.data.clone_from(&request.data);
-    Ok(Step::Write(record, AcquireOutcome::Acquired(token)))
+    Ok(Step::Write(record, AcquireOutcome::Acquired(token.into())))
 }
 
 /// The token of a grant: T1, T2. It follows the clock at every grant, not only at the first of a name:

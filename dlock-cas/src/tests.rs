@@ -35,9 +35,9 @@ fn token(found: Option<&Record>, floor: u64, now: SystemTime) -> Result<u64, Err
     let mut request = Acquire::new(name, Uuid::from_u128(2), Duration::from_secs(15)).floor(floor);
     request.prev = found.map(Record::version);
     match rules::acquire(&request, found, Wall::fake(now)) {
-        Ok(Step::Write(record, AcquireOutcome::Acquired(token))) => {
-            assert_eq!(record.token, token);
-            Ok(token.get())
+        Ok(Step::Write(record, AcquireOutcome::Acquired(tokens))) => {
+            assert_eq!(record.token, tokens.last());
+            Ok(tokens.last().get())
         }
         Ok(_) => panic!("nobody is in the way"),
         Err(error) => Err(error.kind()),

@@ -12,6 +12,7 @@ mod record;
 mod request;
 mod sharing;
 mod token;
+mod tokens;
 mod wakeups;
 
 pub(crate) use self::request::system_uuid;
@@ -27,5 +28,6 @@ pub use self::{
     request::{Acquire, Ask, Closing, List, Release, Renew, Revoke},
     sharing::Sharing,
     token::{FencingToken, TokenOutOfRange},
+    tokens::Tokens,
     wakeups::{Wakeup, WakeupSender, Wakeups},
 };

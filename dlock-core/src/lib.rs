@@ -33,7 +33,7 @@ pub mod provider {
     pub use crate::contract::{
         Acquire, AcquireOutcome, Admin, Ask, AskOutcome, Capabilities, Closing, Discipline,
         Durability, InvalidPrefix, List, Page, Prefix, Release, ReleaseOutcome, Renew,
-        RenewOutcome, Revoke, RevokeOutcome, Sharing, TokenOutOfRange, Version, Wakeup,
+        RenewOutcome, Revoke, RevokeOutcome, Sharing, TokenOutOfRange, Tokens, Version, Wakeup,
         WakeupSender, Wakeups,
     };
 }

@@ -23,7 +23,7 @@ pub(crate) use self::{
     succession::{HandOver, Offer, Registration},
 };
 use self::{observation::Observation, retired::Retired, succession::Succession};
-use crate::{Clock, FencingToken, Name};
+use crate::{Clock, FencingToken, Name, provider::Tokens};
 
 /// Unused names are dropped when there are so many names, and again at twice the number that is left.
 const SWEEP_AT: usize = 1024;
@@ -180,10 +180,18 @@ impl NameState {
         }
     }
 
-    /// A resource has seen this token (T6).
+    /// This client was granted this token and all up to it, whether or not somebody got the lease.
     pub(crate) fn raise(&self, token: FencingToken) {
         let mut known = self.known();
         known.highest = known.highest.max(token.get());
+    }
+
+    /// A resource has seen this token (T6). It may be the first of its block: as many as a grant may bring besides
+    /// it count as seen, since the resource will see them too.
+    pub(crate) fn told(&self, seen: FencingToken) {
+        let block = u64::from(Tokens::MOST.get() - 1);
+        let mut known = self.known();
+        known.highest = known.highest.max(seen.get() + block);
     }
 
     /// Nothing here would be missed but the highest token, which the store remembers too, and a retired identity

@@ -41,7 +41,7 @@ impl Provider for Generous {
     }
 
     async fn acquire(&self, _: &Acquire) -> Result<AcquireOutcome, ProviderError> {
-        Ok(AcquireOutcome::Acquired(FencingToken::MAX))
+        Ok(AcquireOutcome::Acquired(FencingToken::MAX.into()))
     }
 
     async fn renew(&self, _: &Renew) -> Result<RenewOutcome, ProviderError> {

@@ -40,7 +40,9 @@ pub(crate) async fn acquire(
     for _ in 0..=ASK_AGAIN {
         let old = match store.write(key, &write).await? {
             // A1, A4, A6.
-            Written::Applied(Some(record)) => return Ok(AcquireOutcome::Acquired(record.token)),
+            Written::Applied(Some(record)) => {
+                return Ok(AcquireOutcome::Acquired(record.token.into()));
+            }
             // A store that does not show what it wrote: the same request finds it (A2).
             Written::Applied(None) => continue,
             Written::Refused(old) => old,
@@ -56,7 +58,7 @@ pub(crate) async fn acquire(
             return Ok(if record.released {
                 AcquireOutcome::Spent // A3
             } else {
-                AcquireOutcome::Acquired(record.token) // A2
+                AcquireOutcome::Acquired(record.token.into()) // A2
             });
         }
         if !record.released && request.prev != Some(record.version()) {

@@ -73,7 +73,7 @@ fn release(of: &Acquire) -> Release {
 
 async fn token(provider: &DynamodbProvider, of: &Acquire) -> u64 {
     match provider.acquire(of).await.unwrap() {
-        AcquireOutcome::Acquired(token) => token.get(),
+        AcquireOutcome::Acquired(tokens) => tokens.last().get(),
         other => panic!("{other:?}"),
     }
 }

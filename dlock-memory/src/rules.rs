@@ -64,7 +64,7 @@ pub fn acquire(stored: Option<&Stored>, request: &Acquire, now: &Now) -> Decisio
         if record.released || expired {
             Decision::answer(AcquireOutcome::Spent) // A3
         } else {
-            Decision::answer(AcquireOutcome::Acquired(record.token)) // A2
+            Decision::answer(AcquireOutcome::Acquired(record.token.into())) // A2
         }
     } else if record.released {
         take(Some(stored), request, now) // A4
@@ -84,19 +84,18 @@ fn take(stored: Option<&Stored>, request: &Acquire, now: &Now) -> Decision<Acqui
         new,
         duration,
         data,
-        floor,
         ..
     } = request;
-    let token = match next_token(stored.map(|stored| stored.record.token), *floor, now) {
-        Ok(token) => token,
-        Err(error) => {
-            return Decision {
-                write: Write::Nothing,
-                answer: Err(error),
-            };
-        } // T2
+    let last = stored.map(|stored| stored.record.token);
+    let Some(tokens) = request.mint(last, now.minting(last)) else {
+        return Decision {
+            write: Write::Nothing,
+            answer: Err(ProviderError::fatal(
+                "the lock has used up its fencing tokens; use another name for what it protects",
+            )),
+        }; // T2
     };
-    let mut record = Record::new(*new, owner, now.since(), token, *duration);
+    let mut record = Record::new(*new, owner, now.since(), tokens.last(), *duration);
     record.data.clone_from(data);
     let taken = Stored {
         record,
@@ -104,28 +103,8 @@ fn take(stored: Option<&Stored>, request: &Acquire, now: &Now) -> Decision<Acqui
     };
     Decision {
         write: Write::Put(Box::new(taken)),
-        answer: Ok(AcquireOutcome::Acquired(token)),
+        answer: Ok(AcquireOutcome::Acquired(tokens)),
     }
-}
-
-/// T1 and T2.
-fn next_token(
-    last: Option<FencingToken>,
-    floor: u64,
-    now: &Now,
-) -> Result<FencingToken, ProviderError> {
-    // A store without a clock counts on from the record it has; only the first token of a name
-    // comes from a wall clock.
-    let wall = match (now.discipline, last) {
-        (Discipline::Observer, Some(_)) => 0,
-        (Discipline::Observer, None) | (Discipline::StoreClock, _) => now.wall,
-    };
-    let next = last.map_or(1, |last| last.get() + 1).max(wall).max(floor);
-    FencingToken::new(next).ok_or_else(|| {
-        ProviderError::fatal(
-            "the lock has used up its fencing tokens; use another name for what it protects",
-        )
-    })
 }
 
 pub fn renew(stored: Option<&Stored>, request: &Renew, now: &Now) -> Decision<RenewOutcome> {
@@ -272,6 +251,15 @@ impl Now {
             Discipline::StoreClock | Discipline::Observer => None,
         };
         record
+    }
+
+    /// The time that the token after this one follows. A store without a clock counts on from the record it has;
+    /// only the first token of a name comes from a wall clock.
+    fn minting(&self, last: Option<FencingToken>) -> u64 {
+        match (self.discipline, last) {
+            (Discipline::Observer, Some(_)) => 0,
+            (Discipline::Observer, None) | (Discipline::StoreClock, _) => self.wall,
+        }
     }
 
     fn since(&self) -> SystemTime {

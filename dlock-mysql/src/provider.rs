@@ -95,7 +95,7 @@ impl Provider for MysqlProvider {
             })
             .await?;
         match answer.verdict()? {
-            "acquired" => Ok(AcquireOutcome::Acquired(answer.token()?)),
+            "acquired" => Ok(AcquireOutcome::Acquired(answer.token()?.into())),
             "held" => Ok(AcquireOutcome::Held(answer.record()?)),
             "spent" => Ok(AcquireOutcome::Spent),
             "exhausted" => Err(error::exhausted(name)),

@@ -116,7 +116,7 @@ impl Provider for PostgresProvider {
             )
             .await?;
         match answer.verdict()? {
-            "acquired" => Ok(AcquireOutcome::Acquired(answer.token()?)),
+            "acquired" => Ok(AcquireOutcome::Acquired(answer.token()?.into())),
             "held" => Ok(AcquireOutcome::Held(answer.record()?)),
             "spent" => Ok(AcquireOutcome::Spent),
             "exhausted" => Err(error::exhausted(name)),

@@ -37,7 +37,8 @@ pub(crate) fn acquire(
         |view| match decide(view, key, request)? {
             Decision::Answer(outcome) => Ok(outcome),
             Decision::Take { last, now } => {
-                take(view, key, request, last, now).map(AcquireOutcome::Acquired)
+                let token = take(view, key, request, last, now)?;
+                Ok(AcquireOutcome::Acquired(token.into()))
             }
         },
     )
@@ -61,7 +62,9 @@ fn decide(view: View<'_>, key: &Key, request: &Acquire) -> Result<Decision, Fail
     let over = record.released || expired(&record);
     let ours = record.uuid == request.new;
     if ours && !over {
-        return Ok(Decision::Answer(AcquireOutcome::Acquired(record.token))); // A2
+        return Ok(Decision::Answer(AcquireOutcome::Acquired(
+            record.token.into(),
+        ))); // A2
     }
     if ours {
         return Ok(Decision::Answer(AcquireOutcome::Spent)); // A3

@@ -101,7 +101,7 @@ impl Bench {
     fn take(&mut self, name: &str) -> (Uuid, FencingToken) {
         let request = request(name);
         match self.acquire(&request) {
-            Ok(AcquireOutcome::Acquired(token)) => (request.new, token),
+            Ok(AcquireOutcome::Acquired(tokens)) => (request.new, tokens.last()),
             other => panic!("{other:?}"),
         }
     }

@@ -68,6 +68,12 @@ impl Bench {
         self.fixture.name_bytes()
     }
 
+    /// Whether a grant brings as many tokens as it was asked for.
+    #[must_use]
+    pub fn blocks(&self) -> bool {
+        self.fixture.blocks()
+    }
+
     /// A fresh provider on the store.
     pub async fn provider(&self) -> Arc<dyn Provider> {
         self.clones(1).await.remove(0)

@@ -7,6 +7,7 @@
 mod acquire;
 mod admin;
 mod batch;
+mod blocks;
 mod closed;
 mod list;
 mod locks;
@@ -160,6 +161,14 @@ macro_rules! __for_each_case {
             required tokens token_ahead_of_the_clock_goes_on_one_by_one ["T1", "I3"];
             required tokens tokens_end_below_two_to_the_53 ["T2"];
             required tokens floor_beyond_all_tokens_is_refused ["T2", "T6"];
+
+            required blocks block_ends_at_the_token_of_the_record ["T1"];
+            required blocks block_is_as_long_as_was_asked_for ["T1"];
+            required blocks next_grant_begins_above_the_whole_block ["T1", "I3", "I4"];
+            required blocks block_begins_at_the_floor_or_above ["T1", "T6"];
+            required blocks block_ends_below_two_to_the_53 ["T2"];
+            required blocks repeat_claims_no_token_that_was_not_minted ["A2", "T1", "I11"];
+            purge blocks purged_name_goes_on_above_its_block ["T5", "T1", "I3"];
 
             required names names_that_differ_in_a_byte_are_different_locks ["I13", "003-9"];
             required names long_names_are_compared_to_their_end ["I13"];

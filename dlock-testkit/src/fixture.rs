@@ -38,6 +38,10 @@ pub trait Fixture: Sized + Send + Sync + 'static {
     /// How many bytes of a name fit beside the provider's prefix and separator.
     const NAME_BYTES: usize = Name::MAX_BYTES;
 
+    /// Whether a grant brings as many tokens as the [request](dlock_core::provider::Acquire::tokens) asks for. The
+    /// cases expect that then; otherwise one token is right as well.
+    const BLOCKS: bool = false;
+
     /// Runs each case in paused virtual time, on a fixture of its own. Only for stores in this
     /// process that take all their time from tokio: no socket, no thread, no system clock.
     const PAUSED: bool = false;
@@ -86,6 +90,7 @@ pub trait Erased: Send + Sync {
     fn lease(&self) -> Duration;
     fn limit(&self) -> Duration;
     fn name_bytes(&self) -> usize;
+    fn blocks(&self) -> bool;
     fn paused(&self) -> bool;
     fn clock(&self) -> Clock;
     /// What its calls came to so far.
@@ -127,6 +132,10 @@ impl<F: Fixture> Erased for Erase<F> {
 
     fn name_bytes(&self) -> usize {
         F::NAME_BYTES
+    }
+
+    fn blocks(&self) -> bool {
+        F::BLOCKS
     }
 
     fn paused(&self) -> bool {

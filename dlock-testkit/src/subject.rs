@@ -7,7 +7,7 @@ use dlock_core::{
     ErrorKind, FencingToken, Name, Provider, Record,
     provider::{
         Acquire, AcquireOutcome, Admin, Closing, Discipline, List, Page, Release, ReleaseOutcome,
-        Renew, RenewOutcome,
+        Renew, RenewOutcome, Tokens,
     },
 };
 
@@ -65,16 +65,27 @@ impl Subject {
     /// The answer to an acquire, whatever it is; a `Held` must fit rule A7.
     pub async fn acquire(&self, request: &Acquire) -> AcquireOutcome {
         let outcome = answer!(self, "acquire", self.provider.acquire(request));
-        if let AcquireOutcome::Held(record) = &outcome {
-            self.refusal_fits(request, record);
+        match &outcome {
+            AcquireOutcome::Held(record) => self.refusal_fits(request, record),
+            AcquireOutcome::Acquired(tokens) => assert!(
+                tokens.count() <= request.tokens,
+                "more tokens than the {} asked for: {tokens:?}",
+                request.tokens
+            ),
+            AcquireOutcome::Spent => {}
         }
         outcome
     }
 
-    /// A1, A2, A4, A5 or A6: the token.
+    /// A1, A2, A4, A5 or A6: the token that the record shows.
     pub async fn grants(&self, request: &Acquire) -> FencingToken {
+        self.mints(request).await.last()
+    }
+
+    /// A1, A2, A4, A5 or A6: all the tokens.
+    pub async fn mints(&self, request: &Acquire) -> Tokens {
         match self.acquire(request).await {
-            AcquireOutcome::Acquired(token) => token,
+            AcquireOutcome::Acquired(tokens) => tokens,
             other => panic!("acquire should have been granted, but was answered {other:?}"),
         }
     }

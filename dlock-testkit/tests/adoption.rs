@@ -51,7 +51,7 @@ impl Provider for Tiny {
                     return Ok(AcquireOutcome::Spent);
                 }
                 Some(record) if record.uuid == request.new => {
-                    return Ok(AcquireOutcome::Acquired(record.token));
+                    return Ok(AcquireOutcome::Acquired(record.token.into()));
                 }
                 Some(record) if record.released || request.prev == Some(record.version()) => {
                     record.token.get()
@@ -64,7 +64,7 @@ impl Provider for Tiny {
             let mut record = Record::new(request.new, &request.owner, now, token, request.duration);
             record.data.clone_from(&request.data);
             records.insert(request.name.clone(), record);
-            Ok(AcquireOutcome::Acquired(token))
+            Ok(AcquireOutcome::Acquired(token.into()))
         })
     }
 

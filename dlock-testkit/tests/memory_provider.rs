@@ -34,6 +34,7 @@ macro_rules! fixture {
                 const CAPABILITIES: Capabilities =
                     capabilities(Discipline::$discipline, $cheap_reads);
                 const PAUSED: bool = $paused;
+                const BLOCKS: bool = true;
 
                 async fn start() -> Self {
                     Self(MemoryStore::new(Discipline::$discipline))

@@ -116,7 +116,10 @@ async fn hidden_repeats_and_lost_replies_are_answered_by_what_was_done() {
             granted = provider.acquire(&a).await;
         }
         let record = provider.read(&a.name).await.unwrap().unwrap();
-        assert_eq!(granted.unwrap(), AcquireOutcome::Acquired(record.token));
+        assert_eq!(
+            granted.unwrap(),
+            AcquireOutcome::Acquired(record.token.into())
+        );
 
         store.puts([fault()]);
         let renew = Renew::new(a.name.clone(), a.new, 1);

@@ -195,7 +195,7 @@ async fn holders_exclude_each_other_and_tokens_grow() {
                 let mut a = term("door");
                 let token = loop {
                     match provider.acquire(&a).await {
-                        Ok(AcquireOutcome::Acquired(token)) => break token,
+                        Ok(AcquireOutcome::Acquired(tokens)) => break tokens.last(),
                         Ok(AcquireOutcome::Held(_)) => {
                             a = term("door");
                             tokio::time::sleep(Duration::from_millis(1)).await;

@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc};
 
 use crate::{
     FencingToken, Name, ProviderError, Record,
-    provider::{Acquire, Renew},
+    provider::{Acquire, Renew, Tokens},
 };
 
 impl Acquire {
@@ -14,13 +14,14 @@ impl Acquire {
     /// # Errors
     /// [`Fatal`](crate::ErrorKind::Fatal) with what is wrong: a lease that is not of whole milliseconds or not
     /// within 100 ms and 24 h, a label of more than [`Record::MAX_OWNER`] bytes, more data than
-    /// [`Record::MAX_DATA`] bytes, or a floor above [`FencingToken::MAX`] (T2).
+    /// [`Record::MAX_DATA`] bytes, a floor above [`FencingToken::MAX`] (T2), or more than [`Tokens::MOST`] tokens.
     pub fn check(&self) -> Result<(), ProviderError> {
         let Self {
             owner,
             duration,
             data,
             floor,
+            tokens,
             ..
         } = self;
         let whole = duration.subsec_nanos() % 1_000_000 == 0;
@@ -46,6 +47,11 @@ impl Acquire {
             format!(
                 "no fencing token is as high as {floor}: they end at {}",
                 FencingToken::MAX
+            )
+        } else if *tokens > Tokens::MOST {
+            format!(
+                "a grant cannot bring {tokens} fencing tokens: at most {}",
+                Tokens::MOST
             )
         } else {
             return Ok(());
@@ -140,7 +146,7 @@ impl fmt::Display for Prefix {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
+    use std::{num::NonZeroU8, time::Duration};
 
     use super::*;
 
@@ -161,6 +167,7 @@ mod tests {
         let label = |bytes| acquire().owner("x".repeat(bytes));
         let data = |bytes| acquire().data(Some(vec![0; bytes]));
         let floor = |floor| acquire().floor(floor);
+        let tokens = |count| acquire().tokens(NonZeroU8::new(count).unwrap());
         let most = FencingToken::MAX.get();
         let moment = Duration::from_nanos(1);
         for (good, bad) in [
@@ -176,6 +183,7 @@ mod tests {
             (label(Record::MAX_OWNER), label(Record::MAX_OWNER + 1)),
             (data(Record::MAX_DATA), data(Record::MAX_DATA + 1)),
             (floor(most), floor(most + 1)),
+            (tokens(16), tokens(17)),
         ] {
             assert!(good.check().is_ok(), "{good:?}");
             assert!(bad.check().is_err(), "{bad:?}");

@@ -1,6 +1,6 @@
 //! What a provider answers. Contention and loss are outcomes, not errors.
 
-use crate::{FencingToken, Name, Record};
+use crate::{Name, Record, provider::Tokens};
 
 /// Answer to [`Acquire`](crate::provider::Acquire).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -9,8 +9,9 @@ use crate::{FencingToken, Name, Record};
     reason = "the protocol has these three answers; wrappers match them all"
 )]
 pub enum AcquireOutcome {
-    /// A1, A2, A4, A5, A6: the term is ours, with this token.
-    Acquired(FencingToken),
+    /// A1, A2, A4, A5, A6: the term is ours, with these tokens. A provider that mints one whatever it is asked for
+    /// answers `token.into()`.
+    Acquired(Tokens),
     /// A7: somebody else holds it; nothing was written.
     Held(Record),
     /// A3: a late duplicate of a term that has ended; nothing was written. Not contention: the next

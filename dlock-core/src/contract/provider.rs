@@ -54,7 +54,7 @@ pub trait Provider: Send + Sync + 'static {
     /// | | record | answer |
     /// |---|---|---|
     /// | A1 | absent | create it; `Acquired` |
-    /// | A2 | held, `uuid == new`, not expired | `Acquired` with the token it has; nothing changes, also if it was renewed since |
+    /// | A2 | held, `uuid == new`, not expired | `Acquired` with the one token it shows; nothing changes, also if it was renewed since |
     /// | A3 | `uuid == new`, and released or expired | `Spent`; nothing changes |
     /// | A4 | released | take it |
     /// | A5 | held, expired | take it |
@@ -65,8 +65,14 @@ pub trait Provider: Send + Sync + 'static {
     /// none), released = asked = false, expiry = now + duration, and the next token:
     /// `max(last + 1, the store's unix time in microseconds, floor)`, minted inside this write (T1).
     ///
+    /// That is the first of as many tokens as the request [asks for](Acquire::tokens); the record shows the **last**
+    /// of this block, and with one token they are the same. A provider may mint one whatever it is asked for, and
+    /// answer with that one. A repeat (A2) is answered with one token, the record's: it cannot know what the copy
+    /// that was granted asked for and was given, and the tokens below the record's may be another holder's. The
+    /// frontend gets by with fewer tokens than it asked for.
+    ///
     /// # Errors
-    /// As for the trait. `Fatal` also when the next token would reach 2^53, when the floor does
+    /// As for the trait. `Fatal` also when the last new token would reach 2^53, when the floor does
     /// (T2), when the stored key would be too long, and when the record cannot be read: a foreign
     /// or damaged record is never overwritten.
     async fn acquire(&self, request: &Acquire) -> Result<AcquireOutcome, ProviderError>;

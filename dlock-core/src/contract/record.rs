@@ -39,7 +39,7 @@ pub struct Record {
     /// When the term began, for people: the store's clock, or the writer's on stores without one.
     /// Decides nothing.
     pub since: SystemTime,
-    /// The fencing token of the term.
+    /// The fencing token of the term: the last one, where its grant brought [several](crate::provider::Tokens).
     pub token: FencingToken,
     /// How long the store keeps others out after the last applied acquire or renewal.
     pub duration: Duration,

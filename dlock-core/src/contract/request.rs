@@ -1,6 +1,6 @@
 //! What the frontend asks of a provider. Owned values: a repeat is the same value again.
 
-use std::time::Duration;
+use std::{num::NonZeroU8, time::Duration};
 
 use uuid::Uuid;
 
@@ -22,12 +22,15 @@ pub struct Acquire {
     pub duration: Duration,
     /// Stored beside the lock, at most [`Record::MAX_DATA`](crate::Record::MAX_DATA) bytes.
     pub data: Option<Vec<u8>>,
-    /// The new token must be at least this (T6); 0 asks for nothing.
+    /// The new tokens must be at least this (T6); 0 asks for nothing.
     pub floor: u64,
+    /// How many tokens the grant is to bring: 1 to [`Tokens::MOST`](crate::provider::Tokens::MOST). It may bring
+    /// fewer.
+    pub tokens: NonZeroU8,
 }
 
 impl Acquire {
-    /// A try with no claim, no data, no floor and an empty owner.
+    /// A try for one token, with no claim, no data, no floor and an empty owner.
     #[must_use]
     pub const fn new(name: Name, new: Uuid, duration: Duration) -> Self {
         Self {
@@ -38,6 +41,7 @@ impl Acquire {
             duration,
             data: None,
             floor: 0,
+            tokens: NonZeroU8::MIN,
         }
     }
 
@@ -66,6 +70,13 @@ impl Acquire {
     #[must_use]
     pub const fn floor(mut self, floor: u64) -> Self {
         self.floor = floor;
+        self
+    }
+
+    /// Sets how many tokens the grant is to bring.
+    #[must_use]
+    pub const fn tokens(mut self, tokens: NonZeroU8) -> Self {
+        self.tokens = tokens;
         self
     }
 }

@@ -165,6 +165,18 @@ fn floor_is_above_everything_seen() {
     assert_eq!(state.floor(), 13);
 }
 
+/// T6: the resource will see the rest of that token's block.
+#[test]
+fn floor_is_above_every_block_that_a_reported_token_may_be_of() {
+    let (_clock, _hand, state) = one();
+    state.told(token(9));
+    assert_eq!(state.floor(), 25);
+    state.told(token(8));
+    assert_eq!(state.floor(), 25);
+    state.raise(token(25));
+    assert_eq!(state.floor(), 26);
+}
+
 #[test]
 fn settled_identity_is_known_and_keeps_no_name() {
     let (clock, _hand) = Clock::manual();

@@ -133,7 +133,7 @@ impl Provider for Scripted {
         if script.silent {
             return Err(silence());
         }
-        let granted = || Ok(AcquireOutcome::Acquired(token(1)));
+        let granted = || Ok(AcquireOutcome::Acquired(token(1).into()));
         script.acquires.pop_front().unwrap_or_else(granted)
     }
 

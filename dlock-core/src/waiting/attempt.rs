@@ -102,7 +102,8 @@ pub(crate) async fn run(
         let call = store.provider.acquire(&request);
         let what = (Operation::Acquire, plan.group.as_ref());
         let error = match store.call(what, limit, call).await {
-            Ok(AcquireOutcome::Acquired(token)) => {
+            Ok(AcquireOutcome::Acquired(tokens)) => {
+                let token = tokens.last();
                 if store.clock.now() >= sent + plan.validity() {
                     // T6: the highest token this client has *seen*.
                     state.raise(token);

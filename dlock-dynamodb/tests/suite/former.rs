@@ -47,7 +47,7 @@ async fn table() -> DynamodbProvider {
 
 async fn is_granted(provider: &DynamodbProvider, request: Acquire) {
     match provider.acquire(&request).await.unwrap() {
-        AcquireOutcome::Acquired(token) => assert!(token.get() > TOKEN),
+        AcquireOutcome::Acquired(tokens) => assert!(tokens.last().get() > TOKEN),
         other => panic!("{other:?}"),
     }
 }

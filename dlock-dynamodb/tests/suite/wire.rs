@@ -144,20 +144,22 @@ async fn every_operation_is_one_request() {
 async fn token_below_the_floor_costs_a_second_write_and_absence_a_read() {
     let (proxy, provider) = behind_a_proxy().await;
     let a = term("nightly");
-    let (AcquireOutcome::Acquired(token), _) = counted(&proxy, provider.acquire(&a)).await else {
+    let (AcquireOutcome::Acquired(tokens), _) = counted(&proxy, provider.acquire(&a)).await else {
         panic!("nobody holds it");
     };
     provider.release(&release(&a)).await.unwrap();
-    let floor = token.get() + 1_000_000;
+    let floor = tokens.last().get() + 1_000_000;
     let b = term("nightly").floor(floor);
     let (outcome, requests) = counted(&proxy, provider.acquire(&b)).await;
-    assert!(matches!(outcome, AcquireOutcome::Acquired(token) if token.get() == floor));
+    assert!(matches!(outcome, AcquireOutcome::Acquired(tokens) if tokens.last().get() == floor));
     assert_eq!(requests, 2, "DynamoDB cannot compute a maximum");
     provider.release(&release(&b)).await.unwrap();
     // The token is one below the floor: last + 1 is enough.
     let c = term("nightly").floor(floor + 1);
     let (outcome, requests) = counted(&proxy, provider.acquire(&c)).await;
-    assert!(matches!(outcome, AcquireOutcome::Acquired(token) if token.get() == floor + 1));
+    assert!(
+        matches!(outcome, AcquireOutcome::Acquired(tokens) if tokens.last().get() == floor + 1)
+    );
     assert_eq!(requests, 1);
     // Where there is no record, a refusal cannot show one: one consistent read makes sure.
     let (outcome, requests) = counted(&proxy, provider.renew(&renewal(&term("other"), 1))).await;

@@ -96,7 +96,7 @@ impl Provider for HttpProvider {
             .post(&path, &wire::Acquire::from(request))
             .await?;
         match said {
-            Ok(wire::Acquired { token, .. }) => Ok(AcquireOutcome::Acquired(token)),
+            Ok(wire::Acquired { token, .. }) => Ok(AcquireOutcome::Acquired(token.into())),
             Err(problem) => match (problem.code, problem.record) {
                 (Code::Spent, _) => Ok(AcquireOutcome::Spent),
                 (Code::Held, Some(record)) => Ok(AcquireOutcome::Held(record.into())),

@@ -122,9 +122,10 @@ async fn release_that_a_crash_undoes_leaves_a_lease_that_runs_out() {
     for round in 0..4 {
         let mut a = term(&format!("lock {round}"));
         a.duration = Duration::from_secs(4);
-        let AcquireOutcome::Acquired(token) = provider.acquire(&a).await.unwrap() else {
+        let AcquireOutcome::Acquired(tokens) = provider.acquire(&a).await.unwrap() else {
             panic!("nobody else wants it");
         };
+        let token = tokens.last();
         let release = Release::new(a.name.clone(), a.new, None);
         let released = provider.release(&release).await.unwrap();
         assert_eq!(released, ReleaseOutcome::Released);
@@ -142,7 +143,7 @@ async fn release_that_a_crash_undoes_leaves_a_lease_that_runs_out() {
         let mut next = None;
         until("the next one enters", async || {
             next = match provider.acquire(&term(&format!("lock {round}"))).await {
-                Ok(AcquireOutcome::Acquired(next)) => Some(next),
+                Ok(AcquireOutcome::Acquired(tokens)) => Some(tokens.last()),
                 Ok(AcquireOutcome::Held(shown)) => {
                     assert!(shown.uuid == a.new && shown.remaining <= Some(a.duration));
                     None

@@ -129,7 +129,8 @@ async fn request_that_arrives_late_is_found_by_its_repeat() {
     })
     .await;
     let repeated = provider.acquire(&a).await.unwrap();
-    assert_eq!(Some(repeated), token.map(AcquireOutcome::Acquired));
+    let expected = token.map(|token| AcquireOutcome::Acquired(token.into()));
+    assert_eq!(Some(repeated), expected);
 }
 
 #[tokio::test]

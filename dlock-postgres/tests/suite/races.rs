@@ -35,7 +35,7 @@ async fn race(provider: &PostgresProvider, racers: Vec<Acquire>) -> (Acquire, Fe
     let (mut winners, mut shown) = (Vec::new(), Vec::new());
     for (racer, outcome) in racing.join_all().await {
         match outcome {
-            Ok(AcquireOutcome::Acquired(token)) => winners.push((racer, token)),
+            Ok(AcquireOutcome::Acquired(tokens)) => winners.push((racer, tokens.last())),
             Ok(AcquireOutcome::Held(record)) => shown.push(record),
             other => panic!("a racer got no answer: {other:?}"),
         }

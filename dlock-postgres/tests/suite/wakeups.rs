@@ -36,7 +36,7 @@ async fn heard(stream: &mut Wakeups) -> Name {
 
 async fn granted(provider: &PostgresProvider, request: &Acquire) -> FencingToken {
     match provider.acquire(request).await.unwrap() {
-        AcquireOutcome::Acquired(token) => token,
+        AcquireOutcome::Acquired(tokens) => tokens.last(),
         other => panic!("it should be free: {other:?}"),
     }
 }

@@ -20,7 +20,7 @@ enum Reply {
 pub(crate) fn acquire(key: &str, value: Value) -> Result<AcquireOutcome, ProviderError> {
     match Reply::read(key, value)? {
         Reply::Done(token) => FencingToken::new(token)
-            .map(AcquireOutcome::Acquired)
+            .map(|token| AcquireOutcome::Acquired(token.into()))
             .ok_or_else(|| unexpected("a token")),
         Reply::Else(verdict, rest) => match verdict.as_str() {
             "held" => Ok(AcquireOutcome::Held(

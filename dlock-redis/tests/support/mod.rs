@@ -434,7 +434,7 @@ pub(crate) fn try_for(name: &Name, lease: Duration) -> Acquire {
 /// An acquire that must be granted.
 pub(crate) async fn granted(provider: &dyn Provider, request: &Acquire) -> FencingToken {
     match provider.acquire(request).await {
-        Ok(AcquireOutcome::Acquired(token)) => token,
+        Ok(AcquireOutcome::Acquired(tokens)) => tokens.last(),
         other => panic!("should have been granted: {other:?}"),
     }
 }

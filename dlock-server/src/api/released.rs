@@ -33,8 +33,8 @@ pub(super) async fn keep(service: &Service, lease: &Name, term: Uuid) -> Result<
     service
         .ask(Class::Hold, limit, |store| async move {
             // If somebody has it, another copy of this request is keeping the same just now.
-            if let AcquireOutcome::Acquired(token) = store.acquire(&acquire).await? {
-                let release = provider::Release::new(beside, uuid, Some(token));
+            if let AcquireOutcome::Acquired(tokens) = store.acquire(&acquire).await? {
+                let release = provider::Release::new(beside, uuid, Some(tokens.last()));
                 // It ends by itself, too.
                 drop(store.release(&release).await);
             }

@@ -76,8 +76,8 @@ async fn acquire(
         })
         .await?;
     match outcome {
-        AcquireOutcome::Acquired(token) => Ok(Json(Acquired {
-            token,
+        AcquireOutcome::Acquired(tokens) => Ok(Json(Acquired {
+            token: tokens.last(),
             waited_ms: Millis::rounded_down(waited),
         })),
         AcquireOutcome::Held(record) => Err(refused(Code::Held, Some(record))),

@@ -111,7 +111,9 @@ fn tokens_are_the_greatest_of_three() {
     let floor = TODAY + YEAR_MICROS;
     assert_eq!(
         bench.acquire(&request("a").floor(floor)),
-        Ok(AcquireOutcome::Acquired(FencingToken::new(floor).unwrap())),
+        Ok(AcquireOutcome::Acquired(
+            FencingToken::new(floor).unwrap().into()
+        )),
         "the floor"
     );
 }
@@ -130,7 +132,7 @@ fn tokens_never_wrap_and_never_start_at_zero() {
     let request_b = request("b").floor(last);
     assert_eq!(
         bench.acquire(&request_b),
-        Ok(AcquireOutcome::Acquired(FencingToken::MAX))
+        Ok(AcquireOutcome::Acquired(FencingToken::MAX.into()))
     );
     bench.release("b", request_b.new);
     assert_eq!(bench.acquire(&request("b")), Err(ErrorKind::Fatal));

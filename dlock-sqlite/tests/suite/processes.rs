@@ -23,7 +23,7 @@ fn a_killed_holder_is_replaced_when_its_lease_ends_and_not_before() {
         role.say("ready");
         role.listen();
         match block_on(provider.acquire(&request)).unwrap() {
-            AcquireOutcome::Acquired(token) => role.say(token),
+            AcquireOutcome::Acquired(tokens) => role.say(tokens.last()),
             other => panic!("{other:?}"),
         }
         role.listen();
@@ -50,7 +50,7 @@ fn a_killed_holder_is_replaced_when_its_lease_ends_and_not_before() {
 
         let second = loop {
             match provider.acquire(&request("a", D)).await.unwrap() {
-                AcquireOutcome::Acquired(token) => break token,
+                AcquireOutcome::Acquired(tokens) => break tokens.last(),
                 AcquireOutcome::Held(record) => {
                     let remaining = record.remaining.unwrap();
                     assert!(
@@ -79,9 +79,10 @@ fn a_killed_holder_is_replaced_when_its_lease_ends_and_not_before() {
 /// Takes the lock, changes a file in two steps that a second holder would disturb, gives it back.
 async fn turn(provider: &SqliteProvider, directory: &Path) -> bool {
     let request = Acquire::new(name("shared"), Uuid::new_v4(), Duration::from_millis(500));
-    let AcquireOutcome::Acquired(token) = provider.acquire(&request).await.unwrap() else {
+    let AcquireOutcome::Acquired(tokens) = provider.acquire(&request).await.unwrap() else {
         return false;
     };
+    let token = tokens.last();
     let inside = directory.join("inside");
     // Fails if anybody else is in there.
     fs::create_dir(&inside).unwrap();

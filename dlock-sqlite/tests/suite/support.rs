@@ -90,7 +90,7 @@ pub(crate) async fn take(
 ) -> (Uuid, FencingToken) {
     let request = request(text, duration);
     match provider.acquire(&request).await {
-        Ok(AcquireOutcome::Acquired(token)) => (request.new, token),
+        Ok(AcquireOutcome::Acquired(tokens)) => (request.new, tokens.last()),
         other => panic!("{text:?} was not free: {other:?}"),
     }
 }

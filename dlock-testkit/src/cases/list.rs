@@ -10,7 +10,7 @@ use dlock_core::{
 use super::admin::both;
 use crate::Bench;
 
-const DAY: Duration = Duration::from_hours(24);
+pub(super) const DAY: Duration = Duration::from_hours(24);
 
 pub(super) async fn list_pages_through_every_name_in_byte_order(bench: Bench) {
     let (admin, subject) = both(&bench).await;
@@ -184,7 +184,7 @@ async fn count(bench: &Bench, names: &[Name]) -> usize {
 }
 
 /// Purges in small steps until these are gone; the case's limit ends one that never gets there.
-async fn purge_until_gone(bench: &Bench, admin: &Arc<dyn Admin>, names: &[&Name]) {
+pub(super) async fn purge_until_gone(bench: &Bench, admin: &Arc<dyn Admin>, names: &[&Name]) {
     let subject = bench.subject().await;
     for name in names {
         while subject.read(name).await.is_some() {

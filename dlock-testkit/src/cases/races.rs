@@ -87,7 +87,7 @@ pub(super) async fn copies_of_one_acquire_at_once_grant_once(bench: Bench) {
         for (_, outcome) in outcomes {
             assert_eq!(
                 outcome,
-                AcquireOutcome::Acquired(token),
+                AcquireOutcome::Acquired(token.into()),
                 "a copy got another answer"
             );
         }
@@ -138,8 +138,8 @@ pub(super) async fn holders_exclude_each_other_and_tokens_follow_their_order(ben
             for _ in 0..turns {
                 let (a, token) = loop {
                     let a = bench.term(&name);
-                    if let AcquireOutcome::Acquired(token) = subject.acquire(&a).await {
-                        break (a, token);
+                    if let AcquireOutcome::Acquired(tokens) = subject.acquire(&a).await {
+                        break (a, tokens.last());
                     }
                     sleep(Duration::from_millis(2)).await;
                 };
@@ -186,7 +186,7 @@ async fn one_wins(subjects: &[Subject], racers: Vec<Acquire>) -> (Acquire, Fenci
     let mut shown = Vec::new();
     for (racer, outcome) in at_once(subjects, racers).await {
         match outcome {
-            AcquireOutcome::Acquired(token) => winners.push((racer, token)),
+            AcquireOutcome::Acquired(tokens) => winners.push((racer, tokens.last())),
             AcquireOutcome::Held(record) => shown.push(record),
             AcquireOutcome::Spent => panic!("a fresh uuid was called spent"),
         }

@@ -192,7 +192,7 @@ pub(super) async fn floor_beyond_all_tokens_is_refused(bench: Bench) {
 }
 
 /// A floor ahead of any clock: the year 2200 and some microseconds.
-const fn ahead(more: u64) -> u64 {
+pub(super) const fn ahead(more: u64) -> u64 {
     7_258_118_400_000_000 + more
 }
 

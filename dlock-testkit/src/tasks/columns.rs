@@ -77,7 +77,7 @@ impl Provider for Columns {
                     let data = json!(request.data);
                     self.store.checkpoint(&task.key, 1, &data).await?;
                 }
-                return Ok(AcquireOutcome::Acquired(task.key.token)); // A1, A2, A4, A5
+                return Ok(AcquireOutcome::Acquired(task.key.token.into())); // A1, A2, A4, A5
             }
             if let Some(record) = self.read(&request.name).await? {
                 let over = record.released || record.remaining == Some(Duration::ZERO);
@@ -178,6 +178,8 @@ macro_rules! task_columns {
             // A claim names no floor: a retry keeps the token, and nothing else resets it (T6).
             token_is_at_least_the_floor
             floor_below_the_next_token_changes_nothing
+            block_begins_at_the_floor_or_above
+            block_ends_below_two_to_the_53
             token_ahead_of_the_clock_goes_on_one_by_one
             tokens_end_below_two_to_the_53
             // A checkpoint is JSON: 4 KiB of bytes do not fit.

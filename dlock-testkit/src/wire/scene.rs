@@ -58,10 +58,14 @@ impl Scene {
         let release = Release::new(term.name.clone(), term.new, None);
         match self.op {
             Op::Acquire => match provider.acquire(term).await {
-                Ok(AcquireOutcome::Acquired(token)) => {
+                Ok(AcquireOutcome::Acquired(tokens)) => {
                     let record = ok(self.direct.read(&term.name).await);
                     let stored = record.map(|record| record.token);
-                    assert_eq!(stored, Some(token), "not the token that the store has");
+                    assert_eq!(
+                        stored,
+                        Some(tokens.last()),
+                        "not the token that the store has"
+                    );
                     vec![Ok(())]
                 }
                 Ok(other) => panic!("acquire should have been granted, not {other:?}"),

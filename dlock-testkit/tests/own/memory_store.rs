@@ -24,7 +24,7 @@ fn try_for(lease: Duration) -> Acquire {
 
 async fn granted(provider: &MemoryProvider, request: &Acquire) -> FencingToken {
     match provider.acquire(request).await {
-        Ok(AcquireOutcome::Acquired(token)) => token,
+        Ok(AcquireOutcome::Acquired(tokens)) => tokens.last(),
         other => panic!("{other:?}"),
     }
 }

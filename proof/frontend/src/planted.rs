@@ -102,6 +102,10 @@ impl Erased for Planted {
         Name::MAX_BYTES
     }
 
+    fn blocks(&self) -> bool {
+        true
+    }
+
     fn paused(&self) -> bool {
         true
     }
@@ -232,6 +236,15 @@ flaws! {
     CeilingWrites StoreClock "the refusal of a token past the ceiling has written the record (T2)";
     HugeFloorIgnored StoreClock "a floor past the ceiling is ignored (T2)";
     TokenDrawnBeforeTheLock StoreClock "the token is drawn before the record is locked (T1)";
+
+    BlockShownByItsFirst StoreClock "the record shows the first token of a block (T1)";
+    BlockBeginsAtTheLast StoreClock "a block begins at the last token of the one before (T1)";
+    BlockIsNotMinted StoreClock "one token is minted, and as many are answered as were asked for (T1)";
+    BlockIsOneToken StoreClock "one token is minted and answered by a provider of blocks (T1)";
+    BlockWithoutClock StoreClock "blocks count from the last token, and from 1 (T1)";
+    BlockEndsAtTheFloor StoreClock "the floor is the least for a block's last token (T1, T6)";
+    BlockReachesBack StoreClock "at the ceiling a block begins below the next token (T2)";
+    RepeatClaimsBlock StoreClock "the repeat of an acquire claims as many tokens as it asks for (A2)";
 
     NamesIgnoreCase StoreClock "names are compared without case";
     NamesAreTrimmed StoreClock "blanks at the end of a name do not count";

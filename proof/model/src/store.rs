@@ -128,7 +128,7 @@ fn mint(config: &Config, record: &Record, request: Acquire) -> u8 {
         // Everybody counts the last block as large as his own.
         return (record.token + block).max(now).max(floor);
     }
-    record.token.max(now).max(floor.saturating_sub(1)) + block
+    (record.token + 1).max(now).max(floor) + block - 1
 }
 
 /// The last token of the block that the record shows, which a client hears.

@@ -67,7 +67,7 @@ impl Bug {
 /// A grant that nobody made.
 pub(crate) fn grant() -> AcquireOutcome {
     let token = FencingToken::new(1).expect("a token above zero");
-    AcquireOutcome::Acquired(token)
+    AcquireOutcome::Acquired(token.into())
 }
 
 /// What the server does for a release.

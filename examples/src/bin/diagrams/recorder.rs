@@ -142,11 +142,11 @@ impl<P: Provider> Provider for Recorder<P> {
         });
         let answer = self.inner.acquire(request).await;
         self.hears(|w| match &answer {
-            Ok(AcquireOutcome::Acquired(token)) => {
+            Ok(AcquireOutcome::Acquired(tokens)) => {
                 format!(
                     "Acquired (uuid={}, token={})",
                     w.uuid(who, request.new),
-                    w.token(*token)
+                    w.token(tokens.last())
                 )
             }
             Ok(AcquireOutcome::Held(record)) => format!("Failure ({})", w.held(who, record)),

@@ -154,7 +154,7 @@ impl Calls {
 
 fn granted(outcome: AcquireOutcome) -> dlock_core::FencingToken {
     match outcome {
-        AcquireOutcome::Acquired(token) => token,
+        AcquireOutcome::Acquired(tokens) => tokens.last(),
         other => panic!("a name that nobody knows was not granted: {other:?}"),
     }
 }

@@ -97,7 +97,7 @@ impl<P: Provider> Provider for Recorded<P> {
         });
         let answer = self.inner.acquire(request).await;
         sent.answered(&answer, |answer| match answer {
-            AcquireOutcome::Acquired(token) => (Outcome::Ok, Some(token.get())),
+            AcquireOutcome::Acquired(tokens) => (Outcome::Ok, Some(tokens.last().get())),
             AcquireOutcome::Held(_) => (Outcome::Held, None),
             AcquireOutcome::Spent => (Outcome::Spent, None),
         });

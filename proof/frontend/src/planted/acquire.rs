@@ -1,10 +1,10 @@
 //! Wrong decisions of acquire: the right one is asked with something changed, or its answer is.
 
-use std::time::Duration;
+use std::{num::NonZeroU8, time::Duration};
 
 use dlock_core::{
     FencingToken, ProviderError,
-    provider::{Acquire, AcquireOutcome},
+    provider::{Acquire, AcquireOutcome, Tokens},
 };
 use dlock_testkit::memory::rules::{self, Decision, Now, Stored, Write, micros};
 
@@ -95,12 +95,16 @@ fn instead(
             let write = Write::Put(Box::new(extended));
             Some(Decision {
                 write,
-                answer: Ok(AcquireOutcome::Acquired(record.token)),
+                answer: Ok(AcquireOutcome::Acquired(record.token.into())),
             })
         }
         Flaw::SpentForgotten if ours && !live => retaken(),
-        Flaw::SpentOnlyIfReleased if ours && expired && !record.released => {
-            Some(Decision::answer(AcquireOutcome::Acquired(record.token)))
+        Flaw::SpentOnlyIfReleased if ours && expired && !record.released => Some(Decision::answer(
+            AcquireOutcome::Acquired(record.token.into()),
+        )),
+        Flaw::RepeatClaimsBlock if live => {
+            let claimed = Tokens::new(record.token, request.tokens)?;
+            Some(Decision::answer(AcquireOutcome::Acquired(claimed)))
         }
         Flaw::ReleasedStaysHeld if !ours && record.released && !expired => held(),
         Flaw::ExpiredStaysHeld if !ours && expired && !record.released => held(),
@@ -135,17 +139,21 @@ fn written(
     match &mut decision {
         Decision {
             write: Write::Put(taken),
-            answer: Ok(AcquireOutcome::Acquired(token)),
+            answer: Ok(AcquireOutcome::Acquired(tokens)),
         } => {
             if let Some(old) = stored {
                 kept(flaw, taken, old);
             }
             shrunk(flaw, taken);
-            if let Some(wrong) = minted(flaw, stored, request, now, *token) {
+            if let Some(wrong) = minted(flaw, stored, request, now, tokens.last()) {
                 taken.record.token = wrong;
-                *token = wrong;
+                *tokens = wrong.into();
             }
-            if flaw == Flaw::TokensEndEarly && *token == FencingToken::MAX {
+            if let Some((shown, wrong)) = block(flaw, stored, request, now, *tokens) {
+                taken.record.token = shown;
+                *tokens = wrong;
+            }
+            if flaw == Flaw::TokensEndEarly && tokens.last() == FencingToken::MAX {
                 return refused("the last token is kept back");
             }
         }
@@ -180,6 +188,17 @@ fn written(
             Flaw::CeilingWrites => {
                 let mut taken = rules::acquire(None, &request.clone().floor(0), now);
                 taken.answer = decision.answer;
+                return taken;
+            }
+            Flaw::BlockReachesBack if request.floor <= FencingToken::MAX.get() => {
+                let last = request.clone().tokens(NonZeroU8::MIN);
+                let mut taken = rules::acquire(stored, &last, now);
+                if let (Write::Put(taken), Ok(AcquireOutcome::Acquired(tokens))) =
+                    (&mut taken.write, &mut taken.answer)
+                {
+                    taken.record.token = FencingToken::MAX;
+                    *tokens = Tokens::new(FencingToken::MAX, request.tokens).unwrap_or(*tokens);
+                }
                 return taken;
             }
             _ => {}
@@ -256,6 +275,37 @@ fn minted(
         _ => return None,
     };
     FencingToken::new(token)
+}
+
+/// Another block than the right one: the token that the record shows, and those that are answered.
+fn block(
+    flaw: Flaw,
+    stored: Option<&Stored>,
+    request: &Acquire,
+    now: &Now,
+    right: Tokens,
+) -> Option<(FencingToken, Tokens)> {
+    let count = request.tokens;
+    let more = u64::from(count.get()) - 1;
+    if more == 0 {
+        return None;
+    }
+    let last = stored.map_or(0, |stored| stored.record.token.get());
+    let end = match flaw {
+        Flaw::BlockShownByItsFirst => return Some((right.first(), right)),
+        Flaw::BlockIsOneToken => right.first().get(),
+        Flaw::BlockBeginsAtTheLast => right.last().get() - 1,
+        Flaw::BlockIsNotMinted => right.first().get(),
+        Flaw::BlockEndsAtTheFloor => (last + 1 + more).max(now.wall + more).max(request.floor),
+        Flaw::BlockWithoutClock => (last + 1).max(request.floor) + more,
+        _ => return None,
+    };
+    let end = FencingToken::new(end)?;
+    let answered = match flaw {
+        Flaw::BlockIsOneToken => end.into(),
+        _ => Tokens::new(end, count)?,
+    };
+    Some((end, answered))
 }
 
 /// What a refusal writes all the same.

@@ -13,6 +13,7 @@ macro_rules! caught {
 }
 mod acquire;
 mod admin;
+mod blocks;
 mod list;
 pub(super) mod locks;
 mod names;
@@ -26,6 +27,7 @@ mod watch;
 pub(super) const TABLES: &[Table] = &[
     acquire::TABLE,
     admin::TABLE,
+    blocks::TABLE,
     list::TABLE,
     names::TABLE,
     read::TABLE,

@@ -154,7 +154,7 @@ impl PlantedProvider {
             if let (Write::Put(taken), Ok(AcquireOutcome::Acquired(drawn))) =
                 (&mut decision.write, &drawn)
             {
-                taken.record.token = *drawn;
+                taken.record.token = drawn.last();
                 decision.answer = Ok(AcquireOutcome::Acquired(*drawn));
             }
             (decision.write, decision.answer)

@@ -12,6 +12,6 @@ caught! {
     PurgeAfterFiveDays: purge_deletes_only_what_is_a_week_past;
     PurgeIgnoresTokens: purge_keeps_a_token_that_is_ahead_of_the_clock;
     PurgeIgnoresLimit: purge_stops_at_its_limit;
-    PurgeOnlyReleased: purge_deletes_only_what_is_a_week_past purge_keeps_a_token_that_is_ahead_of_the_clock
-        purge_stops_at_its_limit;
+    PurgeOnlyReleased: purged_name_goes_on_above_its_block purge_deletes_only_what_is_a_week_past
+        purge_keeps_a_token_that_is_ahead_of_the_clock purge_stops_at_its_limit;
 }

@@ -29,7 +29,10 @@ caught! {
         repeated_closing_is_a_success_that_changes_nothing closing_of_what_is_not_held_changes_nothing
         tokens_grow_across_a_closing read_changes_nothing token_grows_across_takeover
         token_is_at_least_the_floor floor_below_the_next_token_changes_nothing tokens_end_below_two_to_the_53
-        floor_beyond_all_tokens_is_refused race_of_claims_has_one_winner
+        floor_beyond_all_tokens_is_refused block_ends_at_the_token_of_the_record
+        block_is_as_long_as_was_asked_for next_grant_begins_above_the_whole_block
+        block_begins_at_the_floor_or_above block_ends_below_two_to_the_53
+        repeat_claims_no_token_that_was_not_minted race_of_claims_has_one_winner
         revoke_takes_the_term_away_and_gives_it_to_nobody repeated_revoke_is_a_success
         revoke_of_another_version_changes_nothing ask_is_seen_at_the_next_renewal
         ask_of_another_term_changes_nothing;
@@ -42,11 +45,14 @@ caught! {
         read_shows_the_record_and_never_a_verdict read_changes_nothing token_grows_across_takeover
         token_is_at_least_the_floor floor_below_the_next_token_changes_nothing
         token_ahead_of_the_clock_goes_on_one_by_one tokens_end_below_two_to_the_53
-        race_for_a_released_lock_has_one_winner race_of_claims_has_one_winner
-        revoke_takes_the_term_away_and_gives_it_to_nobody revoke_of_another_version_changes_nothing
-        ask_is_seen_at_the_next_renewal ask_of_another_term_changes_nothing next_term_starts_unasked
-        forced_release_frees_only_what_was_seen purge_deletes_only_what_is_a_week_past
-        purge_keeps_a_token_that_is_ahead_of_the_clock purge_stops_at_its_limit;
+        block_ends_at_the_token_of_the_record next_grant_begins_above_the_whole_block
+        block_begins_at_the_floor_or_above repeat_claims_no_token_that_was_not_minted
+        purged_name_goes_on_above_its_block race_for_a_released_lock_has_one_winner
+        race_of_claims_has_one_winner revoke_takes_the_term_away_and_gives_it_to_nobody
+        revoke_of_another_version_changes_nothing ask_is_seen_at_the_next_renewal
+        ask_of_another_term_changes_nothing next_term_starts_unasked forced_release_frees_only_what_was_seen
+        purge_deletes_only_what_is_a_week_past purge_keeps_a_token_that_is_ahead_of_the_clock
+        purge_stops_at_its_limit;
     RemainingNeverEnds: repeated_closing_is_a_success_that_changes_nothing
         read_shows_the_record_and_never_a_verdict;
     RemainingAfterRelease: renewal_of_a_released_term_is_lost release_keeps_everything_but_the_hold

@@ -1,28 +1,29 @@
 //! Which cases catch the wrong decisions of release.
 
 caught! {
-    ReleaseDeletes: acquire_of_a_released_term_is_spent refused_acquire_writes_nothing released_lock_is_taken
-        claim_does_not_hinder_where_none_is_needed renewal_of_a_released_term_is_lost batch_is_answered_in_order
-        release_keeps_everything_but_the_hold repeated_release_is_a_success
+    ReleaseDeletes: acquire_of_a_released_term_is_spent refused_acquire_writes_nothing
+        released_lock_is_taken claim_does_not_hinder_where_none_is_needed renewal_of_a_released_term_is_lost
+        batch_is_answered_in_order release_keeps_everything_but_the_hold repeated_release_is_a_success
         release_of_a_strangers_term_changes_nothing expired_term_can_still_be_released
         token_of_a_release_decides_nothing release_does_not_depend_on_the_renewals
         closing_of_what_is_not_held_changes_nothing read_shows_the_record_and_never_a_verdict
         data_is_untouched_by_renewal_and_release every_provider_on_the_store_sees_the_same
         token_grows_across_release token_ahead_of_the_clock_goes_on_one_by_one tokens_end_below_two_to_the_53
-        floor_beyond_all_tokens_is_refused longest_name_may_be_of_any_script
-        race_for_a_released_lock_has_one_winner renewals_racing_with_a_release_bring_nothing_back
-        revoke_of_another_version_changes_nothing ask_of_another_term_changes_nothing next_term_starts_unasked
-        forced_release_frees_only_what_was_seen list_pages_through_every_name_in_byte_order
-        purge_deletes_only_what_is_a_week_past;
+        floor_beyond_all_tokens_is_refused next_grant_begins_above_the_whole_block
+        longest_name_may_be_of_any_script race_for_a_released_lock_has_one_winner
+        renewals_racing_with_a_release_bring_nothing_back revoke_of_another_version_changes_nothing
+        ask_of_another_term_changes_nothing next_term_starts_unasked forced_release_frees_only_what_was_seen
+        list_pages_through_every_name_in_byte_order purge_deletes_only_what_is_a_week_past;
     ReleaseResetsToken: refused_acquire_writes_nothing claim_does_not_hinder_where_none_is_needed
         release_keeps_everything_but_the_hold token_of_a_release_decides_nothing
         every_provider_on_the_store_sees_the_same token_grows_across_release
         token_ahead_of_the_clock_goes_on_one_by_one tokens_end_below_two_to_the_53
-        race_for_a_released_lock_has_one_winner renewals_racing_with_a_release_bring_nothing_back
-        forced_release_frees_only_what_was_seen;
+        next_grant_begins_above_the_whole_block race_for_a_released_lock_has_one_winner
+        renewals_racing_with_a_release_bring_nothing_back forced_release_frees_only_what_was_seen;
     ReleaseClearsData: release_keeps_everything_but_the_hold data_is_untouched_by_renewal_and_release;
     ReleaseClearsRequest: next_term_starts_unasked;
-    ReleaseNeedsToken: token_of_a_release_decides_nothing;
+    ReleaseNeedsToken: token_of_a_release_decides_nothing block_ends_at_the_token_of_the_record
+        block_is_as_long_as_was_asked_for;
     ReleaseNeedsLife: expired_term_can_still_be_released read_shows_the_record_and_never_a_verdict;
     ReleaseNeedsNoRenewals: refused_acquire_writes_nothing
         late_copy_of_an_acquire_does_not_disturb_the_next_term released_lock_is_taken

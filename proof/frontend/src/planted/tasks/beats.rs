@@ -39,7 +39,7 @@ impl Provider for PlantedBeats {
     async fn acquire(&self, request: &Acquire) -> Result<AcquireOutcome, ProviderError> {
         if self.0.has(Flaw::ClaimIsAcquired) {
             let token = key(&request.name, request.new)?.token;
-            return Ok(AcquireOutcome::Acquired(token));
+            return Ok(AcquireOutcome::Acquired(token.into()));
         }
         self.0.inner.claims().acquire(request).await
     }

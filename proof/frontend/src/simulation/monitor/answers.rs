@@ -41,7 +41,8 @@ impl State {
         self.in_doubt.remove(&request.new);
         let duration = caller.settings.duration;
         match outcome {
-            AcquireOutcome::Acquired(token) => {
+            AcquireOutcome::Acquired(tokens) => {
+                let token = tokens.last();
                 let late = stamp.holder >= sent.holder + caller.settings.validity();
                 self.successor_answered(id, request, !late);
                 let known = self.known(client, &name);
@@ -52,7 +53,7 @@ impl State {
                     self.next_at_once(id, "V9");
                 } else {
                     known.observation = None;
-                    self.granted(id, request, *token, sent);
+                    self.granted(id, request, token, sent);
                 }
             }
             AcquireOutcome::Spent => {

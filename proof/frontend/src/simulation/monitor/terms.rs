@@ -27,9 +27,10 @@ impl State {
         request: &Acquire,
         outcome: &AcquireOutcome,
     ) {
-        let AcquireOutcome::Acquired(token) = outcome else {
+        let AcquireOutcome::Acquired(tokens) = outcome else {
             return;
         };
+        let token = tokens.last();
         let before = self
             .records
             .get(name)
@@ -39,7 +40,7 @@ impl State {
         let ours = before
             .as_ref()
             .is_some_and(|record| record.uuid == request.new);
-        if ours && before.as_ref().is_some_and(|record| record.token == *token) {
+        if ours && before.as_ref().is_some_and(|record| record.token == token) {
             return;
         }
         self.figures.grants += 1;

@@ -22,9 +22,10 @@ async fn acknowledged_writes_survive_a_server_that_is_killed() {
     let mut server = Server::start().await;
     let provider = server.provider().await;
     let a = term("door");
-    let AcquireOutcome::Acquired(token) = provider.acquire(&a).await.unwrap() else {
+    let AcquireOutcome::Acquired(tokens) = provider.acquire(&a).await.unwrap() else {
         panic!("nobody else is here");
     };
+    let token = tokens.last();
     for n in 1..=5 {
         let renew = Renew::new(a.name.clone(), a.new, n);
         let renewed = provider.renew(&renew).await.unwrap();

@@ -24,9 +24,10 @@ async fn acknowledged_writes_survive_a_server_that_is_killed() {
     let mut server = Server::start().await;
     let provider = server.provider(NAMESPACE).await;
     let a = term("door");
-    let AcquireOutcome::Acquired(token) = provider.acquire(&a).await.unwrap() else {
+    let AcquireOutcome::Acquired(tokens) = provider.acquire(&a).await.unwrap() else {
         panic!("nobody else is here");
     };
+    let token = tokens.last();
     for n in 1..=3 {
         let renew = Renew::new(a.name.clone(), a.new, n);
         let renewed = provider.renew(&renew).await.unwrap();
@@ -118,7 +119,7 @@ async fn silent_server_leaves_it_unknown() {
         let until_granted = async {
             loop {
                 match patient.acquire(&a).await {
-                    Ok(AcquireOutcome::Acquired(token)) => return token,
+                    Ok(AcquireOutcome::Acquired(tokens)) => return tokens.last(),
                     Ok(other) => panic!("{other:?}"),
                     Err(error) => assert_ne!(error.kind(), ErrorKind::Fatal, "{error:?}"),
                 }

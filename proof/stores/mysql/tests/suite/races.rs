@@ -57,7 +57,7 @@ async fn race_for_a_released_name_has_one_winner_at_a_time() {
             while tokens.len() < 20 {
                 let a = term("door");
                 match ours.acquire(&a).await {
-                    Ok(AcquireOutcome::Acquired(token)) => tokens.push(token),
+                    Ok(AcquireOutcome::Acquired(granted)) => tokens.push(granted.last()),
                     Ok(_) => continue,
                     // On a busy machine the queue for the row may be longer than two seconds.
                     Err(error) if error.kind() == ErrorKind::NotApplied => continue,

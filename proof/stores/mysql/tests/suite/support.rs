@@ -24,7 +24,7 @@ pub(crate) fn lasting(lock: &str, duration: Duration) -> Acquire {
 /// The token of a try that must be granted.
 pub(crate) async fn granted(provider: &impl Provider, request: &Acquire) -> FencingToken {
     match provider.acquire(request).await.unwrap() {
-        AcquireOutcome::Acquired(token) => token,
+        AcquireOutcome::Acquired(tokens) => tokens.last(),
         other => panic!("{other:?}"),
     }
 }

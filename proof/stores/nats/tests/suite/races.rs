@@ -31,7 +31,7 @@ async fn one_of_many_first_comers_is_granted_a_lock() {
             let mut granted = Vec::new();
             for acquire in tries {
                 match acquire.await.unwrap() {
-                    (Ok(AcquireOutcome::Acquired(token)), a) => granted.push((token, a)),
+                    (Ok(AcquireOutcome::Acquired(tokens)), a) => granted.push((tokens.last(), a)),
                     (Ok(AcquireOutcome::Held(_)), _) => {}
                     (other, _) => panic!("{other:?}"),
                 }
