@@ -14,7 +14,7 @@ use dlock_core::{
     FencingToken, ProviderError, Record,
     provider::{
         Acquire, AcquireOutcome, Ask, AskOutcome, Closing, Release, ReleaseOutcome, Renew,
-        RenewOutcome, Revoke, RevokeOutcome,
+        RenewOutcome, Revoke, RevokeOutcome, Tokens,
     },
 };
 
@@ -37,8 +37,7 @@ pub(crate) fn acquire(
         |view| match decide(view, key, request)? {
             Decision::Answer(outcome) => Ok(outcome),
             Decision::Take { last, now } => {
-                let token = take(view, key, request, last, now)?;
-                Ok(AcquireOutcome::Acquired(token.into()))
+                take(view, key, request, last, now).map(AcquireOutcome::Acquired)
             }
         },
     )
@@ -46,9 +45,9 @@ pub(crate) fn acquire(
 
 enum Decision {
     Answer(AcquireOutcome),
-    /// `last`: the token of the record, 0 if there is none.
+    /// `last`: the token of the record, if there is one.
     Take {
-        last: u64,
+        last: Option<FencingToken>,
         now: Now,
     },
 }
@@ -57,7 +56,7 @@ enum Decision {
 fn decide(view: View<'_>, key: &Key, request: &Acquire) -> Result<Decision, Failure> {
     let (record, now) = view.record(key)?;
     let Some(record) = record else {
-        return Ok(Decision::Take { last: 0, now }); // A1
+        return Ok(Decision::Take { last: None, now }); // A1
     };
     let over = record.released || expired(&record);
     let ours = record.uuid == request.new;
@@ -70,7 +69,7 @@ fn decide(view: View<'_>, key: &Key, request: &Acquire) -> Result<Decision, Fail
         return Ok(Decision::Answer(AcquireOutcome::Spent)); // A3
     }
     if over || request.prev == Some(record.version()) {
-        let last = record.token.get();
+        let last = Some(record.token);
         return Ok(Decision::Take { last, now }); // A4, A5, A6
     }
     Ok(Decision::Answer(AcquireOutcome::Held(record))) // A7
@@ -86,15 +85,13 @@ fn take(
     view: View<'_>,
     key: &Key,
     request: &Acquire,
-    last: u64,
+    last: Option<FencingToken>,
     now: Now,
-) -> Result<FencingToken, Failure> {
-    // T1; the last token is below 2^53, so one more does not wrap. T2: above the ceiling nothing is
-    // written.
-    let next = (last + 1).max(now.unix_micros).max(request.floor);
-    let token = FencingToken::new(next).ok_or_else(|| {
+) -> Result<Tokens, Failure> {
+    // T1, T2: above the ceiling nothing is written.
+    let tokens = request.mint(last, now.unix_micros).ok_or_else(|| {
         Failure::Answer(ProviderError::fatal(format!(
-            "the next fencing token of lock {:?} would be {next}, and tokens end at {}: \
+            "the next fencing token of lock {:?} would be above {}, where tokens end: \
              set this machine's clock, or use another name",
             key.name(),
             FencingToken::MAX
@@ -108,14 +105,14 @@ fn take(
             request.new.to_string(),
             request.owner,
             integer(now.unix_micros),
-            integer(token.get()),
+            integer(tokens.last().get()),
             integer(millis(request.duration)),
             request.data,
             view.clock().boot().to_string(),
             StoreClock::expiry(now, request.duration),
         ],
     )?;
-    Ok(token)
+    Ok(tokens)
 }
 
 /// R1 to R3.

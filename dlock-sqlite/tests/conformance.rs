@@ -54,6 +54,7 @@ impl Fixture for Sqlite {
         .watch(true)
         .batch(true);
 
+    const BLOCKS: bool = true;
     // Other tests keep the machine busy.
     const UNANSWERED: u32 = 2;
 
