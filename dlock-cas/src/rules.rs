@@ -5,7 +5,7 @@ use dlock_core::{
     FencingToken, ProviderError, Record,
     provider::{
         Acquire, AcquireOutcome, Ask, AskOutcome, Closing, Release, ReleaseOutcome, Renew,
-        RenewOutcome, Revoke, RevokeOutcome,
+        RenewOutcome, Revoke, RevokeOutcome, Tokens,
     },
 };
 
@@ -40,27 +40,30 @@ pub(crate) fn acquire(
         }
         Some(record) => return Ok(Step::Answer(AcquireOutcome::Held(record.clone()))), // A7
     };
-    let token = next(last, request.floor, now)?;
+    let tokens = mint(request, last, now)?;
     let since = std::time::UNIX_EPOCH + std::time::Duration::from_micros(now.micros());
-    let mut record = Record::new(request.new, &request.owner, since, token, request.duration);
+    let mut record = Record::new(
+        request.new,
+        &request.owner,
+        since,
+        tokens.last(),
+        request.duration,
+    );
     record.data.clone_from(&request.data);
-    Ok(Step::Write(record, AcquireOutcome::Acquired(token.into())))
+    Ok(Step::Write(record, AcquireOutcome::Acquired(tokens)))
 }
 
-/// The token of a grant: T1, T2. It follows the clock at every grant, not only at the first of a name:
+/// The tokens of a grant: T1, T2. They follow the clock at every grant, not only at the first of a name:
 /// a store that has lost acknowledged writes would hand out `last + 1` once more.
-fn next(last: Option<FencingToken>, floor: u64, now: Wall) -> Result<FencingToken, ProviderError> {
-    let after = match last {
-        Some(last) => last.get() + 1,
-        None => now.sane().ok_or_else(|| {
-            ProviderError::fatal(
-                "the lock has no record yet, and its first token would come from this machine's clock, \
-                 which is not between 2024 and 2100: set the clock",
-            )
-        })?,
-    };
-    let token = after.max(floor).max(now.sane().unwrap_or(0));
-    FencingToken::new(token).ok_or_else(|| {
+fn mint(request: &Acquire, last: Option<FencingToken>, now: Wall) -> Result<Tokens, ProviderError> {
+    let sane = now.sane();
+    if last.is_none() && sane.is_none() {
+        return Err(ProviderError::fatal(
+            "the lock has no record yet, and its first token would come from this machine's clock, \
+             which is not between 2024 and 2100: set the clock",
+        ));
+    }
+    request.mint(last, sane.unwrap_or(0)).ok_or_else(|| {
         ProviderError::fatal("the lock's fencing tokens are used up: use another name")
     })
 }

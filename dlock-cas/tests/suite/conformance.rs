@@ -21,6 +21,7 @@ macro_rules! suite {
 
                 const CAPABILITIES: Capabilities = $capabilities;
 
+                const BLOCKS: bool = true;
                 // Renewals that race with each other may lose three times.
                 const UNANSWERED: u32 = 2;
 
