@@ -8,7 +8,7 @@ use dlock_core::{
     Name, Provider, ProviderError, Record,
     provider::{
         Acquire, AcquireOutcome, Capabilities, Discipline, Durability, Prefix, Release,
-        ReleaseOutcome, Renew, RenewOutcome, Sharing, Wakeup, Wakeups,
+        ReleaseOutcome, Renew, RenewOutcome, Sharing, Tokens, Wakeup, Wakeups,
     },
 };
 
@@ -96,6 +96,7 @@ impl Provider for PostgresProvider {
             duration,
             data,
             floor,
+            tokens,
             ..
         } = request;
         request.check()?;
@@ -112,11 +113,17 @@ impl Provider for PostgresProvider {
                     (&millis(*duration), Type::INT8),
                     (data, Type::BYTEA),
                     (&bigint(*floor), Type::INT8),
+                    (&i64::from(tokens.get()), Type::INT8),
                 ],
             )
             .await?;
         match answer.verdict()? {
-            "acquired" => Ok(AcquireOutcome::Acquired(answer.token()?.into())),
+            "acquired" => {
+                let last = answer.token()?;
+                let minted = Tokens::new(last, *tokens).unwrap_or_else(|| last.into());
+                Ok(AcquireOutcome::Acquired(minted))
+            }
+            "repeated" => Ok(AcquireOutcome::Acquired(answer.token()?.into())),
             "held" => Ok(AcquireOutcome::Held(answer.record()?)),
             "spent" => Ok(AcquireOutcome::Spent),
             "exhausted" => Err(error::exhausted(name)),

@@ -16,7 +16,7 @@ pub(crate) const MAX_IDENTIFIER: usize = 63;
 /// PostgreSQL 12, 15 and 18, that costs less than 10 us of some 110 for a refused try.
 const FUNCTIONS: [(&str, u32, &str); 8] = [
     ("sound", 2, include_str!("sql/table.sql")),
-    ("acquire", 2, include_str!("sql/acquire.sql")),
+    ("acquire", 3, include_str!("sql/acquire.sql")),
     ("renew", 2, include_str!("sql/renew.sql")),
     ("batch", 3, include_str!("sql/batch.sql")),
     ("release", 3, include_str!("sql/release.sql")),
@@ -120,7 +120,7 @@ impl Schema {
         };
         let plain = |file: &str| without_comments(&self.fill(file));
         Statements {
-            acquire: call("acquire", 9),
+            acquire: call("acquire", 10),
             renew: call("renew", 4),
             renew_many: plain(include_str!("sql/renew_many.sql")),
             release: call("release", 4),

@@ -1,19 +1,21 @@
 -- Asks for the lock (A1 to A7).
 -- Parameters: prefix; name; owner; the claimed uuid and its renewals, null without a claim; the new
--- uuid; the lease in milliseconds; data or null; the least token, 0 for any.
+-- uuid; the lease in milliseconds; data or null; the least token, 0 for any; how many tokens to mint, 1 to 16.
 -- Planned once a session (plan_cache_mode): one row by its key, whatever the values.
 -- Result: one row: verdict, the record shown, the store's clock. The verdict is
---   'acquired'   A1, A2, A4, A5, A6; of the record only its token counts
+--   'acquired'   A1, A4, A5, A6; of the record only its token counts, the last that was minted (T1)
+--   'repeated'   A2; of the record only its token counts. How many were minted with it is not known;
+--                nothing was written
 --   'held'       A7, and
 --   'spent'      A3: nothing was written, not even a dead row version
---   'exhausted'  T2: the next token would be 2^53 or more; nothing was written
+--   'exhausted'  T2: the last new token would be 2^53 or more; nothing was written
 --   'unsound'    the row is no record; nothing was written
 --   'unfit'      no record can hold what was asked for; nothing was written
 --   'open'       somebody else was faster, three times: no answer
 CREATE OR REPLACE FUNCTION {acquire}(
     p_prefix pg_catalog.text, p_name pg_catalog.text, p_owner pg_catalog.text,
     p_prev_uuid pg_catalog.uuid, p_prev_renewals bigint, p_new pg_catalog.uuid, p_duration bigint,
-    p_data pg_catalog.bytea, p_floor bigint,
+    p_data pg_catalog.bytea, p_floor bigint, p_tokens bigint,
     OUT verdict pg_catalog.text, OUT shown {table}, OUT clock pg_catalog.timestamptz
 ) LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET lock_timeout = '2s'
 SET plan_cache_mode = force_generic_plan AS $dlock$
@@ -24,7 +26,7 @@ BEGIN
     END IF;
 
     IF NOT (p_duration BETWEEN 100 AND 86400000 AND octet_length(p_owner) <= 1024
-            AND coalesce(octet_length(p_data), 0) <= 4096) THEN
+            AND coalesce(octet_length(p_data), 0) <= 4096 AND p_tokens BETWEEN 1 AND 16) THEN
         verdict := 'unfit';
         RETURN;
     END IF;
@@ -35,7 +37,7 @@ BEGIN
         SELECT l.* INTO shown FROM {table} AS l WHERE l.prefix = p_prefix AND l.name = p_name;
 
         IF NOT FOUND THEN
-            IF greatest((extract(epoch FROM clock) * 1000000)::bigint, p_floor) > 9007199254740991 THEN
+            IF greatest((extract(epoch FROM clock) * 1000000)::bigint, p_floor) > 9007199254740992 - p_tokens THEN
                 verdict := 'exhausted';
                 RETURN;
             END IF;
@@ -43,7 +45,7 @@ BEGIN
                 (prefix, name, uuid, renewals, owner, since, token, duration, expiry, released, asked, data)
             VALUES (
                 p_prefix, p_name, p_new, 0, p_owner, clock_timestamp(),
-                greatest((extract(epoch FROM clock_timestamp()) * 1000000)::bigint, p_floor),
+                greatest((extract(epoch FROM clock_timestamp()) * 1000000)::bigint, p_floor) + p_tokens - 1,
                 p_duration, clock_timestamp() + p_duration::double precision * interval '1 millisecond',
                 false, false, p_data)
             ON CONFLICT DO NOTHING
@@ -55,7 +57,7 @@ BEGIN
             IF shown.released OR shown.expiry <= clock THEN
                 verdict := 'spent';  -- A3
             ELSE
-                verdict := 'acquired';  -- A2
+                verdict := 'repeated';  -- A2
             END IF;
             RETURN;
         -- Without a claim the comparison is null, and `or null` would refuse nobody for ever.
@@ -63,7 +65,8 @@ BEGIN
                    OR coalesce(shown.uuid = p_prev_uuid AND shown.renewals = p_prev_renewals, false)) THEN
             verdict := 'held';  -- A7
             RETURN;
-        ELSIF greatest(shown.token + 1, (extract(epoch FROM clock) * 1000000)::bigint, p_floor) > 9007199254740991 THEN
+        ELSIF greatest(shown.token + 1, (extract(epoch FROM clock) * 1000000)::bigint, p_floor)
+              > 9007199254740992 - p_tokens THEN
             verdict := 'exhausted';
             RETURN;
         ELSE
@@ -71,7 +74,8 @@ BEGIN
             -- another's commit finds it changed, matches nothing, and reads again.
             UPDATE {table} AS l SET
                 uuid = p_new, renewals = 0, owner = p_owner, since = clock_timestamp(),
-                token = greatest(l.token + 1, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, p_floor),
+                token = greatest(l.token + 1, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, p_floor)
+                    + p_tokens - 1,
                 duration = p_duration,
                 expiry = clock_timestamp() + p_duration::double precision * interval '1 millisecond',
                 released = false, asked = false, data = p_data

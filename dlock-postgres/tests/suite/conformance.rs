@@ -22,6 +22,7 @@ impl Fixture for Postgres {
         .closing(true)
         .batch(true);
 
+    const BLOCKS: bool = true;
     // Other tests keep the machine busy.
     const UNANSWERED: u32 = 2;
 

@@ -62,6 +62,7 @@ macro_rules! at {
                         .closing(true)
                         .batch(true);
 
+                const BLOCKS: bool = true;
                 // A race for a row has one winner, and most of the others are told that nothing was done; they ask again.
                 const UNANSWERED: u32 = 15;
 

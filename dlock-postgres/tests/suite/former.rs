@@ -7,7 +7,7 @@ use dlock_core::{
     ErrorKind, FencingToken, Provider,
     provider::{
         Acquire, AcquireOutcome, Admin, Ask, AskOutcome, Closing, List, Release, ReleaseOutcome,
-        Renew, RenewOutcome, Revoke, RevokeOutcome, Version,
+        Renew, RenewOutcome, Revoke, RevokeOutcome, Tokens, Version,
     },
 };
 use dlock_postgres::{
@@ -19,7 +19,8 @@ use crate::support::{LONG, create, fresh, on, server, term};
 
 const FIRST: &str = include_str!("../schemas/1.sql");
 const SECOND: &str = include_str!("../schemas/2.sql");
-const NEWEST: &str = include_str!("../schemas/3.sql");
+const THIRD: &str = include_str!("../schemas/3.sql");
+const NEWEST: &str = include_str!("../schemas/4.sql");
 
 /// A database schema of this form, and a provider of today on it.
 async fn made_by(form: &str) -> (String, PostgresProvider) {
@@ -130,10 +131,32 @@ async fn newest_schema_is_used_as_it_is() {
 async fn second_schema_is_given_batches_that_take_each_row_by_its_key() {
     let (_, provider) = made_by(SECOND).await;
     match provider.verify_schema().await.unwrap_err() {
+        SchemaError::Differs { lacks, .. } => assert_eq!(lacks.len(), 2, "{lacks:?}"),
+        error => panic!("{error:?}"),
+    }
+    create(&provider).await;
+    is_used(&provider).await;
+}
+
+/// Its grants bring one token. A repeat of such a grant that goes to today's function claims no other: those below are
+/// the former holder's.
+#[tokio::test]
+async fn third_schema_is_given_blocks_of_tokens() {
+    let (schema, provider) = made_by(THIRD).await;
+    match provider.verify_schema().await.unwrap_err() {
         SchemaError::Differs { lacks, .. } => assert_eq!(lacks.len(), 1, "{lacks:?}"),
         error => panic!("{error:?}"),
     }
     create(&provider).await;
+    let a = term("lock").tokens(Tokens::MOST);
+    let take = format!(
+        "SELECT (shown).token FROM \"{schema}\".lock_acquire_2('', 'lock', '', NULL, NULL, $1, 600000, NULL, 0)"
+    );
+    let client = server().await.client().await;
+    let token: i64 = client.query_one(&take, &[&a.new]).await.unwrap().get(0);
+    let token = FencingToken::new(token.unsigned_abs()).unwrap();
+    let repeated = provider.acquire(&a).await.unwrap();
+    assert_eq!(repeated, AcquireOutcome::Acquired(token.into()));
     is_used(&provider).await;
 }
 

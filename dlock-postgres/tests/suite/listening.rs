@@ -24,6 +24,7 @@ impl Fixture for Listening {
         .watch(true)
         .batch(true);
 
+    const BLOCKS: bool = true;
     // Other tests keep the machine busy.
     const UNANSWERED: u32 = 2;
 

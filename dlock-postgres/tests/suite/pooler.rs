@@ -29,6 +29,7 @@ impl Fixture for Pooled {
         .watch(true)
         .batch(true);
 
+    const BLOCKS: bool = true;
     // Other tests keep the machine busy.
     const UNANSWERED: u32 = 2;
 
