@@ -11,6 +11,7 @@ mod contents;
 mod doubt;
 mod faulty;
 mod foreign;
+mod former;
 mod requests;
 #[path = "../../examples/memory/store.rs"]
 mod store;
