@@ -25,6 +25,8 @@ mod suite {
 
 #[path = "tasks/columns.rs"]
 mod columns;
+#[path = "tasks/former.rs"]
+mod former;
 #[path = "tasks/hints.rs"]
 mod hints;
 #[path = "tasks/rows.rs"]

@@ -1,0 +1,71 @@
+-- Layout 1 of a queue. It stays as it is.
+CREATE TABLE dlock_task (
+    id           INTEGER PRIMARY KEY AUTOINCREMENT,
+    queue        TEXT    NOT NULL CHECK (length(queue) > 0),
+    priority     INTEGER NOT NULL CHECK (priority BETWEEN 0 AND 9),
+    run_at       INTEGER NOT NULL,
+    attempt      INTEGER NOT NULL CHECK (attempt >= 0),
+    max_attempts INTEGER NOT NULL CHECK (max_attempts > 0),
+    kind         TEXT    NOT NULL CHECK (length(kind) > 0),
+    key          TEXT             CHECK (length(key) > 0),
+    lane         TEXT             CHECK (length(lane) > 0),
+    payload      TEXT    NOT NULL CHECK (json_valid(payload)),
+    errors       TEXT    NOT NULL CHECK (json_valid(errors)),
+    created      INTEGER NOT NULL,
+    checkpoint   TEXT             CHECK (json_valid(checkpoint)),
+    checkpoints  INTEGER NOT NULL CHECK (checkpoints >= 0),
+    token        INTEGER NOT NULL CHECK (token BETWEEN 0 AND 9007199254740991),
+    uuid         TEXT             CHECK (length(uuid) = 36),
+    renewals     INTEGER,
+    owner        TEXT,
+    since        INTEGER,
+    duration     INTEGER,
+    released     INTEGER,
+    asked        INTEGER,
+    boot         TEXT,
+    expiry       INTEGER
+) STRICT;
+CREATE INDEX dlock_task_next ON dlock_task (queue, priority, run_at, id);
+CREATE UNIQUE INDEX dlock_task_key ON dlock_task (queue, key) WHERE key IS NOT NULL;
+CREATE INDEX dlock_task_lane ON dlock_task (queue, lane, priority, run_at, id) WHERE lane IS NOT NULL;
+CREATE TABLE dlock_task_done (
+    id           INTEGER PRIMARY KEY,
+    queue        TEXT    NOT NULL,
+    priority     INTEGER NOT NULL,
+    run_at       INTEGER NOT NULL,
+    attempt      INTEGER NOT NULL,
+    max_attempts INTEGER NOT NULL,
+    kind         TEXT    NOT NULL,
+    key          TEXT,
+    lane         TEXT,
+    payload      TEXT    NOT NULL CHECK (json_valid(payload)),
+    errors       TEXT    NOT NULL CHECK (json_valid(errors)),
+    created      INTEGER NOT NULL,
+    checkpoint   TEXT             CHECK (json_valid(checkpoint)),
+    token        INTEGER NOT NULL,
+    state        TEXT    NOT NULL CHECK (state IN ('succeeded', 'dead', 'cancelled')),
+    output       TEXT             CHECK (json_valid(output)),
+    ending       INTEGER,
+    ended        INTEGER NOT NULL
+) STRICT;
+CREATE INDEX dlock_task_done_ended ON dlock_task_done (state, ended);
+CREATE TABLE dlock_task_schedule (
+    name TEXT    PRIMARY KEY NOT NULL,
+    last INTEGER NOT NULL
+) STRICT;
+CREATE TABLE dlock_task_paused (
+    queue TEXT    PRIMARY KEY NOT NULL CHECK (length(queue) > 0),
+    since INTEGER NOT NULL
+) STRICT;
+CREATE TABLE dlock_task_limit (
+    queue TEXT    PRIMARY KEY NOT NULL CHECK (length(queue) > 0),
+    most  INTEGER NOT NULL CHECK (most BETWEEN 1 AND 4294967295)
+) STRICT;
+CREATE TABLE dlock_task_slot (
+    queue TEXT    NOT NULL,
+    id    INTEGER NOT NULL,
+    token INTEGER NOT NULL,
+    PRIMARY KEY (queue, id)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE dlock_task_layout (version INTEGER NOT NULL) STRICT;
+INSERT INTO dlock_task_layout (version) VALUES (1);
