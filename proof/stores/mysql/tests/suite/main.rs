@@ -11,6 +11,7 @@ mod conformance;
 mod connections;
 mod election;
 mod fence;
+mod former;
 mod locked_row;
 mod names;
 mod outage;
