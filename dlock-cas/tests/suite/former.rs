@@ -42,7 +42,7 @@ fn on(memory: &Memory) -> CasProvider<Memory> {
 
 async fn granted(provider: &CasProvider<Memory>, request: &Acquire) -> u64 {
     match provider.acquire(request).await.unwrap() {
-        AcquireOutcome::Acquired(token) => token.get(),
+        AcquireOutcome::Acquired(tokens) => tokens.last().get(),
         other => panic!("{other:?}"),
     }
 }
