@@ -6,18 +6,13 @@ use std::{ops::Deref, sync::Arc, time::Duration};
 use deadpool_postgres::{Object, Pool, tokio_postgres};
 use dlock_core::ProviderError;
 use tokio::{sync::Semaphore, time::timeout};
-use tokio_postgres::{
-    Row,
-    types::{ToSql, Type},
-};
+use tokio_postgres::Row;
 
-use crate::error;
+pub(crate) use crate::prepared::Parameters;
+use crate::{error, prepared::Prepared};
 
 const VERSION: &str = "SELECT pg_catalog.current_setting('server_version_num')::integer, \
      pg_catalog.current_setting('server_version')";
-
-/// The parameters of a statement, with their types: so nothing has to be asked of the server first.
-pub(crate) type Parameters<'a> = [(&'a (dyn ToSql + Sync), Type)];
 
 /// A number as a parameter. Those that count are below 2^53 (T2); what is beyond fits no record, and
 /// need not be exact.
@@ -47,12 +42,11 @@ pub(crate) struct Connections {
     /// the holder's renewals (G1). `None`: a pool of one leaves nothing to keep.
     others: Option<Arc<Semaphore>>,
     limit: Duration,
-    /// Whether statements are prepared, once a connection.
-    prepared: bool,
+    prepared: Prepared,
 }
 
 impl Connections {
-    pub(crate) fn new(pool: Pool, limit: Duration, prepared: bool) -> Self {
+    pub(crate) fn new(pool: Pool, limit: Duration, prepared: Prepared) -> Self {
         let size = pool.status().max_size;
         Self {
             pool,
@@ -68,9 +62,6 @@ impl Connections {
     }
 
     /// Sends one statement in one flight and waits for its rows.
-    ///
-    /// Unless the user wants it otherwise the statement is unnamed: nothing prepared stays in the
-    /// session, so a pooler may give every call another one.
     pub(crate) async fn query(
         &self,
         caller: Caller,
@@ -79,11 +70,7 @@ impl Connections {
     ) -> Result<Vec<Row>, ProviderError> {
         let rows = self
             .run(caller, async |connection| {
-                if self.prepared {
-                    query_prepared(connection, statement, parameters).await
-                } else {
-                    connection.query_typed(statement, parameters).await
-                }
+                self.prepared.query(connection, statement, parameters).await
             })
             .await;
         match rows {
@@ -157,28 +144,6 @@ impl Connections {
             Ok(result) => result,
             Err(_) => Err(error::timed_out(sent, self.limit)),
         }
-    }
-}
-
-/// Sends a statement that this connection has prepared, or prepares it first.
-async fn query_prepared(
-    connection: &Object,
-    statement: &str,
-    parameters: &Parameters<'_>,
-) -> Result<Vec<Row>, tokio_postgres::Error> {
-    let types: Vec<Type> = parameters.iter().map(|(_, of)| of.clone()).collect();
-    let values: Vec<&(dyn ToSql + Sync)> = parameters.iter().map(|(value, _)| *value).collect();
-    let answer = async {
-        let prepared = connection.prepare_typed_cached(statement, &types).await?;
-        connection.query(&prepared, &values).await
-    };
-    match answer.await {
-        // Not begun: the session has forgotten its statements, or they fit its tables no more.
-        Err(error) if error::of_the_preparation(&error) => {
-            connection.statement_cache.clear();
-            connection.query_typed(statement, parameters).await
-        }
-        answer => answer,
     }
 }
 

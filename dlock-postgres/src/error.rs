@@ -326,6 +326,12 @@ pub(crate) fn of_the_preparation(error: &tokio_postgres::Error) -> bool {
             .is_some_and(|code| matches!(code.code(), "26000" | "42P05" | "0A000"))
 }
 
+/// Whether the session knows none of what was prepared in it, or what others have prepared.
+pub(crate) fn of_the_session(error: &tokio_postgres::Error) -> bool {
+    let code = error.code().map(SqlState::code);
+    matches!(code, Some("26000" | "42P05"))
+}
+
 /// Whether the table, the functions or their schema are not there.
 pub(crate) fn of_missing(error: &ProviderError) -> bool {
     code(error).is_some_and(|code| matches!(code.code(), "42883" | "42P01" | "3F000"))

@@ -5,10 +5,12 @@ mod connections;
 mod error;
 pub mod fence;
 mod obstacle;
+mod prepared;
 mod provider;
 mod record;
 mod requests;
 mod schema;
+mod session;
 mod settings;
 mod setup;
 #[cfg(feature = "tasks")]

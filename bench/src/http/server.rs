@@ -15,7 +15,7 @@ const PROGRAM: &str = "dlock-server";
 const START: &str = r#"ln -s "$1" dlock-server && shift && exec ./dlock-server "$@""#;
 
 /// Settings that the store has when it is asked directly.
-const AS_DIRECT: &str = "sslmode=disable&connections=32&prepared=true";
+const AS_DIRECT: &str = "sslmode=disable&connections=32";
 
 /// Whether this process is the server, by the name that it was started with.
 pub(crate) fn is_the_program() -> bool {

@@ -58,11 +58,7 @@ fn redis(places: &Places, waiting: Waiting) -> Result<RedisProvider> {
 pub(crate) fn postgres_provider(places: &Places, waiting: Waiting) -> Result<PostgresProvider> {
     let builder = PostgresProvider::builder().pool(postgres::pool_at(places)?);
     Ok(match waiting {
-        // There is no pooler in between, and the others prepare their statements too.
-        Waiting::Called => {
-            let listening = builder.listen(postgres::config(places)?, NoTls);
-            listening.prepared(true).build()?
-        }
+        Waiting::Called => builder.listen(postgres::config(places)?, NoTls).build()?,
         Waiting::Polled => builder.build()?,
     })
 }

@@ -48,10 +48,7 @@ pub(crate) fn postgres(url: &str, pool: u32) -> Result<PostgresTasks> {
     let database: Config = url.parse()?;
     let manager = Manager::new(database.clone(), NoTls);
     let pool = Pool::builder(manager).max_size(pool as usize).build()?;
-    let tasks = PostgresTasks::builder()
-        .pool(pool)
-        .prepared(true)
-        .listen(database, NoTls);
+    let tasks = PostgresTasks::builder().pool(pool).listen(database, NoTls);
     Ok(tasks.build()?)
 }
 

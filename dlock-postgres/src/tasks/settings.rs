@@ -15,6 +15,7 @@ use super::{PostgresTasks, beats::Beats, schema::Schema};
 use crate::{
     connections::Connections,
     error::BuildError,
+    prepared::Prepared,
     wakeups::{Connect, connector},
 };
 
@@ -44,10 +45,11 @@ pub(crate) struct Settings {
     #[builder(
         default,
         setter(
-            doc = "Prepares each statement once a connection, at the cost of one more round trip then; after that the server neither parses nor plans it. Off by default.\n\n**Never through a pooler in transaction or statement mode**, unless it follows the protocol's prepared statements (PgBouncer does from 1.21 with `max_prepared_statements` above 0): the driver of every process numbers its statements alike, so a session that is shared may run a statement of somebody else. A session that has forgotten its statements (`DISCARD ALL`, `DEALLOCATE ALL`) is noticed, and costs one more round trip."
+            strip_option(fallback_suffix = "_opt"),
+            doc = "Whether each statement is prepared once a connection, after which the server neither parses nor plans it. Without this setting it is where a connection has a session of the server to itself: the first call over each connection asks, in its own round trip, and what a pooler lends prepares nothing. A session that has forgotten its statements (`DISCARD ALL`, `DEALLOCATE ALL`), or has others of their names, is noticed, costs one round trip, and is sent no more of them.\n\n`true` prepares everywhere. **Never through a pooler in transaction or statement mode**, unless it follows the protocol's prepared statements (PgBouncer does from 1.21 with `max_prepared_statements` above 0): the driver of every process numbers its statements alike, so a session that is shared may run a statement of somebody else. `false` prepares nothing."
         )
     )]
-    prepared: bool,
+    prepared: Option<bool>,
     #[builder(default, setter(
         transform = |config: Config, tls: impl MakeTlsConnect<
             Socket,
@@ -96,7 +98,7 @@ impl From<Settings> for Result<PostgresTasks, BuildError> {
         }
         let schema = Schema::new(&schema)?;
         let statements = Arc::new(schema.statements());
-        let connections = Connections::new(pool, timeout, prepared);
+        let connections = Connections::new(pool, timeout, Prepared::new(prepared));
         let beats = Beats::new(connections.clone(), Arc::clone(&statements));
         Ok(PostgresTasks {
             connections,

@@ -1,18 +1,31 @@
-//! Statements that are prepared once a connection, and sessions that forget them.
+//! Statements that are prepared once a connection, sessions that forget them, and sessions that are not the
+//! connection's own.
 
 use dlock_core::{
     Provider,
     provider::{AcquireOutcome, Release, Renew, RenewOutcome},
 };
-use dlock_postgres::{PostgresProvider, deadpool_postgres::Pool};
+use dlock_postgres::{
+    PostgresProvider,
+    deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod, tokio_postgres::NoTls},
+};
+use dlock_test_servers::postgres::pgbouncer;
+use tokio::task::JoinSet;
+use uuid::Uuid;
 
-use crate::support::{Table, create, server, term};
+use crate::support::{Server, Table, create, local, on, pool, server, term};
 
-fn prepared(pool: Pool, schema: &str) -> PostgresProvider {
+/// How many statements a whole term takes.
+const STATEMENTS: i64 = 4;
+/// More than all tests together prepare meanwhile.
+const OTHERS: i32 = 3000;
+
+/// A provider that prepares its statements, as it is told or by itself.
+fn prepared(pool: Pool, schema: &str, said: Option<bool>) -> PostgresProvider {
     PostgresProvider::builder()
         .pool(pool)
         .schema(schema)
-        .prepared(true)
+        .prepared_opt(said)
         .build()
         .unwrap()
 }
@@ -24,9 +37,15 @@ async fn known(pool: &Pool) -> i64 {
     session.query_typed_one(count, &[]).await.unwrap().get(0)
 }
 
+/// Sends this to the only session of this pool, behind the provider's back.
+async fn run(pool: &Pool, sql: &str) {
+    let session = pool.get().await.unwrap();
+    session.batch_execute(sql).await.unwrap();
+}
+
 /// A whole term, with two renewals.
 async fn use_once(provider: &PostgresProvider) {
-    let a = term("lock");
+    let a = term(&format!("lock {}", Uuid::new_v4()));
     let renew = |n| Renew::new(a.name.clone(), a.new, n);
     let granted = provider.acquire(&a).await.unwrap();
     assert!(
@@ -44,41 +63,147 @@ async fn use_once(provider: &PostgresProvider) {
 
 #[tokio::test]
 async fn statements_are_prepared_once_a_connection() {
-    let table = Table::create().await;
-    let pool = server().await.pool(1);
-    let provider = prepared(pool.clone(), table.schema());
-    for _ in 0..20 {
-        use_once(&provider).await;
+    for said in [None, Some(true), Some(false)] {
+        let table = Table::create().await;
+        let pool = server().await.pool(1);
+        let provider = prepared(pool.clone(), table.schema(), said);
+        for _ in 0..20 {
+            use_once(&provider).await;
+        }
+        let expected = if said == Some(false) { 0 } else { STATEMENTS };
+        assert_eq!(known(&pool).await, expected, "{said:?}");
+        assert_eq!(pool.status().size, 1, "it was another session");
     }
-    assert_eq!(known(&pool).await, 4);
 }
 
 #[tokio::test]
-async fn session_that_forgot_its_statements_answers_all_the_same() {
+async fn session_that_forgot_its_statements_answers_and_is_sent_no_more_of_them() {
     let table = Table::create().await;
     let pool = server().await.pool(1);
-    let provider = prepared(pool.clone(), table.schema());
+    let provider = prepared(pool.clone(), table.schema(), None);
     for forget in ["DEALLOCATE ALL", "DISCARD ALL"] {
-        use_once(&provider).await;
-        assert_eq!(known(&pool).await, 4);
-        let session = pool.get().await.unwrap();
-        session.batch_execute(forget).await.unwrap();
-        drop(session);
-        use_once(&provider).await;
-        assert!(known(&pool).await < 4, "{forget}");
+        for _ in 0..3 {
+            use_once(&provider).await;
+        }
+        assert_eq!(known(&pool).await, STATEMENTS);
+        run(&pool, forget).await;
+        for _ in 0..3 {
+            use_once(&provider).await;
+        }
+        assert_eq!(known(&pool).await, 0, "{forget}");
+        assert_eq!(pool.status().size, 1, "its connection was closed");
+        // The next connection begins anew.
+        pool.retain(|_, _| false);
+    }
+}
+
+#[tokio::test]
+async fn session_that_forgot_its_statements_is_sent_them_again_where_all_are_prepared() {
+    let table = Table::create().await;
+    let pool = server().await.pool(1);
+    let provider = prepared(pool.clone(), table.schema(), Some(true));
+    for _ in 0..2 {
+        for _ in 0..3 {
+            use_once(&provider).await;
+        }
+        assert_eq!(known(&pool).await, STATEMENTS);
+        run(&pool, "DISCARD ALL").await;
+    }
+    assert_eq!(pool.status().size, 1, "its connection was closed");
+}
+
+#[tokio::test]
+async fn pools_that_clean_their_connections_work() {
+    let discard = RecyclingMethod::Custom("DISCARD ALL".to_owned());
+    for (recycling_method, expected) in [
+        (RecyclingMethod::Verified, STATEMENTS),
+        (RecyclingMethod::Clean, STATEMENTS),
+        (discard, 0),
+    ] {
+        let table = Table::create().await;
+        let recycling = ManagerConfig {
+            recycling_method: recycling_method.clone(),
+        };
+        let manager = Manager::from_config(server().await.config(), NoTls, recycling);
+        let pool = Pool::builder(manager).max_size(1).build().unwrap();
+        let provider = prepared(pool.clone(), table.schema(), None);
+        for _ in 0..5 {
+            use_once(&provider).await;
+        }
+        assert_eq!(known(&pool).await, expected, "{recycling_method:?}");
         assert_eq!(pool.status().size, 1, "its connection was closed");
     }
+}
+
+#[tokio::test]
+async fn session_that_has_others_of_their_names_answers_and_prepares_nothing() {
+    let table = Table::create().await;
+    let pool = server().await.pool(1);
+    let provider = prepared(pool.clone(), table.schema(), None);
+    // The driver numbers its statements, and other tests make it go on.
+    let session = pool.get().await.unwrap();
+    let numbered = session.prepare("SELECT").await.unwrap();
+    let find = "SELECT substr(name, 2)::integer FROM pg_prepared_statements";
+    let number = session.query_typed_one(find, &[]).await.unwrap();
+    let number: i32 = number.get(0);
+    let occupy = format!(
+        "DO $$ BEGIN FOR n IN {}..{} LOOP EXECUTE 'PREPARE s' || n || ' AS SELECT'; END LOOP; END $$",
+        number + 1,
+        number + OTHERS
+    );
+    session.batch_execute(&occupy).await.unwrap();
+    drop((session, numbered));
+    for _ in 0..3 {
+        use_once(&provider).await;
+    }
+    assert_eq!(known(&pool).await, i64::from(OTHERS));
+    run(&pool, "DEALLOCATE ALL").await;
+    for _ in 0..3 {
+        use_once(&provider).await;
+    }
+    assert_eq!(known(&pool).await, 0, "it goes on trying");
+    assert_eq!(pool.status().size, 1, "its connection was closed");
 }
 
 #[tokio::test]
 async fn schema_that_was_made_anew_is_found() {
     let table = Table::create().await;
     let pool = server().await.pool(1);
-    let provider = prepared(pool.clone(), table.schema());
-    use_once(&provider).await;
+    let provider = prepared(pool.clone(), table.schema(), None);
+    for _ in 0..3 {
+        use_once(&provider).await;
+    }
+    assert_eq!(known(&pool).await, STATEMENTS);
     let client = server().await.client().await;
     let drop = format!("DROP SCHEMA \"{}\" CASCADE", table.schema());
     client.batch_execute(&drop).await.unwrap();
     create(&provider).await;
-    use_once(&provider).await;
+    for _ in 0..3 {
+        use_once(&provider).await;
+    }
+    assert!(known(&pool).await >= STATEMENTS, "it prepares no more");
+}
+
+/// All clients of the pooler share one session, so what any of them leaves there is seen.
+#[tokio::test]
+async fn nothing_is_prepared_in_sessions_that_a_pooler_lends() {
+    let server = Server::start(&[]).await;
+    let pooler = pgbouncer(server.port(), 1).await;
+    let pooler = pooler.unwrap_or_else(|error| panic!("no pooler: {error}"));
+    let clients = pool(local(pooler.place().port()), 4);
+    let mut providers = Vec::new();
+    for schema in ["one", "other"] {
+        create(&on(clients.clone(), schema)).await;
+        providers.push(prepared(clients.clone(), schema, None));
+    }
+    for _ in 0..5 {
+        let mut together = JoinSet::new();
+        for provider in providers.iter().cycle().take(8) {
+            let provider = provider.clone();
+            together.spawn(async move { use_once(&provider).await });
+        }
+        together.join_all().await;
+    }
+    assert_eq!(known(&clients).await, 0);
+    assert!(clients.status().size > 1, "nothing was shared");
 }

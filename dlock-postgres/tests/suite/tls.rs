@@ -24,7 +24,7 @@ use tempfile::TempDir;
 use tokio::time::timeout;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use crate::support::{Server, create, fresh, term};
+use crate::support::{Server, create, fresh, on, term};
 
 const SOON: Duration = Duration::from_secs(10);
 /// A poll later than the end of any test: a waiter that gets the lock was woken.
@@ -62,16 +62,7 @@ impl Secure {
 }
 
 fn encrypted(port: u16, authority: &Path, host: &str, schema: &str) -> PostgresProvider {
-    let mut config = Config::new();
-    config
-        .host(host)
-        .hostaddr(Ipv4Addr::LOCALHOST.into())
-        .port(port)
-        .user("postgres")
-        .dbname("postgres")
-        .application_name(schema)
-        .ssl_mode(SslMode::Require);
-    let tls = trusting(authority);
+    let (config, tls) = required(port, authority, host, schema);
     let pool = Pool::builder(Manager::new(config.clone(), tls.clone()))
         .max_size(2)
         .build()
@@ -82,6 +73,20 @@ fn encrypted(port: u16, authority: &Path, host: &str, schema: &str) -> PostgresP
         .listen(config, tls)
         .build()
         .unwrap()
+}
+
+/// The way to a server that has to speak TLS.
+fn required(port: u16, authority: &Path, host: &str, schema: &str) -> (Config, MakeRustlsConnect) {
+    let mut config = Config::new();
+    config
+        .host(host)
+        .hostaddr(Ipv4Addr::LOCALHOST.into())
+        .port(port)
+        .user("postgres")
+        .dbname("postgres")
+        .application_name(schema)
+        .ssl_mode(SslMode::Require);
+    (config, trusting(authority))
 }
 
 fn trusting(authority: &Path) -> MakeRustlsConnect {
@@ -135,6 +140,32 @@ async fn locks_and_wakeups_go_over_tls() {
     assert!(sessions.len() >= 3, "{sessions:?}");
     assert!(sessions.iter().all(|session| session.get(0)));
     next.release().await.unwrap();
+}
+
+/// With TLS that a server has to speak, or may: the driver asks for it in different words.
+#[tokio::test]
+async fn statements_are_prepared_over_tls() {
+    let secure = Secure::start().await;
+    let schema = fresh();
+    let authority = &secure.certificates.authority;
+    create(&secure.provider(authority, "localhost", &schema)).await;
+    for mode in [SslMode::Require, SslMode::Prefer, SslMode::Disable] {
+        let port = secure.server.port();
+        let (mut config, tls) = required(port, authority, "localhost", &schema);
+        config.ssl_mode(mode);
+        let manager = Manager::new(config, tls);
+        let pool = Pool::builder(manager).max_size(1).build().unwrap();
+        let provider = on(pool.clone(), &schema);
+        for _ in 0..3 {
+            provider.read(&term("lock").name).await.unwrap();
+        }
+        let session = pool.get().await.unwrap();
+        let find = "SELECT ssl, (SELECT count(*) FROM pg_prepared_statements)
+            FROM pg_stat_ssl WHERE pid = pg_backend_pid()";
+        let found = session.query_typed_one(find, &[]).await.unwrap();
+        assert_eq!(found.get::<_, bool>(0), mode != SslMode::Disable);
+        assert_eq!(found.get::<_, i64>(1), 1, "{mode:?}");
+    }
 }
 
 /// Nothing was sent, and asking again is of no use: the first call says so.

@@ -1,4 +1,4 @@
-//! Counted on the wire: one round trip a call, and nothing stays behind in the session.
+//! Counted on the wire: one round trip a call, and nothing but what is prepared stays behind in the session.
 
 use std::pin::Pin;
 
@@ -81,15 +81,21 @@ async fn every_call_is_one_round_trip() {
 
 #[tokio::test]
 async fn hints_and_prepared_statements_cost_no_round_trip() {
-    for (notify, prepared) in [(true, false), (false, true), (true, true)] {
+    for (notify, prepared) in [
+        (true, Some(false)),
+        (false, Some(true)),
+        (true, Some(true)),
+        (true, None),
+    ] {
         let proxy = server().await.proxy().await;
         let provider = PostgresProvider::builder()
             .pool(pool(server().await.through(&proxy), 1))
             .schema(Table::create().await.schema())
             .notify(notify)
-            .prepared(prepared)
+            .prepared_opt(prepared)
             .build()
             .unwrap();
+        provider.read(&name("warm up")).await.unwrap();
         for round in 0..8 {
             let a = term(&format!("lock {round}"));
             let renew = Renew::new(a.name.clone(), a.new, 1);
@@ -102,17 +108,36 @@ async fn hints_and_prepared_statements_cost_no_round_trip() {
             provider.release(&release).await.unwrap();
             let released = proxy.round_trips();
             let trips = (acquired - before, renewed - acquired, released - renewed);
-            // The first round opens the connection, and prepares.
-            if round > 0 {
-                assert_eq!(trips, (1, 1, 1), "notify {notify}, prepared {prepared}");
-            }
+            assert_eq!(
+                trips,
+                (1, 1, 1),
+                "round {round}, notify {notify}, prepared {prepared:?}"
+            );
         }
         assert_eq!(proxy.connections(), 1);
     }
 }
 
 #[tokio::test]
-async fn nothing_stays_in_the_session() {
+async fn first_call_over_a_connection_asks_for_its_session_in_the_same_round_trip() {
+    let mut trips = Vec::new();
+    for prepared in [Some(false), None] {
+        let proxy = server().await.proxy().await;
+        let provider = PostgresProvider::builder()
+            .pool(pool(server().await.through(&proxy), 1))
+            .schema(Table::create().await.schema())
+            .prepared_opt(prepared)
+            .build()
+            .unwrap();
+        provider.read(&name("lock")).await.unwrap();
+        trips.push(proxy.round_trips());
+    }
+    // Those that open the connection, and one.
+    assert_eq!(trips[0], trips[1], "{trips:?}");
+}
+
+#[tokio::test]
+async fn nothing_but_prepared_statements_stays_in_the_session() {
     let table = Table::create().await;
     let connections = server().await.pool(1);
     let provider = table.provider(connections.clone());
@@ -133,8 +158,7 @@ async fn nothing_stays_in_the_session() {
     let session = connections.get().await.unwrap();
     let left = session
         .query_typed_one(
-            "SELECT (SELECT count(*) FROM pg_prepared_statements),
-                (SELECT count(*) FROM pg_cursors WHERE name <> ''),
+            "SELECT (SELECT count(*) FROM pg_cursors WHERE name <> ''),
                 (SELECT count(*) FROM pg_listening_channels()),
                 (SELECT count(*) FROM pg_locks WHERE pid = pg_backend_pid() AND locktype = 'advisory'),
                 (SELECT count(*) FROM pg_settings WHERE source = 'session'),
@@ -143,9 +167,9 @@ async fn nothing_stays_in_the_session() {
         )
         .await
         .unwrap();
-    for column in 0..5 {
+    for column in 0..4 {
         assert_eq!(left.get::<_, i64>(column), 0, "column {column}");
     }
-    assert_eq!(left.get::<_, &str>(5), "on 0");
+    assert_eq!(left.get::<_, &str>(4), "on 0");
     assert_eq!(connections.status().size, 1, "it was another session");
 }

@@ -143,7 +143,7 @@ impl Backend for Database {
             .schema(schema.as_deref().unwrap_or("dlock"))
             .table(table.as_deref().unwrap_or("lock"))
             .prefix(prefix.as_deref().unwrap_or_default())
-            .prepared(self.prepared);
+            .prepared_opt(self.prepared);
         let built = if program.serves_many {
             builder.listen(config, tls).build()
         } else {
@@ -173,7 +173,7 @@ impl Backend for Database {
         let builder = PostgresTasks::builder()
             .pool(pool)
             .schema(schema.as_deref().unwrap_or("dlock"))
-            .prepared(self.prepared);
+            .prepared_opt(self.prepared);
         let built = if program.serves_many {
             builder.listen(config, tls).build()
         } else {

@@ -33,11 +33,18 @@ impl<'a> Query<'a> {
     }
 
     /// Whether this parameter is `true`.
-    #[cfg(any(feature = "postgres", feature = "redis"))]
+    #[cfg(feature = "redis")]
     pub(crate) fn is_true(&mut self, name: &str) -> Result<bool, StoreError> {
+        Ok(self.boolean(name)?.unwrap_or(false))
+    }
+
+    /// A parameter that is `true` or `false`, if it is there.
+    #[cfg(any(feature = "postgres", feature = "redis"))]
+    pub(crate) fn boolean(&mut self, name: &str) -> Result<Option<bool>, StoreError> {
         match self.take(name)?.as_deref() {
-            None | Some("false") => Ok(false),
-            Some("true") => Ok(true),
+            None => Ok(None),
+            Some("false") => Ok(Some(false)),
+            Some("true") => Ok(Some(true)),
             Some(_) => Err(StoreError::no_location(&format!("{name} is true or false"))),
         }
     }

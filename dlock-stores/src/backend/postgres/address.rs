@@ -69,8 +69,8 @@ pub(crate) struct Database {
     pub(crate) place: Place,
     /// How many connections there are at most, if the URL says so.
     pub(crate) connections: Option<NonZeroU16>,
-    /// Whether statements are prepared.
-    pub(crate) prepared: bool,
+    /// Whether statements are prepared, if the URL says so.
+    pub(crate) prepared: Option<bool>,
 }
 
 /// Where in the database the locks are, as far as the URL says it.
@@ -115,7 +115,7 @@ impl Database {
             let why = "connections is how many there may be at most: 1 to 65535";
             number.parse().map_err(|_| StoreError::no_location(why))
         });
-        let prepared = query.is_true("prepared")?;
+        let prepared = query.boolean("prepared")?;
         let mut config: Config = format!("{url}?{}", query.rest())
             .parse()
             // The driver names what is wrong, and repeats no value.
@@ -215,12 +215,14 @@ mod tests {
     #[test]
     fn url_says_how_many_connections_and_whether_statements_are_prepared() {
         let plain = database("postgres://h/d", &[]).unwrap();
-        assert_eq!((plain.connections, plain.prepared), (None, false));
+        assert_eq!((plain.connections, plain.prepared), (None, None));
         let said = database("postgres://h/d?connections=32&prepared=true", &[]).unwrap();
         assert_eq!(
             (said.connections.map(NonZeroU16::get), said.prepared),
-            (Some(32), true)
+            (Some(32), Some(true))
         );
+        let never = database("postgres://h/d?prepared=false", &[]).unwrap();
+        assert_eq!(never.prepared, Some(false));
         for bad in [
             "connections=0",
             "connections=70000",
