@@ -221,6 +221,11 @@ impl Proxy {
         self.script.spare(exchanges);
     }
 
+    /// How many exchanges were chosen for a fault so far. One that was chosen is struck when its moment comes.
+    pub(crate) fn chosen(&self) -> usize {
+        self.script.chosen()
+    }
+
     /// Forgets all faults that have not struck yet; [`spare`](Self::spare) stays.
     pub fn clear(&self) {
         self.script.clear();

@@ -27,6 +27,9 @@
 //! # fn main() {}
 //! ```
 //!
+//! A driver that some cases do not fit plays the others with [`run_all_but`]: one whose calls share a connection, for
+//! example. What it leaves out needs tests of its own.
+//!
 //! `tests/own/wire.rs` of this crate is a whole driver and its server on a page or two. The cases come
 //! in two layers: calls of the provider itself, then locks over it. Each names the rules and
 //! invariants that it covers ([`CASES`]). Most of them wait, so run many at a time.

@@ -74,6 +74,8 @@ struct State {
     always: Option<Fault>,
     mix: Mix,
     spared: usize,
+    /// How many exchanges were given a fault.
+    chosen: usize,
 }
 
 #[derive(Debug)]
@@ -111,12 +113,17 @@ impl Script {
         self.lock().spared = exchanges;
     }
 
+    pub(super) fn chosen(&self) -> usize {
+        self.lock().chosen
+    }
+
     pub(super) fn clear(&self) {
         let State {
             rules,
             always,
             mix,
             spared: _,
+            chosen: _,
         } = &mut *self.lock();
         rules.clear();
         *always = None;
@@ -131,17 +138,20 @@ impl Script {
             always,
             mix,
             spared,
+            chosen,
         } = &mut *self.lock();
         if exchange <= *spared {
             return None;
         }
         let now = Instant::now();
         rules.retain(|held| held.rule.times != Some(0) && held.until.is_none_or(|end| now < end));
-        rules
+        let fault = rules
             .iter_mut()
             .find_map(|held| held.rule.offered())
             .or(*always)
-            .or_else(|| mix.draw(self.seed, connection, exchange))
+            .or_else(|| mix.draw(self.seed, connection, exchange));
+        *chosen += usize::from(fault.is_some());
+        fault
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

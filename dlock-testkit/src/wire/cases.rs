@@ -3,6 +3,7 @@
 
 mod calls;
 mod chance;
+mod exchanges;
 mod giving;
 mod holding;
 
@@ -15,7 +16,9 @@ use crate::proxy::{Fault, Moment};
 macro_rules! __for_each_wire_case {
     ($callback:ident) => {
         $callback! {
-            calls call_cut_at_any_moment_is_told_truly_and_its_repeat_answered ["E1", "A2", "R2", "L2", "G1", "I9", "I11"];
+            exchanges call_cut_at_any_moment_is_told_truly_and_its_repeat_answered ["E1", "A2", "R2", "L2", "G1", "I9", "I11"];
+            exchanges release_that_let_the_next_holder_in_is_not_denied ["E1", "L3", "V7"];
+
             calls silent_call_ends_and_its_connection_with_it ["E1", "G1", "I14"];
             calls dropped_call_leaves_its_connection_to_nobody ["G1", "I14"];
             calls request_that_arrives_late_changes_nothing ["A2", "A3", "A7", "R1", "L3", "I7", "I9", "I11"];

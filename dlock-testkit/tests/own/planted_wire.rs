@@ -33,6 +33,9 @@ planted! {
         call_cut_at_any_moment_is_told_truly_and_its_repeat_answered,
         idle_connections_that_ended_are_replaced,
     ];
+    hidden_repeat_is_caught: Repeats by [
+        release_that_let_the_next_holder_in_is_not_denied,
+    ];
     call_without_a_limit_is_caught: NoLimit by [
         silent_call_ends_and_its_connection_with_it,
     ];

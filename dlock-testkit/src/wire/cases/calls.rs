@@ -11,7 +11,6 @@ use tokio::{
     time::{Instant, sleep},
 };
 
-use super::cuts;
 use crate::{
     faults::Op,
     proxy::{Fault, Happening, Proxy},
@@ -21,28 +20,6 @@ use crate::{
         wiring::{ok, soon, within},
     },
 };
-
-pub(super) async fn call_cut_at_any_moment_is_told_truly_and_its_repeat_answered(wiring: Wiring) {
-    let (wire, direct) = (wiring.wire().await, wiring.direct().await);
-    for op in OPS {
-        for fault in cuts() {
-            let scene = Scene::set(&wiring, op, &direct).await;
-            let strikes = wire.proxy.struck();
-            wire.proxy.next(fault);
-            let answers = soon(format!("{op:?}"), scene.ask(&wire.provider)).await;
-            soon("the fault", wire.proxy.until_struck(strikes + 1)).await;
-            scene.is_true(&answers).await;
-            if let [Err(error)] = &answers[..] {
-                // The proxy's promise, without which this case would show nothing.
-                let applied = scene.applied().await == [true];
-                let promised = op == Op::Read || applied == fault.executed();
-                assert!(promised, "{op:?}, {fault}: {error:?}");
-            }
-            let after = format!("{fault} ({answers:?})");
-            soon("the repeat", scene.repeat(&wire.provider, &after)).await;
-        }
-    }
-}
 
 pub(super) async fn silent_call_ends_and_its_connection_with_it(wiring: Wiring) {
     let direct = wiring.direct().await;
@@ -202,7 +179,7 @@ async fn executed(proxy: &Proxy) {
     .await;
 }
 
-async fn shown(direct: &dyn Provider, name: &Name) -> Record {
+pub(super) async fn shown(direct: &dyn Provider, name: &Name) -> Record {
     match ok(direct.read(name).await) {
         Some(record) => record,
         None => panic!("{name} is gone"),

@@ -10,7 +10,7 @@ use dlock_testkit::memory::MemoryProvider;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bug {
-    /// No bug: it repeats what got no answer by itself, as SDKs do.
+    /// It repeats what got no answer by itself, as SDKs do: no bug but in a release.
     Repeats,
     /// One connection for all, also after a call without an answer.
     KeepsItsConnection,
