@@ -23,6 +23,13 @@ use crate::hints::Hints;
 /// - **Nothing expires.** The record of a lock outlives its lease. A store that evicts records, or
 ///   deletes them after a time that is shorter than a lease, frees locks that are held.
 ///
+/// # Keys
+/// A key is `prefix/name`, with `%25` and `%2F` for each `%` and `/` of the prefix, and begins with the `/` if there is no
+/// prefix. It is text of up to 3,071 bytes: prefix and name have 1,024 together, and up to 1,023 of them become three. Any
+/// UTF-8 but NUL may be in it; the keys of reservations have a control character. A store whose keys are
+/// shorter or have fewer characters needs a reversible form of them, and one with keys in URLs encodes every byte that is
+/// special there, `/`, `?`, `#` and `%` included: two keys that the server takes for one are one lock.
+///
 /// # Errors
 /// There are three kinds, and each function says one of them whenever it has no answer:
 ///
@@ -32,7 +39,24 @@ use crate::hints::Hints;
 /// | [`Unknown`](dlock_core::ErrorKind::Unknown) | perhaps it was | a timeout, a connection that broke, an answer that makes no sense |
 /// | [`Fatal`](dlock_core::ErrorKind::Fatal) | a repeat cannot help, a person must act | credentials, missing rights, a missing bucket |
 ///
-/// When in doubt, say unknown: a wrong `Unknown` costs a repeat.
+/// When in doubt, say unknown: a wrong `Unknown` costs a repeat. A wrong `NotApplied` denies a write that was made.
+///
+/// For a store over HTTP, with `If-Match` and `If-None-Match: *`, this is usual:
+///
+/// | answer | to `GET` | to a conditional `PUT` |
+/// |---|---|---|
+/// | 2xx with a strong `ETag` | the entry | [`Put::Done`] |
+/// | 2xx without an `ETag`, or with a weak one | `Unknown` | `Unknown`: it may have been written |
+/// | 404 | `None` | `Fatal`: the bucket is missing, say |
+/// | 412 | `Fatal` | [`Put::Lost`] |
+/// | 409 | `Fatal` | [`Put::Lost`] where the service says so of two writers at once, as S3 does |
+/// | 401, 403, 3xx, other 4xx | `Fatal` | `Fatal` |
+/// | 429 | `NotApplied` | `NotApplied` |
+/// | 408, 5xx, a timeout, a connection that broke | `Unknown` | `Unknown` |
+/// | no connection | `NotApplied` | `NotApplied` |
+///
+/// Turn the client's own repeats and redirects off: a redirect may lead to another server, and of repeats see
+/// [`repeats_puts`](Self::repeats_puts).
 ///
 /// # Cancel safety
 /// Any call may be dropped at any time, and what it sent may arrive later. A store whose connections
@@ -44,9 +68,14 @@ pub trait CasStore: Send + Sync + 'static {
     type Version: Clone + Send + Sync + 'static;
 
     /// The store's name for logs, what it keeps over a restart, whether it [watches](Self::watch), and
-    /// whether reading is cheaper than a write that is refused. Always the same answer. Begin with
+    /// whether a read is cheaper than a write that is refused
+    /// ([`cheap_reads`](Capabilities::cheap_reads)). Always the same answer. Begin with
     /// [`Capabilities::new`] and [`Discipline::Observer`](dlock_core::provider::Discipline::Observer);
     /// the provider adds what it does itself.
+    ///
+    /// An acquire that finds the lock held costs a read in any case. `cheap_reads` decides what it costs when the provider
+    /// has seen the lock free and another contender was quicker: without it the acquire begins with a write, which the store
+    /// refuses; with it a waiter reads first.
     fn capabilities(&self) -> Capabilities;
 
     /// Whether one call of [`put_if`](Self::put_if) may reach the store more than once, because
@@ -101,6 +130,10 @@ pub trait CasAdmin: CasStore {
     /// At most `limit`; fewer only if there are no more. Keys that are no text are left out. `after` itself comes
     /// after `prefix`; it need not be there any more.
     ///
+    /// `prefix` is such a key too: a server that lists only what comes after a key is asked for that one by itself, if `after`
+    /// is `None`. If contents are read one key at a time, a key that was deleted in between does not count towards
+    /// `limit`: go on with the next.
+    ///
     /// # Errors
     /// As for [`CasStore`].
     async fn list(
@@ -140,7 +173,11 @@ pub struct Entry<V> {
 pub enum Put<V> {
     /// The key has the new contents, and this is their version.
     Done(V),
-    /// The key did not have the expected version. What it has is not known.
+    /// The key did not have the expected version, says the store. What it has is not known.
+    ///
+    /// A timeout is never this, but `Unknown`: the write may have been made. If it was a release, the next holder may be
+    /// there already. The provider trusts the refusal, finds that holder's record and answers "not held", and a program whose
+    /// work was protected to the end reports that its lock was lost.
     Lost,
     /// The same, from a store that shows what the key had at that very moment: `None` if there was no such
     /// key. It saves a read. Only what the comparison itself saw may be shown, never a look after it.

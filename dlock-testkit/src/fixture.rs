@@ -31,7 +31,8 @@ pub trait Fixture: Sized + Send + Sync + 'static {
 
     /// Of a hundred calls, so many may fail with anything but [`Fatal`](dlock_core::ErrorKind::Fatal). The cases
     /// make such a call again, up to three times. None is the default: ask for a few on a store that refuses
-    /// calls now and then (throttling, a pool that runs dry). A provider whose calls are often left unanswered
+    /// calls now and then (throttling, a pool that runs dry), and on every store over `dlock-cas`, whose calls give up
+    /// after three writes that others were quicker than. A provider whose calls are often left unanswered
     /// would pass, and be of no use.
     const UNANSWERED: u32 = 0;
 
