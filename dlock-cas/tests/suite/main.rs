@@ -16,4 +16,5 @@ mod requests;
 #[path = "../../examples/memory/store.rs"]
 mod store;
 mod support;
+mod wire;
 mod wrong;
