@@ -189,7 +189,10 @@ pub(super) async fn stale_holder_knows_and_frees_nothing(bench: Bench) {
         assert!(!stalled.is_valid());
         assert!(next.token() > stalled.token(), "tokens grow (I3)");
         let ended = ok(stalled.release().await);
-        assert!(matches!(ended, ReleaseEnd::NotHeld(_)), "{ended:?}");
+        assert!(
+            matches!(ended, ReleaseEnd::NotHeld(_)),
+            "a holder whose lease was taken over gave it back, and was told {ended:?} (L3, I9)"
+        );
         let holder = held(lock!(round, LONG).try_acquire().await);
         assert_eq!(holder.record.uuid, next.uuid());
     })

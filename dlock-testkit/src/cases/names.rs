@@ -1,6 +1,9 @@
 //! I13: names that differ in any byte are different locks.
 
-use dlock_core::Name;
+use dlock_core::{
+    FencingToken, Name,
+    provider::{Acquire, AcquireOutcome},
+};
 
 use crate::Bench;
 
@@ -57,9 +60,14 @@ const TROUBLE: [&str; 46] = [
 
 pub(super) async fn names_that_differ_in_a_byte_are_different_locks(bench: Bench) {
     let subject = bench.subject().await;
-    let mut terms = Vec::new();
+    let mut terms: Vec<(&str, Acquire, FencingToken)> = Vec::new();
     for label in TROUBLE {
         let a = bench.term(&bench.name(label));
+        if let AcquireOutcome::Held(record) = subject.acquire(&a).await {
+            let met = terms.iter().find(|(_, other, _)| other.new == record.uuid);
+            let met = met.map(|(label, ..)| label);
+            panic!("{label:?} is one lock with another name: {met:?}, held by {record:?}");
+        }
         let token = subject.grants(&a).await;
         terms.push((label, a, token));
     }

@@ -114,7 +114,7 @@ pub(super) async fn renewals_racing_with_a_release_bring_nothing_back(bench: Ben
         let record = subjects[0].record(&a.name).await;
         assert!(
             record.released && record.uuid == a.new && record.token == token,
-            "{record:?}"
+            "a renewal brought back what was released, or changed more than its number: {record:?}"
         );
     }
 }

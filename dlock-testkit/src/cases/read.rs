@@ -113,7 +113,23 @@ pub(super) async fn every_provider_on_the_store_sees_the_same(bench: Bench) {
 pub(super) async fn provider_says_what_the_fixture_says(bench: Bench) {
     let clones = bench.clones(2).await;
     for provider in &clones {
-        assert_eq!(provider.capabilities(), bench.capabilities());
+        let (said, expected) = (provider.capabilities(), bench.capabilities());
+        let fields = [
+            ("backend", said.backend == expected.backend),
+            ("discipline", said.discipline == expected.discipline),
+            ("watch", said.watch == expected.watch),
+            ("batch", said.batch == expected.batch),
+            ("durability", said.durability == expected.durability),
+            ("cheap_reads", said.cheap_reads == expected.cheap_reads),
+            ("closing", said.closing == expected.closing),
+        ];
+        let differ = fields.iter().filter(|(_, same)| !same);
+        let differ: Vec<_> = differ.map(|(field, _)| field).collect();
+        assert_eq!(
+            said, expected,
+            "the provider, and `Fixture::CAPABILITIES`, which says something else of {differ:?}; over `dlock-cas` the \
+             provider adds `closing(true)` to what the store says"
+        );
         assert!(
             provider.capabilities().closing,
             "every provider closes names, and says so (B4)"

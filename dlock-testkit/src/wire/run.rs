@@ -33,8 +33,7 @@ pub fn run<W: Wired>(shared: &Shared, name: &str) {
 }
 
 /// Plays every case of the suite but these side by side, on one fixture: for drivers that some cases do not fit, because
-/// a call is more than one request there, or all calls share a connection. What such a case is about then needs
-/// a test of its own.
+/// all calls share a connection there, say. What such a case is about then needs a test of its own.
 ///
 /// # Panics
 /// Names the cases that failed; or a name that is no case.
@@ -47,7 +46,15 @@ pub fn run_all_but<W: Wired>(left_out: &[&str]) {
     let failed: Vec<_> = thread::scope(|scope| {
         let played = CASES.iter().filter(|case| !left_out.contains(&case.name));
         let played: Vec<_> = played
-            .map(|case| (case.name, scope.spawn(|| run::<W>(&shared, case.name))))
+            .map(|case| {
+                let play = || run::<W>(&shared, case.name);
+                // The reports of a case carry the name of its thread.
+                let thread = thread::Builder::new().name(case.name.to_owned());
+                match thread.spawn_scoped(scope, play) {
+                    Ok(play) => (case.name, play),
+                    Err(error) => panic!("no thread for {}: {error}", case.name),
+                }
+            })
             .collect();
         let failed = played
             .into_iter()
