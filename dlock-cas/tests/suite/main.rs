@@ -1,4 +1,4 @@
-//! A store in memory under the published suite, whole and with faults; what is asked of a store for each call;
+//! A store in memory under the published suites, whole and with faults; what is asked of a store for each call;
 //! and wrong stores, which must be noticed.
 
 #![expect(

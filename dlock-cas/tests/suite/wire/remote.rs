@@ -90,7 +90,10 @@ async fn read<T: for<'de> Deserialize<'de>>(socket: &mut BufReader<TcpStream>) -
     Ok(serde_json::from_slice(&line)?)
 }
 
-async fn write_line(socket: &mut BufReader<TcpStream>, what: &impl Serialize) -> io::Result<()> {
+async fn write_line(
+    socket: &mut BufReader<TcpStream>,
+    what: &(impl Serialize + Sync),
+) -> io::Result<()> {
     let mut line = serde_json::to_vec(what)?;
     line.push(b'\n');
     socket.write_all(&line).await
