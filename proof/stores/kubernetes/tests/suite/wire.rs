@@ -7,10 +7,7 @@ use dlock_core::{
     provider::{Acquire, Renew, RenewOutcome},
 };
 use dlock_kubernetes::KubernetesProvider;
-use dlock_testkit::{
-    proxy::Proxy,
-    wire::{Wired, run_all_but},
-};
+use dlock_testkit::{proxy::Proxy, wire::Wired};
 use uuid::Uuid;
 
 use crate::unsealed::Unsealed;
@@ -38,14 +35,7 @@ impl Wired for Kubernetes {
     }
 }
 
-/// It takes a call for one request. Here an acquire looks first, and the fault strikes the look. What it is about is tested
-/// below.
-const LEFT_OUT: &str = "call_cut_at_any_moment_is_told_truly_and_its_repeat_answered";
-
-#[test]
-fn cases_of_the_wire_suite_pass() {
-    run_all_but::<Kubernetes>(&[LEFT_OUT]);
-}
+dlock_testkit::wire_conformance!(Kubernetes);
 
 /// Whenever a connection breaks: what was answered was done, what was denied was not, and the repeat is answered.
 #[tokio::test]

@@ -38,11 +38,10 @@ impl Wired for Nats {
     }
 }
 
-/// Cases that expect an acquire to be one request, or that a call does not meet the connection on which another one got
+/// Cases that expect that a call does not meet the connection on which another one got
 /// no answer, or that two such in a row are noticed within a lease. All calls share one here, and it is noticed to be dead
 /// by its pings. What they are about is tested below.
-const LEFT_OUT: [&str; 5] = [
-    "call_cut_at_any_moment_is_told_truly_and_its_repeat_answered",
+const LEFT_OUT: [&str; 4] = [
     "dropped_call_leaves_its_connection_to_nobody",
     "hung_renewals_delay_no_loss",
     "lost_reply_of_a_renewal_costs_nothing",
