@@ -63,13 +63,15 @@ pub(super) async fn names_that_differ_in_a_byte_are_different_locks(bench: Bench
     let mut terms: Vec<(&str, Acquire, FencingToken)> = Vec::new();
     for label in TROUBLE {
         let a = bench.term(&bench.name(label));
-        if let AcquireOutcome::Held(record) = subject.acquire(&a).await {
-            let met = terms.iter().find(|(_, other, _)| other.new == record.uuid);
-            let met = met.map(|(label, ..)| label);
-            panic!("{label:?} is one lock with another name: {met:?}, held by {record:?}");
+        match subject.acquire(&a).await {
+            AcquireOutcome::Acquired(tokens) => terms.push((label, a, tokens.last())),
+            AcquireOutcome::Held(record) => {
+                let met = terms.iter().find(|(_, other, _)| other.new == record.uuid);
+                let met = met.map(|(label, ..)| label);
+                panic!("{label:?} is one lock with another name: {met:?}, held by {record:?}");
+            }
+            AcquireOutcome::Spent => panic!("a fresh term of {label:?} is spent"),
         }
-        let token = subject.grants(&a).await;
-        terms.push((label, a, token));
     }
     for (label, a, token) in &terms {
         let record = subject.record(&a.name).await;
