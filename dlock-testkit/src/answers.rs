@@ -4,8 +4,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use dlock_core::{ErrorKind, ProviderError};
 
-/// How often one call is made until the case that needs its answer fails.
-const TRIES: usize = 4;
+/// How often one call is made until the case that needs its answer fails. A race for one row, lost by most in each round,
+/// may refuse the same call several times in a row where transactions are serializable.
+const TRIES: usize = 16;
 
 /// What the calls of one fixture came to. A call that fails without being refused for good may be made
 /// again (A2, A3, R2, L2), but a provider that answers one call of four is not right: what the fixture does
