@@ -133,7 +133,8 @@ async fn what_lies_before_is_looked_for_beside_the_claims_of_a_busy_process() {
     config.user("postgres").dbname("postgres");
     let open = || {
         let pool = pool(config.clone(), 2);
-        PostgresTasks::builder().pool(pool).build().unwrap()
+        let tasks = PostgresTasks::builder().pool(pool).call_timeout(PATIENCE);
+        tasks.build().unwrap()
     };
     let (busy, other) = (open(), open());
     busy.create_schema().await.unwrap();
