@@ -9,7 +9,7 @@ use crate::{Name, Record, provider::Tokens};
     reason = "the protocol has these three answers; wrappers match them all"
 )]
 pub enum AcquireOutcome {
-    /// A1, A2, A4, A5, A6: the term is ours, with these tokens. A provider that mints one whatever it is asked for
+    /// A1, A2, A4, A5, A6: the term is ours, with these tokens. A provider that always mints one
     /// answers `token.into()`.
     Acquired(Tokens),
     /// A7: somebody else holds it; nothing was written.

@@ -66,7 +66,7 @@ pub trait Provider: Send + Sync + 'static {
     /// `max(last + 1, the store's unix time in microseconds, floor)`, minted inside this write (T1).
     ///
     /// That is the first of as many tokens as the request [asks for](Acquire::tokens); the record shows the **last**
-    /// of this block, and with one token they are the same. A provider may mint one whatever it is asked for, and
+    /// of this block, and with one token they are the same. A provider may always mint one, and
     /// answer with that one. A repeat (A2) is answered with one token, the record's: it cannot know what the copy
     /// that was granted asked for and was given, and the tokens below the record's may be another holder's. The
     /// frontend gets by with fewer tokens than it asked for.

@@ -1,5 +1,5 @@
 //! T1, T2, T6, A2 where a grant is asked for more than one token: the record shows the last, nobody else is granted any
-//! of them, and none is claimed that was not minted. A provider that mints one whatever it is asked for passes.
+//! of them, and none is claimed that was not minted. A provider that always mints one passes.
 
 use std::num::NonZeroU8;
 
