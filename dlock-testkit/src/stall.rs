@@ -41,6 +41,15 @@ impl Drop for UnderWay {
     }
 }
 
+/// Notes how long a call took, also one that is dropped.
+struct Timing<'a>(Instant, &'a Lag);
+
+impl Drop for Timing<'_> {
+    fn drop(&mut self) {
+        self.1.note(self.0.elapsed());
+    }
+}
+
 /// No stall explains a failure that names one of these rules: two holders at once, a token that does not
 /// grow, a stale write that was accepted.
 const NEVER_EXCUSED: [&str; 4] = ["(I1)", "(I3)", "(I4)", "(I5)"];
@@ -123,6 +132,12 @@ impl Lag {
     pub fn note(&self, stall: Duration) {
         let nanos = u64::try_from(stall.as_nanos()).unwrap_or(u64::MAX);
         self.longest.fetch_max(nanos, Ordering::SeqCst);
+    }
+
+    /// Makes a call to the store, and notes how long it takes: until its answer, or until it is dropped.
+    pub async fn time<T>(&self, call: impl Future<Output = T>) -> T {
+        let _timing = Timing(Instant::now(), self);
+        call.await
     }
 
     /// Counts a call to the store until the returned value is dropped.

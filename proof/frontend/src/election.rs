@@ -16,6 +16,7 @@ mod instance;
 mod measure;
 mod run;
 mod stories;
+mod timed;
 mod voters;
 
 use std::{fmt, future::Future, net::SocketAddr, pin::Pin, time::Duration};

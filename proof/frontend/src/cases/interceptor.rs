@@ -20,7 +20,6 @@ use dlock_core::{
     },
 };
 use dlock_testkit::{faults::Op, stall::Lag};
-use tokio::time::Instant;
 
 /// How often a call that a busy store refused is repeated.
 const REPEATS: usize = 4;
@@ -34,15 +33,6 @@ pub(super) struct Interceptor {
     inner: Arc<dyn Provider>,
     lag: Lag,
     plan: Arc<Plan>,
-}
-
-/// Notes how long a call took, also one whose caller stopped waiting.
-struct Timing<'a>(Instant, &'a Lag);
-
-impl Drop for Timing<'_> {
-    fn drop(&mut self) {
-        self.1.note(self.0.elapsed());
-    }
 }
 
 #[derive(Default)]
@@ -113,9 +103,7 @@ impl Interceptor {
         let under_way = self.lag.call();
         let mut repeats = 0;
         let answer = loop {
-            let timing = Timing(Instant::now(), &self.lag);
-            let answer = call().await;
-            drop(timing);
+            let answer = self.lag.time(call()).await;
             match &answer {
                 Err(error) if error.kind() != ErrorKind::Fatal && repeats < REPEATS => {
                     repeats += 1;
@@ -189,9 +177,7 @@ impl Provider for Interceptor {
     async fn renew_many(&self, requests: &[Renew]) -> Vec<Result<RenewOutcome, ProviderError>> {
         self.reach(requests).await;
         let under_way = self.lag.call();
-        let timing = Timing(Instant::now(), &self.lag);
-        let mut answers = self.inner.renew_many(requests).await;
-        drop(timing);
+        let mut answers = self.lag.time(self.inner.renew_many(requests)).await;
         for (answer, request) in answers.iter_mut().zip(requests) {
             // What a busy store refused is repeated here too.
             if answer

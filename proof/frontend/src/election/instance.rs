@@ -21,7 +21,10 @@ use tokio::{
     time::{Instant, sleep},
 };
 
-use super::voters::{Voters, until};
+use super::{
+    timed::Timed,
+    voters::{Voters, until},
+};
 
 /// How long something may take that should come about soon.
 const SOON: Duration = Duration::from_secs(20);
@@ -56,7 +59,15 @@ impl Instance {
             },
             None => (None, None),
         };
-        let provider = electorate.provider(address, *lease).await;
+        let inner = electorate.provider(address, *lease).await;
+        let provider: Arc<dyn Admin> = match &proxy {
+            // What the proxy holds back is no stall of the store.
+            Some(_) => inner,
+            None => {
+                let lag = voters.lag.clone();
+                Arc::new(Timed { inner, lag })
+            }
+        };
         let provider = Faulty::new(provider);
         let election = Election::builder()
             .provider(Client::with_clock(provider.clone(), Clock::system()))
