@@ -99,6 +99,12 @@ impl Files {
         (path, *id)
     }
 
+    /// Where SQLite writes what is committed.
+    pub(crate) fn log(&self) -> &Path {
+        let [_, (path, _), _] = &self.0;
+        path
+    }
+
     /// # Errors
     /// `Fatal` if one of the files is gone or another one, or has a second name.
     pub(crate) fn check(&self) -> Result<(), ProviderError> {

@@ -6,6 +6,7 @@
 //! nothing, and renewals, which change the file too, wake nobody. In the process of the releaser the
 //! hint is sent at once.
 
+mod changes;
 mod looking;
 
 use std::{

@@ -1,22 +1,23 @@
 //! The thread that looks for releases by other processes, with a connection of its own. There is
 //! none as long as nobody is refused.
 //!
-//! Every few milliseconds it asks SQLite whether another connection has committed anything, which
-//! takes two locks on shared memory and reads no page; only then, or when somebody new waits, does
-//! it look at the records that are waited for.
+//! When somebody has written to the file, and every few milliseconds, it asks SQLite whether another
+//! connection has committed anything, which takes two locks on shared memory and reads no page; only
+//! then, or when somebody new waits, does it look at the records that are waited for.
 
-use std::{sync::PoisonError, time::Duration};
+use std::{sync::PoisonError, thread, time::Duration};
 
 use dlock_core::ProviderError;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, config::DbConfig};
 
-use super::{Shared, State};
+use super::{Shared, State, changes::Changes};
 use crate::{files::Files, key::Key};
 
-/// How often. A hand-over to another process takes half of it on average.
+/// How often, where the system does not say that somebody has written. A hand-over to another process takes half of
+/// it on average then.
 const EVERY: Duration = Duration::from_millis(5);
-/// Or, where looking takes long because thousands of names are waited for, so many times as long as
-/// the last look took: it gets a twentieth of one processor at most.
+/// The pause after a look, in the processor time that it took: others may write all the time, and thousands of names
+/// may be waited for, but looking gets a twentieth of one processor at most.
 const RESTING: u32 = 19;
 /// After a failure. Waiters poll meanwhile.
 const RETRY: Duration = Duration::from_secs(1);
@@ -27,10 +28,13 @@ const BUSY: Duration = Duration::from_millis(100);
 
 /// Looks until nobody has waited for a while, or the file was closed.
 pub(super) fn look_while_somebody_waits(shared: &Shared) {
-    let mut eyes = None;
-    let mut pause = EVERY;
+    let mut eyes: Option<Eyes> = None;
+    let mut pause = Duration::ZERO;
     while shared.rest(pause) {
-        let began = shared.clock.now().instant;
+        if let Some(eyes) = &eyes {
+            eyes.sleep(EVERY.saturating_sub(pause));
+        }
+        let before = processor_time();
         let looked = match eyes.take() {
             Some(eyes) => Ok(eyes),
             None => Eyes::open(&shared.files),
@@ -39,8 +43,7 @@ pub(super) fn look_while_somebody_waits(shared: &Shared) {
         pause = match looked {
             Ok(same) => {
                 eyes = Some(same);
-                let took = shared.clock.now().instant.saturating_sub(began);
-                EVERY.max(Duration::from_nanos(took.unsigned_abs()) * RESTING)
+                processor_time().saturating_sub(before) * RESTING
             }
             Err(error) => {
                 tracing::debug!(
@@ -51,6 +54,22 @@ pub(super) fn look_while_somebody_waits(shared: &Shared) {
             }
         };
     }
+}
+
+/// What this thread has had of a processor: a look that waits for one has taken nothing.
+#[cfg(target_os = "linux")]
+fn processor_time() -> Duration {
+    use rustix::time::{ClockId, clock_gettime};
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.try_into().unwrap_or_default()
+}
+
+/// No less than what this thread has had of a processor: the time that has passed.
+#[cfg(not(target_os = "linux"))]
+fn processor_time() -> Duration {
+    use std::{sync::OnceLock, time::Instant};
+    static BEGAN: OnceLock<Instant> = OnceLock::new();
+    BEGAN.get_or_init(Instant::now).elapsed()
 }
 
 impl Shared {
@@ -104,6 +123,8 @@ impl Shared {
 /// A connection that only reads.
 struct Eyes {
     connection: Connection,
+    /// What tells when to look, if the system does.
+    changes: Option<Changes>,
     /// SQLite's number of the state that was looked at last; it means nothing to another
     /// connection.
     seen: Option<i64>,
@@ -122,8 +143,17 @@ impl Eyes {
         connection.execute_batch("PRAGMA query_only = ON; PRAGMA cache_size = -64")?;
         Ok(Self {
             connection,
+            changes: Changes::of(files.log()),
             seen: None,
         })
+    }
+
+    /// Sleeps until somebody has written, and at most so long.
+    fn sleep(&self, limit: Duration) {
+        match &self.changes {
+            Some(changes) => changes.sleep(limit),
+            None => thread::sleep(limit),
+        }
     }
 
     /// Tells the waiters of each lock that is free. After a failure this connection is given up,
