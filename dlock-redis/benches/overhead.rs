@@ -40,9 +40,9 @@ async fn main() {
     let renewals = renewals.await.unwrap();
     let acquires = overhead.acquires(async |Acquire { name, new, .. }| {
         let mut call = acquire.key(key(name));
-        // No claim, the lease, no floor, not asking about eviction, the owner and no data.
+        // No claim, the lease, no floor, not asking about eviction, the owner and no data, one token.
         call.arg(new.to_string()).arg("").arg("");
-        call.arg(3_600_000).arg(0).arg("0").arg("6 - driver");
+        call.arg(3_600_000).arg(0).arg("0").arg("6 - driver").arg(1);
         let token: u64 = call.invoke_async(&mut connection.clone()).await.unwrap();
         assert!(token > 0);
     });

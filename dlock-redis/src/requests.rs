@@ -33,6 +33,7 @@ pub(crate) fn acquire(
         duration,
         data,
         floor,
+        tokens,
         ..
     } = request;
     let arguments = vec![
@@ -43,6 +44,7 @@ pub(crate) fn acquire(
         number(*floor),
         number(u64::from(!allow_eviction)),
         record::end(owner, data.as_deref()),
+        number(u64::from(tokens.get())),
     ];
     Ok(Run::new(&ACQUIRE, prefix.key(name)?, arguments))
 }

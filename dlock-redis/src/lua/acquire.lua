@@ -1,9 +1,11 @@
 -- Begins a term (A1 to A7). Runs after record.lua.
 -- KEYS[1] the lock. ARGV[1] the new uuid, [2] uuid of prev or '', [3] renewals of prev or '',
 -- [4] lease in milliseconds, [5] floor, [6] '1' to refuse a server that may evict the record,
--- [7] the end of the new record, from the lengths of owner and data on.
--- Result: the token, {'spent'}, {'held', now, text}, {'ended'} if no token is left,
--- {'evicting', policy}, {'spoilt', flaw}.
+-- [7] the end of the new record, from the lengths of owner and data on, [8] how many tokens to mint,
+-- 1 to 16.
+-- Result: the token, the only one that was minted, or what a repeat finds (A2: how many were minted with
+-- it is not known); {'block', last, how many} where more were minted; {'spent'}, {'held', now, text},
+-- {'ended'} if not so many tokens are left, {'evicting', policy}, {'spoilt', flaw}.
 local new, lease = ARGV[1], ARGV[4]
 local now = clock()
 local next = math.max(now, ARGV[5])
@@ -34,13 +36,18 @@ elseif ARGV[6] == '1' then
         end
     end
 end
-if next >= ceiling then
+-- The record shows the last of the new tokens (T1). In this order no sum at the ceiling is rounded down below it.
+local last = next + (ARGV[8] - 1)
+if last >= ceiling then
     return {'ended'} -- T2
 end
 
 -- A1, A4, A5, A6: every field.
 local since = digits(now)
-local text = 'dlock1 held ' .. new .. ' 0 ' .. since .. ' ' .. (next == now and since or digits(next)) .. ' '
+local text = 'dlock1 held ' .. new .. ' 0 ' .. since .. ' ' .. (last == now and since or digits(last)) .. ' '
     .. lease .. ' ' .. since .. ' ' .. ARGV[7]
-redis.call('SET', KEYS[1], text, 'PX', life(now, next, lease))
-return next
+redis.call('SET', KEYS[1], text, 'PX', life(now, last, lease))
+if ARGV[8] == '1' then
+    return last
+end
+return {'block', last, tonumber(ARGV[8])}

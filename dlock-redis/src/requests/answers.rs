@@ -1,9 +1,11 @@
 //! What the scripts answer, read into outcomes. The scripts have checked a record already, so
 //! whatever is not as they write it is an error, not a judgement.
 
+use std::num::NonZeroU8;
+
 use dlock_core::{
     FencingToken, ProviderError, Record,
-    provider::{AcquireOutcome, AskOutcome, ReleaseOutcome, RenewOutcome, RevokeOutcome},
+    provider::{AcquireOutcome, AskOutcome, ReleaseOutcome, RenewOutcome, RevokeOutcome, Tokens},
 };
 use redis::Value;
 
@@ -23,6 +25,7 @@ pub(crate) fn acquire(key: &str, value: Value) -> Result<AcquireOutcome, Provide
             .map(|token| AcquireOutcome::Acquired(token.into()))
             .ok_or_else(|| unexpected("a token")),
         Reply::Else(verdict, rest) => match verdict.as_str() {
+            "block" => block(&rest).map(AcquireOutcome::Acquired),
             "held" => Ok(AcquireOutcome::Held(
                 record(&rest)?.ok_or_else(|| unexpected("a holder"))?,
             )),
@@ -128,6 +131,18 @@ impl Reply {
             Self::Done(_) => Err(unexpected("a number")),
         }
     }
+}
+
+/// Several tokens that were minted at once: the last, and how many.
+fn block(rest: &[Value]) -> Result<Tokens, ProviderError> {
+    let [Value::Int(last), Value::Int(count)] = *rest else {
+        return Err(unexpected("a block of tokens in another form"));
+    };
+    let last = u64::try_from(last).ok().and_then(FencingToken::new);
+    let count = u8::try_from(count).ok().and_then(NonZeroU8::new);
+    last.zip(count)
+        .and_then(|(last, count)| Tokens::new(last, count))
+        .ok_or_else(|| unexpected("a block of tokens"))
 }
 
 /// The record behind a verdict, with what was left of it when the server answered.

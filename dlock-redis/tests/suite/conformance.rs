@@ -27,6 +27,8 @@ impl Fixture for Redis {
 
     const NAME_BYTES: usize = Name::MAX_BYTES - "dlock".len();
 
+    const BLOCKS: bool = true;
+
     // Other tests keep the machine busy.
     const UNANSWERED: u32 = 2;
 

@@ -26,6 +26,8 @@ impl Fixture for Acknowledged {
 
     const NAME_BYTES: usize = Name::MAX_BYTES - "dlock".len();
 
+    const BLOCKS: bool = true;
+
     // Other tests keep the machine busy.
     const UNANSWERED: u32 = 2;
 
