@@ -11,7 +11,7 @@ use dlock_core::{
     FencingToken, ProviderError,
     provider::{
         Acquire, AcquireOutcome, Ask, AskOutcome, Closing, Release, ReleaseOutcome, Renew,
-        RenewOutcome, Revoke, RevokeOutcome,
+        RenewOutcome, Revoke, RevokeOutcome, Tokens,
     },
 };
 
@@ -35,22 +35,27 @@ pub(crate) async fn acquire(
 ) -> Result<AcquireOutcome, ProviderError> {
     request.check()?;
     let since = store.wall.micros();
-    let start = clock::seed(since).map(|seed| Start::new(request.floor, seed));
-    let mut write = expression::take(request, since, start);
+    let start = clock::seed(since)
+        .ok_or_else(wrong_clock)
+        .and_then(|seed| Start::new(request, seed).ok_or_else(used_up));
+    let from = start.as_ref().ok().copied();
+    let mut write = expression::take(request, since, from);
     for _ in 0..=ASK_AGAIN {
         let old = match store.write(key, &write).await? {
             // A1, A4, A6.
             Written::Applied(Some(record)) => {
-                return Ok(AcquireOutcome::Acquired(record.token.into()));
+                let minted = Tokens::new(record.token, request.tokens);
+                let tokens = minted.unwrap_or_else(|| record.token.into());
+                return Ok(AcquireOutcome::Acquired(tokens));
             }
-            // A store that does not show what it wrote: the same request finds it (A2).
+            // A store that does not show what it wrote: the same request finds it (A2), and one token.
             Written::Applied(None) => continue,
             Written::Refused(old) => old,
         };
         let Some(record) = old else {
             // Fits A1.
-            if start.is_none() {
-                return Err(wrong_clock());
+            if let Err(error) = start {
+                return Err(error);
             }
             continue;
         };
@@ -65,14 +70,13 @@ pub(crate) async fn acquire(
             return Ok(AcquireOutcome::Held(record)); // A7
         }
         // Fits A4 or A6.
+        if request.mint(Some(record.token), 0).is_none() {
+            return Err(used_up()); // T2
+        }
         write = if record.token.get() < request.floor.saturating_sub(1) {
             expression::take_at_floor(request, since)
-        } else if record.token == FencingToken::MAX {
-            return Err(ProviderError::fatal(
-                "the lock's fencing tokens are used up: use another name",
-            )); // T2
         } else {
-            expression::take(request, since, start)
+            expression::take(request, since, from)
         };
     }
     Err(no_answer())
@@ -206,6 +210,10 @@ fn wrong_clock() -> ProviderError {
         "the lock has no record yet, and its first token would come from this machine's clock, \
          which is not between 2024 and 2100: set the clock",
     )
+}
+
+fn used_up() -> ProviderError {
+    ProviderError::fatal("the lock's fencing tokens are used up: use another name")
 }
 
 fn no_answer() -> ProviderError {

@@ -41,14 +41,16 @@ const SOUND: &str = "attribute_type(#u, :S) AND size(#u) = :uuid \
 pub(crate) struct Start(u64);
 
 impl Start {
-    /// `max(floor, the wall clock in microseconds) - 1` (T1).
-    pub(crate) fn new(floor: u64, seed: u64) -> Self {
-        Self(floor.max(seed).saturating_sub(1))
+    /// `max(floor, the wall clock in microseconds) - 1` (T1); `None` if the new tokens would not end below
+    /// 2^53 (T2).
+    pub(crate) fn new(request: &Acquire, seed: u64) -> Option<Self> {
+        let tokens = request.mint(None, seed)?;
+        Some(Self(tokens.first().get() - 1))
     }
 }
 
-/// A1, A4, A6 with the token `last + 1`, on the condition that it is not below the floor. Without a
-/// `start` only a record that is there can be taken.
+/// A1, A4, A6 with the tokens from `last + 1` on, on the condition that this is not below the floor. Without
+/// a `start` only a record that is there can be taken.
 pub(crate) fn take(request: &Acquire, since: u64, start: Option<Start>) -> Update {
     let mut update = taking(request, since);
     let least = if request.floor == 0 {
@@ -57,28 +59,41 @@ pub(crate) fn take(request: &Acquire, since: u64, start: Option<Start>) -> Updat
         (request.floor - 1).to_string()
     };
     update.value(":least", AttributeValue::N(least));
-    update.condition = format!("{} AND #t >= :least AND #t < :max", update.condition);
+    // For one token the values that every write has are enough; DynamoDB refuses values that are not used.
+    let (count, end) = match u64::from(request.tokens.get()) {
+        1 => (":one", ":max"),
+        count => {
+            update.value(":count", whole(count));
+            update.value(":end", whole(MAX_EXACT + 1 - count));
+            (":count", ":end")
+        }
+    };
+    update.condition = format!("{} AND #t >= :least AND #t < {end}", update.condition);
     update.update = match start {
         Some(Start(start)) => {
             update.value(":start", whole(start));
             update.condition = format!("attribute_not_exists(#k) OR ({})", update.condition);
             update.names_key = true;
-            format!("#t = if_not_exists(#t, :start) + :one, {}", update.update)
+            format!(
+                "#t = if_not_exists(#t, :start) + {count}, {}",
+                update.update
+            )
         }
-        None => format!("#t = #t + :one, {}", update.update),
+        None => format!("#t = #t + {count}, {}", update.update),
     };
     update.update.insert_str(0, "SET ");
     update
 }
 
 /// A4, A6 where the record's token is more than one below the floor: DynamoDB cannot compute a
-/// maximum, so the token becomes the floor on the condition that this is a rise.
+/// maximum, so the first new token becomes the floor on the condition that this is a rise.
 pub(crate) fn take_at_floor(request: &Acquire, since: u64) -> Update {
     let mut update = taking(request, since);
     update.value(":least", whole(request.floor.saturating_sub(1)));
-    update.value(":floor", whole(request.floor));
+    let more = u64::from(request.tokens.get() - 1);
+    update.value(":last", whole(request.floor + more));
     update.condition = format!("{} AND #t < :least", update.condition);
-    update.update = format!("SET #t = :floor, {}", update.update);
+    update.update = format!("SET #t = :last, {}", update.update);
     update
 }
 

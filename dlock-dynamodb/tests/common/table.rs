@@ -69,6 +69,8 @@ macro_rules! suite {
             const LIMIT: std::time::Duration = std::time::Duration::from_secs(60);
             const NAME_BYTES: usize = Name::MAX_BYTES - <$kind as $crate::common::table::Kind>::PREFIX.len();
 
+            const BLOCKS: bool = true;
+
             // Other tests keep the machine busy.
             const UNANSWERED: u32 = 2;
 
