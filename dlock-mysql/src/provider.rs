@@ -7,7 +7,7 @@ use dlock_core::{
     Name, Provider, ProviderError, Record,
     provider::{
         Acquire, AcquireOutcome, Capabilities, Discipline, Durability, Prefix, Release,
-        ReleaseOutcome, Renew, RenewOutcome, Sharing,
+        ReleaseOutcome, Renew, RenewOutcome, Sharing, Tokens,
     },
 };
 
@@ -79,6 +79,7 @@ impl Provider for MysqlProvider {
             duration,
             data,
             floor,
+            tokens,
             ..
         } = request;
         request.check()?;
@@ -92,10 +93,16 @@ impl Provider for MysqlProvider {
                     .number(duration.as_millis())
                     .optional(data.as_deref())
                     .number(*floor)
+                    .number(tokens.get())
             })
             .await?;
         match answer.verdict()? {
-            "acquired" => Ok(AcquireOutcome::Acquired(answer.token()?.into())),
+            "acquired" => {
+                let last = answer.token()?;
+                let minted = Tokens::new(last, *tokens).unwrap_or_else(|| last.into());
+                Ok(AcquireOutcome::Acquired(minted))
+            }
+            "repeated" => Ok(AcquireOutcome::Acquired(answer.token()?.into())),
             "held" => Ok(AcquireOutcome::Held(answer.record()?)),
             "spent" => Ok(AcquireOutcome::Spent),
             "exhausted" => Err(error::exhausted(name)),

@@ -12,7 +12,7 @@ const MAX_IDENTIFIER: usize = 64;
 /// else than before, or better, has the next version, which is part of its name: so processes of two releases can work
 /// on one table while one replaces the other.
 const PROCEDURES: [(&str, u32, &str); 9] = [
-    ("acquire", 1, include_str!("sql/acquire.sql")),
+    ("acquire", 2, include_str!("sql/acquire.sql")),
     ("renew", 1, include_str!("sql/renew.sql")),
     ("release", 1, include_str!("sql/release.sql")),
     ("close", 1, include_str!("sql/close.sql")),

@@ -32,5 +32,5 @@ fn every_name_is_filled_in() {
     for text in [schema.sql(), schema.inspect.clone()] {
         assert!(!text.contains('{'), "{text}");
     }
-    assert_eq!(schema.acquire, "`app`.`lock_acquire_1`");
+    assert_eq!(schema.acquire, "`app`.`lock_acquire_2`");
 }

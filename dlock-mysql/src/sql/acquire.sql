@@ -1,17 +1,19 @@
 -- Asks for the lock (A1 to A7).
 -- Parameters: prefix; name; owner; the claimed uuid and its renewals, null without a claim; the new uuid; the lease in
--- milliseconds; data or null; the least token, 0 for any.
+-- milliseconds; data or null; the least token, 0 for any; how many tokens to mint, 1 to 16.
 -- Result: one row as in answer.sql. The verdict is
---   'acquired'   A1, A2, A4, A5, A6; of the record only its token counts
+--   'acquired'   A1, A4, A5, A6; of the record only its token counts, the last that was minted (T1)
+--   'repeated'   A2; of the record only its token counts. How many were minted with it is not known;
+--                nothing was written
 --   'held'       A7, and
 --   'spent'      A3: nothing was written, and nobody waited for
---   'exhausted'  T2: the next token would be 2^53 or more; nothing was written
+--   'exhausted'  T2: the last new token would be 2^53 or more; nothing was written
 --   'unsound'    the row is no record; nothing was written
 --   'open'       somebody else was faster, three times: no answer
 CREATE PROCEDURE IF NOT EXISTS {acquire}(
     p_prefix VARBINARY(1024), p_name VARBINARY(1024), p_owner VARBINARY(1024),
     p_prev_uuid BINARY(16), p_prev_renewals BIGINT, p_new BINARY(16), p_duration BIGINT,
-    p_data VARBINARY(4096), p_floor BIGINT
+    p_data VARBINARY(4096), p_floor BIGINT, p_tokens BIGINT
 ) MODIFIES SQL DATA SQL SECURITY INVOKER
 BEGIN
     DECLARE v_locked BOOLEAN;
@@ -32,11 +34,12 @@ BEGIN
             SET v_verdict = CASE
                 WHEN v_found AND NOT v_sound THEN 'unsound'
                 WHEN v_found AND v_uuid = p_new THEN
-                    IF(v_released OR v_expiry <= v_now, 'spent', 'acquired')  -- A3, A2
+                    IF(v_released OR v_expiry <= v_now, 'spent', 'repeated')  -- A3, A2
                 -- Without a claim the comparison is null, and `or null` would refuse nobody.
                 WHEN v_found AND NOT (v_released OR v_expiry <= v_now
                     OR COALESCE(v_uuid = p_prev_uuid AND v_renewals = p_prev_renewals, FALSE)) THEN 'held'  -- A7
-                WHEN GREATEST(IF(v_found, v_token + 1, 0), v_now, p_floor) > 9007199254740991 THEN 'exhausted'
+                WHEN GREATEST(IF(v_found, v_token + 1, 0), v_now, p_floor) > 9007199254740992 - p_tokens
+                    THEN 'exhausted'
                 ELSE 'take'
             END;
             -- What is refused at first sight waits for nobody; what is taken is looked at again, locked.
@@ -46,7 +49,7 @@ BEGIN
             SET v_locked = TRUE;
         END LOOP;
         IF v_verdict = 'take' AND v_found THEN
-            SET v_token = GREATEST(v_token + 1, v_now, p_floor), v_verdict = 'acquired';  -- A4, A5, A6
+            SET v_token = GREATEST(v_token + 1, v_now, p_floor) + p_tokens - 1, v_verdict = 'acquired';  -- A4, A5, A6
             UPDATE {table} AS l SET
                 l.uuid = p_new, l.renewals = 0, l.owner = CONVERT(p_owner USING utf8mb4), l.since = v_now,
                 l.token = v_token, l.duration = p_duration, l.expiry = v_now + p_duration * 1000,
@@ -56,7 +59,7 @@ BEGIN
             -- Somebody else may have made the row since, and then is asked about it.
             BEGIN
                 DECLARE CONTINUE HANDLER FOR 1062 SET v_verdict = 'open';
-                SET v_token = GREATEST(v_now, p_floor), v_verdict = 'acquired';  -- A1
+                SET v_token = GREATEST(v_now, p_floor) + p_tokens - 1, v_verdict = 'acquired';  -- A1
                 INSERT INTO {table}
                     (prefix, name, uuid, renewals, owner, since, token, duration, expiry, released, asked, data)
                 VALUES (p_prefix, p_name, p_new, 0, CONVERT(p_owner USING utf8mb4), v_now, v_token, p_duration,

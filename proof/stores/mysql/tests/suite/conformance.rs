@@ -21,6 +21,8 @@ impl Fixture for Mysql {
     const CAPABILITIES: Capabilities =
         Capabilities::new("mysql", Discipline::StoreClock).closing(true);
 
+    const BLOCKS: bool = true;
+
     // Other tests keep the machine busy, and a batch is renewed one by one.
     const LEASE: Duration = Duration::from_secs(1);
     const UNANSWERED: u32 = 2;

@@ -3,13 +3,19 @@
 
 use dlock_core::{
     FencingToken, Name, Provider,
-    provider::{AcquireOutcome, Admin, List, Release, ReleaseOutcome, Renew, RenewOutcome},
+    provider::{
+        Acquire, AcquireOutcome, Admin, List, Release, ReleaseOutcome, Renew, RenewOutcome, Tokens,
+    },
 };
+use dlock_mysql::{MysqlProvider, SchemaError};
 use dlock_mysql_proof::{provider, server};
+use mysql_async::{Conn, Row, prelude::Queryable};
+use uuid::Uuid;
 
 use crate::support::{LONG, granted, term};
 
-const NEWEST: &str = include_str!("../schemas/1.sql");
+const FIRST: &str = include_str!("../schemas/1.sql");
+const NEWEST: &str = include_str!("../schemas/2.sql");
 
 /// Its records: `held` for ten minutes more, `dead` for long, `free`.
 const ROWS: &str = "INSERT INTO dlock_lock VALUES
@@ -41,9 +47,13 @@ async fn schema_of_today_is_the_newest_in_the_folder() {
 #[tokio::test]
 async fn first_schema_is_used_with_its_holders() {
     let database = server().await.database().await;
-    database.run(NEWEST).await;
+    database.run(FIRST).await;
     database.run(ROWS).await;
     let ours = provider(database.options(2), LONG / 20);
+    match ours.verify_schema().await.unwrap_err() {
+        SchemaError::Differs { lacks, .. } => assert_eq!(lacks.len(), 1, "{lacks:?}"),
+        error => panic!("{error:?}"),
+    }
     ours.create_schema().await.unwrap();
 
     let name = Name::new("held").unwrap();
@@ -77,4 +87,49 @@ async fn first_schema_is_used_with_its_holders() {
     assert_eq!(token, next(9_007_199_254_740_002));
     let page = ours.list(&List::new("")).await.unwrap();
     assert_eq!(page.records.len(), 3);
+}
+
+/// Both releases work on one table. A grant by the former procedure brings one token, so a repeat of it that goes to
+/// today's claims no other: those below are the holder's before.
+#[tokio::test]
+async fn first_procedure_goes_on_beside_blocks_of_tokens() {
+    let database = server().await.database().await;
+    database.run(FIRST).await;
+    let ours = provider(database.options(2), LONG / 20);
+    ours.create_schema().await.unwrap();
+    let mut connection = database.connection().await;
+
+    let a = term("door").tokens(Tokens::MOST);
+    let former = former_token(&mut connection, a.new).await;
+    let repeated = ours.acquire(&a).await.unwrap();
+    assert_eq!(repeated, AcquireOutcome::Acquired(former.into()));
+    release(&ours, &a).await;
+
+    let b = term("door").tokens(Tokens::MOST);
+    let AcquireOutcome::Acquired(block) = ours.acquire(&b).await.unwrap() else {
+        panic!("it was released");
+    };
+    assert!(block.first() > former, "{block:?}");
+    assert_eq!(block.count(), Tokens::MOST);
+    assert_eq!(former_token(&mut connection, b.new).await, block.last());
+    release(&ours, &b).await;
+    assert!(former_token(&mut connection, Uuid::new_v4()).await > block.last());
+}
+
+/// The token of a grant by the first release's procedure.
+async fn former_token(connection: &mut Conn, new: Uuid) -> FencingToken {
+    let call = format!(
+        "CALL dlock_lock_acquire_1('', 'door', '', NULL, 0, x'{}', 600000, NULL, 0)",
+        new.simple()
+    );
+    let row: Row = connection.query_first(call).await.unwrap().unwrap();
+    let verdict: String = row.get(11).unwrap();
+    assert_eq!(verdict, "acquired");
+    FencingToken::new(row.get(4).unwrap()).unwrap()
+}
+
+async fn release(provider: &MysqlProvider, term: &Acquire) {
+    let release = Release::new(term.name.clone(), term.new, None);
+    let released = provider.release(&release).await.unwrap();
+    assert_eq!(released, ReleaseOutcome::Released);
 }
