@@ -5,6 +5,8 @@
 
 mod convert;
 
+use std::num::NonZeroU8;
+
 use dlock_core::FencingToken;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -24,6 +26,9 @@ pub struct Version {
 }
 
 /// `POST acquire`: begins a term (A1 to A7).
+///
+/// How many tokens the grant is to bring, 1 to 16, is said in the query, `?tokens=`, and only where it is more than
+/// one: a server of an earlier release refuses a field of the body that it does not know, and does not look at the query.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
@@ -55,9 +60,14 @@ pub struct Acquire {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Acquired {
-    /// The fencing token of the term.
+    /// The fencing token of the term; of several the last, which the record shows.
     #[cfg_attr(feature = "openapi", schema(value_type = u64, minimum = 1, maximum = 9007199254740991_u64))]
     pub token: FencingToken,
+    /// How many tokens the term has: this one, and those right below it (T1). One where it is not said: that is all that
+    /// a repeat is told of (A2), and all that a server of an earlier release, and some stores, can do.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    #[cfg_attr(feature = "openapi", schema(value_type = u8, minimum = 1, maximum = 16))]
+    pub tokens: NonZeroU8,
     /// So long after the request had come the term had certainly not begun (N5): a client that sent the try once
     /// may count its lease from `sent` + 0.8 of this.
     pub waited_ms: Millis,
@@ -276,4 +286,12 @@ fn is_zero(number: &u64) -> bool {
 
 fn is_none(time: &Millis) -> bool {
     time.0 == 0
+}
+
+fn one() -> NonZeroU8 {
+    NonZeroU8::MIN
+}
+
+fn is_one(count: &NonZeroU8) -> bool {
+    *count == NonZeroU8::MIN
 }

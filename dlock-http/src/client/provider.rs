@@ -1,13 +1,13 @@
 //! The provider: each request is one request to a server.
 
-use std::fmt;
+use std::{fmt, num::NonZeroU8};
 
 use async_trait::async_trait;
 use dlock_core::{
     Name, Provider, ProviderError, Record,
     provider::{
         Acquire, AcquireOutcome, Capabilities, Release, ReleaseOutcome, Renew, RenewOutcome,
-        Sharing, Wakeups,
+        Sharing, Tokens, Wakeups,
     },
 };
 
@@ -90,13 +90,19 @@ impl Provider for HttpProvider {
 
     async fn acquire(&self, request: &Acquire) -> Result<AcquireOutcome, ProviderError> {
         request.check()?;
-        let path = self.server.path("leases/acquire");
+        let mut path = self.server.path("leases/acquire");
+        if request.tokens > NonZeroU8::MIN {
+            path.push_str(&format!("?tokens={}", request.tokens));
+        }
         let said: Said<wire::Acquired> = self
             .server
             .post(&path, &wire::Acquire::from(request))
             .await?;
         match said {
-            Ok(wire::Acquired { token, .. }) => Ok(AcquireOutcome::Acquired(token.into())),
+            Ok(wire::Acquired { token, tokens, .. }) => {
+                let block = Tokens::new(token, tokens).unwrap_or_else(|| token.into());
+                Ok(AcquireOutcome::Acquired(block))
+            }
             Err(problem) => match (problem.code, problem.record) {
                 (Code::Spent, _) => Ok(AcquireOutcome::Spent),
                 (Code::Held, Some(record)) => Ok(AcquireOutcome::Held(record.into())),

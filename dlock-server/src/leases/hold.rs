@@ -1,6 +1,6 @@
 //! Having a lease: acquire, renew, release.
 
-use std::time::Duration;
+use std::{num::NonZeroU8, time::Duration};
 
 use axum::{Json, extract::State};
 use dlock_core::provider::{self, AcquireOutcome, RenewOutcome};
@@ -10,6 +10,8 @@ use dlock_http::{
         Acquire, Acquired, Done, Release, Renew, RenewAnswer, RenewMany, Renewed, RenewedMany,
     },
 };
+use serde::Deserialize;
+use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
@@ -18,7 +20,7 @@ use super::{
 };
 use crate::{
     Service,
-    body::Body,
+    body::{Asked, Body},
     calls::Class,
     guard::{Allowed, ToHold, ToKeep},
     names::{InNamespace, Namespace},
@@ -37,6 +39,15 @@ pub(super) fn routes() -> OpenApiRouter<Service> {
         .routes(routes!(release))
 }
 
+/// What a client may ask for beside what is in the body. What else is in the query is for servers to come.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+struct Wanted {
+    /// How many fencing tokens the grant is to bring: 1, where it is not given, to 16. It may bring fewer.
+    #[param(value_type = Option<u8>, minimum = 1, maximum = 16)]
+    tokens: Option<NonZeroU8>,
+}
+
 /// Begins a term, if the name is free.
 #[utoipa::path(
     post,
@@ -48,11 +59,12 @@ pub(super) fn routes() -> OpenApiRouter<Service> {
         (status = 409, description = "`held`, with the record; or `spent`.", body = Problem),
         (status = "default", description = "See `code`.", body = Problem),
     ),
-    params(InNamespace),
+    params(Wanted, InNamespace),
 )]
 async fn acquire(
     State(service): State<Service>,
     Allowed { namespace, .. }: Allowed<ToHold>,
+    Asked(Wanted { tokens }): Asked<Wanted>,
     Body(body): Body<Acquire>,
 ) -> Answer<Acquired> {
     let longest: Duration = body.wait_ms.into();
@@ -62,7 +74,9 @@ async fn acquire(
         return Err(problem.pointer("/wait_ms").into());
     }
     let name = namespace.stored(&body.name, "/name")?;
-    let mut request = body.into_request(name);
+    let mut request = body
+        .into_request(name)
+        .tokens(tokens.unwrap_or(NonZeroU8::MIN));
     request.check().map_err(|error| not_possible(&error))?;
     let mut waited = Duration::ZERO;
     if !longest.is_zero() {
@@ -78,6 +92,7 @@ async fn acquire(
     match outcome {
         AcquireOutcome::Acquired(tokens) => Ok(Json(Acquired {
             token: tokens.last(),
+            tokens: tokens.count(),
             waited_ms: Millis::rounded_down(waited),
         })),
         AcquireOutcome::Held(record) => Err(refused(Code::Held, Some(record))),

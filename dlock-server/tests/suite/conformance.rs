@@ -25,6 +25,8 @@ impl Fixture for Http {
     // "default/" stands before each name.
     const NAME_BYTES: usize = Name::MAX_BYTES - 8;
 
+    const BLOCKS: bool = true;
+
     // Other tests keep the machine busy.
     const UNANSWERED: u32 = 2;
 

@@ -7,6 +7,7 @@
 )]
 
 mod api;
+mod blocks;
 mod conformance;
 mod description;
 mod list;
