@@ -1,10 +1,11 @@
 //! A TCP proxy inside the test process: it counts round trips on the wire, and does to connections
 //! and to single requests what networks do.
 //!
-//! It knows no protocol. An *exchange* is what a client sends after it was answered (or for the
+//! An *exchange* is what a client sends after it was answered (or for the
 //! first time), up to the first bytes of the answer: requests that travel together are one, and a
 //! request in many packets too. That holds for anything where a client asks and a server answers:
-//! PostgreSQL, Redis, HTTP/1.1. What a server sends unasked passes untouched. The first bytes of an
+//! PostgreSQL, Redis, HTTP/1.1. On connections that carry calls side by side it holds of each call,
+//! if the proxy is told their [`Protocol`]. What a server sends unasked passes untouched. The first bytes of an
 //! answer are taken for the sign that the server has executed the request; a server that answers in
 //! parts while it still works (a query of many rows) may not have.
 //!
@@ -53,9 +54,11 @@
 mod connection;
 mod door;
 mod fault;
+mod http2;
 mod log;
 mod mix;
 mod network;
+mod protocol;
 mod pump;
 mod script;
 
@@ -80,6 +83,7 @@ pub use self::{
     log::{Event, Happening},
     mix::Mix,
     network::End,
+    protocol::Protocol,
     script::Rule,
 };
 
@@ -282,6 +286,12 @@ impl Proxy {
     pub async fn accept(&self) {
         self.gate(false).await;
         self.log.note(Happening::Accepting);
+    }
+
+    /// Takes new connections for ones of this protocol; [`Protocol::Turns`] at first.
+    pub fn speak(&self, protocol: Protocol) {
+        self.network
+            .send_modify(|network| network.protocol = protocol);
     }
 
     /// Leads new connections to another server, as an address does that follows a failover.

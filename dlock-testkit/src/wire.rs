@@ -50,6 +50,8 @@ use std::{fmt, future::Future, net::SocketAddr, pin::Pin, time::Duration};
 
 use dlock_core::Provider;
 
+use crate::proxy::Protocol;
+
 #[doc(hidden)]
 pub use self::run::{Shared, run};
 pub use self::{
@@ -68,6 +70,9 @@ pub trait Wired: Sized + Send + Sync + 'static {
     /// How many exchanges a new connection needs before the first real question: one for a driver
     /// that greets its server and waits for the answer. Faults strike none of them.
     const HANDSHAKE: usize;
+
+    /// What the driver and its server speak.
+    const PROTOCOL: Protocol = Protocol::Turns;
 
     /// The lease of cases that wait for its end. A case that finds the machine too slow for it
     /// doubles it by itself.

@@ -1,6 +1,9 @@
 //! One connection, from its opening to its end.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{
+    collections::{BTreeMap, btree_map::Entry},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -13,6 +16,7 @@ use super::{
     Direction, Fault,
     log::{Happening, Log},
     network::{End, Network},
+    protocol::Pieces,
     pump::{Cut, Pump},
     script::Script,
 };
@@ -29,18 +33,30 @@ pub(super) struct Shared {
 pub(super) struct Line {
     number: usize,
     shared: Shared,
-    exchange: Mutex<Exchange>,
+    exchanges: Mutex<Exchanges>,
     /// The way to the client shall end.
     closing: Notify,
 }
 
 #[derive(Default)]
+struct Exchanges {
+    begun: usize,
+    /// Those in which the client waits for an answer, by their streams.
+    open: BTreeMap<u32, Exchange>,
+}
+
+#[derive(Clone, Copy)]
 struct Exchange {
     number: usize,
-    /// The client waits for an answer.
-    asked: bool,
-    /// What happens to the answer.
+    /// What it meets.
     fault: Option<Fault>,
+}
+
+/// A fault that an exchange meets.
+#[derive(Clone, Copy)]
+pub(super) struct Met {
+    pub(super) fault: Fault,
+    exchange: usize,
 }
 
 /// Carries one connection until both ends are done, or it is cut.
@@ -55,6 +71,7 @@ async fn connection(mut client: TcpStream, number: usize, shared: Shared) {
     let mut network = shared.network.clone();
     let Network {
         server,
+        protocol,
         cuts: (before, _),
         ..
     } = *network.borrow();
@@ -68,15 +85,17 @@ async fn connection(mut client: TcpStream, number: usize, shared: Shared) {
     let line = Line {
         number,
         shared,
-        exchange: Mutex::default(),
+        exchanges: Mutex::default(),
         closing: Notify::new(),
     };
+    let mut requests = Pieces::new(protocol, Direction::ToServer);
+    let mut answers = Pieces::new(protocol, Direction::ToClient);
     let (from_client, to_client) = client.split();
     let (from_server, to_server) = server.split();
     let both = async {
         tokio::try_join!(
-            Pump::new(&line, Direction::ToServer).run(from_client, to_server),
-            Pump::new(&line, Direction::ToClient).run(from_server, to_client)
+            Pump::new(&line, Direction::ToServer, &mut requests).run(from_client, to_server),
+            Pump::new(&line, Direction::ToClient, &mut answers).run(from_server, to_client)
         )
     };
     let cut = tokio::select! {
@@ -93,12 +112,23 @@ async fn connection(mut client: TcpStream, number: usize, shared: Shared) {
         Some(Cut::Late { request, by }) => {
             reset([client]);
             sleep(by).await;
-            if server.write_all(&request).await.is_ok() {
-                // The answer finds nobody.
-                drop(server.read(&mut [0; 16]).await);
+            if server.write_all(&request.bytes).await.is_ok() {
+                // It finds nobody.
+                until_answered(&mut server, &mut answers, request.stream).await;
             }
         }
         None => {}
+    }
+}
+
+/// Reads to the first piece of an answer on this stream, or to the end.
+async fn until_answered(server: &mut TcpStream, answers: &mut Pieces, stream: Option<u32>) {
+    let mut read = vec![0; 16 * 1024];
+    while let Ok(length @ 1..) = server.read(&mut read).await {
+        let pieces = answers.cut(&read[..length]);
+        if pieces.iter().any(|piece| piece.stream == stream) {
+            return;
+        }
     }
 }
 
@@ -119,30 +149,37 @@ impl Line {
         &self.shared
     }
 
-    /// The client sends: whether an exchange begins with that, and what it meets.
-    pub(super) fn asked(&self) -> Option<Fault> {
-        let mut exchange = self.lock();
-        if std::mem::replace(&mut exchange.asked, true) {
+    /// The client sends on this stream: whether an exchange begins with that, and what it meets.
+    pub(super) fn asked(&self, stream: u32) -> Option<Met> {
+        let mut exchanges = self.lock();
+        let Exchanges { begun, open } = &mut *exchanges;
+        let Entry::Vacant(new) = open.entry(stream) else {
             return None;
-        }
-        exchange.number += 1;
+        };
+        *begun += 1;
         self.shared.log.began();
-        exchange.fault = self.shared.script.due(self.number, exchange.number);
-        exchange.fault
+        let exchange = Exchange {
+            number: *begun,
+            fault: self.shared.script.due(self.number, *begun),
+        };
+        new.insert(exchange).met()
     }
 
-    /// The server sends: what happens to it. Once for each exchange.
-    pub(super) fn answering(&self) -> Option<Fault> {
-        self.lock().fault.take()
+    /// The server sends on this stream: what happens to it. Once for each exchange.
+    pub(super) fn answering(&self, stream: u32) -> Option<Met> {
+        let mut exchanges = self.lock();
+        let exchange = exchanges.open.get_mut(&stream)?;
+        let met = exchange.met();
+        exchange.fault = None;
+        met
     }
 
     /// The client is about to see something of the answer.
-    pub(super) fn answered(&self) {
-        self.lock().asked = false;
+    pub(super) fn answered(&self, stream: u32) {
+        self.lock().open.remove(&stream);
     }
 
-    pub(super) fn struck(&self, fault: Fault) {
-        let exchange = self.lock().number;
+    pub(super) fn struck(&self, Met { fault, exchange }: Met) {
         self.shared.log.struck(self.number, exchange, fault);
     }
 
@@ -159,7 +196,19 @@ impl Line {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Exchange> {
-        self.exchange.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Exchanges> {
+        self.exchanges
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Exchange {
+    fn met(self) -> Option<Met> {
+        let Self { number, fault } = self;
+        fault.map(|fault| Met {
+            fault,
+            exchange: number,
+        })
     }
 }

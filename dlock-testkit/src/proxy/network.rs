@@ -4,7 +4,7 @@ use std::{net::SocketAddr, time::Duration};
 
 use tokio::{sync::watch, time::sleep};
 
-use super::Direction;
+use super::{Direction, protocol::Protocol};
 
 /// How all connections end at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +21,8 @@ pub enum End {
 pub(super) struct Network {
     /// Where new connections lead.
     pub(super) server: SocketAddr,
+    /// What new connections speak.
+    pub(super) protocol: Protocol,
     pub(super) ways: [Way; 2],
     pub(super) latency: [Latency; 2],
     /// How often all connections were ended, and how they were the last time.
@@ -50,6 +52,7 @@ impl Network {
     pub(super) fn new(server: SocketAddr) -> Self {
         Self {
             server,
+            protocol: Protocol::default(),
             ways: [Way::Open; 2],
             latency: [Latency::default(); 2],
             cuts: (0, End::Reset),

@@ -1,6 +1,6 @@
 //! One direction of one connection.
 
-use std::{future::pending, io, time::Duration};
+use std::{future::pending, io, time::Duration, vec};
 
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -14,24 +14,25 @@ use super::{
     connection::Line,
     mix,
     network::{self, Network, Way},
+    protocol::{Piece, Pieces},
 };
 
 /// Carries the bytes of one direction.
 pub(super) struct Pump<'l> {
     line: &'l Line,
     direction: Direction,
+    pieces: &'l mut Pieces,
     network: watch::Receiver<Network>,
     /// For the latency.
     random: fastrand::Rng,
 }
 
 /// How a connection is cut before its ends are done.
-#[derive(Debug)]
 pub(super) enum Cut {
     Reset,
     /// The client is reset, and the server sees this so much later.
     Late {
-        request: Vec<u8>,
+        request: Piece,
         by: Duration,
     },
 }
@@ -43,15 +44,18 @@ enum Then {
     Silence,
     /// This direction has ended.
     Done,
+    /// The client is cut off, and its request comes so much later.
+    Late(Duration),
 }
 
 impl<'l> Pump<'l> {
-    pub(super) fn new(line: &'l Line, direction: Direction) -> Self {
+    pub(super) fn new(line: &'l Line, direction: Direction, pieces: &'l mut Pieces) -> Self {
         let shared = line.shared();
         let place = [line.number(), usize::MAX, direction as usize];
         Self {
             line,
             direction,
+            pieces,
             network: shared.network.clone(),
             random: mix::random(shared.script.seed(), &place),
         }
@@ -63,13 +67,18 @@ impl<'l> Pump<'l> {
         mut from: ReadHalf<'_>,
         mut to: WriteHalf<'_>,
     ) -> Result<(), Cut> {
-        let mut piece = vec![0; 16 * 1024];
+        let mut read = vec![0; 16 * 1024];
         let mut silent = false;
         loop {
-            let read = tokio::select! {
+            let length = tokio::select! {
                 biased;
                 () = self.line.closing(self.direction) => Ok(0),
-                read = from.read(&mut piece) => read,
+                length = from.read(&mut read) => length,
+            };
+            // Before anything waits: what was read may not be forgotten here.
+            let mut pieces = match length {
+                Ok(length) => self.pieces.cut(&read[..length]).into_iter(),
+                Err(_) => Vec::new().into_iter(),
             };
             // An end is as silent as everything else: a partition carries no end either.
             let Some((way, latency)) = network::open(&mut self.network, self.direction).await
@@ -77,36 +86,79 @@ impl<'l> Pump<'l> {
                 return Ok(()); // The proxy is gone.
             };
             silent |= way == Way::Swallowed;
-            let bytes = match read {
+            match length {
                 Ok(0) | Err(_) if silent => pending().await,
                 Ok(0) => {
                     // The other end reads to the end, and may still answer.
                     return to.shutdown().await.map_err(reset);
                 }
-                Ok(length) => &piece[..length],
+                Ok(_) if silent => continue,
+                Ok(_) => {}
                 Err(error) => return Err(reset(error)),
-            };
-            if silent {
-                continue;
             }
             latency.pass(&mut self.random).await;
-            let then = match self.direction {
-                Direction::ToServer => self.request(bytes, &mut to).await?,
-                Direction::ToClient => self.reply(bytes, &mut to).await?,
-            };
-            match then {
-                Then::GoOn => {}
-                Then::Silence => silent = true,
-                Then::Done => return to.shutdown().await.map_err(reset),
+            while let Some(piece) = pieces.next() {
+                let then = match (self.direction, piece.stream) {
+                    (_, None) => pass(&piece.bytes, &mut to).await?,
+                    (Direction::ToServer, Some(stream)) => {
+                        self.request(stream, &piece.bytes, &mut to).await?
+                    }
+                    (Direction::ToClient, Some(stream)) => {
+                        self.reply(stream, &piece.bytes, &mut to).await?
+                    }
+                };
+                match then {
+                    Then::GoOn => {}
+                    Then::Silence => {
+                        silent = true;
+                        break;
+                    }
+                    Then::Done => return to.shutdown().await.map_err(reset),
+                    Then::Late(by) => {
+                        let request = self.whole(piece, pieces, &mut from).await?;
+                        return Err(Cut::Late { request, by });
+                    }
+                }
             }
         }
     }
 
-    async fn request(&self, bytes: &[u8], to: &mut WriteHalf<'_>) -> Result<Then, Cut> {
+    /// The request that begins with this piece, to its end; these were read with it.
+    async fn whole(
+        &mut self,
+        mut request: Piece,
+        mut behind: vec::IntoIter<Piece>,
+        from: &mut ReadHalf<'_>,
+    ) -> Result<Piece, Cut> {
+        let mut read = vec![0; 16 * 1024];
+        loop {
+            for piece in behind {
+                if piece.stream == request.stream {
+                    request.bytes.extend(piece.bytes);
+                    request.whole |= piece.whole;
+                }
+            }
+            if request.whole {
+                return Ok(request);
+            }
+            behind = match from.read(&mut read).await {
+                Ok(length @ 1..) => self.pieces.cut(&read[..length]).into_iter(),
+                // Half a request is none.
+                Ok(_) | Err(_) => return Err(Cut::Reset),
+            };
+        }
+    }
+
+    async fn request(
+        &self,
+        stream: u32,
+        bytes: &[u8],
+        to: &mut WriteHalf<'_>,
+    ) -> Result<Then, Cut> {
         // Only the first piece of an exchange has one.
-        let fault = self.line.asked();
-        let strike = || fault.into_iter().for_each(|fault| self.line.struck(fault));
-        match fault {
+        let met = self.line.asked(stream);
+        let strike = || met.into_iter().for_each(|met| self.line.struck(met));
+        match met.map(|met| met.fault) {
             Some(Fault::LoseRequest) => {
                 strike();
                 return Ok(Then::Silence);
@@ -117,8 +169,7 @@ impl<'l> Pump<'l> {
             }
             Some(Fault::Late(by)) => {
                 strike();
-                let request = bytes.to_vec();
-                return Err(Cut::Late { request, by });
+                return Ok(Then::Late(by));
             }
             Some(Fault::Reset(moment @ (Moment::BeforeRequest | Moment::InRequest))) => {
                 pass_until(moment, bytes, to).await?;
@@ -140,14 +191,13 @@ impl<'l> Pump<'l> {
             )
             | None => {}
         }
-        to.write_all(bytes).await.map_err(reset)?;
-        Ok(Then::GoOn)
+        pass(bytes, to).await
     }
 
-    async fn reply(&self, bytes: &[u8], to: &mut WriteHalf<'_>) -> Result<Then, Cut> {
-        let fault = self.line.answering();
-        let strike = || fault.into_iter().for_each(|fault| self.line.struck(fault));
-        match fault {
+    async fn reply(&self, stream: u32, bytes: &[u8], to: &mut WriteHalf<'_>) -> Result<Then, Cut> {
+        let met = self.line.answering(stream);
+        let strike = || met.into_iter().for_each(|met| self.line.struck(met));
+        match met.map(|met| met.fault) {
             Some(Fault::LoseReply) => {
                 strike();
                 return Ok(Then::Silence);
@@ -176,10 +226,14 @@ impl<'l> Pump<'l> {
             )
             | None => {}
         }
-        self.line.answered();
-        to.write_all(bytes).await.map_err(reset)?;
-        Ok(Then::GoOn)
+        self.line.answered(stream);
+        pass(bytes, to).await
     }
+}
+
+async fn pass(bytes: &[u8], to: &mut WriteHalf<'_>) -> Result<Then, Cut> {
+    to.write_all(bytes).await.map_err(reset)?;
+    Ok(Then::GoOn)
 }
 
 /// Passes what gets through before this moment.

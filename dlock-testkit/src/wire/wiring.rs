@@ -11,7 +11,10 @@ use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
 use super::{Wired, aim::Aim};
-use crate::{faults::Faulty, proxy::Proxy};
+use crate::{
+    faults::Faulty,
+    proxy::{Protocol, Proxy},
+};
 
 /// How long something may take that should come about soon.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -72,6 +75,7 @@ impl Wiring {
     /// A wire whose chance follows from this seed.
     pub(super) async fn seeded(&self, seed: u64) -> Wire {
         let proxy = Arc::new(ok(Proxy::seeded(self.fixture.server(), seed).await));
+        proxy.speak(self.fixture.protocol());
         proxy.spare(self.fixture.handshake());
         let provider = self.fixture.provider(proxy.address(), self.limit()).await;
         self.warm(&*provider).await;
@@ -167,6 +171,7 @@ pub(super) fn ok<T, E: fmt::Debug>(result: Result<T, E>) -> T {
 /// A fixture without its type, so that the cases are compiled once.
 #[async_trait]
 pub(super) trait Erased: Send + Sync {
+    fn protocol(&self) -> Protocol;
     fn handshake(&self) -> usize;
     fn server(&self) -> SocketAddr;
     async fn provider(&self, address: SocketAddr, limit: Duration) -> Arc<dyn Provider>;
@@ -176,6 +181,10 @@ pub(super) struct Erase<W>(pub(super) W);
 
 #[async_trait]
 impl<W: Wired> Erased for Erase<W> {
+    fn protocol(&self) -> Protocol {
+        W::PROTOCOL
+    }
+
     fn handshake(&self) -> usize {
         W::HANDSHAKE
     }

@@ -9,6 +9,8 @@ mod planted_wire;
 mod proxy;
 #[cfg(feature = "wire")]
 mod proxy_faults;
+#[cfg(feature = "wire")]
+mod proxy_http2;
 mod stall;
 mod storage;
 mod suite;
