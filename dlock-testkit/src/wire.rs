@@ -27,8 +27,8 @@
 //! # fn main() {}
 //! ```
 //!
-//! A driver that some cases do not fit plays the others with [`run_all_but`]: one whose calls share a connection, for
-//! example. What it leaves out needs tests of its own.
+//! A driver whose calls share a connection says so ([`Wired::SHARED`]). One that some cases do not fit plays the others with
+//! [`run_all_but`]; what it leaves out needs tests of its own.
 //!
 //! `tests/own/wire.rs` of this crate is a whole driver and its server on a page or two. The cases come
 //! in two layers: calls of the provider itself, then locks over it. Each names the rules and
@@ -73,6 +73,10 @@ pub trait Wired: Sized + Send + Sync + 'static {
 
     /// What the driver and its server speak.
     const PROTOCOL: Protocol = Protocol::Turns;
+
+    /// Whether calls share a connection. Where one that loses what is sent on it is given up only after a while, another
+    /// call may get no answer there either, until then. It may take as long as the limit of a call.
+    const SHARED: bool = false;
 
     /// The lease of cases that wait for its end. A case that finds the machine too slow for it
     /// doubles it by itself.

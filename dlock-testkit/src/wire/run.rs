@@ -32,8 +32,8 @@ pub fn run<W: Wired>(shared: &Shared, name: &str) {
     runtime.block_on(one::<W>(Arc::clone(fixture), case, 4));
 }
 
-/// Plays every case of the suite but these side by side, on one fixture: for drivers that some cases do not fit, because
-/// all calls share a connection there, say. What such a case is about then needs a test of its own.
+/// Plays every case of the suite but these side by side, on one fixture: for drivers that some cases do not fit. What such
+/// a case is about then needs a test of its own.
 ///
 /// # Panics
 /// Names the cases that failed; or a name that is no case.

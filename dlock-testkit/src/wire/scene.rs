@@ -1,11 +1,12 @@
 //! One call of a provider, with what must be so before, in and after it.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use dlock_core::{
     ErrorKind, Provider, ProviderError,
     provider::{Acquire, AcquireOutcome, Release, ReleaseOutcome, Renew, RenewOutcome},
 };
+use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
 use super::wiring::{Wiring, ok};
@@ -130,12 +131,29 @@ impl Scene {
 
     /// The same request again is answered at once, and is still one term (A2, R2, L2).
     pub(super) async fn repeat(&self, provider: &dyn Provider, after: &str) {
-        for answer in self.ask(provider).await {
-            if let Err(error) = answer {
-                panic!(
+        self.repeat_within(Duration::ZERO, provider, after).await;
+    }
+
+    /// The same request is answered if it is asked again and again for this long, and is still one term.
+    pub(super) async fn repeat_within(
+        &self,
+        patience: Duration,
+        provider: &dyn Provider,
+        after: &str,
+    ) {
+        let began = Instant::now();
+        loop {
+            let answers = self.ask(provider).await;
+            let error = answers.into_iter().find_map(Result::err);
+            match error {
+                None => break,
+                Some(error) if error.kind() != ErrorKind::Fatal && began.elapsed() < patience => {
+                    sleep(patience / 100).await;
+                }
+                Some(error) => panic!(
                     "{:?} after {after} got the broken connection: {error:?}",
                     self.op
-                );
+                ),
             }
         }
         assert!(self.applied().await.into_iter().all(|applied| applied));

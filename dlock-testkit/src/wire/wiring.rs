@@ -56,6 +56,20 @@ impl Wiring {
         self.lease
     }
 
+    /// How long a call may get no answer because another one got none.
+    pub(super) fn patience(&self) -> Duration {
+        if self.shared() {
+            self.limit()
+        } else {
+            Duration::ZERO
+        }
+    }
+
+    /// Whether calls share a connection.
+    pub(super) fn shared(&self) -> bool {
+        self.fixture.shared()
+    }
+
     /// A fresh name; the same label gives the same name again within this round.
     pub(super) fn name(&self, label: impl fmt::Display) -> Name {
         ok(Name::new(format!("{}/{label}", self.scope)))
@@ -172,6 +186,7 @@ pub(super) fn ok<T, E: fmt::Debug>(result: Result<T, E>) -> T {
 #[async_trait]
 pub(super) trait Erased: Send + Sync {
     fn protocol(&self) -> Protocol;
+    fn shared(&self) -> bool;
     fn handshake(&self) -> usize;
     fn server(&self) -> SocketAddr;
     async fn provider(&self, address: SocketAddr, limit: Duration) -> Arc<dyn Provider>;
@@ -183,6 +198,10 @@ pub(super) struct Erase<W>(pub(super) W);
 impl<W: Wired> Erased for Erase<W> {
     fn protocol(&self) -> Protocol {
         W::PROTOCOL
+    }
+
+    fn shared(&self) -> bool {
+        W::SHARED
     }
 
     fn handshake(&self) -> usize {

@@ -1,10 +1,10 @@
 //! Every wire case catches a driver with a bug, and every bug is caught by the cases that say so.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, net::SocketAddr, time::Duration};
 
-use dlock_testkit::wire::{CASES, caught};
+use dlock_testkit::wire::{CASES, Wired, caught};
 
-use crate::tcp::{Bug, Tcp};
+use crate::tcp::{Bug, Tcp, TcpProvider};
 
 /// One test for each bug, and the table.
 macro_rules! planted {
@@ -88,6 +88,52 @@ planted! {
         silent_partition_ends_the_lease_in_time,
         hung_renewals_delay_no_loss,
     ];
+}
+
+/// A driver that says that its calls share a connection.
+struct Sharing(Tcp);
+
+impl Wired for Sharing {
+    type Provider = TcpProvider;
+
+    const HANDSHAKE: usize = Tcp::HANDSHAKE;
+
+    const SHARED: bool = true;
+
+    async fn start() -> Self {
+        Self(Tcp::start().await)
+    }
+
+    fn server(&self) -> SocketAddr {
+        self.0.server()
+    }
+
+    async fn provider(&self, address: SocketAddr, limit: Duration) -> TcpProvider {
+        self.0.provider(address, limit).await
+    }
+}
+
+/// What is forgiven a shared connection is a while, and no wrong answer.
+#[test]
+fn bugs_of_a_shared_connection_are_caught() {
+    for (bug, name) in [
+        (
+            Bug::KeepsItsConnection,
+            "dropped_call_leaves_its_connection_to_nobody",
+        ),
+        (
+            Bug::ReleasesAnybody,
+            "silent_partition_ends_the_lease_in_time",
+        ),
+    ] {
+        let case = CASES
+            .iter()
+            .find(|known| known.name == name)
+            .expect("a case");
+        let start = async { Sharing(Tcp::with(Some(bug)).await) };
+        let ended = caught(start, case);
+        assert!(ended.is_err(), "{name} misses {bug:?}");
+    }
 }
 
 #[test]

@@ -64,11 +64,12 @@ pub(super) async fn dropped_call_leaves_its_connection_to_nobody(wiring: Wiring)
                     _ = scene.ask(&wire.provider) => {}
                     () = wire.proxy.until_struck(1) => {}
                 }
+                let (after, patience) = ("a dropped call", wiring.patience());
                 let began = Instant::now();
                 while began.elapsed() < wiring.limit() / 4 {
-                    others.repeat(&wire.provider, "a dropped call").await;
+                    others.repeat_within(patience, &wire.provider, after).await;
                 }
-                scene.repeat(&wire.provider, "a dropped call").await;
+                scene.repeat_within(patience, &wire.provider, after).await;
             });
         }
     }

@@ -200,7 +200,10 @@ async fn ends_in_time(wiring: &Wiring, wire: &Wire, name: &Name, strike: impl Fu
     wire.provider.inner().clear();
     wire.proxy.heal();
     let ended = ok(soon("the stale release", guard.release()).await);
-    assert!(matches!(ended, ReleaseEnd::NotHeld(Some(_))), "{ended:?}");
+    // It has one attempt, which may get no answer on a connection that another call has had since the strike.
+    let unanswered = wiring.shared() && matches!(ended, ReleaseEnd::Unconfirmed);
+    let refused = matches!(ended, ReleaseEnd::NotHeld(Some(_)));
+    assert!(refused || unanswered, "{ended:?}");
     assert!(granted.is_valid());
     assert_eq!(ok(granted.release().await), ReleaseEnd::Released);
 }
