@@ -9,6 +9,7 @@ use tonic::{Code, Status};
 /// What is known after an error of the client, and what to do about it.
 pub(crate) fn failed(error: Error) -> ProviderError {
     let (kind, message) = match &error {
+        unsent if was_not_sent(unsent) => NO_CONNECTION,
         Error::GRpcStatus(status) => of_status(status),
         Error::TransportError(transport) if was_refused(transport) => NO_CONNECTION,
         Error::IoError(io) if was_refused(io) => NO_CONNECTION,
@@ -76,15 +77,33 @@ fn of_status(status: &Status) -> Known {
     }
 }
 
+/// Whether nothing was sent because the connection ended first: of HTTP/2, hyper calls a request canceled only as long as
+/// it still has it (`client/dispatch.rs`, `client/conn/http2.rs`).
+pub(crate) fn was_not_sent(error: &Error) -> bool {
+    let Error::GRpcStatus(status) = error else {
+        return false;
+    };
+    causes(status)
+        .filter_map(|cause| cause.downcast_ref::<hyper::Error>())
+        .any(hyper::Error::is_canceled)
+}
+
 /// Whether nothing was sent because nobody listens there.
 fn was_refused(error: &(dyn StdError + 'static)) -> bool {
     has_cause(error, io::ErrorKind::ConnectionRefused)
 }
 
 fn has_cause(error: &(dyn StdError + 'static), kind: io::ErrorKind) -> bool {
-    std::iter::successors(Some(error), |&error| error.source())
+    causes(error)
         .filter_map(|cause| cause.downcast_ref::<io::Error>())
         .any(|cause| cause.kind() == kind)
+}
+
+/// The error, its source, and so on.
+fn causes<'e>(
+    error: &'e (dyn StdError + 'static),
+) -> impl Iterator<Item = &'e (dyn StdError + 'static)> {
+    std::iter::successors(Some(error), |&error| error.source())
 }
 
 #[cfg(test)]

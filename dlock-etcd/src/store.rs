@@ -13,6 +13,7 @@ use dlock_core::{
 };
 use etcd_client::{
     Client, Compare, CompareOp, GetOptions, KeyValue, KvClient, Txn, TxnOp, TxnOpResponse,
+    TxnResponse,
 };
 
 use crate::{calls::Calls, error::unexpected, watch};
@@ -38,6 +39,14 @@ impl EtcdStore {
     fn keys(&self) -> KvClient {
         self.client.kv_client()
     }
+
+    async fn transact(&self, transaction: Txn) -> Result<TxnResponse, ProviderError> {
+        let call = || {
+            let (mut keys, transaction) = (self.keys(), transaction.clone());
+            async move { keys.txn(transaction).await }
+        };
+        self.calls.answer(call).await
+    }
 }
 
 // Without the client, which knows passwords.
@@ -60,14 +69,18 @@ impl CasStore for EtcdStore {
             .cheap_reads(true)
     }
 
-    /// The client repeats only what was refused for an outdated token of authentication.
+    /// What is repeated was refused for an outdated token of authentication, or not sent.
     fn repeats_puts(&self) -> bool {
         false
     }
 
     async fn get(&self, key: &str) -> Result<Option<Entry<Vec<u8>>>, ProviderError> {
         // Linearizable, as every read that does not ask for less.
-        let mut found = self.calls.answer(self.keys().get(key, None)).await?;
+        let read = || {
+            let mut keys = self.keys();
+            async move { keys.get(key, None).await }
+        };
+        let mut found = self.calls.answer(read).await?;
         Ok(found.take_kvs().pop().map(entry))
     }
 
@@ -81,7 +94,7 @@ impl CasStore for EtcdStore {
             .when([unchanged(key, expected)])
             .and_then([TxnOp::put(key, bytes.clone(), None)])
             .or_else([TxnOp::get(key, None)]);
-        let written = self.calls.answer(self.keys().txn(write)).await?;
+        let written = self.transact(write).await?;
         if written.succeeded() {
             return Ok(Put::Done(bytes));
         }
@@ -116,8 +129,10 @@ impl CasAdmin for EtcdStore {
         while listed.len() < limit && from < end {
             let room = i64::try_from(limit - listed.len()).unwrap_or(i64::MAX);
             let range = GetOptions::new().with_range(end.clone()).with_limit(room);
-            let mut keys = self.keys();
-            let read = keys.get(from.clone(), Some(range));
+            let read = || {
+                let (mut keys, from, range) = (self.keys(), from.clone(), range.clone());
+                async move { keys.get(from, Some(range)).await }
+            };
             let mut page = self.calls.answer(read).await?;
             let more = page.more();
             for found in page.take_kvs() {
@@ -138,7 +153,7 @@ impl CasAdmin for EtcdStore {
         let delete = Txn::new()
             .when([unchanged(key, Some(expected))])
             .and_then([TxnOp::delete(key, None)]);
-        let deleted = self.calls.answer(self.keys().txn(delete)).await?;
+        let deleted = self.transact(delete).await?;
         Ok(deleted.succeeded())
     }
 }

@@ -34,11 +34,17 @@ pub(crate) async fn open(
 ) -> Result<(), ProviderError> {
     let unanswered = calls.unanswered();
     let options = WatchOptions::new().with_prefix();
-    let mut client = client.watch_client();
-    let opened = client.watch(prefix, Some(options));
-    let mut stream = calls.answer(opened).await?;
-    // It listens from the first message on.
-    match calls.answer(stream.message()).await? {
+    let open = || {
+        let (mut client, options) = (client.watch_client(), options.clone());
+        async move {
+            let mut stream = client.watch(prefix, Some(options)).await?;
+            // It listens from the first message on.
+            let first = stream.message().await?;
+            Ok((stream, first))
+        }
+    };
+    let (stream, first) = calls.answer(open).await?;
+    match first {
         Some(message) if message.created() && !message.canceled() => {}
         _ => return Err(unexpected("a watch that was not created")),
     }
