@@ -20,8 +20,8 @@ use crate::{
 /// Where etcd listens for clients.
 const PORT: u16 = 2379;
 
-/// How long a connection may say nothing until it is asked whether it is still there, and then until it counts as
-/// broken. etcd hangs up on clients that ask oftener than every five seconds.
+/// How long a connection with a call may say nothing until it is asked whether it is still there, and then until it counts
+/// as broken. etcd hangs up on clients that ask oftener than every five seconds, or without a call.
 const ALIVE: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(2));
 
 /// How long connecting may take, logging in included.
@@ -90,7 +90,8 @@ impl Members {
         let (interval, timeout) = ALIVE;
         let mut options = ConnectOptions::new()
             .with_connect_timeout(PATIENCE)
-            .with_keep_alive(interval, timeout);
+            .with_keep_alive(interval, timeout)
+            .with_keep_alive_while_idle(false);
         if self.over_tls {
             let mut tls = TlsOptions::new().with_native_roots();
             if let Some(files) = &self.certificate {

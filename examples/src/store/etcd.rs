@@ -36,7 +36,8 @@ impl Etcd {
         let options = ConnectOptions::new()
             .with_connect_timeout(Duration::from_secs(5))
             .with_timeout(Duration::from_secs(5))
-            .with_keep_alive(Duration::from_secs(5), Duration::from_secs(2));
+            .with_keep_alive(Duration::from_secs(5), Duration::from_secs(2))
+            .with_keep_alive_while_idle(false);
         Ok(Client::connect(&self.members, Some(options)).await?)
     }
 }

@@ -33,7 +33,7 @@ impl Backend for Etcd {
         let options = ConnectOptions::new()
             .with_connect_timeout(Duration::from_millis(500))
             .with_keep_alive(interval, timeout)
-            .with_keep_alive_while_idle(true);
+            .with_keep_alive_while_idle(false);
         let client = Client::connect([format!("http://{place}")], Some(options)).await?;
         Ok(Arc::new(dlock_etcd::provider(client, "dlock")?))
     }

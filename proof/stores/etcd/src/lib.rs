@@ -96,7 +96,8 @@ pub async fn client(address: SocketAddr, limit: Duration) -> Client {
     let options = ConnectOptions::new()
         .with_timeout(limit)
         .with_connect_timeout(limit)
-        .with_keep_alive(limit / 16, limit / 16);
+        .with_keep_alive(limit / 16, limit / 16)
+        .with_keep_alive_while_idle(false);
     let client = Client::connect([format!("http://{address}")], Some(options)).await;
     must("no client", client)
 }

@@ -10,6 +10,7 @@ mod cancelling;
 mod conformance;
 mod election;
 mod fence;
+mod idle;
 mod keys;
 mod one_way;
 mod outage;
