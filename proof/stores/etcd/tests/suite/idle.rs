@@ -7,7 +7,7 @@ use dlock_etcd_proof::{Server, provider};
 use dlock_testkit::proxy::{Happening, Proxy};
 use tokio::time::sleep;
 
-/// etcd hangs up on a client whose third ping comes while it has no call under way (`too_many_pings`).
+/// etcd hangs up on a client that sends a few pings in a row without a call (`too_many_pings`).
 #[tokio::test]
 async fn idle_connection_is_kept() {
     let server = Server::start().await;
