@@ -1,8 +1,8 @@
 //! "Start here": two jobs that cron starts on every host.
 
+// ANCHOR: once
 use std::time::Duration;
 
-// ANCHOR: once
 use dlock::{DLock, FencingToken, Provider, TryAcquire};
 
 /// Every host calls this at four in the morning; one of them writes the report.
