@@ -2,6 +2,8 @@
 
 use std::{error::Error as StdError, fmt};
 
+use crate::tables::TablesError;
+
 /// A store can't be opened or used, or gave no answer.
 ///
 /// Its text says what happened and leaves out why: that is its source. Neither has a password in it, but for
@@ -53,6 +55,14 @@ impl StoreError {
     #[must_use]
     pub const fn is_temporary(&self) -> bool {
         self.is_temporary
+    }
+
+    /// Whether the store answered, and does not have what `set_up` makes, or has something else in its place.
+    #[must_use]
+    pub fn lacks_tables(&self) -> bool {
+        self.source
+            .as_ref()
+            .is_some_and(|source| source.is::<TablesError>())
     }
 
     /// What to do, in words for whom the program belongs to.

@@ -47,9 +47,9 @@ async fn examine(
     arguments: &DoctorArguments,
     report: &mut Report,
 ) -> Result<(), Failure> {
-    let store = report.note("store", open(location).await, |_| "it is there".to_owned())?;
+    let reached = reach(location).await;
+    let (store, tables) = report.note("store", reached, |_| "it is there".to_owned())?;
     report.add(encryption(location));
-    let tables = store.check().await.map_err(Failure::from);
     report.note("tables", tables, |()| {
         if store.has_tables() {
             "as this release needs them".to_owned()
@@ -61,6 +61,16 @@ async fn examine(
     let examined = patient.examine(report).await;
     patient.close().await;
     examined
+}
+
+/// Opens the store, and asks it for its tables. Most stores are reached with the first question and not before, so
+/// whatever keeps them from an answer is wrong with the store.
+async fn reach(location: &Location) -> Result<(Store, Result<(), Failure>), Failure> {
+    let store = open(location).await?;
+    match store.check().await {
+        Err(error) if !error.lacks_tables() => Err(error.into()),
+        tables => Ok((store, tables.map_err(Failure::from))),
+    }
 }
 
 async fn open(location: &Location) -> Result<Store, Failure> {

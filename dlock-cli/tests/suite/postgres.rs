@@ -16,7 +16,7 @@ use dlock_test_servers::{Service, certificates::Certificates, postgres::postgres
 
 use crate::support::{
     Scene,
-    looking::{healthy_store_is_told_so, store_is_measured_and_left_clean},
+    looking::{healthy_store_is_told_so, store_is_found_wrong, store_is_measured_and_left_clean},
     stores::{
         PURGE, RELEASE, RUN, SECRET, SETUP, STATUS, STATUS_OF_ONE, TRY, assert_all_end,
         assert_ended, block_on, candidates_lead_in_turn,
@@ -268,6 +268,16 @@ fn server_that_falls_silent_is_69_in_bounded_time() {
     let scene = scene(&service);
     freeze(&mut service);
     assert_all_end(&scene, &[TRY, RUN, STATUS, SETUP], 69, &["does not answer"]);
+    store_is_found_wrong(&scene, 69, "does not answer");
+}
+
+#[test]
+fn database_that_is_not_there_is_78() {
+    let url = url(shared(), &format!("guarded:{SECRET}"), "");
+    let (server, _) = url.rsplit_once('/').unwrap();
+    let scene = at(format!("{server}/nowhere"));
+    assert_all_end(&scene, &[TRY, STATUS, SETUP], 78, &["does not exist"]);
+    store_is_found_wrong(&scene, 78, "does not exist");
 }
 
 #[test]

@@ -15,7 +15,7 @@ use dlock_test_servers::{
 
 use crate::support::{
     Scene,
-    looking::{healthy_store_is_told_so, store_is_measured_and_left_clean},
+    looking::{healthy_store_is_told_so, store_is_found_wrong, store_is_measured_and_left_clean},
     stores::{
         PURGE, RUN, SECRET, SETUP, STATUS, TRY, assert_all_end, assert_ended, block_on,
         candidates_lead_in_turn, command_ends_before_its_lease_when_the_store_is_gone,
@@ -263,9 +263,7 @@ fn server_that_falls_silent_is_69_in_bounded_time() {
     let scene = scene(&service);
     freeze(&mut service);
     assert_all_end(&scene, &[TRY, RUN, STATUS, SETUP], 69, &["does not answer"]);
-    let doctor = scene.finish(["doctor"]);
-    assert_ended(&doctor, 69, "");
-    assert!(doctor.out.contains("does not answer"), "{doctor:?}");
+    store_is_found_wrong(&scene, 69, "does not answer");
 }
 
 /// What the store was asked for and did not answer: nobody knows, and asking again tells.

@@ -33,6 +33,15 @@ pub(crate) fn healthy_store_is_told_so(scene: &Scene) {
     assert_eq!(record["state"], "released", "{record}");
 }
 
+/// `dlock doctor`, of a store without an answer: it does not say that the store is there.
+pub(crate) fn store_is_found_wrong(scene: &Scene, code: i32, why: &str) {
+    let doctor = scene.finish(["doctor"]);
+    assert_ended(&doctor, code, "");
+    let (_, found) = doctor.out.split_once('\n').unwrap();
+    assert!(found.starts_with("WRONG   store "), "{doctor:?}");
+    assert!(found.contains(why), "{doctor:?}");
+}
+
 /// `dlock bench`.
 pub(crate) fn store_is_measured_and_left_clean(scene: &Scene) {
     let finished = scene.finish(["bench", "--for", "1s", "--leases", "3", "--json"]);
