@@ -196,12 +196,12 @@ pub(super) fn whole(task: &Task, json: bool) -> Result<String, Failure> {
     }
     let mut text = String::new();
     let mut line = |what: &str, value: &str| {
-        text += &format!("{what:<11} {}\n", harmless(value));
+        text += &format!("{what:<11} {value}\n");
     };
     let time = |at| instant(at).unwrap_or_else(|| "?".into());
     line("task", &task.id.to_string());
-    line("kind", &task.kind);
-    line("queue", &task.queue);
+    line("kind", &harmless(&task.kind));
+    line("queue", &harmless(&task.queue));
     line("priority", &task.priority.to_string());
     line("state", task.state.as_str());
     line(
@@ -214,31 +214,53 @@ pub(super) fn whole(task: &Task, json: bool) -> Result<String, Failure> {
         line("ended", &time(ended));
     }
     if let Some(key) = &task.key {
-        line("key", key);
+        line("key", &harmless(key));
     }
     if let Some(lane) = &task.lane {
-        line("lane", lane);
+        line("lane", &harmless(lane));
     }
     if let Some(holder) = &task.holder {
         let asked = if holder.asked { ", asked to stop" } else { "" };
         let left = span(holder.remaining);
-        line("worker", &format!("{}, {left} left{asked}", holder.owner));
+        line(
+            "worker",
+            &format!("{}, {left} left{asked}", harmless(&holder.owner)),
+        );
         line("token", &holder.token.to_string());
     }
-    line("payload", &task.payload.to_string());
+    line("payload", &harmless_json(&task.payload));
     for (what, value) in [("checkpoint", &task.checkpoint), ("output", &task.output)] {
         if let Some(value) = value {
-            line(what, &value.to_string());
+            line(what, &harmless_json(value));
         }
     }
     for failed in &task.errors {
         let at = time(of_micros(failed.at));
         line(
             "error",
-            &format!("attempt {} at {at}: {}", failed.attempt, failed.error),
+            &format!(
+                "attempt {} at {at}: {}",
+                failed.attempt,
+                harmless(&failed.error)
+            ),
         );
     }
     Ok(text)
+}
+
+/// JSON that can be read as such: a character that could harm a terminal is escaped as JSON does it.
+fn harmless_json(value: &Value) -> String {
+    let mut text = String::new();
+    for character in value.to_string().chars() {
+        if matches!(character, '"' | '\\' | '\'') || character.escape_debug().len() == 1 {
+            text.push(character);
+        } else {
+            for unit in character.encode_utf16(&mut [0; 2]) {
+                text += &format!("\\u{unit:04x}");
+            }
+        }
+    }
+    text
 }
 
 /// Columns as wide as what is in them; the last one is not padded.

@@ -139,6 +139,27 @@ fn tasks_are_counted_listed_and_shown() {
 }
 
 #[test]
+fn payload_is_shown_as_json_that_harms_no_terminal() {
+    let queue = Queue::new();
+    let payload = json!({"name": "\"Zoë\"\\ \u{7f}\u{9b}\u{202e}\u{e0001}"});
+    queue.add(
+        NewTask::builder()
+            .kind("greet")
+            .payload(payload.clone())
+            .build(),
+    );
+    let shown = queue.dlock(&["show", "1"]).out;
+    let line = shown
+        .lines()
+        .find_map(|line| line.strip_prefix("payload     "));
+    let line = line.unwrap_or_else(|| panic!("no payload: {shown}"));
+    assert_eq!(serde_json::from_str::<Value>(line).unwrap(), payload);
+    assert!(line.contains("Zoë"), "{line}");
+    let harmless = |character: char| character.is_ascii_graphic() || " ë".contains(character);
+    assert!(line.chars().all(harmless), "{line:?}");
+}
+
+#[test]
 fn tasks_are_cancelled_and_retried() {
     let queue = Queue::new();
     for _ in 0..3 {
