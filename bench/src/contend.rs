@@ -89,8 +89,8 @@ pub(crate) async fn wait_in_turns(lock: &dyn Lock, plan: Plan) -> Result<Waiter>
     }
 }
 
-/// What all waiters together amount to, and what they asked of the store.
-pub(crate) fn amount(waiters: &[Waiter], plan: Plan, commands: u64) -> Figures {
+/// What all waiters together amount to, and what they asked of the store if that was counted.
+pub(crate) fn amount(waiters: &[Waiter], plan: Plan, commands: Option<u64>) -> Figures {
     let inside = |turn: &&Turn| turn.granted < plan.end;
     let grants: Vec<f64> = waiters
         .iter()
@@ -117,6 +117,7 @@ pub(crate) fn amount(waiters: &[Waiter], plan: Plan, commands: u64) -> Figures {
         .map(|turn| micros(turn.releasing.since(turn.granted)))
         .collect();
     let total: f64 = grants.iter().sum();
+    let commands = commands.map_or(f64::NAN, |commands| commands as f64);
     figures([
         (
             "grants_per_second",
@@ -131,7 +132,7 @@ pub(crate) fn amount(waiters: &[Waiter], plan: Plan, commands: u64) -> Figures {
             grants.iter().copied().fold(f64::INFINITY, f64::min),
         ),
         ("most_grants", grants.iter().copied().fold(0.0, f64::max)),
-        ("commands_per_grant", commands as f64 / turns.len() as f64),
+        ("commands_per_grant", commands / turns.len() as f64),
     ])
 }
 
@@ -162,7 +163,7 @@ mod tests {
             turns: Vec::new(),
             unserved: Some((at(0), at(1300))),
         };
-        let figures = amount(&[lucky, starved], plan, 8);
+        let figures = amount(&[lucky, starved], plan, Some(8));
         // What was granted after the end counts for the cost, not for the rate.
         assert_eq!(figures["grants_per_second"], 3.0);
         assert_eq!(figures["commands_per_grant"], 2.0);

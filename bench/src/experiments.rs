@@ -2,6 +2,7 @@
 
 mod contended;
 mod costs;
+mod foreign;
 mod growth;
 mod handoff;
 mod http;
@@ -57,6 +58,8 @@ pub(crate) enum Experiment {
     Http,
     /// Very many clients of one server that wait or do nothing.
     HttpCrowd,
+    /// Locks of other languages, beside ours. They need Go, and Java with Maven.
+    Foreign,
     /// Everything of the queue.
     Tasks,
     /// Tasks that do nothing: how many in a second, and what each costs.
@@ -96,6 +99,11 @@ impl Experiment {
         matches!(self, Self::Http | Self::HttpCrowd)
     }
 
+    /// Of locks of other languages: measured only if asked for.
+    pub(crate) const fn is_foreign(self) -> bool {
+        matches!(self, Self::Foreign)
+    }
+
     /// Measured in every run; the others are measured once, at the end.
     pub(crate) const fn repeats(self) -> bool {
         !matches!(
@@ -131,6 +139,7 @@ impl Experiment {
             Self::Costs => costs::measure(bench).await,
             Self::Http => http::measure(bench, run).await,
             Self::HttpCrowd => http_crowd::measure(bench).await,
+            Self::Foreign => foreign::measure(bench, run).await,
             // The steps have its parts.
             Self::Tasks => Ok(()),
             Self::TasksThroughput => tasks::throughput(bench, run).await,

@@ -16,6 +16,11 @@ pub(crate) struct Machine {
     /// Only the runs since it is measured have it.
     #[serde(default)]
     pub(crate) etcd: String,
+    /// Only the runs since they are measured have them.
+    #[serde(default)]
+    pub(crate) go: String,
+    #[serde(default)]
+    pub(crate) java: String,
     pub(crate) rustc: String,
     /// The commit that was measured, with a mark if files had changed since.
     pub(crate) commit: String,
@@ -46,6 +51,8 @@ impl Machine {
             redis: said("redis-server", &["--version"]),
             postgres: newest_postgres(),
             etcd: said("etcd", &["--version"]),
+            go: said("go", &["version"]),
+            java: said("java", &["--version"]),
             rustc: said("rustc", &["--version"]),
             commit: said(
                 "git",

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::{
+    foreign::report as foreign,
     results::{Results, Sample},
     statistics::median,
     systems::Store,
@@ -93,10 +94,15 @@ fn derived(results: &Results, sample: &Sample) -> Vec<(String, f64)> {
         };
         derived.push(("most_by_least".to_owned(), ratio));
     }
+    let uncontended = if foreign::is_foreign(&sample.experiment) {
+        foreign::UNCONTENDED
+    } else {
+        "uncontended"
+    };
     let raw = sample.store.raw().and_then(|raw| {
         let mut samples = results.samples.iter();
         let pair = samples.find(|other| {
-            other.experiment == "uncontended"
+            other.experiment == uncontended
                 && other.run == sample.run
                 && other.store == sample.store
                 && other.system == raw.name

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use anyhow::{Context as _, Result};
 
 use crate::{
-    check, http,
+    check, foreign, http,
     medians::Medians,
     results::{Parts, Results},
     systems::{Entry, SYSTEMS},
@@ -189,6 +189,7 @@ pub(crate) fn render(results: &Results) -> String {
     };
     text.push_str(&tasks::report::render(results));
     text.push_str(&http::report::render(results));
+    text.push_str(&foreign::report::render(results));
     if !results.failures.is_empty() {
         text.push_str("\n### What failed\n\n");
         for failure in &results.failures {
@@ -299,12 +300,20 @@ fn throughput(medians: &Medians, tasks: &[usize]) -> String {
 fn head(results: &Results) -> String {
     let machine = &results.machine;
     let mut text = String::new();
-    // Where nothing of it was measured, it does not matter.
-    let etcd = Some(&machine.etcd).filter(|etcd| results.parts().servers && !etcd.is_empty());
-    let etcd = etcd.map_or_else(String::new, |etcd| format!("{etcd}; "));
+    // Where nothing of them was measured, they do not matter.
+    let mut others = String::new();
+    for (version, measured) in [
+        (&machine.etcd, results.parts().servers),
+        (&machine.go, results.has_foreign()),
+        (&machine.java, results.has_foreign()),
+    ] {
+        if measured && !version.is_empty() {
+            others.push_str(&format!("{version}; "));
+        }
+    }
     let _fits = writeln!(
         text,
-        "{} processors ({}), {} MiB, Linux {}; {}; {}; {etcd}{}; commit {}. \
+        "{} processors ({}), {} MiB, Linux {}; {}; {}; {others}{}; commit {}. \
          {} runs in {} s; load at the start {}.",
         machine.processors,
         machine.processor,
@@ -321,8 +330,8 @@ fn head(results: &Results) -> String {
     text
 }
 
-/// Between these lines of a document stand the tables of a run: those of locks, those of the queue, and those
-/// of servers.
+/// Between these lines of a document stand the tables of a run: those of locks, those of the queue, those of servers,
+/// and those of locks of other languages.
 const LOCKS: [&str; 2] = ["<!-- figures: begin -->\n", "<!-- figures: end -->\n"];
 const QUEUE: [&str; 2] = [
     "<!-- figures of the queue: begin -->\n",
@@ -331,6 +340,11 @@ const QUEUE: [&str; 2] = [
 const SERVERS: [&str; 2] = [
     "<!-- figures over HTTP: begin -->\n",
     "<!-- figures over HTTP: end -->\n",
+];
+
+const FOREIGN: [&str; 2] = [
+    "<!-- figures beside other languages: begin -->\n",
+    "<!-- figures beside other languages: end -->\n",
 ];
 
 /// The document with the tables of this run in place of those that it has; what was not measured stays.
@@ -360,6 +374,10 @@ pub(crate) fn insert(results: &Results, document: &str) -> Result<String> {
             check::render_servers(results),
         );
         document = between(SERVERS, &document, &format!("{head}{tables}{check}"))?;
+    }
+    if results.has_foreign() {
+        let (head, tables) = (head(results), foreign::report::render(results));
+        document = between(FOREIGN, &document, &format!("{head}{tables}"))?;
     }
     Ok(document)
 }

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fs, path::Path};
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
-use crate::{http, machine::Machine, sizes::Sizes, systems::Store, tasks};
+use crate::{foreign, http, machine::Machine, sizes::Sizes, systems::Store, tasks};
 
 /// Everything that was measured.
 #[derive(Debug, Serialize, Deserialize)]
@@ -60,12 +60,22 @@ impl Results {
             samples.any(|sample| is_one(&sample.experiment))
         };
         let (queues, servers) = (has(tasks::report::is_of_a_queue), has(http::is_of_servers));
-        let others = |name: &str| !tasks::report::is_of_a_queue(name) && !http::is_of_servers(name);
+        let others = |name: &str| {
+            !tasks::report::is_of_a_queue(name)
+                && !http::is_of_servers(name)
+                && !foreign::report::is_foreign(name)
+        };
         Parts {
-            locks: has(others) || !(queues || servers),
+            locks: has(others) || !(queues || servers || self.has_foreign()),
             queues,
             servers,
         }
+    }
+
+    /// Whether locks of other languages were measured.
+    pub(crate) fn has_foreign(&self) -> bool {
+        let mut samples = self.samples.iter();
+        samples.any(|sample| foreign::report::is_foreign(&sample.experiment))
     }
 
     pub(crate) fn write(&self, path: &Path) -> Result<()> {

@@ -31,7 +31,8 @@ pub(crate) async fn run(order: Order) -> Result<ExitCode> {
         output,
         plots,
     } = order;
-    let is_of_locks = |one: &Experiment| !one.is_of_the_queue() && !one.is_of_servers();
+    let is_of_locks =
+        |one: &Experiment| !one.is_of_the_queue() && !one.is_of_servers() && !one.is_foreign();
     let without_locks = !only.is_empty() && !only.iter().any(is_of_locks);
     let stores = if stores.is_empty() && without_locks {
         vec![Store::Postgres, Store::SQLite]
@@ -145,7 +146,7 @@ fn steps(only: &[Experiment], runs: u32) -> Vec<(Experiment, u32)> {
     let wanted = |experiment: &Experiment| {
         let all = if experiment.is_of_the_queue() {
             only.contains(&Experiment::Tasks)
-        } else if experiment.is_of_servers() {
+        } else if experiment.is_of_servers() || experiment.is_foreign() {
             false
         } else {
             only.is_empty()

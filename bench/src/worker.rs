@@ -111,8 +111,14 @@ pub(crate) struct Worker {
 
 impl Worker {
     pub(crate) fn start() -> Result<Self> {
-        let mut child = Command::new(std::env::current_exe()?)
-            .arg("worker")
+        let mut command = Command::new(std::env::current_exe()?);
+        command.arg("worker");
+        Self::run(command)
+    }
+
+    /// Another program that obeys `Open`, `Contend`, `Crowd`, `Acquire` and `Release`.
+    pub(crate) fn run(mut command: Command) -> Result<Self> {
+        let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .kill_on_drop(true)
@@ -153,13 +159,14 @@ impl Worker {
     /// Opens a lock of a system.
     pub(crate) async fn open(
         &mut self,
-        entry: &systems::Entry,
+        store: Store,
+        system: &str,
         places: &Places,
         name: &str,
     ) -> Result<()> {
         let order = Order::Open {
-            store: entry.store,
-            system: entry.name.to_owned(),
+            store,
+            system: system.to_owned(),
             places: places.clone(),
             name: name.to_owned(),
         };

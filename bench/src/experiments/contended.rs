@@ -73,5 +73,5 @@ pub(super) async fn crowd(
         Ok(waited)
     })
     .await?;
-    Ok(contend::amount(&waited, plan, commands))
+    Ok(contend::amount(&waited, plan, Some(commands)))
 }

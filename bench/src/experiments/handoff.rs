@@ -13,7 +13,7 @@ use crate::{
     results::{Figures, figures},
     statistics::{median, millis, percentile},
     systems::Entry,
-    worker::{Answer, Order},
+    worker::{Answer, Order, Worker},
 };
 
 /// How long the other one waits before the release: it has asked, and is asleep or listening. The
@@ -43,7 +43,12 @@ pub(super) async fn measure(bench: &Bench, run: u32) -> Result<()> {
 
 async fn between_two(bench: &Bench, entry: &Entry) -> Result<Figures> {
     let name = bench.name("handoff");
-    let mut pair = crew(bench, entry, &name, 2).await?;
+    let pair = crew(bench, entry, &name, 2).await?;
+    between(pair, bench.sizes.handoffs).await
+}
+
+/// Two processes that have opened one lock, for so long.
+pub(super) async fn between(mut pair: Vec<Worker>, span: Duration) -> Result<Figures> {
     let [one, other] = pair.as_mut_slice() else {
         bail!("a pair of {}", pair.len());
     };
@@ -62,7 +67,7 @@ async fn between_two(bench: &Bench, entry: &Entry) -> Result<Figures> {
         };
         latencies.push(millis(granted.since(called)));
         (holder, waiter) = (waiter, holder);
-        if Moment::now().since(begin) >= bench.sizes.handoffs {
+        if Moment::now().since(begin) >= span {
             break;
         }
     }

@@ -63,7 +63,9 @@ pub(super) async fn crew(
 ) -> Result<Vec<Worker>> {
     try_join_all((0..size).map(|_| async {
         let mut worker = Worker::start()?;
-        worker.open(entry, bench.places(), name).await?;
+        worker
+            .open(entry.store, entry.name, bench.places(), name)
+            .await?;
         Ok::<_, anyhow::Error>(worker)
     }))
     .await
@@ -89,5 +91,5 @@ async fn contend(
         waited.push(waiter);
         commands += requests;
     }
-    Ok(contend::amount(&waited, plan, commands))
+    Ok(contend::amount(&waited, plan, Some(commands)))
 }

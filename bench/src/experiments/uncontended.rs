@@ -114,19 +114,28 @@ impl Series {
         Ok(())
     }
 
-    pub(super) fn figures(mut self) -> Result<Figures> {
-        if let Some(error) = self.failed {
-            return Err(error);
+    pub(super) fn figures(self) -> Result<Figures> {
+        match self.failed {
+            Some(error) => Err(error),
+            None => Ok(summary(self.acquires, self.releases, self.pairs)),
         }
-        let seconds = self.pairs.iter().sum::<f64>() / 1e6;
-        Ok(figures([
-            ("pairs_per_second", self.pairs.len() as f64 / seconds),
-            ("acquire_p50_us", median(&mut self.acquires)),
-            ("acquire_p99_us", percentile(&mut self.acquires, 0.99)),
-            ("release_p50_us", median(&mut self.releases)),
-            ("release_p99_us", percentile(&mut self.releases, 0.99)),
-            ("pair_p50_us", median(&mut self.pairs)),
-            ("pair_p99_us", percentile(&mut self.pairs, 0.99)),
-        ]))
     }
+}
+
+/// What pairs amount to, in microseconds.
+pub(super) fn summary(
+    mut acquires: Vec<f64>,
+    mut releases: Vec<f64>,
+    mut pairs: Vec<f64>,
+) -> Figures {
+    let seconds = pairs.iter().sum::<f64>() / 1e6;
+    figures([
+        ("pairs_per_second", pairs.len() as f64 / seconds),
+        ("acquire_p50_us", median(&mut acquires)),
+        ("acquire_p99_us", percentile(&mut acquires, 0.99)),
+        ("release_p50_us", median(&mut releases)),
+        ("release_p99_us", percentile(&mut releases, 0.99)),
+        ("pair_p50_us", median(&mut pairs)),
+        ("pair_p99_us", percentile(&mut pairs, 0.99)),
+    ])
 }

@@ -17,7 +17,7 @@ use aws_smithy_http_client::Connector;
 use uuid::Uuid;
 
 use super::{Held, LEASE, Lock, Places, System};
-use crate::counters::Meter;
+use crate::{counters::Meter, foreign::LOCK_CLIENT_TABLE};
 
 /// How long a waiter of the raw calls sleeps between two tries.
 const POLL: Duration = Duration::from_millis(50);
@@ -28,6 +28,7 @@ const RAW_TABLE: &str = "raw";
 pub(crate) const fn tables() -> &'static [(&'static str, &'static str)] {
     &[
         (RAW_TABLE, "name"),
+        LOCK_CLIENT_TABLE,
         #[cfg(feature = "peers")]
         (super::dynamodb_peers::LEASE_TABLE, "key"),
         #[cfg(feature = "peers")]

@@ -1,12 +1,9 @@
 //! Where the peers' programs are, and how they are built: only when somebody asks for them.
 
-use std::{
-    path::{Path, PathBuf},
-    process::Stdio,
-};
-
-use anyhow::{Context as _, Result, ensure};
+use anyhow::Result;
 use tokio::process::Command;
+
+use crate::peers::{self, folder};
 
 /// What runs a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,12 +16,6 @@ pub(crate) enum Program {
     Go,
     /// `peers/graphile-worker`; whether its acknowledgements are batched.
     Node { batched: bool },
-}
-
-fn folder(peer: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("peers")
-        .join(peer)
 }
 
 impl Program {
@@ -88,18 +79,6 @@ impl Program {
                 "Node.js 20 or newer, with npm",
             ),
         };
-        let status = Command::new(program)
-            .args(words)
-            .current_dir(folder(place))
-            .stdout(Stdio::null())
-            .status()
-            .await
-            .with_context(|| format!("there is no {program}: install {install}"))?;
-        ensure!(
-            status.success(),
-            "`{program} {}` in bench/peers/{place} failed; it needs {install}",
-            words.join(" ")
-        );
-        Ok(())
+        peers::build(place, program, words, install).await
     }
 }
