@@ -20,8 +20,9 @@ pub(crate) enum Command {
     Run(Order),
     /// Print the results of a run as tables, and draw them.
     Report {
-        /// What a run wrote.
-        file: PathBuf,
+        /// What a run wrote; what several wrote, such as one for each store, is put together.
+        #[arg(required = true)]
+        files: Vec<PathBuf>,
         /// A document whose tables are replaced by those of this run, instead of printing them.
         #[arg(long)]
         into: Option<PathBuf>,

@@ -124,3 +124,92 @@ impl Program {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use serde_json::{Value, from_value, json, to_value};
+
+    use super::*;
+    use crate::{
+        contend::Plan,
+        systems::Places,
+        worker::{Answer, Order},
+    };
+
+    /// What the programs in `peers/locks-go` and `peers/locks-java` read.
+    #[test]
+    fn orders_look_as_other_languages_read_them() -> Result<()> {
+        let plan: Plan = from_value(json!({
+            "begin": 5, "end": 7, "section": {"secs": 0, "nanos": 5_000_000},
+        }))?;
+        assert_eq!(plan.section, Duration::from_millis(5));
+        let open = Order::Open {
+            store: Store::Redis,
+            system: "redsync (Go)".to_owned(),
+            places: Places {
+                redis: Some(6379),
+                ..Places::default()
+            },
+            name: "a".to_owned(),
+        };
+        let read = |order: Order| to_value(order).map_err(anyhow::Error::from);
+        let told = read(open)?["Open"].take();
+        assert_eq!(told["system"], "redsync (Go)");
+        assert_eq!(told["name"], "a");
+        assert_eq!(told["places"]["redis"], 6379);
+        assert_eq!(told["places"]["postgres"], Value::Null);
+        let when = to_value(plan)?;
+        assert_eq!(read(Order::Contend(plan))?, json!({"Contend": when}));
+        assert_eq!(
+            read(Order::Crowd { plan, tasks: 8 })?,
+            json!({"Crowd": {"plan": when, "tasks": 8}})
+        );
+        assert_eq!(read(Order::Acquire)?, "Acquire");
+        assert_eq!(read(Order::Release)?, "Release");
+        Ok(())
+    }
+
+    /// What they write.
+    #[test]
+    fn answers_of_other_languages_are_read() -> Result<()> {
+        let turn = json!({"asked": 1, "granted": 3, "releasing": 6, "released": 10});
+        let waiter = json!({"turns": [turn], "unserved": [11, 12]});
+        let waited = json!({"Waited": {"waiter": waiter, "requests": 0}});
+        let Answer::Waited { waiter: one, .. } = from_value(waited)? else {
+            anyhow::bail!("not a waiter");
+        };
+        let [turn] = one.turns.as_slice() else {
+            anyhow::bail!("not one turn");
+        };
+        assert_eq!(turn.released.since(turn.asked), Duration::from_nanos(9));
+        assert!(one.unserved.is_some());
+        let idle = json!({"turns": [], "unserved": null});
+        let Answer::Crowd(crowd) = from_value(json!({"Crowd": [waiter, idle]}))? else {
+            anyhow::bail!("not a crowd");
+        };
+        assert_eq!(crowd.len(), 2);
+        for other in [
+            json!("Ready"),
+            json!({"Granted": 3}),
+            json!({"Released": {"called": 6}}),
+            json!({"Failed": "no server"}),
+        ] {
+            from_value::<Answer>(other)?;
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn each_store_has_ours_and_the_raw_calls_beside_others() {
+        for entry in FOREIGN {
+            let names: Vec<&str> = entries(entry.store).map(|one| one.name).collect();
+            let own = [entry.store.ours(), entry.store.raw()];
+            for own in own.into_iter().flatten() {
+                assert!(names.contains(&own.name), "{} on {}", own.name, own.store);
+            }
+            assert!(names.contains(&entry.name));
+        }
+    }
+}

@@ -59,8 +59,8 @@ fn obey(command: Command) -> Result<ExitCode> {
             .enable_all()
             .build()?
             .block_on(run::run(order)),
-        Command::Report { file, into, plots } => {
-            let results = Results::read(&file)?;
+        Command::Report { files, into, plots } => {
+            let results = Results::together(&files)?;
             match into {
                 Some(document) => {
                     let text = std::fs::read_to_string(&document)?;

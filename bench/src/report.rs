@@ -448,6 +448,21 @@ mod tests {
     }
 
     #[test]
+    fn run_beside_other_languages_leaves_the_tables_of_locks() -> Result<()> {
+        let ([begin, end], [foreign, foreign_end]) = (LOCKS, FOREIGN);
+        let document = format!("{begin}locks\n{end}{foreign}former\n{foreign_end}");
+        let mut results = results(Some(foreign::report::HANDOFF));
+        for sample in &mut results.samples {
+            sample.system = "ShedLock (Java)".to_owned();
+            sample.figures = figures([("p50_ms", 3456.0)]);
+        }
+        let filled = insert(&results, &document)?;
+        assert!(filled.contains("locks\n") && !filled.contains("former"));
+        assert!(filled.contains("3456") && filled.contains("ShedLock (Java)"));
+        Ok(())
+    }
+
+    #[test]
     fn run_of_servers_alone_leaves_the_tables_of_locks_and_of_the_queue() -> Result<()> {
         let ([begin, end], [queue, queue_end]) = (LOCKS, QUEUE);
         let [servers, servers_end] = SERVERS;

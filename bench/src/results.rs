@@ -1,8 +1,12 @@
 //! What a run leaves behind: one sample for each thing measured in each run, raw, as JSON.
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 
 use crate::{foreign, http, machine::Machine, sizes::Sizes, systems::Store, tasks};
@@ -52,6 +56,35 @@ impl Results {
         let text = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
         serde_json::from_slice(&text)
             .with_context(|| format!("{} holds no results", path.display()))
+    }
+
+    /// What several runs wrote, as one.
+    pub(crate) fn together(paths: &[PathBuf]) -> Result<Self> {
+        let mut all = paths.iter().map(|path| Self::read(path));
+        let first = all.next().context("there are no results")??;
+        all.try_fold(first, |results, more| results.and(more?))
+    }
+
+    /// This run and another; what was true of the first stands above both.
+    fn and(mut self, other: Self) -> Result<Self> {
+        let Self {
+            command,
+            began: _,
+            took_seconds,
+            machine,
+            sizes,
+            failures,
+            samples,
+        } = other;
+        ensure!(
+            self.machine.commit == machine.commit && self.sizes.runs == sizes.runs,
+            "these results are of several commits, or were measured more and less often"
+        );
+        self.command = format!("{}; {command}", self.command);
+        self.took_seconds += took_seconds;
+        self.failures.extend(failures);
+        self.samples.extend(samples);
+        Ok(self)
     }
 
     pub(crate) fn parts(&self) -> Parts {
@@ -119,4 +152,52 @@ fn round(value: f64) -> f64 {
     }
     let scale = 10_f64.powi(5 - value.abs().log10().ceil() as i32);
     (value * scale).round() / scale
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(store: Store, commit: &str) -> Results {
+        let machine = Machine {
+            commit: commit.to_owned(),
+            ..Machine::here()
+        };
+        Results {
+            command: store.to_string(),
+            began: 0,
+            took_seconds: 7,
+            machine,
+            sizes: Sizes::quick(),
+            failures: vec![format!("nothing of {store}")],
+            samples: vec![Sample {
+                run: 1,
+                experiment: "uncontended".to_owned(),
+                store,
+                system: "dlock".to_owned(),
+                case: String::new(),
+                figures: Figures::new(),
+            }],
+        }
+    }
+
+    #[test]
+    fn runs_of_one_commit_are_put_together() -> Result<()> {
+        let folder = tempfile::tempdir()?;
+        let write = |name: &str, results: Results| -> Result<PathBuf> {
+            let path = folder.path().join(name);
+            results.write(&path)?;
+            Ok(path)
+        };
+        let redis = write("redis", run(Store::Redis, "abc"))?;
+        let postgres = write("postgres", run(Store::Postgres, "abc"))?;
+        let later = write("later", run(Store::SQLite, "def"))?;
+        let both = Results::together(&[redis.clone(), postgres])?;
+        let stores: Vec<Store> = both.samples.iter().map(|sample| sample.store).collect();
+        assert_eq!(stores, [Store::Redis, Store::Postgres]);
+        assert_eq!((both.took_seconds, both.failures.len()), (14, 2));
+        assert_eq!(both.command, "Redis; Postgres");
+        assert!(Results::together(&[redis, later]).is_err());
+        Ok(())
+    }
 }

@@ -119,3 +119,51 @@ impl Section {
 pub(crate) fn is_foreign(experiment: &str) -> bool {
     experiment.starts_with("foreign: ")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        machine::Machine,
+        results::{Sample, figures},
+        sizes::Sizes,
+    };
+
+    #[test]
+    fn what_is_possible_comes_from_the_raw_pair_of_the_same_load() {
+        let sample = |experiment: &str, system: &str, case: &str, figures| Sample {
+            run: 1,
+            experiment: experiment.to_owned(),
+            store: Store::Redis,
+            system: system.to_owned(),
+            case: case.to_owned(),
+            figures,
+        };
+        let raw = Store::Redis.raw().map_or("", |raw| raw.name);
+        let pair = |micros| figures([("acquire_p50_us", micros), ("release_p50_us", micros)]);
+        let grants = figures([("grants_per_second", 1000.0), ("section_us", 200.0)]);
+        let results = Results {
+            command: String::new(),
+            began: 0,
+            took_seconds: 1,
+            machine: Machine::here(),
+            sizes: Sizes::quick(),
+            failures: Vec::new(),
+            samples: vec![
+                sample("uncontended", raw, "", pair(400.0)),
+                sample(UNCONTENDED, raw, "", pair(150.0)),
+                sample(ONE_PROCESS, "redsync (Go)", "0 ms", grants),
+            ],
+        };
+        let medians = Medians::of(&results);
+        let share = medians.get(
+            ONE_PROCESS,
+            Store::Redis,
+            "redsync (Go)",
+            "0 ms",
+            "possible_share",
+        );
+        assert_eq!(share, Some(0.5));
+        assert!(render(&results).contains("redsync (Go)"));
+    }
+}
