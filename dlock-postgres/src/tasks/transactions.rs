@@ -67,6 +67,10 @@ impl PostgresTasks {
     /// Completes a task in the transaction that keeps what its handler has done. If the claim is over, that is an
     /// error, and the transaction cannot commit: nothing of a worker that was too late is kept.
     ///
+    /// The row of the task is locked from here to the end of the transaction, and nobody else gets the task meanwhile,
+    /// however long that is. Set `idle_in_transaction_session_timeout` on the server, so that it also ends where the
+    /// network is lost in between.
+    ///
     /// # Errors
     /// [`TransactionError::Lost`]: roll back, and stop. [`TransactionError::Refused`],
     /// [`TransactionError::Postgres`]: nothing is known of the claim.
