@@ -31,8 +31,9 @@ mod linux {
 
         /// Sleeps until somebody writes, or has written since the last sleep, and at most so long.
         pub(in super::super) fn sleep(&self, limit: Duration) {
-            let limit = limit.try_into().ok();
-            let written = poll(&mut [PollFd::new(&self.0, PollFlags::IN)], limit.as_ref());
+            // Without a limit it would sleep for ever.
+            let Ok(limit) = limit.try_into() else { return };
+            let written = poll(&mut [PollFd::new(&self.0, PollFlags::IN)], Some(&limit));
             if written.is_ok_and(|ready| ready > 0) {
                 // The same word again is not said before the first one was read, so one reading has all.
                 let mut words = [MaybeUninit::uninit(); 4096];

@@ -7,7 +7,7 @@ use super::{Direction, http2::Frames};
 #[non_exhaustive]
 pub enum Protocol {
     /// The client asks, and waits for the answer before it asks again: `PostgreSQL`, Redis, HTTP/1.1.
-    /// Whatever it sends is a request.
+    /// Everything that the client sends is a request.
     #[default]
     Turns,
     /// HTTP/2 from the first byte on, as gRPC speaks it: calls side by side, and of each stream what
