@@ -1,6 +1,8 @@
 //! How slow the machine is, and cases that run again with a longer lease where that explains their
 //! failure.
 
+mod timed;
+
 use std::{
     any::Any,
     future::{Future, poll_fn},
@@ -21,6 +23,8 @@ use tokio::{
     task::JoinSet,
     time::{Instant, sleep},
 };
+
+pub use self::timed::Timed;
 
 /// How slow the machine and the store are.
 #[derive(Clone, Debug, Default)]
@@ -67,7 +71,7 @@ static REPEATS: AtomicUsize = AtomicUsize::new(0);
 /// 48 in one program are a failure.
 ///
 /// `ask` asks the store something in a new connection, after a failure: the time it takes counts as a
-/// stall too. A case that notes in its [`Lag`] how long each call takes needs none.
+/// stall too. A case whose calls are [`Timed`] needs none.
 pub async fn rounds<Fut, Ask>(
     leases: impl Iterator<Item = Duration> + Send,
     ask: impl Fn() -> Ask + Send + Sync,

@@ -24,7 +24,7 @@ use tokio::{
 use crate::{
     Bench,
     faults::{Faulty, Op},
-    stall,
+    stall::{self, Lag, Timed},
 };
 
 /// No case waits for its end.
@@ -38,6 +38,7 @@ struct Round {
     bench: Bench,
     number: usize,
     lease: Duration,
+    lag: Lag,
 }
 
 /// A lock of another process: `lock!(round, duration, setting = value)`.
@@ -393,11 +394,12 @@ where
         // Only its time matters.
         drop(asked);
     };
-    stall::rounds(bench.leases(), ask, |number, lease, _lag| {
+    stall::rounds(bench.leases(), ask, |number, lease, lag| {
         case(Round {
             bench: bench.clone(),
             number,
             lease,
+            lag,
         })
     })
     .await;
@@ -410,6 +412,7 @@ impl Round {
             lease: bench.lease(),
             bench,
             number: 0,
+            lag: Lag::default(),
         }
     }
 
@@ -418,7 +421,8 @@ impl Round {
     }
 
     async fn client(&self) -> Client {
-        Client::with_clock(self.bench.provider().await, self.bench.clock())
+        let provider = Timed::new(self.bench.provider().await, self.lag.clone());
+        Client::with_clock(provider, self.bench.clock())
     }
 
     /// Somebody takes the lock and is heard of no more: from when on it counts, and its token.
@@ -426,7 +430,7 @@ impl Round {
         let term = self.bench.term_of(&self.name(), self.lease);
         let subject = self.bench.subject().await;
         let died = Instant::now();
-        (died, subject.grants(&term).await)
+        (died, self.lag.time(subject.grants(&term)).await)
     }
 
     /// Checks when its successor came.

@@ -16,7 +16,6 @@ mod instance;
 mod measure;
 mod run;
 mod stories;
-mod timed;
 mod voters;
 
 use std::{fmt, future::Future, net::SocketAddr, pin::Pin, time::Duration};

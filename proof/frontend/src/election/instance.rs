@@ -14,6 +14,7 @@ use dlock_election::{Coordinator, Election, Leadership, Next, Transition};
 use dlock_testkit::{
     faults::{Fault, Faulty, Op, Outcome},
     proxy::{Direction, Proxy},
+    stall::Timed,
 };
 use tokio::{
     sync::oneshot,
@@ -21,10 +22,7 @@ use tokio::{
     time::{Instant, sleep},
 };
 
-use super::{
-    timed::Timed,
-    voters::{Voters, until},
-};
+use super::voters::{Voters, until};
 
 /// How long something may take that should come about soon.
 const SOON: Duration = Duration::from_secs(20);
@@ -63,10 +61,7 @@ impl Instance {
         let provider: Arc<dyn Admin> = match &proxy {
             // What the proxy holds back is no stall of the store.
             Some(_) => inner,
-            None => {
-                let lag = voters.lag.clone();
-                Arc::new(Timed { inner, lag })
-            }
+            None => Arc::new(Timed::new(inner, voters.lag.clone())),
         };
         let provider = Faulty::new(provider);
         let election = Election::builder()

@@ -1,26 +1,36 @@
-//! Notes how long each call of a store takes: a busy store may be late for less time than a question after the
-//! failure would show.
+//! A provider whose calls are timed: a busy store may be late for less time than a question after the failure would
+//! show.
 
 use std::sync::Arc;
 
+use super::Lag;
 use async_trait::async_trait;
 use dlock_core::{
     Name, Provider, ProviderError, Record,
     provider::{
         Acquire, AcquireOutcome, Admin, Ask, AskOutcome, Capabilities, List, Page, Release,
-        ReleaseOutcome, Renew, RenewOutcome, Revoke, RevokeOutcome, Wakeups,
+        ReleaseOutcome, Renew, RenewOutcome, Revoke, RevokeOutcome, Sharing, Wakeups,
     },
 };
-use dlock_testkit::stall::Lag;
 
-/// A provider whose calls are timed, but for the one that listens: it waits for nothing that a lease needs.
-pub(super) struct Timed {
-    pub(super) inner: Arc<dyn Admin>,
-    pub(super) lag: Lag,
+/// A wrapper around a provider that notes in a [`Lag`] how long each call takes, but for the one that listens: no lease
+/// waits for it. Clones of the provider inside still find the same client.
+#[derive(Debug)]
+pub struct Timed<P: ?Sized> {
+    inner: Arc<P>,
+    lag: Lag,
+}
+
+impl<P: ?Sized> Timed<P> {
+    /// Wraps a provider.
+    #[must_use]
+    pub const fn new(inner: Arc<P>, lag: Lag) -> Self {
+        Self { inner, lag }
+    }
 }
 
 #[async_trait]
-impl Provider for Timed {
+impl<P: Provider + ?Sized> Provider for Timed<P> {
     fn capabilities(&self) -> Capabilities {
         self.inner.capabilities()
     }
@@ -52,10 +62,14 @@ impl Provider for Timed {
     async fn watch(&self) -> Result<Option<Wakeups>, ProviderError> {
         self.inner.watch().await
     }
+
+    fn sharing(&self) -> Option<&Sharing> {
+        self.inner.sharing()
+    }
 }
 
 #[async_trait]
-impl Admin for Timed {
+impl<P: Admin + ?Sized> Admin for Timed<P> {
     async fn list(&self, request: &List) -> Result<Page, ProviderError> {
         self.lag.time(self.inner.list(request)).await
     }
