@@ -71,7 +71,7 @@ impl Elder {
 }
 
 /// A schema without its comments.
-fn essence(sql: &str) -> Vec<&str> {
+pub(crate) fn essence(sql: &str) -> Vec<&str> {
     let lines = sql.lines();
     let lines = lines.map(|line| line.split("--").next().unwrap_or_default().trim());
     lines.filter(|line| !line.is_empty()).collect()

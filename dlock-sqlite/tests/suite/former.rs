@@ -15,7 +15,7 @@ const LONG: Duration = Duration::from_secs(600);
 const NEWEST: &str = include_str!("../schemas/1.sql");
 
 /// A layout without its comments.
-fn essence(sql: &str) -> Vec<&str> {
+pub(crate) fn essence(sql: &str) -> Vec<&str> {
     let lines = sql.lines().map(str::trim);
     lines.filter(|line| !line.starts_with("--")).collect()
 }

@@ -27,7 +27,7 @@ const ROWS: &str = "INSERT INTO dlock_lock VALUES
         1795254090374226, 1, 1, NULL)";
 
 /// A schema without its comments.
-fn essence(sql: &str) -> Vec<&str> {
+pub(crate) fn essence(sql: &str) -> Vec<&str> {
     let lines = sql.lines().map(str::trim);
     lines
         .filter(|line| !line.is_empty() && !line.starts_with("--"))
