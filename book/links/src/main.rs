@@ -1,13 +1,10 @@
 //! Checks the links of the rendered book: `dlock-book-links HTML`, where HTML is the folder that mdBook wrote.
 //!
-//! A link to a page of the book must find the page, and its heading if it names one. A link to a file of the
-//! repository must find the file, and in a Markdown page the heading. mdBook writes `.html` for every page that is
-//! linked as `.md`, also for those of the repository that are no part of the book; these are put right in the HTML.
-//! What leads to the network is counted and not looked at. A block of code must not be empty.
+//! A link to a page must find the page, and its heading if it names one; any other link into the book must find the
+//! file. What leads to the network is counted and not looked at. A block of code must not be empty.
 
 mod book;
 mod html;
-mod markdown;
 
 use std::{path::Path, process::ExitCode};
 
@@ -19,7 +16,7 @@ fn main() -> ExitCode {
     match book::check(Path::new(&folder)) {
         Ok(report) if report.broken.is_empty() && report.inside > 0 => {
             println!(
-                "{} links into the book and the repository, all lead somewhere; {} into the network were not looked at",
+                "{} links into the book, all lead somewhere; {} into the network were not looked at",
                 report.inside, report.network
             );
             ExitCode::SUCCESS
