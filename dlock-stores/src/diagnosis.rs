@@ -91,10 +91,8 @@ impl Diagnosis {
         }
         match error.kind() {
             ErrorKind::Fatal => match self.lacking().await {
-                Some(lacking @ (TablesError::Missing(_) | TablesError::Wrong(_))) => {
-                    self.lacks(doing, lacking)
-                }
                 Some(TablesError::Store(_)) | None => self.unusable(doing).because(error),
+                Some(lacking) => self.lacks(doing, lacking),
             },
             ErrorKind::NotApplied | ErrorKind::Unknown => match self.obstacle().await {
                 Some(obstacle) => {
@@ -132,7 +130,7 @@ impl Diagnosis {
 
     /// The tables are not there, or not what they should be.
     fn lacks(&self, doing: &str, error: TablesError) -> StoreError {
-        let can_be_made = matches!(error, TablesError::Missing(_));
+        let can_be_made = matches!(error, TablesError::Missing(_) | TablesError::NoQueue(_));
         let lacks = self.unusable(doing).because(error);
         if can_be_made {
             lacks.advise(self.set_up)

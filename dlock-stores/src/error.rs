@@ -65,6 +65,13 @@ impl StoreError {
             .is_some_and(|source| source.is::<TablesError>())
     }
 
+    /// Whether the database answered, and has no queue at all, nor a queue of another release.
+    #[must_use]
+    pub fn lacks_queue(&self) -> bool {
+        let source = self.source.as_ref();
+        source.is_some_and(|source| matches!(source.downcast_ref(), Some(TablesError::NoQueue(_))))
+    }
+
     /// What to do, in words for whom the program belongs to.
     #[must_use]
     pub fn advice(&self) -> Option<&str> {

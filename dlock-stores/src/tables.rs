@@ -37,6 +37,13 @@ pub(crate) enum TablesError {
     /// They can be made.
     #[error("{0}")]
     Missing(String),
+    /// There is no queue at all, nor an older one, and one can be made.
+    #[error("{0}")]
+    #[cfg_attr(
+        not(feature = "postgres"),
+        expect(dead_code, reason = "an embedded queue is made when it is opened")
+    )]
+    NoQueue(String),
     /// There is something else in their place.
     #[error("{0}")]
     Wrong(String),

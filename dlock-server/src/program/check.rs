@@ -6,7 +6,7 @@ use super::{
     failure::{Exit, Failure},
     run,
     settings::Plan,
-    stores::Stores,
+    stores::{Found, HOW_TO_SERVE_TASKS, Stores},
 };
 use crate::listen::Tls;
 
@@ -19,9 +19,13 @@ pub(super) async fn check(plan: &Plan) -> Result<(), Failure> {
     }
     let location = &plan.location;
     let store = if location.exists() {
-        let stores = Stores::open(plan).await?;
-        stores.check().await?;
-        format!("{} of {location}", stores.serves())
+        let mut stores = Stores::open(plan).await?;
+        let found = stores.check().await?;
+        let served = format!("{} of {location}", stores.serves());
+        match found {
+            Found::All => served,
+            Found::NoQueue => format!("{served}\n  {HOW_TO_SERVE_TASKS}"),
+        }
     } else {
         format!("locks and tasks of {location}, which is made at the first start")
     };

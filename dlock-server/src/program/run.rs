@@ -12,7 +12,7 @@ use super::{
     metrics,
     settings::Plan,
     signals::{Signal, Signals},
-    stores::Stores,
+    stores::{Found, HOW_TO_SERVE_TASKS, Stores},
 };
 use crate::{
     Limits, Rights, Service,
@@ -36,12 +36,16 @@ pub(super) async fn run(plan: &Plan) -> Result<(), Failure> {
         .transpose()
         .map_err(no_tls)?
         .map(Arc::new);
-    let stores = Stores::open(plan).await?;
+    let mut stores = Stores::open(plan).await?;
     if plan.setup {
         stores.set_up().await?;
     }
     match stores.check().await {
-        Ok(()) => {}
+        Ok(Found::All) => {}
+        Ok(Found::NoQueue) => tracing::info!(
+            advice = HOW_TO_SERVE_TASKS,
+            "there is no queue in the store"
+        ),
         // It may come back; meanwhile `/readyz` says it.
         Err(error) if error.is_temporary() => {
             tracing::warn!(

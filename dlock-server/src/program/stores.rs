@@ -10,12 +10,26 @@ use super::{failure::Failure, settings::Plan};
 /// How long a store may take to say whether it is set up.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// What a store has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    /// All that stores of its kind can have.
+    All,
+    /// Locks. It could have a queue, and nobody has made one.
+    NoQueue,
+}
+
+/// What an operator does who wants tasks served as well.
+pub(super) const HOW_TO_SERVE_TASKS: &str = "to serve tasks as well, make their tables ('dlock tasks setup', or --setup) and start the server again";
+
 /// The store, opened.
 #[derive(Debug)]
 pub(super) struct Stores {
     pub(super) store: Store,
-    /// `None`: stores of its kind have no queues.
+    /// `None`: stores of its kind have no queues, or nobody has made one in it.
     pub(super) queue: Option<Queue>,
+    /// Whether tasks have to be served: `/api` is made of them.
+    needs_queue: bool,
 }
 
 impl Stores {
@@ -28,7 +42,11 @@ impl Stores {
         } else {
             None
         };
-        Ok(Self { store, queue })
+        Ok(Self {
+            store,
+            queue,
+            needs_queue: plan.api,
+        })
     }
 
     /// Makes the tables where they are missing.
@@ -40,8 +58,9 @@ impl Stores {
         Ok(())
     }
 
-    /// Asks whether there is all that they need.
-    pub(super) async fn check(&self) -> Result<(), StoreError> {
+    /// Asks whether there is all that they need. A database with locks and without a queue serves locks alone, unless
+    /// tasks were asked for.
+    pub(super) async fn check(&mut self) -> Result<Found, StoreError> {
         let late = |_| ProviderError::unknown(format!("no answer within {PATIENCE:?}"));
         match tokio::time::timeout(PATIENCE, self.store.check())
             .await
@@ -51,14 +70,22 @@ impl Stores {
             Err(late) => return Err(self.store.failure("can't read locks", late).await),
         }
         let Some(queue) = &self.queue else {
-            return Ok(());
+            return Ok(Found::All);
         };
-        match tokio::time::timeout(PATIENCE, queue.check())
+        let checked = match tokio::time::timeout(PATIENCE, queue.check())
             .await
             .map_err(late)
         {
             Ok(checked) => checked,
             Err(late) => Err(queue.failure("can't read tasks", late).await),
+        };
+        match checked {
+            Ok(()) => Ok(Found::All),
+            Err(error) if error.lacks_queue() && !self.needs_queue => {
+                self.queue = None;
+                Ok(Found::NoQueue)
+            }
+            Err(error) => Err(error),
         }
     }
 

@@ -54,24 +54,49 @@ impl Tables for PostgresTasks {
     }
 
     async fn check(&self) -> Result<(), TablesError> {
-        self.verify_schema().await.map_err(|error| match error {
-            SchemaError::Store(error) => TablesError::Store(error),
-            SchemaError::Differs { table, lacks }
-                if lacks
-                    .iter()
-                    .any(|lack| lack.contains(&format!("the table {table} "))) =>
-            {
-                TablesError::Missing(format!(
-                    "there is no table {table} in this database, and so no queue"
-                ))
-            }
-            SchemaError::Differs { table, lacks } => TablesError::Missing(differs(&table, &lacks)),
-            other => TablesError::Wrong(other.to_string()),
-        })
+        self.verify_schema().await.map_err(lacking_of_queue)
+    }
+}
+
+/// A queue without its main table is none; one that lacks another part is one that somebody wants.
+fn lacking_of_queue(error: SchemaError) -> TablesError {
+    match error {
+        SchemaError::Store(error) => TablesError::Store(error),
+        SchemaError::Differs { table, lacks }
+            if lacks
+                .iter()
+                .any(|lack| lack.contains(&format!("the table {table} "))) =>
+        {
+            TablesError::NoQueue(format!(
+                "there is no table {table} in this database, and so no queue"
+            ))
+        }
+        SchemaError::Differs { table, lacks } => TablesError::Missing(differs(&table, &lacks)),
+        other => TablesError::Wrong(other.to_string()),
     }
 }
 
 fn differs(table: &str, lacks: &[String]) -> String {
     let lacks = lacks.join(", ");
     format!("the table {table} is not as this version of dlock needs it: {lacks}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn queue_that_lacks_a_part_is_not_taken_for_none() {
+        let lacking = |name: &str| {
+            lacking_of_queue(SchemaError::Differs {
+                table: "\"dlock\".\"dlock_task\"".to_owned(),
+                lacks: vec![format!("the table \"dlock\".\"{name}\" is missing")],
+            })
+        };
+        assert!(matches!(lacking("dlock_task"), TablesError::NoQueue(_)));
+        assert!(matches!(
+            lacking("dlock_task_paused"),
+            TablesError::Missing(_)
+        ));
+    }
 }
