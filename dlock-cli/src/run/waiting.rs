@@ -48,7 +48,7 @@ pub(crate) async fn acquire(
         biased;
         signal = signals.ending() => return Ok(Waited::Interrupted(signal)),
         outcome = ask(lock, patience) => outcome,
-        never = tell(lock) => match never {},
+        never = tell(lock, patience) => match never {},
     };
     match outcome {
         Ok(lease) => Ok(Waited::Acquired(lease)),
@@ -126,24 +126,31 @@ async fn ask(lock: &DLock, patience: Patience) -> Result<Lease, Error> {
 }
 
 /// Tells for whom we wait, until it is dropped: a living line on a terminal, else one line, after
-/// one that says so where the store did not answer at first.
-async fn tell(lock: &DLock) -> Infallible {
+/// one that says so where the store did not answer at first. A process that does not wait is told who has the lock
+/// when it is refused.
+async fn tell(lock: &DLock, patience: Patience) -> Infallible {
     if is_quiet() {
         return std::future::pending().await;
     }
     tokio::time::sleep(QUIET).await;
-    let name = lock.name().as_str();
+    let waits = patience != Patience::None;
+    let verb = if waits { "waiting" } else { "asking" };
+    let doing = format!("{verb} for {:?}", lock.name().as_str());
+    let look = async || match look(lock).await {
+        Seen::Held(_) if !waits => Seen::Nothing,
+        seen => seen,
+    };
     if !std::io::stderr().is_terminal() {
         let mut silent = false;
         loop {
-            let seen = look(lock).await;
+            let seen = look().await;
             let news = match seen {
                 Seen::Held(_) => true,
                 Seen::Nothing => false,
                 Seen::Silent(_) => !std::mem::replace(&mut silent, true),
             };
             if news {
-                say(format_args!("{}", describe(name, &seen, Duration::ZERO)));
+                say(format_args!("{}", describe(&doing, &seen, Duration::ZERO)));
             }
             if matches!(seen, Seen::Held(_)) {
                 break;
@@ -155,13 +162,13 @@ async fn tell(lock: &DLock) -> Infallible {
     let line = Line::new();
     loop {
         let asked = HolderTime::now();
-        let seen = look(lock).await;
+        let seen = look().await;
         loop {
             let age = HolderTime::now().after(asked);
             if age >= REFRESH {
                 break;
             }
-            line.show(|| describe(name, &seen, age));
+            line.show(|| describe(&doing, &seen, age));
             tokio::time::sleep(FRAME).await;
         }
     }
@@ -189,22 +196,22 @@ async fn look(lock: &DLock) -> Seen {
     }
 }
 
-fn describe(name: &str, seen: &Seen, age: Duration) -> String {
+fn describe(doing: &str, seen: &Seen, age: Duration) -> String {
     match seen {
         Seen::Held(record) if record.is_closed() => {
             let mut record = record.clone();
             record.remaining = record.remaining.map(|left| left.saturating_sub(age));
-            format!("waiting for {name:?}, {}", Holding(&record))
+            format!("{doing}, {}", Holding(&record))
         }
         Seen::Held(record) => {
             let left = record.remaining.map_or_else(String::new, |left| {
                 format!(", {} left unless renewed", span(left.saturating_sub(age)))
             });
-            format!("waiting for {name:?}, {}{left}", Holding(record))
+            format!("{doing}, {}{left}", Holding(record))
         }
-        Seen::Nothing => format!("waiting for {name:?}"),
+        Seen::Nothing => doing.to_owned(),
         Seen::Silent(error) => {
-            let failure = Failure::new(Exit::StoreUnreachable, format!("waiting for {name:?}"));
+            let failure = Failure::new(Exit::StoreUnreachable, doing);
             failure.because(error.clone()).to_string()
         }
     }

@@ -80,6 +80,21 @@ fn waiter_tells_of_a_silent_store_and_then_of_the_holder() {
     assert_ended(&waiter.finish(Duration::from_secs(30)), 0, "");
 }
 
+/// A look gets a sixth of the lease, and the question itself a third.
+#[test]
+fn run_that_does_not_wait_does_not_say_so_of_a_silent_store() {
+    let mut service = start();
+    let scene = scene(&service);
+    freeze(&mut service);
+    let asking = scene.start(scene.dlock(TRY));
+    let asked = asking.finish(Duration::from_secs(60));
+    assert_ended(&asked, 69, "does not answer");
+    let silent = "asking for \"lock\": the lock's store could not be reached";
+    assert!(asked.err.contains(silent), "{asked:?}");
+    assert!(!asked.err.contains("waiting"), "{asked:?}");
+    service.signal("CONT").unwrap();
+}
+
 /// A look gets a sixth of the lease; on a busy machine that may be less than the first connection takes.
 #[test]
 fn candidate_tells_who_leads_when_a_silent_store_answers_after_all() {
