@@ -101,7 +101,8 @@ pub(crate) trait Backend: fmt::Display + fmt::Debug + Send + Sync {
         true
     }
 
-    /// How what is said to it is protected on its way; `None` if the location does not tell.
+    /// How what is said to it is protected on its way; `None` if the location does not tell, but the surroundings of the
+    /// process, which are read when it is opened.
     fn encryption(&self) -> Option<Encryption> {
         None
     }

@@ -1,6 +1,6 @@
 //! Whether others can read or change on the way what is said to a store.
 
-/// How what is said to a store is protected on its way, as far as its location tells.
+/// How what is said to a store is protected on its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Encryption {
@@ -15,8 +15,34 @@ pub enum Encryption {
 }
 
 impl Encryption {
+    /// To the server that an `http://` or `https://` URL names; `None` if it is neither.
+    #[cfg(any(feature = "dynamodb", feature = "kubernetes", feature = "object-store"))]
+    pub(crate) fn of_url(url: &str, more: &'static str) -> Option<Self> {
+        let (scheme, rest) = url.split_once("://")?;
+        let over_tls = match scheme {
+            "http" => false,
+            "https" => true,
+            _ => return None,
+        };
+        let authority = rest.split('/').next().unwrap_or_default();
+        let (_, server) = authority.rsplit_once('@').unwrap_or(("", authority));
+        let host = match server.rsplit_once(':') {
+            // Not a part of an address in brackets.
+            Some((host, port)) if !port.ends_with(']') => host,
+            _ => server,
+        };
+        Some(Self::of_host(over_tls, host, more))
+    }
+
     /// To a host whose connections are encrypted, with a check of its certificate, or not at all.
-    #[cfg(any(feature = "etcd", feature = "http", feature = "redis"))]
+    #[cfg(any(
+        feature = "dynamodb",
+        feature = "etcd",
+        feature = "http",
+        feature = "kubernetes",
+        feature = "object-store",
+        feature = "redis"
+    ))]
     pub(crate) fn of_host(over_tls: bool, host: &str, more: &'static str) -> Self {
         if over_tls {
             Self::Checked
@@ -30,8 +56,13 @@ impl Encryption {
 
 /// Whether this names the machine itself, in a URL or out of it.
 #[cfg(any(
+    feature = "dynamodb",
     feature = "etcd",
     feature = "http",
+    feature = "kubernetes",
+    feature = "mysql",
+    feature = "nats",
+    feature = "object-store",
     feature = "postgres",
     feature = "redis"
 ))]

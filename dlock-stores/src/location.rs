@@ -188,7 +188,8 @@ impl Location {
         self.backend.exists()
     }
 
-    /// How what is said to it is protected on its way; `None` if the location does not tell.
+    /// How what is said to it is protected on its way; `None` if the location does not tell. Where this process's
+    /// surroundings decide, the [opened store](crate::Store::encryption) knows.
     #[must_use]
     pub fn encryption(&self) -> Option<Encryption> {
         self.backend.encryption()

@@ -7,7 +7,7 @@ use dlock_core::{
     provider::{Admin, Discipline},
 };
 
-use crate::{StoreError, diagnosis::Diagnosis};
+use crate::{Encryption, StoreError, diagnosis::Diagnosis};
 
 /// An open store.
 #[derive(Clone)]
@@ -16,6 +16,8 @@ pub struct Store {
     pub(crate) diagnosis: Diagnosis,
     /// Where what was seen of its locks is kept; `None` if its own clock decides, or there is no place.
     pub(crate) seen: Option<Seen>,
+    /// How what is said to it is protected on its way; `None` if nothing tells.
+    pub(crate) encryption: Option<Encryption>,
 }
 
 /// Where what was seen of the locks of a store is kept for the runs to come.
@@ -55,6 +57,13 @@ impl Store {
     #[must_use]
     pub fn remembers(&self) -> bool {
         self.seen.is_some()
+    }
+
+    /// How what is said to it is protected on its way, by its location and by what this process's surroundings add to
+    /// that; `None` if neither tells.
+    #[must_use]
+    pub const fn encryption(&self) -> Option<Encryption> {
+        self.encryption
     }
 
     /// Whether something has to be made before there can be locks, with [`set_up`](Self::set_up).

@@ -242,6 +242,21 @@ fn location_tells_how_what_is_said_is_protected() {
         cases.push(("redis://127.0.0.1", "Local"));
         cases.push(("redis://cache.example", "None"));
         cases.push(("rediss://cache.example", "Checked"));
+        cases.push(("redis+sentinel://127.0.0.1/cache", "None"));
+        cases.push(("rediss+sentinel://a.example,b.example/cache", "Checked"));
+    }
+    if cfg!(feature = "mysql") {
+        cases.push(("mysql://u@127.0.0.1/d", "Local"));
+        cases.push(("mysql://u@[::1]/d?sslmode=require", "Local"));
+        cases.push(("mysql://u@db.example/d", "None"));
+        cases.push(("mysql://u@db.example/d?sslmode=require", "Unchecked"));
+        cases.push(("mysql://u@db.example/d?sslrootcert=system", "Checked"));
+        cases.push(("mysql://u@db.example/d?sslrootcert=roots.pem", "Checked"));
+    }
+    if cfg!(feature = "nats") {
+        cases.push(("nats://localhost,[::1]:4222/locks", "Local"));
+        cases.push(("nats://localhost,b.example/locks", "Unchecked"));
+        cases.push(("natss://a.example/locks", "Checked"));
     }
     if cfg!(feature = "etcd") {
         cases.push(("etcd://localhost,[::1]:2379", "Local"));
@@ -401,6 +416,7 @@ async fn told(tables: State, error: ProviderError) -> (bool, String) {
     let store = Store {
         provider: Arc::new(MemoryProvider::new(&MemoryStore::store_clock())),
         seen: None,
+        encryption: None,
         diagnosis: Diagnosis {
             shown: "memory".into(),
             tables: Some(Arc::new(Prepared(tables))),

@@ -49,7 +49,7 @@ async fn examine(
 ) -> Result<(), Failure> {
     let reached = reach(location).await;
     let (store, tables) = report.note("store", reached, |_| "it is there".to_owned())?;
-    report.add(encryption(location));
+    report.add(encryption(&store));
     report.note("tables", tables, |()| {
         if store.has_tables() {
             "as this release needs them".to_owned()
@@ -81,9 +81,9 @@ async fn open(location: &Location) -> Result<Store, Failure> {
     }
 }
 
-fn encryption(location: &Location) -> Finding {
+fn encryption(store: &Store) -> Finding {
     let check = "encryption";
-    match location.encryption() {
+    match store.encryption() {
         Some(Encryption::Local) => Finding::good(check, "nothing leaves this machine"),
         Some(Encryption::Checked) => {
             Finding::good(check, "TLS, and the server's certificate is checked")
@@ -98,6 +98,6 @@ fn encryption(location: &Location) -> Finding {
             "none: everybody on the way reads what is said, passwords too",
         )
         .advise(more),
-        _ => Finding::good(check, "its location does not tell"),
+        _ => Finding::good(check, "neither its location nor the environment tells"),
     }
 }

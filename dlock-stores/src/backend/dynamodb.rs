@@ -23,6 +23,7 @@ use aws_sdk_dynamodb::{
     },
 };
 use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
+use aws_types::service_config::ServiceConfigKey;
 use dlock_dynamodb::{DynamodbProvider, TableError};
 
 use super::{
@@ -31,7 +32,7 @@ use super::{
     state,
 };
 use crate::{
-    Program, Store, StoreError,
+    Encryption, Program, Store, StoreError,
     diagnosis::Diagnosis,
     store::Seen,
     tables::{Tables, TablesError},
@@ -165,6 +166,7 @@ impl Backend for Table {
         Ok(Store {
             provider: Arc::new(provider.clone()),
             seen: self.seen(&config),
+            encryption: encryption(&config),
             diagnosis: Diagnosis {
                 shown: self.to_string(),
                 tables: Some(Arc::new(provider)),
@@ -173,6 +175,24 @@ impl Backend for Table {
                 set_up: program.set_up,
             },
         })
+    }
+}
+
+/// How what is said to the service is protected on its way: as AWS does it, or as the endpoint says that is set instead.
+fn encryption(config: &SdkConfig) -> Option<Encryption> {
+    // The one of this service goes before that of all services, as in the client.
+    let key = ServiceConfigKey::builder()
+        .service_id("DynamoDB")
+        .env("AWS_ENDPOINT_URL")
+        .profile("endpoint_url")
+        .build()
+        .ok()?;
+    let own = config
+        .service_config()
+        .and_then(|service| service.load_config(key));
+    match own.as_deref().or(config.endpoint_url()) {
+        Some(endpoint) => Encryption::of_url(endpoint, "use https:// in its endpoint"),
+        None => Some(Encryption::Checked),
     }
 }
 
@@ -263,6 +283,47 @@ impl ProvideCredentials for Primed {
         match first {
             Some(credentials) => future::ProvideCredentials::ready(Ok(credentials)),
             None => self.chain.provide_credentials(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use aws_types::service_config::LoadServiceConfig;
+
+    use super::*;
+
+    /// An endpoint of this service, beside that of all services.
+    #[derive(Debug)]
+    struct Own(&'static str);
+
+    impl LoadServiceConfig for Own {
+        fn load_config(&self, key: ServiceConfigKey<'_>) -> Option<String> {
+            let asked = (key.service_id(), key.env(), key.profile());
+            assert_eq!(asked, ("DynamoDB", "AWS_ENDPOINT_URL", "endpoint_url"));
+            Some(self.0.to_owned())
+        }
+    }
+
+    #[test]
+    fn endpoint_tells_how_what_is_said_is_protected() {
+        let of_all = |url: &str| SdkConfig::builder().endpoint_url(url);
+        for (config, expected) in [
+            (SdkConfig::builder(), "Checked"),
+            (of_all("https://db.example"), "Checked"),
+            (of_all("http://db.example:8000"), "None("),
+            (of_all("http://localhost:8000/"), "Local"),
+            (
+                of_all("https://db.example").service_config(Own("http://u@db.example:8000")),
+                "None(",
+            ),
+            (
+                of_all("http://db.example").service_config(Own("http://[::1]:8000")),
+                "Local",
+            ),
+        ] {
+            let found = format!("{:?}", encryption(&config.build()).unwrap());
+            assert!(found.starts_with(expected), "{expected}: {found}");
         }
     }
 }

@@ -133,6 +133,7 @@ impl Backend for Members {
         Ok(Store {
             provider: Arc::new(provider),
             seen,
+            encryption: self.encryption(),
             diagnosis: Diagnosis {
                 shown: self.to_string(),
                 tables: None,

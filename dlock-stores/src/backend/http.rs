@@ -161,6 +161,7 @@ impl Backend for Place {
         Ok(Store {
             provider: Arc::new(provider),
             seen: None,
+            encryption: self.encryption(),
             diagnosis,
         })
     }

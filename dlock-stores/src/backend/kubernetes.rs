@@ -16,7 +16,8 @@ use super::{
     state, tls,
 };
 use crate::{
-    Program, Store, StoreError, diagnosis::Diagnosis, store::Seen, text::without_credentials,
+    Encryption, Program, Store, StoreError, diagnosis::Diagnosis, store::Seen,
+    text::without_credentials,
 };
 
 /// How long connecting may take.
@@ -103,6 +104,7 @@ impl Backend for Namespace {
         config.read_timeout = Some(SILENCE);
         config.reset_reader_on_write = true;
         let cluster = without_credentials(&config.cluster_url.to_string());
+        let encryption = encryption(&config);
         let client = Client::try_from(config).map_err(|error| self.unusable().because(error))?;
         let prefix = self.prefix.as_deref().unwrap_or("dlock");
         let provider = dlock_kubernetes::provider(client, &self.name, prefix)
@@ -115,6 +117,7 @@ impl Backend for Namespace {
         Ok(Store {
             provider: Arc::new(provider),
             seen,
+            encryption,
             diagnosis: Diagnosis {
                 shown: self.to_string(),
                 tables: None,
@@ -123,6 +126,16 @@ impl Backend for Namespace {
                 set_up: program.set_up,
             },
         })
+    }
+}
+
+fn encryption(config: &Config) -> Option<Encryption> {
+    let url = config.cluster_url.to_string();
+    match Encryption::of_url(&url, "use https:// in the kubeconfig")? {
+        Encryption::Checked if config.accept_invalid_certs => Some(Encryption::Unchecked(
+            "the kubeconfig takes any server: remove its insecure-skip-tls-verify",
+        )),
+        other => Some(other),
     }
 }
 
@@ -146,5 +159,25 @@ impl fmt::Display for Namespace {
 impl fmt::Debug for Namespace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Namespace({self})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kubeconfig_tells_how_what_is_said_is_protected() {
+        for (url, takes_any, expected) in [
+            ("https://api.example:6443", false, "Checked"),
+            ("https://api.example:6443", true, "Unchecked("),
+            ("http://127.0.0.1:8001", false, "Local"),
+            ("http://api.example", false, "None("),
+        ] {
+            let mut config = Config::new(url.parse().unwrap());
+            config.accept_invalid_certs = takes_any;
+            let found = format!("{:?}", encryption(&config).unwrap());
+            assert!(found.starts_with(expected), "{url}: {found}");
+        }
     }
 }

@@ -20,7 +20,10 @@ use super::{
     tls,
     url::{UNCLEAR, has_clear_credentials},
 };
-use crate::{Program, Store, StoreError, diagnosis::Diagnosis, text::harmless};
+use crate::{
+    Encryption, Program, Store, StoreError, diagnosis::Diagnosis, encryption::is_loopback,
+    text::harmless,
+};
 
 /// One for a renewal, and some for a waiter that asks and looks at the same time.
 const CONNECTIONS: NonZeroU16 = NonZeroU16::MIN.saturating_add(3);
@@ -134,6 +137,7 @@ impl Backend for Database {
         Ok(Store {
             provider: Arc::new(provider.clone()),
             seen: None,
+            encryption: self.encryption(),
             diagnosis: Diagnosis {
                 shown: self.to_string(),
                 tables: Some(Arc::new(provider)),
@@ -141,6 +145,19 @@ impl Backend for Database {
                 if_silent: "is the database up, and can this machine reach it? try again later",
                 is_refusal,
             },
+        })
+    }
+
+    fn encryption(&self) -> Option<Encryption> {
+        if is_loopback(self.options.ip_or_hostname()) {
+            return Some(Encryption::Local);
+        }
+        Some(match self.trust {
+            Trust::NoTls => Encryption::None("say sslmode=verify-full&sslrootcert=system"),
+            Trust::Anybody => Encryption::Unchecked(
+                "sslmode=require takes any server: say sslmode=verify-full&sslrootcert=system",
+            ),
+            Trust::System | Trust::File(_) => Encryption::Checked,
         })
     }
 }

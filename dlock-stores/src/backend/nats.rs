@@ -13,8 +13,9 @@ use super::{
     url::{MEMBERS, UNCLEAR, bracketed, has_clear_credentials, members},
 };
 use crate::{
-    Program, Store, StoreError,
+    Encryption, Program, Store, StoreError,
     diagnosis::Diagnosis,
+    encryption::is_loopback,
     store::Seen,
     tables::{Tables, TablesError},
     text::harmless,
@@ -207,6 +208,7 @@ impl Backend for Bucket {
         Ok(Store {
             provider: Arc::new(provider),
             seen,
+            encryption: self.encryption(),
             diagnosis: Diagnosis {
                 shown: self.to_string(),
                 tables: Some(Arc::new(made)),
@@ -214,6 +216,22 @@ impl Backend for Bucket {
                 is_refusal,
                 set_up: program.set_up,
             },
+        })
+    }
+
+    fn encryption(&self) -> Option<Encryption> {
+        let is_local = |host: &String| {
+            let (name, _) = host.rsplit_once(':').unwrap_or((host, ""));
+            is_loopback(name)
+        };
+        Some(if self.over_tls {
+            Encryption::Checked
+        } else if self.hosts.iter().all(is_local) {
+            Encryption::Local
+        } else {
+            Encryption::Unchecked(
+                "nats:// goes on without TLS where the server does not ask for it: use natss://",
+            )
         })
     }
 }

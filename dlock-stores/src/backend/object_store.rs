@@ -7,7 +7,9 @@ use async_trait::async_trait;
 use dlock_core::ProviderError;
 use dlock_object_store::{ObjectProvider, Objects};
 use object_store::{
-    ObjectStore, RetryConfig, aws::AmazonS3Builder, azure::MicrosoftAzureBuilder,
+    ClientConfigKey, ObjectStore, RetryConfig,
+    aws::{AmazonS3Builder, AmazonS3ConfigKey},
+    azure::{AzureConfigKey, MicrosoftAzureBuilder},
     prefix::PrefixStore,
 };
 
@@ -17,7 +19,7 @@ use super::{
     state, tls,
 };
 use crate::{
-    Program, Store, StoreError,
+    Encryption, Program, Store, StoreError,
     diagnosis::Diagnosis,
     store::Seen,
     tables::{Tables, TablesError},
@@ -107,46 +109,104 @@ impl Bucket {
         StoreError::unusable(format!("can't open the store {self}"))
     }
 
-    /// A client of the bucket. Locks make calls again by themselves.
-    fn connect(&self) -> object_store::Result<Arc<dyn ObjectStore>> {
+    /// A client of the bucket, and how its connections are protected. Locks make calls again by themselves.
+    fn connect(&self) -> object_store::Result<(Arc<dyn ObjectStore>, Option<Encryption>)> {
         // The client takes the process's default.
         drop(tls::cryptography());
         let once = RetryConfig {
             max_retries: 0,
             ..RetryConfig::default()
         };
-        let endpoint = self.endpoint.clone();
-        let is_plain = |url: &String| url.starts_with("http://");
-        let is_plain = endpoint.as_ref().is_some_and(is_plain);
         Ok(match &self.service {
             Service::S3 { region } => {
-                let mut builder = AmazonS3Builder::from_env().with_bucket_name(&self.name);
-                if let Some(region) = region {
-                    builder = builder.with_region(region);
-                }
-                if let Some(endpoint) = endpoint {
-                    builder = builder.with_endpoint(endpoint).with_allow_http(is_plain);
-                }
-                Arc::new(builder.with_retry(once).build()?)
+                let builder = self.of_s3(region.as_deref(), AmazonS3Builder::from_env());
+                let encryption = encryption_of_s3(&builder);
+                (Arc::new(builder.with_retry(once).build()?), encryption)
             }
             Service::Azure { account } => {
-                let mut builder = MicrosoftAzureBuilder::from_env().with_container_name(&self.name);
-                if let Some(account) = account {
-                    builder = builder.with_account(account);
-                }
-                if let Some(endpoint) = endpoint {
-                    builder = builder.with_endpoint(endpoint).with_allow_http(is_plain);
-                }
-                Arc::new(builder.with_retry(once).build()?)
+                let builder = self.of_azure(account.as_deref(), MicrosoftAzureBuilder::from_env());
+                let encryption = encryption_of_azure(&builder);
+                (Arc::new(builder.with_retry(once).build()?), encryption)
             }
         })
     }
+
+    /// What the URL says goes before what the environment says.
+    fn of_s3(&self, region: Option<&str>, environment: AmazonS3Builder) -> AmazonS3Builder {
+        let mut builder = environment.with_bucket_name(&self.name);
+        if let Some(region) = region {
+            builder = builder.with_region(region);
+        }
+        match &self.endpoint {
+            // Its other key, `Endpoint`, comes after a `AWS_ENDPOINT_URL_S3` of the environment.
+            Some(endpoint) => builder
+                .with_config(AmazonS3ConfigKey::S3Endpoint, endpoint)
+                .with_allow_http(is_plain(endpoint)),
+            None => builder,
+        }
+    }
+
+    fn of_azure(
+        &self,
+        account: Option<&str>,
+        environment: MicrosoftAzureBuilder,
+    ) -> MicrosoftAzureBuilder {
+        let mut builder = environment.with_container_name(&self.name);
+        if let Some(account) = account {
+            builder = builder.with_account(account);
+        }
+        match &self.endpoint {
+            Some(endpoint) => builder
+                .with_endpoint(endpoint.clone())
+                .with_allow_http(is_plain(endpoint)),
+            None => builder,
+        }
+    }
+}
+
+fn is_plain(endpoint: &str) -> bool {
+    endpoint.starts_with("http://")
+}
+
+/// What makes a client take any server.
+const ANY_CERTIFICATE: ClientConfigKey = ClientConfigKey::AllowInvalidCertificates;
+
+fn encryption_of_s3(builder: &AmazonS3Builder) -> Option<Encryption> {
+    let said = |key| builder.get_config_value(&key);
+    // In the client's order.
+    let endpoint = said(AmazonS3ConfigKey::S3Endpoint);
+    let endpoint = endpoint.or_else(|| said(AmazonS3ConfigKey::Endpoint));
+    encryption(endpoint, said(AmazonS3ConfigKey::Client(ANY_CERTIFICATE)))
+}
+
+fn encryption_of_azure(builder: &MicrosoftAzureBuilder) -> Option<Encryption> {
+    let said = |key| builder.get_config_value(&key);
+    if said(AzureConfigKey::UseEmulator).as_deref() == Some("true") {
+        // Where that is has a variable of its own.
+        return None;
+    }
+    let endpoint = said(AzureConfigKey::Endpoint);
+    encryption(endpoint, said(AzureConfigKey::Client(ANY_CERTIFICATE)))
+}
+
+/// As the service does it, which is over TLS, or as an endpoint says.
+fn encryption(endpoint: Option<String>, any_certificate: Option<String>) -> Option<Encryption> {
+    let encryption = match endpoint {
+        Some(endpoint) => Encryption::of_url(&endpoint, "use https:// in its endpoint")?,
+        None => Encryption::Checked,
+    };
+    Some(match encryption {
+        Encryption::Checked if any_certificate.as_deref() == Some("true") => Encryption::Unchecked(
+            "the environment takes any server: remove its ALLOW_INVALID_CERTIFICATES",
+        ),
+        other => other,
+    })
 }
 
 #[async_trait]
 impl Backend for Bucket {
     async fn open(&self, program: &Program) -> Result<Store, StoreError> {
-        let bucket = self
+        let (bucket, encryption) = self
             .connect()
             .map_err(|error| self.unusable().because(error))?;
         let (prefix, folders) = self
@@ -172,6 +232,7 @@ impl Backend for Bucket {
         Ok(Store {
             provider: Arc::new(provider.clone()),
             seen,
+            encryption,
             diagnosis: Diagnosis {
                 shown: self.to_string(),
                 tables: Some(Arc::new(Conditions {
@@ -233,5 +294,52 @@ impl fmt::Display for Bucket {
 impl fmt::Debug for Bucket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Bucket({self})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bucket(endpoint: Option<&str>) -> Bucket {
+        Bucket {
+            service: Service::S3 { region: None },
+            name: "locks".to_owned(),
+            endpoint: endpoint.map(str::to_owned),
+            folders: vec![PREFIX.to_owned()],
+        }
+    }
+
+    #[test]
+    fn endpoint_of_the_url_goes_before_those_of_the_environment() {
+        let environment = || {
+            AmazonS3Builder::new()
+                .with_config(AmazonS3ConfigKey::S3Endpoint, "http://a.example")
+                .with_config(AmazonS3ConfigKey::Endpoint, "http://b.example")
+        };
+        let said = bucket(Some("https://c.example")).of_s3(None, environment());
+        assert_eq!(encryption_of_s3(&said), Some(Encryption::Checked));
+        let open = bucket(None).of_s3(None, environment());
+        assert!(matches!(encryption_of_s3(&open), Some(Encryption::None(_))));
+    }
+
+    #[test]
+    fn endpoint_and_environment_tell_how_what_is_said_is_protected() {
+        for (endpoint, any_certificate, expected) in [
+            (None, None, "Some(Checked)"),
+            (None, Some("true"), "Some(Unchecked"),
+            (Some("https://s3.example:9000"), None, "Some(Checked)"),
+            (Some("http://127.0.0.1:9000/a"), Some("true"), "Some(Local)"),
+            (Some("http://s3.example"), None, "Some(None("),
+            (Some("s3.example"), None, "None"),
+        ] {
+            let owned = |text: Option<&str>| text.map(str::to_owned);
+            let found = format!("{:?}", encryption(owned(endpoint), owned(any_certificate)));
+            assert!(found.starts_with(expected), "{endpoint:?}: {found}");
+        }
+        let azure = MicrosoftAzureBuilder::new();
+        assert_eq!(encryption_of_azure(&azure), Some(Encryption::Checked));
+        let emulated = azure.with_use_emulator(true);
+        assert_eq!(encryption_of_azure(&emulated), None);
     }
 }

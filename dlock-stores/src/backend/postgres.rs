@@ -153,6 +153,7 @@ impl Backend for Database {
         Ok(Store {
             provider: Arc::new(provider.clone()),
             seen: None,
+            encryption: self.encryption(),
             diagnosis: self.diagnosis(Arc::new(provider), program.set_up),
         })
     }

@@ -224,6 +224,7 @@ fn open(
     Ok(Store {
         provider: Arc::new(provider),
         seen: None,
+        encryption: shown.encryption(),
         diagnosis: Diagnosis {
             shown: shown.to_string(),
             tables: None,

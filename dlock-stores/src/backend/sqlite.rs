@@ -125,6 +125,7 @@ impl Backend for File {
         Ok(Store {
             provider: Arc::new(provider),
             seen: None,
+            encryption: self.encryption(),
             diagnosis: self.diagnosis(program.set_up),
         })
     }

@@ -10,7 +10,7 @@ use redis::{
 
 use super::{Choices, Way, open};
 use crate::{
-    Program, Store, StoreError,
+    Encryption, Program, Store, StoreError,
     backend::{
         Backend,
         query::{self, Query, decoded},
@@ -143,6 +143,15 @@ impl Backend for Sentinels {
             &self.choices,
             program,
         )
+    }
+
+    /// Where the servers are the Sentinels say, also those of this machine.
+    fn encryption(&self) -> Option<Encryption> {
+        Some(if self.over_tls {
+            Encryption::Checked
+        } else {
+            Encryption::None("use rediss+sentinel://")
+        })
     }
 }
 
