@@ -313,6 +313,7 @@ mod tests {
             (of_all("https://db.example"), "Checked"),
             (of_all("http://db.example:8000"), "None("),
             (of_all("http://localhost:8000/"), "Local"),
+            (of_all("http://[::1]"), "Local"),
             (
                 of_all("https://db.example").service_config(Own("http://u@db.example:8000")),
                 "None(",

@@ -176,7 +176,8 @@ fn encryption_of_s3(builder: &AmazonS3Builder) -> Option<Encryption> {
     // In the client's order.
     let endpoint = said(AmazonS3ConfigKey::S3Endpoint);
     let endpoint = endpoint.or_else(|| said(AmazonS3ConfigKey::Endpoint));
-    encryption(endpoint, said(AmazonS3ConfigKey::Client(ANY_CERTIFICATE)))
+    let any_certificate = said(AmazonS3ConfigKey::Client(ANY_CERTIFICATE));
+    encryption(endpoint.as_deref(), any_certificate.as_deref())
 }
 
 fn encryption_of_azure(builder: &MicrosoftAzureBuilder) -> Option<Encryption> {
@@ -186,17 +187,18 @@ fn encryption_of_azure(builder: &MicrosoftAzureBuilder) -> Option<Encryption> {
         return None;
     }
     let endpoint = said(AzureConfigKey::Endpoint);
-    encryption(endpoint, said(AzureConfigKey::Client(ANY_CERTIFICATE)))
+    let any_certificate = said(AzureConfigKey::Client(ANY_CERTIFICATE));
+    encryption(endpoint.as_deref(), any_certificate.as_deref())
 }
 
 /// As the service does it, which is over TLS, or as an endpoint says.
-fn encryption(endpoint: Option<String>, any_certificate: Option<String>) -> Option<Encryption> {
+fn encryption(endpoint: Option<&str>, any_certificate: Option<&str>) -> Option<Encryption> {
     let encryption = match endpoint {
-        Some(endpoint) => Encryption::of_url(&endpoint, "use https:// in its endpoint")?,
+        Some(endpoint) => Encryption::of_url(endpoint, "use https:// in its endpoint")?,
         None => Encryption::Checked,
     };
     Some(match encryption {
-        Encryption::Checked if any_certificate.as_deref() == Some("true") => Encryption::Unchecked(
+        Encryption::Checked if any_certificate == Some("true") => Encryption::Unchecked(
             "the environment takes any server: remove its ALLOW_INVALID_CERTIFICATES",
         ),
         other => other,
@@ -333,8 +335,7 @@ mod tests {
             (Some("http://s3.example"), None, "Some(None("),
             (Some("s3.example"), None, "None"),
         ] {
-            let owned = |text: Option<&str>| text.map(str::to_owned);
-            let found = format!("{:?}", encryption(owned(endpoint), owned(any_certificate)));
+            let found = format!("{:?}", encryption(endpoint, any_certificate));
             assert!(found.starts_with(expected), "{endpoint:?}: {found}");
         }
         let azure = MicrosoftAzureBuilder::new();
