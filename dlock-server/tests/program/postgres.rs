@@ -1,4 +1,5 @@
 //! A store that has to be prepared.
+#![expect(clippy::unwrap_used, reason = "in a test, that is how it fails")]
 
 use dlock_test_servers::{Service, postgres::postgres};
 use rustix::process::Signal;
