@@ -3,7 +3,7 @@
 //! ```sh
 //! cargo test -p dlock-proof --test simulation                                    # some seconds
 //! DLOCK_SIMULATION_SEEDS=100000 cargo test --release -p dlock-proof --test simulation   # hours
-//! DLOCK_SIMULATION_SEED=7 cargo test -p dlock-proof --test simulation            # one seed
+//! DLOCK_SIMULATION_SEED=7 cargo test -p dlock-proof --test simulation no_seed    # one seed
 //! ```
 //!
 //! A seed that fails is cut down to the faults it needs; its history and a picture of it are kept
@@ -15,7 +15,7 @@ use std::{
     fmt::Write as _,
     panic::{catch_unwind, resume_unwind},
     sync::{
-        Mutex, PoisonError,
+        LazyLock, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
     thread,
@@ -31,6 +31,9 @@ const DISCIPLINES: [Discipline; 2] = [Discipline::StoreClock, Discipline::Observ
 
 /// How many seeds every test run plays; `.ci/run` plays more.
 const SEEDS: u64 = 150;
+/// The figures of the seeds of this test run, and the plans that failed. Tests share them: a seed takes most of a second.
+static PLAYED: LazyLock<(Figures, Vec<Plan>)> =
+    LazyLock::new(|| play(number("DLOCK_SIMULATION_SEEDS").unwrap_or(SEEDS)));
 /// One in so many of them is played twice, see `one_seed_gives_one_history`.
 const TWICE: u64 = 25;
 
@@ -180,12 +183,12 @@ fn no_seed_breaks_a_promise() {
             .for_each(|discipline| replay(seed, discipline));
     }
     let seeds = number("DLOCK_SIMULATION_SEEDS").unwrap_or(SEEDS);
-    let (figures, failed) = play(seeds);
+    let (figures, failed) = &*PLAYED;
     println!(
         "{seeds} seeds in {} disciplines: {figures}",
         DISCIPLINES.len()
     );
-    let json = serde_json::to_string(&figures).expect("numbers");
+    let json = serde_json::to_string(figures).expect("numbers");
     println!("figures: {json}");
     let reports: Vec<String> = failed.iter().take(3).map(report).collect();
     assert!(
@@ -198,7 +201,7 @@ fn no_seed_breaks_a_promise() {
             .collect::<Vec<_>>(),
         reports.join("\n")
     );
-    bites(&figures);
+    bites(figures);
 }
 
 #[test]
@@ -344,13 +347,8 @@ fn bites(figures: &Figures) {
 
 #[test]
 fn run_that_judged_too_little_proves_nothing() {
-    let mut enough = Figures::default();
-    for seed in 0..40 {
-        for discipline in DISCIPLINES {
-            enough.add(&Plan::from_seed(seed, discipline).run().figures);
-        }
-    }
-    bites(&enough);
+    let (enough, _) = &*PLAYED;
+    bites(enough);
     for invariant in [
         Invariant::I8,
         Invariant::I10,
