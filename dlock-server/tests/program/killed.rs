@@ -46,13 +46,14 @@ async fn lease_outlives_the_server_that_granted_it() {
     let user = User::new();
     let (mut first, second) = (user.serve(&[]), user.serve(&[]));
     let lock = lock(provider(&[&first.address, &second.address]).await);
-    let guard = lock.acquire().await.unwrap().keep_alive();
-    let watch = guard.watch();
-    watch.renewed().await;
+    let mut lease = lock.acquire().await.unwrap();
+    lease.renew().await.unwrap();
     assert!(has_served(&first, "acquire") && has_served(&first, "renew"));
     assert!(!has_served(&second, "acquire") && !has_served(&second, "renew"));
 
     first.kill();
+    let guard = lease.keep_alive();
+    let watch = guard.watch();
     for _ in 0..2 {
         watch.renewed().await;
         assert!(guard.is_valid(), "{:?}", guard.state());
