@@ -93,6 +93,8 @@ pub(crate) async fn run(
         state.claims(claimed, uuid);
     }
     let mut alone = true;
+    // What the attempt before was told.
+    let mut told: Option<ProviderError> = None;
 
     loop {
         let limit = time_left().unwrap_or(Duration::MAX).min(plan.attempt());
@@ -155,6 +157,9 @@ pub(crate) async fn run(
             ErrorKind::NotApplied => open.may_exist = before,
             ErrorKind::Unknown => {}
         }
+        // An attempt that the caller's limit cut short says nothing of the cause; the one before it may have.
+        let cut_short = limit < plan.attempt() && error.kind() == ErrorKind::Unknown;
+        let error = told.take().filter(|_| cut_short).unwrap_or(error);
         let pause = store.pause_after_failure(plan);
         let out_of_time = time_left().is_some_and(|left| left <= pause);
         let tried_enough = store.clock.now() + pause >= sent + plan.try_limit();
@@ -173,6 +178,7 @@ pub(crate) async fn run(
         if admitted.is_err() || time_left().is_some_and(|left| left.is_zero()) {
             return TryEnd::GivenUp(error);
         }
+        told = Some(error);
     }
 }
 

@@ -6,6 +6,7 @@ mod claims;
 mod handing_over;
 mod history;
 mod many;
+mod reasons;
 mod recorder;
 mod reliability;
 mod reserving;
