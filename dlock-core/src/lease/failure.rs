@@ -37,7 +37,8 @@ pub enum Error {
 
 impl Error {
     /// What the store last failed with, if it did not answer at the end: of [`Error::Provider`], and of
-    /// an [`Error::Timeout`] that a silent store has caused. A timeout without it means that somebody
+    /// an [`Error::Timeout`] that a silent store has caused. Of an attempt that the time limit cut short it is
+    /// what the attempt before failed with. A timeout without it means that somebody
     /// else has the lock, which is no fault of the store.
     #[must_use]
     pub const fn store_error(&self) -> Option<&ProviderError> {

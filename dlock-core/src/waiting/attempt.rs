@@ -93,7 +93,7 @@ pub(crate) async fn run(
         state.claims(claimed, uuid);
     }
     let mut alone = true;
-    // What the attempt before was told.
+    // What the attempt before failed with.
     let mut told: Option<ProviderError> = None;
 
     loop {
@@ -101,6 +101,7 @@ pub(crate) async fn run(
         // Until there is an answer, the attempt may have been applied; also if this future is dropped
         // or the provider panics.
         let before = std::mem::replace(&mut open.may_exist, true);
+        let asked = store.clock.now();
         let call = store.provider.acquire(&request);
         let what = (Operation::Acquire, plan.group.as_ref());
         let error = match store.call(what, limit, call).await {
@@ -158,7 +159,7 @@ pub(crate) async fn run(
             ErrorKind::Unknown => {}
         }
         // An attempt that the caller's limit cut short says nothing of the cause; the one before it may have.
-        let cut_short = limit < plan.attempt() && error.kind() == ErrorKind::Unknown;
+        let cut_short = limit < plan.attempt() && store.clock.now().since(asked) >= limit;
         let error = told.take().filter(|_| cut_short).unwrap_or(error);
         let pause = store.pause_after_failure(plan);
         let out_of_time = time_left().is_some_and(|left| left <= pause);

@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use super::Lag;
 use async_trait::async_trait;
 use dlock_core::{
     Name, Provider, ProviderError, Record,
@@ -12,6 +11,8 @@ use dlock_core::{
         ReleaseOutcome, Renew, RenewOutcome, Revoke, RevokeOutcome, Sharing, Wakeups,
     },
 };
+
+use super::Lag;
 
 /// A wrapper around a provider that notes in a [`Lag`] how long each call takes, but for the one that listens: no lease
 /// waits for it. Clones of the provider inside still find the same client.

@@ -31,9 +31,8 @@ const DISCIPLINES: [Discipline; 2] = [Discipline::StoreClock, Discipline::Observ
 
 /// How many seeds every test run plays; `.ci/run` plays more.
 const SEEDS: u64 = 150;
-/// The figures of the seeds of this test run, and the plans that failed. Tests share them: a seed takes most of a second.
-static PLAYED: LazyLock<(Figures, Vec<Plan>)> =
-    LazyLock::new(|| play(number("DLOCK_SIMULATION_SEEDS").unwrap_or(SEEDS)));
+/// The figures of the seeds of this test run, and the plans that failed: played once for the tests that look at them.
+static PLAYED: LazyLock<(Figures, Vec<Plan>)> = LazyLock::new(|| play(seeds()));
 /// One in so many of them is played twice, see `one_seed_gives_one_history`.
 const TWICE: u64 = 25;
 
@@ -182,10 +181,10 @@ fn no_seed_breaks_a_promise() {
             .into_iter()
             .for_each(|discipline| replay(seed, discipline));
     }
-    let seeds = number("DLOCK_SIMULATION_SEEDS").unwrap_or(SEEDS);
     let (figures, failed) = &*PLAYED;
     println!(
-        "{seeds} seeds in {} disciplines: {figures}",
+        "{} seeds in {} disciplines: {figures}",
+        seeds(),
         DISCIPLINES.len()
     );
     let json = serde_json::to_string(figures).expect("numbers");
@@ -193,8 +192,9 @@ fn no_seed_breaks_a_promise() {
     let reports: Vec<String> = failed.iter().take(3).map(report).collect();
     assert!(
         failed.is_empty(),
-        "{} of {seeds} seeds fail: {:?}\n{}",
+        "{} of {} seeds fail: {:?}\n{}",
         failed.len(),
+        seeds(),
         failed
             .iter()
             .map(|plan| (plan.seed, plan.discipline))
@@ -217,8 +217,7 @@ fn seeds_that_failed_once_hold() {
 
 #[test]
 fn one_seed_gives_one_history() {
-    let seeds = number("DLOCK_SIMULATION_SEEDS").unwrap_or(SEEDS);
-    for seed in 0..seeds / TWICE {
+    for seed in 0..seeds() / TWICE {
         for discipline in DISCIPLINES {
             let play = move || text(&Plan::from_seed(seed, discipline).run());
             let first = play();
@@ -434,6 +433,11 @@ fn report(plan: &Plan) -> String {
 
 fn text(run: &Run) -> String {
     run.history.iter().map(|line| format!("{line}\n")).collect()
+}
+
+/// How many this run plays.
+fn seeds() -> u64 {
+    number("DLOCK_SIMULATION_SEEDS").unwrap_or(SEEDS)
 }
 
 fn number(variable: &str) -> Option<u64> {
